@@ -1,0 +1,2 @@
+//! The `zvf` program.
+fn main() {}
