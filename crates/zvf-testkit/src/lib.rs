@@ -1,1 +1,29 @@
-//! Placeholder while the workspace is laid out.
+//! Test support: the bundled stores and what went into them.
+//!
+//! `testdata/zvf/0.9` holds small stores written by the released Python package, real and made. Each archive
+//! carries the store, the questions to ask of it ([`Case`]) and the input that the store was made from ([`Truth`]). Tests
+//! compare what we read with that input, never with what another program reads.
+//!
+//! ```
+//! # fn main() -> anyhow::Result<()> {
+//! let store = zvf_testkit::unpack("real_skeleton")?;
+//! assert!(store.path().join("zarr.json").is_file());
+//! let truth = zvf_testkit::truth("real_skeleton")?;
+//! assert_eq!(truth.positions.shape, [4465, 3]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Stores reorder rows, so compare by content: sets of positions with their attributes, edges as pairs of
+//! positions, faces as cyclic triples, lines and streamlines in order.
+
+mod archive;
+mod case;
+mod npy;
+mod npz;
+mod truth;
+
+pub use archive::{TempStore, cases, files, testdata, unpack};
+pub use case::{BoxQuery, Case, case};
+pub use npy::{Column, Values};
+pub use truth::{Truth, truth};

@@ -1,0 +1,171 @@
+//! Archives under `testdata`: listing, unpacking to a folder, unpacking to memory.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+
+/// Folder of the bundled 0.9 stores, relative to `testdata`.
+const STORES: &str = "zvf/0.9";
+
+/// Folder inside every archive that holds the store itself.
+const STORE: &str = "store.zarrvectors";
+
+/// Returns the workspace's `testdata` folder.
+#[must_use]
+pub fn testdata() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
+}
+
+/// Names the bundled 0.9 stores, ascending.
+///
+/// # Errors
+///
+/// When the folder cannot be listed or is empty.
+pub fn cases() -> Result<Vec<String>> {
+    let folder = testdata().join(STORES);
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
+        let name = entry?.file_name();
+        if let Some(case) = name.to_str().and_then(|name| name.strip_suffix(".tar.gz")) {
+            names.push(case.to_owned());
+        }
+    }
+    ensure!(!names.is_empty(), "no archives in {}", folder.display());
+    names.sort();
+    Ok(names)
+}
+
+/// A bundled store in a temporary folder, which goes away with this value.
+#[derive(Debug)]
+pub struct TempStore {
+    folder: tempfile::TempDir,
+}
+
+impl TempStore {
+    /// Path of the store's root group.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        self.folder.path().join(STORE)
+    }
+
+    /// The same path as text, as the `zvf` program and `Store::open` take it.
+    ///
+    /// # Errors
+    ///
+    /// When the temporary folder's name is not UTF-8.
+    pub fn url(&self) -> Result<String> {
+        match self.path().into_os_string().into_string() {
+            Ok(text) => Ok(text),
+            Err(path) => bail!("{} is not UTF-8", path.display()),
+        }
+    }
+}
+
+/// Unpacks the store of one case into a fresh temporary folder.
+///
+/// # Errors
+///
+/// For an unknown case, a damaged archive, a full disk.
+pub fn unpack(case: &str) -> Result<TempStore> {
+    let folder = tempfile::Builder::new().prefix("zvf-").tempdir()?;
+    for (key, bytes) in files(case)? {
+        let path = folder.path().join(STORE).join(key);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        std::fs::write(&path, bytes).with_context(|| path.display().to_string())?;
+    }
+    Ok(TempStore { folder })
+}
+
+/// Returns every file of one case's store: key relative to the store's root (`0/vertices/c/0/0/0`) and content.
+///
+/// # Errors
+///
+/// For an unknown case or a damaged archive.
+pub fn files(case: &str) -> Result<BTreeMap<String, Vec<u8>>> {
+    let prefix = format!("{case}/{STORE}/");
+    let mut found = BTreeMap::new();
+    read_archive(case, |name, bytes| {
+        if let Some(key) = name.strip_prefix(&prefix) {
+            found.insert(key.to_owned(), bytes);
+        }
+    })?;
+    ensure!(!found.is_empty(), "archive {case} holds no store");
+    Ok(found)
+}
+
+/// Returns one file that lies beside the store: `case.json` or `truth.npz`.
+pub(crate) fn side_file(case: &str, file: &str) -> Result<Vec<u8>> {
+    let wanted = format!("{case}/{file}");
+    let mut found = None;
+    read_archive(case, |name, bytes| {
+        if name == wanted {
+            found = Some(bytes);
+        }
+    })?;
+    found.with_context(|| format!("archive {case} holds no {file}"))
+}
+
+/// Calls `each` with the name and content of every regular file of an archive.
+fn read_archive(case: &str, mut each: impl FnMut(&str, Vec<u8>)) -> Result<()> {
+    let path = testdata().join(STORES).join(format!("{case}.tar.gz"));
+    let file = File::open(&path).with_context(|| format!("no bundled store {case}"))?;
+    let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(file));
+    for entry in archive.entries()? {
+        let mut entry = entry?;
+        if !entry.header().entry_type().is_file() {
+            continue;
+        }
+        let path = entry.path()?.into_owned();
+        ensure!(
+            path.components()
+                .all(|part| matches!(part, Component::Normal(_) | Component::CurDir)),
+            "{} leaves the archive",
+            path.display()
+        );
+        let name = path.to_str().context("a name is not UTF-8")?;
+        let mut bytes = Vec::new();
+        entry.read_to_end(&mut bytes)?;
+        each(name.strip_prefix("./").unwrap_or(name), bytes);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_case_has_a_store_with_a_root_and_a_level() {
+        for case in cases().unwrap() {
+            let files = files(&case).unwrap();
+            for key in ["zarr.json", "0/zarr.json", "0/vertices/zarr.json"] {
+                assert!(files.contains_key(key), "{case} lacks {key}");
+            }
+        }
+    }
+
+    #[test]
+    fn folder_and_memory_hold_the_same() {
+        let store = unpack("lines").unwrap();
+        for (key, bytes) in files("lines").unwrap() {
+            assert_eq!(
+                std::fs::read(store.path().join(&key)).unwrap(),
+                bytes,
+                "{key}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_unknown_case_is_named() {
+        assert_eq!(
+            unpack("nothing").unwrap_err().to_string(),
+            "no bundled store nothing"
+        );
+    }
+}

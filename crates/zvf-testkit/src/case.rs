@@ -1,0 +1,125 @@
+//! `case.json`: the questions that are asked of a bundled store and their answers.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::archive::side_file;
+
+/// What is asked of one bundled store. Rows are numbered as in the input, see [`crate::Truth`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Case {
+    /// Geometry kind as the root document names it, e.g. `streamline`.
+    pub kind: String,
+    /// Boxes and the rows inside.
+    pub queries: Vec<BoxQuery>,
+    /// Object id to its rows, in the object's order.
+    pub objects: BTreeMap<i64, Vec<usize>>,
+    /// Group number to the object ids of its members, in order.
+    pub groups: BTreeMap<u64, Vec<i64>>,
+    /// The writing release dropped the attribute of links across chunks.
+    pub link_weight_incomplete: bool,
+}
+
+/// One box and the input rows inside it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BoxQuery {
+    /// Level that is asked.
+    pub level: u32,
+    /// Lower corner, inclusive, one number an axis, world units.
+    pub lo: Vec<f64>,
+    /// Upper corner, inclusive.
+    pub hi: Vec<f64>,
+    /// Input rows inside, ascending.
+    pub rows: Vec<usize>,
+}
+
+/// Reads the questions of one case.
+///
+/// # Errors
+///
+/// For an unknown case or a `case.json` of another shape.
+pub fn case(name: &str) -> Result<Case> {
+    let document: Value = serde_json::from_slice(&side_file(name, "case.json")?)?;
+    parse(&document).with_context(|| format!("case.json of {name}"))
+}
+
+fn parse(document: &Value) -> Result<Case> {
+    let mut queries = Vec::new();
+    for query in document["queries"].as_array().context("no queries")? {
+        let level = query["level"].as_u64().context("no level")?;
+        queries.push(BoxQuery {
+            level: u32::try_from(level)?,
+            lo: list(&query["bbox"][0], Value::as_f64).context("no lower corner")?,
+            hi: list(&query["bbox"][1], Value::as_f64).context("no upper corner")?,
+            rows: list(&query["rows"], as_usize).context("no rows")?,
+        });
+    }
+    Ok(Case {
+        kind: document["kind"].as_str().context("no kind")?.to_owned(),
+        queries,
+        objects: table(&document["objects"], as_usize)?,
+        groups: table(&document["groups"], Value::as_i64)?,
+        link_weight_incomplete: document["link_weight_incomplete"]
+            .as_bool()
+            .unwrap_or(false),
+    })
+}
+
+/// An object whose names are numbers and whose values are lists; absent and null are empty.
+fn table<K, T>(value: &Value, item: fn(&Value) -> Option<T>) -> Result<BTreeMap<K, Vec<T>>>
+where
+    K: Ord + std::str::FromStr<Err: std::error::Error + Send + Sync + 'static>,
+{
+    let mut found = BTreeMap::new();
+    for (key, value) in value.as_object().into_iter().flatten() {
+        found.insert(
+            key.parse()?,
+            list(value, item).with_context(|| format!("no list at {key}"))?,
+        );
+    }
+    Ok(found)
+}
+
+fn list<T>(value: &Value, item: fn(&Value) -> Option<T>) -> Option<Vec<T>> {
+    value.as_array()?.iter().map(item).collect()
+}
+
+fn as_usize(value: &Value) -> Option<usize> {
+    value
+        .as_u64()
+        .and_then(|number| usize::try_from(number).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_case_asks_boxes_within_its_truth() {
+        for name in crate::cases().unwrap() {
+            let case = case(&name).unwrap();
+            let rows = crate::truth(&name).unwrap().positions.rows();
+            assert!(!case.queries.is_empty(), "{name}");
+            assert!(
+                case.queries
+                    .iter()
+                    .flat_map(|query| &query.rows)
+                    .all(|row| *row < rows),
+                "{name}"
+            );
+            assert!(
+                case.objects.values().flatten().all(|row| *row < rows),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn groups_hold_object_ids() {
+        let case = case("points_ids").unwrap();
+        assert_eq!(case.groups[&0], [3, 17]);
+        assert_eq!(case.groups[&1], [4096]);
+    }
+}
