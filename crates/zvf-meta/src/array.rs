@@ -1,0 +1,429 @@
+//! Zarr v3 array documents.
+
+use std::fmt;
+
+use serde::de::{MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+use crate::attributes::ArrayAttributes;
+use crate::codec::{Codec, Sharding};
+use crate::error::{MetaError, describe};
+use crate::json::{Builder, FromJson, JsonObject, Members, Pointer, ToJson};
+use crate::keylist::KeyList;
+use crate::node::{NodeKind, take_head};
+
+/// The document of one array.
+///
+/// # Cost
+///
+/// Parsing is one pass; the presence list costs two growing buffers, not one allocation a key.
+///
+/// Source: 0.9 §4.2 to §4.5 and §7.3.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArrayDoc {
+    /// Elements along each axis of the array: for a chunk-grid array cells, else rows and channels.
+    pub shape: Vec<u64>,
+    /// The Zarr data type.
+    pub data_type: DataType,
+    /// Elements of one stored chunk along each axis; of one shard where the array is sharded.
+    pub chunk_shape: Vec<u64>,
+    /// `chunk_grid` as it stood in the document; on writing its chunk shape is replaced by
+    /// [`chunk_shape`](Self::chunk_shape).
+    pub chunk_grid: JsonObject,
+    /// How chunk indices become object keys.
+    pub key_encoding: KeyEncoding,
+    /// The value of absent elements, as it stands in the document.
+    pub fill_value: Value,
+    /// The codecs in writing order.
+    pub codecs: Vec<Codec>,
+    /// Axis names; unused by this format.
+    pub dimension_names: Option<Vec<Option<String>>>,
+    /// The attributes.
+    pub attributes: ArrayAttributes,
+    /// `storage_transformers`; the reference writes an empty list. Nothing else can be read.
+    pub storage_transformers: Vec<Value>,
+    /// Unknown members.
+    pub extra: JsonObject,
+}
+
+/// A Zarr data type: a name, and a configuration where it has one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DataType {
+    /// Such as `float32`, `variable_length_bytes`, `fixed_length_utf32`.
+    pub name: String,
+    /// Such as `{"length_bytes": 20}`; empty when the type was written as a text.
+    pub configuration: JsonObject,
+    /// Unknown members.
+    pub extra: JsonObject,
+}
+
+impl DataType {
+    /// Makes a type without configuration.
+    #[must_use]
+    pub fn named(name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
+
+    /// Tells whether elements are byte strings: `variable_length_bytes`, or its synonym `bytes`.
+    #[must_use]
+    pub fn is_vlen_bytes(&self) -> bool {
+        matches!(self.name.as_str(), "variable_length_bytes" | "bytes")
+    }
+
+    /// Returns the bytes of one element of a fixed-length text or byte type, as its configuration says.
+    #[must_use]
+    pub fn length_bytes(&self) -> Option<u64> {
+        self.configuration.get("length_bytes").and_then(Value::as_u64)
+    }
+}
+
+impl fmt::Display for DataType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+/// How the index of a chunk becomes the key of its object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeyEncoding {
+    /// `default` (a leading `c`) or `v2` (none).
+    pub scheme: KeyScheme,
+    /// `/` or `.`.
+    pub separator: char,
+    /// Unknown members.
+    pub extra: JsonObject,
+}
+
+/// The two chunk key encodings of Zarr v3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyScheme {
+    /// `c/0/1`, or `c` alone for an array without axes.
+    Default,
+    /// `0.1`, or `0` for an array without axes.
+    V2,
+}
+
+impl Default for KeyEncoding {
+    /// What the reference writes: `default` with `/`.
+    fn default() -> Self {
+        Self { scheme: KeyScheme::Default, separator: '/', extra: JsonObject::new() }
+    }
+}
+
+impl KeyEncoding {
+    /// Returns the object key of a chunk, relative to the array.
+    ///
+    /// # Shape
+    ///
+    /// `index` counts chunks along each axis from the array's first cell; never absolute chunk coordinates.
+    #[must_use]
+    pub fn object_key(&self, index: &[u64]) -> String {
+        let mut key = String::with_capacity(index.len().saturating_mul(4).saturating_add(1));
+        if self.scheme == KeyScheme::Default {
+            key.push('c');
+        }
+        for (axis, part) in index.iter().enumerate() {
+            if axis > 0 || self.scheme == KeyScheme::Default {
+                key.push(self.separator);
+            }
+            key.push_str(&part.to_string());
+        }
+        if key.is_empty() {
+            key.push('0');
+        }
+        key
+    }
+}
+
+impl ArrayDoc {
+    /// Reads an array document.
+    ///
+    /// # Errors
+    ///
+    /// When the bytes are not JSON, describe no Zarr v3 array with a regular chunk grid, or a member is missing or
+    /// of another type.
+    pub fn parse(bytes: &[u8]) -> Result<Self, MetaError> {
+        let parsed = match std::str::from_utf8(bytes) {
+            // One check of the whole text is cheaper than one a key.
+            Ok(text) => serde_json::from_str::<RawArray>(text),
+            // Let the reader say where the text goes wrong.
+            Err(_) => serde_json::from_slice::<RawArray>(bytes),
+        };
+        Self::from_raw(parsed.map_err(|source| MetaError::json("array", source))?)
+    }
+
+    fn from_raw(raw: RawArray) -> Result<Self, MetaError> {
+        let root = Pointer::Prefix("");
+        let mut node = Members::new(raw.members, &root);
+        take_head(&mut node, NodeKind::Array)?;
+        let shape: Vec<u64> = node.required("shape")?;
+        let chunk_grid: JsonObject = node.required("chunk_grid")?;
+        let chunk_shape = chunk_shape(&chunk_grid, shape.len())?;
+        Ok(Self {
+            data_type: node.required("data_type")?,
+            key_encoding: node.optional("chunk_key_encoding")?.unwrap_or_default(),
+            fill_value: node.optional("fill_value")?.unwrap_or_default(),
+            codecs: node.required("codecs")?,
+            dimension_names: node.optional("dimension_names")?,
+            storage_transformers: node.optional("storage_transformers")?.unwrap_or_default(),
+            attributes: ArrayAttributes::from_parts(raw.attributes.presence, raw.attributes.members)?,
+            extra: node.rest(),
+            shape,
+            chunk_shape,
+            chunk_grid,
+        })
+    }
+
+    /// Returns the document as a JSON value. One text a key of the presence list: prefer
+    /// [`to_json`](Self::to_json) where the list is long.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        let mut members = self.members();
+        members.insert("attributes".to_owned(), self.attributes.to_value());
+        Value::Object(members)
+    }
+
+    /// Writes the document, indented by two blanks.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        // Writing to memory has no way to fail.
+        serde_json::to_string_pretty(self).unwrap_or_else(|_| self.to_value().to_string())
+    }
+
+    /// Returns the sharding of the array, or `None` when its chunks are stored one by one.
+    ///
+    /// # Errors
+    ///
+    /// When the configuration of `sharding_indexed` is malformed.
+    pub fn sharding(&self) -> Result<Option<Sharding>, MetaError> {
+        match self.codecs.first() {
+            Some(codec) if codec.name == "sharding_indexed" => Sharding::of(codec).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns the fill value as a number, reading the texts `NaN`, `Infinity`, `-Infinity`, and `true` and `false`
+    /// as 1 and 0. Not exact for integers beyond 2^53.
+    #[must_use]
+    pub fn fill_number(&self) -> Option<f64> {
+        match &self.fill_value {
+            Value::Bool(flag) => Some(if *flag { 1.0 } else { 0.0 }),
+            other => crate::json::float(other),
+        }
+    }
+
+    /// All members; `attributes` is there as a placeholder to keep its place.
+    fn members(&self) -> JsonObject {
+        let mut chunk_grid = self.chunk_grid.clone();
+        chunk_grid.entry("name").or_insert_with(|| Value::from("regular"));
+        let configuration = chunk_grid.entry("configuration").or_insert_with(|| Value::Object(JsonObject::new()));
+        if let Value::Object(configuration) = configuration {
+            configuration.insert("chunk_shape".to_owned(), self.chunk_shape.to_json());
+        }
+        let mut map = Builder::default();
+        map.put("shape", &self.shape)
+            .put("data_type", &self.data_type)
+            .put("chunk_grid", &chunk_grid)
+            .put("chunk_key_encoding", &self.key_encoding)
+            .put("fill_value", &self.fill_value)
+            .put("codecs", &self.codecs)
+            .put("attributes", &Value::Null)
+            .put_some("dimension_names", self.dimension_names.as_ref())
+            .put("zarr_format", &3u32)
+            .put("node_type", "array")
+            .put("storage_transformers", &self.storage_transformers);
+        map.finish(&self.extra)
+    }
+}
+
+impl Serialize for ArrayDoc {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let members = self.members();
+        let mut map = serializer.serialize_map(Some(members.len()))?;
+        for (name, value) in &members {
+            if name == "attributes" {
+                map.serialize_entry(name, &self.attributes)?;
+            } else {
+                map.serialize_entry(name, value)?;
+            }
+        }
+        map.end()
+    }
+}
+
+/// Reads the chunk shape of a regular grid.
+fn chunk_shape(grid: &JsonObject, rank: usize) -> Result<Vec<u64>, MetaError> {
+    match grid.get("name") {
+        Some(name) if name == "regular" => {}
+        Some(other) => return Err(MetaError::unexpected("/chunk_grid/name", describe(other), "\"regular\"")),
+        None => return Err(MetaError::missing("/chunk_grid/name", "\"regular\"")),
+    }
+    let root = Pointer::Prefix("/chunk_grid/configuration");
+    let at = Pointer::Member(&root, "chunk_shape");
+    let shape = match grid.get("configuration").and_then(|configuration| configuration.get("chunk_shape")) {
+        None => return Err(MetaError::missing(at, <Vec<u64>>::EXPECTED)),
+        Some(value) => <Vec<u64>>::from_json(value.clone(), &at)?,
+    };
+    if shape.len() != rank {
+        return Err(MetaError::unexpected(at, format!("of length {}", shape.len()), format!("length {rank} of the shape")));
+    }
+    if let Some(axis) = shape.iter().position(|&extent| extent == 0) {
+        return Err(MetaError::unexpected(Pointer::Item(&at, axis), "0", "1 or more"));
+    }
+    Ok(shape)
+}
+
+impl FromJson for DataType {
+    const EXPECTED: &'static str = "a data type";
+
+    fn from_json(value: Value, at: &Pointer<'_>) -> Result<Self, MetaError> {
+        match value {
+            Value::String(name) => Ok(Self::named(name)),
+            Value::Object(map) => {
+                let mut members = Members::new(map, at);
+                Ok(Self {
+                    name: members.required("name")?,
+                    configuration: members.optional("configuration")?.unwrap_or_default(),
+                    extra: members.rest(),
+                })
+            }
+            other => Err(MetaError::unexpected(at, describe(&other), Self::EXPECTED)),
+        }
+    }
+}
+
+impl ToJson for DataType {
+    fn to_json(&self) -> Value {
+        if self.configuration.is_empty() && self.extra.is_empty() {
+            return Value::from(self.name.as_str());
+        }
+        let mut map = Builder::default();
+        map.put("name", &self.name).put("configuration", &self.configuration);
+        Value::Object(map.finish(&self.extra))
+    }
+}
+
+impl FromJson for KeyEncoding {
+    const EXPECTED: &'static str = "a chunk key encoding";
+
+    fn from_json(value: Value, at: &Pointer<'_>) -> Result<Self, MetaError> {
+        let (name, mut configuration, extra) = match value {
+            Value::String(name) => (name, JsonObject::new(), JsonObject::new()),
+            other => {
+                let mut members = Members::of(other, at)?;
+                (
+                    members.required("name")?,
+                    members.optional("configuration")?.unwrap_or_default(),
+                    members.rest(),
+                )
+            }
+        };
+        let (scheme, usual) = match name.as_str() {
+            "default" => (KeyScheme::Default, '/'),
+            "v2" => (KeyScheme::V2, '.'),
+            _ => {
+                let at = Pointer::Member(at, "name");
+                return Err(MetaError::unexpected(at, format!("{name:?}"), "\"default\" or \"v2\""));
+            }
+        };
+        let separator = match configuration.shift_remove("separator") {
+            None => usual,
+            Some(Value::String(text)) if text == "/" => '/',
+            Some(Value::String(text)) if text == "." => '.',
+            Some(other) => {
+                let at = Pointer::Member(at, "separator");
+                return Err(MetaError::unexpected(at, describe(&other), "\"/\" or \".\""));
+            }
+        };
+        let mut extra = extra;
+        if !configuration.is_empty() {
+            extra.insert("configuration".to_owned(), Value::Object(configuration));
+        }
+        Ok(Self { scheme, separator, extra })
+    }
+}
+
+impl ToJson for KeyEncoding {
+    fn to_json(&self) -> Value {
+        let mut configuration = Builder::default();
+        configuration.put("separator", &self.separator.to_string());
+        let unknown = self.extra.get("configuration").and_then(Value::as_object).cloned().unwrap_or_default();
+        let mut map = Builder::default();
+        map.put("name", match self.scheme {
+            KeyScheme::Default => "default",
+            KeyScheme::V2 => "v2",
+        })
+        .put("configuration", &configuration.finish(&unknown));
+        Value::Object(map.finish(&self.extra))
+    }
+}
+
+/// All members but the presence list, which goes straight into its own type.
+#[derive(Default)]
+struct RawArray {
+    members: JsonObject,
+    attributes: RawAttributes,
+}
+
+#[derive(Default)]
+struct RawAttributes {
+    presence: Option<KeyList>,
+    members: JsonObject,
+}
+
+impl<'de> Deserialize<'de> for RawArray {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Node;
+        impl<'de> Visitor<'de> for Node {
+            type Value = RawArray;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an array document")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawArray, A::Error> {
+                let mut raw = RawArray::default();
+                while let Some(name) = map.next_key::<String>()? {
+                    if name == "attributes" {
+                        raw.attributes = map.next_value::<Option<RawAttributes>>()?.unwrap_or_default();
+                    } else {
+                        raw.members.insert(name, map.next_value()?);
+                    }
+                }
+                Ok(raw)
+            }
+        }
+        deserializer.deserialize_map(Node)
+    }
+}
+
+impl<'de> Deserialize<'de> for RawAttributes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Attributes;
+        impl<'de> Visitor<'de> for Attributes {
+            type Value = RawAttributes;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the attributes of an array")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawAttributes, A::Error> {
+                let mut raw = RawAttributes::default();
+                while let Some(name) = map.next_key::<String>()? {
+                    if name == "nonempty_chunks" {
+                        raw.presence = map.next_value()?;
+                    } else {
+                        raw.members.insert(name, map.next_value()?);
+                    }
+                }
+                Ok(raw)
+            }
+        }
+        deserializer.deserialize_map(Attributes)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+//! Capability tokens of the root document.
+//!
+//! `format_capabilities` is a hint: what the writer used. No reader branches on it, and unknown tokens are kept.
+//! `required_capabilities` is a demand: a reader that does not know one of its tokens must not read the store,
+//! whatever the version says. No released writer emits it; it is how a later format will stop this crate.
+
+use crate::error::MetaError;
+
+/// Several manifests may name the same fragment.
+pub const SHARED_FRAGMENTS: &str = "shared_fragments";
+/// Dropped objects keep an empty row at coarser levels, so rows and ids agree across levels.
+pub const PRESERVED_OBJECT_IDS: &str = "preserved_object_ids";
+/// Link families between levels exist.
+pub const MULTISCALE_LINKS: &str = "multiscale_links";
+/// Says nothing: fragments are always held by the fragment index. Defined, never written.
+pub const FRAGMENT_INDEX: &str = "fragment_index";
+/// A link layout of 0.8 that 0.9 gave up; known by name, never required of a 0.9 reader.
+pub const PARTITIONED_CROSS_CHUNK_LINKS: &str = "partitioned_cross_chunk_links";
+
+/// What is known about one token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capability {
+    /// The token, as it stands in the document.
+    pub token: &'static str,
+    /// What a reader may conclude from it, in one sentence.
+    pub meaning: &'static str,
+    /// Whether this crate reads stores that require it.
+    pub supported: bool,
+    /// Format page and section.
+    pub source: &'static str,
+}
+
+/// All tokens that any known version defines.
+pub const KNOWN: &[Capability] = &[
+    Capability {
+        token: SHARED_FRAGMENTS,
+        meaning: "several manifests may name the same fragment",
+        supported: true,
+        source: "0.9 §5.5",
+    },
+    Capability {
+        token: PRESERVED_OBJECT_IDS,
+        meaning: "dropped objects keep an empty row at coarser levels",
+        supported: true,
+        source: "0.9 §5.5",
+    },
+    Capability {
+        token: MULTISCALE_LINKS,
+        meaning: "link families with a delta other than 0 exist",
+        supported: true,
+        source: "0.9 §5.5",
+    },
+    Capability {
+        token: FRAGMENT_INDEX,
+        meaning: "fragments are held by the fragment index, as always",
+        supported: true,
+        source: "0.9 §5.5",
+    },
+    Capability {
+        token: PARTITIONED_CROSS_CHUNK_LINKS,
+        meaning: "links between chunks are partitioned in the manner of two dialects of 0.8",
+        supported: false,
+        source: "0.8 §14",
+    },
+];
+
+/// Looks a token up in [`KNOWN`].
+#[must_use]
+pub fn find(token: &str) -> Option<&'static Capability> {
+    KNOWN.iter().find(|known| known.token == token)
+}
+
+/// Checks the tokens that a store requires of its readers.
+///
+/// # Errors
+///
+/// [`MetaError::Capability`] with the first token that is unknown or not supported.
+pub fn check_required<T: AsRef<str>>(tokens: &[T]) -> Result<(), MetaError> {
+    for token in tokens {
+        let token = token.as_ref();
+        if !find(token).is_some_and(|known| known.supported) {
+            let supported: Vec<_> = KNOWN.iter().filter(|known| known.supported).map(|known| known.token).collect();
+            return Err(MetaError::Capability { token: token.to_owned(), expected: supported.join(", ") });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_demands_are_refused_by_name() {
+        assert!(check_required::<&str>(&[]).is_ok());
+        assert!(check_required(&[SHARED_FRAGMENTS, MULTISCALE_LINKS]).is_ok());
+        let error = check_required(&[SHARED_FRAGMENTS, "draco_cells"]).expect_err("unknown");
+        assert!(error.to_string().contains("\"draco_cells\""));
+        assert!(error.is_unsupported());
+        assert!(check_required(&[PARTITIONED_CROSS_CHUNK_LINKS]).is_err());
+    }
+
+    #[test]
+    fn tokens_are_unique() {
+        for (index, known) in KNOWN.iter().enumerate() {
+            assert_eq!(KNOWN.iter().position(|other| other.token == known.token), Some(index));
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Why a document could not be read.
+
+use serde_json::Value;
+
+/// Why a document is not a document of this format.
+///
+/// Every path is a JSON pointer (RFC 6901) inside the document, such as
+/// `/attributes/zarr_vectors/bounds/0/1`; the caller, who knows the key of the document, adds it.
+/// All variants mean bad or unsupported data: reading the same bytes again never helps.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MetaError {
+    /// The bytes are not one JSON text, or end early, or nest deeper than the JSON reader allows.
+    #[error("the {document} document is not valid JSON at line {line} column {column}")]
+    Json {
+        /// Which kind of document was expected: `root`, `level`, `array`, `group`.
+        document: &'static str,
+        /// Line of the failure, from 1.
+        line: usize,
+        /// Column of the failure in bytes, from 1; 0 when the failure has no place.
+        column: usize,
+        /// What the JSON reader says.
+        source: serde_json::Error,
+    },
+    /// A required member is absent or null.
+    #[error("{path} is missing, expected {expected}")]
+    Missing {
+        /// JSON pointer of the absent member.
+        path: String,
+        /// What should stand there.
+        expected: &'static str,
+    },
+    /// A member is there and is not what the format says.
+    #[error("{path} is {found}, expected {expected}")]
+    Unexpected {
+        /// JSON pointer of the member.
+        path: String,
+        /// What stands there, shortened.
+        found: String,
+        /// What should stand there.
+        expected: String,
+    },
+    /// The store is of a format version that this crate does not read.
+    #[error("format version {found:?} is not supported, expected {expected}")]
+    Version {
+        /// The text of `zv_version`.
+        found: String,
+        /// The versions that are read.
+        expected: &'static str,
+    },
+    /// The store says that a reader must know a capability, and this crate does not know it.
+    #[error("required capability {token:?} is unknown, expected one of {expected}")]
+    Capability {
+        /// The first unknown token.
+        token: String,
+        /// The known tokens, separated by commas.
+        expected: String,
+    },
+}
+
+impl MetaError {
+    /// Returns the JSON pointer of the member at fault, or `None` when the whole document is.
+    #[must_use]
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            Self::Missing { path, .. } | Self::Unexpected { path, .. } => Some(path),
+            Self::Json { .. } | Self::Version { .. } | Self::Capability { .. } => None,
+        }
+    }
+
+    /// Tells whether the document may be right and only this crate too old (or too new) for it:
+    /// an unsupported version or an unknown required capability.
+    #[must_use]
+    pub fn is_unsupported(&self) -> bool {
+        matches!(self, Self::Version { .. } | Self::Capability { .. })
+    }
+
+    #[cold]
+    pub(crate) fn json(document: &'static str, source: serde_json::Error) -> Self {
+        Self::Json { document, line: source.line(), column: source.column(), source }
+    }
+
+    #[cold]
+    pub(crate) fn missing(path: impl ToString, expected: &'static str) -> Self {
+        Self::Missing { path: path.to_string(), expected }
+    }
+
+    #[cold]
+    pub(crate) fn unexpected(path: impl ToString, found: impl Into<String>, expected: impl Into<String>) -> Self {
+        Self::Unexpected { path: path.to_string(), found: found.into(), expected: expected.into() }
+    }
+}
+
+/// Longest text of a found value in a message, in characters.
+const SHOWN: usize = 60;
+
+/// Names a JSON value in a message: its kind, and the value itself where that is short.
+#[cold]
+pub(crate) fn describe(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(value) => value.to_string(),
+        Value::Number(value) => format!("number {value}"),
+        Value::String(value) => format!("string {}", quote(value)),
+        Value::Array(items) => format!("an array of {}", items.len()),
+        Value::Object(members) => format!("an object of {}", members.len()),
+    }
+}
+
+/// Quotes a text for a message and cuts it when it is long.
+#[cold]
+pub(crate) fn quote(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        None => format!("{text:?}"),
+        Some((cut, _)) => format!("{:?}...", text.get(..cut).unwrap_or_default()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_values_are_cut_at_a_character() {
+        let long = "é".repeat(100);
+        let shown = quote(&long);
+        assert!(shown.ends_with("\"..."));
+        assert_eq!(shown.chars().filter(|&c| c == 'é').count(), SHOWN);
+    }
+
+    #[test]
+    fn messages_say_found_and_expected() {
+        let error = MetaError::unexpected("/a", describe(&Value::from(5)), "a string");
+        assert_eq!(error.to_string(), "/a is number 5, expected a string");
+        assert_eq!(error.path(), Some("/a"));
+    }
+}

@@ -1,0 +1,317 @@
+//! Groups that describe a family of arrays: the object index, link families, link attribute families.
+
+use serde_json::Value;
+
+use crate::error::{MetaError, quote};
+use crate::json::{Builder, JsonObject, Members, Pointer};
+use crate::names::{LinkStore, ObjectLayout};
+use crate::node::GroupDoc;
+
+/// Attributes of the group `object_index`.
+///
+/// Source: 0.9 §11.1.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ObjectIndexDoc {
+    /// `object_index`; readers accept its absence.
+    pub zv_array: Option<String>,
+    /// Rows of the index. Absent in a group that was created and never filled: no objects.
+    pub num_objects: Option<u64>,
+    /// Rows with a non-empty manifest; absent or stale at times, so count manifests where it matters.
+    pub num_present: Option<u64>,
+    /// `K`, rank of the chunk coordinates inside manifests.
+    pub sid_ndim: Option<u32>,
+    /// Word of [`ObjectLayout`]; see [`layout`](Self::layout).
+    pub layout: Option<String>,
+    /// The table of ids ascends, so that a binary search may find an id.
+    pub object_ids_sorted: Option<bool>,
+    /// Unknown members.
+    pub extra: JsonObject,
+    /// Unknown members beside `attributes`.
+    pub node_extra: JsonObject,
+}
+
+const AT: Pointer<'static> = Pointer::Prefix("/attributes");
+
+impl ObjectIndexDoc {
+    /// Reads the document of the group.
+    ///
+    /// # Errors
+    ///
+    /// When the bytes are not JSON, describe no Zarr v3 group, or a member is of another type.
+    pub fn parse(bytes: &[u8]) -> Result<Self, MetaError> {
+        Self::from_group(GroupDoc::parse(bytes)?)
+    }
+
+    /// Gives the attributes of a group their types.
+    ///
+    /// # Errors
+    ///
+    /// When a member is of another type.
+    pub fn from_group(group: GroupDoc) -> Result<Self, MetaError> {
+        let mut members = Members::new(group.attributes, &AT);
+        Ok(Self {
+            zv_array: discriminator(&mut members)?,
+            num_objects: members.optional("num_objects")?,
+            num_present: members.optional("num_present")?,
+            sid_ndim: members.optional("sid_ndim")?,
+            layout: members.optional("layout")?,
+            object_ids_sorted: members.optional("object_ids_sorted")?,
+            extra: members.rest(),
+            node_extra: group.extra,
+        })
+    }
+
+    /// Returns the group document; write it with [`GroupDoc::to_json_line`] as the reference does.
+    #[must_use]
+    pub fn to_group(&self) -> GroupDoc {
+        let mut map = Builder::default();
+        map.put_some("zv_array", self.zv_array.as_ref())
+            .put_some("num_objects", self.num_objects.as_ref())
+            .put_some("num_present", self.num_present.as_ref())
+            .put_some("sid_ndim", self.sid_ndim.as_ref())
+            .put_some("layout", self.layout.as_ref())
+            .put_some("object_ids_sorted", self.object_ids_sorted.as_ref());
+        GroupDoc { attributes: map.finish(&self.extra), extra: self.node_extra.clone() }
+    }
+
+    /// Writes the document on one line.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        self.to_group().to_json_line()
+    }
+
+    /// Returns how rows are named.
+    ///
+    /// # Errors
+    ///
+    /// When the word is absent or unknown: guessing would give rows to the wrong objects.
+    pub fn layout(&self) -> Result<ObjectLayout, MetaError> {
+        let at = "/attributes/layout";
+        let name = self.layout.as_deref().ok_or_else(|| MetaError::missing(at, ObjectLayout::EXPECTED))?;
+        ObjectLayout::from_name(name).ok_or_else(|| MetaError::unexpected(at, quote(name), ObjectLayout::EXPECTED))
+    }
+}
+
+/// Attributes of the group `links/<delta>`: the policy that all its arrays share.
+///
+/// Source: 0.9 §13.2.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LinkFamilyDoc {
+    /// `links_family`; readers accept its absence.
+    pub zv_array: Option<String>,
+    /// Levels spanned; repeats the group's name.
+    pub level_delta: Option<i32>,
+    /// `L`, endpoints of a record. Without it the family reads as empty.
+    pub link_width: Option<u32>,
+    /// Endpoints keep their given order.
+    pub directed: bool,
+    /// How many copies of a record are stored.
+    pub store: LinkStore,
+    /// `K`, rank of chunk keys. Without it the family reads as empty.
+    pub sid_ndim: Option<u32>,
+    /// Logical records; absent or stale at times.
+    pub num_links: Option<u64>,
+    /// Rows on disk; absent or stale at times.
+    pub num_physical_records: Option<u64>,
+    /// Unknown members.
+    pub extra: JsonObject,
+    /// Unknown members beside `attributes`.
+    pub node_extra: JsonObject,
+}
+
+impl LinkFamilyDoc {
+    /// Reads the document of the group.
+    ///
+    /// # Errors
+    ///
+    /// When the bytes are not JSON, describe no Zarr v3 group, a member is of another type, or `store` is a word
+    /// other than `canonical` and `duplicate`.
+    pub fn parse(bytes: &[u8]) -> Result<Self, MetaError> {
+        Self::from_group(GroupDoc::parse(bytes)?)
+    }
+
+    /// Gives the attributes of a group their types.
+    ///
+    /// # Errors
+    ///
+    /// When a member is of another type, or `store` is an unknown word.
+    pub fn from_group(group: GroupDoc) -> Result<Self, MetaError> {
+        let mut members = Members::new(group.attributes, &AT);
+        Ok(Self {
+            zv_array: discriminator(&mut members)?,
+            level_delta: members.optional("level_delta")?,
+            link_width: members.optional("link_width")?,
+            directed: members.optional("directed")?.unwrap_or(false),
+            store: match members.optional::<String>("store")? {
+                None => LinkStore::default(),
+                Some(name) => LinkStore::from_name(&name).ok_or_else(|| {
+                    MetaError::unexpected("/attributes/store", quote(&name), LinkStore::EXPECTED)
+                })?,
+            },
+            sid_ndim: members.optional("sid_ndim")?,
+            num_links: members.optional("num_links")?,
+            num_physical_records: members.optional("num_physical_records")?,
+            extra: members.rest(),
+            node_extra: group.extra,
+        })
+    }
+
+    /// Returns the group document; write it with [`GroupDoc::to_json_line`] as the reference does.
+    #[must_use]
+    pub fn to_group(&self) -> GroupDoc {
+        let mut map = Builder::default();
+        map.put_some("zv_array", self.zv_array.as_ref())
+            .put_some("level_delta", self.level_delta.as_ref())
+            .put_some("link_width", self.link_width.as_ref())
+            .put("directed", &self.directed)
+            .put("store", self.store.name())
+            .put_some("sid_ndim", self.sid_ndim.as_ref())
+            .put_some("num_links", self.num_links.as_ref())
+            .put_some("num_physical_records", self.num_physical_records.as_ref());
+        GroupDoc { attributes: map.finish(&self.extra), extra: self.node_extra.clone() }
+    }
+
+    /// Writes the document on one line.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        self.to_group().to_json_line()
+    }
+
+    /// Derives whether the rows of an array of this family begin with a permutation code: only links between
+    /// chunks of one level have one, and of these only duplicate or undirected families.
+    ///
+    /// The array attribute `has_perm` repeats it.
+    ///
+    /// Source: 0.9 §13.3.
+    #[must_use]
+    pub fn has_perm(&self, delta: i32, offsets_are_zero: bool) -> bool {
+        !offsets_are_zero && delta == 0 && (self.store == LinkStore::Duplicate || !self.directed)
+    }
+}
+
+/// Attributes of the group `link_attributes/<name>/<delta>`.
+///
+/// Source: 0.9 §7.3 and §13.8.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LinkAttributeFamilyDoc {
+    /// `link_attribute_family`; readers accept its absence.
+    pub zv_array: Option<String>,
+    /// Name of the attribute; repeats the path.
+    pub name: Option<String>,
+    /// Levels spanned; repeats the group's name.
+    pub level_delta: Option<i32>,
+    /// Logical records; absent or stale at times.
+    pub num_links: Option<u64>,
+    /// Unknown members.
+    pub extra: JsonObject,
+    /// Unknown members beside `attributes`.
+    pub node_extra: JsonObject,
+}
+
+impl LinkAttributeFamilyDoc {
+    /// Reads the document of the group.
+    ///
+    /// # Errors
+    ///
+    /// When the bytes are not JSON, describe no Zarr v3 group, or a member is of another type.
+    pub fn parse(bytes: &[u8]) -> Result<Self, MetaError> {
+        Self::from_group(GroupDoc::parse(bytes)?)
+    }
+
+    /// Gives the attributes of a group their types.
+    ///
+    /// # Errors
+    ///
+    /// When a member is of another type.
+    pub fn from_group(group: GroupDoc) -> Result<Self, MetaError> {
+        let mut members = Members::new(group.attributes, &AT);
+        Ok(Self {
+            zv_array: discriminator(&mut members)?,
+            name: members.optional("name")?,
+            level_delta: members.optional("level_delta")?,
+            num_links: members.optional("num_links")?,
+            extra: members.rest(),
+            node_extra: group.extra,
+        })
+    }
+
+    /// Returns the group document; write it with [`GroupDoc::to_json_line`] as the reference does.
+    #[must_use]
+    pub fn to_group(&self) -> GroupDoc {
+        let mut map = Builder::default();
+        map.put_some("zv_array", self.zv_array.as_ref())
+            .put_some("name", self.name.as_ref())
+            .put_some("level_delta", self.level_delta.as_ref())
+            .put_some("num_links", self.num_links.as_ref());
+        GroupDoc { attributes: map.finish(&self.extra), extra: self.node_extra.clone() }
+    }
+
+    /// Writes the document on one line.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        self.to_group().to_json_line()
+    }
+}
+
+/// Takes `zv_array`, or the old spelling `zvf_array` where the new one is absent.
+pub(crate) fn discriminator(members: &mut Members<'_>) -> Result<Option<String>, MetaError> {
+    if members.has("zv_array") {
+        return members.optional("zv_array");
+    }
+    members.optional("zvf_array")
+}
+
+/// Tells whether a group's attributes are those of a family, by its `zv_array`.
+#[must_use]
+pub fn group_discriminator(group: &GroupDoc) -> Option<&str> {
+    group.attributes.get("zv_array").or_else(|| group.attributes.get("zvf_array")).and_then(Value::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FAMILY: &str = r#"{"zarr_format":3,"node_type":"group","attributes":{"zv_array": "links_family", "level_delta": 0, "link_width": 2, "directed": false, "store": "canonical", "sid_ndim": 3, "num_links": 8, "num_physical_records": 8}}"#;
+    const INDEX: &str = r#"{"zarr_format":3,"node_type":"group","attributes":{"zv_array": "object_index", "num_objects": 3, "num_present": 3, "sid_ndim": 2, "layout": "vlen_manifests_v2", "object_ids_sorted": true}}"#;
+    const ATTRIBUTE: &str = r#"{"zarr_format":3,"node_type":"group","attributes":{"zv_array": "link_attribute_family", "name": "weight", "level_delta": 0, "num_links": 155, "more": [1, {"a": null}]}}"#;
+
+    #[test]
+    fn real_documents_come_back_byte_for_byte() -> Result<(), MetaError> {
+        assert_eq!(LinkFamilyDoc::parse(FAMILY.as_bytes())?.to_json(), FAMILY);
+        assert_eq!(ObjectIndexDoc::parse(INDEX.as_bytes())?.to_json(), INDEX);
+        assert_eq!(LinkAttributeFamilyDoc::parse(ATTRIBUTE.as_bytes())?.to_json(), ATTRIBUTE);
+        Ok(())
+    }
+
+    #[test]
+    fn the_permutation_column_is_derived() -> Result<(), MetaError> {
+        let mut family = LinkFamilyDoc::parse(FAMILY.as_bytes())?;
+        assert!(family.has_perm(0, false));
+        assert!(!family.has_perm(0, true));
+        assert!(!family.has_perm(-1, false));
+        family.directed = true;
+        assert!(!family.has_perm(0, false));
+        family.store = LinkStore::Duplicate;
+        assert!(family.has_perm(0, false));
+        Ok(())
+    }
+
+    #[test]
+    fn layouts_are_never_guessed() -> Result<(), MetaError> {
+        let mut index = ObjectIndexDoc::parse(INDEX.as_bytes())?;
+        assert_eq!(index.layout()?, ObjectLayout::V2);
+        index.layout = Some("vlen_manifests_v3".to_owned());
+        assert!(index.layout().is_err());
+        index.layout = None;
+        assert!(index.layout().is_err());
+        Ok(())
+    }
+
+    #[test]
+    fn the_old_spelling_and_unknown_policies() -> Result<(), MetaError> {
+        let family = LinkFamilyDoc::parse(FAMILY.replace("zv_array", "zvf_array").as_bytes())?;
+        assert_eq!(family.zv_array.as_deref(), Some("links_family"));
+        assert!(LinkFamilyDoc::parse(FAMILY.replace("canonical", "both").as_bytes()).is_err());
+        Ok(())
+    }
+}

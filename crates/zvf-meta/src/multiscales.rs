@@ -1,0 +1,327 @@
+//! The `multiscales` member: the only home of axes and of level bin shapes.
+
+use serde_json::Value;
+
+use crate::error::MetaError;
+use crate::json::{Builder, FromJson, JsonObject, Members, Pointer, ToJson};
+
+/// The `multiscales` list. The reference writes exactly one entry.
+///
+/// Source: 0.9 §5.2.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Multiscales {
+    /// The entries in document order.
+    pub entries: Vec<Multiscale>,
+}
+
+impl Multiscales {
+    /// Returns the axes: those of entry 0, whatever the other entries say.
+    #[must_use]
+    pub fn axes(&self) -> &[Axis] {
+        self.entries.first().map_or(&[], |entry| &entry.axes)
+    }
+
+    /// Returns the first dataset, over all entries, whose path is the level's number.
+    #[must_use]
+    pub fn dataset(&self, level: u32) -> Option<&Dataset> {
+        let path = level.to_string();
+        self.entries.iter().flat_map(|entry| &entry.datasets).find(|dataset| dataset.path == path)
+    }
+
+    /// Returns the transforms of a level.
+    #[must_use]
+    pub fn transform(&self, level: u32) -> Option<LevelTransform<'_>> {
+        self.dataset(level).map(Dataset::transform)
+    }
+}
+
+/// One entry of [`Multiscales`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Multiscale {
+    /// NGFF version; the reference writes `0.4`.
+    pub version: Option<String>,
+    /// A name; the reference writes `default`.
+    pub name: Option<String>,
+    /// The axes in column order. Only those of entry 0 count.
+    pub axes: Vec<Axis>,
+    /// One dataset a level, sorted by number.
+    pub datasets: Vec<Dataset>,
+    /// `metadata`; the reference writes `{"format": "zarr_vectors"}`.
+    pub metadata: Option<Value>,
+    /// Unknown members.
+    pub extra: JsonObject,
+}
+
+/// One coordinate axis. Its place in the list is the column of `vertices` and the component of every chunk key.
+///
+/// Source: 0.9 §5.2.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// Name, such as `x`.
+    pub name: String,
+    /// Type: `space`, `time`, `channel` or another word; absent means `space`.
+    pub type_: Option<String>,
+    /// Unit of positions along the axis, such as `micrometer`; absent when unknown.
+    pub unit: Option<String>,
+    /// Unknown members.
+    pub extra: JsonObject,
+}
+
+impl Axis {
+    /// Makes an axis without a unit.
+    #[must_use]
+    pub fn new(name: impl Into<String>, type_: impl Into<String>) -> Self {
+        Self { name: name.into(), type_: Some(type_.into()), unit: None, extra: JsonObject::new() }
+    }
+
+    /// Returns the axis type, `space` when the document says nothing.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        self.type_.as_deref().unwrap_or("space")
+    }
+}
+
+/// The entry of one level.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Dataset {
+    /// The level's number as text.
+    pub path: String,
+    /// Scale and translation. Other transforms are kept and not understood.
+    pub transforms: Vec<Transform>,
+    /// Unknown members.
+    pub extra: JsonObject,
+}
+
+impl Dataset {
+    /// Returns the first scale and the first translation.
+    #[must_use]
+    pub fn transform(&self) -> LevelTransform<'_> {
+        let scale = self.transforms.iter().find_map(|one| match one {
+            Transform::Scale { scale, .. } => Some(scale.as_slice()),
+            _ => None,
+        });
+        let translation = self.transforms.iter().find_map(|one| match one {
+            Transform::Translation { translation, .. } => Some(translation.as_slice()),
+            _ => None,
+        });
+        LevelTransform { scale, translation }
+    }
+}
+
+/// One coordinate transformation.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Transform {
+    /// `{"type": "scale", "scale": [..]}`.
+    Scale {
+        /// One factor an axis.
+        scale: Vec<f64>,
+        /// Unknown members.
+        extra: JsonObject,
+    },
+    /// `{"type": "translation", "translation": [..]}`.
+    Translation {
+        /// One distance an axis, in world units.
+        translation: Vec<f64>,
+        /// Unknown members.
+        extra: JsonObject,
+    },
+    /// Any other transformation, kept as it is.
+    Other(JsonObject),
+}
+
+/// Scale and translation of one level, as they mean here: not a mapping of coordinates, but bin sizes.
+///
+/// Source: 0.9 §5.2.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LevelTransform<'a> {
+    scale: Option<&'a [f64]>,
+    translation: Option<&'a [f64]>,
+}
+
+impl<'a> LevelTransform<'a> {
+    /// Returns the scale: bin shape of the level over bin shape of level 0, a fold without unit.
+    #[must_use]
+    pub fn scale(&self) -> Option<&'a [f64]> {
+        self.scale
+    }
+
+    /// Returns the translation in world units: half a bin. On level 0 of a store with a `coordinate_offset` it is
+    /// that offset instead (trap T35), which is why level 0 never takes its bins from here.
+    #[must_use]
+    pub fn translation(&self) -> Option<&'a [f64]> {
+        self.translation
+    }
+
+    /// Returns the fold of the level's bins against those of level 0. The same as [`scale`](Self::scale).
+    #[must_use]
+    pub fn bin_ratio(&self) -> Option<&'a [f64]> {
+        self.scale
+    }
+
+    /// Returns the bin shape in world units, twice the translation; `None` where the translation is absent.
+    /// Meaningful at levels above 0 only.
+    #[must_use]
+    pub fn bin_shape(&self) -> Option<Vec<f64>> {
+        Some(self.translation?.iter().map(|half| 2.0 * half).collect())
+    }
+}
+
+impl FromJson for Multiscales {
+    const EXPECTED: &'static str = "an array";
+
+    fn from_json(value: Value, at: &Pointer<'_>) -> Result<Self, MetaError> {
+        Ok(Self { entries: FromJson::from_json(value, at)? })
+    }
+}
+
+impl FromJson for Multiscale {
+    const EXPECTED: &'static str = "an object";
+
+    fn from_json(value: Value, at: &Pointer<'_>) -> Result<Self, MetaError> {
+        let mut members = Members::of(value, at)?;
+        Ok(Self {
+            version: members.optional("version")?,
+            name: members.optional("name")?,
+            axes: members.optional("axes")?.unwrap_or_default(),
+            datasets: members.optional("datasets")?.unwrap_or_default(),
+            metadata: members.optional("metadata")?,
+            extra: members.rest(),
+        })
+    }
+}
+
+impl FromJson for Axis {
+    const EXPECTED: &'static str = "an object";
+
+    fn from_json(value: Value, at: &Pointer<'_>) -> Result<Self, MetaError> {
+        let mut members = Members::of(value, at)?;
+        Ok(Self {
+            name: members.required("name")?,
+            type_: members.optional("type")?,
+            unit: members.optional("unit")?,
+            extra: members.rest(),
+        })
+    }
+}
+
+impl FromJson for Dataset {
+    const EXPECTED: &'static str = "an object";
+
+    fn from_json(value: Value, at: &Pointer<'_>) -> Result<Self, MetaError> {
+        let mut members = Members::of(value, at)?;
+        Ok(Self {
+            path: members.required("path")?,
+            transforms: members.optional("coordinateTransformations")?.unwrap_or_default(),
+            extra: members.rest(),
+        })
+    }
+}
+
+impl FromJson for Transform {
+    const EXPECTED: &'static str = "an object";
+
+    fn from_json(value: Value, at: &Pointer<'_>) -> Result<Self, MetaError> {
+        let map = JsonObject::from_json(value, at)?;
+        let kind = map.get("type").and_then(Value::as_str).map(str::to_owned);
+        match kind.as_deref() {
+            // A scale that refers to a path instead of holding numbers is not one of ours.
+            Some("scale") if map.contains_key("scale") => {
+                let mut members = Members::new(map, at);
+                members.required::<String>("type")?;
+                Ok(Self::Scale { scale: members.required("scale")?, extra: members.rest() })
+            }
+            Some("translation") if map.contains_key("translation") => {
+                let mut members = Members::new(map, at);
+                members.required::<String>("type")?;
+                Ok(Self::Translation { translation: members.required("translation")?, extra: members.rest() })
+            }
+            _ => Ok(Self::Other(map)),
+        }
+    }
+}
+
+impl ToJson for Multiscales {
+    fn to_json(&self) -> Value {
+        self.entries.to_json()
+    }
+}
+
+impl ToJson for Multiscale {
+    fn to_json(&self) -> Value {
+        let mut map = Builder::default();
+        map.put_some("version", self.version.as_ref())
+            .put_some("name", self.name.as_ref())
+            .put("axes", &self.axes)
+            .put("datasets", &self.datasets)
+            .put_some("metadata", self.metadata.as_ref());
+        Value::Object(map.finish(&self.extra))
+    }
+}
+
+impl ToJson for Axis {
+    fn to_json(&self) -> Value {
+        let mut map = Builder::default();
+        map.put("name", &self.name).put_some("type", self.type_.as_ref()).put_some("unit", self.unit.as_ref());
+        Value::Object(map.finish(&self.extra))
+    }
+}
+
+impl ToJson for Dataset {
+    fn to_json(&self) -> Value {
+        let mut map = Builder::default();
+        map.put("path", &self.path).put("coordinateTransformations", &self.transforms);
+        Value::Object(map.finish(&self.extra))
+    }
+}
+
+impl ToJson for Transform {
+    fn to_json(&self) -> Value {
+        let mut map = Builder::default();
+        match self {
+            Self::Scale { scale, extra } => {
+                map.put("type", "scale").put("scale", scale);
+                Value::Object(map.finish(extra))
+            }
+            Self::Translation { translation, extra } => {
+                map.put("type", "translation").put("translation", translation);
+                Value::Object(map.finish(extra))
+            }
+            Self::Other(members) => Value::Object(members.clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn parse(value: Value) -> Multiscales {
+        Multiscales::from_json(value, &Pointer::Prefix("/attributes/multiscales")).expect("multiscales")
+    }
+
+    #[test]
+    fn the_first_matching_path_wins_and_axes_come_from_entry_0() {
+        let list = parse(json!([
+            {"axes": [{"name": "x", "type": "space"}], "datasets": []},
+            {"axes": [{"name": "q"}], "datasets": [
+                {"path": "1", "coordinateTransformations": [
+                    {"type": "scale", "scale": [2]}, {"type": "translation", "translation": [5.0]}]},
+                {"path": "1", "coordinateTransformations": [{"type": "translation", "translation": [7.0]}]}]},
+        ]));
+        assert_eq!(list.axes(), [Axis::new("x", "space")]);
+        let transform = list.transform(1).expect("level 1");
+        assert_eq!(transform.bin_ratio(), Some(&[2.0][..]));
+        assert_eq!(transform.bin_shape(), Some(vec![10.0]));
+        assert!(list.transform(0).is_none());
+    }
+
+    #[test]
+    fn foreign_transforms_are_kept() {
+        let value = json!([{"axes": [], "datasets": [{"path": "0", "coordinateTransformations": [
+            {"type": "identity"}, {"type": "scale", "path": "p"}, {"type": "scale", "scale": [1.0], "note": 3}]}]}]);
+        let list = parse(value.clone());
+        assert_eq!(list.to_json(), value);
+        assert_eq!(list.transform(0).and_then(|one| one.scale()), Some(&[1.0][..]));
+    }
+}

@@ -1,0 +1,198 @@
+//! Closed sets of words: geometry kinds and conventions.
+
+use std::fmt;
+
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$word_doc:meta])* $variant:ident = $word:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name {
+            $($(#[$word_doc])* $variant,)*
+        }
+
+        impl $name {
+            /// All members of the set, in the order of the format page.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// Finds the member that a document names; `None` for a word outside the set.
+            #[must_use]
+            pub fn from_name(name: &str) -> Option<Self> {
+                match name {
+                    $($word => Some(Self::$variant),)*
+                    _ => None,
+                }
+            }
+
+            /// Returns the word as it stands in documents.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)*
+                }
+            }
+
+            /// All words of the set, separated by blanks, for messages.
+            pub(crate) const EXPECTED: &'static str = concat!("one of", $(" ", $word,)*);
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+    };
+}
+
+words! {
+    /// A geometry kind. The first entry of `geometry_types` decides how a store is read.
+    ///
+    /// Source: 0.9 §5.1.
+    Kind {
+        /// Points without order.
+        PointCloud = "point_cloud",
+        /// Straight segments.
+        Line = "line",
+        /// Open or closed chains of points.
+        Polyline = "polyline",
+        /// Chains of points from tractography.
+        Streamline = "streamline",
+        /// Trees of points.
+        Skeleton = "skeleton",
+        /// Points with any edges.
+        Graph = "graph",
+        /// Points with triangles or larger faces.
+        Mesh = "mesh",
+    }
+}
+
+impl Kind {
+    /// Tells whether stores of this kind may have a link convention.
+    ///
+    /// Source: 0.9 §19, level 4.
+    #[must_use]
+    pub fn allows(self, convention: LinksConvention) -> bool {
+        match self {
+            Self::PointCloud => true,
+            Self::Line | Self::Polyline | Self::Streamline => convention == LinksConvention::ImplicitSequential,
+            Self::Graph | Self::Mesh => convention == LinksConvention::Explicit,
+            Self::Skeleton => convention != LinksConvention::ImplicitSequential,
+        }
+    }
+}
+
+words! {
+    /// How the edges of a store are found.
+    ///
+    /// Source: 0.9 §5.1 and §14.
+    LinksConvention {
+        /// Edges are the stored links and nothing else.
+        Explicit = "explicit",
+        /// Consecutive rows of an object are joined. The meaning of an absent `links_convention`.
+        ImplicitSequential = "implicit_sequential",
+        /// Consecutive rows of a fragment are joined, and stored links say where branches begin.
+        ImplicitSequentialWithBranches = "implicit_sequential_with_branches",
+    }
+}
+
+impl Default for LinksConvention {
+    /// The meaning of an absent member: `implicit_sequential`.
+    fn default() -> Self {
+        Self::ImplicitSequential
+    }
+}
+
+words! {
+    /// What `object_index_convention` says; no reader acts on it.
+    ///
+    /// Source: 0.9 §5.1 and trap T30.
+    ObjectIndexConvention {
+        /// Ids are found through the id table. The meaning of an absent member.
+        Standard = "standard",
+        /// Ids are said to be row numbers; not to be relied upon.
+        Identity = "identity",
+    }
+}
+
+words! {
+    /// What `cross_chunk_strategy` says; purely informative.
+    ///
+    /// Source: 0.9 §5.1.
+    CrossChunkStrategy {
+        /// Vertices on chunk borders are repeated.
+        BoundaryDeduplication = "boundary_deduplication",
+        /// Links between chunks are stored. The meaning of an absent member.
+        ExplicitLinks = "explicit_links",
+        /// Both.
+        Both = "both",
+    }
+}
+
+words! {
+    /// What `cross_level_storage` says about links between levels.
+    ///
+    /// Source: 0.9 §5.1.
+    CrossLevelStorage {
+        /// None are stored.
+        None = "none",
+        /// They follow from the bins.
+        Implicit = "implicit",
+        /// They are stored. The meaning of an absent member.
+        Explicit = "explicit",
+    }
+}
+
+words! {
+    /// How many copies of a link record are stored.
+    ///
+    /// Source: 0.9 §13.2 and §13.3.
+    LinkStore {
+        /// One, at the chunk of the first endpoint in sorted (or, when directed, given) order.
+        /// The meaning of an absent member.
+        Canonical = "canonical",
+        /// One for each distinct chunk among the endpoints.
+        Duplicate = "duplicate",
+    }
+}
+
+impl Default for LinkStore {
+    /// The meaning of an absent member: `canonical`.
+    fn default() -> Self {
+        Self::Canonical
+    }
+}
+
+words! {
+    /// How rows of an object index are named.
+    ///
+    /// Source: 0.9 §11.2.
+    ObjectLayout {
+        /// The row number is the id; a table of ids is ignored even where there is one.
+        V1 = "vlen_manifests_v1",
+        /// `object_ids` holds the id of each row.
+        V2 = "vlen_manifests_v2",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_go_both_ways() {
+        for &kind in Kind::ALL {
+            assert_eq!(Kind::from_name(kind.name()), Some(kind));
+        }
+        for &convention in LinksConvention::ALL {
+            assert_eq!(LinksConvention::from_name(&convention.to_string()), Some(convention));
+        }
+        assert_eq!(Kind::from_name("Mesh"), None);
+        assert_eq!(Kind::ALL.len(), 7);
+    }
+
+    #[test]
+    fn conventions_fit_kinds() {
+        assert!(Kind::Skeleton.allows(LinksConvention::Explicit));
+        assert!(!Kind::Skeleton.allows(LinksConvention::ImplicitSequential));
+        assert!(!Kind::Mesh.allows(LinksConvention::default()));
+    }
+}

@@ -1,0 +1,210 @@
+//! Zarr v3 nodes: what kind a document is, and plain groups.
+
+use serde::de::IgnoredAny;
+use serde_json::ser::Formatter;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::io;
+
+use crate::error::{MetaError, describe};
+use crate::json::{Builder, JsonObject, Members, Pointer, ToJson, parse_object};
+
+/// What a `zarr.json` document describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeKind {
+    /// A group: attributes and children.
+    Group,
+    /// An array.
+    Array,
+}
+
+impl NodeKind {
+    /// Returns the word of `node_type`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Group => "group",
+            Self::Array => "array",
+        }
+    }
+}
+
+/// Reads only `zarr_format` and `node_type`, to learn what a document is before parsing it in full.
+///
+/// # Cost
+///
+/// One pass over the bytes, no allocation for what is skipped.
+///
+/// # Errors
+///
+/// When the bytes are not a JSON object, `zarr_format` is not 3, or `node_type` is neither `group` nor `array`.
+pub fn node_kind(bytes: &[u8]) -> Result<NodeKind, MetaError> {
+    #[derive(Deserialize)]
+    struct Head {
+        zarr_format: Option<Value>,
+        node_type: Option<Value>,
+        #[serde(rename = "attributes")]
+        _attributes: Option<IgnoredAny>,
+    }
+    let head: Head = serde_json::from_slice(bytes).map_err(|source| MetaError::json("node", source))?;
+    kind_of(head.zarr_format, head.node_type)
+}
+
+fn kind_of(format: Option<Value>, node: Option<Value>) -> Result<NodeKind, MetaError> {
+    match format {
+        Some(format) if format == 3 => {}
+        Some(other) => return Err(MetaError::unexpected("/zarr_format", describe(&other), "number 3")),
+        None => return Err(MetaError::missing("/zarr_format", "number 3")),
+    }
+    match node {
+        Some(Value::String(text)) if text == "group" => Ok(NodeKind::Group),
+        Some(Value::String(text)) if text == "array" => Ok(NodeKind::Array),
+        Some(other) => Err(MetaError::unexpected("/node_type", describe(&other), "\"group\" or \"array\"")),
+        None => Err(MetaError::missing("/node_type", "\"group\" or \"array\"")),
+    }
+}
+
+/// Takes `zarr_format` and `node_type` out of a node and checks them.
+pub(crate) fn take_head(members: &mut Members<'_>, expected: NodeKind) -> Result<(), MetaError> {
+    let found = kind_of(members.optional("zarr_format")?, members.optional("node_type")?)?;
+    if found == expected {
+        return Ok(());
+    }
+    Err(MetaError::unexpected("/node_type", format!("{:?}", found.name()), format!("{:?}", expected.name())))
+}
+
+/// A group whose attributes this crate gives no types: an intermediate group, a header, a registry.
+///
+/// Source: 0.9 §4.1.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GroupDoc {
+    /// Members of `attributes`; empty when the member is absent.
+    pub attributes: JsonObject,
+    /// Other members of the document, such as `consolidated_metadata`, which is kept and never used.
+    pub extra: JsonObject,
+}
+
+impl GroupDoc {
+    /// Reads a group document.
+    ///
+    /// # Errors
+    ///
+    /// When the bytes are not JSON, or describe something other than a Zarr v3 group.
+    pub fn parse(bytes: &[u8]) -> Result<Self, MetaError> {
+        let at = Pointer::Prefix("");
+        let mut members = Members::new(parse_object("group", bytes)?, &at);
+        take_head(&mut members, NodeKind::Group)?;
+        Ok(Self { attributes: members.optional("attributes")?.unwrap_or_default(), extra: members.rest() })
+    }
+
+    /// Returns the document as a JSON value, members in the order of the reference.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        let mut node = Builder::default();
+        node.put("attributes", &self.attributes).put("zarr_format", &3u32).put("node_type", "group");
+        Value::Object(node.finish(&self.extra))
+    }
+
+    /// Writes the document in the form that the reference uses for most groups: indented by two blanks.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        pretty(&self.to_value())
+    }
+
+    /// Writes the document in the one-line form that the reference uses for `object_index`, `links/<delta>` and
+    /// `link_attributes/<name>/<delta>`. Both forms mean the same.
+    #[must_use]
+    pub fn to_json_line(&self) -> String {
+        let mut line = format!(
+            "{{\"zarr_format\":3,\"node_type\":\"group\",\"attributes\":{}",
+            spaced(&self.attributes.to_json())
+        );
+        for (name, value) in &self.extra {
+            if !matches!(name.as_str(), "zarr_format" | "node_type" | "attributes") {
+                line.push_str(&format!(",{}:{}", Value::from(name.as_str()), spaced(value)));
+            }
+        }
+        line.push('}');
+        line
+    }
+}
+
+/// Writes a value indented by two blanks.
+pub(crate) fn pretty(value: &Value) -> String {
+    format!("{value:#}")
+}
+
+/// Writes a value on one line with a blank behind each comma and colon.
+fn spaced(value: &Value) -> String {
+    let mut out = Vec::new();
+    let mut serializer = serde_json::Serializer::with_formatter(&mut out, Spaced);
+    // Writing a JSON value to memory has no way to fail; were it to, the text is written without blanks.
+    match value.serialize(&mut serializer) {
+        Ok(()) => String::from_utf8(out).unwrap_or_else(|_| value.to_string()),
+        Err(_) => value.to_string(),
+    }
+}
+
+/// `[1, 2]` and `{"a": 1}`.
+struct Spaced;
+
+impl Formatter for Spaced {
+    fn begin_array_value<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn begin_object_key<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn begin_object_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b": ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: &str = r#"{"zarr_format":3,"node_type":"group","attributes":{"zv_array": "object_index", "num_objects": 3, "num_present": 3, "sid_ndim": 2, "layout": "vlen_manifests_v2", "object_ids_sorted": true}}"#;
+
+    #[test]
+    fn both_forms_are_byte_exact() -> Result<(), MetaError> {
+        let group = GroupDoc::parse(LINE.as_bytes())?;
+        assert_eq!(group.to_json_line(), LINE);
+        let pretty = group.to_json();
+        assert!(pretty.starts_with("{\n  \"attributes\": {\n    \"zv_array\": \"object_index\","));
+        assert!(pretty.ends_with("  },\n  \"zarr_format\": 3,\n  \"node_type\": \"group\"\n}"));
+        assert_eq!(GroupDoc::parse(pretty.as_bytes())?, group);
+        Ok(())
+    }
+
+    #[test]
+    fn an_empty_group_is_written_like_the_reference() {
+        let text = "{\n  \"attributes\": {},\n  \"zarr_format\": 3,\n  \"node_type\": \"group\"\n}";
+        assert_eq!(GroupDoc::default().to_json(), text);
+    }
+
+    #[test]
+    fn kinds_are_told_apart() {
+        assert!(matches!(node_kind(LINE.as_bytes()), Ok(NodeKind::Group)));
+        assert!(matches!(node_kind(br#"{"zarr_format":3,"node_type":"array"}"#), Ok(NodeKind::Array)));
+        for bad in [
+            &b"{}"[..], b"[]", b"", b"{\"zarr_format\":3}", b"{\"zarr_format\":2,\"node_type\":\"group\"}",
+            b"{\"zarr_format\":3,\"node_type\":\"tree\"}", b"\xff",
+        ] {
+            assert!(node_kind(bad).is_err());
+        }
+        let error = GroupDoc::parse(br#"{"zarr_format":3,"node_type":"array"}"#).expect_err("an array");
+        assert_eq!(error.to_string(), "/node_type is \"array\", expected \"group\"");
+    }
+
+    #[test]
+    fn foreign_members_survive_in_both_forms() -> Result<(), MetaError> {
+        let text = r#"{"zarr_format":3,"node_type":"group","attributes":{},"consolidated_metadata":null,"x":[1, 2]}"#;
+        let group = GroupDoc::parse(text.as_bytes())?;
+        assert_eq!(group.to_json_line(), text);
+        assert_eq!(GroupDoc::parse(group.to_json().as_bytes())?, group);
+        Ok(())
+    }
+}

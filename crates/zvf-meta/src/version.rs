@@ -1,0 +1,138 @@
+//! Format versions and which of them are read.
+
+use std::fmt;
+
+/// A format version: the first three numbers of `zv_version`.
+///
+/// Source: 0.9 §5.4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version {
+    /// First number.
+    pub major: u32,
+    /// Second number; 0 where the text has none.
+    pub minor: u32,
+    /// Third number; 0 where the text has none.
+    pub patch: u32,
+}
+
+impl Version {
+    /// Makes a version from its three numbers.
+    #[must_use]
+    pub const fn new(major: u32, minor: u32, patch: u32) -> Self {
+        Self { major, minor, patch }
+    }
+
+    /// Reads `X[.Y[.Z]]`; missing numbers are 0, and what follows a third dot is ignored.
+    ///
+    /// `0.9`, `0.9.2` and `0.9.2.dev3` are versions. `0.9.2-rc1`, `v0.9.2`, `0..9` and the empty text are not.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use zvf_meta::version::Version;
+    /// assert_eq!(Version::parse("0.9"), Some(Version::new(0, 9, 0)));
+    /// assert_eq!(Version::parse("0.9.2.dev3"), Some(Version::new(0, 9, 2)));
+    /// assert_eq!(Version::parse("v0.9.2"), None);
+    /// ```
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split('.');
+        let major = number(parts.next()?)?;
+        let minor = parts.next().map_or(Some(0), number)?;
+        let patch = parts.next().map_or(Some(0), number)?;
+        Some(Self { major, minor, patch })
+    }
+}
+
+/// Digits alone: no sign, no blanks.
+fn number(text: &str) -> Option<u32> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
+    }
+}
+
+/// The oldest version that is read.
+pub const OLDEST: Version = Version::new(0, 9, 0);
+
+/// The newest version that is known; what is newer is read with a warning.
+pub const NEWEST: Version = Version::new(0, 9, 2);
+
+/// What messages say about versions.
+pub(crate) const EXPECTED: &str = "0.9.0 to 0.9.2";
+
+/// What a reader does with a store of some version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gate {
+    /// Read it.
+    Supported(Version),
+    /// Read it and warn: a later version may have changed what the documents mean.
+    Newer(Version),
+    /// Refuse it and name the version: the layout is another one.
+    Older(Version),
+    /// Refuse it: the text is not a version.
+    Malformed,
+}
+
+impl Gate {
+    /// Tells whether the store may be read, with or without a warning.
+    #[must_use]
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::Supported(_) | Self::Newer(_))
+    }
+}
+
+/// Decides what to do with a store that claims a version.
+///
+/// The reference never runs its version rule (trap T4); this crate does. There is no upper bound: additions are
+/// announced by `required_capabilities`, which [`RootDoc::admit`](crate::RootDoc::admit) checks as well.
+///
+/// Source: 0.9 §5.4.
+///
+/// # Examples
+///
+/// ```
+/// use zvf_meta::version::{gate, Gate, Version};
+/// assert_eq!(gate("0.9.2"), Gate::Supported(Version::new(0, 9, 2)));
+/// assert_eq!(gate("0.10"), Gate::Newer(Version::new(0, 10, 0)));
+/// assert_eq!(gate("0.8.1"), Gate::Older(Version::new(0, 8, 1)));
+/// assert_eq!(gate("abc"), Gate::Malformed);
+/// ```
+#[must_use]
+pub fn gate(text: &str) -> Gate {
+    match Version::parse(text) {
+        None => Gate::Malformed,
+        Some(version) if version < OLDEST => Gate::Older(version),
+        Some(version) if version > NEWEST => Gate::Newer(version),
+        Some(version) => Gate::Supported(version),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_gate_of_the_format_page() {
+        for text in ["0.9", "0.9.0", "0.9.1", "0.9.2", "0.9.2.dev3", "0.9.2.", "00.9.02"] {
+            assert!(matches!(gate(text), Gate::Supported(_)), "{text}");
+        }
+        for text in ["0.9.3", "0.10.0", "1.0.0", "2", "4294967295.0"] {
+            assert!(matches!(gate(text), Gate::Newer(_)), "{text}");
+        }
+        for text in ["0.8.1", "0.7", "0", "0.0.0", "0.8.99"] {
+            assert!(matches!(gate(text), Gate::Older(_)), "{text}");
+        }
+        for text in ["", "abc", "v0.9.2", "0.9.2-rc1", "0..9", " 0.9", "+0.9", "-1", "0.9.", "4294967296", "٠.٩"] {
+            assert_eq!(gate(text), Gate::Malformed, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_version_shows_three_numbers() {
+        assert_eq!(Version::new(0, 9, 0).to_string(), "0.9.0");
+    }
+}
