@@ -1,0 +1,264 @@
+//! Names of element types, as numpy spells them.
+//!
+//! `spec/zvf-0.9.md` section 8.2. The user's spelling is kept on disk, so `f4`, `<f4` and
+//! `float32` are one type; `>f4` is the same type stored big-endian.
+
+mod parse;
+
+use core::fmt;
+
+/// The type of the elements of a cell: a kind and the order of its bytes.
+///
+/// # Shape
+/// One element; rows of several are said elsewhere (`row_shape`, `link_width`).
+///
+/// # Examples
+///
+/// ```
+/// use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
+///
+/// let dtype = DType::parse(">f4")?;
+/// assert_eq!((dtype.kind, dtype.order, dtype.size()), (DTypeKind::F32, ByteOrder::Big, 4));
+/// assert_eq!(DType::parse("<f4")?.to_string(), "float32");
+/// # Ok::<(), zvf_format::DecodeError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct DType {
+    /// What an element is.
+    pub kind: DTypeKind,
+    /// How its bytes are ordered; [`ByteOrder::Little`] where there is nothing to order.
+    pub order: ByteOrder,
+}
+
+/// Order of the bytes of one number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ByteOrder {
+    /// Least significant byte first; also of types without an order (`bool`, `int8`, `|S3`).
+    Little,
+    /// Most significant byte first.
+    Big,
+}
+
+/// What one element is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DTypeKind {
+    /// One byte, 0 or 1.
+    Bool,
+    /// Signed, 8 bits.
+    I8,
+    /// Signed, 16 bits.
+    I16,
+    /// Signed, 32 bits.
+    I32,
+    /// Signed, 64 bits.
+    I64,
+    /// Unsigned, 8 bits.
+    U8,
+    /// Unsigned, 16 bits.
+    U16,
+    /// Unsigned, 32 bits.
+    U32,
+    /// Unsigned, 64 bits.
+    U64,
+    /// IEEE binary16.
+    F16,
+    /// IEEE binary32.
+    F32,
+    /// IEEE binary64.
+    F64,
+    /// Two binary32: real, imaginary.
+    C64,
+    /// Two binary64: real, imaginary.
+    C128,
+    /// Text of fixed width, UTF-32, padded with zeros: `<U5`.
+    Utf32 {
+        /// Width in code points, 4 bytes each; at least 1.
+        chars: u32,
+    },
+    /// Bytes of fixed width, padded with zeros: `|S3`.
+    Bytes {
+        /// Width in bytes; at least 1.
+        len: u32,
+    },
+    /// Moments as i64 since 1970-01-01T00:00:00; the smallest number is "not a time".
+    Datetime {
+        /// What the number counts.
+        unit: TimeUnit,
+    },
+    /// Spans as i64; the smallest number is "not a time".
+    Timedelta {
+        /// What the number counts.
+        unit: TimeUnit,
+    },
+    /// Memory addresses of another process (trap T14): there is no value to read.
+    Object,
+}
+
+/// What a date or time counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TimeUnit {
+    /// No unit was named.
+    Generic,
+    /// `Y`
+    Year,
+    /// `M`
+    Month,
+    /// `W`
+    Week,
+    /// `D`
+    Day,
+    /// `h`
+    Hour,
+    /// `m`
+    Minute,
+    /// `s`
+    Second,
+    /// `ms`
+    Millisecond,
+    /// `us`
+    Microsecond,
+    /// `ns`
+    Nanosecond,
+    /// `ps`
+    Picosecond,
+    /// `fs`
+    Femtosecond,
+    /// `as`
+    Attosecond,
+}
+
+impl DType {
+    /// The type that a missing `dtype` means (8.2).
+    pub const DEFAULT: Self = Self {
+        kind: DTypeKind::F32,
+        order: ByteOrder::Little,
+    };
+
+    /// The little-endian type of a kind.
+    #[must_use]
+    pub const fn little(kind: DTypeKind) -> Self {
+        Self {
+            kind,
+            order: ByteOrder::Little,
+        }
+    }
+
+    /// Bytes of one element; never 0. Of `object` it is the size of the addresses stored.
+    #[must_use]
+    pub const fn size(&self) -> usize {
+        use crate::int::index;
+        match self.kind {
+            DTypeKind::Bool | DTypeKind::I8 | DTypeKind::U8 => 1,
+            DTypeKind::I16 | DTypeKind::U16 | DTypeKind::F16 => 2,
+            DTypeKind::I32 | DTypeKind::U32 | DTypeKind::F32 => 4,
+            DTypeKind::I64
+            | DTypeKind::U64
+            | DTypeKind::F64
+            | DTypeKind::C64
+            | DTypeKind::Datetime { .. }
+            | DTypeKind::Timedelta { .. }
+            | DTypeKind::Object => 8,
+            DTypeKind::C128 => 16,
+            DTypeKind::Utf32 { chars } => index(chars).saturating_mul(4),
+            DTypeKind::Bytes { len } => index(len),
+        }
+    }
+
+    /// Bytes of one number inside an element: the unit in which a big-endian element is reversed.
+    /// 4 for `complex64` and text, 1 where there is nothing to reverse.
+    #[must_use]
+    pub const fn number_size(&self) -> usize {
+        match self.kind {
+            DTypeKind::C64 | DTypeKind::Utf32 { .. } => 4,
+            DTypeKind::C128 => 8,
+            DTypeKind::Bytes { .. } => 1,
+            _ => self.size(),
+        }
+    }
+
+    /// Whether the elements are integers, which link cells and codes must be.
+    #[must_use]
+    pub const fn is_integer(&self) -> bool {
+        use DTypeKind::{I8, I16, I32, I64, U8, U16, U32, U64};
+        matches!(self.kind, I8 | I16 | I32 | I64 | U8 | U16 | U32 | U64)
+    }
+
+    /// Whether the elements are real floating-point numbers.
+    #[must_use]
+    pub const fn is_float(&self) -> bool {
+        matches!(self.kind, DTypeKind::F16 | DTypeKind::F32 | DTypeKind::F64)
+    }
+}
+
+impl TimeUnit {
+    /// The name inside the brackets; empty for [`TimeUnit::Generic`].
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Generic => "",
+            Self::Year => "Y",
+            Self::Month => "M",
+            Self::Week => "W",
+            Self::Day => "D",
+            Self::Hour => "h",
+            Self::Minute => "m",
+            Self::Second => "s",
+            Self::Millisecond => "ms",
+            Self::Microsecond => "us",
+            Self::Nanosecond => "ns",
+            Self::Picosecond => "ps",
+            Self::Femtosecond => "fs",
+            Self::Attosecond => "as",
+        }
+    }
+}
+
+/// The spelling numpy gives the type: its name where it is little-endian, `>f4` where not.
+impl fmt::Display for DType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let big = self.order == ByteOrder::Big;
+        let (name, code) = match self.kind {
+            DTypeKind::Bool => ("bool", "?"),
+            DTypeKind::I8 => ("int8", "i1"),
+            DTypeKind::I16 => ("int16", "i2"),
+            DTypeKind::I32 => ("int32", "i4"),
+            DTypeKind::I64 => ("int64", "i8"),
+            DTypeKind::U8 => ("uint8", "u1"),
+            DTypeKind::U16 => ("uint16", "u2"),
+            DTypeKind::U32 => ("uint32", "u4"),
+            DTypeKind::U64 => ("uint64", "u8"),
+            DTypeKind::F16 => ("float16", "f2"),
+            DTypeKind::F32 => ("float32", "f4"),
+            DTypeKind::F64 => ("float64", "f8"),
+            DTypeKind::C64 => ("complex64", "c8"),
+            DTypeKind::C128 => ("complex128", "c16"),
+            DTypeKind::Object => ("object", "O"),
+            DTypeKind::Utf32 { chars } => {
+                return write!(f, "{}U{chars}", if big { '>' } else { '<' });
+            }
+            DTypeKind::Bytes { len } => return write!(f, "|S{len}"),
+            DTypeKind::Datetime { unit } => return write_time(f, "datetime64", ">M8", big, unit),
+            DTypeKind::Timedelta { unit } => return write_time(f, "timedelta64", ">m8", big, unit),
+        };
+        if big && self.number_size() > 1 && self.kind != DTypeKind::Object {
+            write!(f, ">{code}")
+        } else {
+            f.write_str(name)
+        }
+    }
+}
+
+fn write_time(
+    f: &mut fmt::Formatter<'_>,
+    name: &str,
+    code: &str,
+    big: bool,
+    unit: TimeUnit,
+) -> fmt::Result {
+    f.write_str(if big { code } else { name })?;
+    match unit {
+        TimeUnit::Generic => Ok(()),
+        _ => write!(f, "[{}]", unit.name()),
+    }
+}

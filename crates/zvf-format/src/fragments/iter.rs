@@ -1,0 +1,163 @@
+//! Walking fragments and rows in order, one constant step each.
+
+use core::iter::FusedIterator;
+
+use zerocopy::byteorder::little_endian::{I64, U32, U64};
+
+use super::layout::RangeEntry;
+use super::parse::{Fragment, FragmentIndex};
+use crate::int::index;
+
+/// The fragments of one index in order: what [`FragmentIndex::iter`] returns.
+///
+/// On an index that passes [`verify`](FragmentIndex::verify) exactly F fragments come out. On
+/// another one the walk ends at the first fragment that the tables do not hold.
+#[derive(Debug, Clone)]
+pub struct FragmentIter<'a> {
+    left: u32,
+    /// The current bitmap word, shifted so that the next fragment is bit 0.
+    word: u64,
+    bits: u32,
+    words: core::slice::Iter<'a, U64>,
+    table: core::slice::Iter<'a, RangeEntry>,
+    ends: core::slice::Iter<'a, U32>,
+    from: usize,
+    rows: &'a [I64],
+}
+
+impl<'a> FragmentIter<'a> {
+    #[inline]
+    pub(super) fn new(index_: &FragmentIndex<'a>) -> Self {
+        let mut ends = index_.offsets.iter();
+        let from = ends.next().map_or(0, |first| index(first.get()));
+        Self {
+            left: index_.fragments,
+            word: 0,
+            bits: 0,
+            words: index_.words.iter(),
+            table: index_.table.iter(),
+            ends,
+            from,
+            rows: index_.rows,
+        }
+    }
+
+    /// Takes the next fragment from its table.
+    #[inline]
+    fn step(&mut self) -> Option<Fragment<'a>> {
+        if self.bits == 0 {
+            self.word = self.words.next()?.get();
+            self.bits = 64;
+        }
+        let is_range = self.word & 1 == 1;
+        self.word >>= 1;
+        self.bits -= 1;
+        if is_range {
+            let entry = self.table.next()?;
+            return Some(Fragment::Range {
+                start: entry.start.get(),
+                count: entry.count.get(),
+            });
+        }
+        let to = index(self.ends.next()?.get());
+        let rows = self.rows.get(self.from..to)?;
+        self.from = to;
+        Some(Fragment::List(rows))
+    }
+}
+
+impl<'a> Iterator for FragmentIter<'a> {
+    type Item = Fragment<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Fragment<'a>> {
+        if self.left == 0 {
+            return None;
+        }
+        self.left -= 1;
+        let fragment = self.step();
+        if fragment.is_none() {
+            self.left = 0;
+        }
+        fragment
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, Some(index(self.left)))
+    }
+}
+
+impl FusedIterator for FragmentIter<'_> {}
+
+/// The rows of one fragment, in order: what [`Fragment::rows`] returns.
+#[derive(Debug, Clone)]
+pub struct RowIter<'a>(Rows<'a>);
+
+#[derive(Debug, Clone)]
+enum Rows<'a> {
+    Range { next: i64, end: i64 },
+    List(core::slice::Iter<'a, I64>),
+}
+
+impl<'a> RowIter<'a> {
+    #[inline]
+    pub(super) fn range(start: i64, count: i64) -> Self {
+        // A range that runs past the largest number ends there; `verify` refuses it.
+        Self(Rows::Range {
+            next: start,
+            end: start.saturating_add(count.max(0)),
+        })
+    }
+
+    #[inline]
+    pub(super) fn list(rows: &'a [I64]) -> Self {
+        Self(Rows::List(rows.iter()))
+    }
+}
+
+impl Iterator for RowIter<'_> {
+    type Item = i64;
+
+    #[inline]
+    fn next(&mut self) -> Option<i64> {
+        match &mut self.0 {
+            Rows::Range { next, end } => {
+                if *next >= *end {
+                    return None;
+                }
+                let row = *next;
+                *next += 1;
+                Some(row)
+            }
+            Rows::List(rows) => rows.next().map(|row| row.get()),
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        match &self.0 {
+            Rows::Range { next, end } => {
+                let left = usize::try_from(end.saturating_sub(*next).max(0));
+                (left.unwrap_or(usize::MAX), left.ok())
+            }
+            Rows::List(rows) => rows.size_hint(),
+        }
+    }
+}
+
+impl DoubleEndedIterator for RowIter<'_> {
+    #[inline]
+    fn next_back(&mut self) -> Option<i64> {
+        match &mut self.0 {
+            Rows::Range { next, end } => {
+                if *next >= *end {
+                    return None;
+                }
+                *end -= 1;
+                Some(*end)
+            }
+            Rows::List(rows) => rows.next_back().map(|row| row.get()),
+        }
+    }
+}
+
+impl FusedIterator for RowIter<'_> {}

@@ -1,0 +1,296 @@
+//! Matrices of link rows: [`LinkRows`], flat or inside a ragged blob.
+
+use core::iter::FusedIterator;
+use core::ops::Range;
+
+use zerocopy::FromBytes;
+use zerocopy::byteorder::little_endian::I64;
+
+use super::elem::Elem;
+use crate::error::{DecodeError, Expected};
+use crate::int::{signed, to_index, wide};
+use crate::ragged::RaggedBlob;
+
+/// The rows of one link cell, borrowed.
+///
+/// # Shape
+/// M rows of W columns, where W counts the permutation column if there is one.
+///
+/// # Units
+/// Buffer rows of the endpoint chunks, counting from 0.
+#[derive(Debug, Clone, Copy)]
+pub struct LinkRows<'a> {
+    data: &'a [u8],
+    width: usize,
+    elem: Elem,
+    groups: Option<RaggedBlob<'a>>,
+}
+
+impl<'a> LinkRows<'a> {
+    /// Reads a flat matrix of `width` columns: an intra-chunk cell.
+    ///
+    /// # Cost
+    /// O(1).
+    ///
+    /// # Errors
+    /// Malformed when the bytes are not a whole number of rows; limit for a width of 0 or one
+    /// whose row does not fit in memory.
+    ///
+    /// # Panics
+    /// Never.
+    pub fn flat(bytes: &'a [u8], width: usize, elem: Elem) -> Result<Self, DecodeError> {
+        let row = row_bytes(width, elem)?;
+        whole_rows("link cell length", 0, bytes.len(), row)?;
+        Ok(Self {
+            data: bytes,
+            width,
+            elem,
+            groups: None,
+        })
+    }
+
+    /// Reads a ragged blob of matrices of `width` columns: every other cell. The groups follow
+    /// each other, so their rows number through.
+    ///
+    /// # Cost
+    /// O(groups), no allocation.
+    ///
+    /// # Errors
+    /// As [`RaggedBlob::parse`] and [`flat`](Self::flat), for every group.
+    ///
+    /// # Panics
+    /// Never.
+    pub fn ragged(bytes: &'a [u8], width: usize, elem: Elem) -> Result<Self, DecodeError> {
+        let row = row_bytes(width, elem)?;
+        let groups = RaggedBlob::parse(bytes)?;
+        for (g, group) in groups.iter().enumerate() {
+            let at = groups
+                .offsets()
+                .get(g)
+                .map_or(0, |offset| offset.get().unsigned_abs());
+            whole_rows(
+                "link group length",
+                groups.data_at().saturating_add(at),
+                group.len(),
+                row,
+            )?;
+        }
+        Ok(Self {
+            data: groups.data(),
+            width,
+            elem,
+            groups: Some(groups),
+        })
+    }
+
+    /// M, the number of rows of all groups.
+    #[must_use]
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.data.len() / self.row_bytes()
+    }
+
+    /// Whether there are no rows.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.data.is_empty()
+    }
+
+    /// W, the number of columns.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The type of the columns.
+    #[must_use]
+    pub fn elem(&self) -> Elem {
+        self.elem
+    }
+
+    /// Row `i`; `None` past the last one.
+    #[must_use]
+    #[inline]
+    pub fn row(&self, i: usize) -> Option<RowView<'a>> {
+        let size = self.row_bytes();
+        let from = i.checked_mul(size)?;
+        let bytes = self.data.get(from..from.checked_add(size)?)?;
+        Some(RowView {
+            bytes,
+            elem: self.elem,
+        })
+    }
+
+    /// The rows, in stored order, group after group.
+    ///
+    /// # Cost
+    /// O(1) a step, no allocation.
+    #[must_use]
+    pub fn iter(&self) -> LinkRowIter<'a> {
+        LinkRowIter {
+            chunks: self.data.chunks_exact(self.row_bytes()),
+            elem: self.elem,
+        }
+    }
+
+    /// All columns of all rows as one slice, where the cell is stored as little-endian i64; `None`
+    /// for other types. The fast way through a large cell.
+    #[must_use]
+    pub fn as_i64s(&self) -> Option<&'a [I64]> {
+        match self.elem {
+            Elem::I64 => <[I64]>::ref_from_bytes(self.data).ok(),
+            _ => None,
+        }
+    }
+
+    /// Copies all columns of all rows into the front of `out`, row by row; returns how many
+    /// numbers that were.
+    ///
+    /// # Cost
+    /// O(M W), the type looked at once.
+    ///
+    /// # Errors
+    /// Limit when `out` is too short; nothing is written then.
+    pub fn copy_to(&self, out: &mut [i64]) -> Result<usize, DecodeError> {
+        let size = self.elem.size();
+        let count = self.data.len() / size;
+        let room = out.len();
+        let Some(out) = out.get_mut(..count) else {
+            return Err(DecodeError::limit("link rows", 0, wide(count), wide(room)));
+        };
+        if let Some(values) = self.as_i64s() {
+            for (slot, value) in out.iter_mut().zip(values) {
+                *slot = value.get();
+            }
+            return Ok(count);
+        }
+        for (slot, bytes) in out.iter_mut().zip(self.data.chunks_exact(size)) {
+            *slot = self.elem.read(bytes).unwrap_or(-1);
+        }
+        Ok(count)
+    }
+
+    /// G, the number of groups: 1 for a flat matrix, whose groups are in `link_fragments`.
+    #[must_use]
+    pub fn group_count(&self) -> usize {
+        self.groups.map_or(1, |groups| groups.len())
+    }
+
+    /// The rows of group `g`; `None` past the last group.
+    #[must_use]
+    pub fn group(&self, g: usize) -> Option<Range<usize>> {
+        let Some(groups) = self.groups else {
+            return (g == 0).then(|| 0..self.len());
+        };
+        let row = self.row_bytes();
+        let from = to_index(groups.offsets().get(g)?.get())?;
+        let rows = groups.get(g)?.len() / row;
+        Some(from / row..from / row + rows)
+    }
+
+    /// Bytes of a row; not 0, since the width is not.
+    #[inline]
+    fn row_bytes(&self) -> usize {
+        (self.width * self.elem.size()).max(1)
+    }
+}
+
+impl<'a> IntoIterator for &LinkRows<'a> {
+    type Item = RowView<'a>;
+    type IntoIter = LinkRowIter<'a>;
+
+    fn into_iter(self) -> LinkRowIter<'a> {
+        self.iter()
+    }
+}
+
+/// Bytes of one row.
+fn row_bytes(width: usize, elem: Elem) -> Result<usize, DecodeError> {
+    match width.checked_mul(elem.size()) {
+        Some(bytes) if bytes > 0 && bytes < 1 << 30 => Ok(bytes),
+        _ => Err(DecodeError::limit(
+            "link row width",
+            0,
+            wide(width),
+            (1 << 30) / wide(elem.size()),
+        )),
+    }
+}
+
+/// A length that is a whole number of rows.
+fn whole_rows(what: &'static str, at: u64, length: usize, row: usize) -> Result<(), DecodeError> {
+    if length.is_multiple_of(row) {
+        return Ok(());
+    }
+    // The nearest length that would do, so that the message can be acted on.
+    let expected = Expected::Exactly(signed(length / row * row));
+    Err(DecodeError::malformed(what, at, signed(length), expected))
+}
+
+/// One link row, borrowed.
+#[derive(Debug, Clone, Copy)]
+pub struct RowView<'a> {
+    bytes: &'a [u8],
+    elem: Elem,
+}
+
+impl<'a> RowView<'a> {
+    /// The value in column `column`; `None` past the last one.
+    ///
+    /// An unsigned value above 2^63 - 1 comes out negative, which no row number is.
+    #[must_use]
+    #[inline]
+    pub fn get(&self, column: usize) -> Option<i64> {
+        let size = self.elem.size();
+        let from = column.checked_mul(size)?;
+        self.elem
+            .read(self.bytes.get(from..from.checked_add(size)?)?)
+    }
+
+    /// W, the number of columns.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.bytes.len() / self.elem.size()
+    }
+
+    /// Whether the row has no columns, which no decoded row has.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// The columns, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = i64> + use<'a> {
+        let elem = self.elem;
+        // Every piece has exactly one element, so that nothing is ever replaced.
+        self.bytes
+            .chunks_exact(elem.size())
+            .map(move |bytes| elem.read(bytes).unwrap_or(-1))
+    }
+}
+
+/// The rows of one cell: what [`LinkRows::iter`] returns.
+#[derive(Debug, Clone)]
+pub struct LinkRowIter<'a> {
+    chunks: core::slice::ChunksExact<'a, u8>,
+    elem: Elem,
+}
+
+impl<'a> Iterator for LinkRowIter<'a> {
+    type Item = RowView<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<RowView<'a>> {
+        self.chunks.next().map(|bytes| RowView {
+            bytes,
+            elem: self.elem,
+        })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.chunks.size_hint()
+    }
+}
+
+impl ExactSizeIterator for LinkRowIter<'_> {}
+impl FusedIterator for LinkRowIter<'_> {}

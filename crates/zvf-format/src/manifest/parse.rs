@@ -1,0 +1,436 @@
+//! The borrowed view: [`Manifest`], its [`Block`]s and their [`FragmentRefs`].
+
+use core::iter::FusedIterator;
+
+use zerocopy::byteorder::little_endian::{I64, U32};
+
+use crate::cursor::Cursor;
+use crate::error::{DecodeError, Expected};
+use crate::int::{index, signed, wide};
+
+/// Largest fragment number there can be: a fragment index holds at most 2^32 - 1 fragments.
+pub(super) const LAST_FRAGMENT: i64 = 0xFFFF_FFFE;
+
+/// The manifest of one object, borrowed and fully validated.
+///
+/// # Shape
+/// B blocks in object order; each names a chunk by K coordinates and some of its fragments.
+///
+/// # Units
+/// Absolute chunk coordinates; fragment numbers count from 0 inside their chunk.
+#[derive(Debug, Clone, Copy)]
+pub struct Manifest<'a> {
+    blocks: u32,
+    key_rank: usize,
+    /// Everything after the block count.
+    body: &'a [u8],
+    fragments: u64,
+}
+
+/// One block: a chunk and the fragments of it that come next in the object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Block<'a> {
+    /// Absolute coordinate of the chunk, K numbers.
+    pub chunk: &'a [I64],
+    /// The fragments, in order.
+    pub fragments: FragmentRefs<'a>,
+}
+
+/// The fragments that one block names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FragmentRefs<'a> {
+    /// Mode 0: one fragment.
+    One(i64),
+    /// Mode 1: fragments `start .. start + count`.
+    Range {
+        /// First fragment.
+        start: i64,
+        /// Number of fragments.
+        count: i64,
+    },
+    /// Mode 2: the fragments of this list, in this order.
+    List(&'a [I64]),
+}
+
+impl<'a> Manifest<'a> {
+    /// Reads and validates a whole manifest for chunk coordinates of `key_rank` numbers.
+    ///
+    /// A blob of no bytes is a row that was never written; it reads as a manifest without blocks
+    /// (trap T31).
+    ///
+    /// # Cost
+    /// O(bytes), no allocation. A huge block count fails at once: every block takes bytes.
+    ///
+    /// # Errors
+    /// Truncated when a block runs past the end; unsupported for a mode above 2; malformed for
+    /// negative fragment numbers, numbers of 2^32 - 1 and more, and bytes after the last block;
+    /// limit for a `key_rank` of 0 or beyond [`MAX_RANK`](crate::keys::MAX_RANK).
+    ///
+    /// # Panics
+    /// Never.
+    pub fn parse(bytes: &'a [u8], key_rank: usize) -> Result<Self, DecodeError> {
+        if key_rank == 0 || key_rank > crate::keys::MAX_RANK {
+            let max = wide(crate::keys::MAX_RANK);
+            return Err(DecodeError::limit(
+                "chunk coordinate rank",
+                0,
+                wide(key_rank),
+                max,
+            ));
+        }
+        if bytes.is_empty() {
+            return Ok(Self {
+                blocks: 0,
+                key_rank,
+                body: &[],
+                fragments: 0,
+            });
+        }
+        let mut cursor = Cursor::new(bytes);
+        let blocks = cursor.take::<U32>("manifest block count")?.get();
+        let body = cursor.rest();
+        // The shortest block is an empty list: coordinate, mode, count.
+        let least = u64::from(blocks).saturating_mul(wide(key_rank) * 8 + 5);
+        if least > wide(body.len()) {
+            return Err(DecodeError::truncated(
+                "manifest blocks",
+                4,
+                wide(body.len()),
+                least,
+            ));
+        }
+        let mut fragments = 0_u64;
+        for _ in 0..blocks {
+            let block = take_block(&mut cursor, key_rank)?;
+            fragments = fragments.saturating_add(block.fragments.len());
+        }
+        if !cursor.rest().is_empty() {
+            let found = signed(bytes.len());
+            let end = cursor.at();
+            let expected = Expected::Exactly(signed(bytes.len() - cursor.rest().len()));
+            return Err(DecodeError::malformed(
+                "manifest length",
+                end,
+                found,
+                expected,
+            ));
+        }
+        Ok(Self {
+            blocks,
+            key_rank,
+            body,
+            fragments,
+        })
+    }
+
+    /// B, the number of blocks.
+    #[must_use]
+    pub fn len(&self) -> u32 {
+        self.blocks
+    }
+
+    /// Whether the object has no blocks at this level.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.blocks == 0
+    }
+
+    /// K, how many numbers a chunk coordinate has.
+    #[must_use]
+    pub fn key_rank(&self) -> usize {
+        self.key_rank
+    }
+
+    /// How many (chunk, fragment) references the blocks make together. May be huge in a hostile
+    /// manifest, since a range takes 16 bytes whatever its length: see
+    /// [`FragmentRefs::check`].
+    #[must_use]
+    pub fn fragment_count(&self) -> u64 {
+        self.fragments
+    }
+
+    /// The blocks, in object order. Cannot fail: [`parse`](Self::parse) has read them all.
+    ///
+    /// # Cost
+    /// O(1) a step, no allocation.
+    #[must_use]
+    pub fn blocks(&self) -> Blocks<'a> {
+        Blocks {
+            cursor: Cursor::resume(self.body, 4),
+            left: self.blocks,
+            key_rank: self.key_rank,
+        }
+    }
+
+    /// Every (chunk, fragment) reference, in object order.
+    ///
+    /// # Cost
+    /// O(1) a step, no allocation. Check untrusted blocks with [`FragmentRefs::check`] first: a
+    /// range may name 2^32 fragments.
+    #[must_use]
+    pub fn fragment_refs(&self) -> FragmentRefIter<'a> {
+        FragmentRefIter {
+            blocks: self.blocks(),
+            current: None,
+        }
+    }
+}
+
+/// Takes one block and checks it.
+#[inline]
+fn take_block<'a>(cursor: &mut Cursor<'a>, key_rank: usize) -> Result<Block<'a>, DecodeError> {
+    let chunk = cursor.take_slice::<I64>(key_rank, "manifest chunk coordinate")?;
+    let at = cursor.at();
+    let mode = *cursor.take::<u8>("manifest block mode")?;
+    let fragments = match mode {
+        0 => {
+            let at = cursor.at();
+            let fragment = cursor.take::<I64>("manifest fragment")?.get();
+            if !(0..=LAST_FRAGMENT).contains(&fragment) {
+                return Err(refuse_fragment("manifest fragment", at, fragment));
+            }
+            FragmentRefs::One(fragment)
+        }
+        1 => {
+            let at = cursor.at();
+            let start = cursor.take::<I64>("manifest fragment range start")?.get();
+            let count = cursor.take::<I64>("manifest fragment range count")?.get();
+            if !(0..=LAST_FRAGMENT + 1).contains(&start) {
+                return Err(refuse_fragment("manifest fragment range start", at, start));
+            }
+            let most = LAST_FRAGMENT + 1 - start;
+            if !(0..=most).contains(&count) {
+                let expected = if count < 0 {
+                    Expected::AtLeast(0)
+                } else {
+                    Expected::AtMost(most)
+                };
+                return Err(DecodeError::malformed(
+                    "manifest fragment range count",
+                    at + 8,
+                    count,
+                    expected,
+                ));
+            }
+            FragmentRefs::Range { start, count }
+        }
+        2 => {
+            let count = cursor.take::<U32>("manifest fragment list length")?.get();
+            let at = cursor.at();
+            let list = cursor.take_slice::<I64>(index(count), "manifest fragment list")?;
+            for (place, fragment) in list.iter().enumerate() {
+                let fragment = fragment.get();
+                if !(0..=LAST_FRAGMENT).contains(&fragment) {
+                    return Err(refuse_fragment(
+                        "manifest fragment list entry",
+                        at + wide(place) * 8,
+                        fragment,
+                    ));
+                }
+            }
+            FragmentRefs::List(list)
+        }
+        _ => {
+            let expected = Expected::Text("mode 0, 1 or 2");
+            return Err(DecodeError::unsupported(
+                "manifest block mode",
+                at,
+                i64::from(mode),
+                expected,
+            ));
+        }
+    };
+    Ok(Block { chunk, fragments })
+}
+
+#[cold]
+fn refuse_fragment(what: &'static str, at: u64, found: i64) -> DecodeError {
+    let expected = if found < 0 {
+        Expected::AtLeast(0)
+    } else {
+        Expected::AtMost(LAST_FRAGMENT)
+    };
+    DecodeError::malformed(what, at, found, expected)
+}
+
+/// The blocks of one manifest: what [`Manifest::blocks`] returns.
+#[derive(Debug, Clone)]
+pub struct Blocks<'a> {
+    cursor: Cursor<'a>,
+    left: u32,
+    key_rank: usize,
+}
+
+impl Blocks<'_> {
+    /// Byte offset of the next block, from the start of the blob. For annotated dumps.
+    #[must_use]
+    pub fn at(&self) -> u64 {
+        self.cursor.at()
+    }
+}
+
+impl<'a> Iterator for Blocks<'a> {
+    type Item = Block<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Block<'a>> {
+        if self.left == 0 {
+            return None;
+        }
+        self.left -= 1;
+        // Parsed before, so this does not fail.
+        take_block(&mut self.cursor, self.key_rank).ok()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (index(self.left), Some(index(self.left)))
+    }
+}
+
+impl ExactSizeIterator for Blocks<'_> {}
+impl FusedIterator for Blocks<'_> {}
+
+impl<'a> FragmentRefs<'a> {
+    /// How many fragments the block names.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        match *self {
+            Self::One(_) => 1,
+            Self::Range { count, .. } => u64::try_from(count).unwrap_or(0),
+            Self::List(list) => wide(list.len()),
+        }
+    }
+
+    /// Whether the block names no fragment.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The mode the block is stored with: 0, 1 or 2.
+    #[must_use]
+    pub fn mode(&self) -> u8 {
+        match self {
+            Self::One(_) => 0,
+            Self::Range { .. } => 1,
+            Self::List(_) => 2,
+        }
+    }
+
+    /// The first fragment number that a chunk with `fragments` fragments does not have; `None`
+    /// when all are there.
+    ///
+    /// # Cost
+    /// O(1), O(n) for a list: bounded by the bytes, so it is the thing to call before
+    /// [`iter`](Self::iter) on an untrusted manifest.
+    #[must_use]
+    pub fn check(&self, fragments: u32) -> Option<i64> {
+        let limit = i64::from(fragments);
+        match *self {
+            Self::One(fragment) => (fragment >= limit).then_some(fragment),
+            Self::Range { start, count } => {
+                (count > 0 && start.saturating_add(count) > limit).then(|| start.max(limit))
+            }
+            Self::List(list) => list
+                .iter()
+                .map(|fragment| fragment.get())
+                .find(|&fragment| fragment >= limit),
+        }
+    }
+
+    /// The fragment numbers, in order.
+    ///
+    /// # Cost
+    /// O(1) a step, no allocation.
+    #[must_use]
+    #[inline]
+    pub fn iter(&self) -> FragmentNumbers<'a> {
+        FragmentNumbers(match *self {
+            Self::One(fragment) => Numbers::Range {
+                next: fragment,
+                end: fragment.saturating_add(1),
+            },
+            Self::Range { start, count } => Numbers::Range {
+                next: start,
+                end: start.saturating_add(count.max(0)),
+            },
+            Self::List(list) => Numbers::List(list.iter()),
+        })
+    }
+}
+
+impl<'a> IntoIterator for FragmentRefs<'a> {
+    type Item = i64;
+    type IntoIter = FragmentNumbers<'a>;
+
+    fn into_iter(self) -> FragmentNumbers<'a> {
+        self.iter()
+    }
+}
+
+/// Fragment numbers of one block: what [`FragmentRefs::iter`] returns.
+#[derive(Debug, Clone)]
+pub struct FragmentNumbers<'a>(Numbers<'a>);
+
+#[derive(Debug, Clone)]
+enum Numbers<'a> {
+    Range { next: i64, end: i64 },
+    List(core::slice::Iter<'a, I64>),
+}
+
+impl Iterator for FragmentNumbers<'_> {
+    type Item = i64;
+
+    #[inline]
+    fn next(&mut self) -> Option<i64> {
+        match &mut self.0 {
+            Numbers::Range { next, end } => {
+                if *next >= *end {
+                    return None;
+                }
+                let fragment = *next;
+                *next += 1;
+                Some(fragment)
+            }
+            Numbers::List(list) => list.next().map(|fragment| fragment.get()),
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        match &self.0 {
+            Numbers::Range { next, end } => {
+                let left = usize::try_from(end.saturating_sub(*next).max(0));
+                (left.unwrap_or(usize::MAX), left.ok())
+            }
+            Numbers::List(list) => list.size_hint(),
+        }
+    }
+}
+
+impl FusedIterator for FragmentNumbers<'_> {}
+
+/// All references of one manifest: what [`Manifest::fragment_refs`] returns.
+#[derive(Debug, Clone)]
+pub struct FragmentRefIter<'a> {
+    blocks: Blocks<'a>,
+    current: Option<(&'a [I64], FragmentNumbers<'a>)>,
+}
+
+impl<'a> Iterator for FragmentRefIter<'a> {
+    type Item = (&'a [I64], i64);
+
+    #[inline]
+    fn next(&mut self) -> Option<(&'a [I64], i64)> {
+        loop {
+            if let Some((chunk, numbers)) = &mut self.current
+                && let Some(fragment) = numbers.next()
+            {
+                return Some((chunk, fragment));
+            }
+            let block = self.blocks.next()?;
+            self.current = Some((block.chunk, block.fragments.iter()));
+        }
+    }
+}
+
+impl FusedIterator for FragmentRefIter<'_> {}

@@ -1,0 +1,256 @@
+//! The borrowed views: [`RaggedBlob`] and [`SplitBlob`].
+
+use core::iter::FusedIterator;
+
+use zerocopy::FromBytes;
+use zerocopy::byteorder::little_endian::I64;
+
+use crate::cursor::Cursor;
+use crate::error::{DecodeError, Expected};
+use crate::int::{signed, to_index, wide};
+
+/// Groups of bytes behind a table of offsets, borrowed and fully validated.
+#[derive(Debug, Clone, Copy)]
+pub struct RaggedBlob<'a> {
+    groups: Groups<'a>,
+    data_at: u64,
+}
+
+impl<'a> RaggedBlob<'a> {
+    /// Reads the table and checks every offset.
+    ///
+    /// Fewer than 8 bytes are a blob without groups (13.4).
+    ///
+    /// # Cost
+    /// O(G), no allocation.
+    ///
+    /// # Errors
+    /// Truncated when the table runs past the end; malformed for a negative count, offsets that do
+    /// not begin at 0, fall or pass the end, and data that no group holds.
+    ///
+    /// # Panics
+    /// Never.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+        if bytes.len() < 8 {
+            return Ok(Self {
+                groups: Groups {
+                    offsets: &[],
+                    data: &[],
+                },
+                data_at: wide(bytes.len()),
+            });
+        }
+        let mut cursor = Cursor::new(bytes);
+        let count = cursor.take::<I64>("ragged group count")?.get();
+        if count < 0 {
+            return Err(DecodeError::malformed(
+                "ragged group count",
+                0,
+                count,
+                Expected::AtLeast(0),
+            ));
+        }
+        let Some(count) = to_index(count) else {
+            let need = count.unsigned_abs().saturating_mul(8);
+            return Err(DecodeError::truncated(
+                "ragged offsets",
+                8,
+                wide(cursor.rest().len()),
+                need,
+            ));
+        };
+        let offsets = cursor.take_slice::<I64>(count, "ragged offsets")?;
+        let groups = Groups {
+            offsets,
+            data: cursor.rest(),
+        };
+        groups.check(8, cursor.at())?;
+        Ok(Self {
+            groups,
+            data_at: cursor.at(),
+        })
+    }
+
+    /// G, the number of groups.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.groups.offsets.len()
+    }
+
+    /// Whether there are no groups.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.groups.offsets.is_empty()
+    }
+
+    /// The bytes of group `g`; `None` past the last one.
+    #[must_use]
+    pub fn get(&self, g: usize) -> Option<&'a [u8]> {
+        self.groups.get(g)
+    }
+
+    /// The groups, in order.
+    #[must_use]
+    pub fn iter(&self) -> GroupIter<'a> {
+        GroupIter {
+            groups: self.groups,
+            next: 0,
+        }
+    }
+
+    /// The bytes of all groups, back to back.
+    #[must_use]
+    pub fn data(&self) -> &'a [u8] {
+        self.groups.data
+    }
+
+    /// Where each group begins inside [`data`](Self::data), in bytes.
+    #[must_use]
+    pub fn offsets(&self) -> &'a [I64] {
+        self.groups.offsets
+    }
+
+    /// Byte offset of the data, from the start of the blob.
+    #[must_use]
+    pub fn data_at(&self) -> u64 {
+        self.data_at
+    }
+}
+
+/// Groups of bytes whose offsets are stored in a second blob, borrowed and fully validated: the
+/// `data` and `offsets` arrays of older stores.
+#[derive(Debug, Clone, Copy)]
+pub struct SplitBlob<'a> {
+    groups: Groups<'a>,
+}
+
+impl<'a> SplitBlob<'a> {
+    /// Joins `offsets`, one i64 a group counting bytes of `data`, with `data`.
+    ///
+    /// # Cost
+    /// O(G), no allocation.
+    ///
+    /// # Errors
+    /// Truncated when `offsets` ends inside a number; malformed for offsets that do not begin at
+    /// 0, fall or pass the end, and data that no group holds. Positions are those in `offsets`.
+    ///
+    /// # Panics
+    /// Never.
+    pub fn new(offsets: &'a [u8], data: &'a [u8]) -> Result<Self, DecodeError> {
+        let table = <[I64]>::ref_from_bytes(offsets).map_err(|_| {
+            let whole = offsets.len() / 8 * 8;
+            DecodeError::truncated("group offsets", wide(whole), wide(offsets.len() - whole), 8)
+        })?;
+        let groups = Groups {
+            offsets: table,
+            data,
+        };
+        groups.check(0, wide(offsets.len()))?;
+        Ok(Self { groups })
+    }
+
+    /// G, the number of groups.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.groups.offsets.len()
+    }
+
+    /// Whether there are no groups.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.groups.offsets.is_empty()
+    }
+
+    /// The bytes of group `g`; `None` past the last one.
+    #[must_use]
+    pub fn get(&self, g: usize) -> Option<&'a [u8]> {
+        self.groups.get(g)
+    }
+
+    /// The groups, in order.
+    #[must_use]
+    pub fn iter(&self) -> GroupIter<'a> {
+        GroupIter {
+            groups: self.groups,
+            next: 0,
+        }
+    }
+}
+
+/// What both forms share: group g is `data[offsets[g] .. offsets[g + 1]]`, the last one open.
+#[derive(Debug, Clone, Copy)]
+struct Groups<'a> {
+    offsets: &'a [I64],
+    data: &'a [u8],
+}
+
+impl<'a> Groups<'a> {
+    fn check(&self, table_at: u64, data_at: u64) -> Result<(), DecodeError> {
+        let end = signed(self.data.len());
+        let mut before = 0_i64;
+        for (g, offset) in self.offsets.iter().enumerate() {
+            let offset = offset.get();
+            let expected = if g == 0 && offset != 0 {
+                Expected::Exactly(0)
+            } else if offset < before {
+                Expected::AtLeast(before)
+            } else if offset > end {
+                Expected::AtMost(end)
+            } else {
+                before = offset;
+                continue;
+            };
+            return Err(DecodeError::malformed(
+                "ragged offset",
+                table_at + wide(g) * 8,
+                offset,
+                expected,
+            ));
+        }
+        if self.offsets.is_empty() && end > 0 {
+            let expected = Expected::Exactly(0);
+            return Err(DecodeError::malformed(
+                "ragged data without a group",
+                data_at,
+                end,
+                expected,
+            ));
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn get(&self, g: usize) -> Option<&'a [u8]> {
+        let from = to_index(self.offsets.get(g)?.get())?;
+        match self.offsets.get(g + 1) {
+            Some(to) => self.data.get(from..to_index(to.get())?),
+            None => self.data.get(from..),
+        }
+    }
+}
+
+/// The groups of one blob: what [`RaggedBlob::iter`] and [`SplitBlob::iter`] return.
+#[derive(Debug, Clone)]
+pub struct GroupIter<'a> {
+    groups: Groups<'a>,
+    next: usize,
+}
+
+impl<'a> Iterator for GroupIter<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let group = self.groups.get(self.next)?;
+        self.next += 1;
+        Some(group)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.groups.offsets.len().saturating_sub(self.next);
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for GroupIter<'_> {}
+impl FusedIterator for GroupIter<'_> {}
