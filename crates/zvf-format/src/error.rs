@@ -263,6 +263,7 @@ pub struct EncodeError {
 }
 
 impl EncodeError {
+    #[cfg(feature = "alloc")]
     #[cold]
     pub(crate) fn new(what: &'static str, item: usize, found: i64, expected: Expected) -> Self {
         Self {

@@ -215,7 +215,7 @@ impl FragmentIndexBuilder {
                 expected,
             ));
         };
-        if f % 64 == 0 {
+        if f.is_multiple_of(64) {
             self.words.push(U64::ZERO);
         }
         if let Some(word) = self.words.last_mut() {

@@ -1,0 +1,138 @@
+//! A bare binary that decodes the worked example of the fragment-index page, byte by byte, with
+//! `zvf-format` alone: no std, no allocator, no libc, panics abort.
+//!
+//! Tests cannot show this, because their harness brings std back. Here the linker does: a single
+//! use of std or of the heap would leave an unresolved symbol, since nothing is linked but `core`
+//! and `zvf-format` without any feature.
+//!
+//! # Building and running
+//!
+//! On a 64-bit x86 or ARM Linux with a C linker, from the root of the project:
+//!
+//! ```text
+//! cargo build --release --manifest-path xtask/no-std-probe/Cargo.toml
+//! xtask/no-std-probe/target/release/no-std-probe; echo $?
+//! ```
+//!
+//! Exit code 0: every decoded value was right. 1 to 99: the check of that number in [`checks`]
+//! failed. 100: a panic, which the library promises not to have. The code size is the text section
+//! (`size -A <binary>`), decoder, checks and start code together.
+//!
+//! The release profile is fixed here: `opt-level = "z"`, fat LTO, `panic = "abort"`. The features
+//! in use can be seen with `cargo tree -e features --manifest-path xtask/no-std-probe/Cargo.toml`;
+//! no `std` and no `alloc` may appear.
+//!
+//! # Unsafe
+//!
+//! The probe is not product code and is not under the workspace lints: it has to be the program
+//! start and to leave the process by a system call, which only assembly can.
+#![no_std]
+#![no_main]
+
+use core::hint::black_box;
+
+use zvf_format::fragments::{Fragment, FragmentIndex, RankDirectory};
+
+/// The worked example: a range (0, 4), the list 12, 7, 19 and a range (20, 8).
+static WORKED_EXAMPLE: [u8; 88] = [
+    0x47, 0x46, 0x56, 0x5A, 1, 0, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, // magic, version, flags, F, R
+    0x05, 0, 0, 0, 0, 0, 0, 0, // bitmap 101, padded
+    0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, // range 0: start 0, count 4
+    20, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, // range 1: start 20, count 8
+    0, 0, 0, 0, 3, 0, 0, 0, // list offsets 0, 3
+    12, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 19, 0, 0, 0, 0, 0, 0, 0, // list rows
+];
+
+/// Runs every check; the number of the first one that fails, or 0.
+fn checks(blob: &[u8]) -> i32 {
+    let Ok(index) = FragmentIndex::parse(blob) else {
+        return 1;
+    };
+    if index.check(28).is_err() {
+        return 2;
+    }
+    if (index.len(), index.range_count(), index.list_count()) != (3, 2, 1) {
+        return 3;
+    }
+    if index.extent() != Ok(28) || index.tiles(28) {
+        return 4;
+    }
+    if [0, 1, 2, 3].map(|f| index.is_range(f)) != [Some(true), Some(false), Some(true), None] {
+        return 5;
+    }
+    if index.range(0) != Some((0, 4)) || index.range(1).is_some() || index.range(2) != Some((20, 8)) {
+        return 6;
+    }
+    let Some(rows) = index.indices(1) else {
+        return 7;
+    };
+    if !rows.eq([12, 7, 19]) {
+        return 8;
+    }
+    // One step a fragment, by the iterator and by the rank directory, whose storage is the stack.
+    let mut storage = [0_u32; 1];
+    let Ok(directory) = RankDirectory::build_in(&index, &mut storage) else {
+        return 9;
+    };
+    let mut visited = 0;
+    for fragment in index.iter() {
+        if directory.get(&index, visited) != Some(fragment) {
+            return 10;
+        }
+        visited += 1;
+    }
+    if visited != 3 || index.iter().map(|fragment| fragment.len()).sum::<u64>() != 15 {
+        return 11;
+    }
+    if !matches!(index.iter().last(), Some(Fragment::Range { start: 20, count: 8 })) {
+        return 12;
+    }
+    // Every way to cut it short is an error, not a panic.
+    for end in 0..blob.len() {
+        match blob.get(..end).map(FragmentIndex::parse) {
+            Some(Err(error)) if error.is_truncated() => {}
+            _ => return 13,
+        }
+    }
+    0
+}
+
+/// What the start code calls.
+#[unsafe(no_mangle)]
+extern "C" fn probe_main() -> ! {
+    // The bytes are hidden from the optimiser, so that the decoder is really in the binary.
+    exit(checks(black_box(&WORKED_EXAMPLE)))
+}
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    exit(100)
+}
+
+// Start of the process: mark the end of the frames, align the stack, go.
+#[cfg(target_arch = "x86_64")]
+core::arch::global_asm!(
+    ".globl _start",
+    "_start:",
+    "xor ebp, ebp",
+    "and rsp, -16",
+    "call probe_main",
+    "ud2",
+);
+
+#[cfg(target_arch = "aarch64")]
+core::arch::global_asm!(".globl _start", "_start:", "mov x29, #0", "mov x30, #0", "bl probe_main", "brk #1");
+
+/// Leaves the process through the system call `exit`.
+#[cfg(target_arch = "x86_64")]
+fn exit(code: i32) -> ! {
+    // SAFETY: system call 60 takes the code in rdi and does not return; it touches no memory.
+    unsafe { core::arch::asm!("syscall", in("rax") 60, in("rdi") i64::from(code), options(noreturn, nostack)) }
+}
+
+/// Leaves the process through the system call `exit`.
+#[cfg(target_arch = "aarch64")]
+fn exit(code: i32) -> ! {
+    // SAFETY: system call 93 takes the code in x0 and does not return; it touches no memory.
+    unsafe { core::arch::asm!("svc #0", in("x8") 93, in("x0") i64::from(code), options(noreturn, nostack)) }
+}
