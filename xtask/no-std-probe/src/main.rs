@@ -60,7 +60,8 @@ fn checks(blob: &[u8]) -> i32 {
     if [0, 1, 2, 3].map(|f| index.is_range(f)) != [Some(true), Some(false), Some(true), None] {
         return 5;
     }
-    if index.range(0) != Some((0, 4)) || index.range(1).is_some() || index.range(2) != Some((20, 8)) {
+    if index.range(0) != Some((0, 4)) || index.range(1).is_some() || index.range(2) != Some((20, 8))
+    {
         return 6;
     }
     let Some(rows) = index.indices(1) else {
@@ -84,7 +85,13 @@ fn checks(blob: &[u8]) -> i32 {
     if visited != 3 || index.iter().map(|fragment| fragment.len()).sum::<u64>() != 15 {
         return 11;
     }
-    if !matches!(index.iter().last(), Some(Fragment::Range { start: 20, count: 8 })) {
+    if !matches!(
+        index.iter().last(),
+        Some(Fragment::Range {
+            start: 20,
+            count: 8
+        })
+    ) {
         return 12;
     }
     // Every way to cut it short is an error, not a panic.
@@ -109,6 +116,10 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     exit(100)
 }
 
+/// `core` comes compiled for unwinding and names this function; nothing here unwinds or calls it.
+#[unsafe(no_mangle)]
+extern "C" fn rust_eh_personality() {}
+
 // Start of the process: mark the end of the frames, align the stack, go.
 #[cfg(target_arch = "x86_64")]
 core::arch::global_asm!(
@@ -121,18 +132,29 @@ core::arch::global_asm!(
 );
 
 #[cfg(target_arch = "aarch64")]
-core::arch::global_asm!(".globl _start", "_start:", "mov x29, #0", "mov x30, #0", "bl probe_main", "brk #1");
+core::arch::global_asm!(
+    ".globl _start",
+    "_start:",
+    "mov x29, #0",
+    "mov x30, #0",
+    "bl probe_main",
+    "brk #1"
+);
 
 /// Leaves the process through the system call `exit`.
 #[cfg(target_arch = "x86_64")]
 fn exit(code: i32) -> ! {
     // SAFETY: system call 60 takes the code in rdi and does not return; it touches no memory.
-    unsafe { core::arch::asm!("syscall", in("rax") 60, in("rdi") i64::from(code), options(noreturn, nostack)) }
+    unsafe {
+        core::arch::asm!("syscall", in("rax") 60, in("rdi") i64::from(code), options(noreturn, nostack))
+    }
 }
 
 /// Leaves the process through the system call `exit`.
 #[cfg(target_arch = "aarch64")]
 fn exit(code: i32) -> ! {
     // SAFETY: system call 93 takes the code in x0 and does not return; it touches no memory.
-    unsafe { core::arch::asm!("svc #0", in("x8") 93, in("x0") i64::from(code), options(noreturn, nostack)) }
+    unsafe {
+        core::arch::asm!("svc #0", in("x8") 93, in("x0") i64::from(code), options(noreturn, nostack))
+    }
 }
