@@ -1,2 +1,108 @@
-//! Tasks.
-fn main() {}
+//! Everything that is not the product: tests, checks, fixtures, conformance, benchmarks.
+//!
+//! `cargo xtask` lists the tasks. A task is a function in a file of its own and a line in `TASKS`; CI calls
+//! these tasks and nothing else, so that a failure repeats on any machine.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "tasks talk to the person at the terminal"
+)]
+
+mod bench;
+mod ci;
+mod conformance;
+mod demo;
+mod fixtures;
+mod fuzz;
+mod no_std;
+mod python;
+mod sh;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+/// What a task returns; the message is for a person.
+type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
+/// One task.
+struct Task {
+    name: &'static str,
+    help: &'static str,
+    run: fn(&[String]) -> Outcome,
+}
+
+const TASKS: &[Task] = &[
+    Task {
+        name: "demo",
+        help: "opens a real neuron and a real tractogram from bundled data",
+        run: demo::run,
+    },
+    Task {
+        name: "test",
+        help: "runs every test of the workspace, doc tests included",
+        run: test::run,
+    },
+    Task {
+        name: "no-std",
+        help: "builds and links the bare-metal probe, reports its code size",
+        run: no_std::run,
+    },
+    Task {
+        name: "fixtures",
+        help: "writes the bundled stores again from their input and compares",
+        run: fixtures::run,
+    },
+    Task {
+        name: "conformance",
+        help: "stores written by the Python package, read by us, compared with the input [--seed N] [--stores N] [--quick]",
+        run: conformance::run,
+    },
+    Task {
+        name: "bench",
+        help: "whole jobs beside the Python package and the floor [--rounds N] [--check]",
+        run: bench::run,
+    },
+    Task {
+        name: "fuzz",
+        help: "runs fuzz targets [TARGET] [--seconds N] [--seed]",
+        run: fuzz::run,
+    },
+    Task {
+        name: "tidy",
+        help: "checks what no compiler checks",
+        run: tidy::run,
+    },
+    Task {
+        name: "ci",
+        help: "every check that CI makes, in its order [--from STAGE] [--only STAGE]",
+        run: ci::run,
+    },
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let Some((name, rest)) = arguments.split_first() else {
+        help();
+        return ExitCode::SUCCESS;
+    };
+    let Some(task) = TASKS.iter().find(|task| task.name == name) else {
+        eprintln!("no task {name}");
+        help();
+        return ExitCode::from(2);
+    };
+    match (task.run)(rest) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{name}: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn help() {
+    println!("cargo xtask TASK\n");
+    for task in TASKS {
+        println!("  {:<12} {}", task.name, task.help);
+    }
+}

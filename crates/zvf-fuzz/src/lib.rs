@@ -1,0 +1,43 @@
+//! Fuzz targets: one function a decoder.
+//!
+//! A target takes any bytes, reads the parameters a decoder needs from the first of them, decodes the rest, walks
+//! everything that decoded, and asserts what must then hold: views agree with each other, and what is written from a
+//! decoded value decodes to the same value. A target that returns is a pass.
+//!
+//! `cargo xtask fuzz` runs them under a fuzzer; the bodies live here and not in the fuzzer's own workspace, so that plain
+//! `cargo test` replays the corpus in `testdata/fuzz`, crashes included.
+#![allow(
+    clippy::panic,
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a broken promise must stop the fuzzer"
+)]
+
+mod documents;
+mod fragments;
+mod keys;
+mod links;
+mod manifest;
+mod split;
+
+pub use documents::document;
+pub use fragments::fragment_index;
+pub use keys::{dtype, keys};
+pub use links::{lehmer, link_cell};
+pub use manifest::{manifest, ragged, vlen};
+
+/// A target's function.
+pub type Target = fn(&[u8]);
+
+/// Every target with its name; the name is also its corpus folder and its fuzzer binary.
+pub const TARGETS: &[(&str, Target)] = &[
+    ("document", document),
+    ("dtype", dtype),
+    ("fragment_index", fragment_index),
+    ("keys", keys),
+    ("lehmer", lehmer),
+    ("link_cell", link_cell),
+    ("manifest", manifest),
+    ("ragged", ragged),
+    ("vlen", vlen),
+];

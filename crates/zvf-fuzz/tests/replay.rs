@@ -1,0 +1,56 @@
+//! Replays the committed corpora, and short inputs of every length, through every target.
+
+use std::path::Path;
+
+use zvf_fuzz::TARGETS;
+
+#[test]
+fn every_committed_input_passes() {
+    let corpora = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/fuzz");
+    for (name, target) in TARGETS {
+        let folder = corpora.join(name);
+        let mut replayed = 0;
+        for entry in std::fs::read_dir(&folder)
+            .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        {
+            let path = entry.unwrap().path();
+            println!("{}", path.display());
+            target(&std::fs::read(path).unwrap());
+            replayed += 1;
+        }
+        assert!(replayed > 0, "{name} has no corpus");
+    }
+}
+
+/// Every truncation and every single-bit flip of every committed input.
+#[test]
+fn damaged_inputs_pass() {
+    let corpora = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/fuzz");
+    for (name, target) in TARGETS {
+        for entry in std::fs::read_dir(corpora.join(name)).unwrap() {
+            let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+            if bytes.len() > 600 {
+                continue;
+            }
+            for end in 0..bytes.len() {
+                target(&bytes[..end]);
+            }
+            for bit in 0..bytes.len() * 8 {
+                let mut damaged = bytes.clone();
+                damaged[bit / 8] ^= 1 << (bit % 8);
+                target(&damaged);
+            }
+        }
+    }
+}
+
+#[test]
+fn short_inputs_pass() {
+    for (_, target) in TARGETS {
+        for length in 0..64 {
+            for byte in [0, 1, 2, 127, 128, 255] {
+                target(&vec![byte; length]);
+            }
+        }
+    }
+}

@@ -1,0 +1,162 @@
+"""Makes random stores with the Python package and compares what `zvf` reads with what went in.
+
+    conformance.py ZVF FOLDER [--seed N] [--stores N] [--quick] [--only KIND]
+
+Prints a table of compared and different values; ends with 1 when anything differs. A store that differs stays in FOLDER
+with its input beside it (input.npz, input.json).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import shutil
+import sys
+import time
+import traceback
+import warnings
+from pathlib import Path
+
+warnings.simplefilter("ignore")
+
+import numpy as np
+
+import pyramid
+import writers
+from checks import Board, Checker
+from reading import Zvf
+
+# Kinds that get a pyramid now and then; every one of them has level-0 objects or none at all.
+WITH_LEVELS = ["points", "lines", "polylines", "graph", "skeleton", "mesh"]
+
+
+def build_levels(rng, store: Path, item, *, seed: int):
+    """Adds one or two coarse levels with the package and computes the same levels from the input."""
+    from zarr_vectors.multiresolution.coarsen import build_pyramid
+
+    root = json.loads((store / "zarr.json").read_text())["attributes"]["zarr_vectors"]
+    levels = [pyramid.base(item, root.get("base_bin_shape"))]
+    steps = int(rng.integers(1, 3))
+    factors = [(float(rng.choice([1.5, 2.0, 4.0])), float(rng.choice([1.0, 1.0, 2.0]))) for _ in range(steps)]
+    scales = [int(rng.choice([1, 1, 2])) for _ in range(steps)]
+    storage = str(rng.choice(["explicit", "explicit", "implicit", "none"]))
+    depth = int(rng.choice([1, -1]))
+    build_pyramid(
+        str(store), factors=factors, chunk_scale_factors=scales, sparsity_seed=seed, cross_level_depth=depth, cross_level_storage=storage
+    )
+    for (factor, sparsity), scale in zip(factors, scales):
+        levels.append(pyramid.coarsen(levels[-1], factor, sparsity, scale, seed))
+    item.notes.append(f"{steps} coarse levels, {storage}")
+    return levels, storage, depth
+
+
+def keep_input(store: Path, item) -> None:
+    """Writes the input beside its store, for whoever looks into a difference."""
+    arrays = {"positions": item.positions}
+    for scope in ("attributes", "link_attributes", "object_attributes"):
+        for name, values in getattr(item, scope).items():
+            arrays[f"{scope}_{name}"] = values.astype(str) if values.dtype == object else values
+    if item.links is not None:
+        arrays["links"] = item.links
+    np.savez(store.with_suffix(".npz"), **arrays)
+    document = {
+        "kind": item.kind,
+        "notes": item.notes,
+        "objects": {str(k): rows.tolist() for k, rows in (item.objects or {}).items()},
+        "groups": item.groups,
+        "chunk": item.chunk,
+        "offset": None if item.offset is None else item.offset.tolist(),
+    }
+    store.with_suffix(".json").write_text(json.dumps(document))
+
+
+def one(job) -> tuple[Board, str | None]:
+    """Makes one store and asks everything of it."""
+    program, folder, seed, kind, number, quick = job
+    rng = np.random.default_rng([seed, number])
+    store = Path(folder) / f"{number:04}-{kind.replace(', ', '-').replace(' ', '-')}.zarrvectors"
+    board, zvf = Board(), Zvf(program)
+    try:
+        item = writers.MAKERS[kind](rng, store)
+        levels = None
+        if kind in WITH_LEVELS and "gene" not in item.attributes and rng.random() < 0.45:
+            levels = build_levels(rng, store, item, seed=number)
+        writers.afterwards(rng, store, item)
+        keep_input(store, item)
+        ask(Checker(zvf, store, kind, item, board, rng), quick, levels)
+    except Exception:
+        return board, f"{store}: {traceback.format_exc()}"
+    finally:
+        zvf.close()
+    if not any(board.wrong.values()):
+        shutil.rmtree(store)
+        for ending in (".npz", ".json"):
+            store.with_suffix(ending).unlink()
+    return board, None
+
+
+def ask(checker: Checker, quick: bool, levels) -> None:
+    checker.whole()
+    checker.boxes(1 if quick else 3)
+    checker.objects()
+    checker.groups()
+    checker.filters()
+    checker.limits()
+    if checker.rng.random() < 0.3:
+        checker.formats()
+    if levels:
+        checker.levels(*levels)
+
+
+def table(board: Board) -> list[str]:
+    kinds = list(dict.fromkeys(kind for kind, _ in board.compared))
+    whats = list(dict.fromkeys(what for _, what in board.compared))
+    lines = ["| compared | " + " | ".join(kinds) + " |", "|---|" + "---:|" * len(kinds)]
+    for what in whats:
+        cells = []
+        for kind in kinds:
+            compared, wrong = board.compared.get((kind, what), 0), board.wrong.get((kind, what), 0)
+            cells.append("" if not compared else f"{compared:,}" if not wrong else f"**{wrong:,} of {compared:,} differ**")
+        lines.append(f"| {what} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--seed", type=int, default=20260101)
+    parser.add_argument("--stores", type=int, default=72)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--only", choices=list(writers.MAKERS))
+    options = parser.parse_args()
+    shutil.rmtree(options.folder, ignore_errors=True)
+    options.folder.mkdir(parents=True)
+    kinds = [options.only] if options.only else list(writers.MAKERS)
+    count = min(options.stores, 2 * len(kinds)) if options.quick else options.stores
+    jobs = [(options.program, str(options.folder), options.seed, kinds[k % len(kinds)], k, options.quick) for k in range(count)]
+    start, board, broken = time.monotonic(), Board(), []
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        for done, (part, failure) in enumerate(pool.imap_unordered(one, jobs), 1):
+            board.add(part)
+            if failure:
+                broken.append(failure)
+            if sys.stderr.isatty():
+                print(f"\r{done} of {count} stores", end="", file=sys.stderr, flush=True)
+    wrong = sum(board.wrong.values())
+    for example in board.examples[:40]:
+        print(example)
+    for failure in broken[:5]:
+        print(failure)
+    print()
+    print("\n".join(table(board)))
+    print(
+        f"\n{count} stores, seed {options.seed}: {sum(board.compared.values()):,} values compared, {wrong:,} differ, "
+        f"{len(broken)} stores could not be tried, {time.monotonic() - start:.0f} s"
+    )
+    return 1 if wrong or broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

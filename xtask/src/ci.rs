@@ -1,0 +1,144 @@
+//! `cargo xtask ci`: every check, in the order that fails soonest, with the time of each.
+
+use std::time::Instant;
+
+use crate::{Outcome, conformance, demo, fixtures, fuzz, no_std, sh, test, tidy};
+
+/// One stage of CI.
+struct Stage {
+    name: &'static str,
+    run: fn() -> Outcome,
+}
+
+const STAGES: &[Stage] = &[
+    Stage {
+        name: "tidy",
+        run: || tidy::run(&[]),
+    },
+    Stage {
+        name: "fmt",
+        run: fmt,
+    },
+    Stage {
+        name: "test",
+        run: || test::run(&[]),
+    },
+    Stage {
+        name: "clippy",
+        run: clippy,
+    },
+    Stage {
+        name: "docs",
+        run: docs,
+    },
+    Stage {
+        name: "no-std",
+        run: || no_std::run(&[]),
+    },
+    Stage {
+        name: "demo",
+        run: || demo::run(&[]),
+    },
+    Stage {
+        name: "conformance",
+        run: || conformance::run(&[]),
+    },
+    Stage {
+        name: "fixtures",
+        run: || fixtures::run(&[]),
+    },
+    Stage {
+        name: "fuzz-build",
+        run: fuzz::check,
+    },
+    Stage {
+        name: "deny",
+        run: deny,
+    },
+];
+
+/// Runs all stages, those from `--from STAGE` on, or `--only STAGE`; `--skip STAGE` leaves one out.
+pub(crate) fn run(arguments: &[String]) -> Outcome {
+    let from: Option<String> = sh::option(arguments, "--from")?;
+    let only: Option<String> = sh::option(arguments, "--only")?;
+    let skip: Option<String> = sh::option(arguments, "--skip")?;
+    for name in [&from, &only, &skip].into_iter().flatten() {
+        if !STAGES.iter().any(|stage| stage.name == name) {
+            return Err(format!("no stage {name}").into());
+        }
+    }
+    let first = from
+        .and_then(|name| STAGES.iter().position(|stage| stage.name == name))
+        .unwrap_or(0);
+    let mut times = Vec::new();
+    for stage in STAGES.iter().skip(first) {
+        if only.as_ref().is_some_and(|name| name != stage.name)
+            || skip.as_deref() == Some(stage.name)
+        {
+            continue;
+        }
+        println!("\n== {}", stage.name);
+        let start = Instant::now();
+        (stage.run)().map_err(|error| format!("stage {}: {error}", stage.name))?;
+        times.push((stage.name, start.elapsed()));
+    }
+    println!("\nall stages passed");
+    for (name, time) in times {
+        println!("  {name:<12} {:>7.1} s", time.as_secs_f64());
+    }
+    Ok(())
+}
+
+fn fmt() -> Outcome {
+    sh::run(sh::cargo().args(["fmt", "--all", "--check"]))
+}
+
+fn clippy() -> Outcome {
+    sh::run(sh::cargo().args([
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--quiet",
+        "--",
+        "-D",
+        "warnings",
+    ]))
+}
+
+fn docs() -> Outcome {
+    sh::run(sh::cargo().env("RUSTDOCFLAGS", "-D warnings").args([
+        "doc",
+        "--workspace",
+        "--no-deps",
+        "--document-private-items",
+        "--quiet",
+    ]))
+}
+
+/// Version of cargo-deny that `deny.toml` is written for.
+const DENY: &str = "0.20.2";
+
+/// Licences, duplicate versions and sources; the advisory database is left out because it needs the network.
+fn deny() -> Outcome {
+    let tools = sh::target().join("tools");
+    let program = tools
+        .join("bin")
+        .join(format!("cargo-deny{}", std::env::consts::EXE_SUFFIX));
+    if !program.is_file() {
+        println!("installing cargo-deny {DENY} (about two minutes, once)");
+        sh::run(
+            sh::cargo()
+                .args([
+                    "install",
+                    "cargo-deny",
+                    "--locked",
+                    "--quiet",
+                    "--version",
+                    DENY,
+                    "--root",
+                ])
+                .arg(&tools),
+        )?;
+    }
+    sh::run(sh::command(program).args(["--all-features", "check", "bans", "licenses", "sources"]))
+}

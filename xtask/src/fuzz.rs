@@ -1,0 +1,135 @@
+//! `cargo xtask fuzz`: runs the fuzz targets on stable Rust.
+//!
+//! The bodies are in `crates/zvf-fuzz`, the fuzzer's binaries in `xtask/fuzz`. The committed corpus in `testdata/fuzz` is
+//! read; what a run finds goes to `target/fuzz`, crashes to `testdata/fuzz/TARGET`, where `cargo test` replays them.
+
+use std::path::{Path, PathBuf};
+
+use crate::{Outcome, python, sh};
+
+/// Coverage instrumentation without a nightly compiler: the passes that `-Zsanitizer` would switch on.
+const FLAGS: &[&str] = &[
+    "-Cpasses=sancov-module",
+    "-Cllvm-args=-sanitizer-coverage-level=4",
+    "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
+    "-Cllvm-args=-sanitizer-coverage-pc-table",
+    "-Cllvm-args=-sanitizer-coverage-trace-compares",
+    "--cfg",
+    "fuzzing",
+    "-Ccodegen-units=1",
+];
+
+/// Largest input that a fuzzer makes.
+const LARGEST: &str = "-max_len=4096";
+
+/// Runs one target, or all of them, `--seconds N` each (60); `--seed` first takes blobs from the bundled stores.
+pub(crate) fn run(arguments: &[String]) -> Outcome {
+    if sh::flag(arguments, "--seed") {
+        sh::run(python::run("fuzz_seeds.py")?.arg(sh::root().join("testdata")))?;
+        if arguments.len() == 1 {
+            return Ok(());
+        }
+    }
+    let seconds = sh::option(arguments, "--seconds")?.unwrap_or(60_u64);
+    let only = arguments.first().filter(|name| !name.starts_with("--"));
+    let all = targets()?;
+    if let Some(name) = only.filter(|name| !all.contains(name)) {
+        return Err(format!("no target {name}; there are {}", all.join(", ")).into());
+    }
+    let programs = build()?;
+    let mut crashed = Vec::new();
+    for name in all
+        .iter()
+        .filter(|name| only.is_none_or(|only| only == *name))
+    {
+        println!("\n== {name}, {seconds} s");
+        if fuzz(&programs, name, seconds).is_err() {
+            crashed.push(name.as_str());
+        }
+    }
+    if crashed.is_empty() {
+        return Ok(());
+    }
+    Err(format!(
+        "crashes in {}; `cargo test -p zvf-fuzz` replays them",
+        crashed.join(", ")
+    )
+    .into())
+}
+
+/// Builds every target and runs each for a moment: they must not rot.
+pub(crate) fn check() -> Outcome {
+    let programs = build()?;
+    for name in targets()? {
+        fuzz(&programs, &name, 2)?;
+    }
+    Ok(())
+}
+
+/// Names of the targets, one a file of `xtask/fuzz/fuzz_targets`.
+fn targets() -> Outcome<Vec<String>> {
+    let files = sh::files(&folder().join("fuzz_targets"))?;
+    let name = |path: &PathBuf| {
+        path.file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned())
+    };
+    Ok(files.iter().filter_map(name).collect())
+}
+
+fn folder() -> PathBuf {
+    sh::root().join("xtask").join("fuzz")
+}
+
+/// Builds the binaries, instrumented and optimised, and returns their folder.
+fn build() -> Outcome<PathBuf> {
+    let target = sh::target().join("fuzz-build");
+    let triple = sh::capture(sh::command("rustc").args(["-vV"]))?;
+    let triple = triple
+        .lines()
+        .find_map(|line| line.strip_prefix("host: "))
+        .ok_or("rustc names no host")?
+        .to_owned();
+    let mut command = sh::cargo();
+    command
+        .current_dir(folder())
+        .env("CARGO_TARGET_DIR", &target)
+        .env("RUSTFLAGS", FLAGS.join(" "));
+    // With an explicit target the flags leave build scripts alone.
+    sh::run(command.args(["build", "--release", "--quiet", "--target", &triple]))?;
+    Ok(target.join(triple).join("release"))
+}
+
+/// Runs one binary on the committed corpus and what earlier runs found.
+fn fuzz(programs: &Path, name: &str, seconds: u64) -> Outcome {
+    let found = sh::target().join("fuzz").join(name);
+    let committed = sh::root().join("testdata").join("fuzz").join(name);
+    std::fs::create_dir_all(&found)?;
+    std::fs::create_dir_all(&committed)?;
+    let mut command = sh::command(programs.join(name));
+    command.arg(&found).arg(&committed).arg(LARGEST);
+    command.arg(format!("-max_total_time={seconds}"));
+    command.args([
+        "-timeout=10",
+        "-rss_limit_mb=1024",
+        "-verbosity=0",
+        "-print_final_stats=1",
+    ]);
+    command.arg(format!("-artifact_prefix={}/", committed.display()));
+    let output = command
+        .output()
+        .map_err(|error| format!("{}: {error}", sh::show(&command)))?;
+    let report = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        println!("{report}");
+        return Err(format!("{name} crashed: {}", output.status).into());
+    }
+    for line in report
+        .lines()
+        .filter_map(|line| line.strip_prefix("stat::"))
+    {
+        if line.starts_with("number_of_executed_units") || line.starts_with("new_units_added") {
+            println!("  {line}");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,120 @@
+//! `cargo xtask no-std`: proof that the decoders need neither `std` nor an allocator.
+
+use std::process::Command;
+
+use crate::Outcome;
+use crate::sh;
+
+/// Feature sets of `zvf-format` that must build, with what each is for.
+const FEATURES: &[(&str, &str)] = &[
+    ("", "views only"),
+    ("alloc", "encoders"),
+    ("std", "std errors"),
+];
+
+/// Crates whose `std` feature must stay off.
+const BARE: &[&str] = &["zvf-format", "zerocopy"];
+
+/// Builds the feature sets, checks the feature tree, then builds, links and runs the probe.
+pub(crate) fn run(_: &[String]) -> Outcome {
+    for (features, why) in FEATURES {
+        println!("zvf-format with [{features}]: {why}");
+        sh::run(
+            sh::cargo()
+                .args([
+                    "check",
+                    "--quiet",
+                    "--package",
+                    "zvf-format",
+                    "--no-default-features",
+                ])
+                .args(["--features", features]),
+        )?;
+    }
+    tree("")?;
+    tree("alloc")?;
+    probe()
+}
+
+/// Fails when a feature named `std` is switched on anywhere below `zvf-format`.
+fn tree(features: &str) -> Outcome {
+    let mut command = sh::cargo();
+    command.args([
+        "tree",
+        "--package",
+        "zvf-format",
+        "--no-default-features",
+        "--features",
+        features,
+    ]);
+    command.args([
+        "--edges",
+        "features,no-dev,no-build,no-proc-macro",
+        "--prefix",
+        "none",
+    ]);
+    let text = sh::capture(&mut command)?;
+    for name in BARE {
+        let wanted = format!("{name} feature \"std\"");
+        if text.contains(&wanted) {
+            return Err(format!("std creeps in with [{features}]: {wanted}\n{text}").into());
+        }
+    }
+    println!("cargo tree with [{features}]: no std");
+    Ok(())
+}
+
+/// Builds the probe (`no_std`, no allocator, panic = abort), runs it, reports the size of its code.
+fn probe() -> Outcome {
+    let folder = sh::root().join("xtask").join("no-std-probe");
+    let target = sh::target().join("no-std-probe");
+    let mut build = sh::cargo();
+    build.current_dir(&folder).env("CARGO_TARGET_DIR", &target);
+    sh::run(build.args(["build", "--quiet", "--release"]))?;
+    let program = target
+        .join("release")
+        .join(format!("no-std-probe{}", std::env::consts::EXE_SUFFIX));
+    let status = Command::new(&program).status()?;
+    if !status.success() {
+        return Err(
+            format!("the probe did not find what the worked example holds: {status}").into(),
+        );
+    }
+    println!("probe: decodes the worked example without std and without an allocator");
+    println!(
+        "probe: {} bytes of code",
+        code_bytes(&std::fs::read(program)?)?
+    );
+    Ok(())
+}
+
+/// Sum of the sizes of the executable sections of a 64-bit little-endian ELF file.
+fn code_bytes(file: &[u8]) -> Outcome<u64> {
+    const EXECUTABLE: u64 = 4;
+    if !file.starts_with(b"\x7fELF\x02\x01") {
+        return Err("the probe is not a 64-bit ELF file".into());
+    }
+    let table = usize::try_from(number(file, 0x28, 8)?)?;
+    let (size, count) = (
+        usize::try_from(number(file, 0x3a, 2)?)?,
+        usize::try_from(number(file, 0x3c, 2)?)?,
+    );
+    let mut sum = 0;
+    for section in 0..count {
+        let at = table + section * size;
+        if number(file, at + 8, 8)? & EXECUTABLE != 0 {
+            sum += number(file, at + 0x20, 8)?;
+        }
+    }
+    Ok(sum)
+}
+
+fn number(file: &[u8], at: usize, width: usize) -> Outcome<u64> {
+    let field = file
+        .get(at..at + width)
+        .ok_or("the probe's section table is cut short")?;
+    Ok(field
+        .iter()
+        .rev()
+        .fold(0, |value, byte| value << 8 | u64::from(*byte)))
+}

@@ -1,0 +1,118 @@
+//! Running programs, finding folders, reading options.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::Outcome;
+
+/// Root folder of the workspace.
+pub(crate) fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_path_buf()
+}
+
+/// Folder that cargo builds into: `CARGO_TARGET_DIR`, else `target` in the workspace.
+pub(crate) fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| root().join("target"), |folder| root().join(folder))
+}
+
+/// The cargo that runs this program.
+pub(crate) fn cargo() -> Command {
+    command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// A program started in the workspace's root.
+pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(root());
+    command
+}
+
+/// Runs a program to its end; its output goes to the terminal.
+pub(crate) fn run(command: &mut Command) -> Outcome {
+    let status = command
+        .status()
+        .map_err(|error| format!("{}: {error}", show(command)))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("{} ended with {status}", show(command)).into())
+    }
+}
+
+/// Runs a program to its end and returns what it wrote to stdout; stderr goes to the terminal.
+pub(crate) fn capture(command: &mut Command) -> Outcome<String> {
+    let output = command
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| format!("{}: {error}", show(command)))?;
+    if !output.status.success() {
+        print!("{}", String::from_utf8_lossy(&output.stdout));
+        return Err(format!("{} ended with {}", show(command), output.status).into());
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// A command as a person would type it.
+pub(crate) fn show(command: &Command) -> String {
+    let program = Path::new(command.get_program())
+        .file_name()
+        .unwrap_or_default();
+    let mut text = program.to_string_lossy().into_owned();
+    for argument in command.get_args() {
+        text.push(' ');
+        text.push_str(&argument.to_string_lossy());
+    }
+    text
+}
+
+/// Builds the `zvf` program without release optimisation and returns its path.
+pub(crate) fn build_zvf() -> Outcome<PathBuf> {
+    run(cargo().args(["build", "--quiet", "--package", "zvf-cli", "--bin", "zvf"]))?;
+    Ok(target()
+        .join("debug")
+        .join(format!("zvf{}", std::env::consts::EXE_SUFFIX)))
+}
+
+/// The value after `name` in a task's arguments, parsed.
+pub(crate) fn option<T>(arguments: &[String], name: &str) -> Outcome<Option<T>>
+where
+    T: std::str::FromStr<Err: std::error::Error + 'static>,
+{
+    let Some(at) = arguments.iter().position(|argument| argument == name) else {
+        return Ok(None);
+    };
+    let value = arguments
+        .get(at + 1)
+        .ok_or_else(|| format!("{name} needs a value"))?;
+    Ok(Some(value.parse()?))
+}
+
+/// Whether `name` is among a task's arguments.
+pub(crate) fn flag(arguments: &[String], name: &str) -> bool {
+    arguments.iter().any(|argument| argument == name)
+}
+
+/// Every file below `folder`, ascending by path; hidden ones and build output are left out.
+pub(crate) fn files(folder: &Path) -> Outcome<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if name.to_string_lossy().starts_with('.') || name == "target" {
+                continue;
+            }
+            if entry.file_type()?.is_dir() {
+                folders.push(entry.path());
+            } else {
+                found.push(entry.path());
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}

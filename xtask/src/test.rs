@@ -1,0 +1,174 @@
+//! `cargo xtask test`: the whole test suite with one line a test program.
+
+use std::io::{BufRead, BufReader, IsTerminal, Write};
+use std::time::Instant;
+
+use crate::Outcome;
+use crate::sh;
+
+/// Builds and runs `cargo test --workspace`, doc tests included. Arguments are passed on to cargo.
+pub(crate) fn run(arguments: &[String]) -> Outcome {
+    println!("building the tests");
+    sh::run(
+        sh::cargo()
+            .args(["test", "--workspace", "--no-run", "--quiet"])
+            .args(arguments),
+    )?;
+    let (reader, writer) = std::io::pipe()?;
+    let mut command = sh::cargo();
+    command
+        .args(["test", "--workspace", "--no-fail-fast"])
+        .args(arguments);
+    command.stdout(writer.try_clone()?).stderr(writer);
+    let mut child = command.spawn()?;
+    // The parent's copies of the writing end go away with the command, so that reading ends with the child.
+    drop(command);
+
+    let mut report = Report::default();
+    for line in BufReader::new(reader).split(b'\n') {
+        report.line(&String::from_utf8_lossy(&line?));
+    }
+    let status = child.wait()?;
+    let Report {
+        passed,
+        failed,
+        programs,
+        ..
+    } = report;
+    println!("\n{passed} passed, {failed} failed in {programs} test programs");
+    if status.success() {
+        Ok(())
+    } else {
+        Err("some tests failed".into())
+    }
+}
+
+/// Follows the output of `cargo test` and prints the short form of it.
+#[derive(Default)]
+struct Report {
+    name: String,
+    /// Lines of the current test program, shown when it fails.
+    lines: Vec<String>,
+    started: Option<Instant>,
+    seen: u64,
+    passed: u64,
+    failed: u64,
+    programs: u64,
+}
+
+impl Report {
+    fn line(&mut self, line: &str) {
+        let text = line.trim();
+        if let Some(rest) = text.strip_prefix("Running ") {
+            self.begin(&program_name(rest));
+        } else if let Some(rest) = text.strip_prefix("Doc-tests ") {
+            self.begin(&format!("{} (documentation)", rest.replace('_', "-")));
+        } else if let Some(rest) = text.strip_prefix("test result: ") {
+            self.end(rest);
+        } else {
+            if text.starts_with("test ") {
+                self.seen += 1;
+                self.progress();
+            } else if text.starts_with("error") {
+                println!("{line}");
+            }
+            self.lines.push(line.to_owned());
+        }
+    }
+
+    fn begin(&mut self, name: &str) {
+        name.clone_into(&mut self.name);
+        self.lines.clear();
+        self.seen = 0;
+        self.started = Some(Instant::now());
+    }
+
+    fn progress(&self) {
+        if std::io::stdout().is_terminal() {
+            print!("\r  {:<44} {:>5} ", self.name, self.seen);
+            // A progress line that cannot be written is not worth an error.
+            let _ = std::io::stdout().flush();
+        }
+    }
+
+    fn end(&mut self, result: &str) {
+        let (passed, failed) = (number(result, " passed"), number(result, " failed"));
+        self.passed += passed;
+        self.failed += failed;
+        self.programs += u64::from(passed + failed > 0);
+        if passed + failed == 0 {
+            return;
+        }
+        let seconds = self
+            .started
+            .map_or(0.0, |start| start.elapsed().as_secs_f64());
+        let back = if std::io::stdout().is_terminal() {
+            "\r"
+        } else {
+            ""
+        };
+        println!(
+            "{back}  {:<44} {passed:>5} passed {:>7.1} s",
+            self.name, seconds
+        );
+        if failed > 0 {
+            println!(
+                "{}\n  {} failed: {failed}",
+                self.lines.join("\n"),
+                self.name
+            );
+        }
+    }
+}
+
+/// `unittests src/lib.rs (target/debug/deps/zvf_format-0123)` becomes `zvf-format (unit)`.
+fn program_name(text: &str) -> String {
+    let (kind, file) = text.split_once(" (").unwrap_or((text, ""));
+    let stem = file
+        .trim_end_matches(')')
+        .rsplit(['/', '\\'])
+        .next()
+        .unwrap_or_default();
+    let name = stem
+        .rsplit_once('-')
+        .map_or(stem, |(name, _)| name)
+        .replace('_', "-");
+    if kind.starts_with("unittests") {
+        format!("{name} (unit)")
+    } else {
+        format!("{name} ({kind})")
+    }
+}
+
+/// The number before `word` in a line such as `ok. 12 passed; 0 failed; …`.
+fn number(text: &str, word: &str) -> u64 {
+    let before = text.split(word).next().unwrap_or_default();
+    before
+        .rsplit(' ')
+        .next()
+        .and_then(|digits| digits.parse().ok())
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_read() {
+        let line = "ok. 12 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out";
+        assert_eq!((number(line, " passed"), number(line, " failed")), (12, 3));
+    }
+
+    #[test]
+    fn programs_are_named_after_their_crate() {
+        assert_eq!(
+            program_name("unittests src/lib.rs (target/debug/deps/zvf_format-01ab)"),
+            "zvf-format (unit)"
+        );
+        assert_eq!(
+            program_name("tests/main.rs (target/debug/deps/main-01ab)"),
+            "main (tests/main.rs)"
+        );
+    }
+}
