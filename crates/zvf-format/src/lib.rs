@@ -16,6 +16,10 @@ pub mod keys;
 pub mod links;
 pub mod manifest;
 pub mod ragged;
+#[cfg(all(test, feature = "alloc"))]
+mod strategies;
+#[cfg(all(test, feature = "alloc"))]
+mod testing;
 pub mod vlen;
 
 pub use error::{DecodeError, EncodeError};

@@ -4,6 +4,8 @@
 //! `float32` are one type; `>f4` is the same type stored big-endian.
 
 mod parse;
+#[cfg(all(test, feature = "alloc"))]
+mod tests;
 
 use core::fmt;
 

@@ -9,6 +9,8 @@ mod iter;
 mod layout;
 mod parse;
 mod rank;
+#[cfg(all(test, feature = "alloc"))]
+mod tests;
 #[cfg(feature = "alloc")]
 mod write;
 

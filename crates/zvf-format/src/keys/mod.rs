@@ -5,6 +5,8 @@
 mod format;
 mod number;
 mod parse;
+#[cfg(all(test, feature = "alloc"))]
+mod tests;
 
 pub use format::{
     DeltaText, KeyText, OffsetsText, cmp_ascii, format_delta, format_key, format_offsets,

@@ -8,6 +8,8 @@ pub mod legacy;
 pub mod lehmer;
 mod place;
 mod rows;
+#[cfg(all(test, feature = "alloc"))]
+mod tests;
 #[cfg(feature = "alloc")]
 mod write;
 

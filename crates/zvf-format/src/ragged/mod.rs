@@ -3,6 +3,8 @@
 //! `spec/zvf-0.9.md` section 13.4, `spec/zvf-0.7.md` sections 1.1, 10.2 and 10.4.
 
 mod parse;
+#[cfg(all(test, feature = "alloc"))]
+mod tests;
 #[cfg(feature = "alloc")]
 mod write;
 

@@ -4,6 +4,8 @@
 
 mod directory;
 mod parse;
+#[cfg(all(test, feature = "alloc"))]
+mod tests;
 #[cfg(feature = "alloc")]
 mod write;
 

@@ -1,0 +1,727 @@
+//! The examples of the format's pages byte for byte, every refusal, and round trips.
+
+use std::vec::Vec;
+
+use proptest::prelude::*;
+
+use super::legacy::{FlatRecords, LeafRecords};
+use super::*;
+use crate::dtype::DType;
+use crate::strategies::{ELEMS, coordinate, elem, permutation};
+use crate::testing::{every_bit_flip, every_truncation, hex};
+
+/// A graph's edges inside a chunk: (1,0) (0,1) (1,1), flat.
+fn inside() -> Vec<u8> {
+    [1_i64, 0, 0, 1, 1, 1]
+        .iter()
+        .flat_map(|row| row.to_le_bytes())
+        .collect()
+}
+
+/// Three edges of chunk a and chunk b with their permutations (`spec/zvf-0.8.md` 19.1).
+fn across() -> Vec<u8> {
+    hex(
+        "0300000000000000  0000000000000000 1800000000000000 3000000000000000
+         0000000000000000 0200000000000000 0000000000000000
+         0100000000000000 0000000000000000 0100000000000000
+         0100000000000000 0900000000000000 0500000000000000",
+    )
+}
+
+fn across_form() -> CellForm {
+    CellForm::derive(2, 0, &[1, 0, 0], false, false, Elem::I64)
+}
+
+fn restored(bytes: &[u8], form: CellForm) -> Vec<Vec<i64>> {
+    let cell = LinkCell::parse(bytes, form).unwrap();
+    cell.check().unwrap();
+    let record = |record: LinkRecord<'_>| {
+        let mut rows = std::vec![0; form.link_width];
+        record.restore(&mut rows).unwrap();
+        rows
+    };
+    cell.iter().map(record).collect()
+}
+
+#[test]
+fn the_form_follows_from_policy_and_offsets() {
+    let form = |delta, offsets: &[i64], directed, duplicate| {
+        let form = CellForm::derive(2, delta, offsets, directed, duplicate, Elem::I64);
+        (form.ragged, form.has_perm)
+    };
+    assert_eq!(form(0, &[0, 0, 0], false, false), (false, false));
+    assert_eq!(form(0, &[0, 0, 0], false, true), (false, false));
+    assert_eq!(form(0, &[1, 0, 0], false, false), (true, true));
+    assert_eq!(form(0, &[1, 0, 0], true, false), (true, false));
+    assert_eq!(form(0, &[1, 0, 0], true, true), (true, true));
+    assert_eq!(form(-1, &[0, 0, 0], true, false), (true, false));
+    assert_eq!(form(1, &[1, 0, 0], false, false), (true, false));
+    let single = CellForm::derive(1, 0, &[], false, false, Elem::I64);
+    assert_eq!((single.ragged, single.row_width()), (false, 1));
+}
+
+#[test]
+fn the_real_cells_of_the_specification() {
+    let flat = CellForm::derive(2, 0, &[0, 0, 0], false, false, Elem::I64);
+    assert_eq!(restored(&inside(), flat), [[1, 0], [0, 1], [1, 1]]);
+    // Lines, one record with permutation 0.
+    let line = hex("0100000000000000 | 0000000000000000 |
+        0000000000000000 0100000000000000 0000000000000000");
+    assert_eq!(restored(&line, across_form()), [[1, 0]]);
+    // Triangles; the second group was appended later.
+    let faces = hex("0200000000000000 | 0000000000000000 1800000000000000 |
+        000000000000000000000000000000000000000000000000  010000000000000001000000000000000000000000000000");
+    let cell = LinkCell::parse(&faces, across_form()).unwrap();
+    let rows = cell.rows();
+    assert_eq!(
+        (rows.len(), rows.group_count(), rows.group(1), rows.group(2)),
+        (2, 2, Some(1..2), None)
+    );
+    assert_eq!(restored(&faces, across_form()), [[0, 0], [0, 1]]);
+    // Single references.
+    let single = CellForm::derive(1, 0, &[], false, false, Elem::I64);
+    assert_eq!(
+        restored(&hex("0000000000000000 0100000000000000"), single),
+        [[0], [1]]
+    );
+}
+
+#[test]
+fn four_edges_under_every_policy() {
+    // Input a:2 b:0, b:1 a:0, b:5 a:9 in the cell of a and b.
+    assert_eq!(restored(&across(), across_form()), [[2, 0], [1, 0], [5, 9]]);
+    let mut builder = LinkCellBuilder::new(across_form());
+    for (s, placed) in [([0, 1], [2, 0]), ([1, 0], [0, 1]), ([1, 0], [9, 5])] {
+        builder.push(&s, &placed).unwrap();
+        builder.end_group();
+    }
+    assert_eq!((builder.len(), builder.finish()), (3, across()));
+    // The directed cell of b and a in 0.8 has a code of 0 in front.
+    let directed = hex("0200000000000000  0000000000000000 1800000000000000
+        0000000000000000 0100000000000000 0000000000000000
+        0000000000000000 0500000000000000 0900000000000000");
+    assert_eq!(restored(&directed, across_form()), [[1, 0], [5, 9]]);
+}
+
+#[test]
+fn a_mesh_across_three_chunks() {
+    let form = CellForm::derive(3, 0, &[0, 1, 0, 1, 0, 0], false, false, Elem::I64);
+    let cell = hex("0200000000000000  0000000000000000 2000000000000000
+        0000000000000000 0100000000000000 0000000000000000 0000000000000000
+        0400000000000000 0100000000000000 0000000000000000 0000000000000000");
+    let parsed = LinkCell::parse(&cell, form).unwrap();
+    // The third face was given as b:0 c:0 a:1.
+    assert_eq!(restored(&cell, form), [[1, 0, 0], [0, 0, 1]]);
+    let mut s = [0; 3];
+    parsed.record(1).unwrap().placement(&mut s).unwrap();
+    assert_eq!(
+        (
+            s,
+            parsed.record(1).unwrap().placed(0),
+            parsed.record(1).unwrap().placed(3)
+        ),
+        ([2, 0, 1], Some(1), None)
+    );
+    assert!(parsed.record(2).is_none());
+}
+
+#[test]
+fn all_orders_of_one_triangle() {
+    let chunks = [[0, 0, 0], [1, 0, 0], [2, 0, 0]];
+    let cases = [
+        ([0, 1, 2], 0),
+        ([0, 2, 1], 1),
+        ([1, 0, 2], 2),
+        ([1, 2, 0], 4),
+        ([2, 0, 1], 3),
+        ([2, 1, 0], 5),
+    ];
+    for (input, code) in cases {
+        let endpoints = input.map(|corner: usize| Endpoint {
+            chunk: &chunks[corner],
+            row: 100 + corner as i64,
+        });
+        let mut s = [0; 3];
+        canonical_order(&endpoints, &mut s).unwrap();
+        assert_eq!(lehmer::encode(&s), Some(code), "{input:?}");
+        let mut placed = [0; 3];
+        lehmer::apply(&s, &endpoints.map(|endpoint| endpoint.row), &mut placed).unwrap();
+        assert_eq!(placed, [100, 101, 102]);
+        let mut back = [0; 3];
+        lehmer::restore(&s, &placed, &mut back).unwrap();
+        assert_eq!(back, endpoints.map(|endpoint| endpoint.row));
+    }
+}
+
+#[test]
+fn a_quad_with_ties() {
+    // b:0 a:3 a:1 b:1 (`spec/zvf-0.8.md` 19.5).
+    let (a, b) = ([0, 0, 0], [1, 0, 0]);
+    let endpoints =
+        [(&b, 0), (&a, 3), (&a, 1), (&b, 1)].map(|(chunk, row)| Endpoint { chunk, row });
+    let mut s = [0; 4];
+    canonical_order(&endpoints, &mut s).unwrap();
+    assert_eq!((s, lehmer::encode(&s)), ([2, 1, 0, 3], Some(14)));
+}
+
+#[test]
+fn the_placements_of_the_worked_example() {
+    let (a, b, c) = ([0, 0, 0], [1, 0, 0], [0, 1, 0]);
+    let record = |x: (&'static [i64; 3], i64), y: (&'static [i64; 3], i64)| {
+        [x, y].map(|(chunk, row)| Endpoint { chunk, row })
+    };
+    let order = |record: &[Endpoint<'_>]| {
+        let mut s = [9; 2];
+        canonical_order(record, &mut s).unwrap();
+        s
+    };
+    const A: [i64; 3] = [0, 0, 0];
+    const B: [i64; 3] = [1, 0, 0];
+    const C: [i64; 3] = [0, 1, 0];
+    assert_eq!((a, b, c), (A, B, C));
+    let records = [
+        record((&B, 0), (&A, 1)),
+        record((&A, 0), (&B, 0)),
+        record((&A, 0), (&A, 1)),
+        record((&C, 0), (&B, 0)),
+    ];
+    assert_eq!(
+        records.each_ref().map(|record| order(record)),
+        [[1, 0], [0, 1], [0, 1], [0, 1]]
+    );
+    // Inside one chunk the order stays, whatever the rows are.
+    assert_eq!(order(&record((&A, 7), (&A, 3))), [0, 1]);
+    // As `duplicate` they make seven rows.
+    let mut copies = Vec::new();
+    for record in &records {
+        duplicate_order(record, |s| copies.push([s[0], s[1]])).unwrap();
+    }
+    assert_eq!(
+        copies,
+        [[1, 0], [0, 1], [0, 1], [1, 0], [0, 1], [0, 1], [1, 0]]
+    );
+    // A face with two corners in one chunk has two copies, led by the smaller corner.
+    let face = [(&B, 4), (&A, 9), (&A, 2)].map(|(chunk, row)| Endpoint { chunk, row });
+    let mut copies = Vec::new();
+    duplicate_order(&face, |s| copies.push(s.to_vec())).unwrap();
+    assert_eq!(copies, [[2, 0, 1], [0, 1, 2]]);
+}
+
+#[test]
+fn placement_has_limits() {
+    let endpoints = [Endpoint {
+        chunk: &[0],
+        row: 0,
+    }; 9];
+    assert!(
+        canonical_order(&endpoints, &mut [0; 9])
+            .unwrap_err()
+            .is_limit()
+    );
+    assert!(duplicate_order(&endpoints, |_| ()).unwrap_err().is_limit());
+    assert!(
+        canonical_order(&endpoints[..2], &mut [0; 3])
+            .unwrap_err()
+            .is_malformed()
+    );
+    let form = CellForm {
+        link_width: 9,
+        has_perm: true,
+        ragged: true,
+        elem: Elem::I64,
+    };
+    assert!(LinkCell::parse(&[], form).unwrap_err().is_limit());
+    // Without a permutation any width will do.
+    let polygon = CellForm {
+        link_width: 30,
+        has_perm: false,
+        ragged: false,
+        elem: Elem::U8,
+    };
+    let corners: Vec<u8> = (0..30).collect();
+    assert_eq!(restored(&corners, polygon), [(0..30).collect::<Vec<i64>>()]);
+}
+
+#[test]
+fn the_anchor_rounds_down() {
+    let mut out = [0; 3];
+    anchor(&[-3, 5, 0], &[1, 2, 1], &[2, 4, 1], &mut out).unwrap();
+    assert_eq!(out, [-2, 2, 0]);
+    assert!(
+        anchor(&[i64::MAX], &[2], &[1], &mut [0])
+            .unwrap_err()
+            .is_limit()
+    );
+    let error = anchor(&[1, 1], &[1, 1], &[1, 0], &mut [0; 2]).unwrap_err();
+    assert_eq!(
+        (error.what(), error.at(), error.is_malformed()),
+        ("level chunk factor", 1, true)
+    );
+    assert!(anchor(&[1, 1], &[1], &[1, 1], &mut [0; 2]).is_err());
+    anchor(&[i64::MIN], &[1], &[1], &mut [0]).unwrap();
+}
+
+#[test]
+fn endpoint_chunks_are_source_and_anchor_plus_offset() {
+    let mut out = [0; 6];
+    endpoint_chunks(&[4, 1], &[2, 0], &[1, 0, 0, -1], &mut out).unwrap();
+    assert_eq!(out, [4, 1, 3, 0, 2, -1]);
+    assert!(
+        endpoint_chunks(&[0, 0], &[0, 0], &[1], &mut out)
+            .unwrap_err()
+            .is_malformed()
+    );
+    assert!(
+        endpoint_chunks(&[0, 0], &[0], &[1, 0], &mut out)
+            .unwrap_err()
+            .is_malformed()
+    );
+    assert!(
+        endpoint_chunks(&[], &[], &[], &mut out)
+            .unwrap_err()
+            .is_malformed()
+    );
+    assert!(
+        endpoint_chunks(&[0, 0], &[0, 0], &[1, 0], &mut out[..3])
+            .unwrap_err()
+            .is_limit()
+    );
+    assert!(
+        endpoint_chunks(&[0], &[i64::MAX], &[1], &mut out)
+            .unwrap_err()
+            .is_limit()
+    );
+}
+
+#[test]
+fn the_tables_of_codes() {
+    let three = [
+        [0, 1, 2],
+        [0, 2, 1],
+        [1, 0, 2],
+        [1, 2, 0],
+        [2, 0, 1],
+        [2, 1, 0],
+    ];
+    for (code, s) in (0..).zip(three) {
+        assert_eq!(lehmer::encode(&s), Some(code));
+    }
+    let four = "0123 0132 0213 0231 0312 0321 1023 1032 1203 1230 1302 1320 2013 2031 2103 2130 2301 2310 3012 3021 3102 3120 3201 3210";
+    for (code, text) in (0..).zip(four.split(' ')) {
+        let s: Vec<u8> = text.bytes().map(|digit| digit - b'0').collect();
+        assert_eq!(lehmer::encode(&s), Some(code));
+        let mut out = [0; 4];
+        lehmer::decode(i64::from(code), &mut out).unwrap();
+        assert_eq!(out[..], s[..]);
+    }
+}
+
+#[test]
+fn every_code_of_every_width_is_the_rank_of_its_permutation() {
+    for width in 0..=lehmer::MAX_WIDTH {
+        let count = lehmer::code_count(width).unwrap();
+        let mut before: Option<Vec<u8>> = None;
+        for code in 0..count {
+            let mut s = std::vec![0; width];
+            lehmer::decode(i64::from(code), &mut s).unwrap();
+            assert_eq!(lehmer::encode(&s), Some(code));
+            assert!(
+                before.is_none_or(|before| before < s),
+                "lexicographic order"
+            );
+            before = Some(s);
+        }
+        for code in [i64::from(count), -1, i64::MAX, i64::MIN, 1 << 32] {
+            let mut s = std::vec![7; width];
+            let error = lehmer::decode(code, &mut s).unwrap_err();
+            assert_eq!(
+                (error.what(), error.is_malformed()),
+                ("link permutation code", true)
+            );
+            assert_eq!(s, std::vec![7; width], "unchanged");
+            assert_eq!(lehmer::code_index(code, width), None);
+        }
+    }
+    assert!(lehmer::decode(0, &mut [0; 9]).unwrap_err().is_limit());
+    assert_eq!(lehmer::code_index(0, 9), None);
+}
+
+#[test]
+fn what_is_no_permutation_has_no_code() {
+    for s in [
+        &[0, 0][..],
+        &[1, 2],
+        &[0, 2],
+        &[255, 0],
+        &[0, 1, 2, 3, 4, 5, 6, 7, 8],
+    ] {
+        assert_eq!(lehmer::encode(s), None);
+    }
+    assert!(
+        lehmer::restore(&[0, 5], &[1, 2], &mut [0; 2])
+            .unwrap_err()
+            .is_malformed()
+    );
+    assert!(
+        lehmer::apply(&[0, 5], &[1, 2], &mut [0; 2])
+            .unwrap_err()
+            .is_malformed()
+    );
+    assert!(
+        lehmer::restore(&[0, 1], &[1], &mut [0; 2])
+            .unwrap_err()
+            .is_malformed()
+    );
+    assert!(
+        lehmer::apply(&[0, 1], &[1, 2], &mut [0; 3])
+            .unwrap_err()
+            .is_malformed()
+    );
+}
+
+#[test]
+fn lengths_must_be_whole_rows() {
+    let error = LinkRows::flat(&inside()[..40], 2, Elem::I64).unwrap_err();
+    assert_eq!(
+        (error.what(), error.at(), error.is_malformed()),
+        ("link cell length", 0, true)
+    );
+    assert_eq!(
+        std::format!("{error}"),
+        "link cell length at byte 0: found 40, expected 32"
+    );
+    every_truncation(&inside(), |cut| match LinkRows::flat(cut, 2, Elem::I64) {
+        Ok(rows) => assert_eq!(rows.len() * 16, cut.len()),
+        Err(error) => assert!(error.is_malformed()),
+    });
+    // Cut inside the open last group, between rows of another group.
+    let error = LinkRows::ragged(&across()[..100], 3, Elem::I64).unwrap_err();
+    assert_eq!((error.what(), error.at()), ("link group length", 80));
+    let mut uneven = across();
+    uneven[16] = 0x20;
+    let error = LinkRows::ragged(&uneven, 3, Elem::I64).unwrap_err();
+    assert_eq!((error.what(), error.at()), ("link group length", 32));
+    for width in [0, 1 << 30, usize::MAX] {
+        assert!(
+            LinkRows::flat(&[], width, Elem::I64)
+                .unwrap_err()
+                .is_limit()
+        );
+        assert!(
+            LinkRows::ragged(&[], width, Elem::I64)
+                .unwrap_err()
+                .is_limit()
+        );
+    }
+    assert!(LinkRows::ragged(&[], 2, Elem::I64).unwrap().is_empty());
+    assert!(LinkRows::flat(&[], 2, Elem::I64).unwrap().is_empty());
+}
+
+#[test]
+fn codes_and_rows_are_checked() {
+    let mut code = across();
+    code[56] = 2;
+    let cell = LinkCell::parse(&code, across_form()).unwrap();
+    let error = cell.check().unwrap_err();
+    assert_eq!((error.what(), error.at()), ("link permutation code", 1));
+    assert!(cell.record(1).unwrap().restore(&mut [0; 2]).is_err());
+    assert!(cell.record(1).unwrap().placement(&mut [0; 2]).is_err());
+    let mut row = across();
+    row[88..96].fill(0xFF);
+    let cell = LinkCell::parse(&row, across_form()).unwrap();
+    assert_eq!(
+        (
+            cell.check().unwrap_err().what(),
+            cell.check().unwrap_err().at()
+        ),
+        ("link row", 2)
+    );
+    assert!(
+        cell.record(2)
+            .unwrap()
+            .restore(&mut [0; 2])
+            .unwrap_err()
+            .is_malformed()
+    );
+    assert!(cell.record(0).unwrap().restore(&mut [0; 3]).is_err());
+    assert!(cell.record(0).unwrap().placement(&mut [0; 1]).is_err());
+}
+
+#[test]
+fn every_integer_type_reads_its_bytes() {
+    for (text, bytes, value) in [
+        ("int8", "fe", -2),
+        ("uint8", "fe", 254),
+        ("int16", "feff", -2),
+        (">i2", "fffe", -2),
+        ("uint16", "0102", 0x0201),
+        (">u2", "0102", 0x0102),
+        ("int32", "01020304", 0x0403_0201),
+        (">i4", "01020304", 0x0102_0304),
+        ("uint32", "ffffffff", 0xFFFF_FFFF),
+        (">u4", "80000000", 0x8000_0000),
+        ("int64", "0102030405060708", 0x0807_0605_0403_0201),
+        (">i8", "fffffffffffffffe", -2),
+        ("uint64", "0100000000000000", 1),
+        (">u8", "ffffffffffffffff", -1),
+    ] {
+        let elem = Elem::from_dtype(DType::parse(text).unwrap()).unwrap();
+        let bytes = hex(bytes);
+        assert_eq!(
+            (elem.read(&bytes), elem.size()),
+            (Some(value), bytes.len()),
+            "{text}"
+        );
+        assert_eq!(elem.read(&bytes[1..]), None);
+        let rows = LinkRows::flat(&bytes, 1, elem).unwrap();
+        assert_eq!(rows.row(0).unwrap().get(0), Some(value));
+        let mut out = [0];
+        assert_eq!((rows.copy_to(&mut out), out), (Ok(1), [value]));
+    }
+    assert_eq!(
+        ["float32", "bool", "<U5", "datetime64[ns]"]
+            .map(|text| Elem::from_dtype(DType::parse(text).unwrap())),
+        [None; 4]
+    );
+}
+
+#[test]
+fn rows_can_be_taken_at_once() {
+    let bytes = across();
+    let rows = LinkRows::ragged(&bytes, 3, Elem::I64).unwrap();
+    assert_eq!(
+        (rows.width(), rows.elem(), rows.len(), rows.iter().len()),
+        (3, Elem::I64, 3, 3)
+    );
+    assert_eq!(rows.as_i64s().unwrap().len(), 9);
+    let mut out = [0; 10];
+    assert_eq!(rows.copy_to(&mut out), Ok(9));
+    assert_eq!(out[..9], [0, 2, 0, 1, 0, 1, 1, 9, 5]);
+    assert!(rows.copy_to(&mut out[..8]).unwrap_err().is_limit());
+    let walked: Vec<i64> = rows.into_iter().flat_map(|row| row.iter()).collect();
+    assert_eq!(walked[..], out[..9]);
+    let row = rows.row(0).unwrap();
+    assert_eq!(
+        (row.len(), row.is_empty(), row.get(3), row.get(usize::MAX)),
+        (3, false, None, None)
+    );
+    assert!(rows.row(3).is_none() && rows.row(usize::MAX).is_none());
+    assert_eq!(
+        LinkRows::flat(&inside(), 2, Elem::I64).unwrap().group(0),
+        Some(0..3)
+    );
+    assert_eq!(
+        LinkRows::flat(&inside(), 2, Elem::I16).unwrap().as_i64s(),
+        None
+    );
+}
+
+#[test]
+fn the_encoder_refuses_what_no_cell_holds() {
+    let mut builder = LinkCellBuilder::new(CellForm {
+        elem: Elem::U8,
+        ..across_form()
+    });
+    assert!(builder.push(&[0, 1], &[0, 256]).is_err());
+    assert!(builder.push(&[0, 1], &[0, -1]).is_err());
+    assert!(builder.push(&[0, 0], &[0, 1]).is_err());
+    assert!(builder.push(&[0], &[0, 1]).is_err());
+    assert!(builder.push(&[0, 1], &[0]).is_err());
+    assert!(builder.is_empty());
+    let flat = CellForm::derive(2, 0, &[0], false, false, Elem::I64);
+    assert!(
+        LinkCellBuilder::new(flat).push(&[1, 0], &[0, 1]).is_err(),
+        "no column for the code"
+    );
+    // 5039 does not fit a byte.
+    let wide = CellForm {
+        link_width: 7,
+        has_perm: true,
+        ragged: true,
+        elem: Elem::I8,
+    };
+    assert!(
+        LinkCellBuilder::new(wide)
+            .push(&[6, 5, 4, 3, 2, 1, 0], &[0; 7])
+            .is_err()
+    );
+    assert_eq!(LinkCellBuilder::new(across_form()).finish(), [0; 8]);
+}
+
+#[test]
+fn the_flat_records_of_0_7() {
+    // Edges (2,3) and (4,0) of the graph of `spec/zvf-0.7.md` 20.5.
+    let values = [0_i64, 0, 0, 2, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0];
+    let bytes: Vec<u8> = values
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect();
+    assert_eq!(bytes.len(), 128);
+    let records = FlatRecords::parse(&bytes, 2, 3).unwrap();
+    let endpoint = |i, e| {
+        let (chunk, row) = records.endpoint(i, e)?;
+        Some((
+            chunk
+                .iter()
+                .map(|component| component.get())
+                .collect::<Vec<_>>(),
+            row,
+        ))
+    };
+    assert_eq!(records.len(), 2);
+    assert_eq!(endpoint(0, 0), Some((std::vec![0, 0, 0], 2)));
+    assert_eq!(endpoint(1, 0), Some((std::vec![1, 0, 0], 1)));
+    assert_eq!(endpoint(1, 1), Some((std::vec![0, 0, 0], 0)));
+    assert_eq!(
+        [endpoint(0, 2), endpoint(2, 0), endpoint(usize::MAX, 0)],
+        [None, None, None]
+    );
+    let error = FlatRecords::parse(&bytes[..100], 2, 3).unwrap_err();
+    assert_eq!(
+        std::format!("{error}"),
+        "link records length at byte 0: found 100, expected 64"
+    );
+    assert!(FlatRecords::parse(&bytes, 0, 3).unwrap_err().is_limit());
+    assert!(
+        FlatRecords::parse(&bytes, 2, usize::MAX)
+            .unwrap_err()
+            .is_limit()
+    );
+    assert!(FlatRecords::parse(&[], 2, 3).unwrap().is_empty());
+}
+
+#[test]
+fn the_leaf_records_of_0_8() {
+    // Edge a:5 b:2, then fine row 7 to coarse row 3 (`spec/zvf-0.8.md` 19.9).
+    let bytes =
+        hex("0001 0500000000000000 0200000000000000  0100 0700000000000000 0300000000000000");
+    let records = LeafRecords::parse(&bytes, 2, 2).unwrap();
+    assert_eq!(records.len(), 2);
+    assert_eq!(
+        [records.endpoint(0, 0), records.endpoint(0, 1)],
+        [Some((0, 5)), Some((1, 2))]
+    );
+    assert_eq!(
+        [records.endpoint(1, 0), records.endpoint(1, 1)],
+        [Some((1, 7)), Some((0, 3))]
+    );
+    assert_eq!(
+        [
+            records.endpoint(0, 2),
+            records.endpoint(2, 0),
+            records.endpoint(usize::MAX, 0)
+        ],
+        [None; 3]
+    );
+    let error = LeafRecords::parse(&bytes, 2, 1).unwrap_err();
+    assert_eq!((error.what(), error.at()), ("link chunk number", 1));
+    assert!(
+        LeafRecords::parse(&bytes[..35], 2, 2)
+            .unwrap_err()
+            .is_malformed()
+    );
+    assert!(LeafRecords::parse(&bytes, 0, 2).unwrap_err().is_limit());
+    assert!(LeafRecords::parse(&[], 3, 1).unwrap().is_empty());
+}
+
+#[test]
+fn every_bit_flip_is_a_value_or_an_error() {
+    for bytes in [inside(), across()] {
+        every_bit_flip(&bytes, visit_everything);
+        every_truncation(&bytes, visit_everything);
+    }
+}
+
+fn visit_everything(bytes: &[u8]) {
+    for elem in ELEMS {
+        for (link_width, has_perm, ragged) in [
+            (2, false, false),
+            (2, true, true),
+            (3, false, true),
+            (1, true, true),
+        ] {
+            let Ok(cell) = LinkCell::parse(
+                bytes,
+                CellForm {
+                    link_width,
+                    has_perm,
+                    ragged,
+                    elem,
+                },
+            ) else {
+                continue;
+            };
+            let mut rows = [0; 3];
+            let rows = &mut rows[..link_width];
+            assert_eq!(cell.iter().count(), cell.len());
+            assert_eq!(
+                cell.check().is_ok(),
+                cell.iter().all(|record| record.restore(rows).is_ok())
+            );
+            let groups =
+                (0..cell.rows().group_count()).map(|g| cell.rows().group(g).unwrap().len());
+            assert_eq!(groups.sum::<usize>(), cell.len());
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn permutations_are_undone(s in permutation(0..9)) {
+        let code = lehmer::encode(&s).unwrap();
+        let mut decoded = std::vec![0; s.len()];
+        lehmer::decode(i64::from(code), &mut decoded).unwrap();
+        prop_assert_eq!(&decoded, &s);
+        let original: Vec<u32> = (100..).take(s.len()).collect();
+        let (mut placed, mut back) = (original.clone(), original.clone());
+        lehmer::apply(&s, &original, &mut placed).unwrap();
+        lehmer::restore(&s, &placed, &mut back).unwrap();
+        prop_assert_eq!(back, original);
+    }
+
+    #[test]
+    fn what_is_encoded_is_decoded(
+        elem in elem(), ragged in any::<bool>(),
+        records in (1_u8..5).prop_flat_map(|width| prop::collection::vec(
+            (permutation(width..width + 1), prop::collection::vec(0_i64..128, usize::from(width)), any::<bool>()), 1..12)),
+    ) {
+        let form = CellForm { link_width: records[0].0.len(), has_perm: true, ragged, elem };
+        let mut builder = LinkCellBuilder::new(form);
+        for (s, original, ends) in &records {
+            let mut placed = original.clone();
+            lehmer::apply(s, original, &mut placed).unwrap();
+            builder.push(s, &placed).unwrap();
+            if *ends {
+                builder.end_group();
+            }
+        }
+        let bytes = builder.finish();
+        let expected: Vec<Vec<i64>> = records.iter().map(|(_, original, _)| original.clone()).collect();
+        prop_assert_eq!(restored(&bytes, form), expected);
+    }
+
+    #[test]
+    fn canonical_placement_sorts_and_is_undone(
+        records in (1_usize..6).prop_flat_map(|width| prop::collection::vec((coordinate(2), 0_i64..3), width)),
+    ) {
+        let endpoints: Vec<_> = records.iter().map(|(chunk, row)| Endpoint { chunk, row: *row }).collect();
+        let mut s = std::vec![0; endpoints.len()];
+        canonical_order(&endpoints, &mut s).unwrap();
+        prop_assert!(lehmer::encode(&s).is_some());
+        let placed: Vec<_> = s.iter().map(|&i| endpoints[usize::from(i)]).collect();
+        let inside = endpoints.iter().all(|endpoint| endpoint.chunk == endpoints[0].chunk);
+        prop_assert!(inside || placed.windows(2).all(|pair| pair[0].canonical_cmp(&pair[1]).is_le()));
+        let mut leads = Vec::new();
+        duplicate_order(&endpoints, |s| {
+            assert!(lehmer::encode(s).is_some());
+            leads.push(endpoints[usize::from(s[0])].chunk);
+        }).unwrap();
+        prop_assert!(leads.windows(2).all(|pair| pair[0] < pair[1]));
+    }
+
+    #[test]
+    fn any_bytes_are_a_value_or_an_error(bytes in prop::collection::vec(prop_oneof![4 => Just(0_u8), 1 => any::<u8>()], 0..120)) {
+        visit_everything(&bytes);
+        let _ = (FlatRecords::parse(&bytes, 2, 1), LeafRecords::parse(&bytes, 2, 2));
+    }
+}
