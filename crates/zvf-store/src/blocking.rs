@@ -1,0 +1,74 @@
+//! For programs without a runtime of their own.
+//!
+//! ```no_run
+//! use zvf_store::{Store, blocking::Runtime};
+//!
+//! let runtime = Runtime::new()?;
+//! let store = runtime.wait(Store::open("neurons.zarrvectors"))?;
+//! println!("{:?}", store.levels());
+//! # Ok::<(), zvf_store::StoreError>(())
+//! ```
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use futures::{Stream, StreamExt};
+
+use crate::StoreError;
+
+/// A runtime that waits for futures and walks streams. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Runtime {
+    runtime: Arc<tokio::runtime::Runtime>,
+}
+
+impl Runtime {
+    /// Starts a runtime with one worker for each core.
+    ///
+    /// # Errors
+    /// When the system gives no threads.
+    pub fn new() -> Result<Self, StoreError> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .map_err(|e| StoreError::backend("runtime", e))?;
+        Ok(Self { runtime: Arc::new(runtime) })
+    }
+
+    /// Waits for a future on the calling thread.
+    ///
+    /// # Panics
+    /// When called from inside another runtime.
+    pub fn wait<F: Future>(&self, future: F) -> F::Output {
+        self.runtime.block_on(future)
+    }
+
+    /// Walks a stream; each step waits on the calling thread.
+    ///
+    /// # Panics
+    /// When a step is taken inside another runtime.
+    pub fn iter<S: Stream + Send + 'static>(&self, stream: S) -> Iter<S::Item> {
+        Iter { runtime: Arc::clone(&self.runtime), stream: Box::pin(stream) }
+    }
+}
+
+/// A stream as an iterator, see [`Runtime::iter`].
+pub struct Iter<T> {
+    runtime: Arc<tokio::runtime::Runtime>,
+    stream: Pin<Box<dyn Stream<Item = T> + Send>>,
+}
+
+impl<T> Iterator for Iter<T> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        self.runtime.block_on(self.stream.next())
+    }
+}
+
+impl<T> std::fmt::Debug for Iter<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Iter")
+    }
+}

@@ -1,0 +1,68 @@
+//! Joining neighbouring byte ranges into few requests.
+
+use std::ops::Range;
+
+/// When two ranges become one request: two numbers a backend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Merge {
+    /// Largest number of unwanted bytes between two ranges of one request.
+    pub(crate) gap: u64,
+    /// Largest request; a single larger range is still asked for whole.
+    pub(crate) most: u64,
+}
+
+impl Merge {
+    /// A disk: a few pages more cost less than another call.
+    pub(crate) const LOCAL: Self = Self { gap: 16 << 10, most: 16 << 20 };
+    /// A network: a request costs about as much as 256 KiB.
+    pub(crate) const REMOTE: Self = Self { gap: 256 << 10, most: 16 << 20 };
+
+    /// The requests that cover `ranges`, which need not be sorted. Empty ranges are left out.
+    pub(crate) fn requests(self, ranges: &mut Vec<Range<u64>>) -> Vec<Range<u64>> {
+        ranges.retain(|r| r.start < r.end);
+        ranges.sort_unstable_by_key(|r| (r.start, r.end));
+        let mut requests: Vec<Range<u64>> = Vec::new();
+        for range in ranges.iter() {
+            match requests.last_mut() {
+                Some(last)
+                    if range.start <= last.end.saturating_add(self.gap)
+                        && (range.end <= last.end || range.end - last.start <= self.most) =>
+                {
+                    last.end = last.end.max(range.end);
+                }
+                _ => requests.push(range.clone()),
+            }
+        }
+        requests
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Merge;
+
+    #[test]
+    fn near_ranges_join_and_large_requests_end() {
+        let merge = Merge { gap: 10, most: 100 };
+        let mut ranges = vec![50..60, 0..5, 12..20, 71..75, 70..71, 5..5, 200..900, 900..901, 52..55];
+        assert_eq!(merge.requests(&mut ranges), [0..20, 50..75, 200..900, 900..901]);
+        assert!(merge.requests(&mut Vec::new()).is_empty());
+    }
+
+    #[test]
+    fn every_range_lies_in_one_request() {
+        let merge = Merge { gap: 7, most: 64 };
+        let mut x = 1u64;
+        let mut ranges: Vec<_> = (0..500)
+            .map(|_| {
+                x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                let start = (x >> 33) % 5000;
+                start..start + (x >> 20) % 40
+            })
+            .collect();
+        let requests = merge.requests(&mut ranges);
+        for range in &ranges {
+            assert!(requests.iter().any(|r| r.start <= range.start && range.end <= r.end));
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! From wanted cells to their bytes: planning, reading, decoding.
+//!
+//! On a local disk one batch is one blocking task that reads, decodes and runs the caller's function. Elsewhere
+//! the objects of a batch are asked for together, and decoding and the function run on a worker thread.
+
+pub(crate) mod merge;
+mod shard;
+mod unit;
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::future::try_join_all;
+
+use crate::codec::Data;
+use crate::coord::Dotted;
+use crate::grid::{GridArray, Reader};
+use crate::kv::{Ask, Backend, Cap, Kv, Object, blocking, local};
+use crate::trace::Method;
+use crate::{ChunkCoord, StoreError};
+
+use merge::Merge;
+pub(crate) use shard::ShardCache;
+use shard::{Head, ShardHead};
+use unit::{Unit, slot};
+
+/// One cell that is wanted.
+#[derive(Debug, Clone)]
+pub struct CellWant {
+    /// The array.
+    pub array: Arc<GridArray>,
+    /// The chunk, in absolute coordinates.
+    pub chunk: ChunkCoord,
+}
+
+impl CellWant {
+    /// A cell of an array.
+    pub fn new(array: &Arc<GridArray>, chunk: impl Into<ChunkCoord>) -> Self {
+        Self { array: Arc::clone(array), chunk: chunk.into() }
+    }
+}
+
+/// A stored object and the wanted cells in it.
+#[derive(Debug)]
+struct ObjectWant {
+    array: Arc<GridArray>,
+    key: String,
+    /// For each cell: place in the batch, entry of the shard, element of the chunk.
+    cells: Vec<Cell>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Cell {
+    want: usize,
+    entry: u64,
+    element: u64,
+}
+
+/// What a batch needs.
+#[derive(Debug, Default)]
+struct Plan {
+    objects: Vec<ObjectWant>,
+    /// Cells of arrays that only the generic reader understands.
+    generic: Vec<(usize, CellWant)>,
+    cells: usize,
+}
+
+/// Sorts wants by the objects they lie in. Equal wants share their bytes.
+fn plan(wants: Vec<CellWant>) -> Result<Plan, StoreError> {
+    let mut plan = Plan { cells: wants.len(), ..Plan::default() };
+    let mut seen: HashMap<String, usize> = HashMap::with_capacity(wants.len());
+    let mut index = Vec::new();
+    for (want, cell) in wants.into_iter().enumerate() {
+        cell.array.cell_index(&cell.chunk, &mut index)?;
+        let layout = match cell.array.reader() {
+            Reader::Own(layout) => layout,
+            Reader::Generic => {
+                plan.generic.push((want, cell));
+                continue;
+            }
+            Reader::Unsupported(what) => {
+                return Err(StoreError::unsupported(cell.array.path(), what.clone()));
+            }
+        };
+        let place = layout.place(&index);
+        let key = cell.array.object_key(&place.object);
+        let entry = Cell { want, entry: place.entry, element: place.element };
+        match seen.get(&key).and_then(|at| plan.objects.get_mut(*at)) {
+            Some(object) => object.cells.push(entry),
+            None => {
+                seen.insert(key.clone(), plan.objects.len());
+                plan.objects.push(ObjectWant { array: cell.array, key, cells: vec![entry] });
+            }
+        }
+    }
+    Ok(plan)
+}
+
+/// Reads and decodes cells, then runs `f` on them. `cells[i]` belongs to `wants[i]`; `None` = empty or missing.
+pub(crate) async fn fetch_map<R: Send + 'static>(
+    kv: Kv,
+    shards: Arc<ShardCache>,
+    round: u32,
+    wants: Vec<CellWant>,
+    f: impl FnOnce(Vec<Option<Bytes>>) -> R + Send + 'static,
+) -> Result<R, StoreError> {
+    let count = u64::try_from(wants.len()).unwrap_or(u64::MAX);
+    if count > kv.limits.cells_per_query {
+        return Err(StoreError::limit("cells of one call", "cells_per_query", count, kv.limits.cells_per_query));
+    }
+    let plan = plan(wants)?;
+    let mut cells: Vec<Option<Bytes>> = vec![None; plan.cells];
+    for (want, cell) in &plan.generic {
+        let bytes = crate::generic::read_cell(&kv, round, &cell.array, &cell.chunk).await?;
+        *slot(&mut cells, *want)? = bytes;
+    }
+    let objects = plan.objects;
+    match &kv.backend {
+        Backend::Local(root) => {
+            let root = Arc::clone(root);
+            let permit = kv.slot().await?;
+            let kv = kv.clone();
+            blocking(move || {
+                let mut budget = Budget::new(&kv);
+                for object in &objects {
+                    read_local(&kv, &root, &shards, round, object, &mut cells, &mut budget)?;
+                }
+                drop(permit);
+                Ok(f(cells))
+            })
+            .await?
+        }
+        Backend::Remote(_) => {
+            let fetched = objects.into_iter().map(|object| fetch_remote(&kv, &shards, round, object));
+            let units = try_join_all(fetched).await?;
+            let kv = kv.clone();
+            blocking(move || {
+                let mut budget = Budget::new(&kv);
+                for unit in units.into_iter().flatten() {
+                    unit.decode(&mut cells, Cap::cell(&kv.limits), &mut budget)?;
+                }
+                Ok(f(cells))
+            })
+            .await?
+        }
+    }
+}
+
+/// Decoded bytes that one batch may still make.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    spent: u64,
+    limit: u64,
+}
+
+impl Budget {
+    fn new(kv: &Kv) -> Self {
+        Self { spent: 0, limit: kv.limits.batch_bytes }
+    }
+
+    fn spend(&mut self, key: &str, bytes: usize) -> Result<(), StoreError> {
+        self.spent = self.spent.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
+        if self.spent > self.limit {
+            return Err(StoreError::limit(key, "batch_bytes", self.spent, self.limit));
+        }
+        Ok(())
+    }
+}
+
+/// Reads and decodes the cells of one file. Blocks.
+fn read_local(
+    kv: &Kv,
+    root: &Path,
+    shards: &ShardCache,
+    round: u32,
+    object: &ObjectWant,
+    cells: &mut [Option<Bytes>],
+    budget: &mut Budget,
+) -> Result<(), StoreError> {
+    let Reader::Own(layout) = object.array.reader() else { return Ok(()) };
+    let cap = Cap::cell(&kv.limits);
+    if layout.shard.is_some() {
+        return read_local_shard(kv, root, shards, round, object, cells, budget);
+    }
+    let start = kv.trace.start();
+    let mut size = None;
+    local::with_file(&local::file(root, &object.key), &object.key, cap, |contents| {
+        size = u64::try_from(contents.as_slice().len()).ok();
+        let data = match contents {
+            local::Contents::Borrowed(bytes) => Data::Borrowed(bytes),
+            local::Contents::Owned(bytes) => Data::Shared(bytes.into()),
+        };
+        unit::decode(&object.key, layout, data, &object.cells, cells, cap, budget)
+    })?;
+    if kv.trace.is_on() {
+        kv.trace.record(start, round, Method::Read, &object.key, (None, None), size);
+    }
+    Ok(())
+}
+
+/// Reads and decodes the cells of one shard file: the index once, then merged ranges. Blocks.
+fn read_local_shard(
+    kv: &Kv,
+    root: &Path,
+    shards: &ShardCache,
+    round: u32,
+    object: &ObjectWant,
+    cells: &mut [Option<Bytes>],
+    budget: &mut Budget,
+) -> Result<(), StoreError> {
+    let Reader::Own(layout) = object.array.reader() else { return Ok(()) };
+    let Some(shard) = layout.shard else { return Ok(()) };
+    let (key, cap) = (object.key.as_str(), Cap::cell(&kv.limits));
+    let mut file = None;
+    let head = match shards.ready(key) {
+        Some(head) => head,
+        None => {
+            let start = kv.trace.start();
+            let ask = shard::first_ask(shard, Merge::LOCAL.gap);
+            file = local::OpenFile::open(&local::file(root, key), key)?;
+            let read = match &file {
+                None => None,
+                Some(file) => {
+                    let size = file.size(key)?;
+                    let (from, to) = match &ask {
+                        Ask::Suffix(n) => (size.saturating_sub(*n), size),
+                        Ask::Range(r) => (r.start.min(size), r.end.min(size)),
+                        Ask::Whole => (0, size),
+                    };
+                    let bytes = file.at(key, from, to.saturating_sub(from))?;
+                    Some(Object { bytes: bytes.into(), start: from, size, etag: None })
+                }
+            };
+            if kv.trace.is_on() {
+                let bytes = read.as_ref().and_then(|o| u64::try_from(o.bytes.len()).ok());
+                kv.trace.record(start, round, Method::Read, key, (None, None), bytes);
+            }
+            let head: Head = read.map(|o| ShardHead::parse(key, shard, o).map(Arc::new)).transpose()?;
+            shards.insert(key, head.clone());
+            head
+        }
+    };
+    let Some(head) = head else { return Ok(()) };
+    let chunks = shard::chunks(key, &head, &object.cells, cap)?;
+    let mut missing: Vec<Range<u64>> = chunks.iter().filter(|c| c.bytes.is_none()).map(|c| c.range.clone()).collect();
+    let mut parts = Vec::new();
+    for range in Merge::LOCAL.requests(&mut missing) {
+        let start = kv.trace.start();
+        if file.is_none() {
+            file = local::OpenFile::open(&local::file(root, key), key)?;
+        }
+        let Some(file) = &file else {
+            return Err(StoreError::malformed(key, "the shard vanished while it was read"));
+        };
+        let bytes: Bytes = file.at(key, range.start, range.end - range.start)?.into();
+        if kv.trace.is_on() {
+            let asked = (Some(range.start), Some(range.end - range.start));
+            kv.trace.record(start, round, Method::Read, key, asked, u64::try_from(bytes.len()).ok());
+        }
+        parts.push((range.start, bytes));
+    }
+    for chunk in chunks {
+        let bytes = shard::cut(key, &chunk, &parts)?;
+        unit::decode(key, layout, Data::Shared(bytes), &chunk.cells, cells, cap, budget)?;
+    }
+    Ok(())
+}
+
+/// Fetches what is needed of one object from a backend.
+async fn fetch_remote(
+    kv: &Kv,
+    shards: &ShardCache,
+    round: u32,
+    object: ObjectWant,
+) -> Result<Vec<Unit>, StoreError> {
+    let Reader::Own(layout) = object.array.reader() else { return Ok(Vec::new()) };
+    let cap = Cap::cell(&kv.limits);
+    let Some(shard) = layout.shard else {
+        let bytes = kv.get(round, &object.key, Ask::Whole, cap).await?.map(|o| o.bytes);
+        return Ok(bytes.map(|bytes| Unit::new(&object, bytes, object.cells.clone())).into_iter().collect());
+    };
+    let key = object.key.as_str();
+    let head = shards
+        .get_or_fetch(key, async {
+            let object = kv.get(round, key, shard::first_ask(shard, Merge::REMOTE.gap), cap).await?;
+            object.map(|o| ShardHead::parse(key, shard, o).map(Arc::new)).transpose()
+        })
+        .await?;
+    let Some(head) = head else { return Ok(Vec::new()) };
+    let chunks = shard::chunks(key, &head, &object.cells, cap)?;
+    let mut missing: Vec<Range<u64>> = chunks.iter().filter(|c| c.bytes.is_none()).map(|c| c.range.clone()).collect();
+    // Where a chunk lies is known only from the index, so these requests belong to the next round.
+    let requests = Merge::REMOTE.requests(&mut missing).into_iter().map(|range| async move {
+        let object = kv.get(round.saturating_add(1), key, Ask::Range(range.clone()), cap).await?;
+        let object =
+            object.ok_or_else(|| StoreError::malformed(key, "the shard vanished while it was read"))?;
+        Ok::<_, StoreError>((range.start, object.bytes))
+    });
+    let parts = try_join_all(requests).await?;
+    chunks
+        .into_iter()
+        .map(|chunk| {
+            let bytes = shard::cut(key, &chunk, &parts)?;
+            Ok(Unit::new(&object, bytes, chunk.cells))
+        })
+        .collect()
+}
+
+/// How a cell is called in messages: `0/vertices at -1.0.3`.
+pub(crate) fn cell_name(array: &GridArray, chunk: &[i64]) -> String {
+    format!("{} at {}", array.path(), Dotted(chunk))
+}

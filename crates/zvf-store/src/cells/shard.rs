@@ -1,0 +1,222 @@
+//! Sharded objects: the index, read once and kept, and where chunks lie.
+//!
+//! The first request asks for the index together with the bytes beside it: a small shard comes whole.
+
+use std::collections::{HashMap, VecDeque};
+use std::future::Future;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use tokio::sync::OnceCell;
+
+use super::Cell;
+use crate::StoreError;
+use crate::kv::{Ask, Cap, Object};
+use crate::layout::Shard;
+
+/// `None` = the shard does not exist: none of its cells has content.
+pub(super) type Head = Option<Arc<ShardHead>>;
+
+/// The index of one shard, and the part of the shard that came with it.
+#[derive(Debug)]
+pub(crate) struct ShardHead {
+    /// Offset and length of each chunk; both all ones when it is absent.
+    entries: Vec<[u64; 2]>,
+    /// Bytes of the shard.
+    size: u64,
+    start: u64,
+    tail: Bytes,
+}
+
+impl ShardHead {
+    /// Reads the index out of the first or last bytes of a shard.
+    pub(super) fn parse(key: &str, shard: Shard, object: Object) -> Result<Self, StoreError> {
+        let index = usize::try_from(shard.index_bytes())
+            .map_err(|_| StoreError::limit(key, "shard_entries", shard.entries, u64::MAX))?;
+        let cut = |found: usize| {
+            StoreError::malformed(key, format!("shard index: {found} bytes found, expected {index}"))
+        };
+        let bytes = &object.bytes;
+        let reaches = if shard.at_end { object.start + as_u64(bytes.len()) >= object.size } else { object.start == 0 };
+        if !reaches {
+            return Err(cut(bytes.len()));
+        }
+        let table = if shard.at_end {
+            bytes.len().checked_sub(index).and_then(|from| bytes.get(from..))
+        } else {
+            bytes.get(..index)
+        };
+        let table = table.ok_or_else(|| cut(bytes.len()))?;
+        let table = if shard.checksum {
+            let (body, stored) = table.split_last_chunk::<4>().ok_or_else(|| cut(table.len()))?;
+            let (stored, found) = (u32::from_le_bytes(*stored), crc32c::crc32c(body));
+            if stored != found {
+                return Err(StoreError::malformed(
+                    key,
+                    format!("shard index: crc32c {found:#010x} found, expected {stored:#010x}"),
+                ));
+            }
+            body
+        } else {
+            table
+        };
+        let words: Vec<u64> = table.as_chunks::<8>().0.iter().map(|w| u64::from_le_bytes(*w)).collect();
+        let entries = words.as_chunks::<2>().0.to_vec();
+        Ok(Self { entries, size: object.size, start: object.start, tail: object.bytes })
+    }
+
+    /// Bytes that keeping this head costs.
+    fn weight(&self) -> u64 {
+        as_u64(self.entries.len()).saturating_mul(16).saturating_add(as_u64(self.tail.len())).saturating_add(256)
+    }
+}
+
+fn as_u64(n: usize) -> u64 {
+    u64::try_from(n).unwrap_or(u64::MAX)
+}
+
+/// The first request for a shard.
+pub(super) fn first_ask(shard: Shard, gap: u64) -> Ask {
+    let bytes = shard.index_bytes().saturating_add(gap);
+    if shard.at_end { Ask::Suffix(bytes) } else { Ask::Range(0..bytes) }
+}
+
+/// One chunk of a shard that is wanted.
+#[derive(Debug)]
+pub(super) struct ShardChunk {
+    pub(super) range: Range<u64>,
+    /// Its bytes, when they came with the index.
+    pub(super) bytes: Option<Bytes>,
+    pub(super) cells: Vec<Cell>,
+}
+
+/// The chunks that the wanted cells lie in, each once.
+pub(super) fn chunks(key: &str, head: &ShardHead, cells: &[Cell], cap: Cap) -> Result<Vec<ShardChunk>, StoreError> {
+    let mut chunks: Vec<ShardChunk> = Vec::with_capacity(cells.len());
+    let mut seen: HashMap<u64, usize> = HashMap::with_capacity(cells.len());
+    for cell in cells {
+        if let Some(chunk) = seen.get(&cell.entry).and_then(|at| chunks.get_mut(*at)) {
+            chunk.cells.push(*cell);
+            continue;
+        }
+        let entry = usize::try_from(cell.entry).ok().and_then(|i| head.entries.get(i));
+        let Some([offset, length]) = entry.copied() else {
+            return Err(StoreError::malformed(key, format!("shard index: entry {} is missing", cell.entry)));
+        };
+        if offset == u64::MAX && length == u64::MAX {
+            continue;
+        }
+        let end = offset.checked_add(length).filter(|end| *end <= head.size).ok_or_else(|| {
+            StoreError::malformed(
+                key,
+                format!(
+                    "shard index: entry {} claims {length} bytes at {offset}, the shard has {}",
+                    cell.entry, head.size
+                ),
+            )
+        })?;
+        cap.check(key, length)?;
+        let bytes = offset
+            .checked_sub(head.start)
+            .and_then(|from| usize::try_from(from).ok())
+            .zip(usize::try_from(length).ok())
+            .and_then(|(from, length)| Some(from..from.checked_add(length)?))
+            .filter(|range| range.end <= head.tail.len())
+            .map(|range| head.tail.slice(range));
+        seen.insert(cell.entry, chunks.len());
+        chunks.push(ShardChunk { range: offset..end, bytes, cells: vec![*cell] });
+    }
+    Ok(chunks)
+}
+
+/// The bytes of a chunk, out of the head or the parts that were read.
+pub(super) fn cut(key: &str, chunk: &ShardChunk, parts: &[(u64, Bytes)]) -> Result<Bytes, StoreError> {
+    if let Some(bytes) = &chunk.bytes {
+        return Ok(bytes.clone());
+    }
+    if chunk.range.is_empty() {
+        return Ok(Bytes::new());
+    }
+    let after = parts.partition_point(|(start, _)| *start <= chunk.range.start);
+    let found = after.checked_sub(1).and_then(|at| parts.get(at)).and_then(|(start, bytes)| {
+        let from = usize::try_from(chunk.range.start - start).ok()?;
+        let length = usize::try_from(chunk.range.end - chunk.range.start).ok()?;
+        let to = from.checked_add(length)?;
+        (to <= bytes.len()).then(|| bytes.slice(from..to))
+    });
+    found.ok_or_else(|| {
+        StoreError::malformed(key, format!("the shard ends before byte {}, where a chunk should end", chunk.range.end))
+    })
+}
+
+/// Shard heads by key, bounded by bytes; the oldest go first. A head in flight is fetched once.
+#[derive(Debug)]
+pub(crate) struct ShardCache {
+    state: Mutex<State>,
+    limit: u64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    heads: HashMap<String, Arc<OnceCell<Head>>>,
+    order: VecDeque<(String, u64)>,
+    weight: u64,
+}
+
+impl ShardCache {
+    pub(crate) fn new(limit: u64) -> Self {
+        Self { state: Mutex::default(), limit }
+    }
+
+    /// The head, when it is there already.
+    pub(super) fn ready(&self, key: &str) -> Option<Head> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.heads.get(key).and_then(|cell| cell.get().cloned())
+    }
+
+    /// Keeps a head.
+    pub(super) fn insert(&self, key: &str, head: Head) {
+        let cell = Arc::new(OnceCell::new_with(Some(head.clone())));
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.heads.insert(key.to_owned(), cell);
+        drop(state);
+        self.account(key, &head);
+    }
+
+    /// The head, fetched by the first caller; the others wait for it.
+    pub(super) async fn get_or_fetch(
+        &self,
+        key: &str,
+        fetch: impl Future<Output = Result<Head, StoreError>>,
+    ) -> Result<Head, StoreError> {
+        let cell = {
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(state.heads.entry(key.to_owned()).or_default())
+        };
+        let mut fetched = false;
+        let head = cell
+            .get_or_try_init(|| {
+                fetched = true;
+                fetch
+            })
+            .await?
+            .clone();
+        if fetched {
+            self.account(key, &head);
+        }
+        Ok(head)
+    }
+
+    fn account(&self, key: &str, head: &Head) {
+        let weight = head.as_ref().map_or(256, |h| h.weight());
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.weight = state.weight.saturating_add(weight);
+        state.order.push_back((key.to_owned(), weight));
+        while state.weight > self.limit {
+            let Some((old, freed)) = state.order.pop_front() else { break };
+            state.weight = state.weight.saturating_sub(freed);
+            state.heads.remove(&old);
+        }
+    }
+}

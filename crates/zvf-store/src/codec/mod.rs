@@ -1,0 +1,170 @@
+//! Bytes-to-bytes codecs, undone last to first.
+//!
+//! Every step checks how many bytes will come out before it makes room for them.
+
+#[cfg(feature = "blosc")]
+mod blosc;
+#[cfg(feature = "blosc")]
+mod blosclz;
+#[cfg(feature = "gzip")]
+mod gzip;
+#[cfg(feature = "zstd")]
+mod zstd;
+
+use bytes::Bytes;
+use zvf_meta::Codec;
+
+use crate::StoreError;
+use crate::kv::Cap;
+
+/// Bytes that are borrowed from a buffer, or shared.
+#[derive(Debug, Clone)]
+pub(crate) enum Data<'b> {
+    Borrowed(&'b [u8]),
+    Shared(Bytes),
+}
+
+impl<'b> Data<'b> {
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Borrowed(bytes) => bytes,
+            Self::Shared(bytes) => bytes,
+        }
+    }
+
+    /// The bytes `range`, which the caller has found inside.
+    pub(crate) fn slice(self, range: std::ops::Range<usize>) -> Option<Bytes> {
+        match self {
+            Self::Borrowed(bytes) => bytes.get(range).map(Bytes::copy_from_slice),
+            Self::Shared(bytes) => (range.start <= range.end && range.end <= bytes.len()).then(|| bytes.slice(range)),
+        }
+    }
+
+    pub(crate) fn into_bytes(self) -> Bytes {
+        match self {
+            Self::Borrowed(bytes) => Bytes::copy_from_slice(bytes),
+            Self::Shared(bytes) => bytes,
+        }
+    }
+
+    fn without_last(self, n: usize) -> Self {
+        let keep = self.as_slice().len().saturating_sub(n);
+        match self {
+            Self::Borrowed(bytes) => Self::Borrowed(bytes.get(..keep).unwrap_or(bytes)),
+            Self::Shared(bytes) => Self::Shared(bytes.slice(..keep)),
+        }
+    }
+}
+
+/// One codec that this build undoes itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    #[cfg(feature = "zstd")]
+    Zstd,
+    #[cfg(feature = "gzip")]
+    Gzip,
+    #[cfg(feature = "blosc")]
+    Blosc,
+    Crc32c,
+}
+
+/// The bytes-to-bytes codecs of an array, in the order in which they are undone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Chain(Vec<Step>);
+
+impl Chain {
+    /// The chain of a codec list without its first, array-to-bytes entry; else the name of the codec that is not
+    /// undone here.
+    pub(crate) fn new(codecs: &[Codec]) -> Result<Self, String> {
+        let mut steps = Vec::with_capacity(codecs.len());
+        for codec in codecs {
+            steps.push(match codec.name.as_str() {
+                #[cfg(feature = "zstd")]
+                "zstd" | "numcodecs.zstd" => Step::Zstd,
+                #[cfg(feature = "gzip")]
+                "gzip" | "numcodecs.gzip" => Step::Gzip,
+                #[cfg(feature = "blosc")]
+                "blosc" | "numcodecs.blosc" => Step::Blosc,
+                "crc32c" => Step::Crc32c,
+                other => return Err(other.to_owned()),
+            });
+        }
+        steps.reverse();
+        Ok(Self(steps))
+    }
+
+    /// Whether nothing has to be undone.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Undoes the chain. The result has at most `cap` bytes.
+    pub(crate) fn decode<'b>(&self, key: &str, data: Data<'b>, cap: Cap) -> Result<Data<'b>, StoreError> {
+        let mut data = data;
+        for step in &self.0 {
+            data = match step {
+                #[cfg(feature = "zstd")]
+                Step::Zstd => Data::Shared(zstd::decode(key, data.as_slice(), cap)?.into()),
+                #[cfg(feature = "gzip")]
+                Step::Gzip => Data::Shared(gzip::decode(key, data.as_slice(), cap)?.into()),
+                #[cfg(feature = "blosc")]
+                Step::Blosc => Data::Shared(blosc::decode(key, data.as_slice(), cap)?.into()),
+                Step::Crc32c => checked(key, data)?,
+            };
+        }
+        cap.check(key, u64::try_from(data.as_slice().len()).unwrap_or(u64::MAX))?;
+        Ok(data)
+    }
+}
+
+/// Compares the last four bytes with the CRC-32C of the rest, and removes them.
+fn checked<'b>(key: &str, data: Data<'b>) -> Result<Data<'b>, StoreError> {
+    match data.as_slice().split_last_chunk::<4>() {
+        None => Err(StoreError::malformed(
+            key,
+            format!("crc32c: {} bytes found, expected at least the 4 of the checksum", data.as_slice().len()),
+        )),
+        Some((body, stored)) => {
+            let (stored, found) = (u32::from_le_bytes(*stored), crc32c::crc32c(body));
+            if stored == found {
+                Ok(data.without_last(4))
+            } else {
+                Err(StoreError::malformed(key, format!("crc32c: {found:#010x} found, expected {stored:#010x}")))
+            }
+        }
+    }
+}
+
+/// Reads everything that `reader` gives, at most `cap` bytes.
+#[cfg(any(feature = "zstd", feature = "gzip"))]
+fn read_bounded(
+    key: &str,
+    codec: &'static str,
+    reader: impl std::io::Read,
+    hint: usize,
+    cap: Cap,
+) -> Result<Vec<u8>, StoreError> {
+    use std::io::Read;
+    let mut bytes = Vec::with_capacity(hint.min(usize::try_from(cap.bytes).unwrap_or(usize::MAX)));
+    reader
+        .take(cap.bytes.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(|e| StoreError::malformed(key, format!("{codec}: {e}")))?;
+    cap.check(key, u64::try_from(bytes.len()).unwrap_or(u64::MAX))?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Data, checked};
+
+    #[test]
+    fn a_checksum_is_checked_and_removed() {
+        let mut bytes = b"hello".to_vec();
+        bytes.extend(crc32c::crc32c(b"hello").to_le_bytes());
+        assert_eq!(checked("k", Data::Borrowed(&bytes)).unwrap().as_slice(), b"hello");
+        bytes[0] ^= 1;
+        assert!(checked("k", Data::Borrowed(&bytes)).unwrap_err().to_string().contains("crc32c"));
+        assert!(checked("k", Data::Borrowed(b"abc")).is_err());
+    }
+}

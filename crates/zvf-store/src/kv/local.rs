@@ -1,0 +1,298 @@
+//! Plain file calls. Everything here blocks.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+
+use super::{Ask, Cap, Object, Question, Reply};
+use crate::raw::Usage;
+use crate::trace::Method;
+use crate::{IoTrace, Limits, StoreError};
+
+/// The file of a key. Keys are made of checked segments, so they stay below `root`.
+pub(crate) fn file(root: &Path, key: &str) -> PathBuf {
+    if key.is_empty() { root.to_owned() } else { root.join(key) }
+}
+
+/// Reads a file or part of it; `None` when it does not exist.
+pub(crate) fn read(
+    root: &Path,
+    round: u32,
+    key: &str,
+    ask: &Ask,
+    cap: Cap,
+    trace: &IoTrace,
+) -> Result<Option<Object>, StoreError> {
+    let start = trace.start();
+    let result = read_file(&file(root, key), key, ask, cap);
+    if trace.is_on() {
+        let bytes = match &result {
+            Ok(Some(object)) => u64::try_from(object.bytes.len()).ok(),
+            _ => None,
+        };
+        let range = match ask {
+            Ask::Whole => (None, None),
+            Ask::Suffix(n) => (None, Some(*n)),
+            Ask::Range(r) => (Some(r.start), Some(r.end.saturating_sub(r.start))),
+        };
+        trace.record(start, round, Method::Read, key, range, bytes);
+    }
+    result
+}
+
+fn read_file(path: &Path, key: &str, ask: &Ask, cap: Cap) -> Result<Option<Object>, StoreError> {
+    let Some(mut open) = OpenFile::open(path, key)? else { return Ok(None) };
+    let size = open.size(key)?;
+    let (start, end) = match ask {
+        Ask::Whole => (0, size),
+        Ask::Suffix(n) => (size.saturating_sub(*n), size),
+        Ask::Range(r) => (r.start.min(size), r.end.min(size)),
+    };
+    let length = end.saturating_sub(start);
+    cap.check(key, length)?;
+    let bytes = if *ask == Ask::Whole { open.rest(key, length)? } else { open.at(key, start, length)? };
+    Ok(Some(Object { bytes: bytes.into(), start, size, etag: None }))
+}
+
+/// An open file and the path it is known by.
+#[derive(Debug)]
+pub(crate) struct OpenFile(File);
+
+impl OpenFile {
+    /// Opens a file; `None` when it does not exist.
+    pub(crate) fn open(path: &Path, key: &str) -> Result<Option<Self>, StoreError> {
+        match File::open(path) {
+            Ok(file) => Ok(Some(Self(file))),
+            // A path through a file is as absent as a missing one.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+            Err(error) => Err(StoreError::io(key, error)),
+        }
+    }
+
+    pub(crate) fn size(&self, key: &str) -> Result<u64, StoreError> {
+        let meta = self.0.metadata().map_err(|e| StoreError::io(key, e))?;
+        if meta.is_dir() {
+            return Err(StoreError::malformed(key, "is a folder, expected a file"));
+        }
+        Ok(meta.len())
+    }
+
+    /// The rest of the file, which should have `length` bytes.
+    fn rest(&mut self, key: &str, length: u64) -> Result<Vec<u8>, StoreError> {
+        let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
+        (&mut self.0).take(length).read_to_end(&mut bytes).map_err(|e| StoreError::io(key, e))?;
+        Ok(bytes)
+    }
+
+    /// Exactly `length` bytes from `start`; fewer only where the file ends.
+    #[cfg(unix)]
+    pub(crate) fn at(&self, key: &str, start: u64, length: u64) -> Result<Vec<u8>, StoreError> {
+        use std::os::unix::fs::FileExt;
+        let length = usize::try_from(length).map_err(|_| StoreError::limit(key, "cell_bytes", length, u64::MAX))?;
+        let mut bytes = vec![0; length];
+        let mut filled = 0;
+        while let Some(hole) = bytes.get_mut(filled..).filter(|hole| !hole.is_empty()) {
+            let offset = start.saturating_add(u64::try_from(filled).unwrap_or(u64::MAX));
+            match self.0.read_at(hole, offset) {
+                Ok(0) => break,
+                Ok(n) => filled += n,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(StoreError::io(key, error)),
+            }
+        }
+        bytes.truncate(filled);
+        Ok(bytes)
+    }
+
+    /// Exactly `length` bytes from `start`; fewer only where the file ends.
+    #[cfg(not(unix))]
+    pub(crate) fn at(&self, key: &str, start: u64, length: u64) -> Result<Vec<u8>, StoreError> {
+        use std::io::{Seek, SeekFrom};
+        let mut file = &self.0;
+        file.seek(SeekFrom::Start(start)).map_err(|e| StoreError::io(key, e))?;
+        let mut bytes = Vec::new();
+        file.take(length).read_to_end(&mut bytes).map_err(|e| StoreError::io(key, e))?;
+        Ok(bytes)
+    }
+}
+
+/// Size of the buffer that small files are read into.
+const SCRATCH: usize = 64 << 10;
+
+thread_local! {
+    static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Reads a whole file and hands its bytes to `use_bytes`; `Ok(None)` when it does not exist.
+///
+/// Small files go through one buffer of the thread: no allocation and no `stat`.
+pub(crate) fn with_file<R>(
+    path: &Path,
+    key: &str,
+    cap: Cap,
+    use_bytes: impl FnOnce(Contents<'_>) -> Result<R, StoreError>,
+) -> Result<Option<R>, StoreError> {
+    let Some(mut open) = OpenFile::open(path, key)? else { return Ok(None) };
+    BUFFER.with_borrow_mut(|buffer| {
+        if buffer.is_empty() {
+            buffer.resize(SCRATCH, 0);
+        }
+        let mut filled = 0;
+        loop {
+            let Some(hole) = buffer.get_mut(filled..).filter(|hole| !hole.is_empty()) else { break };
+            match open.0.read(hole) {
+                Ok(0) => {
+                    let small = buffer.get(..filled).unwrap_or_default();
+                    cap.check(key, u64::try_from(filled).unwrap_or(u64::MAX))?;
+                    return use_bytes(Contents::Borrowed(small)).map(Some);
+                }
+                Ok(n) => filled += n,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::IsADirectory => {
+                    return Err(StoreError::malformed(key, "is a folder, expected a file"));
+                }
+                Err(error) => return Err(StoreError::io(key, error)),
+            }
+        }
+        let size = open.size(key)?;
+        cap.check(key, size)?;
+        let mut whole = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
+        whole.extend_from_slice(buffer);
+        (&mut open.0).take(cap.bytes).read_to_end(&mut whole).map_err(|e| StoreError::io(key, e))?;
+        use_bytes(Contents::Owned(whole)).map(Some)
+    })
+}
+
+/// The bytes of a file: in the thread's buffer, or in their own.
+#[derive(Debug)]
+pub(crate) enum Contents<'b> {
+    Borrowed(&'b [u8]),
+    Owned(Vec<u8>),
+}
+
+impl Contents<'_> {
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Borrowed(bytes) => bytes,
+            Self::Owned(bytes) => bytes,
+        }
+    }
+
+    pub(crate) fn into_bytes(self) -> Bytes {
+        match self {
+            Self::Borrowed(bytes) => Bytes::copy_from_slice(bytes),
+            Self::Owned(bytes) => bytes.into(),
+        }
+    }
+}
+
+/// Answers one question about the tree.
+pub(crate) fn answer(
+    root: &Path,
+    round: u32,
+    question: &Question,
+    limits: &Limits,
+    trace: &IoTrace,
+) -> Result<Reply, StoreError> {
+    match question {
+        Question::Document(key) => {
+            read(root, round, key, &Ask::Whole, Cap::document(limits), trace).map(Reply::Document)
+        }
+        Question::Names(prefix) => {
+            let start = trace.start();
+            let names = folders(&file(root, prefix), prefix, limits.listed_names)?;
+            trace.record(start, round, Method::List, prefix, (None, None), u64::try_from(names.len()).ok());
+            Ok(Reply::Names(Some(names)))
+        }
+        Question::Keys(prefix) => {
+            let start = trace.start();
+            let mut keys = Vec::new();
+            walk(&file(root, prefix), prefix, "", &mut keys, limits.cells_per_query, 0)?;
+            trace.record(start, round, Method::List, prefix, (None, None), u64::try_from(keys.len()).ok());
+            Ok(Reply::Names(Some(keys)))
+        }
+    }
+}
+
+fn entries(folder: &Path, key: &str) -> Result<Option<std::fs::ReadDir>, StoreError> {
+    match std::fs::read_dir(folder) {
+        Ok(entries) => Ok(Some(entries)),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(error) => Err(StoreError::io(key, error)),
+    }
+}
+
+fn folders(folder: &Path, key: &str, limit: u64) -> Result<Vec<String>, StoreError> {
+    let mut names = Vec::new();
+    for entry in entries(folder, key)?.into_iter().flatten() {
+        let entry = entry.map_err(|e| StoreError::io(key, e))?;
+        let kind = entry.file_type().map_err(|e| StoreError::io(key, e))?;
+        if kind.is_file() {
+            continue;
+        }
+        // A name that is not UTF-8 cannot be a key.
+        if let Ok(name) = entry.file_name().into_string() {
+            names.push(name);
+        }
+        let found = u64::try_from(names.len()).unwrap_or(u64::MAX);
+        if found > limit {
+            return Err(StoreError::limit(key, "listed_names", found, limit));
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// Adds up the files below a folder.
+pub(crate) fn usage(
+    folder: &Path,
+    key: &str,
+    usage: &mut Usage,
+    limit: u64,
+    depth: usize,
+) -> Result<(), StoreError> {
+    if depth > 32 {
+        return Err(StoreError::malformed(key, "folders are nested more than 32 deep"));
+    }
+    for entry in entries(folder, key)?.into_iter().flatten() {
+        let entry = entry.map_err(|e| StoreError::io(key, e))?;
+        if entry.file_type().map_err(|e| StoreError::io(key, e))?.is_dir() {
+            self::usage(&entry.path(), key, usage, limit, depth + 1)?;
+        } else {
+            usage.add(key, entry.metadata().map_err(|e| StoreError::io(key, e))?.len(), limit)?;
+        }
+    }
+    Ok(())
+}
+
+/// Collects the files below a folder, relative to it. Arrays have at most a handful of axes.
+fn walk(
+    folder: &Path,
+    key: &str,
+    prefix: &str,
+    keys: &mut Vec<String>,
+    limit: u64,
+    depth: usize,
+) -> Result<(), StoreError> {
+    if depth > 32 {
+        return Err(StoreError::malformed(key, "folders are nested more than 32 deep"));
+    }
+    for entry in entries(folder, key)?.into_iter().flatten() {
+        let entry = entry.map_err(|e| StoreError::io(key, e))?;
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        let path = if prefix.is_empty() { name } else { format!("{prefix}/{name}") };
+        if entry.file_type().map_err(|e| StoreError::io(key, e))?.is_dir() {
+            walk(&entry.path(), key, &path, keys, limit, depth + 1)?;
+        } else {
+            keys.push(path);
+            let found = u64::try_from(keys.len()).unwrap_or(u64::MAX);
+            if found > limit {
+                return Err(StoreError::limit(key, "cells_per_query", found, limit));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,249 @@
+//! Objects by key, from the local disk or from an object store.
+//!
+//! One limit on requests in flight and one on bytes in flight hold for everything a store does.
+
+pub(crate) mod local;
+mod remote;
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::location::Location;
+use crate::raw::Usage;
+use crate::{IoTrace, Limits, OpenOptions, StoreError};
+
+pub(crate) use remote::Remote;
+
+/// Which part of an object is wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Ask {
+    /// All of it.
+    Whole,
+    /// The last so many bytes, or all of it when it is shorter.
+    Suffix(u64),
+    /// Exactly these bytes.
+    Range(Range<u64>),
+}
+
+/// Part of an object.
+#[derive(Debug, Clone)]
+pub(crate) struct Object {
+    pub(crate) bytes: Bytes,
+    /// Where `bytes` starts in the object.
+    pub(crate) start: u64,
+    /// Bytes of the whole object.
+    pub(crate) size: u64,
+    pub(crate) etag: Option<String>,
+}
+
+/// A question to the store's tree, asked together with others.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Question {
+    /// The bytes of a document.
+    Document(String),
+    /// The names of the folders below a prefix.
+    Names(String),
+    /// The keys of all objects below a prefix, relative to it.
+    Keys(String),
+}
+
+/// The answer to a [`Question`].
+#[derive(Debug, Clone)]
+pub(crate) enum Reply {
+    Document(Option<Object>),
+    /// `None`: the backend cannot list.
+    Names(Option<Vec<String>>),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Backend {
+    Local(Arc<PathBuf>),
+    Remote(Remote),
+}
+
+/// A keyed view of the place where the store lies. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Kv {
+    pub(crate) backend: Backend,
+    slots: Arc<Semaphore>,
+    memory: Arc<Semaphore>,
+    memory_units: u32,
+    pub(crate) limits: Arc<Limits>,
+    pub(crate) trace: IoTrace,
+}
+
+/// Unit of the byte semaphore.
+const UNIT: u64 = 4096;
+
+impl Kv {
+    pub(crate) fn open(address: &str, options: &OpenOptions) -> Result<Self, StoreError> {
+        let backend = match Location::resolve(address, options)? {
+            Location::Local(root) => Backend::Local(Arc::new(root)),
+            Location::Remote { store, prefix, lists } => Backend::Remote(Remote::new(store, prefix, lists)),
+        };
+        let concurrency = options.concurrency.clamp(1, 4096);
+        let units = (options.limits.in_flight_bytes / UNIT).clamp(1, u64::from(u32::MAX >> 4));
+        let memory_units = u32::try_from(units).unwrap_or(u32::MAX >> 4);
+        Ok(Self {
+            backend,
+            slots: Arc::new(Semaphore::new(concurrency)),
+            memory: Arc::new(Semaphore::new(usize::try_from(memory_units).unwrap_or(1))),
+            memory_units,
+            limits: Arc::new(options.limits.clone()),
+            trace: options.trace.clone(),
+        })
+    }
+
+    /// Whether keys are files of the local disk.
+    pub(crate) fn is_local(&self) -> bool {
+        matches!(self.backend, Backend::Local(_))
+    }
+
+    /// Whether listings are answered.
+    pub(crate) fn can_list(&self) -> bool {
+        match &self.backend {
+            Backend::Local(_) => true,
+            Backend::Remote(remote) => remote.lists,
+        }
+    }
+
+    /// Waits for a free request slot.
+    pub(crate) async fn slot(&self) -> Result<OwnedSemaphorePermit, StoreError> {
+        Arc::clone(&self.slots)
+            .acquire_owned()
+            .await
+            .map_err(|_| StoreError::misuse("the store was closed while it was read"))
+    }
+
+    /// Waits until `bytes` more may be on their way.
+    async fn room(&self, bytes: u64) -> Result<OwnedSemaphorePermit, StoreError> {
+        let units = u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX).clamp(1, self.memory_units);
+        Arc::clone(&self.memory)
+            .acquire_many_owned(units)
+            .await
+            .map_err(|_| StoreError::misuse("the store was closed while it was read"))
+    }
+
+    /// Reads an object or part of it; `None` when it does not exist.
+    pub(crate) async fn get(&self, round: u32, key: &str, ask: Ask, limit: Cap) -> Result<Option<Object>, StoreError> {
+        match &self.backend {
+            Backend::Local(root) => {
+                let (root, key, trace) = (Arc::clone(root), key.to_owned(), self.trace.clone());
+                let slot = self.slot().await?;
+                blocking(move || {
+                    let _slot = slot;
+                    local::read(&root, round, &key, &ask, limit, &trace)
+                })
+                .await?
+            }
+            Backend::Remote(remote) => remote.get(self, round, key, ask, limit).await,
+        }
+    }
+
+    /// Adds up the objects below a prefix; `None` when the backend cannot list.
+    pub(crate) async fn usage(&self, round: u32, prefix: &str) -> Result<Option<Usage>, StoreError> {
+        let slot = self.slot().await?;
+        let start = self.trace.start();
+        let usage = match &self.backend {
+            Backend::Remote(remote) => remote.usage(self, prefix).await,
+            Backend::Local(root) => {
+                let (folder, key, limit) = (local::file(root, prefix), prefix.to_owned(), self.limits.cells_per_query);
+                let sum = move || {
+                    let mut usage = Usage::default();
+                    local::usage(&folder, &key, &mut usage, limit, 0).map(|()| Some(usage))
+                };
+                blocking(sum).await?
+            }
+        };
+        drop(slot);
+        let count = usage.as_ref().ok().and_then(Option::as_ref).map(|usage| usage.objects);
+        self.trace.record(start, round, crate::trace::Method::List, prefix, (None, None), count);
+        usage
+    }
+
+    /// Answers independent questions together: one blocking task on a local disk, concurrent requests elsewhere.
+    pub(crate) async fn ask_all(
+        &self,
+        round: u32,
+        questions: Vec<Question>,
+    ) -> Result<Vec<(Question, Result<Reply, StoreError>)>, StoreError> {
+        match &self.backend {
+            Backend::Local(root) => {
+                let (root, trace, limits) = (Arc::clone(root), self.trace.clone(), Arc::clone(&self.limits));
+                let slot = self.slot().await?;
+                blocking(move || {
+                    let _slot = slot;
+                    questions
+                        .into_iter()
+                        .map(|q| {
+                            let reply = local::answer(&root, round, &q, &limits, &trace);
+                            (q, reply)
+                        })
+                        .collect()
+                })
+                .await
+            }
+            Backend::Remote(remote) => {
+                let all = questions.into_iter().map(|q| async move {
+                    let reply = remote.answer(self, round, &q).await;
+                    (q, reply)
+                });
+                Ok(futures::future::join_all(all).await)
+            }
+        }
+    }
+}
+
+/// A limit on the bytes of one object.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cap {
+    pub(crate) what: &'static str,
+    pub(crate) bytes: u64,
+}
+
+impl Cap {
+    pub(crate) fn cell(limits: &Limits) -> Self {
+        Self { what: "cell_bytes", bytes: limits.cell_bytes }
+    }
+
+    pub(crate) fn document(limits: &Limits) -> Self {
+        Self { what: "document_bytes", bytes: limits.document_bytes }
+    }
+
+    pub(crate) fn check(self, key: &str, bytes: u64) -> Result<(), StoreError> {
+        if bytes > self.bytes { Err(StoreError::limit(key, self.what, bytes, self.bytes)) } else { Ok(()) }
+    }
+}
+
+/// Runs `work` on a thread that may block.
+pub(crate) async fn blocking<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> Result<R, StoreError> {
+    let runtime = tokio::runtime::Handle::try_current().map_err(|_| {
+        StoreError::misuse("no tokio runtime is running here: call from one, or use `zvf_store::blocking`")
+    })?;
+    match runtime.spawn_blocking(work).await {
+        Ok(result) => Ok(result),
+        // A panic belongs to the caller's closure or to a bug: it goes on.
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(StoreError::misuse("the runtime was shut down while the store was read")),
+        },
+    }
+}
+
+/// Whether `name` can stand as one segment of a key: it names something inside its parent and nothing else.
+pub(crate) fn is_segment(name: &str) -> bool {
+    !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\\', '\0'])
+}
+
+/// Refuses a name that would leave its folder.
+pub(crate) fn check_segment(parent: &str, name: &str) -> Result<(), StoreError> {
+    if is_segment(name) {
+        Ok(())
+    } else {
+        Err(StoreError::misuse(format!("{parent}: {name:?} cannot be the name of an array")))
+    }
+}

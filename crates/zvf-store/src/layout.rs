@@ -1,0 +1,187 @@
+//! How the cells of a variable-length array lie in stored objects.
+//!
+//! Source: specification 0.9, sections 4.2 to 4.4.
+
+use zvf_meta::{ArrayDoc, Codec, Sharding};
+
+use crate::codec::Chain;
+use crate::{Limits, StoreError};
+
+/// How cells are found and decoded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Layout {
+    /// Cells of the array on each axis.
+    pub(crate) shape: Vec<u64>,
+    /// Cells of a stored object on each axis.
+    pub(crate) object: Vec<u64>,
+    /// Cells of a chunk inside an object; equal to `object` when the array is not sharded.
+    pub(crate) chunk: Vec<u64>,
+    /// Elements of a chunk.
+    pub(crate) elements: u64,
+    pub(crate) chain: Chain,
+    pub(crate) shard: Option<Shard>,
+}
+
+/// The index of a sharded object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shard {
+    pub(crate) entries: u64,
+    pub(crate) at_end: bool,
+    pub(crate) checksum: bool,
+}
+
+impl Shard {
+    /// Bytes of the index.
+    pub(crate) fn index_bytes(self) -> u64 {
+        self.entries.saturating_mul(16).saturating_add(if self.checksum { 4 } else { 0 })
+    }
+}
+
+/// Where one cell lies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// Index of the object on each axis.
+    pub(crate) object: Vec<u64>,
+    /// Number of the chunk in the shard's index, C order; 0 when not sharded.
+    pub(crate) entry: u64,
+    /// Number of the element in the chunk, C order.
+    pub(crate) element: u64,
+}
+
+/// Why an array cannot be read by the own path: the name of what is missing.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// Legal, but not read here; the generic reader may.
+    Foreign(String),
+    /// Not legal, or beyond a limit.
+    Error(StoreError),
+}
+
+impl Layout {
+    /// Reads the layout of a variable-length array out of its document.
+    pub(crate) fn new(path: &str, doc: &ArrayDoc, limits: &Limits) -> Result<Self, Refused> {
+        let malformed = |what: String| Refused::Error(StoreError::malformed(format!("{path}/zarr.json"), what));
+        if doc.chunk_shape.len() != doc.shape.len() {
+            return Err(malformed(format!(
+                "chunk_shape has {} components, expected {}",
+                doc.chunk_shape.len(),
+                doc.shape.len()
+            )));
+        }
+        if doc.chunk_shape.contains(&0) {
+            return Err(malformed("chunk_shape has a component of 0".to_owned()));
+        }
+        let Some((first, rest)) = doc.codecs.split_first() else {
+            return Err(malformed("the codec list is empty".to_owned()));
+        };
+        let sharding = doc
+            .sharding()
+            .map_err(|e| Refused::Error(StoreError::document(format!("{path}/zarr.json"), e)))?;
+        let layout = match sharding {
+            Some(sharding) => {
+                if let Some(outer) = rest.first() {
+                    return Err(Refused::Foreign(format!("{} around shards", outer.name)));
+                }
+                Self::sharded(doc, sharding, &malformed)?
+            }
+            None if is_vlen(first) => Self {
+                shape: doc.shape.clone(),
+                object: doc.chunk_shape.clone(),
+                chunk: doc.chunk_shape.clone(),
+                elements: 0,
+                chain: Chain::new(rest).map_err(Refused::Foreign)?,
+                shard: None,
+            },
+            None => return Err(Refused::Foreign(first.name.clone())),
+        };
+        let elements = layout
+            .chunk
+            .iter()
+            .try_fold(1u64, |n, c| n.checked_mul(*c))
+            .filter(|n| u32::try_from(*n).is_ok())
+            .ok_or_else(|| malformed(format!("a chunk of {:?} cells cannot be stored", layout.chunk)))?;
+        if let Some(shard) = layout.shard
+            && shard.entries > limits.shard_entries
+        {
+            return Err(Refused::Error(StoreError::limit(
+                format!("{path}/zarr.json"),
+                "shard_entries",
+                shard.entries,
+                limits.shard_entries,
+            )));
+        }
+        Ok(Self { elements, ..layout })
+    }
+
+    fn sharded(doc: &ArrayDoc, sharding: Sharding, malformed: &dyn Fn(String) -> Refused) -> Result<Self, Refused> {
+        let chunk = sharding.chunk_shape;
+        if chunk.len() != doc.chunk_shape.len()
+            || chunk.iter().zip(&doc.chunk_shape).any(|(inner, outer)| outer.checked_rem(*inner) != Some(0))
+        {
+            return Err(malformed(format!(
+                "sharding_indexed: chunk_shape {chunk:?} does not divide the shard's {:?}",
+                doc.chunk_shape
+            )));
+        }
+        let Some((first, rest)) = sharding.codecs.split_first() else {
+            return Err(malformed("sharding_indexed: the list of inner codecs is empty".to_owned()));
+        };
+        if !is_vlen(first) {
+            return Err(Refused::Foreign(format!("{} inside shards", first.name)));
+        }
+        let index: Vec<&str> = sharding.index_codecs.iter().map(|c| c.name.as_str()).collect();
+        let checksum = match index.as_slice() {
+            ["bytes"] => false,
+            ["bytes", "crc32c"] => true,
+            other => return Err(Refused::Foreign(format!("shard index with codecs {other:?}"))),
+        };
+        if sharding.index_codecs.first().and_then(|c| c.configuration.get("endian")).is_some_and(|e| e == "big") {
+            return Err(Refused::Foreign("big-endian shard index".to_owned()));
+        }
+        let entries = doc
+            .chunk_shape
+            .iter()
+            .zip(&chunk)
+            .try_fold(1u64, |n, (outer, inner)| n.checked_mul(outer.checked_div(*inner)?))
+            .ok_or_else(|| malformed(format!("a shard of {:?} cells has too many entries", doc.chunk_shape)))?;
+        Ok(Self {
+            shape: doc.shape.clone(),
+            object: doc.chunk_shape.clone(),
+            chunk,
+            elements: 0,
+            chain: Chain::new(rest).map_err(|name| Refused::Foreign(format!("{name} inside shards")))?,
+            shard: Some(Shard { entries, at_end: sharding.index_at_end, checksum }),
+        })
+    }
+
+    /// Whether every cell is an object of its own.
+    pub(crate) fn is_simple(&self) -> bool {
+        self.elements == 1 && self.shard.is_none()
+    }
+
+    /// Where the cell `index` lies; the caller has checked that it is inside the grid.
+    pub(crate) fn place(&self, index: &[u64]) -> Place {
+        if self.is_simple() {
+            return Place { object: index.to_vec(), entry: 0, element: 0 };
+        }
+        let mut place = Place { object: Vec::with_capacity(index.len()), entry: 0, element: 0 };
+        for ((i, object), chunk) in index.iter().zip(&self.object).zip(&self.chunk) {
+            let (object, chunk) = ((*object).max(1), (*chunk).max(1));
+            let inside = i % object;
+            place.object.push(i / object);
+            // Neither product overflows: both counts were multiplied out when the layout was read.
+            place.entry = place.entry.wrapping_mul(object / chunk).wrapping_add(inside / chunk);
+            place.element = place.element.wrapping_mul(chunk).wrapping_add(inside % chunk);
+        }
+        place
+    }
+
+    /// Stored objects on each axis.
+    pub(crate) fn objects(&self) -> impl Iterator<Item = u64> + '_ {
+        self.shape.iter().zip(&self.object).map(|(n, c)| n.div_ceil((*c).max(1)))
+    }
+}
+
+fn is_vlen(codec: &Codec) -> bool {
+    matches!(codec.name.as_str(), "vlen-bytes" | "numcodecs.vlen-bytes")
+}

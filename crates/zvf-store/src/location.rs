@@ -1,0 +1,258 @@
+//! From an address to a backend.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use object_store::ObjectStore;
+use object_store::path::Path;
+use url::Url;
+
+use crate::{OpenOptions, StoreError};
+
+/// Where a store lies.
+#[derive(Debug, Clone)]
+pub(crate) enum Location {
+    /// A folder of the local disk, read with plain file calls.
+    Local(PathBuf),
+    /// A prefix of an object store.
+    Remote {
+        store: Arc<dyn ObjectStore>,
+        prefix: String,
+        /// Whether delimiter listings work.
+        lists: bool,
+    },
+}
+
+impl Location {
+    /// Resolves an address: a path, or a URL of a scheme that is compiled in.
+    pub(crate) fn resolve(address: &str, options: &OpenOptions) -> Result<Self, StoreError> {
+        let bad = |what: String| StoreError::Address { url: address.to_owned(), what };
+        let url = match scheme(address) {
+            None if options.object_store.is_none() => return Ok(Self::Local(PathBuf::from(address))),
+            None => None,
+            Some(_) => Some(Url::parse(address).map_err(|e| bad(e.to_string()))?),
+        };
+        if let Some(store) = &options.object_store {
+            let prefix = match &url {
+                Some(url) => Path::from_url_path(url.path()).map_err(|e| bad(e.to_string()))?,
+                None => Path::parse(address.trim_matches('/')).map_err(|e| bad(e.to_string()))?,
+            };
+            let store = Arc::clone(store);
+            return Ok(Self::Remote { store, prefix: prefix.as_ref().to_owned(), lists: true });
+        }
+        let Some(url) = url else { return Ok(Self::Local(PathBuf::from(address))) };
+        match url.scheme() {
+            "file" => match url.to_file_path() {
+                Ok(path) => Ok(Self::Local(path)),
+                Err(()) => Err(bad("not a local file url".to_owned())),
+            },
+            "memory" => Err(bad("a memory address needs `OpenOptions::object_store`".to_owned())),
+            scheme => {
+                let (store, lists) = remote(scheme, &url, options).map_err(|e| match e {
+                    Remote::Missing(feature) => StoreError::NotSupported {
+                        key: address.to_owned(),
+                        what: format!("the backend for {scheme:?} is not compiled in: feature {feature:?}"),
+                    },
+                    Remote::Unknown => bad(format!(
+                        "unknown scheme {scheme:?}, expected a path, file, memory, s3, gs, az, http or https"
+                    )),
+                    Remote::Build(source) => bad(source.to_string()),
+                })?;
+                let prefix = match scheme {
+                    // The whole address is the base of the client.
+                    "http" | "https" => String::new(),
+                    _ => {
+                        Path::from_url_path(url.path()).map_err(|e| bad(e.to_string()))?.as_ref().to_owned()
+                    }
+                };
+                Ok(Self::Remote { store, prefix, lists })
+            }
+        }
+    }
+}
+
+/// The scheme of an address that is a URL; `None` for paths (also `C:\…`).
+fn scheme(address: &str) -> Option<&str> {
+    let (scheme, _) = address.split_once("://")?;
+    let legal = scheme.len() > 1
+        && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
+    legal.then_some(scheme)
+}
+
+enum Remote {
+    #[cfg_attr(
+        all(feature = "http", feature = "aws", feature = "gcp", feature = "azure"),
+        expect(dead_code, reason = "every backend is compiled in")
+    )]
+    Missing(&'static str),
+    Unknown,
+    #[cfg_attr(
+        not(any(feature = "http", feature = "aws", feature = "gcp", feature = "azure")),
+        expect(dead_code, reason = "no backend is compiled in")
+    )]
+    Build(object_store::Error),
+}
+
+type Built = Result<(Arc<dyn ObjectStore>, bool), Remote>;
+
+fn remote(scheme: &str, url: &Url, options: &OpenOptions) -> Built {
+    match scheme {
+        "s3" | "s3a" => s3(url, options),
+        "gs" => gcs(url, options),
+        "az" | "azure" | "abfs" | "abfss" | "adl" => azure(url, options),
+        "http" | "https" => http(url, options),
+        _ => Err(Remote::Unknown),
+    }
+}
+
+#[cfg(any(feature = "http", feature = "aws", feature = "gcp", feature = "azure"))]
+mod cloud {
+    use std::time::Duration;
+
+    use object_store::{BackoffConfig, RetryConfig};
+
+    /// Few and quick: a query has many requests, and a caller that waits minutes for one is not served.
+    pub(super) fn retries() -> RetryConfig {
+        RetryConfig {
+            backoff: BackoffConfig {
+                init_backoff: Duration::from_millis(50),
+                max_backoff: Duration::from_secs(5),
+                base: 2.,
+            },
+            max_retries: 4,
+            retry_timeout: Duration::from_secs(45),
+        }
+    }
+
+    /// Applies `key=value` pairs to a builder.
+    macro_rules! configured {
+        ($builder:expr, $options:expr, $store:literal) => {{
+            let mut builder = $builder;
+            for (key, value) in &$options.backend {
+                let parsed = key.to_ascii_lowercase().parse().map_err(|_| {
+                    Remote::Build(object_store::Error::UnknownConfigurationKey { key: key.clone(), store: $store })
+                })?;
+                builder = builder.with_config(parsed, value);
+            }
+            builder
+        }};
+    }
+    pub(super) use configured;
+}
+
+#[cfg(feature = "aws")]
+fn s3(url: &Url, options: &OpenOptions) -> Built {
+    use object_store::ClientConfigKey::AllowHttp;
+    use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+    let builder = AmazonS3Builder::from_env()
+        .with_url(url.as_str())
+        .with_config(AmazonS3ConfigKey::Client(AllowHttp), "true")
+        .with_retry(cloud::retries());
+    let mut builder = cloud::configured!(builder, options, "S3");
+    if options.anonymous {
+        builder = builder.with_skip_signature(true);
+    }
+    Ok((Arc::new(builder.build().map_err(Remote::Build)?), true))
+}
+
+#[cfg(not(feature = "aws"))]
+fn s3(_: &Url, _: &OpenOptions) -> Built {
+    Err(Remote::Missing("aws"))
+}
+
+#[cfg(feature = "gcp")]
+fn gcs(url: &Url, options: &OpenOptions) -> Built {
+    use object_store::gcp::GoogleCloudStorageBuilder;
+    let builder = GoogleCloudStorageBuilder::from_env().with_url(url.as_str()).with_retry(cloud::retries());
+    let mut builder = cloud::configured!(builder, options, "GCS");
+    if options.anonymous {
+        builder = builder.with_skip_signature(true);
+    }
+    Ok((Arc::new(builder.build().map_err(Remote::Build)?), true))
+}
+
+#[cfg(not(feature = "gcp"))]
+fn gcs(_: &Url, _: &OpenOptions) -> Built {
+    Err(Remote::Missing("gcp"))
+}
+
+#[cfg(feature = "azure")]
+fn azure(url: &Url, options: &OpenOptions) -> Built {
+    use object_store::ClientConfigKey::AllowHttp;
+    use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
+    let builder = MicrosoftAzureBuilder::from_env()
+        .with_url(url.as_str())
+        .with_config(AzureConfigKey::Client(AllowHttp), "true")
+        .with_retry(cloud::retries());
+    let mut builder = cloud::configured!(builder, options, "MicrosoftAzure");
+    if options.anonymous {
+        builder = builder.with_skip_signature(true);
+    }
+    Ok((Arc::new(builder.build().map_err(Remote::Build)?), true))
+}
+
+#[cfg(not(feature = "azure"))]
+fn azure(_: &Url, _: &OpenOptions) -> Built {
+    Err(Remote::Missing("azure"))
+}
+
+/// A plain web server: it cannot list, unless the caller says that it speaks WebDAV (`webdav=true`).
+#[cfg(feature = "http")]
+fn http(url: &Url, options: &OpenOptions) -> Built {
+    use object_store::http::HttpBuilder;
+    use object_store::{ClientConfigKey, ClientOptions};
+    let mut client = ClientOptions::new().with_allow_http(true);
+    let mut lists = false;
+    for (key, value) in &options.backend {
+        if key.eq_ignore_ascii_case("webdav") {
+            lists = value == "true";
+            continue;
+        }
+        let parsed: ClientConfigKey = key.to_ascii_lowercase().parse().map_err(Remote::Build)?;
+        client = client.with_config(parsed, value);
+    }
+    let base = url.as_str().trim_end_matches('/');
+    let store = HttpBuilder::new()
+        .with_url(base)
+        .with_client_options(client)
+        .with_retry(cloud::retries())
+        .build()
+        .map_err(Remote::Build)?;
+    Ok((Arc::new(store), lists))
+}
+
+#[cfg(not(feature = "http"))]
+fn http(_: &Url, _: &OpenOptions) -> Built {
+    Err(Remote::Missing("http"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Location, scheme};
+    use crate::OpenOptions;
+
+    #[test]
+    fn paths_and_urls_are_told_apart() {
+        assert_eq!(scheme("s3://bucket/key"), Some("s3"));
+        assert_eq!(scheme("/data/größe.zarrvectors"), None);
+        assert_eq!(scheme("C:\\data"), None);
+        assert_eq!(scheme("a b://x"), None);
+    }
+
+    #[test]
+    fn unknown_schemes_are_misuse() {
+        let error = Location::resolve("ftp://host/x", &OpenOptions::new()).unwrap_err();
+        assert_eq!(error.class(), crate::Class::Misuse);
+        assert!(error.to_string().contains("ftp"), "{error}");
+    }
+
+    #[test]
+    fn injected_backends_keep_the_path_as_prefix() {
+        let options = OpenOptions::new().with_object_store(std::sync::Arc::new(object_store::memory::InMemory::new()));
+        let Location::Remote { prefix, .. } = Location::resolve("memory:///a%20b/50%25", &options).unwrap() else {
+            panic!("expected a remote location")
+        };
+        assert_eq!(prefix, "a b/50%");
+    }
+}

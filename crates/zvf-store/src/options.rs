@@ -1,0 +1,239 @@
+//! How a store is opened, and what of a level is wanted.
+
+use std::sync::Arc;
+
+use object_store::ObjectStore;
+
+use crate::{IoTrace, Limits};
+
+/// How a store is opened.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct OpenOptions {
+    /// What a hostile store may cost.
+    pub limits: Limits,
+    /// Requests in flight at one time, over everything the store does. Default 64.
+    pub concurrency: usize,
+    /// Whether requests are sent without credentials.
+    pub anonymous: bool,
+    /// Key-value pairs for the backend's builder, as in `object_store` (`aws_region`, `endpoint`, …).
+    pub backend: Vec<(String, String)>,
+    /// Where requests are recorded. Off by default.
+    pub trace: IoTrace,
+    /// The level whose documents and listings are asked for in the first round, beside the root. Default 0.
+    pub prefetch_level: u32,
+    /// What of that level is asked for in the first round. Default [`Need::all`].
+    pub prefetch_need: Need,
+    /// Names, when the backend cannot list.
+    pub names: Option<KnownNames>,
+    /// The backend itself, instead of the one the address names; the address's path stays the prefix.
+    pub object_store: Option<Arc<dyn ObjectStore>>,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self {
+            limits: Limits::default(),
+            concurrency: 64,
+            anonymous: false,
+            backend: Vec::new(),
+            trace: IoTrace::off(),
+            prefetch_level: 0,
+            prefetch_need: Need::all(),
+            names: None,
+            object_store: None,
+        }
+    }
+}
+
+impl OpenOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Replaces the limits.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Records requests in `trace`.
+    #[must_use]
+    pub fn with_trace(mut self, trace: IoTrace) -> Self {
+        self.trace = trace;
+        self
+    }
+
+    /// Asks for `need` of `level` in the first round.
+    #[must_use]
+    pub fn with_prefetch(mut self, level: u32, need: Need) -> Self {
+        self.prefetch_level = level;
+        self.prefetch_need = need;
+        self
+    }
+
+    /// Reads from `backend` instead of the one the address names.
+    #[must_use]
+    pub fn with_object_store(mut self, backend: Arc<dyn ObjectStore>) -> Self {
+        self.object_store = Some(backend);
+        self
+    }
+
+    /// Sends requests without credentials.
+    #[must_use]
+    pub fn with_anonymous(mut self, anonymous: bool) -> Self {
+        self.anonymous = anonymous;
+        self
+    }
+
+    /// Adds one key-value pair for the backend.
+    #[must_use]
+    pub fn with_backend_option(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.backend.push((key.into(), value.into()));
+        self
+    }
+
+    /// Replaces the number of requests in flight.
+    #[must_use]
+    pub fn with_concurrency(mut self, requests: usize) -> Self {
+        self.concurrency = requests;
+        self
+    }
+
+    /// Gives the names that a backend without listing cannot tell.
+    #[must_use]
+    pub fn with_names(mut self, names: KnownNames) -> Self {
+        self.names = Some(names);
+        self
+    }
+}
+
+/// Names that are in no document and that a backend without listing cannot tell.
+///
+/// Used for every level; a name that a level does not have is skipped.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KnownNames {
+    /// Level numbers; empty = those of `multiscales`.
+    pub levels: Vec<u32>,
+    /// Vertex attributes; empty = those of `attribute_specs`.
+    pub vertex_attributes: Vec<String>,
+    /// Fragment attributes.
+    pub fragment_attributes: Vec<String>,
+    /// Object attributes; empty = those of `attribute_specs`.
+    pub object_attributes: Vec<String>,
+    /// Group attributes.
+    pub group_attributes: Vec<String>,
+    /// Link attributes; empty = those of `attribute_specs`.
+    pub link_attributes: Vec<String>,
+    /// Offset segments of each link family.
+    pub links: Vec<(i32, Vec<String>)>,
+}
+
+/// Which of the names a level has are wanted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Names {
+    /// No name.
+    #[default]
+    None,
+    /// Every name there is.
+    All,
+    /// These names; one that does not exist is skipped.
+    List(Vec<String>),
+}
+
+impl Names {
+    /// Whether no name is wanted.
+    pub fn is_none(&self) -> bool {
+        match self {
+            Self::None => true,
+            Self::All => false,
+            Self::List(names) => names.is_empty(),
+        }
+    }
+
+    /// Whether `name` is wanted.
+    pub fn wants(&self, name: &str) -> bool {
+        match self {
+            Self::None => false,
+            Self::All => true,
+            Self::List(names) => names.iter().any(|n| n == name),
+        }
+    }
+}
+
+/// Which link families are wanted, by how many levels they span.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Deltas {
+    /// No family.
+    #[default]
+    None,
+    /// Every family there is.
+    All,
+    /// These families; one that does not exist is skipped.
+    List(Vec<i32>),
+}
+
+impl Deltas {
+    /// Whether no family is wanted.
+    pub fn is_none(&self) -> bool {
+        match self {
+            Self::None => true,
+            Self::All => false,
+            Self::List(deltas) => deltas.is_empty(),
+        }
+    }
+
+    /// Whether the family `delta` is wanted.
+    pub fn wants(&self, delta: i32) -> bool {
+        match self {
+            Self::None => false,
+            Self::All => true,
+            Self::List(deltas) => deltas.contains(&delta),
+        }
+    }
+}
+
+/// What of a level a caller needs beside its vertices and fragments. The default is nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Need {
+    /// Vertex attributes.
+    pub vertex_attributes: Names,
+    /// Fragment attributes.
+    pub fragment_attributes: Names,
+    /// Object attributes.
+    pub object_attributes: Names,
+    /// Group attributes.
+    pub group_attributes: Names,
+    /// Link attributes of the wanted link families.
+    pub link_attributes: Names,
+    /// Link families.
+    pub link_deltas: Deltas,
+    /// Whether the object index is wanted.
+    pub objects: bool,
+    /// Whether the groups are wanted.
+    pub groups: bool,
+}
+
+impl Need {
+    /// Nothing beside vertices and fragments.
+    pub fn nothing() -> Self {
+        Self::default()
+    }
+
+    /// Everything a level can have.
+    pub fn all() -> Self {
+        Self {
+            vertex_attributes: Names::All,
+            fragment_attributes: Names::All,
+            object_attributes: Names::All,
+            group_attributes: Names::All,
+            link_attributes: Names::All,
+            link_deltas: Deltas::All,
+            objects: true,
+            groups: true,
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! Which cells of an array have content.
+
+use std::cmp::Ordering;
+
+use zvf_format::keys::parse_key;
+
+/// The cells of an array that have content, by absolute chunk coordinate, in lex order.
+///
+/// # Shape
+/// `len()` coordinates of `rank()` components, flat, sorted component by component, without duplicates.
+///
+/// # Cost
+/// Eight bytes a component. Look-ups are binary searches; a box visits only stretches that can hold members.
+///
+/// Source: specification 0.9, section 7.4.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Presence {
+    rank: usize,
+    flat: Vec<i64>,
+    problems: Vec<String>,
+    listed: bool,
+}
+
+/// At most this many problems are described; the rest is counted.
+const DESCRIBED: usize = 20;
+
+impl Presence {
+    /// Builds the sorted form from the keys of a `nonempty_chunks` list.
+    ///
+    /// Keys that cannot be parsed, that lie outside the grid `origin .. origin + shape`, or that come twice are
+    /// left out and described in [`problems`](Self::problems).
+    pub fn from_keys<'k>(keys: impl Iterator<Item = &'k str>, origin: &[i64], shape: &[u64]) -> Self {
+        let rank = shape.len();
+        let mut flat = Vec::with_capacity(keys.size_hint().0.saturating_mul(rank));
+        let mut problems = Problems::default();
+        let mut one = vec![0i64; rank];
+        for key in keys {
+            match parse_key(key, &mut one) {
+                Ok(n) if n == rank => {
+                    if in_grid(&one, origin, shape) {
+                        flat.extend_from_slice(&one);
+                    } else {
+                        problems.add(|| format!("key {key:?} lies outside the grid"));
+                    }
+                }
+                Ok(n) => problems.add(|| format!("key {key:?} has {n} components, expected {rank}")),
+                Err(error) => problems.add(|| format!("key {key:?} cannot be read: {error}")),
+            }
+        }
+        Self::from_flat(rank, flat, problems, false)
+    }
+
+    /// Builds the sorted form from coordinates that a listing found.
+    pub(crate) fn from_listing(rank: usize, flat: Vec<i64>) -> Self {
+        Self::from_flat(rank, flat, Problems::default(), true)
+    }
+
+    fn from_flat(rank: usize, flat: Vec<i64>, mut problems: Problems, listed: bool) -> Self {
+        let flat = match rank {
+            0 => Vec::new(),
+            1 => sorted::<1>(flat, &mut problems),
+            2 => sorted::<2>(flat, &mut problems),
+            3 => sorted::<3>(flat, &mut problems),
+            4 => sorted::<4>(flat, &mut problems),
+            5 => sorted::<5>(flat, &mut problems),
+            _ => sorted_any(rank, flat, &mut problems),
+        };
+        Self { rank, flat, problems: problems.finish(), listed }
+    }
+
+    /// Number of cells with content.
+    pub fn len(&self) -> usize {
+        self.flat.len().checked_div(self.rank).unwrap_or(0)
+    }
+
+    /// Whether no cell has content.
+    pub fn is_empty(&self) -> bool {
+        self.flat.is_empty()
+    }
+
+    /// Components of a coordinate.
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// The `i`-th coordinate in lex order.
+    pub fn get(&self, i: usize) -> Option<&[i64]> {
+        let start = i.checked_mul(self.rank)?;
+        self.flat.get(start..start.checked_add(self.rank)?).filter(|c| !c.is_empty())
+    }
+
+    /// Whether the cell at `coord` has content. Binary search.
+    pub fn contains(&self, coord: &[i64]) -> bool {
+        self.position(coord).is_some()
+    }
+
+    /// Where `coord` stands in lex order, when it has content. Binary search.
+    pub fn position(&self, coord: &[i64]) -> Option<usize> {
+        if coord.len() != self.rank {
+            return None;
+        }
+        let at = self.lower_bound(0, coord);
+        (self.get(at) == Some(coord)).then_some(at)
+    }
+
+    /// All coordinates in lex order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[i64]> + Clone + '_ {
+        self.flat.chunks_exact(self.rank.max(1))
+    }
+
+    /// The coordinates with `lo <= c <= hi` on every component, in lex order.
+    ///
+    /// # Cost
+    /// Stretches without members are skipped by binary search; the box itself is never enumerated, so corners at
+    /// the ends of `i64` are fine.
+    pub fn in_box<'p>(&'p self, lo: &'p [i64], hi: &'p [i64]) -> InBox<'p> {
+        let legal = lo.len() == self.rank && hi.len() == self.rank && lo.iter().zip(hi).all(|(l, h)| l <= h);
+        let at = if legal { self.lower_bound(0, lo) } else { self.len() };
+        InBox { presence: self, lo, hi, at, seek: Vec::new() }
+    }
+
+    /// Smallest and largest component on each axis; `None` when no cell has content.
+    pub fn extent(&self) -> Option<(Vec<i64>, Vec<i64>)> {
+        let mut all = self.iter();
+        let first = all.next()?;
+        let (mut lo, mut hi) = (first.to_vec(), first.to_vec());
+        for coord in all {
+            for ((l, h), c) in lo.iter_mut().zip(&mut hi).zip(coord) {
+                *l = (*l).min(*c);
+                *h = (*h).max(*c);
+            }
+        }
+        Some((lo, hi))
+    }
+
+    /// What is wrong with the list: keys outside the grid, duplicates, text that is no key.
+    pub fn problems(&self) -> &[String] {
+        &self.problems
+    }
+
+    /// Whether the array had no presence list, so that its objects were listed instead.
+    pub fn is_listed(&self) -> bool {
+        self.listed
+    }
+
+    /// First index at or after `from` whose coordinate is not below `coord`.
+    fn lower_bound(&self, from: usize, coord: &[i64]) -> usize {
+        // Gallop first: the target is usually near.
+        let len = self.len();
+        let below = |i: usize| self.get(i).is_some_and(|c| c < coord);
+        if !below(from) {
+            return from;
+        }
+        let (mut lo, mut step) = (from, 1usize);
+        let mut hi = loop {
+            let probe = lo.saturating_add(step).min(len);
+            if probe >= len || !below(probe) {
+                break probe;
+            }
+            lo = probe;
+            step = step.saturating_mul(2);
+        };
+        while hi - lo > 1 {
+            let middle = lo + (hi - lo) / 2;
+            if below(middle) {
+                lo = middle;
+            } else {
+                hi = middle;
+            }
+        }
+        hi
+    }
+}
+
+/// Iterator over the members of a box, see [`Presence::in_box`].
+#[derive(Debug, Clone)]
+pub struct InBox<'p> {
+    presence: &'p Presence,
+    lo: &'p [i64],
+    hi: &'p [i64],
+    at: usize,
+    seek: Vec<i64>,
+}
+
+impl<'p> Iterator for InBox<'p> {
+    type Item = &'p [i64];
+
+    fn next(&mut self) -> Option<&'p [i64]> {
+        loop {
+            let coord = self.presence.get(self.at)?;
+            let outside = coord
+                .iter()
+                .zip(self.lo.iter().zip(self.hi))
+                .position(|(c, (l, h))| c < l || c > h);
+            let Some(axis) = outside else {
+                self.at += 1;
+                return Some(coord);
+            };
+            // The next possible member: this prefix with the box's low corner behind it, or the next prefix.
+            self.seek.clear();
+            self.seek.extend_from_slice(self.lo);
+            let below = coord.get(axis)? < self.lo.get(axis)?;
+            let keep = if below { axis } else { axis.checked_sub(1)? };
+            self.seek.get_mut(..keep)?.copy_from_slice(coord.get(..keep)?);
+            if !below {
+                *self.seek.get_mut(keep)? = coord.get(keep)?.checked_add(1)?;
+            }
+            self.at = self.presence.lower_bound(self.at + 1, &self.seek);
+        }
+    }
+}
+
+/// Whether `coord - origin` lies in `0 .. shape` on every axis.
+pub(crate) fn in_grid(coord: &[i64], origin: &[i64], shape: &[u64]) -> bool {
+    coord.len() == shape.len()
+        && coord.iter().zip(shape).enumerate().all(|(axis, (c, n))| {
+            c.checked_sub(origin.get(axis).copied().unwrap_or(0))
+                .and_then(|i| u64::try_from(i).ok())
+                .is_some_and(|i| i < *n)
+        })
+}
+
+#[derive(Default)]
+struct Problems {
+    list: Vec<String>,
+    more: usize,
+}
+
+impl Problems {
+    #[cold]
+    fn add(&mut self, what: impl FnOnce() -> String) {
+        if self.list.len() < DESCRIBED {
+            self.list.push(what());
+        } else {
+            self.more += 1;
+        }
+    }
+
+    fn finish(mut self) -> Vec<String> {
+        if self.more > 0 {
+            self.list.push(format!("and {} more", self.more));
+        }
+        self.list
+    }
+}
+
+fn sorted<const N: usize>(flat: Vec<i64>, problems: &mut Problems) -> Vec<i64> {
+    let (rows, _) = flat.as_chunks::<N>();
+    if rows.is_sorted_by(|a, b| a.cmp(b) == Ordering::Less) {
+        return flat;
+    }
+    let mut rows = rows.to_vec();
+    // A stable sort uses the long runs that the ASCII order of keys leaves.
+    rows.sort();
+    let before = rows.len();
+    rows.dedup();
+    if rows.len() < before {
+        problems.add(|| format!("{} keys come more than once", before - rows.len()));
+    }
+    rows.into_flattened()
+}
+
+fn sorted_any(rank: usize, flat: Vec<i64>, problems: &mut Problems) -> Vec<i64> {
+    let mut rows: Vec<&[i64]> = flat.chunks_exact(rank).collect();
+    rows.sort();
+    let before = rows.len();
+    rows.dedup();
+    if rows.len() < before {
+        problems.add(|| format!("{} keys come more than once", before - rows.len()));
+    }
+    rows.concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Presence;
+
+    fn of(keys: &[&str], origin: &[i64], shape: &[u64]) -> Presence {
+        Presence::from_keys(keys.iter().copied(), origin, shape)
+    }
+
+    #[test]
+    fn keys_become_numeric_order() {
+        let p = of(&["-1.0", "0.1", "10.0", "2.0"], &[-1, 0], &[20, 2]);
+        let all: Vec<&[i64]> = p.iter().collect();
+        assert_eq!(all, [&[-1, 0][..], &[0, 1], &[2, 0], &[10, 0]]);
+        assert!(p.contains(&[2, 0]) && !p.contains(&[2, 1]) && !p.contains(&[2]));
+        assert!(p.problems().is_empty());
+        assert_eq!(p.extent(), Some((vec![-1, 0], vec![10, 1])));
+    }
+
+    #[test]
+    fn bad_keys_are_problems_and_not_members() {
+        let p = of(&["0.0", "0.0", "5.0", "x", "1"], &[0, 0], &[2, 2]);
+        assert_eq!(p.len(), 1);
+        assert_eq!(p.problems().len(), 4, "{:?}", p.problems());
+    }
+
+    #[test]
+    fn a_box_gives_what_a_scan_gives() {
+        let mut keys = Vec::new();
+        for x in -4i64..5 {
+            for y in -3i64..4 {
+                for z in 0i64..6 {
+                    if (x * 7 + y * 3 + z) % 3 != 0 {
+                        keys.push(format!("{x}.{y}.{z}"));
+                    }
+                }
+            }
+        }
+        keys.sort();
+        let p = Presence::from_keys(keys.iter().map(String::as_str), &[-4, -3, 0], &[9, 7, 6]);
+        assert_eq!(p.len(), keys.len());
+        for lo in [[-9, -9, -9], [-1, 0, 2], [0, 0, 0], [4, 3, 5]] {
+            for hi in [[9, 9, 9], [1, 1, 3], [0, 0, 0], [i64::MAX; 3]] {
+                let want: Vec<&[i64]> =
+                    p.iter().filter(|c| (0..3).all(|a| lo[a] <= c[a] && c[a] <= hi[a])).collect();
+                let got: Vec<&[i64]> = p.in_box(&lo, &hi).collect();
+                assert_eq!(got, want, "{lo:?} {hi:?}");
+            }
+        }
+        let all: Vec<&[i64]> = p.in_box(&[i64::MIN; 3], &[i64::MAX; 3]).collect();
+        assert_eq!(all.len(), p.len());
+        assert_eq!(p.in_box(&[1; 3], &[0; 3]).count(), 0);
+        assert_eq!(p.in_box(&[1; 2], &[5; 2]).count(), 0);
+    }
+}

@@ -1,0 +1,214 @@
+//! One-dimensional variable-length arrays: object manifests and groups.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use tokio::sync::OnceCell;
+use zvf_format::vlen::VlenChunk;
+use zvf_meta::ArrayDoc;
+
+use crate::codec::Data;
+use crate::grid::{self, Reader};
+use crate::kv::{Ask, Cap, Kv, blocking};
+use crate::{Limits, StoreError};
+
+/// A one-dimensional variable-length array, read chunk by chunk; each chunk is loaded once and shared.
+#[derive(Debug)]
+pub(crate) struct RaggedArray {
+    path: String,
+    doc: ArrayDoc,
+    reader: Reader,
+    rows: u64,
+    per_chunk: u64,
+    cache: Mutex<Cache>,
+    limit: u64,
+}
+
+#[derive(Debug, Default)]
+struct Cache {
+    chunks: HashMap<u64, Arc<OnceCell<Arc<RaggedChunk>>>>,
+    order: VecDeque<(u64, u64)>,
+    weight: u64,
+}
+
+/// The elements of one chunk.
+#[derive(Debug)]
+pub(crate) struct RaggedChunk {
+    pub(crate) first: u64,
+    bytes: Bytes,
+    /// End of each element; the elements are separated by four bytes of length.
+    ends: Vec<u32>,
+}
+
+impl RaggedChunk {
+    /// Number of elements.
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The element at `i` inside the chunk.
+    pub(crate) fn get(&self, i: usize) -> Option<&[u8]> {
+        self.range(i).and_then(|r| self.bytes.get(r))
+    }
+
+    /// The element at `i`, sharing the chunk's bytes.
+    pub(crate) fn get_shared(&self, i: usize) -> Option<Bytes> {
+        let range = self.range(i)?;
+        (range.start <= range.end && range.end <= self.bytes.len()).then(|| self.bytes.slice(range))
+    }
+
+    fn range(&self, i: usize) -> Option<std::ops::Range<usize>> {
+        let end = usize::try_from(*self.ends.get(i)?).ok()?;
+        // The first element starts behind the chunk's count and its own length, the others behind their length.
+        let start = match i.checked_sub(1) {
+            None => 8,
+            Some(before) => usize::try_from(*self.ends.get(before)?).ok()?.checked_add(4)?,
+        };
+        Some(start.min(end)..end)
+    }
+
+    fn weight(&self) -> u64 {
+        u64::try_from(self.bytes.len().saturating_add(self.ends.len().saturating_mul(4)).saturating_add(256))
+            .unwrap_or(u64::MAX)
+    }
+
+    fn parse(key: &str, bytes: Bytes, elements: u64, first: u64, rows: u64) -> Result<Self, StoreError> {
+        if u32::try_from(bytes.len()).is_err() {
+            return Err(StoreError::limit(key, "cell_bytes", u64::MAX, u64::from(u32::MAX)));
+        }
+        let chunk = VlenChunk::parse(&bytes, elements).map_err(|e| StoreError::decode(key, e))?;
+        let wanted = usize::try_from(rows.saturating_sub(first)).unwrap_or(usize::MAX);
+        let mut ends = Vec::new();
+        let mut at = 4usize;
+        for element in chunk.iter().take(wanted) {
+            at = at.saturating_add(4).saturating_add(element.len());
+            ends.push(u32::try_from(at).unwrap_or(u32::MAX));
+        }
+        Ok(Self { first, bytes, ends })
+    }
+
+    /// What a chunk without an object holds: nothing but empty elements.
+    fn empty(first: u64) -> Self {
+        Self { first, bytes: Bytes::new(), ends: Vec::new() }
+    }
+}
+
+impl RaggedArray {
+    pub(crate) fn new(path: String, doc: ArrayDoc, limits: &Limits) -> Result<Self, StoreError> {
+        let key = || format!("{path}/zarr.json");
+        let ([rows], [per_chunk]) = (doc.shape.as_slice(), doc.chunk_shape.as_slice()) else {
+            return Err(StoreError::malformed(key(), format!("shape is {:?}, expected one axis", doc.shape)));
+        };
+        let (rows, per_chunk) = (*rows, *per_chunk);
+        if rows > limits.object_rows {
+            return Err(StoreError::limit(key(), "object_rows", rows, limits.object_rows));
+        }
+        if per_chunk == 0 {
+            return Err(StoreError::malformed(key(), "chunk_shape is 0, expected at least 1"));
+        }
+        let mut reader = grid::reader(&path, &doc, limits)?;
+        if matches!(&reader, Reader::Own(layout) if layout.shard.is_some()) {
+            reader = if cfg!(feature = "zarrs") {
+                Reader::Generic
+            } else {
+                Reader::Unsupported("sharding_indexed around a table".to_owned())
+            };
+        }
+        let limit = limits.cache_bytes;
+        Ok(Self { path, doc, reader, rows, per_chunk, cache: Mutex::default(), limit })
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
+    pub(crate) fn doc(&self) -> &ArrayDoc {
+        &self.doc
+    }
+
+    /// Elements of the array.
+    pub(crate) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Stored objects that the array can have.
+    pub(crate) fn chunks(&self) -> u64 {
+        self.rows.div_ceil(self.per_chunk)
+    }
+
+    /// The chunk that holds a row.
+    pub(crate) fn chunk_of(&self, row: u64) -> u64 {
+        row / self.per_chunk
+    }
+
+    /// Loads a chunk, once.
+    pub(crate) async fn chunk(&self, kv: &Kv, round: u32, number: u64) -> Result<Arc<RaggedChunk>, StoreError> {
+        if number >= self.chunks() {
+            return Err(StoreError::misuse(format!(
+                "{}: chunk {number} asked for, there are {}",
+                self.path,
+                self.chunks()
+            )));
+        }
+        let cell = {
+            let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(cache.chunks.entry(number).or_default())
+        };
+        if let Some(chunk) = cell.get() {
+            return Ok(Arc::clone(chunk));
+        }
+        let mut loaded = false;
+        let chunk = cell
+            .get_or_try_init(|| {
+                loaded = true;
+                self.load(kv, round, number)
+            })
+            .await?;
+        if loaded {
+            self.account(number, chunk.weight());
+        }
+        Ok(Arc::clone(chunk))
+    }
+
+    async fn load(&self, kv: &Kv, round: u32, number: u64) -> Result<Arc<RaggedChunk>, StoreError> {
+        let first = number.saturating_mul(self.per_chunk);
+        let rows = self.rows;
+        let layout = match &self.reader {
+            Reader::Own(layout) => layout,
+            Reader::Unsupported(what) => return Err(StoreError::unsupported(self.path.clone(), what.clone())),
+            Reader::Generic => {
+                let bytes = crate::generic::read_ragged_chunk(kv, round, &self.path, &self.doc, number).await?;
+                let key = self.path.clone();
+                return match bytes {
+                    None => Ok(Arc::new(RaggedChunk::empty(first))),
+                    Some((bytes, elements)) => {
+                        Ok(Arc::new(RaggedChunk::parse(&key, bytes, elements, first, rows)?))
+                    }
+                };
+            }
+        };
+        let key = grid::object_key(&self.path, &self.doc, &[number]);
+        let cap = Cap::cell(&kv.limits);
+        let Some(object) = kv.get(round, &key, Ask::Whole, cap).await? else {
+            return Ok(Arc::new(RaggedChunk::empty(first)));
+        };
+        let (chain, elements) = (layout.chain.clone(), layout.elements);
+        let decode = move || {
+            let bytes = chain.decode(&key, Data::Shared(object.bytes), cap)?.into_bytes();
+            Ok(Arc::new(RaggedChunk::parse(&key, bytes, elements, first, rows)?))
+        };
+        blocking(decode).await?
+    }
+
+    fn account(&self, number: u64, weight: u64) {
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.weight = cache.weight.saturating_add(weight);
+        cache.order.push_back((number, weight));
+        while cache.weight > self.limit && cache.order.len() > 1 {
+            let Some((old, freed)) = cache.order.pop_front() else { break };
+            cache.weight = cache.weight.saturating_sub(freed);
+            cache.chunks.remove(&old);
+        }
+    }
+}

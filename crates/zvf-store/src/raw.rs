@@ -1,0 +1,110 @@
+//! Objects by key, before anything about the store is understood: for tools that show or repair what is there.
+
+use bytes::Bytes;
+use zvf_meta::Codec;
+
+use crate::codec::{Chain, Data};
+use crate::kv::{Ask, Cap, Kv, Question, Reply, is_segment};
+use crate::{Limits, OpenOptions, StoreError};
+
+/// How much lies below a prefix.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Objects.
+    pub objects: u64,
+    /// Their bytes, as stored.
+    pub bytes: u64,
+}
+
+impl Usage {
+    /// Counts one more object, up to `limit` of them.
+    pub(crate) fn add(&mut self, prefix: &str, bytes: u64, limit: u64) -> Result<(), StoreError> {
+        self.objects = self.objects.saturating_add(1);
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.objects > limit {
+            return Err(StoreError::limit(prefix, "cells_per_query", self.objects, limit));
+        }
+        Ok(())
+    }
+}
+
+/// The objects of a store by key. Nothing is read when it is opened, so damaged stores open too.
+#[derive(Debug, Clone)]
+pub struct RawStore(Kv);
+
+impl RawStore {
+    /// Opens a path or URL.
+    ///
+    /// # Errors
+    /// Misuse, when no backend knows the address.
+    pub fn open(url: &str, options: &OpenOptions) -> Result<Self, StoreError> {
+        Kv::open(url, options).map(Self)
+    }
+
+    /// Reads an object; `None` when it does not exist.
+    ///
+    /// # Cost
+    /// One request.
+    ///
+    /// # Errors
+    /// Misuse for a key with an empty, `.` or `..` segment; I/O; limit, for an object of more than
+    /// [`Limits::cell_bytes`].
+    pub async fn read(&self, key: &str) -> Result<Option<Bytes>, StoreError> {
+        check_key(key)?;
+        let object = self.0.get(1, key, Ask::Whole, Cap::cell(&self.0.limits)).await?;
+        Ok(object.map(|object| object.bytes))
+    }
+
+    /// Adds up the objects below a prefix; `None` when the backend cannot list.
+    ///
+    /// # Cost
+    /// One listing, of as many pages as the backend needs.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read); limit, for more objects than [`Limits::cells_per_query`].
+    pub async fn usage(&self, prefix: &str) -> Result<Option<Usage>, StoreError> {
+        check_prefix(prefix)?;
+        self.0.usage(1, prefix).await
+    }
+
+    /// Names the folders directly below a prefix, ascending; `None` when the backend cannot list.
+    ///
+    /// # Cost
+    /// One listing.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read); limit, for more names than [`Limits::listed_names`].
+    pub async fn folders(&self, prefix: &str) -> Result<Option<Vec<String>>, StoreError> {
+        check_prefix(prefix)?;
+        match self.0.ask_all(1, vec![Question::Names(prefix.to_owned())]).await?.pop() {
+            Some((_, Ok(Reply::Names(names)))) => Ok(names),
+            Some((_, Err(error))) => Err(error),
+            Some((_, Ok(Reply::Document(_)))) | None => Ok(None),
+        }
+    }
+}
+
+/// Undoes bytes-to-bytes codecs, given in writing order, last to first.
+///
+/// # Errors
+/// Malformed, for bytes that the codec did not write; unsupported, for a codec this build does not know; limit,
+/// for more than [`Limits::cell_bytes`] decoded bytes. `key` names the object in them.
+pub fn undo_codecs(key: &str, codecs: &[Codec], bytes: Bytes, limits: &Limits) -> Result<Bytes, StoreError> {
+    let chain = Chain::new(codecs).map_err(|name| StoreError::Unsupported {
+        key: key.to_owned(),
+        what: format!("codec {name:?}"),
+    })?;
+    Ok(chain.decode(key, Data::Shared(bytes), Cap::cell(limits))?.into_bytes())
+}
+
+fn check_key(key: &str) -> Result<(), StoreError> {
+    if key.split('/').all(is_segment) {
+        Ok(())
+    } else {
+        Err(StoreError::misuse(format!("{key:?} cannot be the key of an object")))
+    }
+}
+
+fn check_prefix(prefix: &str) -> Result<(), StoreError> {
+    if prefix.is_empty() { Ok(()) } else { check_key(prefix) }
+}

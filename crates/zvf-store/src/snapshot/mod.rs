@@ -1,0 +1,199 @@
+//! What is known of a store's tree: documents and names, each asked for once.
+//!
+//! A level is loaded by repeating one step: work out, without I/O, every document and listing whose key is known
+//! and that was not asked for yet; ask for all of them together. Most levels need two such rounds: the first while
+//! the root is read, with the keys that every store has, and the second for attributes and link arrays.
+
+pub(crate) mod build;
+mod plan;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use zvf_meta::{ArrayDoc, RootDoc};
+
+use crate::grid::Shared;
+use crate::groups::Groups;
+use crate::kv::{Kv, Object, Question, Reply};
+use crate::objects::ObjectIndex;
+use crate::warnings::Warnings;
+use crate::{KnownNames, StoreError};
+
+/// Everything that was asked so far.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    pub(crate) kv: Kv,
+    pub(crate) address: String,
+    pub(crate) names: Option<KnownNames>,
+    pub(crate) warnings: Arc<Warnings>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    documents: HashMap<String, Document>,
+    /// `None`: the backend cannot tell.
+    folders: HashMap<String, Option<Arc<Vec<String>>>>,
+    objects: HashMap<String, Option<Arc<Vec<String>>>>,
+    pub(crate) root: Option<Arc<RootDoc>>,
+    pub(crate) levels: Vec<u32>,
+    pub(crate) grids: HashMap<String, Shared>,
+    pub(crate) object_indexes: HashMap<u32, Arc<ObjectIndex>>,
+    pub(crate) groups: HashMap<u32, Arc<Groups>>,
+    pub(crate) rounds: u32,
+}
+
+/// One document, as first seen. Never read again.
+#[derive(Debug, Clone)]
+enum Document {
+    Absent,
+    Denied(Arc<str>),
+    Bytes(Bytes),
+    /// Parsed and kept in that form.
+    Used,
+}
+
+impl Tree {
+    pub(crate) fn new(kv: Kv, address: String, names: Option<KnownNames>) -> Self {
+        Self { kv, address, names, warnings: Arc::default(), state: Mutex::default() }
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks what is not known yet, in one round. Returns whether there was anything to ask.
+    pub(crate) async fn ask(&self, questions: Vec<Question>) -> Result<bool, StoreError> {
+        let (round, questions) = {
+            let state = self.state();
+            let mut fresh: Vec<Question> = questions.into_iter().filter(|q| !state.knows(q)).collect();
+            fresh.sort_unstable_by(|a, b| key_of(a).cmp(&key_of(b)));
+            fresh.dedup();
+            (state.rounds.saturating_add(1), fresh)
+        };
+        if questions.is_empty() {
+            return Ok(false);
+        }
+        let replies = self.kv.ask_all(round, questions).await?;
+        let mut state = self.state();
+        state.rounds = state.rounds.max(round);
+        for (question, reply) in replies {
+            state.learn(question, reply, &self.warnings)?;
+        }
+        Ok(true)
+    }
+
+    /// The error for a document that has to exist.
+    #[cold]
+    pub(crate) fn missing(&self, key: &str) -> StoreError {
+        match self.state().documents.get(key) {
+            Some(Document::Denied(source)) => {
+                StoreError::Denied { key: key.to_owned(), source: source.to_string().into() }
+            }
+            _ => StoreError::NotFound { key: key.to_owned(), store: self.address.clone() },
+        }
+    }
+
+    /// The bytes of a document, when it exists.
+    pub(crate) fn document(&self, key: &str) -> Option<Bytes> {
+        match self.state().documents.get(key) {
+            Some(Document::Bytes(bytes)) => Some(bytes.clone()),
+            _ => None,
+        }
+    }
+
+    /// The document of an array, parsed, when it exists.
+    pub(crate) fn array_doc(&self, path: &str) -> Result<Option<ArrayDoc>, StoreError> {
+        let key = format!("{path}/zarr.json");
+        match self.document(&key) {
+            Some(bytes) => ArrayDoc::parse(&bytes).map(Some).map_err(|e| StoreError::document(key, e)),
+            None => Ok(None),
+        }
+    }
+
+    /// Forgets the bytes of a document that is kept in parsed form.
+    pub(crate) fn used(&self, path: &str) {
+        if let Some(document) = self.state().documents.get_mut(&format!("{path}/zarr.json")) {
+            *document = Document::Used;
+        }
+    }
+}
+
+impl State {
+    fn knows(&self, question: &Question) -> bool {
+        match question {
+            Question::Document(key) => self.documents.contains_key(key),
+            Question::Names(prefix) => self.folders.contains_key(prefix),
+            Question::Keys(prefix) => self.objects.contains_key(prefix),
+        }
+    }
+
+    /// The folders below a prefix: not asked yet, cannot be told, or the names.
+    pub(crate) fn folders(&self, prefix: &str) -> Option<Option<Arc<Vec<String>>>> {
+        self.folders.get(prefix).cloned()
+    }
+
+    pub(crate) fn objects(&self, prefix: &str) -> Option<Arc<Vec<String>>> {
+        self.objects.get(prefix).cloned().flatten()
+    }
+
+    /// Whether a document is known to exist.
+    pub(crate) fn exists(&self, key: &str) -> bool {
+        matches!(self.documents.get(key), Some(Document::Bytes(_) | Document::Used))
+    }
+
+    fn learn(
+        &mut self,
+        question: Question,
+        reply: Result<Reply, StoreError>,
+        warnings: &Warnings,
+    ) -> Result<(), StoreError> {
+        match (question, reply) {
+            (Question::Document(key), Ok(Reply::Document(object))) => {
+                let document = match object {
+                    Some(Object { bytes, .. }) => Document::Bytes(bytes),
+                    None => Document::Absent,
+                };
+                self.documents.insert(key, document);
+            }
+            // Buckets that may not be listed answer "denied" for what does not exist. Whether that matters is
+            // known only when the document turns out to be needed.
+            (Question::Document(key), Err(StoreError::Denied { source, .. })) => {
+                self.documents.insert(key, Document::Denied(source.to_string().into()));
+            }
+            (Question::Document(_), Err(error)) => return Err(error),
+            (Question::Names(prefix), Ok(Reply::Names(names))) => {
+                self.folders.insert(prefix, names.map(Arc::new));
+            }
+            (Question::Keys(prefix), Ok(Reply::Names(keys))) => {
+                self.objects.insert(prefix, keys.map(Arc::new));
+            }
+            (_, Err(error @ StoreError::Limit { .. })) => return Err(error),
+            (Question::Names(prefix), failed) => {
+                if let Err(error) = failed {
+                    warnings.add(format!("cannot list {prefix:?}: {error}"));
+                }
+                self.folders.insert(prefix, None);
+            }
+            (Question::Keys(prefix), failed) => {
+                if let Err(error) = failed {
+                    warnings.add(format!("cannot list {prefix:?}: {error}"));
+                }
+                self.objects.insert(prefix, None);
+            }
+            (Question::Document(key), Ok(Reply::Names(_))) => {
+                self.documents.insert(key, Document::Absent);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn key_of(question: &Question) -> (u8, &str) {
+    match question {
+        Question::Document(key) => (0, key),
+        Question::Names(prefix) => (1, prefix),
+        Question::Keys(prefix) => (2, prefix),
+    }
+}

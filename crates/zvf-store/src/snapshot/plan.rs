@@ -1,0 +1,225 @@
+//! Which documents and listings a level needs next. No I/O.
+
+use zvf_format::keys::{format_delta, parse_delta};
+
+use super::{State, Tree};
+use crate::kv::{Question, check_segment, is_segment};
+use crate::{Deltas, KnownNames, Names, Need, StoreError};
+
+/// A family of names below one folder of a level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Family {
+    Vertex,
+    Fragment,
+    Object,
+    Group,
+    Link,
+}
+
+impl Family {
+    /// The folder's name.
+    pub(crate) fn folder(self) -> &'static str {
+        match self {
+            Self::Vertex => "vertex_attributes",
+            Self::Fragment => "fragment_attributes",
+            Self::Object => "object_attributes",
+            Self::Group => "group_attributes",
+            Self::Link => "link_attributes",
+        }
+    }
+
+    /// The scope of `attribute_specs` that declares such names.
+    fn scope(self) -> Option<&'static str> {
+        match self {
+            Self::Vertex => Some("vertex"),
+            Self::Object => Some("object"),
+            Self::Link => Some("link"),
+            Self::Fragment | Self::Group => None,
+        }
+    }
+
+    fn wanted(self, need: &Need) -> &Names {
+        match self {
+            Self::Vertex => &need.vertex_attributes,
+            Self::Fragment => &need.fragment_attributes,
+            Self::Object => &need.object_attributes,
+            Self::Group => &need.group_attributes,
+            Self::Link => &need.link_attributes,
+        }
+    }
+
+    fn known(self, names: &KnownNames) -> &[String] {
+        match self {
+            Self::Vertex => &names.vertex_attributes,
+            Self::Fragment => &names.fragment_attributes,
+            Self::Object => &names.object_attributes,
+            Self::Group => &names.group_attributes,
+            Self::Link => &names.link_attributes,
+        }
+    }
+}
+
+impl Tree {
+    /// The names of a family that are wanted and may exist; `None` when a listing has to be asked for first.
+    pub(crate) fn names_of(
+        &self,
+        state: &State,
+        level: u32,
+        family: Family,
+        need: &Need,
+    ) -> Result<Option<Vec<String>>, StoreError> {
+        let prefix = format!("{level}/{}", family.folder());
+        match family.wanted(need) {
+            Names::None => Ok(Some(Vec::new())),
+            Names::List(names) => {
+                for name in names {
+                    check_segment(&prefix, name)?;
+                }
+                let mut names = names.clone();
+                names.sort_unstable();
+                names.dedup();
+                Ok(Some(names))
+            }
+            Names::All => match state.folders(&prefix) {
+                Some(Some(names)) => Ok(Some(names.iter().filter(|n| is_segment(n)).cloned().collect())),
+                None if self.kv.can_list() => Ok(None),
+                // The backend cannot tell.
+                Some(None) | None => Ok(Some(self.declared(state, family))),
+            },
+        }
+    }
+
+    /// The names that the caller or `attribute_specs` gives.
+    fn declared(&self, state: &State, family: Family) -> Vec<String> {
+        let given = self.names.as_ref().map(|names| family.known(names)).unwrap_or_default();
+        if !given.is_empty() {
+            return given.iter().filter(|n| is_segment(n)).cloned().collect();
+        }
+        let Some(root) = &state.root else { return Vec::new() };
+        self.warnings.add(format!(
+            "the backend cannot list: names of {} are taken from attribute_specs where it has them",
+            family.folder()
+        ));
+        family
+            .scope()
+            .and_then(|scope| root.zarr_vectors.attribute_specs.as_ref()?.get(scope)?.as_object())
+            .map(|specs| specs.keys().filter(|n| is_segment(n)).cloned().collect())
+            .unwrap_or_default()
+    }
+
+    /// The deltas of the link families that are wanted and may exist; `None` when a listing comes first.
+    pub(crate) fn deltas_of(&self, state: &State, level: u32, need: &Need) -> Option<Vec<i32>> {
+        let mut deltas = match &need.link_deltas {
+            Deltas::None => Vec::new(),
+            Deltas::List(deltas) => deltas.clone(),
+            Deltas::All => match state.folders(&format!("{level}/links")) {
+                Some(Some(names)) => names.iter().filter_map(|name| parse_delta(name).ok()).collect(),
+                None if self.kv.can_list() => return None,
+                Some(None) | None => match &self.names {
+                    Some(names) if !names.links.is_empty() => names.links.iter().map(|(delta, _)| *delta).collect(),
+                    _ => vec![-1, 0, 1],
+                },
+            },
+        };
+        deltas.sort_unstable();
+        deltas.dedup();
+        Some(deltas)
+    }
+
+    /// The segments of a link family, in ASCII order; `None` when a listing comes first.
+    pub(crate) fn segments_of(&self, state: &State, level: u32, delta: i32) -> Option<Vec<String>> {
+        let prefix = format!("{level}/links/{}", format_delta(delta));
+        let mut segments: Vec<String> = match state.folders(&prefix) {
+            Some(Some(names)) => names.iter().filter(|n| is_segment(n)).cloned().collect(),
+            None if self.kv.can_list() => return None,
+            Some(None) | None => {
+                let given = self.names.as_ref().and_then(|n| n.links.iter().find(|(d, _)| *d == delta));
+                match given {
+                    Some((_, segments)) => segments.iter().filter(|n| is_segment(n)).cloned().collect(),
+                    None => {
+                        self.warnings.add(
+                            "the backend cannot list: link arrays are read only where their names are given"
+                                .to_owned(),
+                        );
+                        Vec::new()
+                    }
+                }
+            }
+        };
+        segments.sort_unstable();
+        Some(segments)
+    }
+
+    /// Everything of a level that can be asked for now. Questions that were answered before may be among them.
+    pub(crate) fn plan(&self, level: u32, need: &Need) -> Result<Vec<Question>, StoreError> {
+        let state = self.state();
+        let mut questions = Vec::new();
+        let mut document = |path: &str| questions.push(Question::Document(format!("{level}/{path}/zarr.json")));
+        document("vertices");
+        document("vertex_fragments");
+        if need.objects {
+            document("object_index");
+            document("object_index/manifests");
+            document("object_index/object_ids");
+        }
+        if need.groups {
+            document("groups");
+        }
+        questions.push(Question::Document(format!("{level}/zarr.json")));
+        for family in [Family::Vertex, Family::Fragment, Family::Object, Family::Group] {
+            match self.names_of(&state, level, family, need)? {
+                Some(names) => questions.extend(
+                    names.iter().map(|n| Question::Document(format!("{level}/{}/{n}/zarr.json", family.folder()))),
+                ),
+                None => questions.push(Question::Names(format!("{level}/{}", family.folder()))),
+            }
+        }
+        self.plan_links(&state, level, need, &mut questions)?;
+        Ok(questions)
+    }
+
+    fn plan_links(
+        &self,
+        state: &State,
+        level: u32,
+        need: &Need,
+        questions: &mut Vec<Question>,
+    ) -> Result<(), StoreError> {
+        if need.link_deltas.is_none() {
+            return Ok(());
+        }
+        let deltas = match self.deltas_of(state, level, need) {
+            Some(deltas) => deltas,
+            None => {
+                questions.push(Question::Names(format!("{level}/links")));
+                // Asked for before it is known whether they exist: that saves a round.
+                vec![0, 1, -1]
+            }
+        };
+        let names = self.names_of(state, level, Family::Link, need)?;
+        if names.is_none() {
+            questions.push(Question::Names(format!("{level}/{}", Family::Link.folder())));
+        }
+        for delta in deltas {
+            let text = format_delta(delta);
+            questions.push(Question::Document(format!("{level}/links/{text}/zarr.json")));
+            let target = u32::try_from(i64::from(level) + i64::from(delta)).ok();
+            if let Some(target) = target.filter(|t| delta != 0 && state.levels.contains(t)) {
+                questions.push(Question::Document(format!("{target}/zarr.json")));
+            }
+            let Some(segments) = self.segments_of(state, level, delta) else {
+                questions.push(Question::Names(format!("{level}/links/{text}")));
+                continue;
+            };
+            for segment in &segments {
+                questions.push(Question::Document(format!("{level}/links/{text}/{segment}/zarr.json")));
+                for name in names.iter().flatten() {
+                    questions.push(Question::Document(format!(
+                        "{level}/link_attributes/{name}/{text}/{segment}/zarr.json"
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,256 @@
+//! An open store.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use zvf_format::keys::parse_level;
+use zvf_meta::{Kind, RootDoc};
+
+use crate::cells::{self, CellWant, ShardCache};
+use crate::kv::{Kv, Question};
+use crate::level::Level;
+use crate::snapshot::Tree;
+use crate::{IoTrace, Limits, Need, OpenOptions, StoreError};
+
+/// An open store: a snapshot of its documents, and a way to its cells. Cheap to clone.
+///
+/// Documents are read once; nothing is read twice because it was forgotten. All methods that read need a tokio
+/// runtime, see [`blocking`](crate::blocking) for programs that have none.
+#[derive(Debug, Clone)]
+pub struct Store {
+    inner: Arc<StoreInner>,
+}
+
+#[derive(Debug)]
+struct StoreInner {
+    url: String,
+    tree: Tree,
+    root: Arc<RootDoc>,
+    kind: Kind,
+    levels: Vec<u32>,
+    shards: Arc<ShardCache>,
+}
+
+impl Store {
+    /// Opens a store by path or URL.
+    ///
+    /// # Cost
+    /// One round of requests: the root, and what level 0 needs, see [`OpenOptions::prefetch_need`].
+    ///
+    /// # Errors
+    /// No store there; access denied; a root that is not of this format; a version below 0.9.
+    pub async fn open(url: &str) -> Result<Self, StoreError> {
+        Self::open_with(url, OpenOptions::default()).await
+    }
+
+    /// Opens a store with options.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub async fn open_with(url: &str, options: OpenOptions) -> Result<Self, StoreError> {
+        let kv = Kv::open(url, &options)?;
+        let shards = Arc::new(ShardCache::new(options.limits.cache_bytes));
+        let tree = Tree::new(kv, url.to_owned(), options.names.clone());
+        let mut questions = tree.plan(options.prefetch_level, &options.prefetch_need)?;
+        questions.push(Question::Document("zarr.json".to_owned()));
+        if tree.kv.can_list() {
+            questions.push(Question::Names(String::new()));
+        }
+        tree.ask(questions).await?;
+
+        let bytes = tree.document("zarr.json").ok_or_else(|| tree.missing("zarr.json"))?;
+        let root = match RootDoc::parse(&bytes) {
+            Ok(root) => Arc::new(root),
+            Err(error) => return Err(refused_root(&bytes, error)),
+        };
+        match root.admit() {
+            Ok(None) => {}
+            Ok(Some(newer)) => tree.warnings.add(format!(
+                "zv_version {newer} is newer than {}: what it adds is not read",
+                zvf_meta::version::NEWEST
+            )),
+            Err(error) => return Err(refused_root(&bytes, error)),
+        }
+        let kind = root.kind().map_err(|e| StoreError::document("zarr.json", e))?;
+        if root.dims() == 0 || root.dims() > 16 {
+            return Err(StoreError::malformed(
+                "zarr.json",
+                format!("multiscales has {} axes, expected 1 to 16", root.dims()),
+            ));
+        }
+        let levels = levels(&tree, &root);
+        {
+            let mut state = tree.state();
+            state.root = Some(Arc::clone(&root));
+            state.levels.clone_from(&levels);
+        }
+        let url = url.to_owned();
+        Ok(Self { inner: Arc::new(StoreInner { url, tree, root, kind, levels, shards }) })
+    }
+
+    /// The root document.
+    pub fn root(&self) -> &RootDoc {
+        &self.inner.root
+    }
+
+    /// The geometry kind that decides how the store is read.
+    pub fn kind(&self) -> Kind {
+        self.inner.kind
+    }
+
+    /// The address as given.
+    pub fn url(&self) -> &str {
+        &self.inner.url
+    }
+
+    /// The levels that exist, ascending. Names that are no plain number are no level (trap T33).
+    pub fn levels(&self) -> &[u32] {
+        &self.inner.levels
+    }
+
+    /// What the store got wrong so far without making reading impossible.
+    pub fn warnings(&self) -> Vec<String> {
+        self.inner.tree.warnings.list()
+    }
+
+    /// The record of requests.
+    pub fn trace(&self) -> &IoTrace {
+        &self.inner.tree.kv.trace
+    }
+
+    /// The limits.
+    pub fn limits(&self) -> &Limits {
+        &self.inner.tree.kv.limits
+    }
+
+    /// Whether cells are files of the local disk: then many small batches pay, elsewhere few large ones.
+    pub fn is_local(&self) -> bool {
+        self.inner.tree.kv.is_local()
+    }
+
+    /// Loads the documents of a level that `need` names and that are not loaded yet.
+    ///
+    /// # Cost
+    /// At most one round of requests when the level was prefetched by [`OpenOptions`], else two; the ids of objects
+    /// come along. Documents are kept.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSuchLevel`]; I/O; documents that are not what the format says. An attribute that cannot be
+    /// read is an error only when `need` names it; under [`Names::All`](crate::Names::All) it is left out with a
+    /// warning.
+    pub async fn level(&self, number: u32, need: &Need) -> Result<Level, StoreError> {
+        let inner = &self.inner;
+        if !inner.levels.contains(&number) {
+            return Err(StoreError::NoSuchLevel { level: number, levels: inner.levels.clone() });
+        }
+        // Every round names all that is known; names found in one round make the next one. Four rounds are the
+        // most that the tree of a level is deep.
+        for _ in 0..6 {
+            let questions = inner.tree.plan(number, need)?;
+            let (asked, ()) = futures::join!(inner.tree.ask(questions), self.prefetch_ids(number, need));
+            if !asked? {
+                break;
+            }
+        }
+        let mut more = Vec::new();
+        let mut level = inner.tree.build(&inner.root, number, need, &mut more)?;
+        if !more.is_empty() {
+            inner.tree.ask(std::mem::take(&mut more)).await?;
+            level = inner.tree.build(&inner.root, number, need, &mut more)?;
+        }
+        Ok(Level { store: self.clone(), inner: Arc::new(level) })
+    }
+
+    /// Loads the id table beside the documents, when it is known to exist and small. What fails here fails again,
+    /// and is reported, when the ids are used.
+    async fn prefetch_ids(&self, level: u32, need: &Need) {
+        const MOST: u64 = 1 << 22;
+        if !need.objects {
+            return;
+        }
+        let tree = &self.inner.tree;
+        let next = {
+            let state = tree.state();
+            let known = ["", "/manifests", "/object_ids"]
+                .iter()
+                .all(|part| state.exists(&format!("{level}/object_index{part}/zarr.json")));
+            if !known || !state.exists(&format!("{level}/zarr.json")) {
+                return;
+            }
+            state.rounds.saturating_add(1)
+        };
+        let key = format!("{level}/zarr.json");
+        let Some(doc) = tree.document(&key).and_then(|bytes| zvf_meta::LevelDoc::parse(&bytes).ok()) else { return };
+        let key_rank = doc.key_rank(self.inner.root.dims());
+        if let Ok(Some(index)) = tree.object_index(level, key_rank)
+            && index.len() <= MOST
+        {
+            let _ = index.ids_in(next).await;
+        }
+    }
+
+    /// Reads cells, then runs `f` on them on a worker thread.
+    ///
+    /// `cells[i]` belongs to `wants[i]`; `None` = empty or missing. On a local disk reading, decoding and `f` are one
+    /// blocking task; elsewhere all objects are asked for together. Neighbouring ranges of a shard are one request,
+    /// equal wants are read once. `round` is what the trace records.
+    ///
+    /// # Cost
+    /// One dependent round of requests; two for shards that are larger than the tail that comes with their index.
+    ///
+    /// # Errors
+    /// A coordinate outside the array's grid; I/O; damaged cells; a limit; a codec that is not read.
+    pub fn fetch_map<R, F>(
+        &self,
+        round: u32,
+        wants: Vec<CellWant>,
+        f: F,
+    ) -> impl Future<Output = Result<R, StoreError>> + Send + 'static + use<R, F>
+    where
+        R: Send + 'static,
+        F: FnOnce(Vec<Option<Bytes>>) -> R + Send + 'static,
+    {
+        cells::fetch_map(self.inner.tree.kv.clone(), Arc::clone(&self.inner.shards), round, wants, f)
+    }
+
+    /// Reads cells. [`fetch_map`](Self::fetch_map) saves a hop between threads where the cells are used at once.
+    ///
+    /// # Errors
+    /// As [`fetch_map`](Self::fetch_map).
+    pub async fn fetch(&self, round: u32, wants: Vec<CellWant>) -> Result<Vec<Option<Bytes>>, StoreError> {
+        self.fetch_map(round, wants, |cells| cells).await
+    }
+}
+
+/// The levels: folders of the root that are numbers, else the data sets of `multiscales`.
+fn levels(tree: &Tree, root: &RootDoc) -> Vec<u32> {
+    let listed = tree.state().folders("").flatten();
+    let mut levels: Vec<u32> = match (listed, &tree.names) {
+        (Some(names), _) => names.iter().filter_map(|name| parse_level(name)).collect(),
+        (None, Some(names)) if !names.levels.is_empty() => names.levels.clone(),
+        (None, _) => {
+            tree.warnings.add("the backend cannot list: levels are taken from multiscales".to_owned());
+            let sets = root.multiscales.entries.iter().flat_map(|entry| &entry.datasets);
+            sets.filter_map(|set| parse_level(&set.path)).collect()
+        }
+    };
+    levels.sort_unstable();
+    levels.dedup();
+    levels
+}
+
+/// Why a root is refused: an old version is named as such, also where other members are missing.
+#[cold]
+fn refused_root(bytes: &[u8], error: zvf_meta::MetaError) -> StoreError {
+    const SUPPORTED: &str = "0.9.x";
+    let found = serde_json::from_slice::<serde_json::Value>(bytes).ok().and_then(|root| {
+        Some(root.pointer("/attributes/zarr_vectors/zv_version")?.as_str()?.to_owned())
+    });
+    match found {
+        Some(found) if !zvf_meta::version::gate(&found).is_open() => {
+            StoreError::Version { found, supported: SUPPORTED }
+        }
+        _ => StoreError::document("zarr.json", error),
+    }
+}

@@ -1,0 +1,318 @@
+//! Tables of fixed-size elements: object ids, object and group attributes.
+//!
+//! Source: specification 0.9, sections 4.5, 11.4 and 11.6.
+
+mod fill;
+mod read;
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use zvf_format::dtype::{ByteOrder, DType, DTypeKind, TimeUnit};
+use zvf_meta::{ArrayAttributes, ArrayDoc, DataType};
+
+use crate::codec::Chain;
+use crate::kv::Kv;
+use crate::{Limits, StoreError};
+
+/// One table of fixed-size elements: a row for each object or group, one or more channels.
+///
+/// # Shape
+/// `rows()` rows of `width()` elements of `dtype()`.
+#[derive(Debug, Clone)]
+pub struct TypedArray {
+    kv: Kv,
+    round: u32,
+    path: String,
+    name: String,
+    doc: ArrayDoc,
+    dtype: DType,
+    rows: u64,
+    width: u64,
+    fill: Bytes,
+    reader: Reader,
+}
+
+#[derive(Debug, Clone)]
+enum Reader {
+    /// `bytes` in this order, then codecs of this crate; chunks of `chunk_rows` rows and `chunk_width` columns.
+    Own { order: ByteOrder, chain: Chain, chunk_rows: u64, chunk_width: u64 },
+    Generic,
+    Unsupported(String),
+}
+
+/// Values of a table, little-endian, row after row.
+///
+/// # Shape
+/// `rows` rows of `width` elements of `dtype`; `bytes.len() == rows * width * dtype.size()`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TypedValues {
+    /// Type of the elements; always little-endian.
+    pub dtype: DType,
+    /// Elements of a row; at least 1 unless the table is empty.
+    pub width: usize,
+    /// Number of rows.
+    pub rows: usize,
+    /// The elements.
+    pub bytes: Bytes,
+    /// One element whose value in every channel of a row says that the row has no value; where the array says so.
+    pub sentinel: Option<Bytes>,
+}
+
+impl TypedValues {
+    /// Bytes of one row.
+    pub fn row_size(&self) -> usize {
+        self.width.saturating_mul(self.dtype.size())
+    }
+
+    /// The bytes of row `i`.
+    pub fn row(&self, i: usize) -> Option<&[u8]> {
+        let size = self.row_size();
+        let start = i.checked_mul(size)?;
+        (i < self.rows).then(|| self.bytes.get(start..start.checked_add(size)?)).flatten()
+    }
+
+    /// Whether every channel of row `i` equals the sentinel.
+    pub fn is_absent(&self, i: usize) -> bool {
+        match (&self.sentinel, self.row(i)) {
+            (Some(sentinel), Some(row)) if !sentinel.is_empty() => {
+                row.chunks(sentinel.len()).all(|element| element == sentinel)
+            }
+            _ => false,
+        }
+    }
+
+    /// The elements as signed 64-bit integers; `None` when they are no integers or do not fit.
+    pub fn to_i64(&self) -> Option<Vec<i64>> {
+        let size = self.dtype.size();
+        let elements = self.bytes.chunks_exact(size.max(1));
+        match self.dtype.kind {
+            DTypeKind::I64 => {
+                Some(self.bytes.as_chunks::<8>().0.iter().map(|b| i64::from_le_bytes(*b)).collect())
+            }
+            DTypeKind::I8 | DTypeKind::I16 | DTypeKind::I32 => Some(
+                elements
+                    .map(|e| {
+                        let mut wide = [if e.last().is_some_and(|b| b & 0x80 != 0) { 0xFF } else { 0 }; 8];
+                        for (to, from) in wide.iter_mut().zip(e) {
+                            *to = *from;
+                        }
+                        i64::from_le_bytes(wide)
+                    })
+                    .collect(),
+            ),
+            DTypeKind::U8 | DTypeKind::U16 | DTypeKind::U32 | DTypeKind::U64 => elements
+                .map(|e| {
+                    let mut wide = [0; 8];
+                    for (to, from) in wide.iter_mut().zip(e) {
+                        *to = *from;
+                    }
+                    i64::try_from(u64::from_le_bytes(wide)).ok()
+                })
+                .collect(),
+            _ => None,
+        }
+    }
+}
+
+impl TypedArray {
+    pub(crate) fn new(
+        kv: &Kv,
+        round: u32,
+        path: String,
+        name: String,
+        doc: ArrayDoc,
+        limits: &Limits,
+    ) -> Result<Self, StoreError> {
+        let key = || format!("{path}/zarr.json");
+        let dtype = dtype_of(&doc.data_type)
+            .ok_or_else(|| StoreError::unsupported(key(), format!("data_type {:?}", doc.data_type.name)))?;
+        let (rows, rest) = match doc.shape.split_first() {
+            Some((rows, rest)) => (*rows, rest),
+            None => return Err(StoreError::malformed(key(), "shape has no axis, expected at least one")),
+        };
+        if rows > limits.object_rows {
+            return Err(StoreError::limit(key(), "object_rows", rows, limits.object_rows));
+        }
+        let width = product(rest).ok_or_else(|| StoreError::malformed(key(), "shape is too large"))?;
+        if doc.chunk_shape.len() != doc.shape.len() || doc.chunk_shape.contains(&0) {
+            return Err(StoreError::malformed(
+                key(),
+                format!("chunk_shape {:?} does not fit shape {:?}", doc.chunk_shape, doc.shape),
+            ));
+        }
+        let fill = fill::bytes(&doc.fill_value, dtype)
+            .ok_or_else(|| StoreError::malformed(key(), format!("fill_value {} is no {dtype}", doc.fill_value)))?;
+        let reader = reader(&doc);
+        Ok(Self {
+            kv: kv.clone(),
+            round,
+            path,
+            name,
+            doc,
+            dtype: DType::little(dtype.kind),
+            rows,
+            width,
+            fill: fill.into(),
+            reader,
+        })
+    }
+
+    /// Name of the attribute.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Path inside the store.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Type of the elements as [`read`](Self::read) gives them: little-endian.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Elements of a row.
+    pub fn width(&self) -> u64 {
+        self.width
+    }
+
+    /// The fill value, as the bytes of one element.
+    pub fn fill(&self) -> &Bytes {
+        &self.fill
+    }
+
+    /// The array's attributes: unit, description, channel names.
+    pub fn attributes(&self) -> &ArrayAttributes {
+        &self.doc.attributes
+    }
+
+    /// The array's document.
+    pub fn doc(&self) -> &ArrayDoc {
+        &self.doc
+    }
+
+    /// The element that stands for "no value", where the array says that its fill value does.
+    pub fn sentinel(&self) -> Option<&Bytes> {
+        (self.doc.attributes.fill_sentinel_meaning.as_deref() == Some("absent")).then_some(&self.fill)
+    }
+
+    /// Reads all rows.
+    ///
+    /// # Cost
+    /// One request a stored chunk, all at once. Not cached.
+    ///
+    /// # Errors
+    /// I/O; malformed chunks; a table beyond `cell_bytes`; a type or codec that is not read.
+    pub async fn read(&self) -> Result<TypedValues, StoreError> {
+        self.read_rows_in(self.round, 0..self.rows).await
+    }
+
+    /// Reads all rows, as part of the given round of requests.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub async fn read_in(&self, round: u32) -> Result<TypedValues, StoreError> {
+        self.read_rows_in(round, 0..self.rows).await
+    }
+
+    /// Reads a range of rows; only the chunks that hold them are asked for. Rows past the end are left out.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub async fn read_rows(&self, rows: Range<u64>) -> Result<TypedValues, StoreError> {
+        self.read_rows_in(self.round, rows).await
+    }
+
+    /// Reads a range of rows, as part of the given round of requests.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub async fn read_rows_in(&self, round: u32, rows: Range<u64>) -> Result<TypedValues, StoreError> {
+        let rows = rows.start.min(self.rows)..rows.end.min(self.rows);
+        let rows = rows.start..rows.end.max(rows.start);
+        read::rows(self, round, rows).await
+    }
+}
+
+fn product(counts: &[u64]) -> Option<u64> {
+    counts.iter().try_fold(1u64, |n, c| n.checked_mul(*c))
+}
+
+fn reader(doc: &ArrayDoc) -> Reader {
+    let foreign = |what: String| if cfg!(feature = "zarrs") { Reader::Generic } else { Reader::Unsupported(what) };
+    if !doc.storage_transformers.is_empty() {
+        return Reader::Unsupported("a storage transformer".to_owned());
+    }
+    let Some((first, rest)) = doc.codecs.split_first() else {
+        return Reader::Unsupported("an empty codec list".to_owned());
+    };
+    let order = match (first.name.as_str(), first.configuration.get("endian").and_then(|e| e.as_str())) {
+        ("bytes", None | Some("little")) => ByteOrder::Little,
+        ("bytes", Some("big")) => ByteOrder::Big,
+        (other, _) => return foreign(other.to_owned()),
+    };
+    let chain = match Chain::new(rest) {
+        Ok(chain) => chain,
+        Err(name) => return foreign(name),
+    };
+    match (doc.shape.as_slice(), doc.chunk_shape.as_slice()) {
+        ([_], [chunk_rows]) => Reader::Own { order, chain, chunk_rows: *chunk_rows, chunk_width: 1 },
+        ([_, _], [chunk_rows, chunk_width]) => {
+            Reader::Own { order, chain, chunk_rows: *chunk_rows, chunk_width: *chunk_width }
+        }
+        ([_, shape @ ..], [chunk_rows, chunk @ ..]) if shape == chunk => match product(chunk) {
+            Some(chunk_width) => Reader::Own { order, chain, chunk_rows: *chunk_rows, chunk_width },
+            None => Reader::Unsupported("a chunk of that size".to_owned()),
+        },
+        _ => foreign("chunks that cut a row in more than one way".to_owned()),
+    }
+}
+
+/// The element type of a Zarr data type; `None` for types without fixed size or meaning here.
+pub(crate) fn dtype_of(data_type: &DataType) -> Option<DType> {
+    let length = || data_type.length_bytes().and_then(|n| u32::try_from(n).ok());
+    let unit = || {
+        let factor = data_type.configuration.get("scale_factor").and_then(serde_json::Value::as_u64);
+        let unit = data_type.configuration.get("unit").and_then(serde_json::Value::as_str)?;
+        (factor.unwrap_or(1) == 1).then(|| time_unit(unit)).flatten()
+    };
+    let kind = match data_type.name.as_str() {
+        "bool" => DTypeKind::Bool,
+        "int8" => DTypeKind::I8,
+        "int16" => DTypeKind::I16,
+        "int32" => DTypeKind::I32,
+        "int64" => DTypeKind::I64,
+        "uint8" => DTypeKind::U8,
+        "uint16" => DTypeKind::U16,
+        "uint32" => DTypeKind::U32,
+        "uint64" => DTypeKind::U64,
+        "float16" => DTypeKind::F16,
+        "float32" => DTypeKind::F32,
+        "float64" => DTypeKind::F64,
+        "complex64" => DTypeKind::C64,
+        "complex128" => DTypeKind::C128,
+        "fixed_length_utf32" => DTypeKind::Utf32 { chars: length().filter(|n| n % 4 == 0 && *n > 0)? / 4 },
+        "null_terminated_bytes" => DTypeKind::Bytes { len: length().filter(|n| *n > 0)? },
+        "numpy.datetime64" => DTypeKind::Datetime { unit: unit()? },
+        "numpy.timedelta64" => DTypeKind::Timedelta { unit: unit()? },
+        _ => return None,
+    };
+    Some(DType::little(kind))
+}
+
+fn time_unit(name: &str) -> Option<TimeUnit> {
+    Some(match name {
+        "generic" => TimeUnit::Generic,
+        other => match DType::parse(&format!("datetime64[{other}]")).ok()?.kind {
+            DTypeKind::Datetime { unit } => unit,
+            _ => return None,
+        },
+    })
+}

@@ -1,0 +1,168 @@
+//! Gathering the rows of a table from its chunks.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use futures::future::try_join_all;
+use zvf_format::dtype::ByteOrder;
+
+use super::{Reader, TypedArray, TypedValues};
+use crate::StoreError;
+use crate::codec::{Chain, Data};
+use crate::grid::object_key;
+use crate::kv::{Ask, Cap, blocking};
+
+/// One stored chunk, with its position in rows and columns.
+struct Piece {
+    key: String,
+    row: u64,
+    column: u64,
+    bytes: Option<Bytes>,
+}
+
+pub(super) async fn rows(array: &TypedArray, round: u32, rows: Range<u64>) -> Result<TypedValues, StoreError> {
+    let size = u64::try_from(array.dtype.size()).unwrap_or(u64::MAX);
+    let count = rows.end - rows.start;
+    let total = count.checked_mul(array.width).and_then(|n| n.checked_mul(size)).unwrap_or(u64::MAX);
+    let limit = array.kv.limits.cell_bytes;
+    if total > limit {
+        return Err(StoreError::limit(array.path.clone(), "cell_bytes", total, limit));
+    }
+    let over = |n: u64| StoreError::limit(array.path.clone(), "cell_bytes", n, limit);
+    let shape = Shape {
+        count: usize::try_from(count).map_err(|_| over(count))?,
+        width: usize::try_from(array.width).map_err(|_| over(array.width))?,
+        size: array.dtype.size(),
+    };
+    let bytes = match &array.reader {
+        Reader::Unsupported(what) => return Err(StoreError::unsupported(array.path.clone(), what.clone())),
+        _ if total == 0 => Bytes::new(),
+        Reader::Generic => crate::generic::read_rows(&array.kv, round, &array.path, &array.doc, rows, total).await?,
+        Reader::Own { order, chain, chunk_rows, chunk_width } => {
+            let pieces = fetch(array, round, &rows, *chunk_rows, *chunk_width).await?;
+            let (chain, order, fill) = (chain.clone(), *order, array.fill.clone());
+            let grid = Grid { first: rows.start, chunk_rows: *chunk_rows, chunk_width: *chunk_width };
+            let number = array.dtype.number_size();
+            let cap = Cap::cell(&array.kv.limits);
+            blocking(move || assemble(pieces, &chain, order, number, &fill, shape, grid, cap)).await??
+        }
+    };
+    Ok(TypedValues {
+        dtype: array.dtype,
+        width: shape.width,
+        rows: shape.count,
+        bytes,
+        sentinel: array.sentinel().cloned(),
+    })
+}
+
+/// What is wanted: rows, columns, bytes of an element.
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    count: usize,
+    width: usize,
+    size: usize,
+}
+
+/// Where chunks lie: first wanted row, rows and columns of a chunk.
+#[derive(Debug, Clone, Copy)]
+struct Grid {
+    first: u64,
+    chunk_rows: u64,
+    chunk_width: u64,
+}
+
+async fn fetch(
+    array: &TypedArray,
+    round: u32,
+    rows: &Range<u64>,
+    chunk_rows: u64,
+    chunk_width: u64,
+) -> Result<Vec<Piece>, StoreError> {
+    let cap = Cap::cell(&array.kv.limits);
+    let mut keys = Vec::new();
+    let mut row = rows.start / chunk_rows * chunk_rows;
+    while row < rows.end {
+        let mut column = 0;
+        while column < array.width {
+            // Trailing axes beyond the second are never cut, so their index is zero.
+            let mut index = vec![0; array.doc.shape.len()];
+            if let [first, rest @ ..] = index.as_mut_slice() {
+                *first = row / chunk_rows;
+                if let [second] = rest {
+                    *second = column / chunk_width;
+                }
+            }
+            keys.push((object_key(&array.path, &array.doc, &index), row, column));
+            column = column.saturating_add(chunk_width);
+        }
+        row = row.saturating_add(chunk_rows);
+    }
+    try_join_all(keys.into_iter().map(|(key, row, column)| async move {
+        let bytes = array.kv.get(round, &key, Ask::Whole, cap).await?.map(|o| o.bytes);
+        Ok(Piece { key, row, column, bytes })
+    }))
+    .await
+}
+
+#[expect(clippy::too_many_arguments, reason = "moved to a worker thread as plain values")]
+fn assemble(
+    pieces: Vec<Piece>,
+    chain: &Chain,
+    order: ByteOrder,
+    number: usize,
+    fill: &[u8],
+    shape: Shape,
+    grid: Grid,
+    cap: Cap,
+) -> Result<Bytes, StoreError> {
+    let Shape { count, width, size } = shape;
+    let row_bytes = width.saturating_mul(size);
+    let total = count.saturating_mul(row_bytes);
+    let mut decoded = Vec::with_capacity(pieces.len());
+    for piece in pieces {
+        let Some(bytes) = piece.bytes else { continue };
+        let data = chain.decode(&piece.key, Data::Shared(bytes), cap)?;
+        let expected = grid
+            .chunk_rows
+            .checked_mul(grid.chunk_width)
+            .and_then(|n| n.checked_mul(u64::try_from(size).ok()?))
+            .unwrap_or(u64::MAX);
+        let found = u64::try_from(data.as_slice().len()).unwrap_or(u64::MAX);
+        if found != expected {
+            return Err(StoreError::malformed(piece.key, format!("{found} bytes found, expected {expected}")));
+        }
+        decoded.push((piece.row, piece.column, data.into_bytes()));
+    }
+    let little = order == ByteOrder::Little || number == 1;
+    // One chunk with whole rows: no copy.
+    if let ([(row, 0, bytes)], true) = (decoded.as_slice(), little)
+        && u64::try_from(width).is_ok_and(|w| w == grid.chunk_width)
+        && let Some(start) = grid.first.checked_sub(*row).and_then(|n| usize::try_from(n).ok())
+        && let Some(from) = start.checked_mul(row_bytes)
+        && let Some(to) = from.checked_add(total).filter(|to| *to <= bytes.len())
+    {
+        return Ok(bytes.slice(from..to));
+    }
+    let mut out: Vec<u8> = fill.repeat(count.saturating_mul(width));
+    let stride = usize::try_from(grid.chunk_width).unwrap_or(usize::MAX).saturating_mul(size);
+    for (row, column, bytes) in decoded {
+        let left = usize::try_from(column).unwrap_or(usize::MAX).saturating_mul(size);
+        let columns = stride.min(row_bytes.saturating_sub(left));
+        for (i, source) in bytes.chunks_exact(stride.max(1)).enumerate() {
+            let at = u64::try_from(i).unwrap_or(u64::MAX).saturating_add(row);
+            let Some(target) = at.checked_sub(grid.first).and_then(|r| usize::try_from(r).ok()) else { continue };
+            if target >= count {
+                break;
+            }
+            let start = target.saturating_mul(row_bytes).saturating_add(left);
+            if let (Some(to), Some(from)) = (out.get_mut(start..start + columns), source.get(..columns)) {
+                to.copy_from_slice(from);
+                if !little {
+                    to.chunks_exact_mut(number.max(1)).for_each(<[u8]>::reverse);
+                }
+            }
+        }
+    }
+    Ok(out.into())
+}
