@@ -1,0 +1,437 @@
+//! The command line: every command, its flags and the examples in its `--help`.
+//!
+//! Names and meanings here are a contract with scripts. Add to them; do not change them.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+/// Looks at, queries and takes apart Zarr Vectors stores.
+///
+/// STORE is a path or a URL: file://, s3://, gs://, az://, http(s)://, memory://. Credentials and endpoints come from the
+/// usual environment variables of each cloud.
+#[derive(Debug, Parser)]
+#[command(
+    name = "zvf",
+    version,
+    propagate_version = true,
+    max_term_width = 110,
+    after_help = "\
+Exit codes: 0 done, 2 wrong usage, 3 I/O, 4 malformed data, 5 a limit was reached.
+
+Examples:
+  zvf info brain.zarrvectors
+  zvf query brain.zarrvectors --bbox 0,0,0:10,10,10 -o box.arrow
+  zvf get s3://bucket/brain.zarrvectors 7 42 -o two-neurons"
+)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// Flags that every command takes.
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Says what a store holds: version, kind, axes, bounds, levels, arrays, codecs and layout
+    Info(InfoArgs),
+    /// Selects vertices, links and objects by box, object, group or attribute
+    Query(QueryArgs),
+    /// Reads whole objects by id, in the order asked
+    Get(GetArgs),
+    /// Lists the objects of a level with their sizes and attributes
+    Objects(ObjectsArgs),
+    /// Lists the stored records of a link family, endpoint by endpoint
+    Links(LinksArgs),
+    /// Takes one blob apart byte by byte and explains every field
+    Inspect(InspectArgs),
+    /// Prints a completion script for a shell
+    Completions(CompletionsArgs),
+}
+
+/// Flags that every command takes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Common options")]
+pub(crate) struct Common {
+    /// Machine output: one JSON document on stdout
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// No warnings, no progress, no remarks on stderr; errors are still said
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Says on stderr how many requests and bytes the work took
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+    /// No progress bars (there are none anyway unless stderr is a terminal)
+    #[arg(long, global = true)]
+    pub(crate) no_progress: bool,
+    /// Requests in flight at once
+    #[arg(long, global = true, value_name = "N", value_parser = positive)]
+    pub(crate) concurrency: Option<usize>,
+    /// Most bytes held at once, e.g. 512M or 2GiB (M = MiB; MB = 10^6)
+    #[arg(long, global = true, value_name = "BYTES", value_parser = bytes)]
+    pub(crate) memory_budget: Option<u64>,
+    /// Writes one JSON line a request to FILE: round, method, key, offset, length, bytes, microseconds
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) trace_io: Option<PathBuf>,
+    /// Sends no credentials (public buckets)
+    #[arg(long, global = true)]
+    pub(crate) anonymous: bool,
+    /// An option of the storage backend, e.g. region=eu-central-1; may be given several times
+    #[arg(long, global = true, value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(crate) store_option: Vec<(String, String)>,
+}
+
+/// `zvf info`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  zvf info brain.zarrvectors
+  zvf info brain.zarrvectors --json | jq '.levels[].vertices'
+  zvf info https://example.org/brain.zarrvectors --count")]
+pub(crate) struct InfoArgs {
+    /// Path or URL of the store
+    pub(crate) store: String,
+    /// Count vertices from the data instead of trusting the metadata
+    #[arg(long)]
+    pub(crate) count: bool,
+}
+
+/// `zvf query`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Selections combine with AND. Without -o and --format a summary is printed.
+
+OUT ending in .arrow, .csv, .ndjson or .npy gets the vertex table (npy: positions only); any other OUT becomes a
+directory with vertices.arrow, links.arrow when the geometry has links, objects.arrow when there is an object index.
+
+Examples:
+  zvf query brain.zarrvectors --bbox 0,0,0:10,10,10
+  zvf query brain.zarrvectors --bbox -10,-10,-inf:5,5,inf --where 'intensity > 0.5 and label == 3' -o box.csv
+  zvf query tracts.zarrvectors --bbox 60,80,60:80,90,70 --select objects -o bundle
+  zvf query brain.zarrvectors --objects @ids.txt --columns position,object_id --format ndjson
+  zvf query brain.zarrvectors --groups 0,2 --level 1 --limit 1000 --json")]
+pub(crate) struct QueryArgs {
+    /// Path or URL of the store
+    pub(crate) store: String,
+    /// Vertices inside this box, both ends included; components in axis order; inf and -inf allowed
+    #[arg(long, value_name = "LO:HI", allow_hyphen_values = true)]
+    pub(crate) bbox: Option<String>,
+    /// Whole objects by id, in the order asked: a list, or @FILE with ids between blanks, commas or lines
+    #[arg(long, value_name = "ID,..|@FILE", allow_hyphen_values = true)]
+    pub(crate) objects: Option<String>,
+    /// Whole objects of these groups, by group number
+    #[arg(long, value_name = "N,..", value_delimiter = ',')]
+    pub(crate) groups: Option<Vec<u64>>,
+    /// Comparisons on vertex attributes joined with and/or, e.g. 'intensity > 0.5 and label == 3'
+    #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true)]
+    pub(crate) filter: Option<String>,
+    /// What is kept: rows inside, whole objects with a vertex inside, or whole chunks that meet the box
+    #[arg(long, value_enum, default_value_t = SelectArg::Vertices)]
+    pub(crate) select: SelectArg,
+    /// Ids that the store does not have are left out instead of being an error
+    #[arg(long)]
+    pub(crate) ignore_missing: bool,
+    /// What is written and how
+    #[command(flatten)]
+    pub(crate) result: ResultArgs,
+}
+
+/// `zvf get`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+An id that the store does not have is an error unless --ignore-missing is given. Negative ids are fine as they are.
+
+Examples:
+  zvf get brain.zarrvectors 7
+  zvf get brain.zarrvectors -4 7 4611686018427387904 -o neurons
+  zvf get tracts.zarrvectors @ids.txt --level 1 --attributes none --format csv")]
+pub(crate) struct GetArgs {
+    /// Path or URL of the store
+    pub(crate) store: String,
+    /// Object ids, or @FILE with ids between blanks, commas or lines
+    #[arg(required = true, value_name = "ID", allow_negative_numbers = true)]
+    pub(crate) ids: Vec<String>,
+    /// Ids that the store does not have are left out instead of being an error
+    #[arg(long)]
+    pub(crate) ignore_missing: bool,
+    /// What is written and how
+    #[command(flatten)]
+    pub(crate) result: ResultArgs,
+}
+
+/// What `query` and `get` write and how.
+#[derive(Debug, Args)]
+pub(crate) struct ResultArgs {
+    /// Resolution level; 0 is the finest
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) level: u32,
+    /// At most this many vertices; objects are never cut
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
+    /// Attributes to read: all, none, or names
+    #[arg(long, value_name = "all|none|NAME,..", default_value = "all")]
+    pub(crate) attributes: String,
+    /// Columns of the vertex table: position, chunk, row, fragment, object_id, object_ids or attribute names
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+    pub(crate) columns: Vec<String>,
+    /// Where the result goes: a file by its ending, or a directory
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+    /// Format of the vertex table, on stdout unless -o is given
+    #[arg(long, value_enum, value_name = "F")]
+    pub(crate) format: Option<FormatArg>,
+}
+
+/// `zvf objects`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  zvf objects brain.zarrvectors
+  zvf objects brain.zarrvectors --level 1 --limit 20
+  zvf objects brain.zarrvectors -o objects.csv")]
+pub(crate) struct ObjectsArgs {
+    /// Path or URL of the store
+    pub(crate) store: String,
+    /// Resolution level; 0 is the finest
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) level: u32,
+    /// At most this many objects
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
+    /// Writes a file by its ending instead of a table: .csv, .ndjson or .arrow
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// `zvf links`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A record is shown in the order the application gave its endpoints, each as chunk:row. Edges that the geometry implies are
+not stored and not listed; `zvf query` gives those.
+
+Examples:
+  zvf links brain.zarrvectors
+  zvf links brain.zarrvectors --delta +1 --limit 20
+  zvf links brain.zarrvectors --level 1 --delta -1 --json")]
+pub(crate) struct LinksArgs {
+    /// Path or URL of the store
+    pub(crate) store: String,
+    /// Resolution level that holds the family
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) level: u32,
+    /// Levels that the links span: 0 inside the level, +1 to the next coarser, -1 to the next finer
+    #[arg(long, value_name = "D", default_value = "0", allow_hyphen_values = true)]
+    pub(crate) delta: String,
+    /// At most this many records
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
+}
+
+/// `zvf inspect`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+FILE alone is one file: a chunk inside a store is understood with the metadata of its array, anything else is recognised by
+its magic or structure, or named with --as. With STORE, say which blob: an array and a chunk key, an array and a row (object
+index, groups), the key of an object, or the key of a document.
+
+Damage is shown where it is: everything readable before it, then what is wrong and at which byte (exit code 4).
+
+Examples:
+  zvf inspect brain.zarrvectors '0/vertex_fragments 0.0.0'
+  zvf inspect brain.zarrvectors 0/links/0/+1.0.0 3.4.2
+  zvf inspect brain.zarrvectors '0/object_index/manifests 7'
+  zvf inspect brain.zarrvectors 0/vertices/zarr.json
+  zvf inspect brain.zarrvectors/0/vertices/c/0/0/0
+  zvf inspect dumped.bin --as manifest --key-rank 3")]
+pub(crate) struct InspectArgs {
+    /// A file, or the path or URL of a store when PATH follows
+    #[arg(value_name = "FILE|STORE")]
+    pub(crate) target: String,
+    /// What to take apart inside the store: an array (with a chunk key or row), an object or a document
+    #[arg(value_name = "PATH")]
+    pub(crate) path: Option<String>,
+    /// The chunk key or row, unless PATH ends with it
+    #[arg(value_name = "KEY", allow_hyphen_values = true)]
+    pub(crate) key: Option<String>,
+    /// Read the bytes as this, whatever they look like
+    #[arg(long = "as", value_enum, value_name = "TYPE")]
+    pub(crate) blob: Option<BlobArg>,
+    /// Components of a chunk key (manifests, links)
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub(crate) key_rank: Option<u32>,
+    /// Columns of a row: axes of vertices, channels of an attribute, endpoints of a link
+    #[arg(long, value_name = "W", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) width: Option<u32>,
+    /// Element type of rows, e.g. float32, int64, >f4
+    #[arg(long, value_name = "DTYPE")]
+    pub(crate) dtype: Option<String>,
+    /// Link rows begin with a permutation column
+    #[arg(long)]
+    pub(crate) perm: bool,
+    /// Rows shown of each table
+    #[arg(long, value_name = "N", default_value_t = 12)]
+    pub(crate) rows: usize,
+}
+
+/// `zvf completions`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  zvf completions bash > ~/.local/share/bash-completion/completions/zvf
+  zvf completions zsh > ~/.zfunc/_zvf
+  zvf completions fish > ~/.config/fish/completions/zvf.fish")]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: Shell,
+}
+
+/// What a query keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SelectArg {
+    /// Rows inside the box
+    Vertices,
+    /// Whole objects with at least one vertex inside
+    Objects,
+    /// Whole chunks that meet the box
+    Chunks,
+}
+
+/// Formats of the vertex table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FormatArg {
+    /// Comma-separated values with a header line
+    Csv,
+    /// One JSON object a line
+    Ndjson,
+    /// Arrow IPC file
+    Arrow,
+    /// NumPy array of the positions, (N, D), stored dtype
+    Npy,
+}
+
+/// Kinds of blob `inspect` can be told to expect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BlobArg {
+    /// The fragments of one chunk
+    FragmentIndex,
+    /// The fragments of one object
+    Manifest,
+    /// Link rows without a header (intra-chunk links)
+    Links,
+    /// Link rows behind a group table (cross-chunk and cross-level links)
+    RaggedLinks,
+    /// A group table and bytes
+    Ragged,
+    /// A vlen-bytes chunk: element count, then length and bytes of each
+    Vlen,
+    /// A shard: inner chunks and the index at its end
+    Shard,
+    /// Positions
+    Vertices,
+    /// Rows of an attribute
+    Attribute,
+    /// Object ids of one group
+    Group,
+    /// A zarr.json document
+    Json,
+}
+
+/// A count of at least one.
+fn positive(text: &str) -> Result<usize, String> {
+    match text.parse::<usize>() {
+        Ok(0) => Err("found 0, expected at least 1".into()),
+        Ok(n) => Ok(n),
+        Err(_) => Err(format!("found {text:?}, expected a whole number")),
+    }
+}
+
+/// A size with an optional unit: `512M`, `2GiB`, `1e9` is not one.
+fn bytes(text: &str) -> Result<u64, String> {
+    let wrong = || format!("found {text:?}, expected a size such as 65536, 512M, 2GiB or 1GB");
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at_checked(digits).ok_or_else(wrong)?;
+    let number = number.parse::<u64>().map_err(|_| wrong())?;
+    let scale: u64 = match unit.trim_start().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kib" => 1 << 10,
+        "m" | "mib" => 1 << 20,
+        "g" | "gib" => 1 << 30,
+        "t" | "tib" => 1 << 40,
+        "kb" => 1_000,
+        "mb" => 1_000_000,
+        "gb" => 1_000_000_000,
+        "tb" => 1_000_000_000_000,
+        _ => return Err(wrong()),
+    };
+    match number.checked_mul(scale) {
+        Some(0) => Err("found 0, expected at least 1 byte".into()),
+        Some(n) => Ok(n),
+        None => Err(format!("found {text:?}, expected at most {} bytes", u64::MAX)),
+    }
+}
+
+/// `KEY=VALUE`; the value may be empty or hold more `=`.
+fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.into(), value.into())),
+        _ => Err(format!("found {text:?}, expected KEY=VALUE")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!(bytes("512M"), Ok(512 << 20));
+        assert_eq!(bytes("2GiB"), Ok(2 << 30));
+        assert_eq!(bytes("1 GB"), Ok(1_000_000_000));
+        assert_eq!(bytes("65536"), Ok(65536));
+        for wrong in ["", "M", "0", "1.5G", "-1", "99999999999T", "1é"] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn values_with_a_leading_minus_are_values() -> Result<(), clap::Error> {
+        let cli = Cli::try_parse_from(["zvf", "query", "s", "--bbox", "-10,-10:5,5", "--objects", "-4,7"])?;
+        let Command::Query(query) = cli.command else { panic!("query") };
+        assert_eq!(query.bbox.as_deref(), Some("-10,-10:5,5"));
+        assert_eq!(query.objects.as_deref(), Some("-4,7"));
+        let cli = Cli::try_parse_from(["zvf", "get", "s", "-4", "7", "--json", "-o", "x"])?;
+        assert!(cli.common.json);
+        let Command::Get(get) = cli.command else { panic!("get") };
+        assert_eq!(get.ids, ["-4", "7"]);
+        let cli = Cli::try_parse_from(["zvf", "inspect", "s", "0/vertices", "-1.0.2"])?;
+        let Command::Inspect(inspect) = cli.command else { panic!("inspect") };
+        assert_eq!((inspect.path.as_deref(), inspect.key.as_deref()), (Some("0/vertices"), Some("-1.0.2")));
+        let cli = Cli::try_parse_from(["zvf", "inspect", "s", "0/vertices", "1.0.2", "--json", "--rows", "3"])?;
+        assert!(cli.common.json);
+        let cli = Cli::try_parse_from(["zvf", "inspect", "s", "--json"])?;
+        assert!(cli.common.json);
+        let cli = Cli::try_parse_from(["zvf", "inspect", "s", "p", "--json"])?;
+        assert!(cli.common.json);
+        Ok(())
+    }
+
+    #[test]
+    fn every_command_has_examples() {
+        for command in Cli::command().get_subcommands() {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("Examples:\n  zvf "), "{}", command.get_name());
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! `zvf info`: what a store holds.
+
+mod facts;
+mod text;
+
+use zvf_query::{Column, Outputs, Query, Table};
+use zvf_store::{Names, Need, RawStore, Store};
+
+use crate::args::InfoArgs;
+use crate::context::Context;
+use crate::error::{CliError, Result};
+use crate::output::{print_json, print_text};
+use facts::{Facts, LevelFacts};
+
+/// Runs `zvf info`.
+///
+/// # Errors
+///
+/// As the store says.
+pub(crate) fn run(args: &InfoArgs, context: &mut Context<'_>) -> Result<()> {
+    let url = args.store.as_str();
+    let facts = gather(args, context).map_err(|e| e.at(url))?;
+    context.warn(&facts.warnings);
+    if context.common.json { print_json(&facts.document()) } else { print_text(&facts.text()) }
+}
+
+/// Reads everything that is said.
+fn gather(args: &InfoArgs, context: &mut Context<'_>) -> Result<Facts> {
+    let url = args.store.as_str();
+    let store = context.open(url, 0, Need::all())?;
+    let raw = RawStore::open(url, &context.options())?;
+    let mut levels = Vec::new();
+    for &number in store.levels() {
+        let level = context.wait(store.level(number, &Need::all()))??;
+        let usage = context.wait(raw.usage(&number.to_string()))??;
+        let counted = if args.count { Some(count(&store, number, context)?) } else { None };
+        levels.push(LevelFacts::of(&level, usage, counted));
+    }
+    let has_parametric = context.wait(raw.read("parametric/zarr.json"))??.is_some();
+    let headers = context.wait(raw.folders("headers"))??;
+    Ok(Facts::of(url, &store, levels, has_parametric, headers))
+}
+
+/// The number of rows in the data of a level.
+fn count(store: &Store, level: u32, context: &mut Context<'_>) -> Result<u64> {
+    let query = Query {
+        level,
+        attributes: Names::None,
+        columns: vec![Column::Row],
+        outputs: Outputs { vertices: true, links: false, objects: false },
+        ..Query::default()
+    };
+    let progress = context.progress("vertices");
+    let mut answer = context.wait(zvf_query::query(store, query))?.map_err(CliError::from)?;
+    let mut rows = 0u64;
+    while let Some((table, batch)) = context.wait(answer.next())?? {
+        if table == Table::Vertices {
+            let n = batch.num_rows() as u64;
+            rows = rows.saturating_add(n);
+            progress.add(n);
+        }
+    }
+    Ok(rows)
+}

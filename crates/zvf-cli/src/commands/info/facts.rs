@@ -1,0 +1,305 @@
+//! What `zvf info` gathers, and its JSON document.
+
+use serde_json::{Value, json};
+use zvf_meta::{ArrayDoc, Axis};
+use zvf_store::{GridArray, Level, LinkFamily, Store, TypedArray, Usage};
+
+use crate::commands::summary::numbers;
+
+/// Everything about a store.
+#[derive(Debug)]
+pub(crate) struct Facts {
+    pub(super) store: String,
+    pub(super) version: String,
+    pub(super) kind: String,
+    pub(super) geometry_types: Vec<String>,
+    pub(super) links_convention: String,
+    pub(super) axes: Vec<Axis>,
+    pub(super) bounds: (Vec<f64>, Vec<f64>),
+    pub(super) chunk_shape: Vec<f64>,
+    pub(super) base_bin_shape: Option<Vec<f64>>,
+    pub(super) coordinate_offset: Option<Vec<f64>>,
+    pub(super) crs: Option<Value>,
+    pub(super) capabilities: Vec<String>,
+    pub(super) attribute_specs: Option<Value>,
+    pub(super) user_metadata: Vec<String>,
+    pub(super) levels: Vec<LevelFacts>,
+    pub(super) parametric: bool,
+    pub(super) headers: Option<Vec<String>>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// Everything about a level.
+#[derive(Debug)]
+pub(crate) struct LevelFacts {
+    pub(super) level: u32,
+    pub(super) vertices: u64,
+    pub(super) counted: bool,
+    pub(super) chunks: u64,
+    pub(super) objects: Option<ObjectFacts>,
+    pub(super) usage: Option<Usage>,
+    pub(super) chunk_shape: Vec<f64>,
+    pub(super) bin_shape: Option<Vec<f64>>,
+    pub(super) parent: Option<u32>,
+    pub(super) method: Option<String>,
+    pub(super) sparsity: f64,
+    pub(super) tile: bool,
+    pub(super) shared_fragments: bool,
+    pub(super) preserves_object_ids: bool,
+    pub(super) chunk_attribute: Option<String>,
+    pub(super) arrays: Vec<ArrayFacts>,
+    pub(super) links: Vec<LinkFacts>,
+    pub(super) groups: Option<Vec<String>>,
+}
+
+/// The object index of a level.
+#[derive(Debug)]
+pub(crate) struct ObjectFacts {
+    pub(super) rows: u64,
+    pub(super) present: Option<u64>,
+    pub(super) layout: Option<String>,
+    pub(super) sorted: Option<bool>,
+}
+
+/// An array of a level.
+#[derive(Debug)]
+pub(crate) struct ArrayFacts {
+    pub(super) path: String,
+    pub(super) dtype: String,
+    pub(super) width: Option<u64>,
+    pub(super) shape: Vec<u64>,
+    pub(super) origin: Option<Vec<i64>>,
+    pub(super) chunks: Option<u64>,
+    pub(super) shard_shape: Option<Vec<u64>>,
+    pub(super) codecs: Vec<String>,
+    pub(super) unit: Option<String>,
+    pub(super) categories: Option<u64>,
+    pub(super) description: Option<String>,
+}
+
+/// A link family of a level.
+#[derive(Debug)]
+pub(crate) struct LinkFacts {
+    pub(super) delta: i32,
+    pub(super) width: usize,
+    pub(super) directed: bool,
+    pub(super) store: String,
+    pub(super) links: Option<u64>,
+    pub(super) segments: Vec<String>,
+    pub(super) attributes: Vec<String>,
+}
+
+/// Names of the codecs of an array; those of a sharded one are those of its inner chunks.
+fn codecs(doc: &ArrayDoc) -> Vec<String> {
+    let inner = doc.sharding().ok().flatten().map(|sharding| sharding.codecs);
+    inner.as_ref().unwrap_or(&doc.codecs).iter().map(|codec| codec.name.clone()).collect()
+}
+
+impl ArrayFacts {
+    fn grid(array: &GridArray, width: Option<u64>) -> Self {
+        let doc = array.doc();
+        let attributes = &doc.attributes;
+        Self {
+            path: array.path().to_owned(),
+            dtype: match attributes.encoding.as_deref() {
+                Some("fragment_index_v1") => "fragment_index_v1".to_owned(),
+                _ => array.dtype().to_string(),
+            },
+            width,
+            shape: doc.shape.clone(),
+            origin: Some(array.origin().to_vec()),
+            chunks: Some(array.presence().len() as u64),
+            shard_shape: doc.sharding().ok().flatten().map(|_| doc.chunk_shape.clone()),
+            codecs: codecs(doc),
+            unit: attributes.unit.clone(),
+            categories: attributes.categories.as_ref().map(|categories| categories.len() as u64),
+            description: attributes.description.clone(),
+        }
+    }
+
+    fn typed(array: &TypedArray) -> Self {
+        let doc = array.doc();
+        Self {
+            path: array.path().to_owned(),
+            dtype: array.dtype().to_string(),
+            width: Some(array.width()),
+            shape: doc.shape.clone(),
+            origin: None,
+            chunks: None,
+            shard_shape: None,
+            codecs: codecs(doc),
+            unit: doc.attributes.unit.clone(),
+            categories: None,
+            description: doc.attributes.description.clone(),
+        }
+    }
+
+    fn document(&self) -> Value {
+        json!({
+            "path": self.path,
+            "dtype": self.dtype,
+            "width": self.width,
+            "shape": self.shape,
+            "origin": self.origin,
+            "chunks": self.chunks,
+            "shard_shape": self.shard_shape,
+            "codecs": self.codecs,
+            "unit": self.unit,
+            "description": self.description,
+            "categories": self.categories,
+        })
+    }
+}
+
+impl LinkFacts {
+    fn of(family: &LinkFamily) -> Self {
+        Self {
+            delta: family.delta(),
+            width: family.width(),
+            directed: family.directed(),
+            store: family.store().to_string(),
+            links: family.doc().num_links,
+            segments: family.arrays().iter().map(|array| array.segment().to_owned()).collect(),
+            attributes: family.attributes().iter().map(|attribute| attribute.name.clone()).collect(),
+        }
+    }
+
+    fn document(&self) -> Value {
+        json!({
+            "delta": self.delta,
+            "width": self.width,
+            "directed": self.directed,
+            "store": self.store,
+            "links": self.links,
+            "segments": self.segments,
+            "attributes": self.attributes,
+        })
+    }
+}
+
+impl LevelFacts {
+    /// What is known of a level, with the bytes below its prefix and, if they were counted, its rows.
+    pub(super) fn of(level: &Level, usage: Option<Usage>, counted: Option<u64>) -> Self {
+        let doc = level.doc();
+        let mut arrays = vec![ArrayFacts::grid(level.vertices(), Some(level.dims() as u64))];
+        arrays.extend(level.vertex_fragments().map(|array| ArrayFacts::grid(array, None)));
+        for attribute in level.vertex_attributes().iter().chain(level.fragment_attributes()) {
+            arrays.push(ArrayFacts::grid(&attribute.array, Some(attribute.declared_width.unwrap_or(1))));
+        }
+        arrays.extend(level.object_attributes().iter().chain(level.group_attributes()).map(ArrayFacts::typed));
+        let families: Vec<&LinkFamily> = level.link_families().collect();
+        for family in &families {
+            arrays.extend(family.arrays().iter().map(|links| ArrayFacts::grid(&links.array, Some(family.width() as u64))));
+        }
+        let objects = level.object_index().map(|index| ObjectFacts {
+            rows: index.len(),
+            present: index.doc().num_present,
+            layout: index.doc().layout.clone(),
+            sorted: index.doc().object_ids_sorted,
+        });
+        Self {
+            level: level.number(),
+            vertices: counted.unwrap_or(doc.vertex_count),
+            counted: counted.is_some(),
+            chunks: level.vertices().presence().len() as u64,
+            objects,
+            usage,
+            chunk_shape: level.chunk_shape().to_vec(),
+            bin_shape: level.bin_shape().map(<[f64]>::to_vec),
+            parent: doc.parent_level,
+            method: doc.coarsening_method.clone(),
+            sparsity: doc.object_sparsity,
+            tile: doc.fragments_tile,
+            shared_fragments: doc.shared_fragments,
+            preserves_object_ids: doc.preserves_object_ids,
+            chunk_attribute: doc.chunk_attribute_name.clone(),
+            arrays,
+            links: families.into_iter().map(LinkFacts::of).collect(),
+            groups: level.groups().map(|groups| (0..groups.len()).map(|g| groups.name(g)).collect()),
+        }
+    }
+
+    fn document(&self) -> Value {
+        json!({
+            "level": self.level,
+            "vertices": self.vertices,
+            "vertices_counted": self.counted,
+            "chunks": self.chunks,
+            "objects": self.objects.as_ref().map(|objects| objects.rows),
+            "bytes": self.usage.map(|usage| usage.bytes),
+            "files": self.usage.map(|usage| usage.objects),
+            "chunk_shape": numbers(&self.chunk_shape),
+            "bin_shape": self.bin_shape.as_deref().map(numbers),
+            "parent_level": self.parent,
+            "coarsening_method": self.method,
+            "object_sparsity": self.sparsity,
+            "fragments_tile": self.tile,
+            "shared_fragments": self.shared_fragments,
+            "preserves_object_ids": self.preserves_object_ids,
+            "chunk_attribute": self.chunk_attribute,
+            "object_index": self.objects.as_ref().map(|objects| json!({
+                "rows": objects.rows,
+                "present": objects.present,
+                "layout": objects.layout,
+                "ids_sorted": objects.sorted,
+            })),
+            "groups": self.groups,
+            "arrays": self.arrays.iter().map(ArrayFacts::document).collect::<Vec<_>>(),
+            "links": self.links.iter().map(LinkFacts::document).collect::<Vec<_>>(),
+        })
+    }
+}
+
+impl Facts {
+    /// What is known of a store.
+    pub(super) fn of(url: &str, store: &Store, levels: Vec<LevelFacts>, parametric: bool, headers: Option<Vec<String>>) -> Self {
+        let root = store.root();
+        let zv = &root.zarr_vectors;
+        let convention = root.links_convention().map(|convention| convention.to_string());
+        Self {
+            store: url.to_owned(),
+            version: zv.zv_version.clone(),
+            kind: store.kind().to_string(),
+            geometry_types: zv.geometry_types.clone(),
+            links_convention: convention.unwrap_or_else(|_| zv.links_convention.clone().unwrap_or_default()),
+            axes: root.axes().to_vec(),
+            bounds: zv.bounds.clone(),
+            chunk_shape: zv.chunk_shape.clone(),
+            base_bin_shape: zv.base_bin_shape.clone(),
+            coordinate_offset: zv.coordinate_offset.clone(),
+            crs: zv.crs.clone(),
+            capabilities: zv.format_capabilities.clone(),
+            attribute_specs: zv.attribute_specs.clone().map(Value::Object),
+            user_metadata: root.user_metadata.iter().flat_map(|map| map.keys().cloned()).collect(),
+            levels,
+            parametric,
+            headers,
+            warnings: store.warnings(),
+        }
+    }
+
+    /// The JSON document.
+    pub(super) fn document(&self) -> Value {
+        let axes = self.axes.iter().map(|axis| json!({ "name": axis.name, "type": axis.kind(), "unit": axis.unit }));
+        json!({
+            "store": self.store,
+            "version": self.version,
+            "kind": self.kind,
+            "geometry_types": self.geometry_types,
+            "links_convention": self.links_convention,
+            "axes": axes.collect::<Vec<_>>(),
+            "bounds": [numbers(&self.bounds.0), numbers(&self.bounds.1)],
+            "coordinate_offset": self.coordinate_offset.as_deref().map(numbers),
+            "crs": self.crs,
+            "chunk_shape": numbers(&self.chunk_shape),
+            "bin_shape": self.base_bin_shape.as_deref().map(numbers),
+            "capabilities": self.capabilities,
+            "attribute_specs": self.attribute_specs,
+            "levels": self.levels.iter().map(LevelFacts::document).collect::<Vec<_>>(),
+            "parametric": self.parametric,
+            "headers": self.headers,
+            "user_metadata": self.user_metadata,
+            "warnings": self.warnings,
+        })
+    }
+}

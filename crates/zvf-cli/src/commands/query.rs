@@ -1,0 +1,97 @@
+//! `zvf query` and `zvf get`: a selection, written or summed up.
+
+use zvf_query::{Query, Table};
+
+use super::select;
+use super::summary::{Digest, Report};
+use crate::args::{GetArgs, QueryArgs, ResultArgs};
+use crate::context::Context;
+use crate::error::{CliError, Result};
+use crate::output::table::count;
+use crate::output::{Sink, Target, print_json, print_text};
+
+/// Runs `zvf query`.
+///
+/// # Errors
+///
+/// As the store, the query and the output say.
+pub(crate) fn query(args: &QueryArgs, context: &mut Context<'_>) -> Result<()> {
+    let target = target(&args.result, context)?;
+    let query = select::of_query(args, &target, context.common.memory_budget)?;
+    run(&args.store, query, &target, context)
+}
+
+/// Runs `zvf get`.
+///
+/// # Errors
+///
+/// As [`query`].
+pub(crate) fn get(args: &GetArgs, context: &mut Context<'_>) -> Result<()> {
+    let target = target(&args.result, context)?;
+    let query = select::of_get(args, &target, context.common.memory_budget)?;
+    run(&args.store, query, &target, context)
+}
+
+fn target(args: &ResultArgs, context: &Context<'_>) -> Result<Target> {
+    let target = Target::of(args.output.as_deref(), args.format);
+    if context.common.json && matches!(target, Target::Stdout(_)) {
+        return Err(CliError::usage("--json and --format both want stdout: give -o OUT for the table"));
+    }
+    Ok(target)
+}
+
+fn run(url: &str, query: Query, target: &Target, context: &mut Context<'_>) -> Result<()> {
+    let level = query.level;
+    let store = context.open(url, level, select::need(&query))?;
+    let mut answer = context.wait(zvf_query::query(&store, query))?.map_err(|e| CliError::from(e).at(url))?;
+    let (has_links, has_objects) = (answer.schema(Table::Links).is_some(), answer.schema(Table::Objects).is_some());
+    let mut sink = Sink::open(target, |table| answer.schema(table).map(AsRef::as_ref))?;
+    let mut digest = Digest::default();
+    let progress = context.progress("vertices");
+    while let Some((table, batch)) = context.wait(answer.next())?.map_err(|e| CliError::from(e).at(url))? {
+        digest.look(table, &batch);
+        if table == Table::Vertices {
+            progress.add(batch.num_rows() as u64);
+        }
+        sink.write(table, &batch)?;
+    }
+    drop(progress);
+    let files = sink.finish()?;
+    let summary = answer.summary();
+    let mut warnings = store.warnings();
+    for warning in &summary.warnings {
+        if !warnings.contains(warning) {
+            warnings.push(warning.clone());
+        }
+    }
+    context.warn(&warnings);
+    let traffic = context.traffic();
+    let kind = store.kind().to_string();
+    let report = Report {
+        store: url,
+        kind,
+        level,
+        summary,
+        has_links,
+        has_objects,
+        digest: &digest,
+        files: &files,
+        warnings: &warnings,
+        traffic,
+    };
+    if context.common.json {
+        return print_json(&report.document());
+    }
+    if *target == Target::Summary {
+        return print_text(&report.text());
+    }
+    for file in &files {
+        let rows = match file.file_name().and_then(|name| name.to_str()) {
+            Some("links.arrow") => format!("{} links", count(summary.links)),
+            Some("objects.arrow") => format!("{} objects", count(summary.objects)),
+            _ => format!("{} vertices", count(summary.vertices)),
+        };
+        context.remark(&format!("wrote {}: {rows}", file.display()));
+    }
+    Ok(())
+}

@@ -1,0 +1,172 @@
+//! What all commands share: the runtime, how stores are opened, warnings, the I/O trace.
+
+use std::fs::File;
+use std::future::Future;
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+use serde_json::json;
+use zvf_store::blocking::Runtime;
+use zvf_store::{IoTrace, Limits, Need, OpenOptions, Request, Store};
+
+use crate::args::Common;
+use crate::error::{CliError, Result};
+use crate::output::table::{count, size};
+use crate::progress::Progress;
+
+/// What all commands share.
+pub(crate) struct Context<'a> {
+    /// The common flags.
+    pub(crate) common: &'a Common,
+    runtime: Option<Runtime>,
+    trace: IoTrace,
+    trace_file: Option<(PathBuf, BufWriter<File>)>,
+    requests: Vec<Request>,
+    warned: usize,
+}
+
+impl std::fmt::Debug for Context<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context").field("common", &self.common).finish_non_exhaustive()
+    }
+}
+
+/// How much was asked of the storage.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Traffic {
+    /// Requests.
+    pub(crate) requests: u64,
+    /// Bytes received.
+    pub(crate) bytes: u64,
+    /// Rounds of requests that waited for each other.
+    pub(crate) rounds: u32,
+}
+
+impl<'a> Context<'a> {
+    /// Prepares a command; the trace file is created now, so that a bad name is said before the work.
+    ///
+    /// # Errors
+    ///
+    /// I/O, when the trace file cannot be created.
+    pub(crate) fn new(common: &'a Common) -> Result<Self> {
+        let trace_file = match &common.trace_io {
+            None => None,
+            Some(path) => {
+                let file = File::create(path).map_err(|e| CliError::file("create the trace file", path, &e))?;
+                Some((path.clone(), BufWriter::new(file)))
+            }
+        };
+        let wanted = trace_file.is_some() || common.verbose || common.json;
+        let trace = if wanted { IoTrace::on() } else { IoTrace::off() };
+        Ok(Self { common, runtime: None, trace, trace_file, requests: Vec::new(), warned: 0 })
+    }
+
+    /// Options that open a store as the flags say.
+    pub(crate) fn options(&self) -> OpenOptions {
+        let mut options = OpenOptions::new().with_trace(self.trace.clone()).with_anonymous(self.common.anonymous);
+        if let Some(requests) = self.common.concurrency {
+            options = options.with_concurrency(requests);
+        }
+        if let Some(bytes) = self.common.memory_budget {
+            let mut limits = Limits::default();
+            limits.in_flight_bytes = limits.in_flight_bytes.min(bytes);
+            limits.cell_bytes = limits.cell_bytes.min(bytes);
+            limits.cache_bytes = limits.cache_bytes.min(bytes);
+            options = options.with_limits(limits);
+        }
+        for (key, value) in &self.common.store_option {
+            options = options.with_backend_option(key, value);
+        }
+        options
+    }
+
+    /// Opens a store; what is needed of one level is asked for along with the root.
+    ///
+    /// # Errors
+    ///
+    /// As the store says.
+    pub(crate) fn open(&mut self, url: &str, level: u32, need: Need) -> Result<Store> {
+        let options = self.options().with_prefetch(level, need);
+        self.wait(Store::open_with(url, options))?.map_err(|e| CliError::from(e).at(url))
+    }
+
+    /// Waits for a future on the runtime, which is started at the first call.
+    ///
+    /// # Errors
+    ///
+    /// I/O, when the runtime cannot be started.
+    pub(crate) fn wait<F: Future>(&mut self, future: F) -> Result<F::Output> {
+        let runtime = match self.runtime.take() {
+            Some(runtime) => runtime,
+            None => Runtime::new()?,
+        };
+        let output = runtime.wait(future);
+        self.runtime = Some(runtime);
+        Ok(output)
+    }
+
+    /// A progress display, as far as the flags and the terminal allow one.
+    pub(crate) fn progress(&self, what: &'static str) -> Progress {
+        Progress::new(what, !self.common.quiet && !self.common.no_progress)
+    }
+
+    /// Says warnings on stderr, unless `--quiet`.
+    pub(crate) fn warn(&mut self, warnings: &[String]) {
+        for warning in warnings {
+            self.remark(&format!("warning: {warning}"));
+        }
+        self.warned += warnings.len();
+    }
+
+    /// Says one line on stderr, unless `--quiet`.
+    pub(crate) fn remark(&self, line: &str) {
+        if !self.common.quiet {
+            // Nobody can be told that stderr is closed.
+            let _ = writeln!(io::stderr().lock(), "zvf: {line}");
+        }
+    }
+
+    /// What was asked of the storage so far; zero unless requests are traced.
+    pub(crate) fn traffic(&mut self) -> Traffic {
+        self.requests.extend(self.trace.take());
+        Traffic {
+            requests: self.requests.len() as u64,
+            bytes: self.requests.iter().filter_map(|r| r.bytes).sum(),
+            rounds: self.requests.iter().map(|r| r.round).max().unwrap_or(0),
+        }
+    }
+
+    /// Ends a command, failed or not: writes the trace file and, with `--verbose`, the totals.
+    ///
+    /// # Errors
+    ///
+    /// I/O, when the trace file cannot be written.
+    pub(crate) fn close(mut self) -> Result<()> {
+        let traffic = self.traffic();
+        if self.common.verbose {
+            self.remark(&format!(
+                "{} requests in {} rounds, {} received",
+                count(traffic.requests),
+                traffic.rounds,
+                size(traffic.bytes)
+            ));
+        }
+        let Some((path, mut file)) = self.trace_file.take() else { return Ok(()) };
+        let lines = self.requests.iter().try_for_each(|request| writeln!(file, "{}", line(request)));
+        lines.and_then(|()| file.flush()).map_err(|e| CliError::file("write", &path, &e))
+    }
+}
+
+/// One request as a line of the trace file.
+fn line(request: &Request) -> String {
+    json!({
+        "round": request.round,
+        "method": request.method.to_string(),
+        "key": request.key,
+        "offset": request.offset,
+        "length": request.length,
+        "bytes": request.bytes,
+        "microseconds": request.micros,
+    })
+    .to_string()
+}

@@ -1,0 +1,189 @@
+//! What a command can fail with, and which exit code that is.
+//!
+//! Every failure ends as one line on stderr, `zvf: what, where, found and expected`, with the causes folded
+//! into it. The exit code comes from the typed class, never from the text.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Why a command failed, as far as a script can tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// Wrong usage: unknown names, bad values, unknown ids.
+    Usage,
+    /// Input or output failed: not found, denied, timed out, disk full.
+    Io,
+    /// The data is not what the format allows, or a version this program does not read.
+    Malformed,
+    /// A limit was reached.
+    Limit,
+    /// Whoever read our output has gone away; nothing is said about it.
+    Gone,
+}
+
+impl Class {
+    /// The exit code of this class.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Gone => 0,
+            Self::Usage => 2,
+            Self::Io => 3,
+            Self::Malformed => 4,
+            Self::Limit => 5,
+        }
+    }
+}
+
+/// A failed command: its class and the line that says why.
+#[derive(Debug)]
+pub(crate) struct CliError {
+    class: Class,
+    message: String,
+}
+
+/// What every command returns.
+pub(crate) type Result<T> = std::result::Result<T, CliError>;
+
+impl CliError {
+    /// A failure of the given class.
+    #[cold]
+    pub(crate) fn new(class: Class, message: impl Into<String>) -> Self {
+        Self { class, message: one_line(&message.into()) }
+    }
+
+    /// Wrong usage.
+    #[cold]
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Class::Usage, message)
+    }
+
+    /// Data that is not what the format allows.
+    #[cold]
+    pub(crate) fn malformed(message: impl Into<String>) -> Self {
+        Self::new(Class::Malformed, message)
+    }
+
+    /// A failed read or write of the file at `path`; a closed pipe ends the program quietly.
+    #[cold]
+    pub(crate) fn file(what: &str, path: &Path, source: &io::Error) -> Self {
+        if source.kind() == io::ErrorKind::BrokenPipe {
+            return Self::new(Class::Gone, "broken pipe");
+        }
+        Self::new(Class::Io, format!("{what} {}: {source}", path.display()))
+    }
+
+    /// A failed write to stdout; a closed pipe ends the program quietly.
+    #[cold]
+    pub(crate) fn stdout(source: &io::Error) -> Self {
+        Self::file("write", Path::new("<stdout>"), source)
+    }
+
+    /// The same failure with a place in front, unless the line names that place already.
+    pub(crate) fn at(mut self, place: &str) -> Self {
+        if !place.is_empty() && !self.message.contains(place) {
+            self.message = format!("{place}: {}", self.message);
+        }
+        self
+    }
+
+    /// The class.
+    pub(crate) fn class(&self) -> Class {
+        self.class
+    }
+
+    /// What the program exits with.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.class.code())
+    }
+}
+
+impl fmt::Display for CliError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl From<zvf_store::StoreError> for CliError {
+    #[cold]
+    fn from(error: zvf_store::StoreError) -> Self {
+        Self::new(class_of(error.class()), fold(&error))
+    }
+}
+
+impl From<zvf_query::QueryError> for CliError {
+    #[cold]
+    fn from(error: zvf_query::QueryError) -> Self {
+        Self::new(class_of(error.class()), fold(&error))
+    }
+}
+
+/// Our class for one of the store's.
+fn class_of(class: zvf_store::Class) -> Class {
+    match class {
+        zvf_store::Class::Io => Class::Io,
+        zvf_store::Class::Misuse => Class::Usage,
+        zvf_store::Class::Limit => Class::Limit,
+        zvf_store::Class::Malformed => Class::Malformed,
+    }
+}
+
+/// An error and its causes in one line; a cause that the line quotes already is not repeated.
+pub(crate) fn fold(error: &dyn Error) -> String {
+    let mut line = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let text = inner.to_string();
+        if !line.contains(&text) {
+            line.push_str(": ");
+            line.push_str(&text);
+        }
+        cause = inner.source();
+    }
+    one_line(&line)
+}
+
+/// Line breaks and the blanks around them become one blank.
+fn one_line(text: &str) -> String {
+    text.split(['\n', '\r']).map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug)]
+    struct Chain(&'static str, Option<Box<Chain>>);
+
+    impl fmt::Display for Chain {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.0)
+        }
+    }
+
+    impl Error for Chain {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            self.1.as_deref().map(|inner| inner as _)
+        }
+    }
+
+    #[test]
+    fn causes_are_folded_once() {
+        let error = Chain("cell 0.0.0: short", Some(Box::new(Chain("short", Some(Box::new(Chain("disk\nfull", None)))))));
+        assert_eq!(fold(&error), "cell 0.0.0: short: disk full");
+    }
+
+    #[test]
+    fn a_place_is_named_once() {
+        assert_eq!(CliError::usage("no level 3").at("a.zv").to_string(), "a.zv: no level 3");
+        assert_eq!(CliError::usage("a.zv: no level 3").at("a.zv").to_string(), "a.zv: no level 3");
+    }
+
+    #[test]
+    fn a_closed_pipe_is_quiet() {
+        let error = CliError::stdout(&io::Error::from(io::ErrorKind::BrokenPipe));
+        assert_eq!((error.class(), error.class().code()), (Class::Gone, 0));
+    }
+}

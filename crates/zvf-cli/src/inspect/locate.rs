@@ -1,0 +1,331 @@
+//! From a path inside a store to the bytes it names and all that is known about them.
+
+use bytes::Bytes;
+use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
+use zvf_meta::{ArrayDoc, Codec, LevelDoc, LinkFamilyDoc, ObjectIndexDoc, RootDoc};
+use zvf_store::RawStore;
+
+use super::{Context as Known, key};
+use crate::args::BlobArg;
+use crate::context::Context;
+use crate::error::{CliError, Result};
+
+/// Reads the objects of a store one by one, before anything is understood.
+pub(crate) struct Reader<'r, 'c> {
+    /// Where requests wait.
+    pub(crate) context: &'r mut Context<'c>,
+    /// The store.
+    pub(crate) raw: RawStore,
+}
+
+impl Reader<'_, '_> {
+    /// Reads an object; `None` when it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// I/O; limit.
+    pub(crate) fn read(&mut self, key: &str) -> Result<Option<Bytes>> {
+        Ok(self.context.wait(self.raw.read(key))??)
+    }
+
+    /// Reads a document and parses it; one that is missing or damaged counts as unknown.
+    fn document<T, E>(&mut self, key: &str, parse: impl Fn(&[u8]) -> std::result::Result<T, E>) -> Option<T> {
+        self.read(key).ok().flatten().and_then(|bytes| parse(&bytes).ok())
+    }
+}
+
+/// What a path names.
+#[derive(Debug)]
+pub(crate) enum Place {
+    /// A document.
+    Document {
+        /// Its key.
+        key: String,
+    },
+    /// An object of an array.
+    Object(Box<ObjectPlace>),
+}
+
+/// An object of an array, and the element of it that is asked for.
+#[derive(Debug)]
+pub(crate) struct ObjectPlace {
+    /// The array.
+    pub(crate) array: String,
+    /// Its document.
+    pub(crate) doc: ArrayDoc,
+    /// The key of the object.
+    pub(crate) key: String,
+    /// The inner chunk of a shard that is asked for, in C order.
+    pub(crate) inner: Option<u64>,
+    /// Entries of the shard's index; none when the array is not sharded.
+    pub(crate) entries: Option<u64>,
+    /// Whether the index stands at the end of the shard.
+    pub(crate) index_at_end: bool,
+    /// Codecs of the object, or of an inner chunk of the shard.
+    pub(crate) codecs: Vec<Codec>,
+    /// What the payload is.
+    pub(crate) blob: BlobArg,
+    /// What is known about it.
+    pub(crate) known: Known,
+}
+
+/// Finds what `path` names; `element` is the chunk key or row, when it was given apart.
+///
+/// # Errors
+///
+/// Usage, when there is no such array, chunk or row; malformed, when the array's document cannot be read; I/O.
+pub(crate) fn locate(reader: &mut Reader<'_, '_>, path: &str, element: Option<&str>) -> Result<Place> {
+    let path = path.trim().trim_matches('/');
+    let (path, element) = match (element, path.rsplit_once(char::is_whitespace)) {
+        (Some(element), _) => (path, Some(element.trim())),
+        (None, Some((path, element))) => (path.trim_end().trim_end_matches('/'), Some(element)),
+        (None, None) => (path, None),
+    };
+    if let Some(element) = element {
+        let doc = array(reader, path)?.ok_or_else(|| CliError::usage(format!("no array {path:?} in the store")))?;
+        let index = index_of(path, &doc, element)?;
+        return place(reader, path, doc, &index, true);
+    }
+    if path.is_empty() {
+        return Ok(Place::Document { key: "zarr.json".into() });
+    }
+    if path == "zarr.json" || path.ends_with("/zarr.json") {
+        return Ok(Place::Document { key: path.into() });
+    }
+    if let Some((array_path, rest)) = path.rsplit_once("/c/") {
+        if let Some(doc) = array(reader, array_path)? {
+            let index = object_index(path, &doc, rest)?;
+            return place(reader, array_path, doc, &index, false);
+        }
+    }
+    let document = format!("{path}/zarr.json");
+    match reader.read(&document)? {
+        Some(_) => Ok(Place::Document { key: document }),
+        None => Err(CliError::usage(format!("nothing called {path:?} in the store: no document {document:?}"))),
+    }
+}
+
+/// The document of an array, if there is one.
+fn array(reader: &mut Reader<'_, '_>, path: &str) -> Result<Option<ArrayDoc>> {
+    let key = format!("{path}/zarr.json");
+    let Some(bytes) = reader.read(&key)? else { return Ok(None) };
+    ArrayDoc::parse(&bytes).map(Some).map_err(|e| CliError::malformed(format!("{key}: {}", crate::error::fold(&e))))
+}
+
+/// The element of the array that a chunk key or row names, counted from the array's first.
+fn index_of(path: &str, doc: &ArrayDoc, element: &str) -> Result<Vec<u64>> {
+    let wrong = |what: &str| CliError::usage(format!("{path}: found {element:?}, expected {what}"));
+    let rank = doc.shape.len();
+    let example = vec!["0"; rank].join(".");
+    let parts: Option<Vec<i64>> = element.split('.').map(|part| part.parse().ok()).collect();
+    let mut parts = parts.ok_or_else(|| wrong(&format!("a chunk key such as {example}")))?;
+    // Rows of a table with channels are named by their first number.
+    if parts.len() == 1 && rank > 1 && !doc.data_type.is_vlen_bytes() {
+        parts.resize(rank, 0);
+    }
+    if parts.len() != rank {
+        return Err(wrong(&format!("{rank} components, such as {example}")));
+    }
+    let origin = doc.attributes.chunk_grid_origin.clone().unwrap_or_else(|| vec![0; rank]);
+    let last: Vec<String> = origin.iter().zip(&doc.shape).map(|(o, s)| (i128::from(*o) + i128::from(*s) - 1).to_string()).collect();
+    let outside = || wrong(&format!("something from {} to {}", key(&origin), last.join(".")));
+    if doc.shape.contains(&0) {
+        return Err(wrong("nothing: the array has no elements"));
+    }
+    parts
+        .iter()
+        .zip(&origin)
+        .zip(&doc.shape)
+        .map(|((part, origin), extent)| {
+            let index = part.checked_sub(*origin).and_then(|index| u64::try_from(index).ok());
+            index.filter(|index| index < extent).ok_or_else(outside)
+        })
+        .collect()
+}
+
+/// The first element of the object with the key `c/REST`.
+fn object_index(path: &str, doc: &ArrayDoc, rest: &str) -> Result<Vec<u64>> {
+    let parts: Option<Vec<u64>> = rest.split(['/', '.']).map(|part| part.parse().ok()).collect();
+    let parts = parts.filter(|parts| parts.len() == doc.shape.len());
+    let parts = parts.ok_or_else(|| CliError::usage(format!("{path}: expected an object key with {} numbers after c/", doc.shape.len())))?;
+    Ok(parts.iter().zip(&doc.chunk_shape).map(|(part, extent)| part.saturating_mul(*extent)).collect())
+}
+
+/// Puts together what is known about the element `index` of an array.
+fn place(reader: &mut Reader<'_, '_>, path: &str, doc: ArrayDoc, index: &[u64], exact: bool) -> Result<Place> {
+    let malformed = |e: &dyn std::error::Error| CliError::malformed(format!("{path}/zarr.json: {}", crate::error::fold(e)));
+    let sharding = doc.sharding().map_err(|e| malformed(&e))?;
+    let object: Vec<u64> = index.iter().zip(&doc.chunk_shape).map(|(i, extent)| i / (*extent).max(1)).collect();
+    let within: Vec<u64> = index.iter().zip(&doc.chunk_shape).map(|(i, extent)| i % (*extent).max(1)).collect();
+    let object_key = format!("{path}/{}", doc.key_encoding.object_key(&object));
+    let mut known = known(reader, path, &doc, index);
+    let (mut inner, mut entries, mut index_at_end) = (None, None, true);
+    let (codecs, element_shape, within) = match sharding {
+        None => (doc.codecs.clone(), doc.chunk_shape.clone(), within),
+        Some(sharding) => {
+            let shape = sharding.chunk_shape.clone();
+            let grid: Vec<u64> = doc.chunk_shape.iter().zip(&shape).map(|(outer, inner)| outer / (*inner).max(1)).collect();
+            let at: Vec<u64> = within.iter().zip(&shape).map(|(i, inner)| i / (*inner).max(1)).collect();
+            inner = exact.then(|| c_order(&at, &grid));
+            entries = Some(product(&grid));
+            index_at_end = sharding.index_at_end;
+            let rest = within.iter().zip(&shape).map(|(i, inner)| i % (*inner).max(1)).collect();
+            (sharding.codecs, shape, rest)
+        }
+    };
+    known.elements = Some(product(&element_shape));
+    known.element = Some(c_order(&within, &element_shape));
+    let blob = blob_of(path, &doc);
+    if !doc.data_type.is_vlen_bytes() {
+        typed(&doc, &codecs, &element_shape, &within, &mut known)?;
+    }
+    Ok(Place::Object(Box::new(ObjectPlace {
+        array: path.into(),
+        key: object_key,
+        inner,
+        entries,
+        index_at_end,
+        codecs,
+        blob,
+        known,
+        doc,
+    })))
+}
+
+fn product(shape: &[u64]) -> u64 {
+    shape.iter().copied().fold(1, u64::saturating_mul)
+}
+
+/// The number of an element in C order: the last axis is the fastest.
+fn c_order(index: &[u64], shape: &[u64]) -> u64 {
+    index.iter().zip(shape).fold(0u64, |at, (index, extent)| at.saturating_mul(*extent).saturating_add(*index))
+}
+
+/// What is known about the cell of an element from documents around it.
+fn known(reader: &mut Reader<'_, '_>, path: &str, doc: &ArrayDoc, index: &[u64]) -> Known {
+    let attributes = &doc.attributes;
+    let mut known = Known {
+        dtype: attributes.dtype.as_deref().and_then(|name| DType::parse(name).ok()),
+        perm: attributes.has_perm,
+        width: attributes.link_width.and_then(|width| usize::try_from(width).ok()),
+        columns: attributes.channel_names.clone().unwrap_or_default(),
+        ..Known::default()
+    };
+    for category in attributes.categories.iter().flatten() {
+        known.categories.push(category.as_str().map_or_else(|| category.to_string(), str::to_owned));
+    }
+    if doc.shape.len() > 1 && doc.data_type.is_vlen_bytes() {
+        let origin = attributes.chunk_grid_origin.clone().unwrap_or_else(|| vec![0; doc.shape.len()]);
+        let chunk = origin.iter().zip(index).map(|(o, i)| o.saturating_add(i64::try_from(*i).unwrap_or(i64::MAX)));
+        known.chunk = Some(chunk.collect());
+    }
+    match blob_of(path, doc) {
+        BlobArg::Vertices => {
+            if let Some(root) = reader.document("zarr.json", RootDoc::parse) {
+                known.columns = root.axes().iter().map(|axis| axis.name.clone()).collect();
+            }
+        }
+        BlobArg::Manifest => {
+            let group = path.strip_suffix("/manifests").map(|group| format!("{group}/zarr.json"));
+            let index = group.and_then(|group| reader.document(&group, ObjectIndexDoc::parse));
+            known.key_rank = index.and_then(|index| index.sid_ndim).and_then(|rank| usize::try_from(rank).ok());
+        }
+        BlobArg::Attribute => known.width = attributes.declared_width().and_then(|width| usize::try_from(width).ok()),
+        BlobArg::Links | BlobArg::RaggedLinks => links(reader, path, doc, &mut known),
+        _ => {}
+    }
+    known
+}
+
+/// Width, permutation and endpoint chunks of a link array.
+fn links(reader: &mut Reader<'_, '_>, path: &str, doc: &ArrayDoc, known: &mut Known) {
+    let family = path.rsplit_once('/').map(|(family, _)| format!("{family}/zarr.json"));
+    let family = family.and_then(|family| reader.document(&family, LinkFamilyDoc::parse));
+    let offsets = doc.attributes.offsets.clone().unwrap_or_default();
+    let delta = doc.attributes.level_delta.or(family.as_ref().and_then(|family| family.level_delta)).unwrap_or(0);
+    let zero = offsets.iter().flatten().all(|part| *part == 0);
+    if let Some(family) = &family {
+        known.width = known.width.or(family.link_width.and_then(|width| usize::try_from(width).ok()));
+        known.perm = known.perm.or(Some(family.has_perm(delta, zero)));
+    }
+    known.dtype = known.dtype.or(DType::parse("int64").ok());
+    let Some(source) = &known.chunk else { return };
+    let anchor = if delta == 0 { Some(source.clone()) } else { anchor(reader, path, delta, source) };
+    // Without the levels' chunk shapes the chunks of coarser endpoints are unknown; the rows still are what they are.
+    let Some(anchor) = anchor else { return };
+    known.endpoint_chunks = vec![source.clone()];
+    for offset in &offsets {
+        known.endpoint_chunks.push(anchor.iter().zip(offset).map(|(a, o)| a.saturating_add(*o)).collect());
+    }
+}
+
+/// The chunk of another level from which offsets count: where the source chunk begins in that level's grid.
+fn anchor(reader: &mut Reader<'_, '_>, path: &str, delta: i32, source: &[i64]) -> Option<Vec<i64>> {
+    let level: i64 = path.split('/').next()?.parse().ok()?;
+    let root = reader.document("zarr.json", RootDoc::parse)?;
+    let base = &root.zarr_vectors.chunk_shape;
+    let own = ratios(reader, level, base)?;
+    let other = ratios(reader, level.checked_add(i64::from(delta))?, base).unwrap_or_else(|| own.clone());
+    // Keys with a leading attribute bin have one component more than there are axes.
+    let extra = source.len().checked_sub(own.len())?;
+    let ratio = |ratios: &[i64], k: usize| k.checked_sub(extra).and_then(|k| ratios.get(k)).copied().unwrap_or(1);
+    let component = |(k, part): (usize, &i64)| part.checked_mul(ratio(&own, k)).map(|part| part.div_euclid(ratio(&other, k)));
+    source.iter().enumerate().map(component).collect()
+}
+
+/// How many chunks of level 0 a chunk of the level is long, per axis.
+fn ratios(reader: &mut Reader<'_, '_>, level: i64, base: &[f64]) -> Option<Vec<i64>> {
+    let doc = reader.document(&format!("{level}/zarr.json"), LevelDoc::parse)?;
+    let Some(shape) = doc.chunk_shape else { return Some(vec![1; base.len()]) };
+    let ratio = |(own, base): (&f64, &f64)| {
+        let ratio = (own / base).round();
+        if (1.0..1e15).contains(&ratio) { Some(ratio as i64) } else { None }
+    };
+    shape.iter().zip(base).map(ratio).collect()
+}
+
+/// Element type, width and first row of a chunk of a typed array.
+fn typed(doc: &ArrayDoc, codecs: &[Codec], shape: &[u64], within: &[u64], known: &mut Known) -> Result<()> {
+    let name = doc.data_type.name.as_str();
+    let length = doc.data_type.length_bytes().and_then(|length| u32::try_from(length).ok()).filter(|length| *length > 0);
+    let dtype = match name {
+        "fixed_length_utf32" => length.map(|length| DType::little(DTypeKind::Utf32 { chars: (length / 4).max(1) })),
+        "null_terminated_bytes" | "raw_bytes" => length.map(|len| DType::little(DTypeKind::Bytes { len })),
+        other => DType::parse(other).ok(),
+    };
+    let mut dtype = dtype.ok_or_else(|| CliError::malformed(format!("data_type {name:?} is not supported")))?;
+    let big = codecs.first().is_some_and(|codec| codec.configuration.get("endian").is_some_and(|endian| endian == "big"));
+    if big {
+        dtype.order = ByteOrder::Big;
+    }
+    known.dtype = Some(dtype);
+    known.width = usize::try_from(product(shape.get(1..).unwrap_or_default())).ok();
+    known.first_row = within.first().copied().unwrap_or(0);
+    Ok(())
+}
+
+/// What the payload of an array's cells is, by its discriminator, else by its path.
+fn blob_of(path: &str, doc: &ArrayDoc) -> BlobArg {
+    let attributes = &doc.attributes;
+    let family = path.split('/').nth(1).unwrap_or_default();
+    let links = || {
+        let delta = attributes.level_delta.unwrap_or(0);
+        let inside = attributes.offsets.iter().flatten().flatten().all(|part| *part == 0);
+        if delta == 0 && inside { BlobArg::Links } else { BlobArg::RaggedLinks }
+    };
+    match attributes.zv_array.as_deref() {
+        Some("vertices") => BlobArg::Vertices,
+        Some("vertex_fragments" | "link_fragments") => BlobArg::FragmentIndex,
+        Some("links") => links(),
+        Some("groups") => BlobArg::Group,
+        Some(_) => BlobArg::Attribute,
+        None => match family {
+            "vertices" => BlobArg::Vertices,
+            "vertex_fragments" | "link_fragments" => BlobArg::FragmentIndex,
+            "links" => links(),
+            "object_index" if path.ends_with("/manifests") => BlobArg::Manifest,
+            "groups" => BlobArg::Group,
+            _ => BlobArg::Attribute,
+        },
+    }
+}

@@ -1,0 +1,80 @@
+//! `zvf inspect`: one blob taken apart, every field with its offset, bytes, name, value and meaning.
+//!
+//! The decoders of `zvf-format` stop at the first wrong byte and hand out views without offsets. A dump that teaches must
+//! show what lies *before* the damage, field by field, so the walkers here follow the byte layouts of the format pages a
+//! second time, on purpose. They are held to the decoders by tests: on every fixture blob, whole, cut short at every byte
+//! and with bits flipped, the walker finds fault exactly where the decoder refuses.
+
+pub(crate) mod dump;
+pub(crate) mod fragments;
+pub(crate) mod guess;
+pub(crate) mod json;
+pub(crate) mod links;
+pub(crate) mod locate;
+pub(crate) mod manifest;
+pub(crate) mod ragged;
+pub(crate) mod render;
+pub(crate) mod rows;
+pub(crate) mod shard;
+pub(crate) mod vlen;
+
+#[cfg(test)]
+mod tests;
+
+use crate::args::BlobArg;
+use dump::{Dump, Walk};
+use zvf_format::dtype::DType;
+
+/// What is known about a blob besides its bytes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Context {
+    /// Components of a chunk key.
+    pub(crate) key_rank: Option<usize>,
+    /// Columns of a row, without a permutation column.
+    pub(crate) width: Option<usize>,
+    /// Element type of rows.
+    pub(crate) dtype: Option<DType>,
+    /// Whether link rows begin with a permutation column.
+    pub(crate) perm: Option<bool>,
+    /// Names of the columns: axes, channels.
+    pub(crate) columns: Vec<String>,
+    /// Values that dictionary codes stand for.
+    pub(crate) categories: Vec<String>,
+    /// The chunk that the blob belongs to.
+    pub(crate) chunk: Option<Vec<i64>>,
+    /// Chunks of the endpoints of a link row, in stored order.
+    pub(crate) endpoint_chunks: Vec<Vec<i64>>,
+    /// Elements of a vlen chunk, when its array says so.
+    pub(crate) elements: Option<u64>,
+    /// The element of a vlen chunk or the entry of a shard that is asked for.
+    pub(crate) element: Option<u64>,
+    /// Rows before the one that is asked for.
+    pub(crate) first_row: u64,
+    /// Entries of a shard's index.
+    pub(crate) entries: Option<u64>,
+}
+
+/// Takes `bytes` apart as a blob of the given kind. Everything read ends in `dump`, damage too.
+///
+/// # Panics
+///
+/// Never, whatever the bytes.
+pub(crate) fn take_apart(dump: &mut Dump, bytes: &[u8], blob: BlobArg, context: &Context) {
+    match blob {
+        BlobArg::FragmentIndex => fragments::walk(&mut Walk::new(dump, bytes)),
+        BlobArg::Manifest => manifest::walk(&mut Walk::new(dump, bytes), context),
+        BlobArg::Links => links::walk_flat(&mut Walk::new(dump, bytes), context),
+        BlobArg::RaggedLinks => links::walk_ragged(&mut Walk::new(dump, bytes), context),
+        BlobArg::Ragged => ragged::walk(&mut Walk::new(dump, bytes)),
+        BlobArg::Vlen => vlen::walk(dump, bytes, context),
+        BlobArg::Shard => shard::walk(&mut Walk::new(dump, bytes), context),
+        BlobArg::Vertices | BlobArg::Attribute => rows::walk(&mut Walk::new(dump, bytes), blob, context),
+        BlobArg::Group => rows::walk_group(&mut Walk::new(dump, bytes)),
+        BlobArg::Json => json::walk(dump, bytes),
+    }
+}
+
+/// A chunk key.
+pub(crate) fn key(chunk: &[i64]) -> String {
+    chunk.iter().map(ToString::to_string).collect::<Vec<_>>().join(".")
+}

@@ -1,0 +1,97 @@
+//! A dump as text and as JSON.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::dump::{Dump, Field};
+
+/// Bytes on one line of text.
+const LINE: usize = 16;
+
+/// The dump as text for people.
+pub(crate) fn text(head: &[(String, String)], dump: &Dump) -> String {
+    let mut out = String::new();
+    for (name, value) in head {
+        let _ = writeln!(out, "{name:<9} {value}");
+    }
+    for section in &dump.sections {
+        let _ = writeln!(out, "\n{}", section.title);
+        let name = section.fields.iter().map(|f| f.name.chars().count()).max().unwrap_or(0).min(28);
+        let value = section.fields.iter().map(|f| f.value.chars().count()).max().unwrap_or(0).min(40);
+        let hex = section.fields.iter().map(|f| f.bytes.len().min(LINE)).max().unwrap_or(0);
+        for field in &section.fields {
+            line(&mut out, field, hex * 3, name, value);
+        }
+    }
+    if !dump.conclusions.is_empty() {
+        out.push('\n');
+        for conclusion in &dump.conclusions {
+            let _ = writeln!(out, "= {conclusion}");
+        }
+    }
+    if let Some(fault) = &dump.fault {
+        let _ = writeln!(out, "\n! byte {}: {}", fault.at, fault.message);
+    }
+    out
+}
+
+/// Writes one field: offset, bytes, name, value, meaning; long byte strings go on below.
+fn line(out: &mut String, field: &Field, hex_width: usize, name_width: usize, value_width: usize) {
+    let mut parts = field.bytes.chunks(LINE);
+    let offset = field.at.map(|at| format!("{at:#06x}")).unwrap_or_default();
+    let mut text = String::from("  ");
+    // A section without any bytes (a document) has no columns for them.
+    if hex_width > 0 || field.at.is_some() {
+        let _ = write!(text, "{offset:<8}{:<hex_width$} ", hex(parts.next().unwrap_or_default()));
+    }
+    let _ = write!(text, "{:<name_width$}  {:<value_width$}  {}", field.name, field.value, field.meaning);
+    out.push_str(text.trim_end());
+    out.push('\n');
+    let mut at = field.at.unwrap_or(0);
+    for part in parts {
+        at = at.saturating_add(LINE as u64);
+        let _ = writeln!(out, "  {:<8}{}", format!("{at:#06x}"), hex(part));
+    }
+    let hidden = field.length.saturating_sub(field.bytes.len() as u64);
+    if hidden > 0 && !field.bytes.is_empty() {
+        let _ = writeln!(out, "          … {hidden} more bytes");
+    }
+}
+
+/// Bytes as pairs of hexadecimal digits with blanks between.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
+}
+
+/// The dump as a JSON document.
+pub(crate) fn document(head: &[(String, String)], kind: Option<&str>, length: u64, dump: &Dump) -> Value {
+    let sections: Vec<Value> = dump
+        .sections
+        .iter()
+        .map(|section| {
+            let fields: Vec<Value> = section.fields.iter().map(member).collect();
+            json!({ "title": section.title, "fields": fields })
+        })
+        .collect();
+    let source = head.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str())));
+    json!({
+        "source": source.collect::<serde_json::Map<_, _>>(),
+        "type": kind,
+        "length": length,
+        "sections": sections,
+        "conclusions": dump.conclusions,
+        "error": dump.fault.as_ref().map(|fault| json!({ "at": fault.at, "message": fault.message })),
+    })
+}
+
+fn member(field: &Field) -> Value {
+    json!({
+        "offset": field.at,
+        "length": field.at.map(|_| field.length),
+        "bytes": field.at.map(|_| hex(&field.bytes)),
+        "field": field.name.trim(),
+        "value": field.value,
+        "meaning": field.meaning,
+    })
+}

@@ -1,0 +1,189 @@
+//! Cells that are rows of numbers and nothing else: positions, attributes, ids of a group.
+
+use std::fmt::Write as _;
+
+use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
+
+use super::Context;
+use super::dump::{Stopped, Walk};
+use crate::args::BlobArg;
+
+/// Takes rows apart.
+pub(crate) fn walk(walk: &mut Walk<'_, '_>, blob: BlobArg, context: &Context) {
+    let _ = rows(walk, blob, context);
+}
+
+fn rows(walk: &mut Walk<'_, '_>, blob: BlobArg, context: &Context) -> Result<(), Stopped> {
+    let vertices = blob == BlobArg::Vertices;
+    let dtype = context.dtype.unwrap_or(DType::DEFAULT);
+    let named = Some(context.columns.len()).filter(|columns| *columns > 0);
+    let width = context.width.or(named).unwrap_or(if vertices { 3 } else { 1 }).max(1);
+    let item = item_bytes(dtype);
+    let row_bytes = item.saturating_mul(width as u64);
+    let what = if vertices { "positions" } else { "attribute rows" };
+    walk.section(format!("{what}: {width} x {dtype} a row ({row_bytes} bytes), no header"));
+    if draco(walk, vertices)? {
+        return Ok(());
+    }
+    let count = walk.left() / row_bytes.max(1);
+    let first = context.first_row.min(count);
+    walk.skip_rows(first.saturating_mul(row_bytes), first, "rows")?;
+    let end = first.saturating_add(walk.shown()).min(count);
+    for i in first..end {
+        let bytes = walk.take(row_bytes, "row")?;
+        let mut text = String::new();
+        let mut outside = String::new();
+        for (k, item) in bytes.chunks_exact(usize::try_from(item).unwrap_or(usize::MAX).max(1)).enumerate() {
+            let value = element_text(item, dtype);
+            let value = category(context, item, dtype).unwrap_or(value);
+            let gap = if k == 0 { "" } else { ", " };
+            let _ = match context.columns.get(k) {
+                Some(name) => write!(text, "{gap}{name} = {value}"),
+                None => write!(text, "{gap}{value}"),
+            };
+            if vertices && real(item, dtype).is_some_and(f64::is_nan) {
+                outside = "not a number: in no box".into();
+            }
+        }
+        walk.note(row_bytes, &format!("row {i}"), text, outside);
+    }
+    walk.skip_rows(count.saturating_sub(end).saturating_mul(row_bytes), count.saturating_sub(end), "rows")?;
+    let rest = walk.left();
+    if rest > 0 {
+        let fault = walk.fault_here(format!("{what}: found {rest} bytes after {count} rows, expected rows of {row_bytes} bytes"));
+        walk.trailing("less than a row");
+        return Err(fault);
+    }
+    walk.dump().conclude(format!("{count} rows"));
+    Ok(())
+}
+
+/// A Draco bitstream in place of rows is named and left alone.
+fn draco(walk: &mut Walk<'_, '_>, vertices: bool) -> Result<bool, Stopped> {
+    if !vertices || !walk.rest().starts_with(b"DRACO") {
+        return Ok(false);
+    }
+    walk.take(5, "magic")?;
+    walk.note(5, "magic", "'DRACO'", "a Draco bitstream, not rows");
+    Err(walk.fault_back(5, "encoding draco is not supported: found a Draco bitstream, expected rows"))
+}
+
+/// Takes the members of a group apart.
+pub(crate) fn walk_group(walk: &mut Walk<'_, '_>) {
+    let _ = group(walk);
+}
+
+fn group(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
+    walk.section("group: ids of its objects, 8 bytes each");
+    let count = walk.left() / 8;
+    let shown = walk.shown();
+    for i in 0..count.min(shown) {
+        let id = walk.i64("object id")?;
+        walk.note(8, &format!("member {i}"), id.to_string(), "object id, not a row of the object index");
+    }
+    walk.skip_rows(count.saturating_sub(shown).saturating_mul(8), count.saturating_sub(shown), "object ids")?;
+    let rest = walk.left();
+    if rest > 0 {
+        let fault = walk.fault_here(format!("group: found {rest} bytes after {count} ids, expected ids of 8 bytes"));
+        walk.trailing("less than an id");
+        return Err(fault);
+    }
+    walk.dump().conclude(format!("{count} objects"));
+    Ok(())
+}
+
+/// A type by its name, or the default one.
+pub(crate) fn known(name: &str) -> DType {
+    DType::parse(name).unwrap_or(DType::DEFAULT)
+}
+
+/// Bytes of one element.
+pub(crate) fn item_bytes(dtype: DType) -> u64 {
+    dtype.size() as u64
+}
+
+/// The value a dictionary code stands for.
+fn category(context: &Context, bytes: &[u8], dtype: DType) -> Option<String> {
+    if context.categories.is_empty() {
+        return None;
+    }
+    let code = element(bytes, dtype)?;
+    let value = usize::try_from(code).ok().and_then(|code| context.categories.get(code));
+    Some(match value {
+        Some(value) => format!("{code} ({value})"),
+        None => format!("{code} (no such category)"),
+    })
+}
+
+/// The bytes of an element, least significant first.
+fn little<const N: usize>(bytes: &[u8], dtype: DType) -> Option<[u8; N]> {
+    let mut bytes: [u8; N] = *bytes.first_chunk()?;
+    if dtype.order == ByteOrder::Big {
+        bytes.reverse();
+    }
+    Some(bytes)
+}
+
+/// An integer element as a number.
+pub(crate) fn element(bytes: &[u8], dtype: DType) -> Option<i64> {
+    Some(match dtype.kind {
+        DTypeKind::I8 => i64::from(i8::from_le_bytes(little(bytes, dtype)?)),
+        DTypeKind::I16 => i64::from(i16::from_le_bytes(little(bytes, dtype)?)),
+        DTypeKind::I32 => i64::from(i32::from_le_bytes(little(bytes, dtype)?)),
+        DTypeKind::I64 => i64::from_le_bytes(little(bytes, dtype)?),
+        DTypeKind::U8 | DTypeKind::Bool => i64::from(u8::from_le_bytes(little(bytes, dtype)?)),
+        DTypeKind::U16 => i64::from(u16::from_le_bytes(little(bytes, dtype)?)),
+        DTypeKind::U32 => i64::from(u32::from_le_bytes(little(bytes, dtype)?)),
+        DTypeKind::U64 => i64::try_from(u64::from_le_bytes(little(bytes, dtype)?)).ok()?,
+        _ => return None,
+    })
+}
+
+/// A floating-point element as a number.
+fn real(bytes: &[u8], dtype: DType) -> Option<f64> {
+    Some(match dtype.kind {
+        DTypeKind::F16 => half::f16::from_le_bytes(little(bytes, dtype)?).to_f64(),
+        DTypeKind::F32 => f64::from(f32::from_le_bytes(little(bytes, dtype)?)),
+        DTypeKind::F64 => f64::from_le_bytes(little(bytes, dtype)?),
+        _ => return None,
+    })
+}
+
+/// Any element as text.
+pub(crate) fn element_text(bytes: &[u8], dtype: DType) -> String {
+    text(bytes, dtype).unwrap_or_else(|| format!("{} bytes of {dtype}", bytes.len()))
+}
+
+fn text(bytes: &[u8], dtype: DType) -> Option<String> {
+    Some(match dtype.kind {
+        DTypeKind::Bool => match bytes.first()? {
+            0 => "false".into(),
+            1 => "true".into(),
+            other => format!("{other} (neither 0 nor 1)"),
+        },
+        DTypeKind::F16 => format!("{:?}", half::f16::from_le_bytes(little(bytes, dtype)?).to_f32()),
+        DTypeKind::F32 => format!("{:?}", f32::from_le_bytes(little(bytes, dtype)?)),
+        DTypeKind::F64 => format!("{:?}", f64::from_le_bytes(little(bytes, dtype)?)),
+        DTypeKind::C64 => {
+            let (re, im) = bytes.split_at_checked(4)?;
+            format!("{:?} + {:?}i", f32::from_le_bytes(little(re, dtype)?), f32::from_le_bytes(little(im, dtype)?))
+        }
+        DTypeKind::C128 => {
+            let (re, im) = bytes.split_at_checked(8)?;
+            format!("{:?} + {:?}i", f64::from_le_bytes(little(re, dtype)?), f64::from_le_bytes(little(im, dtype)?))
+        }
+        DTypeKind::U64 => u64::from_le_bytes(little(bytes, dtype)?).to_string(),
+        DTypeKind::Utf32 { .. } => {
+            let points = bytes.chunks_exact(4).filter_map(|c| little::<4>(c, dtype)).map(u32::from_le_bytes);
+            let text: String = points.map(|p| char::from_u32(p).unwrap_or('\u{fffd}')).collect();
+            format!("{:?}", text.trim_end_matches('\0'))
+        }
+        DTypeKind::Bytes { .. } => format!("{:?}", String::from_utf8_lossy(bytes).trim_end_matches('\0')),
+        DTypeKind::Datetime { unit } | DTypeKind::Timedelta { unit } => {
+            let value = i64::from_le_bytes(little(bytes, dtype)?);
+            if value == i64::MIN { "not a time".into() } else { format!("{value} {}", unit.name()) }
+        }
+        DTypeKind::Object => "an address in the memory of the program that wrote it".into(),
+        _ => element(bytes, dtype)?.to_string(),
+    })
+}

@@ -1,0 +1,47 @@
+//! Arrow IPC file format.
+
+use std::io::{self, Write};
+
+use arrow_array::RecordBatch;
+use arrow_ipc::writer::{DictionaryHandling, FileWriter, IpcWriteOptions};
+use arrow_schema::{ArrowError, Schema};
+
+use super::TableWriter;
+
+/// Writes one table as an Arrow IPC file.
+pub(crate) struct ArrowWriter<W: Write> {
+    inner: FileWriter<W>,
+}
+
+impl<W: Write> ArrowWriter<W> {
+    /// Begins a file.
+    ///
+    /// # Errors
+    ///
+    /// When the head cannot be written.
+    pub(crate) fn new(out: W, schema: &Schema) -> io::Result<Self> {
+        // The file format allows one dictionary a column, or growing ones as deltas; every batch of a column brings the same.
+        let options = IpcWriteOptions::default().with_dictionary_handling(DictionaryHandling::Delta);
+        let inner = FileWriter::try_new_with_options(out, schema, options).map_err(io_error)?;
+        Ok(Self { inner })
+    }
+}
+
+impl<W: Write> TableWriter for ArrowWriter<W> {
+    fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
+        self.inner.write(batch).map_err(io_error)
+    }
+
+    fn finish(mut self: Box<Self>) -> io::Result<()> {
+        self.inner.finish().map_err(io_error)?;
+        self.inner.get_mut().flush()
+    }
+}
+
+/// The I/O error inside an Arrow error, or the Arrow error as one.
+fn io_error(error: ArrowError) -> io::Error {
+    match error {
+        ArrowError::IoError(_, source) => source,
+        other => io::Error::other(other),
+    }
+}

@@ -1,0 +1,114 @@
+//! Comma-separated values: a header line, then one line a row.
+//!
+//! Positions become one column an axis, several channels `name_0`, `name_1`, …; lists are joined with blanks, dictionary
+//! codes become their values, absent values are empty.
+
+use std::io::{self, Write};
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Schema};
+
+use super::TableWriter;
+use super::value::{Style, write_value};
+
+/// Writes one table as CSV.
+#[derive(Debug)]
+pub(crate) struct CsvWriter<W: Write> {
+    inner: csv::Writer<W>,
+    text: String,
+}
+
+impl<W: Write> CsvWriter<W> {
+    /// Begins a file with its header line.
+    ///
+    /// # Errors
+    ///
+    /// When the header cannot be written.
+    pub(crate) fn new(out: W, schema: &Schema) -> io::Result<Self> {
+        let mut inner = csv::WriterBuilder::new().buffer_capacity(1 << 16).from_writer(out);
+        inner.write_record(column_names(schema)).map_err(io_error)?;
+        Ok(Self { inner, text: String::new() })
+    }
+}
+
+impl<W: Write> TableWriter for CsvWriter<W> {
+    fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
+        let columns: Vec<Flat> = batch.columns().iter().map(Flat::of).collect();
+        for row in 0..batch.num_rows() {
+            for column in &columns {
+                for channel in 0..column.width {
+                    self.text.clear();
+                    column.write(&mut self.text, row, channel);
+                    self.inner.write_field(&self.text).map_err(io_error)?;
+                }
+            }
+            self.inner.write_record(None::<&[u8]>).map_err(io_error)?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+/// A column as it is flattened: a list of fixed size is as many text columns, anything else one.
+#[derive(Debug)]
+struct Flat<'a> {
+    rows: &'a ArrayRef,
+    /// The elements of all rows, for a list of fixed size.
+    elements: Option<ArrayRef>,
+    width: usize,
+}
+
+impl<'a> Flat<'a> {
+    fn of(rows: &'a ArrayRef) -> Self {
+        let DataType::FixedSizeList(_, width) = rows.data_type() else { return Self { rows, elements: None, width: 1 } };
+        let width = usize::try_from(*width).unwrap_or(0);
+        let list = rows.as_fixed_size_list();
+        let elements = list.values().slice(list.offset().saturating_mul(width), list.len().saturating_mul(width));
+        Self { rows, elements: Some(elements), width }
+    }
+
+    fn write(&self, out: &mut String, row: usize, channel: usize) {
+        match &self.elements {
+            None => write_value(out, self.rows.as_ref(), row, Style::Text),
+            Some(_) if self.rows.is_null(row) => {}
+            Some(elements) => {
+                let at = row.saturating_mul(self.width).saturating_add(channel);
+                write_value(out, elements.as_ref(), at, Style::Text);
+            }
+        }
+    }
+}
+
+/// The header: names of the flattened columns.
+pub(crate) fn column_names(schema: &Schema) -> Vec<String> {
+    let axes = super::axis_names(schema);
+    let mut names = Vec::new();
+    for field in schema.fields() {
+        let DataType::FixedSizeList(_, width) = field.data_type() else {
+            names.push(field.name().clone());
+            continue;
+        };
+        for channel in 0..usize::try_from(*width).unwrap_or(0) {
+            let axis = axes.get(channel).filter(|_| field.name() == "position");
+            names.push(match axis {
+                // An attribute may be called `x` too; then the axis columns say whose they are.
+                Some(axis) if schema.fields().iter().any(|other| other.name() == axis) => format!("position_{axis}"),
+                Some(axis) => axis.clone(),
+                None => format!("{}_{channel}", field.name()),
+            });
+        }
+    }
+    names
+}
+
+/// The I/O error inside a CSV error, or the CSV error as one.
+fn io_error(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(source) => source,
+        other => io::Error::other(format!("{other:?}")),
+    }
+}

@@ -1,0 +1,68 @@
+//! A result as a directory: one Arrow IPC file a table.
+
+use std::path::{Path, PathBuf};
+
+use arrow_array::RecordBatch;
+use arrow_schema::Schema;
+use zvf_query::Table;
+
+use super::FileSink;
+use super::place::Staged;
+use crate::args::FormatArg;
+use crate::error::Result;
+
+/// The tables and the names of their files.
+const FILES: [(Table, &str); 3] =
+    [(Table::Vertices, "vertices.arrow"), (Table::Links, "links.arrow"), (Table::Objects, "objects.arrow")];
+
+/// Tables on their way into a directory.
+pub(crate) struct DirSink {
+    tables: Vec<(Table, &'static str, FileSink)>,
+    staged: Staged,
+}
+
+impl DirSink {
+    /// Begins the directory `path` with a file for every table that has a schema.
+    ///
+    /// # Errors
+    ///
+    /// Usage, when `path` holds anything but an earlier result; I/O.
+    pub(crate) fn create<'s>(path: &Path, schema: impl Fn(Table) -> Option<&'s Schema>) -> Result<Self> {
+        let staged = Staged::directory(path, &FILES.map(|(_, name)| name))?;
+        let mut tables = Vec::new();
+        for (table, name) in FILES {
+            if let Some(schema) = schema(table) {
+                tables.push((table, name, FileSink::create(&staged.path().join(name), FormatArg::Arrow, schema)?));
+            }
+        }
+        Ok(Self { tables, staged })
+    }
+
+    /// Appends rows of one table.
+    ///
+    /// # Errors
+    ///
+    /// I/O.
+    pub(crate) fn write(&mut self, table: Table, batch: &RecordBatch) -> Result<()> {
+        match self.tables.iter_mut().find(|(own, _, _)| *own == table) {
+            Some((_, _, file)) => file.write(batch),
+            None => Ok(()),
+        }
+    }
+
+    /// Completes all tables and gives the directory its name.
+    ///
+    /// # Errors
+    ///
+    /// I/O.
+    pub(crate) fn finish(self) -> Result<Vec<PathBuf>> {
+        let Self { tables, staged } = self;
+        let mut names = Vec::new();
+        for (_, name, file) in tables {
+            file.finish()?;
+            names.push(name);
+        }
+        let path = staged.commit()?;
+        Ok(names.into_iter().map(|name| path.join(name)).collect())
+    }
+}

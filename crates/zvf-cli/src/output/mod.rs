@@ -1,0 +1,260 @@
+//! Where results go: files by their ending, directories of tables, stdout.
+//!
+//! Everything on disk is written under a temporary name beside the target and renamed when it is complete, so that a query
+//! that fails leaves nothing behind.
+
+pub(crate) mod arrow;
+pub(crate) mod csv;
+pub(crate) mod dir;
+pub(crate) mod ndjson;
+pub(crate) mod npy;
+pub(crate) mod place;
+pub(crate) mod table;
+pub(crate) mod value;
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use arrow_array::RecordBatch;
+use arrow_schema::Schema;
+use serde_json::Value;
+use zvf_query::Table;
+
+use crate::args::FormatArg;
+use crate::error::{CliError, Result};
+use place::Staged;
+
+/// Bytes gathered before a file or pipe is written to.
+const BUFFER: usize = 1 << 18;
+
+/// One table being written.
+pub(crate) trait TableWriter {
+    /// Appends the rows of a batch.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be written.
+    fn write(&mut self, batch: &RecordBatch) -> io::Result<()>;
+
+    /// Writes what is still owed and flushes.
+    ///
+    /// # Errors
+    ///
+    /// When that cannot be written.
+    fn finish(self: Box<Self>) -> io::Result<()>;
+}
+
+/// Where a result goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// Nowhere; only a summary is said.
+    Summary,
+    /// The vertex table on stdout.
+    Stdout(FormatArg),
+    /// The vertex table in a file.
+    File(PathBuf, FormatArg),
+    /// All tables in a directory.
+    Directory(PathBuf),
+}
+
+impl Target {
+    /// What `-o` and `--format` ask for; with both, the vertex table goes to the file in that format.
+    pub(crate) fn of(output: Option<&Path>, format: Option<FormatArg>) -> Self {
+        match (output, format) {
+            (None, None) => Self::Summary,
+            (None, Some(format)) => Self::Stdout(format),
+            (Some(path), Some(format)) => Self::File(path.to_owned(), format),
+            (Some(path), None) => match format_of(path) {
+                Some(format) => Self::File(path.to_owned(), format),
+                None => Self::Directory(path.to_owned()),
+            },
+        }
+    }
+
+    /// Whether only vertices are written.
+    pub(crate) fn vertices_only(&self) -> bool {
+        matches!(self, Self::Stdout(_) | Self::File(..))
+    }
+}
+
+/// The format that the ending of a file name stands for.
+pub(crate) fn format_of(path: &Path) -> Option<FormatArg> {
+    match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+        "arrow" => Some(FormatArg::Arrow),
+        "csv" => Some(FormatArg::Csv),
+        "ndjson" => Some(FormatArg::Ndjson),
+        "npy" => Some(FormatArg::Npy),
+        _ => None,
+    }
+}
+
+/// Takes the batches of a result and puts them where they belong.
+pub(crate) enum Sink {
+    /// Nowhere.
+    Nothing,
+    /// One table on stdout.
+    Stdout(Box<dyn TableWriter>),
+    /// One table in a file.
+    File(FileSink),
+    /// Several tables in a directory.
+    Directory(dir::DirSink),
+}
+
+impl std::fmt::Debug for Sink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Nothing => "Nothing",
+            Self::Stdout(_) => "Stdout",
+            Self::File(_) => "File",
+            Self::Directory(_) => "Directory",
+        })
+    }
+}
+
+impl Sink {
+    /// Begins to write tables of these schemas; tables without a schema do not occur in the result.
+    ///
+    /// # Errors
+    ///
+    /// Usage, when the vertex table does not fit the format or the target may not be replaced; I/O.
+    pub(crate) fn open<'s>(target: &Target, schema: impl Fn(Table) -> Option<&'s Schema>) -> Result<Self> {
+        let vertices = || schema(Table::Vertices).ok_or_else(|| CliError::usage("the result has no vertex table"));
+        Ok(match target {
+            Target::Summary => Self::Nothing,
+            Target::Stdout(format) => Self::Stdout(stdout_writer(*format, vertices()?)?),
+            Target::File(path, format) => Self::File(FileSink::create(path, *format, vertices()?)?),
+            Target::Directory(path) => Self::Directory(dir::DirSink::create(path, schema)?),
+        })
+    }
+
+    /// Appends rows of one table; tables that the target does not hold are dropped.
+    ///
+    /// # Errors
+    ///
+    /// I/O.
+    pub(crate) fn write(&mut self, table: Table, batch: &RecordBatch) -> Result<()> {
+        match self {
+            Self::Nothing => Ok(()),
+            Self::Stdout(writer) if table == Table::Vertices => writer.write(batch).map_err(|e| CliError::stdout(&e)),
+            Self::File(file) if table == Table::Vertices => file.write(batch),
+            Self::Directory(dir) => dir.write(table, batch),
+            Self::Stdout(_) | Self::File(_) => Ok(()),
+        }
+    }
+
+    /// Completes everything, moves it to its name and says which files there are now.
+    ///
+    /// # Errors
+    ///
+    /// I/O.
+    pub(crate) fn finish(self) -> Result<Vec<PathBuf>> {
+        match self {
+            Self::Nothing => Ok(Vec::new()),
+            Self::Stdout(writer) => writer.finish().map_err(|e| CliError::stdout(&e)).map(|()| Vec::new()),
+            Self::File(file) => file.finish().map(|path| vec![path]),
+            Self::Directory(dir) => dir.finish(),
+        }
+    }
+}
+
+/// One table on its way into a file.
+pub(crate) struct FileSink {
+    // Closed before the file is renamed or removed.
+    writer: Box<dyn TableWriter>,
+    staged: Staged,
+}
+
+impl FileSink {
+    /// Begins a table that will be the file `path`.
+    ///
+    /// # Errors
+    ///
+    /// Usage, when the schema does not fit the format or `path` is a directory; I/O.
+    pub(crate) fn create(path: &Path, format: FormatArg, schema: &Schema) -> Result<Self> {
+        let staged = Staged::file(path)?;
+        let failed = |e: io::Error| CliError::file("write", path, &e);
+        let file = File::options().read(true).write(true).create_new(true).open(staged.path()).map_err(failed)?;
+        let out = BufWriter::with_capacity(BUFFER, file);
+        let writer: Box<dyn TableWriter> = match format {
+            FormatArg::Npy => Box::new(npy::NpyWriter::new(out, npy::Rows::of(schema)?).map_err(failed)?),
+            other => plain_writer(other, out, schema).map_err(failed)?,
+        };
+        Ok(Self { writer, staged })
+    }
+
+    /// Appends rows.
+    ///
+    /// # Errors
+    ///
+    /// I/O.
+    pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let Self { writer, staged } = self;
+        writer.write(batch).map_err(|e| CliError::file("write", staged.target(), &e))
+    }
+
+    /// Completes the table and gives it its name.
+    ///
+    /// # Errors
+    ///
+    /// I/O.
+    pub(crate) fn finish(self) -> Result<PathBuf> {
+        let Self { writer, staged } = self;
+        writer.finish().map_err(|e| CliError::file("write", staged.target(), &e))?;
+        staged.commit()
+    }
+}
+
+/// A writer of the formats that need no rewinding.
+fn plain_writer<W: Write + 'static>(format: FormatArg, out: W, schema: &Schema) -> io::Result<Box<dyn TableWriter>> {
+    Ok(match format {
+        FormatArg::Csv => Box::new(csv::CsvWriter::new(out, schema)?),
+        FormatArg::Ndjson => Box::new(ndjson::NdjsonWriter::new(out, schema)),
+        FormatArg::Arrow => Box::new(arrow::ArrowWriter::new(out, schema)?),
+        FormatArg::Npy => Box::new(npy::SpooledNpy::new(out, npy::Rows::of(schema).map_err(|e| io::Error::other(e.to_string()))?)?),
+    })
+}
+
+/// A writer that ends on stdout.
+fn stdout_writer(format: FormatArg, schema: &Schema) -> Result<Box<dyn TableWriter>> {
+    if format == FormatArg::Npy {
+        npy::Rows::of(schema)?;
+    }
+    plain_writer(format, BufWriter::with_capacity(BUFFER, io::stdout()), schema).map_err(|e| CliError::stdout(&e))
+}
+
+/// Axis names in the schema metadata, in axis order; empty when there are none.
+pub(crate) fn axis_names(schema: &Schema) -> Vec<String> {
+    let Some(Ok(Value::Array(axes))) = schema.metadata().get("zvf.axes").map(|text| serde_json::from_str(text)) else {
+        return Vec::new();
+    };
+    let name = |axis: &Value| match axis {
+        Value::String(name) => Some(name.clone()),
+        other => other.get("name").and_then(Value::as_str).map(str::to_owned),
+    };
+    axes.iter().map(|axis| name(axis).unwrap_or_else(|| "?".into())).collect()
+}
+
+/// Prints one JSON document on stdout.
+///
+/// # Errors
+///
+/// I/O.
+pub(crate) fn print_json(document: &Value) -> Result<()> {
+    let mut text = serde_json::to_string_pretty(document).map_err(|e| CliError::stdout(&io::Error::other(e)))?;
+    text.push('\n');
+    print_text(&text)
+}
+
+/// Prints text on stdout.
+///
+/// # Errors
+///
+/// I/O.
+pub(crate) fn print_text(text: &str) -> Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|e| CliError::stdout(&e))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! A file or directory that appears under its name only when it is complete.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::error::{CliError, Result};
+
+/// What lies under a temporary name beside its target until it is committed; dropped, it is removed.
+#[derive(Debug)]
+pub(crate) struct Staged {
+    target: PathBuf,
+    temporary: PathBuf,
+    committed: bool,
+}
+
+impl Staged {
+    /// A place for a file that will be `target`; nothing is created yet.
+    ///
+    /// # Errors
+    ///
+    /// Usage, when `target` has no name or is a directory; I/O when its parent does not exist.
+    pub(crate) fn file(target: &Path) -> Result<Self> {
+        if target.is_dir() {
+            return Err(CliError::usage(format!("{}: found a directory, expected a file or nothing there", target.display())));
+        }
+        Self::beside(target)
+    }
+
+    /// A new, empty directory that will be `target`.
+    ///
+    /// # Errors
+    ///
+    /// Usage, when `target` exists and is not a directory that holds nothing but `ours`; I/O.
+    pub(crate) fn directory(target: &Path, ours: &[&str]) -> Result<Self> {
+        if target.is_file() {
+            return Err(CliError::usage(format!("{}: found a file, expected a directory or nothing there", target.display())));
+        }
+        if let Ok(entries) = fs::read_dir(target) {
+            for entry in entries.flatten() {
+                let name = entry.file_name();
+                if !ours.iter().any(|our| name == **our) {
+                    return Err(CliError::usage(format!(
+                        "{}: the directory holds {:?}, expected nothing or an earlier result",
+                        target.display(),
+                        name.to_string_lossy()
+                    )));
+                }
+            }
+        }
+        let staged = Self::beside(target)?;
+        fs::create_dir(&staged.temporary).map_err(|e| CliError::file("create", target, &e))?;
+        Ok(staged)
+    }
+
+    fn beside(target: &Path) -> Result<Self> {
+        let Some(name) = target.file_name() else {
+            return Err(CliError::usage(format!("{}: expected a name to write to", target.display())));
+        };
+        let parent = match target.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        if !parent.is_dir() {
+            return Err(CliError::file("write", target, &io::Error::new(io::ErrorKind::NotFound, "its directory does not exist")));
+        }
+        let name = format!(".{}.{}.partial", name.to_string_lossy(), std::process::id());
+        let temporary = target.with_file_name(name);
+        remove(&temporary);
+        Ok(Self { target: target.to_owned(), temporary, committed: false })
+    }
+
+    /// Where to write.
+    pub(crate) fn path(&self) -> &Path {
+        &self.temporary
+    }
+
+    /// What it will be called.
+    pub(crate) fn target(&self) -> &Path {
+        &self.target
+    }
+
+    /// Gives it its name, in place of what has that name now.
+    ///
+    /// # Errors
+    ///
+    /// I/O; then the target is as it was.
+    pub(crate) fn commit(mut self) -> Result<PathBuf> {
+        let failed = |e: io::Error| CliError::file("write", &self.target, &e);
+        if self.temporary.is_dir() && self.target.is_dir() {
+            // A directory cannot be replaced by a rename: the old one steps aside first, and back if that fails.
+            let mut aside = self.temporary.clone().into_os_string();
+            aside.push(".old");
+            let aside = PathBuf::from(aside);
+            fs::rename(&self.target, &aside).map_err(failed)?;
+            if let Err(error) = fs::rename(&self.temporary, &self.target) {
+                let _ = fs::rename(&aside, &self.target);
+                return Err(failed(error));
+            }
+            remove(&aside);
+        } else {
+            fs::rename(&self.temporary, &self.target).map_err(failed)?;
+        }
+        self.committed = true;
+        Ok(self.target.clone())
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        if !self.committed {
+            remove(&self.temporary);
+        }
+    }
+}
+
+/// Removes a file or directory if it is there.
+fn remove(path: &Path) {
+    let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dropped_leaves_nothing_and_committed_replaces() -> io::Result<()> {
+        let home = tempfile::tempdir()?;
+        let target = home.path().join("out.csv");
+        let staged = Staged::file(&target).unwrap();
+        fs::write(staged.path(), "half")?;
+        drop(staged);
+        assert_eq!(fs::read_dir(home.path())?.count(), 0);
+        fs::write(&target, "old")?;
+        let staged = Staged::file(&target).unwrap();
+        fs::write(staged.path(), "new")?;
+        staged.commit().unwrap();
+        assert_eq!(fs::read_to_string(&target)?, "new");
+        assert_eq!(fs::read_dir(home.path())?.count(), 1);
+        Ok(())
+    }
+
+    #[test]
+    fn only_our_directories_are_replaced() -> io::Result<()> {
+        let home = tempfile::tempdir()?;
+        let target = home.path().join("out");
+        for round in 0..2 {
+            let staged = Staged::directory(&target, &["a"]).unwrap();
+            fs::write(staged.path().join("a"), round.to_string())?;
+            staged.commit().unwrap();
+        }
+        assert_eq!(fs::read_to_string(target.join("a"))?, "1");
+        fs::write(target.join("thesis.txt"), "years of work")?;
+        assert!(Staged::directory(&target, &["a"]).is_err());
+        assert!(target.join("thesis.txt").exists());
+        assert!(Staged::file(&target).is_err());
+        assert!(Staged::directory(&target.join("a"), &["a"]).is_err());
+        assert!(Staged::file(&home.path().join("no/where.csv")).is_err());
+        Ok(())
+    }
+}

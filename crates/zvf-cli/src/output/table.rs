@@ -1,0 +1,148 @@
+//! Aligned text for people: columns of a small table, sizes, counts.
+
+use std::fmt::Write as _;
+
+use arrow_array::RecordBatch;
+
+use super::value::{Style, write_value};
+
+/// Longest text of one value in a table.
+const WIDEST: usize = 48;
+
+/// Rows of text under a header; numbers are aligned at the right.
+#[derive(Debug, Default)]
+pub(crate) struct TextTable {
+    header: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+impl TextTable {
+    /// A table with these column titles.
+    pub(crate) fn new<S: Into<String>>(header: impl IntoIterator<Item = S>) -> Self {
+        Self { header: header.into_iter().map(Into::into).collect(), rows: Vec::new() }
+    }
+
+    /// Adds a row; values that are missing at its end stay blank.
+    pub(crate) fn row<S: Into<String>>(&mut self, values: impl IntoIterator<Item = S>) {
+        self.rows.push(values.into_iter().map(|value| shorten(&value.into())).collect());
+    }
+
+    /// Adds the rows of a batch, with lists in brackets.
+    pub(crate) fn batch(&mut self, batch: &RecordBatch) {
+        for row in 0..batch.num_rows() {
+            self.row(batch.columns().iter().map(|column| {
+                let mut text = String::new();
+                write_value(&mut text, column.as_ref(), row, Style::Text);
+                text
+            }));
+        }
+    }
+
+    /// Rows so far.
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The table, every line indented by `indent` blanks and ended by a line break.
+    pub(crate) fn render(&self, indent: usize) -> String {
+        let columns = self.rows.iter().map(Vec::len).chain([self.header.len()]).max().unwrap_or(0);
+        let cell = |row: &[String], i: usize| row.get(i).cloned().unwrap_or_default();
+        let width = |i: usize| {
+            self.rows.iter().chain([&self.header]).map(|row| cell(row, i).chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        let numeric: Vec<bool> = (0..columns)
+            .map(|i| !self.rows.is_empty() && self.rows.iter().all(|row| row.get(i).is_none_or(|text| is_number(text))))
+            .collect();
+        let mut out = String::new();
+        for row in [&self.header].into_iter().chain(&self.rows) {
+            let mut line = " ".repeat(indent);
+            for (i, (&width, &numeric)) in widths.iter().zip(&numeric).enumerate() {
+                if i > 0 {
+                    line.push_str("  ");
+                }
+                let text = cell(row, i);
+                let pad = " ".repeat(width.saturating_sub(text.chars().count()));
+                let _ = if numeric { write!(line, "{pad}{text}") } else { write!(line, "{text}{pad}") };
+            }
+            out.push_str(line.trim_end());
+            out.push('\n');
+        }
+        out
+    }
+}
+
+/// Whether a value counts as a number for alignment; blank and `-` do, and lists of numbers.
+fn is_number(text: &str) -> bool {
+    text.is_empty() || text == "-" || text.split([' ', ',']).all(|part| part.replace(',', "").parse::<f64>().is_ok())
+}
+
+/// A value cut to what a table can hold.
+fn shorten(text: &str) -> String {
+    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if clean.chars().count() <= WIDEST {
+        return clean;
+    }
+    clean.chars().take(WIDEST - 1).chain(['…']).collect()
+}
+
+/// A count with its digits in groups of three: `1 234 567`.
+pub(crate) fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            out.push(' ');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// A count with its noun, plural unless it is one.
+pub(crate) fn counted(n: u64, one: &str) -> String {
+    let plural = match one.strip_suffix('x').or_else(|| one.strip_suffix('y')) {
+        _ if n == 1 => one.to_owned(),
+        Some(stem) if one.ends_with("ex") => format!("{}ices", stem.strip_suffix('e').unwrap_or(stem)),
+        Some(stem) if one.ends_with('y') => format!("{stem}ies"),
+        _ => format!("{one}s"),
+    };
+    format!("{} {plural}", count(n))
+}
+
+/// A size in bytes for people: `512 B`, `1.4 MiB`.
+pub(crate) fn size(bytes: u64) -> String {
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    // Tenths of the unit in whole numbers; exact enough for two digits.
+    let (unit, shift) = match bytes {
+        0..=1_048_575 => ("KiB", 10),
+        1_048_576..=1_073_741_823 => ("MiB", 20),
+        1_073_741_824..=1_099_511_627_775 => ("GiB", 30),
+        _ => ("TiB", 40),
+    };
+    let tenths = (u128::from(bytes) * 10) >> shift;
+    format!("{}.{} {unit}", tenths / 10, tenths % 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_align() {
+        let mut table = TextTable::new(["id", "name"]);
+        table.row(["7", "glia"]);
+        table.row(["-400", "n"]);
+        assert_eq!(table.render(2), "    id  name\n     7  glia\n  -400  n\n");
+        assert_eq!(table.len(), 2);
+    }
+
+    #[test]
+    fn counts_and_sizes() {
+        assert_eq!((count(0), count(999), count(1_234_567)), ("0".into(), "999".into(), "1 234 567".into()));
+        assert_eq!((counted(1, "vertex"), counted(2, "vertex"), counted(0, "link")), ("1 vertex".into(), "2 vertices".into(), "0 links".into()));
+        assert_eq!((size(1023), size(1536), size(5 << 30), size(u64::MAX)), ("1023 B".into(), "1.5 KiB".into(), "5.0 GiB".into(), "16777215.9 TiB".into()));
+    }
+}
