@@ -73,7 +73,7 @@ mod tests {
         let mut unknown = zstd::stream::write::Encoder::new(Vec::new(), 3).unwrap();
         unknown.write_all(&text).unwrap();
         let unknown = unknown.finish().unwrap();
-        assert_eq!(zstd::zstd_safe::get_frame_content_size(&unknown), Ok(None));
+        assert!(matches!(zstd::zstd_safe::get_frame_content_size(&unknown), Ok(None)));
         assert_eq!(decode("k", &unknown, CAP).unwrap(), text);
         let both = [known.clone(), known].concat();
         assert_eq!(decode("k", &both, CAP).unwrap().len(), 20_000);

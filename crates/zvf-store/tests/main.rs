@@ -1,0 +1,4 @@
+//! Tests of whole stores: the bundled ones and small ones made in memory.
+
+mod bundled;
+mod support;
