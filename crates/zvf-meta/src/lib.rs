@@ -13,8 +13,11 @@ mod multiscales;
 mod names;
 mod node;
 mod ome;
+mod role;
 mod root;
+pub mod rules;
 pub mod space;
+mod text;
 pub mod version;
 
 pub use array::{ArrayDoc, DataType, KeyEncoding, KeyScheme};
@@ -31,4 +34,5 @@ pub use names::{
 };
 pub use node::{GroupDoc, NodeKind, node_kind};
 pub use ome::{Ome, OmeNode};
+pub use role::Role;
 pub use root::{RootDoc, ZarrVectors};

@@ -1,0 +1,304 @@
+//! Rules about `multiscales`: axes and level transforms.
+
+use std::collections::BTreeSet;
+
+use super::{Problem, Problems, Rule, close, list};
+use crate::error::quote;
+use crate::multiscales::{Dataset, Multiscale};
+use crate::root::RootDoc;
+use crate::text;
+
+const AT: &str = "/attributes/multiscales";
+
+/// Returns the problems against [`Rule::MultiscalesSingle`].
+#[must_use]
+pub fn multiscales_single(root: &RootDoc) -> Vec<Problem> {
+    let mut problems = Problems::root();
+    let count = root.multiscales.entries.len();
+    // Without entries there are no axes, which is another rule.
+    if count > 1 {
+        problems.add(Rule::MultiscalesSingle, AT, format_args!("of {count} entries"), "1 entry");
+    }
+    problems.done()
+}
+
+/// Returns the problems against [`Rule::MultiscalesFormat`].
+#[must_use]
+pub fn multiscales_format(root: &RootDoc) -> Vec<Problem> {
+    let mut problems = Problems::root();
+    if let Some(entry) = root.multiscales.entries.first() {
+        let version = entry.version.as_deref().unwrap_or("absent");
+        if version != "0.4" {
+            problems.add(Rule::MultiscalesFormat, format_args!("{AT}/0/version"), quote(version), "\"0.4\"");
+        }
+        let format = entry.metadata.as_ref().and_then(|metadata| metadata.get("format")?.as_str()).unwrap_or("absent");
+        if format != "zarr_vectors" {
+            let at = format!("{AT}/0/metadata/format");
+            problems.add(Rule::MultiscalesFormat, at, quote(format), "\"zarr_vectors\"");
+        }
+    }
+    problems.done()
+}
+
+/// Returns the problems against [`Rule::AxesPresent`].
+#[must_use]
+pub fn axes_present(root: &RootDoc) -> Vec<Problem> {
+    let mut problems = Problems::root();
+    if root.dims() == 0 {
+        problems.add(Rule::AxesPresent, format_args!("{AT}/0/axes"), "empty", "one entry an axis");
+    }
+    problems.done()
+}
+
+/// Returns the problems against [`Rule::AxesCount`].
+///
+/// A warning: stores with one axis exist and are read (trap T32).
+#[must_use]
+pub fn axes_count(root: &RootDoc) -> Vec<Problem> {
+    let mut problems = Problems::root();
+    if root.dims() == 1 {
+        problems.add(Rule::AxesCount, format_args!("{AT}/0/axes"), "of 1 axis", "2 or more");
+    }
+    problems.done()
+}
+
+/// Returns the problems against [`Rule::AxesSpace`].
+#[must_use]
+pub fn axes_space(root: &RootDoc) -> Vec<Problem> {
+    let mut problems = Problems::root();
+    let space = root.axes().iter().filter(|axis| axis.kind() == "space").count();
+    if root.dims() >= 2 && space < 2 {
+        let found = format!("with {space} axes of type space");
+        problems.add(Rule::AxesSpace, format_args!("{AT}/0/axes"), found, "2 or more");
+    }
+    problems.done()
+}
+
+/// Returns the problems against [`Rule::AxesUnique`].
+#[must_use]
+pub fn axes_unique(root: &RootDoc) -> Vec<Problem> {
+    let mut problems = Problems::root();
+    let mut seen = BTreeSet::new();
+    for (index, axis) in root.axes().iter().enumerate() {
+        if !seen.insert(&axis.name) {
+            let at = format!("{AT}/0/axes/{index}/name");
+            problems.add(Rule::AxesUnique, at, quote(&axis.name), "a name of its own");
+        }
+    }
+    problems.done()
+}
+
+/// Returns the problems against [`Rule::AxesOrder`].
+#[must_use]
+pub fn axes_order(root: &RootDoc) -> Vec<Problem> {
+    let mut problems = Problems::root();
+    let rank = |kind: &str| match kind {
+        "time" => 0,
+        "channel" => 1,
+        "space" => 3,
+        _ => 2,
+    };
+    for (index, (before, axis)) in root.axes().iter().zip(root.axes().iter().skip(1)).enumerate() {
+        if rank(axis.kind()) < rank(before.kind()) {
+            let at = format!("{AT}/0/axes/{}/type", index + 1);
+            let expected = format!("an order of time, channel, other, space, and not behind {}", quote(before.kind()));
+            problems.add(Rule::AxesOrder, at, quote(axis.kind()), expected);
+        }
+    }
+    problems.done()
+}
+
+/// All datasets with their pointers.
+fn datasets(root: &RootDoc) -> impl Iterator<Item = (String, &Dataset)> {
+    let entries: &[Multiscale] = &root.multiscales.entries;
+    entries.iter().enumerate().flat_map(|(entry, multiscale)| {
+        let sets = multiscale.datasets.iter().enumerate();
+        sets.map(move |(index, dataset)| (format!("{AT}/{entry}/datasets/{index}"), dataset))
+    })
+}
+
+/// The datasets that count: the first of each level.
+fn leading(root: &RootDoc) -> impl Iterator<Item = (String, u32, &Dataset)> {
+    let mut seen = BTreeSet::new();
+    datasets(root).filter_map(move |(at, dataset)| {
+        let level = text::level(&dataset.path)?;
+        seen.insert(level).then_some((at, level, dataset))
+    })
+}
+
+/// Returns the problems against [`Rule::DatasetPath`].
+#[must_use]
+pub fn dataset_path(root: &RootDoc) -> Vec<Problem> {
+    let mut problems = Problems::root();
+    for (at, dataset) in datasets(root) {
+        if text::level(&dataset.path).is_none() {
+            problems.add(Rule::DatasetPath, format_args!("{at}/path"), quote(&dataset.path), "a level number");
+        }
+    }
+    problems.done()
+}
+
+/// Returns the problems against [`Rule::DatasetUnique`].
+#[must_use]
+pub fn dataset_unique(root: &RootDoc) -> Vec<Problem> {
+    let mut problems = Problems::root();
+    let mut seen = BTreeSet::new();
+    for (at, dataset) in datasets(root) {
+        if !seen.insert(&dataset.path) {
+            let found = quote(&dataset.path);
+            problems.add(Rule::DatasetUnique, format_args!("{at}/path"), found, "a path of its own");
+        }
+    }
+    problems.done()
+}
+
+/// Returns the problems against [`Rule::DatasetOrder`].
+#[must_use]
+pub fn dataset_order(root: &RootDoc) -> Vec<Problem> {
+    let mut problems = Problems::root();
+    let mut before = None;
+    for (at, level, _) in leading(root) {
+        if before.is_some_and(|before| level < before) {
+            let expected = format!("a level behind {}", before.unwrap_or_default());
+            problems.add(Rule::DatasetOrder, format_args!("{at}/path"), format_args!("level {level}"), expected);
+        }
+        before = Some(level);
+    }
+    problems.done()
+}
+
+/// Returns the problems against [`Rule::DatasetPresent`], for the given groups of the root.
+#[must_use]
+pub fn dataset_present(root: &RootDoc, levels: &[&str]) -> Vec<Problem> {
+    let mut problems = Problems::root();
+    for level in levels.iter().filter_map(|name| text::level(name)) {
+        if root.multiscales.dataset(level).is_none() {
+            let found = format!("without level {level}");
+            problems.add(Rule::DatasetPresent, format_args!("{AT}/0/datasets"), found, "a dataset for every level");
+        }
+    }
+    problems.done()
+}
+
+/// Returns the problems against [`Rule::DatasetStale`]: removing a level leaves its dataset behind.
+#[must_use]
+pub fn dataset_stale(root: &RootDoc, levels: &[&str]) -> Vec<Problem> {
+    let mut problems = Problems::root();
+    let known: BTreeSet<_> = levels.iter().filter_map(|name| text::level(name)).collect();
+    for (at, level, _) in leading(root) {
+        if !known.contains(&level) {
+            problems.add(Rule::DatasetStale, at, format_args!("of level {level}"), "a level of the store");
+        }
+    }
+    problems.done()
+}
+
+/// Returns the problems against [`Rule::TransformLength`].
+#[must_use]
+pub fn transform_length(root: &RootDoc) -> Vec<Problem> {
+    let mut problems = Problems::root();
+    let dims = root.dims();
+    for (at, _, dataset) in leading(root).filter(|_| dims > 0) {
+        let transform = dataset.transform();
+        for numbers in [transform.scale(), transform.translation()].into_iter().flatten() {
+            if numbers.len() != dims {
+                let found = format!("of {} numbers", numbers.len());
+                let at = format!("{at}/coordinateTransformations");
+                problems.add(Rule::TransformLength, at, found, format_args!("{dims}, one an axis"));
+            }
+        }
+    }
+    problems.done()
+}
+
+/// Returns the problems against [`Rule::ScalePositive`].
+#[must_use]
+pub fn scale_positive(root: &RootDoc) -> Vec<Problem> {
+    let mut problems = Problems::root();
+    for (at, _, dataset) in leading(root) {
+        let scale = dataset.transform().scale().unwrap_or_default();
+        if !scale.iter().all(|&fold| fold > 0.0 && fold.is_finite()) {
+            let at = format!("{at}/coordinateTransformations");
+            problems.add(Rule::ScalePositive, at, format_args!("scale {}", list(scale)), "finite folds above 0");
+        }
+    }
+    problems.done()
+}
+
+/// Returns the problems against [`Rule::ScaleBase`].
+#[must_use]
+pub fn scale_base(root: &RootDoc) -> Vec<Problem> {
+    let mut problems = Problems::root();
+    for (at, _, dataset) in leading(root).filter(|(_, level, _)| *level == 0) {
+        let scale = dataset.transform().scale().unwrap_or_default();
+        // A scale of 0 or less is another rule's.
+        if scale.iter().all(|&fold| fold > 0.0 && fold.is_finite()) && !scale.iter().all(|&fold| close(fold, 1.0)) {
+            let at = format!("{at}/coordinateTransformations");
+            problems.add(Rule::ScaleBase, at, format_args!("scale {}", list(scale)), "1 along every axis");
+        }
+    }
+    problems.done()
+}
+
+/// Returns the problems against [`Rule::TranslationBase`].
+///
+/// A writer that shifts coordinates copies the shift over this translation (trap T35), so both values pass then.
+#[must_use]
+pub fn translation_base(root: &RootDoc) -> Vec<Problem> {
+    let mut problems = Problems::root();
+    let Some((at, _, dataset)) = leading(root).find(|(_, level, _)| *level == 0) else {
+        return problems.done();
+    };
+    let base = root.base_bin_shape();
+    let zeros = vec![0.0; base.len().min(root.dims())];
+    // The transform is left out when all zero, which half a bin never is.
+    let found = dataset.transform().translation().unwrap_or(&zeros);
+    let halves: Vec<f64> = base.iter().map(|bin| bin / 2.0).collect();
+    let same = |wanted: &[f64]| {
+        wanted.len() == found.len() && wanted.iter().zip(found).all(|(&wanted, &found)| close(wanted, found))
+    };
+    let shifted = root.zarr_vectors.coordinate_offset.as_deref();
+    // Lists of unequal length are another rule's.
+    if found.len() == halves.len() && !same(&halves) && !shifted.is_some_and(same) {
+        let at = format!("{at}/coordinateTransformations");
+        let expected = list(shifted.unwrap_or(&halves));
+        problems.add(Rule::TranslationBase, at, format_args!("translation {}", list(found)), expected);
+    }
+    problems.done()
+}
+
+/// Returns the problems against [`Rule::TranslationCoarse`].
+#[must_use]
+pub fn translation_coarse(root: &RootDoc) -> Vec<Problem> {
+    let mut problems = Problems::root();
+    for (at, _, dataset) in leading(root).filter(|(_, level, _)| *level > 0) {
+        let halves = dataset.transform().translation().unwrap_or_default();
+        if !halves.iter().all(|&half| half > 0.0 && half.is_finite()) {
+            let at = format!("{at}/coordinateTransformations");
+            let found = format!("translation {}", list(halves));
+            problems.add(Rule::TranslationCoarse, at, found, "finite half bins above 0");
+        }
+    }
+    problems.done()
+}
+
+/// Returns the problems against [`Rule::ScaleMatchesBins`].
+#[must_use]
+pub fn scale_matches_bins(root: &RootDoc) -> Vec<Problem> {
+    let mut problems = Problems::root();
+    let base = root.base_bin_shape();
+    for (at, _, dataset) in leading(root).filter(|(_, level, _)| *level > 0) {
+        let transform = dataset.transform();
+        let (Some(scale), Some(bins)) = (transform.scale(), transform.bin_shape()) else { continue };
+        let sane = |sizes: &[f64]| sizes.len() == root.dims() && sizes.iter().all(|&size| size > 0.0 && size.is_finite());
+        if !(sane(scale) && sane(&bins) && sane(base)) {
+            continue;
+        }
+        let wanted: Vec<f64> = bins.iter().zip(base).map(|(bin, base)| bin / base).collect();
+        if !scale.iter().zip(&wanted).all(|(&found, &wanted)| (found - wanted).abs() <= 1e-6 * wanted) {
+            let at = format!("{at}/coordinateTransformations");
+            problems.add(Rule::ScaleMatchesBins, at, format_args!("scale {}", list(scale)), list(&wanted));
+        }
+    }
+    problems.done()
+}

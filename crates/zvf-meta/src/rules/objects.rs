@@ -1,0 +1,222 @@
+//! Rules about the object index, typed arrays and groups.
+
+use serde_json::Value;
+
+use super::array::{compare, group_problems};
+use super::links::rank;
+use super::{ArrayAt, LevelAt, Problem, Rule, list};
+use crate::error::{describe, quote};
+use crate::family::ObjectIndexDoc;
+use crate::names::ObjectLayout;
+use crate::role::Role;
+
+const INDEX: &str = "object_index";
+
+/// Returns the problems of the object index against [`Rule::Discriminator`] and [`Rule::DiscriminatorThere`].
+#[must_use]
+pub fn index_discriminator(level: LevelAt<'_>, index: &ObjectIndexDoc) -> Vec<Problem> {
+    let mut problems = group_problems(level, INDEX);
+    compare(&mut problems, index.zv_array.as_deref(), "object_index");
+    problems.done()
+}
+
+/// Returns the problems against [`Rule::IndexLayout`].
+#[must_use]
+pub fn index_layout(level: LevelAt<'_>, index: &ObjectIndexDoc) -> Vec<Problem> {
+    let mut problems = group_problems(level, INDEX);
+    // A group that was never filled has no rows to name.
+    if index.num_objects.is_some() && index.layout().is_err() {
+        let found = index.layout.as_deref().map_or("absent".to_owned(), quote);
+        problems.add(Rule::IndexLayout, "/attributes/layout", found, ObjectLayout::EXPECTED);
+    }
+    problems.done()
+}
+
+/// Returns the problems against [`Rule::IndexRank`].
+#[must_use]
+pub fn index_rank(level: LevelAt<'_>, index: &ObjectIndexDoc) -> Vec<Problem> {
+    let mut problems = group_problems(level, INDEX);
+    rank(&mut problems, Rule::IndexRank, level, index.sid_ndim);
+    problems.done()
+}
+
+/// Returns the problems against [`Rule::IndexCounts`].
+#[must_use]
+pub fn index_counts(level: LevelAt<'_>, index: &ObjectIndexDoc) -> Vec<Problem> {
+    let mut problems = group_problems(level, INDEX);
+    if let (Some(rows), Some(present)) = (index.num_objects, index.num_present)
+        && present > rows
+    {
+        problems.add(Rule::IndexCounts, "/attributes/num_present", present, format_args!("at most {rows}"));
+    }
+    problems.done()
+}
+
+/// Returns the problems against [`Rule::ObjectIds`]. Layout 1 ignores the table and may leave a stale one.
+#[must_use]
+pub fn object_ids(array: ArrayAt<'_>) -> Vec<Problem> {
+    let mut problems = array.problems();
+    if array.role != Role::ObjectIds {
+        return problems.done();
+    }
+    if array.doc.data_type.name != "int64" {
+        problems.add(Rule::ObjectIds, "/data_type", quote(&array.doc.data_type.name), "\"int64\"");
+    }
+    let index = array.index.filter(|index| index.layout.as_deref() == Some(ObjectLayout::V2.name()));
+    if let Some(rows) = index.and_then(|index| index.num_objects)
+        && array.doc.shape != [rows]
+    {
+        problems.add(Rule::ObjectIds, "/shape", list(&array.doc.shape), list(&[rows]));
+    }
+    problems.done()
+}
+
+/// Returns the problems against [`Rule::Manifests`].
+#[must_use]
+pub fn manifests(array: ArrayAt<'_>) -> Vec<Problem> {
+    let mut problems = array.problems();
+    if array.role == Role::Manifests
+        && let Some(rows) = array.index.and_then(|index| index.num_objects)
+        && array.doc.shape != [rows]
+    {
+        problems.add(Rule::Manifests, "/shape", list(&array.doc.shape), list(&[rows]));
+    }
+    problems.done()
+}
+
+/// Returns the problems against [`Rule::TypedRank`].
+#[must_use]
+pub fn typed_rank(array: ArrayAt<'_>) -> Vec<Problem> {
+    let mut problems = array.problems();
+    let rank = array.doc.shape.len();
+    if !array.role.is_vlen() && !(1..=2).contains(&rank) {
+        problems.add(Rule::TypedRank, "/shape", format_args!("of {rank} axes"), "rows, or rows and channels");
+    }
+    problems.done()
+}
+
+/// Returns the problems against [`Rule::TypedShape`].
+#[must_use]
+pub fn typed_shape(array: ArrayAt<'_>) -> Vec<Problem> {
+    let mut problems = array.problems();
+    if !array.role.is_vlen()
+        && let Some(stored) = &array.doc.attributes.shape
+        && stored != &array.doc.shape
+    {
+        problems.add(Rule::TypedShape, "/attributes/shape", list(stored), list(&array.doc.shape));
+    }
+    problems.done()
+}
+
+/// The Zarr name of a numeric dtype text, or `None` for big-endian, text, date and unknown ones.
+fn zarr_name(dtype: &str) -> Option<&'static str> {
+    let known = [
+        ("bool", "b1"),
+        ("int8", "i1"),
+        ("int16", "i2"),
+        ("int32", "i4"),
+        ("int64", "i8"),
+        ("uint8", "u1"),
+        ("uint16", "u2"),
+        ("uint32", "u4"),
+        ("uint64", "u8"),
+        ("float16", "f2"),
+        ("float32", "f4"),
+        ("float64", "f8"),
+        ("complex64", "c8"),
+        ("complex128", "c16"),
+    ];
+    let dtype = dtype.trim_start_matches(['<', '|', '=']);
+    known.iter().find(|(name, short)| dtype == *name || dtype == *short).map(|(name, _)| *name)
+}
+
+/// Returns the problems against [`Rule::TypedDtype`], for numeric types.
+#[must_use]
+pub fn typed_dtype(array: ArrayAt<'_>) -> Vec<Problem> {
+    let mut problems = array.problems();
+    let stored = array.doc.attributes.dtype.as_deref();
+    let name = array.doc.data_type.name.as_str();
+    if !array.role.is_vlen()
+        && let (Some(wanted), Some(found)) = (zarr_name(name), stored.and_then(zarr_name))
+        && found != wanted
+    {
+        problems.add(Rule::TypedDtype, "/attributes/dtype", quote(found), quote(wanted));
+    }
+    problems.done()
+}
+
+/// Returns the problems against [`Rule::Sentinel`]. Types without a sentinel of their own (bool, complex) pass.
+#[must_use]
+pub fn sentinel(array: ArrayAt<'_>) -> Vec<Problem> {
+    let mut problems = array.problems();
+    let absent = array.doc.attributes.fill_sentinel_meaning.as_deref() == Some("absent");
+    if !absent || !matches!(array.role, Role::ObjectAttribute { .. }) {
+        return problems.done();
+    }
+    let wanted = match array.doc.data_type.name.as_str() {
+        "float16" | "float32" | "float64" => Value::from("NaN"),
+        "int8" => Value::from(i8::MIN),
+        "int16" => Value::from(i16::MIN),
+        "int32" => Value::from(i32::MIN),
+        "int64" => Value::from(i64::MIN),
+        "uint8" => Value::from(u8::MAX),
+        "uint16" => Value::from(u16::MAX),
+        "uint32" => Value::from(u32::MAX),
+        "uint64" => Value::from(u64::MAX),
+        "fixed_length_utf32" => Value::from(""),
+        _ => return problems.done(),
+    };
+    if array.doc.fill_value != wanted {
+        problems.add(Rule::Sentinel, "/fill_value", describe(&array.doc.fill_value), describe(&wanted));
+    }
+    problems.done()
+}
+
+/// Rows of the groups array.
+fn group_rows(array: ArrayAt<'_>) -> Option<u64> {
+    if array.role != Role::Groups { None } else { array.doc.shape.first().copied() }
+}
+
+/// Returns the problems against [`Rule::GroupCount`].
+#[must_use]
+pub fn group_count(array: ArrayAt<'_>) -> Vec<Problem> {
+    let mut problems = array.problems();
+    if let (Some(rows), Some(count)) = (group_rows(array), array.doc.attributes.num_groups)
+        && rows != count
+    {
+        problems.add(Rule::GroupCount, "/attributes/num_groups", count, rows);
+    }
+    problems.done()
+}
+
+/// Returns the problems against [`Rule::GroupRanges`].
+#[must_use]
+pub fn group_ranges(array: ArrayAt<'_>) -> Vec<Problem> {
+    let mut problems = array.problems();
+    let Some(rows) = group_rows(array) else {
+        return problems.done();
+    };
+    for range in array.doc.attributes.group_ranges.iter().flatten() {
+        let at = format!("/attributes/group_ranges/{}", range.group);
+        if range.group >= rows {
+            problems.add(Rule::GroupRanges, at, format_args!("of group {}", range.group), format_args!("below {rows}"));
+        } else if range.stop < range.start {
+            let found = list(&[range.start, range.stop]);
+            problems.add(Rule::GroupRanges, at, found, "a stop that is not below the start");
+        }
+    }
+    problems.done()
+}
+
+/// Returns the problems against [`Rule::GroupNames`].
+#[must_use]
+pub fn group_names(array: ArrayAt<'_>) -> Vec<Problem> {
+    let mut problems = array.problems();
+    let count = array.doc.attributes.group_names.as_ref().and_then(|names| u64::try_from(names.len()).ok());
+    if let (Some(rows), Some(count)) = (group_rows(array), count)
+        && count > rows
+    {
+        problems.add(Rule::GroupNames, "/attributes/group_names", format_args!("{count} names"), format_args!("at most {rows}"));
+    }
+    problems.done()
+}

@@ -1,0 +1,158 @@
+//! All rules over all documents of a store.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    ArrayAt, LevelAt, Problem, Rule, check_array, check_level, check_link_attribute_family, check_link_family,
+    check_object_index, check_root, check_store,
+};
+use crate::array::ArrayDoc;
+use crate::error::MetaError;
+use crate::family::{LinkAttributeFamilyDoc, LinkFamilyDoc, ObjectIndexDoc};
+use crate::level::LevelDoc;
+use crate::node::{GroupDoc, NodeKind, node_kind};
+use crate::role::Role;
+use crate::root::RootDoc;
+
+/// What [`check_documents`] finds.
+#[derive(Debug, Default)]
+pub struct Checked {
+    /// Broken rules, in the order root, store, levels, and inside a level by path.
+    pub problems: Vec<Problem>,
+    /// Documents that cannot be read at all, by key. What depends on them is not checked.
+    pub unreadable: Vec<(String, MetaError)>,
+}
+
+/// Applies every rule to the documents of one store.
+///
+/// # Shape
+///
+/// `documents` maps the key of each `zarr.json` inside the store (`zarr.json`, `0/zarr.json`,
+/// `0/vertices/zarr.json`, ...) to its bytes. Other keys are ignored, and so are documents of foreign groups.
+///
+/// # Cost
+///
+/// Every document is parsed once; families and object indices are kept while their level is checked.
+///
+/// # Examples
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use zvf_meta::rules::check_documents;
+/// let checked = check_documents(&BTreeMap::<String, Vec<u8>>::new());
+/// assert_eq!(checked.unreadable.len(), 1); // there is no root
+/// ```
+#[must_use]
+pub fn check_documents<B: AsRef<[u8]>>(documents: &BTreeMap<String, B>) -> Checked {
+    let mut checked = Checked::default();
+    let root = match documents.get("zarr.json") {
+        None => Err(MetaError::missing("", "a root document")),
+        Some(bytes) => RootDoc::parse(bytes.as_ref()),
+    };
+    let root = match root {
+        Ok(root) => root,
+        Err(error) => {
+            checked.unreadable.push(("zarr.json".to_owned(), error));
+            return checked;
+        }
+    };
+    checked.problems.extend(check_root(&root));
+    let nodes: BTreeMap<&str, &[u8]> = documents
+        .iter()
+        .filter_map(|(key, bytes)| Some((key.strip_suffix("/zarr.json")?, bytes.as_ref())))
+        .collect();
+    let levels: Vec<&str> = nodes.keys().copied().filter(|path| is_level(path)).collect();
+    checked.problems.extend(check_store(&root, &levels));
+    for name in levels {
+        let Some(doc) = nodes.get(name).and_then(|bytes| read(&mut checked, name, bytes, LevelDoc::parse)) else {
+            continue;
+        };
+        let level = LevelAt { root: &root, name, doc: &doc };
+        checked.problems.extend(check_level(level));
+        check_inside(&mut checked, level, &nodes);
+    }
+    checked
+}
+
+/// What a lenient reader takes for the number of a level: digits with or without a sign.
+fn is_level(path: &str) -> bool {
+    let digits = path.strip_prefix(['-', '+']).unwrap_or(path);
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn read<T>(
+    checked: &mut Checked,
+    path: &str,
+    bytes: &[u8],
+    parse: fn(&[u8]) -> Result<T, MetaError>,
+) -> Option<T> {
+    match parse(bytes) {
+        Ok(document) => Some(document),
+        Err(error) => {
+            checked.unreadable.push((format!("{path}/zarr.json"), error));
+            None
+        }
+    }
+}
+
+/// Checks families first, so that the rules about arrays know their policy.
+fn check_inside(checked: &mut Checked, level: LevelAt<'_>, nodes: &BTreeMap<&str, &[u8]>) {
+    let inside: BTreeMap<&str, (&str, &[u8])> = nodes
+        .iter()
+        .filter_map(|(&full, &bytes)| Some((full.strip_prefix(level.name)?.strip_prefix('/')?, (full, bytes))))
+        .collect();
+    checked.problems.extend(level_arrays(level, &inside.keys().copied().collect()));
+    let mut index = None;
+    let mut families: BTreeMap<&str, LinkFamilyDoc> = BTreeMap::new();
+    let mut arrays = Vec::new();
+    for (&path, &(full, bytes)) in &inside {
+        match read(checked, full, bytes, node_kind) {
+            None => {}
+            Some(NodeKind::Array) => arrays.push((path, full, bytes)),
+            Some(NodeKind::Group) => {
+                let parts: Vec<&str> = path.split('/').collect();
+                match parts.as_slice() {
+                    ["object_index"] => {
+                        index = read(checked, full, bytes, ObjectIndexDoc::parse);
+                        checked.problems.extend(index.iter().flat_map(|index| check_object_index(level, index)));
+                    }
+                    ["links", delta] => {
+                        if let Some(family) = read(checked, full, bytes, LinkFamilyDoc::parse) {
+                            checked.problems.extend(check_link_family(level, delta, &family));
+                            families.insert(delta, family);
+                        }
+                    }
+                    ["link_attributes", name, delta] => {
+                        if let Some(family) = read(checked, full, bytes, LinkAttributeFamilyDoc::parse) {
+                            checked.problems.extend(check_link_attribute_family(level, name, delta, &family));
+                        }
+                    }
+                    _ => {
+                        read(checked, full, bytes, GroupDoc::parse);
+                    }
+                }
+            }
+        }
+    }
+    for (path, full, bytes) in arrays {
+        let Some(role) = Role::of(path) else { continue };
+        let Some(doc) = read(checked, full, bytes, ArrayDoc::parse) else { continue };
+        let family = role.link_path().and_then(|(delta, _)| families.get(delta));
+        let array = ArrayAt { level, path, role, doc: &doc, family, index: index.as_ref() };
+        checked.problems.extend(check_array(array));
+    }
+}
+
+/// Returns the problems against [`Rule::LevelVertices`] and [`Rule::LevelFragments`], for the paths of all nodes
+/// inside the level.
+#[must_use]
+pub fn level_arrays(level: LevelAt<'_>, paths: &BTreeSet<&str>) -> Vec<Problem> {
+    let mut problems = level.problems();
+    let composite = paths.iter().any(|path| matches!(Role::of(path), Some(Role::CompositeVertices { .. })));
+    if !paths.contains("vertices") && !composite {
+        problems.add(Rule::LevelVertices, "", "without an array vertices", "one in every level");
+    } else if !paths.contains("vertex_fragments") && !composite {
+        problems.add(Rule::LevelFragments, "", "without an array vertex_fragments", "one beside vertices");
+    }
+    problems.done()
+}

@@ -1,0 +1,3 @@
+//! Integration tests of `zvf-meta`: real stores, broken documents, arbitrary input.
+
+mod stores;
