@@ -1,10 +1,22 @@
 //! Names of element types, as numpy spells them.
 //!
-//! `spec/zvf-0.9.md` section 8.2. The user's spelling is kept on disk, so `f4`, `<f4` and
-//! `float32` are one type; `>f4` is the same type stored big-endian.
+//! `spec/zvf-0.9.md` section 8.2. They stand in the `dtype` attributes of arrays:
+//!
+//! ```text
+//! dtype  := name | order? code | order? letter
+//! name   := "bool" | "int8" .. "uint64" | "float16" .. "float64" | "complex64" | "complex128"
+//!         | ("datetime64" | "timedelta64") ("[" unit "]")? | "object"
+//! code   := ("b" | "i" | "u" | "f" | "c") bytes | "U" chars | "S" bytes
+//!         | ("M8" | "m8") ("[" unit "]")? | "O"
+//! order  := "<" | ">" | "=" | "|"
+//! ```
+//!
+//! The user's spelling is kept on disk, so `f4`, `<f4` and `float32` are one type; `>f4` is the
+//! same type stored big-endian. A [`DType`] is displayed in the one spelling numpy prefers.
 
 mod parse;
-#[cfg(all(test, feature = "alloc"))]
+#[cfg(feature = "alloc")]
+#[cfg(test)]
 mod tests;
 
 use core::fmt;

@@ -3,13 +3,52 @@
 //! `spec/zvf-0.9.md` section 9, `spec/zvf-0.8.md` and `spec/zvf-0.7.md` section 7: the layout is
 //! the same in every version since 0.6. One blob is the cell of one chunk in `vertex_fragments`
 //! (over vertex rows) or `link_fragments` (over link rows).
+//!
+//! ```text
+//! byte  0      4    6    8        12       16
+//!       ┌──────┬────┬────┬────────┬────────┬─────────────────────────────────┐
+//!       │magic │ver.│flag│ F      │ R      │ bitmap: bit f set = f is a range│
+//!       │"GFVZ"│ 1  │ 0  │        │        │ ceil(F/8) bytes, padded to 8    │
+//!       └──────┴────┴────┴────────┴────────┴─────────────────────────────────┘
+//!         the blob ends here when F = 0 ──┘
+//!       ┌───────────────────────────────────────────┐
+//!       │ R x (i64 start, i64 count)                │ row r: the r-th set bit, not fragment r
+//!       ├───────────────────────────────────────────┤
+//!       │ (E + 1) x u32 offset     E = F - R        │ counts rows, begins at 0, never falls
+//!       ├───────────────────────────────────────────┤
+//!       │ T x i64 row              T = last offset  │ may be only 4-byte aligned
+//!       └───────────────────────────────────────────┘
+//! ```
+//!
+//! # Three depths of trust
+//!
+//! | call | cost | proves |
+//! |---|---|---|
+//! | [`FragmentIndex::parse`] | O(1) | every table lies inside the blob |
+//! | [`FragmentIndex::verify`] | O(F/64 + E) | the tables agree: popcount is R, offsets never fall |
+//! | [`FragmentIndex::check_rows`] | and O(R + T) | every row is in the buffer; a reader may gather |
+//! | [`FragmentIndex::check`] | the same | every write-time invariant, padding and length too |
+//!
+//! Padding bits and bytes are ignored on read, and zero on write. An empty list is a fragment of its own,
+//! distinct from an empty range.
+//!
+//! # Which access pays
+//!
+//! [`FragmentIndex::is_range`] is one bit test. [`FragmentIndex::iter`] visits fragments in order for a constant step
+//! each and is what nearly every reader wants. [`FragmentIndex::get`] counts the bits before f, one word
+//! at a time; [`RankDirectory`] remembers those counts.
+//!
+//! Measured with `cargo bench -p zvf-format` on two cores of a shared x86-64 server, 10 000 fragments:
+//!
+//! (numbers)
 
 mod check;
 mod iter;
 mod layout;
 mod parse;
 mod rank;
-#[cfg(all(test, feature = "alloc"))]
+#[cfg(feature = "alloc")]
+#[cfg(test)]
 mod tests;
 #[cfg(feature = "alloc")]
 mod write;

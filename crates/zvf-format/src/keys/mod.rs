@@ -1,11 +1,32 @@
 //! Names that carry numbers: chunk keys, cell keys, deltas, offset segments, level names.
 //!
 //! `spec/zvf-0.9.md` sections 1, 3 and 13.1, `spec/zvf-0.8.md` section 9.1.
+//!
+//! ```text
+//! key      := number ("." number){K-1}            -1.0.12       vertices, presence lists
+//! cell key := number ("." number){L K - 1}        0.0.0.1.0.0   cross-chunk cells of 0.8
+//! number   := "0" | "-"? [1-9][0-9]*
+//!
+//! delta    := signed                              +1            links/<delta>
+//! offsets  := "self" | offset ("_" offset){L-2}   +1.0.0_0.0.-1 links/<delta>/<offsets>
+//! offset   := signed ("." signed){K-1}
+//! signed   := "0" | "+" n | "-" n                 the sign is required
+//!
+//! level    := "0" | [1-9][0-9]*                   10            <store>/<level>
+//! ```
+//!
+//! Texts are read into slices of the caller's and written by `Display` values, without a heap.
+//! Keys have exactly one spelling; of signed numbers a redundant one (`+01`) is read, as the
+//! reference does, and never written.
+//!
+//! Presence lists and link numbering are in the order of the *text*, which is not that of the
+//! numbers: [`cmp_ascii`].
 
 mod format;
 mod number;
 mod parse;
-#[cfg(all(test, feature = "alloc"))]
+#[cfg(feature = "alloc")]
+#[cfg(test)]
 mod tests;
 
 pub use format::{

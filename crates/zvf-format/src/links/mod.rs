@@ -1,6 +1,35 @@
 //! Link cells: edges, faces and references between rows of chunks.
 //!
-//! `spec/zvf-0.9.md` section 13.
+//! `spec/zvf-0.9.md` section 13. A record has L endpoints, each a row of a chunk. The array's path
+//! says how the chunks lie to each other, the cell's coordinate is the chunk of the first stored
+//! endpoint, and the bytes hold rows:
+//!
+//! ```text
+//! links/0/0.0.0        flat: M rows                       ┌────┬────┬─────┐
+//!                                                         │ v0 │ v1 │ …   │  W = L columns
+//!                                                         └────┴────┴─────┘
+//! links/0/+1.0.0       a ragged blob; each group          ┌──────┬────┬────┬─────┐
+//!                      holds rows of this form            │ perm │ v0 │ v1 │ …   │  W = L + 1
+//!                                                         └──────┴────┴────┴─────┘
+//! links/-1/0.0.0       a ragged blob of rows of L columns: levels differ, nothing was reordered
+//! ```
+//!
+//! A column is an integer of the array's `dtype`: [`Elem`]. Where an undirected record crosses
+//! chunks, its writer sorted the endpoints; `perm` is the [Lehmer code](lehmer) of that order, and
+//! reading undoes it:
+//!
+//! ```text
+//! stored endpoint i is endpoint s[i] of the application      original[s[i]] = placed[i]
+//! ```
+//!
+//! | type | is |
+//! |---|---|
+//! | [`CellForm`] | flat or ragged, with or without `perm`: [derived](CellForm::derive) from the policy |
+//! | [`LinkCell`], [`LinkRecord`] | records, back in the order of the application |
+//! | [`LinkRows`], [`RowView`] | the bare matrix, `perm` column included |
+//! | [`anchor`], [`endpoint_chunks`] | which chunks a record touches |
+//! | [`canonical_order`], [`duplicate_order`] | where a writer places a record |
+//! | [`legacy`] | the records of 0.7 and of the dialects of 0.8 |
 
 mod cell;
 mod elem;
@@ -8,7 +37,8 @@ pub mod legacy;
 pub mod lehmer;
 mod place;
 mod rows;
-#[cfg(all(test, feature = "alloc"))]
+#[cfg(feature = "alloc")]
+#[cfg(test)]
 mod tests;
 #[cfg(feature = "alloc")]
 mod write;

@@ -1,9 +1,28 @@
 //! Object manifests: which fragments of which chunks make up one object, in order.
 //!
-//! `spec/zvf-0.9.md` section 11.3, `spec/zvf-0.8.md` and `spec/zvf-0.7.md` section 10.1.
+//! `spec/zvf-0.9.md` section 11.3, `spec/zvf-0.8.md` and `spec/zvf-0.7.md` section 10.1: the same
+//! bytes in every version. One blob is one element of `object_index/manifests`.
+//!
+//! ```text
+//! ┌───────┐  B times:
+//! │ u32 B │  ┌──────────────────┬─────────┬──────────────────────────────────────────┐
+//! └───────┘  │ K x i64 chunk    │ u8 mode │ 0: i64 fragment                          │
+//!            │ absolute         │         │ 1: i64 start, i64 count                  │
+//!            └──────────────────┴─────────┤ 2: u32 n, n x i64 fragment               │
+//!                                         └──────────────────────────────────────────┘
+//! ```
+//!
+//! Nothing is aligned, and the blob is consumed exactly. K comes from the store (`sid_ndim`), not
+//! from the blob. An object without vertices is `00 00 00 00`; a row that was never written has no
+//! bytes at all and reads the same (trap T31).
+//!
+//! [`Manifest::parse`] validates everything that can be validated without the chunks, so that
+//! walking cannot fail. Whether a fragment exists is known only beside its chunk's index:
+//! [`FragmentRefs::check`], which costs O(1) for a range of any length.
 
 mod parse;
-#[cfg(all(test, feature = "alloc"))]
+#[cfg(feature = "alloc")]
+#[cfg(test)]
 mod tests;
 #[cfg(feature = "alloc")]
 mod write;

@@ -1,0 +1,4 @@
+//! Tests through the public API alone.
+
+mod damage;
+mod store;
