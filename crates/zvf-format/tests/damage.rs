@@ -68,10 +68,11 @@ fn decode(bytes: &[u8]) -> usize {
         for f in 0..index.len().min(100) {
             assert_eq!(directory.get(&index, f), index.get(f));
         }
-        index
+        let rows = index
             .iter()
-            .for_each(|fragment| drop(fragment.rows().take(100).count()));
-        let _ = (index.extent(), index.tiles(100));
+            .map(|fragment| fragment.rows().take(100).count())
+            .sum::<usize>();
+        let _ = (rows, index.extent(), index.tiles(100));
         index.check(100)
     }));
     for rank in [1, 2, 3] {
