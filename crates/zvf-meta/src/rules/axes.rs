@@ -258,8 +258,9 @@ pub fn translation_base(root: &RootDoc) -> Vec<Problem> {
         wanted.len() == found.len() && wanted.iter().zip(found).all(|(&wanted, &found)| close(wanted, found))
     };
     let shifted = root.zarr_vectors.coordinate_offset.as_deref();
-    // Lists of unequal length are another rule's.
-    if found.len() == halves.len() && !same(&halves) && !shifted.is_some_and(same) {
+    // Lists of unequal length and sizes that are no sizes are another rule's.
+    let sane = found.len() == halves.len() && base.iter().all(|&bin| bin > 0.0 && bin.is_finite());
+    if sane && !same(&halves) && !shifted.is_some_and(same) {
         let at = format!("{at}/coordinateTransformations");
         let expected = list(shifted.unwrap_or(&halves));
         problems.add(Rule::TranslationBase, at, format_args!("translation {}", list(found)), expected);

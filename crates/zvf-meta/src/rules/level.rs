@@ -173,7 +173,7 @@ pub fn level_split_dims(level: LevelAt<'_>) -> Vec<Problem> {
         None => Vec::new(),
     };
     let first = name.or(dims.first().copied());
-    if !dims.iter().copied().eq(first.into_iter().chain(axes.clone())) {
+    if level.root.dims() > 0 && !dims.iter().copied().eq(first.into_iter().chain(axes.clone())) {
         let expected: Vec<&str> = first.into_iter().chain(axes).collect();
         let expected = format!("[{}]", expected.join(", "));
         problems.add(Rule::LevelSplitDims, format_args!("{AT}/chunk_dims"), list(&dims), expected);

@@ -56,11 +56,13 @@ pub fn link_segment(array: ArrayAt<'_>) -> Vec<Problem> {
         return problems.done();
     };
     let rank = array.level.key_rank();
+    let level_has_no_axes = array.level.root.dims() == 0;
     // The family decides; without its document, the array's own word is taken.
     let width = array.family.and_then(|family| family.link_width).or(array.doc.attributes.link_width);
     let count = width.and_then(|width| usize::try_from(width).ok()).and_then(|width| width.checked_sub(1));
     let fits = text::offsets(segment).is_some_and(|offsets| {
-        offsets.iter().all(|offset| offset.len() == rank) && count.is_none_or(|count| offsets.len() == count)
+        let ranks = level_has_no_axes || offsets.iter().all(|offset| offset.len() == rank);
+        ranks && count.is_none_or(|count| offsets.len() == count)
     });
     if !fits {
         let count = count.map_or("L - 1".to_owned(), |count| count.to_string());
@@ -179,6 +181,8 @@ pub fn family_rank(level: LevelAt<'_>, delta: &str, family: &LinkFamilyDoc) -> V
 /// Compares `sid_ndim` of some document with the rank of the level's keys.
 pub(super) fn rank(problems: &mut Problems, rule: Rule, level: LevelAt<'_>, stored: Option<u32>) {
     let wanted = level.key_rank();
+    // Without axes there is no rank to compare with.
+    let stored = stored.filter(|_| level.root.dims() > 0);
     if let Some(found) = stored.filter(|&found| usize::try_from(found) != Ok(wanted)) {
         problems.add(rule, "/attributes/sid_ndim", found, wanted);
     }

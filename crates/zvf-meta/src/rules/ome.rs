@@ -38,7 +38,8 @@ pub fn ome_type(root: &RootDoc) -> Vec<Problem> {
 #[must_use]
 pub fn ome_axes(root: &RootDoc) -> Vec<Problem> {
     let mut problems = Problems::root();
-    if let Some(ome) = &root.ome {
+    // Without axes there is nothing to compare with.
+    if let Some(ome) = root.ome.as_ref().filter(|_| root.dims() > 0) {
         let scene = ome.scene_axes().unwrap_or_default();
         let scene: Vec<_> = scene.iter().map(|axis| (axis.name.as_str(), axis.kind(), axis.unit.as_deref())).collect();
         let axes: Vec<_> = root
