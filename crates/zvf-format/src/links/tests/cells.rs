@@ -1,13 +1,13 @@
-//! The examples of the format's pages byte for byte, every refusal, and round trips.
+//! Cells: flat and ragged, with and without a permutation, of every integer type.
 
 use std::vec::Vec;
 
 use proptest::prelude::*;
 
-use super::legacy::{FlatRecords, LeafRecords};
-use super::*;
 use crate::dtype::DType;
-use crate::strategies::{ELEMS, coordinate, elem, permutation};
+use crate::links::legacy::{FlatRecords, LeafRecords};
+use crate::links::{CellForm, Elem, LinkCell, LinkCellBuilder, LinkRecord, LinkRows, lehmer};
+use crate::strategies::{ELEMS, elem, permutation};
 use crate::testing::{every_bit_flip, every_truncation, hex};
 
 /// A graph's edges inside a chunk: (1,0) (0,1) (1,1), flat.
@@ -32,7 +32,7 @@ fn across_form() -> CellForm {
     CellForm::derive(2, 0, &[1, 0, 0], false, false, Elem::I64)
 }
 
-fn restored(bytes: &[u8], form: CellForm) -> Vec<Vec<i64>> {
+pub(super) fn restored(bytes: &[u8], form: CellForm) -> Vec<Vec<i64>> {
     let cell = LinkCell::parse(bytes, form).unwrap();
     cell.check().unwrap();
     let record = |record: LinkRecord<'_>| {
@@ -123,260 +123,6 @@ fn a_mesh_across_three_chunks() {
         ([2, 0, 1], Some(1), None)
     );
     assert!(parsed.record(2).is_none());
-}
-
-#[test]
-fn all_orders_of_one_triangle() {
-    let chunks = [[0, 0, 0], [1, 0, 0], [2, 0, 0]];
-    let cases = [
-        ([0, 1, 2], 0),
-        ([0, 2, 1], 1),
-        ([1, 0, 2], 2),
-        ([1, 2, 0], 4),
-        ([2, 0, 1], 3),
-        ([2, 1, 0], 5),
-    ];
-    for (input, code) in cases {
-        let endpoints = input.map(|corner: usize| Endpoint {
-            chunk: &chunks[corner],
-            row: 100 + corner as i64,
-        });
-        let mut s = [0; 3];
-        canonical_order(&endpoints, &mut s).unwrap();
-        assert_eq!(lehmer::encode(&s), Some(code), "{input:?}");
-        let mut placed = [0; 3];
-        lehmer::apply(&s, &endpoints.map(|endpoint| endpoint.row), &mut placed).unwrap();
-        assert_eq!(placed, [100, 101, 102]);
-        let mut back = [0; 3];
-        lehmer::restore(&s, &placed, &mut back).unwrap();
-        assert_eq!(back, endpoints.map(|endpoint| endpoint.row));
-    }
-}
-
-#[test]
-fn a_quad_with_ties() {
-    // b:0 a:3 a:1 b:1 (`spec/zvf-0.8.md` 19.5).
-    let (a, b) = ([0, 0, 0], [1, 0, 0]);
-    let endpoints =
-        [(&b, 0), (&a, 3), (&a, 1), (&b, 1)].map(|(chunk, row)| Endpoint { chunk, row });
-    let mut s = [0; 4];
-    canonical_order(&endpoints, &mut s).unwrap();
-    assert_eq!((s, lehmer::encode(&s)), ([2, 1, 0, 3], Some(14)));
-}
-
-#[test]
-fn the_placements_of_the_worked_example() {
-    let (a, b, c) = ([0, 0, 0], [1, 0, 0], [0, 1, 0]);
-    let record = |x: (&'static [i64; 3], i64), y: (&'static [i64; 3], i64)| {
-        [x, y].map(|(chunk, row)| Endpoint { chunk, row })
-    };
-    let order = |record: &[Endpoint<'_>]| {
-        let mut s = [9; 2];
-        canonical_order(record, &mut s).unwrap();
-        s
-    };
-    const A: [i64; 3] = [0, 0, 0];
-    const B: [i64; 3] = [1, 0, 0];
-    const C: [i64; 3] = [0, 1, 0];
-    assert_eq!((a, b, c), (A, B, C));
-    let records = [
-        record((&B, 0), (&A, 1)),
-        record((&A, 0), (&B, 0)),
-        record((&A, 0), (&A, 1)),
-        record((&C, 0), (&B, 0)),
-    ];
-    assert_eq!(
-        records.each_ref().map(|record| order(record)),
-        [[1, 0], [0, 1], [0, 1], [0, 1]]
-    );
-    // Inside one chunk the order stays, whatever the rows are.
-    assert_eq!(order(&record((&A, 7), (&A, 3))), [0, 1]);
-    // As `duplicate` they make seven rows.
-    let mut copies = Vec::new();
-    for record in &records {
-        duplicate_order(record, |s| copies.push([s[0], s[1]])).unwrap();
-    }
-    assert_eq!(
-        copies,
-        [[1, 0], [0, 1], [0, 1], [1, 0], [0, 1], [0, 1], [1, 0]]
-    );
-    // A face with two corners in one chunk has two copies, led by the smaller corner.
-    let face = [(&B, 4), (&A, 9), (&A, 2)].map(|(chunk, row)| Endpoint { chunk, row });
-    let mut copies = Vec::new();
-    duplicate_order(&face, |s| copies.push(s.to_vec())).unwrap();
-    assert_eq!(copies, [[2, 0, 1], [0, 1, 2]]);
-}
-
-#[test]
-fn placement_has_limits() {
-    let endpoints = [Endpoint {
-        chunk: &[0],
-        row: 0,
-    }; 9];
-    assert!(
-        canonical_order(&endpoints, &mut [0; 9])
-            .unwrap_err()
-            .is_limit()
-    );
-    assert!(duplicate_order(&endpoints, |_| ()).unwrap_err().is_limit());
-    assert!(
-        canonical_order(&endpoints[..2], &mut [0; 3])
-            .unwrap_err()
-            .is_malformed()
-    );
-    let form = CellForm {
-        link_width: 9,
-        has_perm: true,
-        ragged: true,
-        elem: Elem::I64,
-    };
-    assert!(LinkCell::parse(&[], form).unwrap_err().is_limit());
-    // Without a permutation any width will do.
-    let polygon = CellForm {
-        link_width: 30,
-        has_perm: false,
-        ragged: false,
-        elem: Elem::U8,
-    };
-    let corners: Vec<u8> = (0..30).collect();
-    assert_eq!(restored(&corners, polygon), [(0..30).collect::<Vec<i64>>()]);
-}
-
-#[test]
-fn the_anchor_rounds_down() {
-    let mut out = [0; 3];
-    anchor(&[-3, 5, 0], &[1, 2, 1], &[2, 4, 1], &mut out).unwrap();
-    assert_eq!(out, [-2, 2, 0]);
-    assert!(
-        anchor(&[i64::MAX], &[2], &[1], &mut [0])
-            .unwrap_err()
-            .is_limit()
-    );
-    let error = anchor(&[1, 1], &[1, 1], &[1, 0], &mut [0; 2]).unwrap_err();
-    assert_eq!(
-        (error.what(), error.at(), error.is_malformed()),
-        ("level chunk factor", 1, true)
-    );
-    assert!(anchor(&[1, 1], &[1], &[1, 1], &mut [0; 2]).is_err());
-    anchor(&[i64::MIN], &[1], &[1], &mut [0]).unwrap();
-}
-
-#[test]
-fn endpoint_chunks_are_source_and_anchor_plus_offset() {
-    let mut out = [0; 6];
-    endpoint_chunks(&[4, 1], &[2, 0], &[1, 0, 0, -1], &mut out).unwrap();
-    assert_eq!(out, [4, 1, 3, 0, 2, -1]);
-    assert!(
-        endpoint_chunks(&[0, 0], &[0, 0], &[1], &mut out)
-            .unwrap_err()
-            .is_malformed()
-    );
-    assert!(
-        endpoint_chunks(&[0, 0], &[0], &[1, 0], &mut out)
-            .unwrap_err()
-            .is_malformed()
-    );
-    assert!(
-        endpoint_chunks(&[], &[], &[], &mut out)
-            .unwrap_err()
-            .is_malformed()
-    );
-    assert!(
-        endpoint_chunks(&[0, 0], &[0, 0], &[1, 0], &mut out[..3])
-            .unwrap_err()
-            .is_limit()
-    );
-    assert!(
-        endpoint_chunks(&[0], &[i64::MAX], &[1], &mut out)
-            .unwrap_err()
-            .is_limit()
-    );
-}
-
-#[test]
-fn the_tables_of_codes() {
-    let three = [
-        [0, 1, 2],
-        [0, 2, 1],
-        [1, 0, 2],
-        [1, 2, 0],
-        [2, 0, 1],
-        [2, 1, 0],
-    ];
-    for (code, s) in (0..).zip(three) {
-        assert_eq!(lehmer::encode(&s), Some(code));
-    }
-    let four = "0123 0132 0213 0231 0312 0321 1023 1032 1203 1230 1302 1320 2013 2031 2103 2130 2301 2310 3012 3021 3102 3120 3201 3210";
-    for (code, text) in (0..).zip(four.split(' ')) {
-        let s: Vec<u8> = text.bytes().map(|digit| digit - b'0').collect();
-        assert_eq!(lehmer::encode(&s), Some(code));
-        let mut out = [0; 4];
-        lehmer::decode(i64::from(code), &mut out).unwrap();
-        assert_eq!(out[..], s[..]);
-    }
-}
-
-#[test]
-fn every_code_of_every_width_is_the_rank_of_its_permutation() {
-    for width in 0..=lehmer::MAX_WIDTH {
-        let count = lehmer::code_count(width).unwrap();
-        let mut before: Option<Vec<u8>> = None;
-        for code in 0..count {
-            let mut s = std::vec![0; width];
-            lehmer::decode(i64::from(code), &mut s).unwrap();
-            assert_eq!(lehmer::encode(&s), Some(code));
-            assert!(
-                before.is_none_or(|before| before < s),
-                "lexicographic order"
-            );
-            before = Some(s);
-        }
-        for code in [i64::from(count), -1, i64::MAX, i64::MIN, 1 << 32] {
-            let mut s = std::vec![7; width];
-            let error = lehmer::decode(code, &mut s).unwrap_err();
-            assert_eq!(
-                (error.what(), error.is_malformed()),
-                ("link permutation code", true)
-            );
-            assert_eq!(s, std::vec![7; width], "unchanged");
-            assert_eq!(lehmer::code_index(code, width), None);
-        }
-    }
-    assert!(lehmer::decode(0, &mut [0; 9]).unwrap_err().is_limit());
-    assert_eq!(lehmer::code_index(0, 9), None);
-}
-
-#[test]
-fn what_is_no_permutation_has_no_code() {
-    for s in [
-        &[0, 0][..],
-        &[1, 2],
-        &[0, 2],
-        &[255, 0],
-        &[0, 1, 2, 3, 4, 5, 6, 7, 8],
-    ] {
-        assert_eq!(lehmer::encode(s), None);
-    }
-    assert!(
-        lehmer::restore(&[0, 5], &[1, 2], &mut [0; 2])
-            .unwrap_err()
-            .is_malformed()
-    );
-    assert!(
-        lehmer::apply(&[0, 5], &[1, 2], &mut [0; 2])
-            .unwrap_err()
-            .is_malformed()
-    );
-    assert!(
-        lehmer::restore(&[0, 1], &[1], &mut [0; 2])
-            .unwrap_err()
-            .is_malformed()
-    );
-    assert!(
-        lehmer::apply(&[0, 1], &[1, 2], &mut [0; 3])
-            .unwrap_err()
-            .is_malformed()
-    );
 }
 
 #[test]
@@ -549,82 +295,6 @@ fn the_encoder_refuses_what_no_cell_holds() {
 }
 
 #[test]
-fn the_flat_records_of_0_7() {
-    // Edges (2,3) and (4,0) of the graph of `spec/zvf-0.7.md` 20.5.
-    let values = [0_i64, 0, 0, 2, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0];
-    let bytes: Vec<u8> = values
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect();
-    assert_eq!(bytes.len(), 128);
-    let records = FlatRecords::parse(&bytes, 2, 3).unwrap();
-    let endpoint = |i, e| {
-        let (chunk, row) = records.endpoint(i, e)?;
-        Some((
-            chunk
-                .iter()
-                .map(|component| component.get())
-                .collect::<Vec<_>>(),
-            row,
-        ))
-    };
-    assert_eq!(records.len(), 2);
-    assert_eq!(endpoint(0, 0), Some((std::vec![0, 0, 0], 2)));
-    assert_eq!(endpoint(1, 0), Some((std::vec![1, 0, 0], 1)));
-    assert_eq!(endpoint(1, 1), Some((std::vec![0, 0, 0], 0)));
-    assert_eq!(
-        [endpoint(0, 2), endpoint(2, 0), endpoint(usize::MAX, 0)],
-        [None, None, None]
-    );
-    let error = FlatRecords::parse(&bytes[..100], 2, 3).unwrap_err();
-    assert_eq!(
-        std::format!("{error}"),
-        "link records length at byte 0: found 100, expected 64"
-    );
-    assert!(FlatRecords::parse(&bytes, 0, 3).unwrap_err().is_limit());
-    assert!(
-        FlatRecords::parse(&bytes, 2, usize::MAX)
-            .unwrap_err()
-            .is_limit()
-    );
-    assert!(FlatRecords::parse(&[], 2, 3).unwrap().is_empty());
-}
-
-#[test]
-fn the_leaf_records_of_0_8() {
-    // Edge a:5 b:2, then fine row 7 to coarse row 3 (`spec/zvf-0.8.md` 19.9).
-    let bytes =
-        hex("0001 0500000000000000 0200000000000000  0100 0700000000000000 0300000000000000");
-    let records = LeafRecords::parse(&bytes, 2, 2).unwrap();
-    assert_eq!(records.len(), 2);
-    assert_eq!(
-        [records.endpoint(0, 0), records.endpoint(0, 1)],
-        [Some((0, 5)), Some((1, 2))]
-    );
-    assert_eq!(
-        [records.endpoint(1, 0), records.endpoint(1, 1)],
-        [Some((1, 7)), Some((0, 3))]
-    );
-    assert_eq!(
-        [
-            records.endpoint(0, 2),
-            records.endpoint(2, 0),
-            records.endpoint(usize::MAX, 0)
-        ],
-        [None; 3]
-    );
-    let error = LeafRecords::parse(&bytes, 2, 1).unwrap_err();
-    assert_eq!((error.what(), error.at()), ("link chunk number", 1));
-    assert!(
-        LeafRecords::parse(&bytes[..35], 2, 2)
-            .unwrap_err()
-            .is_malformed()
-    );
-    assert!(LeafRecords::parse(&bytes, 0, 2).unwrap_err().is_limit());
-    assert!(LeafRecords::parse(&[], 3, 1).unwrap().is_empty());
-}
-
-#[test]
 fn every_bit_flip_is_a_value_or_an_error() {
     for bytes in [inside(), across()] {
         every_bit_flip(&bytes, visit_everything);
@@ -667,19 +337,6 @@ fn visit_everything(bytes: &[u8]) {
 
 proptest! {
     #[test]
-    fn permutations_are_undone(s in permutation(0..9)) {
-        let code = lehmer::encode(&s).unwrap();
-        let mut decoded = std::vec![0; s.len()];
-        lehmer::decode(i64::from(code), &mut decoded).unwrap();
-        prop_assert_eq!(&decoded, &s);
-        let original: Vec<u32> = (100..).take(s.len()).collect();
-        let (mut placed, mut back) = (original.clone(), original.clone());
-        lehmer::apply(&s, &original, &mut placed).unwrap();
-        lehmer::restore(&s, &placed, &mut back).unwrap();
-        prop_assert_eq!(back, original);
-    }
-
-    #[test]
     fn what_is_encoded_is_decoded(
         elem in elem(), ragged in any::<bool>(),
         records in (1_u8..5).prop_flat_map(|width| prop::collection::vec(
@@ -698,25 +355,6 @@ proptest! {
         let bytes = builder.finish();
         let expected: Vec<Vec<i64>> = records.iter().map(|(_, original, _)| original.clone()).collect();
         prop_assert_eq!(restored(&bytes, form), expected);
-    }
-
-    #[test]
-    fn canonical_placement_sorts_and_is_undone(
-        records in (1_usize..6).prop_flat_map(|width| prop::collection::vec((coordinate(2), 0_i64..3), width)),
-    ) {
-        let endpoints: Vec<_> = records.iter().map(|(chunk, row)| Endpoint { chunk, row: *row }).collect();
-        let mut s = std::vec![0; endpoints.len()];
-        canonical_order(&endpoints, &mut s).unwrap();
-        prop_assert!(lehmer::encode(&s).is_some());
-        let placed: Vec<_> = s.iter().map(|&i| endpoints[usize::from(i)]).collect();
-        let inside = endpoints.iter().all(|endpoint| endpoint.chunk == endpoints[0].chunk);
-        prop_assert!(inside || placed.windows(2).all(|pair| pair[0].canonical_cmp(&pair[1]).is_le()));
-        let mut leads = Vec::new();
-        duplicate_order(&endpoints, |s| {
-            assert!(lehmer::encode(s).is_some());
-            leads.push(endpoints[usize::from(s[0])].chunk);
-        }).unwrap();
-        prop_assert!(leads.windows(2).all(|pair| pair[0] < pair[1]));
     }
 
     #[test]
