@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 /// Documents of a store by key, as JSON values.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Documents(pub(crate) BTreeMap<String, Value>);
 
 impl Documents {
