@@ -112,13 +112,15 @@ impl<'a> LinkCell<'a> {
     /// O(rows).
     ///
     /// # Errors
-    /// Malformed; the position counts rows, not bytes.
+    /// Malformed, naming the byte of the code or row that is wrong.
     ///
     /// # Panics
     /// Never.
     pub fn check(&self) -> Result<(), DecodeError> {
         for (at, record) in self.iter().enumerate() {
-            record.check().map_err(|error| error.shifted(wide(at)))?;
+            record
+                .check()
+                .map_err(|error| error.shifted(self.rows.byte_of(at)))?;
         }
         Ok(())
     }
@@ -217,7 +219,8 @@ impl LinkRecord<'_> {
     /// The rows of all endpoints in the order of the application: fills `out`, of length L.
     ///
     /// # Errors
-    /// Malformed for a code out of range, a negative row and an `out` of another length.
+    /// Malformed for a code out of range, a negative row and an `out` of another length. The position
+    /// counts from the first byte of the record.
     ///
     /// # Panics
     /// Never.
@@ -238,12 +241,7 @@ impl LinkRecord<'_> {
         for i in 0..width {
             let row = self.placed(i).unwrap_or(-1);
             if row < 0 {
-                return Err(DecodeError::malformed(
-                    "link row",
-                    0,
-                    row,
-                    Expected::AtLeast(0),
-                ));
+                return Err(self.negative(i + usize::from(self.form.has_perm), row));
             }
             let place = places
                 .and_then(|places| places.get(i))
@@ -255,8 +253,10 @@ impl LinkRecord<'_> {
         Ok(())
     }
 
-    /// Proves that the permutation code is in range and no row is negative.
+    /// Proves that the permutation code is in range and no row is negative. The position in the
+    /// error counts from the first byte of the record.
     fn check(&self) -> Result<(), DecodeError> {
+        let perm = usize::from(self.form.has_perm);
         if self.form.has_perm && lehmer::code_index(self.perm(), self.form.link_width).is_none() {
             let count = lehmer::code_count(self.form.link_width).unwrap_or(1);
             let expected = Expected::AtMost(i64::from(count) - 1);
@@ -267,20 +267,18 @@ impl LinkRecord<'_> {
                 expected,
             ));
         }
-        match self
-            .row
-            .iter()
-            .skip(usize::from(self.form.has_perm))
-            .find(|&row| row < 0)
-        {
-            Some(row) => Err(DecodeError::malformed(
-                "link row",
-                0,
-                row,
-                Expected::AtLeast(0),
-            )),
-            None => Ok(()),
+        for (column, row) in self.row.iter().enumerate().skip(perm) {
+            if row < 0 {
+                return Err(self.negative(column, row));
+            }
         }
+        Ok(())
+    }
+
+    #[cold]
+    fn negative(&self, column: usize, row: i64) -> DecodeError {
+        let at = wide(column).saturating_mul(wide(self.form.elem.size()));
+        DecodeError::malformed("link row", at, row, Expected::AtLeast(0))
     }
 }
 

@@ -188,6 +188,15 @@ impl<'a> LinkRows<'a> {
         Some(from / row..from / row + rows)
     }
 
+    /// Byte offset of row `i`, from the start of the cell.
+    #[must_use]
+    pub fn byte_of(&self, i: usize) -> u64 {
+        let data_at = self.groups.map_or(0, |groups| groups.data_at());
+        wide(i)
+            .saturating_mul(wide(self.row_bytes()))
+            .saturating_add(data_at)
+    }
+
     /// Bytes of a row; not 0, since the width is not.
     #[inline]
     fn row_bytes(&self) -> usize {

@@ -169,7 +169,7 @@ fn codes_and_rows_are_checked() {
     code[56] = 2;
     let cell = LinkCell::parse(&code, across_form()).unwrap();
     let error = cell.check().unwrap_err();
-    assert_eq!((error.what(), error.at()), ("link permutation code", 1));
+    assert_eq!((error.what(), error.at()), ("link permutation code", 56));
     assert!(cell.record(1).unwrap().restore(&mut [0; 2]).is_err());
     assert!(cell.record(1).unwrap().placement(&mut [0; 2]).is_err());
     let mut row = across();
@@ -180,7 +180,7 @@ fn codes_and_rows_are_checked() {
             cell.check().unwrap_err().what(),
             cell.check().unwrap_err().at()
         ),
-        ("link row", 2)
+        ("link row", 88)
     );
     assert!(
         cell.record(2)
