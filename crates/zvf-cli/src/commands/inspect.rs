@@ -254,7 +254,8 @@ fn undo(dump: &mut Dump, head: &mut Vec<(String, String)>, key: &str, codec: &Co
             if walk.take(shown, "bytes").is_ok() {
                 walk.note(shown, "bytes", format!("first {shown} of {}", bytes.len()), "compressed");
             }
-            dump.fault(0, crate::error::fold(&error));
+            let text = crate::error::fold(&error);
+            dump.fault(0, text.strip_prefix(&format!("{key}: ")).unwrap_or(&text));
             None
         }
     }

@@ -1,8 +1,10 @@
 //! `zvf links`: the stored records of a link family.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
+use zvf_format::keys::format_delta;
 use zvf_store::{CellWant, ChunkCoord, Deltas, Endpoint, Level, LinkArray, LinkFamily, Need};
 
 use crate::args::LinksArgs;
@@ -22,15 +24,18 @@ const BATCH: usize = 4096;
 /// Usage, when there is no such level or family; as the store says.
 pub(crate) fn run(args: &LinksArgs, context: &mut Context<'_>) -> Result<()> {
     let url = args.store.as_str();
-    let delta = zvf_format::keys::parse_delta(&args.delta)
-        .map_err(|e| CliError::usage(format!("--delta: found {:?}, expected 0, +1 or -1 and the like: {e}", args.delta)))?;
+    // `1` is as good as `+1` on a command line.
+    let delta: i32 = args
+        .delta
+        .parse()
+        .map_err(|_| CliError::usage(format!("--delta: found {:?}, expected 0, +1, -1 and the like", args.delta)))?;
     let need = Need { link_deltas: Deltas::All, ..Need::nothing() };
     let store = context.open(url, args.level, need.clone())?;
     let level = context.wait(store.level(args.level, &need))?.map_err(|e| CliError::from(e).at(url))?;
     let Some(family) = level.links(delta) else {
-        let there: Vec<String> = level.link_deltas().iter().map(|delta| zvf_format::keys::format_delta(*delta).to_string()).collect();
+        let there: Vec<String> = level.link_families().iter().map(|family| format_delta(family.delta()).to_string()).collect();
         let there = if there.is_empty() { "no link families".to_owned() } else { there.join(", ") };
-        return Err(CliError::usage(format!("{url}: level {} has no links of delta {}, found {there}", args.level, args.delta)));
+        return Err(CliError::usage(format!("{url}: level {} has no links of delta {}, found {there}", args.level, format_delta(delta))));
     };
     let mut records = Vec::new();
     let mut total = 0u64;
@@ -39,7 +44,7 @@ pub(crate) fn run(args: &LinksArgs, context: &mut Context<'_>) -> Result<()> {
     for array in family.arrays() {
         // The order of a family is that of the segments, then of the keys as text (not as numbers), then of the rows.
         let sorted: BTreeMap<String, ChunkCoord> =
-            array.array().presence().iter().map(|chunk| (key(chunk), ChunkCoord::from(chunk))).collect();
+            array.array.presence().iter().map(|chunk| (key(chunk), ChunkCoord::from(chunk))).collect();
         let chunks: Vec<ChunkCoord> = sorted.into_values().collect();
         for batch in chunks.chunks(BATCH) {
             let before = total;
@@ -71,20 +76,22 @@ fn read(
     total: &mut u64,
     records: &mut Vec<Record>,
 ) -> Result<()> {
-    let wants = chunks.iter().map(|chunk| CellWant { array: array.array().clone(), chunk: chunk.clone() }).collect();
-    let cells = context.wait(level.store().fetch_map(3, wants, |cells| cells))??;
+    let wants = chunks.iter().map(|chunk| CellWant { array: Arc::clone(&array.array), chunk: chunk.clone() }).collect();
+    let cells = context.wait(level.store().fetch(level.next_round(), wants))??;
     let rank = level.key_rank();
     let mut flat = Vec::new();
     for (chunk, cell) in chunks.iter().zip(cells) {
         let Some(cell) = cell else { continue };
         let cell = array.decode(chunk, &cell)?;
         flat.clear();
-        array.endpoint_chunks(chunk, &mut flat);
+        array.endpoint_chunks(chunk, &mut flat)?;
         let mut ends = vec![Endpoint::default(); array.width()];
         for i in 0..cell.len() {
             *total += 1;
             if (records.len() as u64) < limit {
-                cell.record(i, &mut ends);
+                if !cell.record(i, &mut ends) {
+                    continue;
+                }
                 let endpoint = |end: &Endpoint| {
                     let chunk = flat.chunks(rank.max(1)).nth(end.which).unwrap_or_default();
                     (chunk.to_vec(), end.row)
@@ -130,7 +137,7 @@ fn text(args: &LinksArgs, family: &LinkFamily, total: u64, records: &[Record]) -
         out.push_str(&format!("… {} more\n", count(left)));
     }
     let directed = if family.directed() { "directed" } else { "undirected" };
-    let delta = zvf_format::keys::format_delta(family.delta());
+    let delta = format_delta(family.delta());
     out.push_str(&format!("level {}, delta {delta}: {} records of {} endpoints, {directed}\n", args.level, count(total), family.width()));
     out
 }

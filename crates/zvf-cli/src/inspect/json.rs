@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::dump::{Dump, Field};
+use crate::output::table::counted;
 
 /// What members mean, by their path with `*` for any name or number.
 const MEANINGS: &[(&str, &str)] = &[
@@ -132,7 +133,7 @@ fn member(dump: &mut Dump, path: &str, value: &Value, depth: usize) {
     let members = match value {
         Value::Object(members) if !members.is_empty() && depth < 6 && !WHOLE.contains(&path) => members,
         Value::Array(items) if path == "attributes.multiscales" => {
-            dump.remark(&title, format!("{} entries", items.len()), meaning);
+            dump.remark(&title, counted(items.len() as u64, "item"), meaning);
             for (i, item) in items.iter().enumerate().take(dump.rows) {
                 member(dump, &format!("{path}.{i}"), item, depth + 1);
             }
@@ -143,7 +144,7 @@ fn member(dump: &mut Dump, path: &str, value: &Value, depth: usize) {
             return;
         }
     };
-    dump.remark(&title, format!("{} members", members.len()), meaning);
+    dump.remark(&title, counted(members.len() as u64, "member"), meaning);
     for (name, value) in members {
         member(dump, &format!("{path}.{name}"), value, depth + 1);
     }
@@ -151,7 +152,7 @@ fn member(dump: &mut Dump, path: &str, value: &Value, depth: usize) {
 
 /// A value on one line; long lists say how many items they have.
 fn short(value: &Value) -> String {
-    const MOST: usize = 72;
+    const MOST: usize = 56;
     let text = value.to_string();
     if text.chars().count() <= MOST {
         return text;

@@ -5,6 +5,7 @@ use zvf_format::dtype::DType;
 use super::dump::{Stopped, Walk};
 use super::rows::{element, element_text};
 use super::{Context, key};
+use crate::output::table::counted;
 
 /// What a row of links looks like.
 struct Shape {
@@ -38,7 +39,7 @@ pub(crate) fn walk_flat(walk: &mut Walk<'_, '_>, context: &Context) {
     walk.section(format!("link rows without a header: {} ({} bytes a row)", shape.columns(), shape.row_bytes));
     let length = walk.left();
     if rows(walk, &shape, context, length, 0).is_ok() {
-        walk.dump().conclude(format!("{} records inside this chunk", length / shape.row_bytes.max(1)));
+        walk.dump().conclude(format!("{} inside this chunk", counted(length / shape.row_bytes.max(1), "record")));
     }
 }
 
@@ -58,7 +59,7 @@ fn groups(walk: &mut Walk<'_, '_>, shape: &Shape, context: &Context) -> Result<(
         }
         record = record.saturating_add(rows(walk, shape, context, *length, record)?);
     }
-    walk.dump().conclude(format!("{record} records that leave this chunk or level"));
+    walk.dump().conclude(format!("{} with endpoints in other chunks or levels", counted(record, "record")));
     Ok(())
 }
 

@@ -178,6 +178,8 @@ fn place(reader: &mut Reader<'_, '_>, path: &str, doc: ArrayDoc, index: &[u64], 
     let blob = blob_of(path, &doc);
     if !doc.data_type.is_vlen_bytes() {
         typed(&doc, &codecs, &element_shape, &within, &mut known)?;
+        let start = object.first().copied().unwrap_or(0).saturating_mul(doc.chunk_shape.first().copied().unwrap_or(1));
+        known.real_rows = doc.shape.first().map(|rows| rows.saturating_sub(start));
     }
     Ok(Place::Object(Box::new(ObjectPlace {
         array: path.into(),

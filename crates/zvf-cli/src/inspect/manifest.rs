@@ -2,6 +2,7 @@
 
 use super::dump::{Stopped, Walk};
 use super::{Context, key};
+use crate::output::table::counted;
 
 /// Fragments are counted in 32 bits, so a chunk's last fragment has at most this number.
 const LAST: i64 = u32::MAX as i64 - 1;
@@ -40,7 +41,7 @@ fn blob(walk: &mut Walk<'_, '_>, rank: usize) -> Result<(), Stopped> {
     if left > 0 {
         return Err(walk.fault_here(format!("after the last block: found {left} more bytes, expected the end")));
     }
-    walk.dump().conclude(format!("the object is {references} fragments, rows concatenated in this order"));
+    walk.dump().conclude(format!("the object is {}, their rows concatenated in this order", counted(references, "fragment")));
     Ok(())
 }
 

@@ -50,6 +50,8 @@ pub(crate) struct Context {
     pub(crate) element: Option<u64>,
     /// Rows before the one that is asked for.
     pub(crate) first_row: u64,
+    /// Rows of this chunk that the array has; the others are padding.
+    pub(crate) real_rows: Option<u64>,
     /// Entries of a shard's index.
     pub(crate) entries: Option<u64>,
 }

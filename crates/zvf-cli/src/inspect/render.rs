@@ -18,7 +18,7 @@ pub(crate) fn text(head: &[(String, String)], dump: &Dump) -> String {
     for section in &dump.sections {
         let _ = writeln!(out, "\n{}", section.title);
         let name = section.fields.iter().map(|f| f.name.chars().count()).max().unwrap_or(0).min(28);
-        let value = section.fields.iter().map(|f| f.value.chars().count()).max().unwrap_or(0).min(40);
+        let value = section.fields.iter().map(|f| f.value.chars().count()).max().unwrap_or(0).min(56);
         let hex = section.fields.iter().map(|f| f.bytes.len().min(LINE)).max().unwrap_or(0);
         for field in &section.fields {
             line(&mut out, field, hex * 3, name, value);

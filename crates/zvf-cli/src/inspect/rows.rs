@@ -7,6 +7,7 @@ use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
 use super::Context;
 use super::dump::{Stopped, Walk};
 use crate::args::BlobArg;
+use crate::output::table::counted;
 
 /// Takes rows apart.
 pub(crate) fn walk(walk: &mut Walk<'_, '_>, blob: BlobArg, context: &Context) {
@@ -25,7 +26,8 @@ fn rows(walk: &mut Walk<'_, '_>, blob: BlobArg, context: &Context) -> Result<(),
     if draco(walk, vertices)? {
         return Ok(());
     }
-    let count = walk.left() / row_bytes.max(1);
+    let stored = walk.left() / row_bytes.max(1);
+    let count = context.real_rows.unwrap_or(stored).min(stored);
     let first = context.first_row.min(count);
     walk.skip_rows(first.saturating_mul(row_bytes), first, "rows")?;
     let end = first.saturating_add(walk.shown()).min(count);
@@ -48,13 +50,18 @@ fn rows(walk: &mut Walk<'_, '_>, blob: BlobArg, context: &Context) -> Result<(),
         walk.note(row_bytes, &format!("row {i}"), text, outside);
     }
     walk.skip_rows(count.saturating_sub(end).saturating_mul(row_bytes), count.saturating_sub(end), "rows")?;
+    if stored > count {
+        let padding = stored.saturating_sub(count).saturating_mul(row_bytes);
+        walk.take(padding, "padding")?;
+        walk.note(padding, "padding", counted(stored.saturating_sub(count), "row"), "chunks are stored whole: the fill value after the array's last row");
+    }
     let rest = walk.left();
     if rest > 0 {
         let fault = walk.fault_here(format!("{what}: found {rest} bytes after {count} rows, expected rows of {row_bytes} bytes"));
         walk.trailing("less than a row");
         return Err(fault);
     }
-    walk.dump().conclude(format!("{count} rows"));
+    walk.dump().conclude(counted(count, "row"));
     Ok(())
 }
 
@@ -88,7 +95,7 @@ fn group(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
         walk.trailing("less than an id");
         return Err(fault);
     }
-    walk.dump().conclude(format!("{count} objects"));
+    walk.dump().conclude(counted(count, "object"));
     Ok(())
 }
 

@@ -39,6 +39,10 @@ pub(crate) fn index<'a>(walk: &mut Walk<'_, 'a>, context: &Context) -> Result<Op
         let absent = offset == ABSENT && nbytes == ABSENT;
         present += u64::from(!absent);
         if i < shown || Some(i) == wanted {
+            if hidden > 0 {
+                walk.dump().remark("…", format!("{hidden} more"), "entries");
+                hidden = 0;
+            }
             let place = if Some(i) == wanted { ", taken apart below" } else { "" };
             if absent {
                 walk.note(ENTRY, &format!("entry {i}"), "absent", "offset and length 2^64 - 1: no such inner chunk");

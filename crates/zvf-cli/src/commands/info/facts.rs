@@ -187,8 +187,7 @@ impl LevelFacts {
             arrays.push(ArrayFacts::grid(&attribute.array, Some(attribute.declared_width.unwrap_or(1))));
         }
         arrays.extend(level.object_attributes().iter().chain(level.group_attributes()).map(ArrayFacts::typed));
-        let families: Vec<&LinkFamily> = level.link_families().collect();
-        for family in &families {
+        for family in level.link_families() {
             arrays.extend(family.arrays().iter().map(|links| ArrayFacts::grid(&links.array, Some(family.width() as u64))));
         }
         let objects = level.object_index().map(|index| ObjectFacts {
@@ -214,7 +213,7 @@ impl LevelFacts {
             preserves_object_ids: doc.preserves_object_ids,
             chunk_attribute: doc.chunk_attribute_name.clone(),
             arrays,
-            links: families.into_iter().map(LinkFacts::of).collect(),
+            links: level.link_families().iter().map(LinkFacts::of).collect(),
             groups: level.groups().map(|groups| (0..groups.len()).map(|g| groups.name(g)).collect()),
         }
     }

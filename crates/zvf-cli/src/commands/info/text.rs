@@ -116,7 +116,8 @@ impl LevelFacts {
         for family in &self.links {
             let links = family.links.map(|links| format!("{} records, ", count(links))).unwrap_or_default();
             let directed = if family.directed { "directed" } else { "undirected" };
-            let codecs = self.arrays.iter().find(|array| array.path.contains("/links/")).map(|array| array.codecs.join("+"));
+            let own = format!("{}/links/{}/", self.level, format_delta(family.delta));
+            let codecs = self.arrays.iter().find(|array| array.path.starts_with(&own)).map(|array| array.codecs.join("+"));
             let mut segments: Vec<&str> = family.segments.iter().take(SEGMENTS).map(String::as_str).collect();
             if family.segments.len() > SEGMENTS {
                 segments.push("…");

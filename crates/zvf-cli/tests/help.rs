@@ -1,0 +1,57 @@
+//! Help and completions.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::run::zvf_in;
+
+const COMMANDS: [&str; 7] = ["info", "query", "get", "objects", "links", "inspect", "completions"];
+
+#[test]
+fn every_command_explains_itself_with_examples() -> Result<()> {
+    for command in COMMANDS {
+        let ran = zvf_in(Path::new("."), &[command, "--help"])?;
+        let text = String::from_utf8(ran.stdout)?;
+        assert_eq!(ran.code, 0, "{command}");
+        assert!(text.contains(&format!("Examples:\n  zvf {command} ")), "{command}: {text}");
+        assert!(text.contains("Usage: zvf"), "{command}");
+        let purpose = text.lines().next().unwrap_or_default();
+        assert!(purpose.split_whitespace().count() > 4, "{command}: {purpose}");
+    }
+    Ok(())
+}
+
+#[test]
+fn only_what_works_is_offered() -> Result<()> {
+    let text = String::from_utf8(zvf_in(Path::new("."), &["--help"])?.stdout)?;
+    for command in COMMANDS {
+        assert!(text.contains(&format!("\n  {command} ")), "{command}");
+    }
+    for later in ["validate", "import", "export", "pyramid", "migrate", "volume"] {
+        assert!(!text.contains(&format!("\n  {later}")), "{later}");
+        assert_eq!(zvf_in(Path::new("."), &[later])?.code, 2);
+    }
+    Ok(())
+}
+
+#[test]
+fn version_and_nothing() -> Result<()> {
+    let ran = zvf_in(Path::new("."), &["--version"])?;
+    assert_eq!((ran.code, String::from_utf8(ran.stdout)?), (0, format!("zvf {}\n", env!("CARGO_PKG_VERSION"))));
+    let ran = zvf_in(Path::new("."), &[])?;
+    assert_eq!((ran.code, ran.stdout.len()), (2, 0));
+    assert!(ran.stderr.contains("Usage: zvf"));
+    Ok(())
+}
+
+#[test]
+fn completions_for_every_shell() -> Result<()> {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let ran = zvf_in(Path::new("."), &["completions", shell])?;
+        assert_eq!(ran.code, 0, "{shell}");
+        let script = String::from_utf8(ran.stdout)?;
+        assert!(script.contains("inspect") && script.contains("ignore-missing"), "{shell}");
+    }
+    Ok(())
+}

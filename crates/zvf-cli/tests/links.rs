@@ -1,0 +1,29 @@
+//! `zvf links`.
+
+use anyhow::Result;
+
+use crate::run::{Home, STORE, blessed};
+
+#[test]
+fn records_are_listed_in_order() -> Result<()> {
+    let home = Home::new("real_skeleton")?;
+    blessed("links-real_skeleton.txt", &home.text(&["links", STORE, "--limit", "12"])?)?;
+    let all = home.json(&["links", STORE, "--json"])?;
+    assert_eq!((all["records"].as_u64(), all["links"].as_array().map(Vec::len)), (Some(697), Some(697)));
+    let some = home.json(&["links", STORE, "--delta", "+1", "--limit", "5", "--json"])?;
+    assert_eq!((some["delta"].as_i64(), some["records"].as_u64(), some["truncated"].as_bool()), (Some(1), Some(4465), Some(true)));
+    assert_eq!(some["links"].as_array().map(Vec::len), Some(5));
+    let back = home.json(&["links", STORE, "--level", "1", "--delta", "-1", "--json"])?;
+    assert_eq!(back["records"].as_u64(), Some(4465));
+    Ok(())
+}
+
+#[test]
+fn a_family_that_is_not_there_is_named() -> Result<()> {
+    let home = Home::new("real_skeleton")?;
+    let ran = home.zvf(&["links", STORE, "--delta", "2"])?;
+    assert_eq!(ran.code, 2);
+    assert_eq!(ran.stderr, "zvf: store.zarrvectors: level 0 has no links of delta +2, found 0, +1\n");
+    assert_eq!(home.zvf(&["links", STORE, "--delta", "up"])?.code, 2);
+    Ok(())
+}

@@ -1,0 +1,13 @@
+//! The `zvf` program as a user meets it: the real binary on the bundled stores.
+//!
+//! Blessed texts lie in `tests/blessed`; run with `ZVF_BLESS=1` to rewrite them, then read the difference.
+
+mod errors;
+mod formats;
+mod help;
+mod info;
+mod inspect;
+mod links;
+mod objects;
+mod query;
+mod run;

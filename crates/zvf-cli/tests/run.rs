@@ -1,0 +1,99 @@
+//! Runs the program and keeps what it said.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+/// The name every bundled store has in its folder.
+pub(crate) const STORE: &str = "store.zarrvectors";
+
+/// A bundled store in a folder of its own.
+pub(crate) struct Home {
+    store: zvf_testkit::TempStore,
+}
+
+/// What a run left behind.
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
+}
+
+impl Home {
+    /// Unpacks a bundled store.
+    pub(crate) fn new(case: &str) -> Result<Self> {
+        Ok(Self { store: zvf_testkit::unpack(case)? })
+    }
+
+    /// The folder that holds the store, where the program runs.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.store.path().parent().map(Path::to_owned).unwrap_or_default()
+    }
+
+    /// A file beside the store.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+
+    /// Runs the program in the folder.
+    pub(crate) fn zvf(&self, args: &[&str]) -> Result<Ran> {
+        zvf_in(&self.path(), args)
+    }
+
+    /// Runs the program, which has to succeed, and gives its stdout as text.
+    pub(crate) fn text(&self, args: &[&str]) -> Result<String> {
+        let ran = self.zvf(args)?;
+        if ran.code != 0 {
+            bail!("zvf {}: exit code {}: {}", args.join(" "), ran.code, ran.stderr);
+        }
+        String::from_utf8(ran.stdout).context("stdout is not text")
+    }
+
+    /// Runs the program, which has to succeed, and gives its stdout as one JSON document.
+    pub(crate) fn json(&self, args: &[&str]) -> Result<Value> {
+        let text = self.text(args)?;
+        serde_json::from_str(&text).with_context(|| text)
+    }
+
+    /// Names in the folder, sorted.
+    pub(crate) fn names(&self) -> Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(self.path())? {
+            names.push(entry?.file_name().to_string_lossy().into_owned());
+        }
+        names.sort();
+        Ok(names)
+    }
+}
+
+/// Runs the program in a folder.
+pub(crate) fn zvf_in(folder: &Path, args: &[&str]) -> Result<Ran> {
+    let output = command(folder, args).output()?;
+    let code = output.status.code().context("the program was killed")?;
+    Ok(Ran { code, stdout: output.stdout, stderr: String::from_utf8(output.stderr)? })
+}
+
+/// The program with its arguments, not started.
+pub(crate) fn command(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_zvf"));
+    command.current_dir(folder).args(args).stdin(Stdio::null());
+    command
+}
+
+/// Compares a text with the blessed one, or blesses it when `ZVF_BLESS` is set.
+pub(crate) fn blessed(name: &str, text: &str) -> Result<()> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/blessed").join(name);
+    if std::env::var_os("ZVF_BLESS").is_some() {
+        return Ok(std::fs::write(&path, text)?);
+    }
+    let want = std::fs::read_to_string(&path).with_context(|| format!("{}: run with ZVF_BLESS=1", path.display()))?;
+    if want == text {
+        return Ok(());
+    }
+    let differs = want.lines().zip(text.lines()).position(|(want, got)| want != got);
+    let line = differs.unwrap_or_else(|| want.lines().count().min(text.lines().count()));
+    let (want, got) = (want.lines().nth(line).unwrap_or("<end>"), text.lines().nth(line).unwrap_or("<end>"));
+    bail!("{name}, line {}:\nblessed: {want}\nfound:   {got}", line + 1);
+}
