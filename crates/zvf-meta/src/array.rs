@@ -11,6 +11,7 @@ use crate::attributes::ArrayAttributes;
 use crate::codec::{Codec, Sharding};
 use crate::error::{MetaError, describe};
 use crate::json::{Builder, FromJson, JsonObject, Members, Pointer, ToJson};
+use crate::key_encoding::KeyEncoding;
 use crate::keylist::KeyList;
 use crate::node::{NodeKind, take_head};
 
@@ -63,7 +64,10 @@ impl DataType {
     /// Makes a type without configuration.
     #[must_use]
     pub fn named(name: impl Into<String>) -> Self {
-        Self { name: name.into(), ..Self::default() }
+        Self {
+            name: name.into(),
+            ..Self::default()
+        }
     }
 
     /// Tells whether elements are byte strings: `variable_length_bytes`, or its synonym `bytes`.
@@ -75,65 +79,15 @@ impl DataType {
     /// Returns the bytes of one element of a fixed-length text or byte type, as its configuration says.
     #[must_use]
     pub fn length_bytes(&self) -> Option<u64> {
-        self.configuration.get("length_bytes").and_then(Value::as_u64)
+        self.configuration
+            .get("length_bytes")
+            .and_then(Value::as_u64)
     }
 }
 
 impl fmt::Display for DataType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)
-    }
-}
-
-/// How the index of a chunk becomes the key of its object.
-#[derive(Clone, Debug, PartialEq)]
-pub struct KeyEncoding {
-    /// `default` (a leading `c`) or `v2` (none).
-    pub scheme: KeyScheme,
-    /// `/` or `.`.
-    pub separator: char,
-    /// Unknown members.
-    pub extra: JsonObject,
-}
-
-/// The two chunk key encodings of Zarr v3.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeyScheme {
-    /// `c/0/1`, or `c` alone for an array without axes.
-    Default,
-    /// `0.1`, or `0` for an array without axes.
-    V2,
-}
-
-impl Default for KeyEncoding {
-    /// What the reference writes: `default` with `/`.
-    fn default() -> Self {
-        Self { scheme: KeyScheme::Default, separator: '/', extra: JsonObject::new() }
-    }
-}
-
-impl KeyEncoding {
-    /// Returns the object key of a chunk, relative to the array.
-    ///
-    /// # Shape
-    ///
-    /// `index` counts chunks along each axis from the array's first cell; never absolute chunk coordinates.
-    #[must_use]
-    pub fn object_key(&self, index: &[u64]) -> String {
-        let mut key = String::with_capacity(index.len().saturating_mul(4).saturating_add(1));
-        if self.scheme == KeyScheme::Default {
-            key.push('c');
-        }
-        for (axis, part) in index.iter().enumerate() {
-            if axis > 0 || self.scheme == KeyScheme::Default {
-                key.push(self.separator);
-            }
-            key.push_str(&part.to_string());
-        }
-        if key.is_empty() {
-            key.push('0');
-        }
-        key
     }
 }
 
@@ -168,7 +122,10 @@ impl ArrayDoc {
             codecs: node.required("codecs")?,
             dimension_names: node.optional("dimension_names")?,
             storage_transformers: node.optional("storage_transformers")?.unwrap_or_default(),
-            attributes: ArrayAttributes::from_parts(raw.attributes.presence, raw.attributes.members)?,
+            attributes: ArrayAttributes::from_parts(
+                raw.attributes.presence,
+                raw.attributes.members,
+            )?,
             extra: node.rest(),
             shape,
             chunk_shape,
@@ -217,8 +174,12 @@ impl ArrayDoc {
     /// All members; `attributes` is there as a placeholder to keep its place.
     fn members(&self) -> JsonObject {
         let mut chunk_grid = self.chunk_grid.clone();
-        chunk_grid.entry("name").or_insert_with(|| Value::from("regular"));
-        let configuration = chunk_grid.entry("configuration").or_insert_with(|| Value::Object(JsonObject::new()));
+        chunk_grid
+            .entry("name")
+            .or_insert_with(|| Value::from("regular"));
+        let configuration = chunk_grid
+            .entry("configuration")
+            .or_insert_with(|| Value::Object(JsonObject::new()));
         if let Value::Object(configuration) = configuration {
             configuration.insert("chunk_shape".to_owned(), self.chunk_shape.to_json());
         }
@@ -257,20 +218,37 @@ impl Serialize for ArrayDoc {
 fn chunk_shape(grid: &JsonObject, rank: usize) -> Result<Vec<u64>, MetaError> {
     match grid.get("name") {
         Some(name) if name == "regular" => {}
-        Some(other) => return Err(MetaError::unexpected("/chunk_grid/name", describe(other), "\"regular\"")),
+        Some(other) => {
+            return Err(MetaError::unexpected(
+                "/chunk_grid/name",
+                describe(other),
+                "\"regular\"",
+            ));
+        }
         None => return Err(MetaError::missing("/chunk_grid/name", "\"regular\"")),
     }
     let root = Pointer::Prefix("/chunk_grid/configuration");
     let at = Pointer::Member(&root, "chunk_shape");
-    let shape = match grid.get("configuration").and_then(|configuration| configuration.get("chunk_shape")) {
+    let shape = match grid
+        .get("configuration")
+        .and_then(|configuration| configuration.get("chunk_shape"))
+    {
         None => return Err(MetaError::missing(at, <Vec<u64>>::EXPECTED)),
         Some(value) => <Vec<u64>>::from_json(value.clone(), &at)?,
     };
     if shape.len() != rank {
-        return Err(MetaError::unexpected(at, format!("of length {}", shape.len()), format!("length {rank} of the shape")));
+        return Err(MetaError::unexpected(
+            at,
+            format!("of length {}", shape.len()),
+            format!("length {rank} of the shape"),
+        ));
     }
     if let Some(axis) = shape.iter().position(|&extent| extent == 0) {
-        return Err(MetaError::unexpected(Pointer::Item(&at, axis), "0", "1 or more"));
+        return Err(MetaError::unexpected(
+            Pointer::Item(&at, axis),
+            "0",
+            "1 or more",
+        ));
     }
     Ok(shape)
 }
@@ -300,62 +278,8 @@ impl ToJson for DataType {
             return Value::from(self.name.as_str());
         }
         let mut map = Builder::default();
-        map.put("name", &self.name).put("configuration", &self.configuration);
-        Value::Object(map.finish(&self.extra))
-    }
-}
-
-impl FromJson for KeyEncoding {
-    const EXPECTED: &'static str = "a chunk key encoding";
-
-    fn from_json(value: Value, at: &Pointer<'_>) -> Result<Self, MetaError> {
-        let (name, mut configuration, extra) = match value {
-            Value::String(name) => (name, JsonObject::new(), JsonObject::new()),
-            other => {
-                let mut members = Members::of(other, at)?;
-                (
-                    members.required("name")?,
-                    members.optional("configuration")?.unwrap_or_default(),
-                    members.rest(),
-                )
-            }
-        };
-        let (scheme, usual) = match name.as_str() {
-            "default" => (KeyScheme::Default, '/'),
-            "v2" => (KeyScheme::V2, '.'),
-            _ => {
-                let at = Pointer::Member(at, "name");
-                return Err(MetaError::unexpected(at, format!("{name:?}"), "\"default\" or \"v2\""));
-            }
-        };
-        let separator = match configuration.shift_remove("separator") {
-            None => usual,
-            Some(Value::String(text)) if text == "/" => '/',
-            Some(Value::String(text)) if text == "." => '.',
-            Some(other) => {
-                let at = Pointer::Member(at, "separator");
-                return Err(MetaError::unexpected(at, describe(&other), "\"/\" or \".\""));
-            }
-        };
-        let mut extra = extra;
-        if !configuration.is_empty() {
-            extra.insert("configuration".to_owned(), Value::Object(configuration));
-        }
-        Ok(Self { scheme, separator, extra })
-    }
-}
-
-impl ToJson for KeyEncoding {
-    fn to_json(&self) -> Value {
-        let mut configuration = Builder::default();
-        configuration.put("separator", &self.separator.to_string());
-        let unknown = self.extra.get("configuration").and_then(Value::as_object).cloned().unwrap_or_default();
-        let mut map = Builder::default();
-        map.put("name", match self.scheme {
-            KeyScheme::Default => "default",
-            KeyScheme::V2 => "v2",
-        })
-        .put("configuration", &configuration.finish(&unknown));
+        map.put("name", &self.name)
+            .put("configuration", &self.configuration);
         Value::Object(map.finish(&self.extra))
     }
 }
@@ -387,7 +311,9 @@ impl<'de> Deserialize<'de> for RawArray {
                 let mut raw = RawArray::default();
                 while let Some(name) = map.next_key::<String>()? {
                     if name == "attributes" {
-                        raw.attributes = map.next_value::<Option<RawAttributes>>()?.unwrap_or_default();
+                        raw.attributes = map
+                            .next_value::<Option<RawAttributes>>()?
+                            .unwrap_or_default();
                     } else {
                         raw.members.insert(name, map.next_value()?);
                     }

@@ -97,7 +97,10 @@ impl ArrayAttributes {
         self.encoding.as_deref() == Some("dictionary")
     }
 
-    pub(crate) fn from_parts(presence: Option<KeyList>, members: JsonObject) -> Result<Self, MetaError> {
+    pub(crate) fn from_parts(
+        presence: Option<KeyList>,
+        members: JsonObject,
+    ) -> Result<Self, MetaError> {
         let at = Pointer::Prefix("/attributes");
         let mut members = Members::new(members, &at);
         Ok(Self {
@@ -121,7 +124,9 @@ impl ArrayAttributes {
             shape: members.optional("shape")?,
             fill_sentinel_meaning: members.optional("fill_sentinel_meaning")?,
             num_groups: members.optional("num_groups")?,
-            group_ranges: members.optional::<Ranges>("group_ranges")?.map(|ranges| ranges.0),
+            group_ranges: members
+                .optional::<Ranges>("group_ranges")?
+                .map(|ranges| ranges.0),
             group_names: members.optional("group_names")?,
             extra: members.rest(),
         })
@@ -159,7 +164,10 @@ impl ArrayAttributes {
     pub(crate) fn to_value(&self) -> Value {
         let mut members = JsonObject::new();
         if let Some(keys) = &self.nonempty_chunks {
-            members.insert("nonempty_chunks".to_owned(), keys.iter().map(Value::from).collect());
+            members.insert(
+                "nonempty_chunks".to_owned(),
+                keys.iter().map(Value::from).collect(),
+            );
         }
         members.extend(self.members());
         Value::Object(members)
@@ -173,7 +181,10 @@ impl Serialize for ArrayAttributes {
         if let Some(keys) = &self.nonempty_chunks {
             map.serialize_entry("nonempty_chunks", keys)?;
         }
-        for (name, value) in members.iter().filter(|(name, _)| name.as_str() != "nonempty_chunks") {
+        for (name, value) in members
+            .iter()
+            .filter(|(name, _)| name.as_str() != "nonempty_chunks")
+        {
             map.serialize_entry(name, value)?;
         }
         map.end()
@@ -190,12 +201,20 @@ impl FromJson for Ranges {
         let mut list = Vec::new();
         for (name, value) in ranges {
             let at = Pointer::Member(at, &name);
-            let group = name.parse::<u64>().ok().filter(|group| group.to_string() == name);
-            let group = group.ok_or_else(|| MetaError::unexpected(at, "there", "a group number as the name"))?;
+            let group = name
+                .parse::<u64>()
+                .ok()
+                .filter(|group| group.to_string() == name);
+            let group = group
+                .ok_or_else(|| MetaError::unexpected(at, "there", "a group number as the name"))?;
             match *<Vec<i64>>::from_json(value, &at)? {
                 [start, stop] => list.push(GroupRange { group, start, stop }),
                 ref other => {
-                    return Err(MetaError::unexpected(at, format!("an array of {}", other.len()), "[start, stop]"));
+                    return Err(MetaError::unexpected(
+                        at,
+                        format!("an array of {}", other.len()),
+                        "[start, stop]",
+                    ));
                 }
             }
         }
@@ -204,7 +223,15 @@ impl FromJson for Ranges {
 }
 
 fn ranges_to_json(ranges: &[GroupRange]) -> JsonObject {
-    ranges.iter().map(|range| (range.group.to_string(), Value::from(vec![range.start, range.stop]))).collect()
+    ranges
+        .iter()
+        .map(|range| {
+            (
+                range.group.to_string(),
+                Value::from(vec![range.start, range.stop]),
+            )
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -239,16 +266,28 @@ mod tests {
     #[test]
     fn widths_are_declared_three_ways() -> Result<(), MetaError> {
         assert_eq!(parse(json!({}))?.declared_width(), Some(1));
-        assert_eq!(parse(json!({"row_shape": [], "channel_names": ["a", "b"]}))?.declared_width(), Some(1));
+        assert_eq!(
+            parse(json!({"row_shape": [], "channel_names": ["a", "b"]}))?.declared_width(),
+            Some(1)
+        );
         assert_eq!(parse(json!({"row_shape": [3]}))?.declared_width(), Some(3));
-        assert_eq!(parse(json!({"channel_names": ["a", "b"]}))?.declared_width(), Some(2));
+        assert_eq!(
+            parse(json!({"channel_names": ["a", "b"]}))?.declared_width(),
+            Some(2)
+        );
         assert_eq!(parse(json!({"row_shape": [3, 3]}))?.declared_width(), None);
         Ok(())
     }
 
     #[test]
     fn malformed_ranges_are_refused() {
-        for bad in [json!({"01": [0, 1]}), json!({"x": [0, 1]}), json!({"1": [0]}), json!({"1": [0, 1, 2]}), json!([])] {
+        for bad in [
+            json!({"01": [0, 1]}),
+            json!({"x": [0, 1]}),
+            json!({"1": [0]}),
+            json!({"1": [0, 1, 2]}),
+            json!([]),
+        ] {
             assert!(parse(json!({"group_ranges": bad})).is_err());
         }
     }

@@ -4,7 +4,7 @@
 //! `required_capabilities` is a demand: a reader that does not know one of its tokens must not read the store,
 //! whatever the version says. No released writer emits it; it is how a later format will stop this crate.
 
-use crate::error::MetaError;
+use crate::error::{MetaError, shorten};
 
 /// Several manifests may name the same fragment.
 pub const SHARED_FRAGMENTS: &str = "shared_fragments";
@@ -79,8 +79,15 @@ pub fn check_required<T: AsRef<str>>(tokens: &[T]) -> Result<(), MetaError> {
     for token in tokens {
         let token = token.as_ref();
         if !find(token).is_some_and(|known| known.supported) {
-            let supported: Vec<_> = KNOWN.iter().filter(|known| known.supported).map(|known| known.token).collect();
-            return Err(MetaError::Capability { token: token.to_owned(), expected: supported.join(", ") });
+            let supported: Vec<_> = KNOWN
+                .iter()
+                .filter(|known| known.supported)
+                .map(|known| known.token)
+                .collect();
+            return Err(MetaError::Capability {
+                token: shorten(token).to_owned(),
+                expected: supported.join(", "),
+            });
         }
     }
     Ok(())
@@ -103,7 +110,10 @@ mod tests {
     #[test]
     fn tokens_are_unique() {
         for (index, known) in KNOWN.iter().enumerate() {
-            assert_eq!(KNOWN.iter().position(|other| other.token == known.token), Some(index));
+            assert_eq!(
+                KNOWN.iter().position(|other| other.token == known.token),
+                Some(index)
+            );
         }
     }
 }

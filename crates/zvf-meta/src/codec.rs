@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::error::{MetaError, describe};
+use crate::error::{MetaError, describe, quote};
 use crate::json::{Builder, FromJson, JsonObject, Members, Pointer, ToJson};
 
 /// One codec of an array document.
@@ -22,7 +22,10 @@ impl Codec {
     /// Makes a codec without configuration.
     #[must_use]
     pub fn named(name: impl Into<String>) -> Self {
-        Self { name: name.into(), ..Self::default() }
+        Self {
+            name: name.into(),
+            ..Self::default()
+        }
     }
 }
 
@@ -82,7 +85,11 @@ impl Sharding {
         let mut members = Members::of(codec.configuration.clone(), &at)?;
         let chunk_shape: Vec<u64> = members.required("chunk_shape")?;
         if chunk_shape.contains(&0) {
-            return Err(MetaError::unexpected(Pointer::Member(&at, "chunk_shape"), "0", "1 or more"));
+            return Err(MetaError::unexpected(
+                Pointer::Member(&at, "chunk_shape"),
+                "0",
+                "1 or more",
+            ));
         }
         Ok(Self {
             chunk_shape,
@@ -93,7 +100,11 @@ impl Sharding {
                 Some("start") => false,
                 Some(other) => {
                     let at = Pointer::Member(&at, "index_location");
-                    return Err(MetaError::unexpected(at, format!("{other:?}"), "\"end\" or \"start\""));
+                    return Err(MetaError::unexpected(
+                        at,
+                        quote(other),
+                        "\"end\" or \"start\"",
+                    ));
                 }
             },
         })

@@ -10,8 +10,9 @@ use serde_json::Value;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MetaError {
-    /// The bytes are not one JSON text, or end early, or nest deeper than the JSON reader allows.
-    #[error("the {document} document is not valid JSON at line {line} column {column}")]
+    /// The bytes are not one JSON text, or end early, or nest deeper than the JSON reader allows, or hold something
+    /// other than a list of texts where the presence list belongs.
+    #[error("the {document} document cannot be read at line {line} column {column}")]
     Json {
         /// Which kind of document was expected: `root`, `level`, `array`, `group`.
         document: &'static str,
@@ -77,17 +78,41 @@ impl MetaError {
 
     #[cold]
     pub(crate) fn json(document: &'static str, source: serde_json::Error) -> Self {
-        Self::Json { document, line: source.line(), column: source.column(), source }
+        Self::Json {
+            document,
+            line: source.line(),
+            column: source.column(),
+            source,
+        }
+    }
+
+    #[cold]
+    pub(crate) fn version(found: &str, expected: &'static str) -> Self {
+        Self::Version {
+            found: shorten(found).to_owned(),
+            expected,
+        }
     }
 
     #[cold]
     pub(crate) fn missing(path: impl ToString, expected: &'static str) -> Self {
-        Self::Missing { path: path.to_string(), expected }
+        Self::Missing {
+            path: path.to_string(),
+            expected,
+        }
     }
 
     #[cold]
-    pub(crate) fn unexpected(path: impl ToString, found: impl Into<String>, expected: impl Into<String>) -> Self {
-        Self::Unexpected { path: path.to_string(), found: found.into(), expected: expected.into() }
+    pub(crate) fn unexpected(
+        path: impl ToString,
+        found: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> Self {
+        Self::Unexpected {
+            path: path.to_string(),
+            found: found.into(),
+            expected: expected.into(),
+        }
     }
 }
 
@@ -107,13 +132,22 @@ pub(crate) fn describe(value: &Value) -> String {
     }
 }
 
+/// Cuts a long text at a character.
+#[cold]
+pub(crate) fn shorten(text: &str) -> &str {
+    let cut = text
+        .char_indices()
+        .nth(SHOWN)
+        .map_or(text.len(), |(cut, _)| cut);
+    text.get(..cut).unwrap_or_default()
+}
+
 /// Quotes a text for a message and cuts it when it is long.
 #[cold]
 pub(crate) fn quote(text: &str) -> String {
-    match text.char_indices().nth(SHOWN) {
-        None => format!("{text:?}"),
-        Some((cut, _)) => format!("{:?}...", text.get(..cut).unwrap_or_default()),
-    }
+    let shown = shorten(text);
+    let more = if shown.len() < text.len() { "..." } else { "" };
+    format!("{shown:?}{more}")
 }
 
 #[cfg(test)]

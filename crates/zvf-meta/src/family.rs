@@ -71,7 +71,10 @@ impl ObjectIndexDoc {
             .put_some("sid_ndim", self.sid_ndim.as_ref())
             .put_some("layout", self.layout.as_ref())
             .put_some("object_ids_sorted", self.object_ids_sorted.as_ref());
-        GroupDoc { attributes: map.finish(&self.extra), extra: self.node_extra.clone() }
+        GroupDoc {
+            attributes: map.finish(&self.extra),
+            extra: self.node_extra.clone(),
+        }
     }
 
     /// Writes the document on one line.
@@ -87,8 +90,12 @@ impl ObjectIndexDoc {
     /// When the word is absent or unknown: guessing would give rows to the wrong objects.
     pub fn layout(&self) -> Result<ObjectLayout, MetaError> {
         let at = "/attributes/layout";
-        let name = self.layout.as_deref().ok_or_else(|| MetaError::missing(at, ObjectLayout::EXPECTED))?;
-        ObjectLayout::from_name(name).ok_or_else(|| MetaError::unexpected(at, quote(name), ObjectLayout::EXPECTED))
+        let name = self
+            .layout
+            .as_deref()
+            .ok_or_else(|| MetaError::missing(at, ObjectLayout::EXPECTED))?;
+        ObjectLayout::from_name(name)
+            .ok_or_else(|| MetaError::unexpected(at, quote(name), ObjectLayout::EXPECTED))
     }
 }
 
@@ -168,7 +175,10 @@ impl LinkFamilyDoc {
             .put_some("sid_ndim", self.sid_ndim.as_ref())
             .put_some("num_links", self.num_links.as_ref())
             .put_some("num_physical_records", self.num_physical_records.as_ref());
-        GroupDoc { attributes: map.finish(&self.extra), extra: self.node_extra.clone() }
+        GroupDoc {
+            attributes: map.finish(&self.extra),
+            extra: self.node_extra.clone(),
+        }
     }
 
     /// Writes the document on one line.
@@ -243,7 +253,10 @@ impl LinkAttributeFamilyDoc {
             .put_some("name", self.name.as_ref())
             .put_some("level_delta", self.level_delta.as_ref())
             .put_some("num_links", self.num_links.as_ref());
-        GroupDoc { attributes: map.finish(&self.extra), extra: self.node_extra.clone() }
+        GroupDoc {
+            attributes: map.finish(&self.extra),
+            extra: self.node_extra.clone(),
+        }
     }
 
     /// Writes the document on one line.
@@ -264,7 +277,11 @@ pub(crate) fn discriminator(members: &mut Members<'_>) -> Result<Option<String>,
 /// Tells whether a group's attributes are those of a family, by its `zv_array`.
 #[must_use]
 pub fn group_discriminator(group: &GroupDoc) -> Option<&str> {
-    group.attributes.get("zv_array").or_else(|| group.attributes.get("zvf_array")).and_then(Value::as_str)
+    group
+        .attributes
+        .get("zv_array")
+        .or_else(|| group.attributes.get("zvf_array"))
+        .and_then(Value::as_str)
 }
 
 #[cfg(test)]
@@ -279,7 +296,10 @@ mod tests {
     fn real_documents_come_back_byte_for_byte() -> Result<(), MetaError> {
         assert_eq!(LinkFamilyDoc::parse(FAMILY.as_bytes())?.to_json(), FAMILY);
         assert_eq!(ObjectIndexDoc::parse(INDEX.as_bytes())?.to_json(), INDEX);
-        assert_eq!(LinkAttributeFamilyDoc::parse(ATTRIBUTE.as_bytes())?.to_json(), ATTRIBUTE);
+        assert_eq!(
+            LinkAttributeFamilyDoc::parse(ATTRIBUTE.as_bytes())?.to_json(),
+            ATTRIBUTE
+        );
         Ok(())
     }
 

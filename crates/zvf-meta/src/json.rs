@@ -269,6 +269,14 @@ impl<'a> Members<'a> {
             .ok_or_else(|| MetaError::missing(Pointer::Member(self.at, name), T::EXPECTED))
     }
 
+    /// Takes a member out where it has the wanted form; otherwise it stays among the unknown ones.
+    pub(crate) fn lenient<T: FromJson>(&mut self, name: &str) -> Option<T> {
+        let value = self.map.get(name).filter(|value| !value.is_null())?;
+        let taken = T::from_json(value.clone(), &Pointer::Member(self.at, name)).ok()?;
+        self.map.shift_remove(name);
+        Some(taken)
+    }
+
     pub(crate) fn has(&self, name: &str) -> bool {
         self.map.contains_key(name)
     }
@@ -316,7 +324,8 @@ impl Builder {
 
 /// Reads bytes as one JSON object.
 pub(crate) fn parse_object(document: &'static str, bytes: &[u8]) -> Result<JsonObject, MetaError> {
-    let value: Value = serde_json::from_slice(bytes).map_err(|source| MetaError::json(document, source))?;
+    let value: Value =
+        serde_json::from_slice(bytes).map_err(|source| MetaError::json(document, source))?;
     JsonObject::from_json(value, &Pointer::Prefix(""))
 }
 
@@ -338,7 +347,14 @@ mod tests {
         assert!(matches!(u64::from_json(json!(3.0), &at), Ok(3)));
         assert!(matches!(i64::from_json(json!(-3.0), &at), Ok(-3)));
         assert!(matches!(u64::from_json(json!(u64::MAX), &at), Ok(u64::MAX)));
-        for bad in [json!(3.5), json!(-1), json!(1e300), json!("3"), json!(null), json!(true)] {
+        for bad in [
+            json!(3.5),
+            json!(-1),
+            json!(1e300),
+            json!("3"),
+            json!(null),
+            json!(true),
+        ] {
             assert!(u64::from_json(bad, &at).is_err());
         }
     }
@@ -348,16 +364,28 @@ mod tests {
         let at = Pointer::Prefix("");
         let list = Vec::<f64>::from_json(json!([1, 2.5, "Infinity", "-Infinity", "NaN"]), &at);
         let list = list.expect("numbers");
-        assert_eq!(list.to_json(), json!([1.0, 2.5, "Infinity", "-Infinity", "NaN"]));
+        assert_eq!(
+            list.to_json(),
+            json!([1.0, 2.5, "Infinity", "-Infinity", "NaN"])
+        );
     }
 
     #[test]
     fn failures_name_the_place() {
         let at = Pointer::Prefix("/attributes");
-        let mut members = Members::of(json!({"bounds": [[0, 1], [2, "x"]]}), &at).expect("an object");
-        let error = members.required::<Vec<Vec<f64>>>("bounds").expect_err("a text");
-        assert_eq!(error.to_string(), "/attributes/bounds/1/1 is string \"x\", expected a number");
+        let mut members =
+            Members::of(json!({"bounds": [[0, 1], [2, "x"]]}), &at).expect("an object");
+        let error = members
+            .required::<Vec<Vec<f64>>>("bounds")
+            .expect_err("a text");
+        assert_eq!(
+            error.to_string(),
+            "/attributes/bounds/1/1 is string \"x\", expected a number"
+        );
         let error = members.required::<u64>("level").expect_err("absent");
-        assert_eq!(error.to_string(), "/attributes/level is missing, expected an integer of 0 or more");
+        assert_eq!(
+            error.to_string(),
+            "/attributes/level is missing, expected an integer of 0 or more"
+        );
     }
 }

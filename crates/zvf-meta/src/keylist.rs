@@ -75,7 +75,11 @@ impl KeyList {
     /// Visits the keys in document order, without allocating.
     #[must_use]
     pub fn iter(&self) -> KeyIter<'_> {
-        KeyIter { text: &self.text, start: 0, ends: self.ends.iter() }
+        KeyIter {
+            text: &self.text,
+            start: 0,
+            ends: self.ends.iter(),
+        }
     }
 
     /// Tells whether the keys rise strictly in ASCII order, as the format wants.
@@ -86,13 +90,16 @@ impl KeyList {
     #[must_use]
     pub fn is_sorted(&self) -> bool {
         let mut before: Option<&str> = None;
-        self.iter().all(|key| before.replace(key).is_none_or(|before| before < key))
+        self.iter()
+            .all(|key| before.replace(key).is_none_or(|before| before < key))
     }
 
     /// Returns the bytes of memory behind the list, to be counted against a limit.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
-        self.text.capacity().saturating_add(self.ends.capacity().saturating_mul(size_of::<u32>()))
+        self.text
+            .capacity()
+            .saturating_add(self.ends.capacity().saturating_mul(size_of::<u32>()))
     }
 }
 
@@ -101,7 +108,10 @@ fn offset(end: u32) -> usize {
     end as usize
 }
 
-const _: () = assert!(size_of::<usize>() >= size_of::<u32>(), "pointers of 32 bits or more");
+const _: () = assert!(
+    size_of::<usize>() >= size_of::<u32>(),
+    "pointers of 32 bits or more"
+);
 
 impl fmt::Debug for KeyList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -213,7 +223,10 @@ mod tests {
     fn keys_come_back_in_order() -> Result<(), serde_json::Error> {
         let text = r#"["-1.0","-2.-1","0.0","1.-1","1.0","","é\n"]"#;
         let list: KeyList = serde_json::from_str(text)?;
-        assert_eq!(list.iter().collect::<Vec<_>>(), ["-1.0", "-2.-1", "0.0", "1.-1", "1.0", "", "é\n"]);
+        assert_eq!(
+            list.iter().collect::<Vec<_>>(),
+            ["-1.0", "-2.-1", "0.0", "1.-1", "1.0", "", "é\n"]
+        );
         assert_eq!(list.len(), 7);
         assert_eq!(list.get(1), Some("-2.-1"));
         assert_eq!(list.get(0), Some("-1.0"));

@@ -50,7 +50,7 @@ pub struct LevelDoc {
     /// Unknown members of the block.
     pub extra: JsonObject,
     /// `attributes.user_metadata`: namespace to members (§16.3).
-    pub user_metadata: Option<JsonObject>,
+    pub user_metadata: Option<Value>,
     /// Unknown members of `attributes`.
     pub attributes_extra: JsonObject,
     /// Unknown members beside `attributes`.
@@ -109,7 +109,11 @@ impl LevelDoc {
     /// A level rechunked by a non-spatial dimension has `chunk_dims` with one name more than axes and counts too.
     #[must_use]
     pub fn key_rank(&self, dims: usize) -> usize {
-        let split = self.is_attribute_chunked() || self.chunk_dims.as_ref().is_some_and(|names| names.len() > dims);
+        let split = self.is_attribute_chunked()
+            || self
+                .chunk_dims
+                .as_ref()
+                .is_some_and(|names| names.len() > dims);
         if split { dims.saturating_add(1) } else { dims }
     }
 
@@ -124,7 +128,10 @@ impl LevelDoc {
             .put_some("chunk_shape", self.chunk_shape.as_ref())
             .put_some("chunk_dims", self.chunk_dims.as_ref())
             .put_some("chunk_attribute_name", self.chunk_attribute_name.as_ref())
-            .put_some("chunk_attribute_values", self.chunk_attribute_values.as_ref())
+            .put_some(
+                "chunk_attribute_values",
+                self.chunk_attribute_values.as_ref(),
+            )
             .put_if("preserves_object_ids", self.preserves_object_ids)
             .put_some("inherited_num_objects", self.inherited_num_objects.as_ref())
             .put_if("shared_fragments", self.shared_fragments)
@@ -200,7 +207,10 @@ mod tests {
     #[test]
     fn required_members_are_required() {
         let error = parse(json!({"level": 0, "vertex_count": 1})).expect_err("no arrays_present");
-        assert_eq!(error.to_string(), "/attributes/zarr_vectors_level/arrays_present is missing, expected an array");
+        assert_eq!(
+            error.to_string(),
+            "/attributes/zarr_vectors_level/arrays_present is missing, expected an array"
+        );
         assert!(parse(json!({"level": -1, "vertex_count": 1, "arrays_present": []})).is_err());
         assert!(parse(json!({"level": 0, "vertex_count": 1.5, "arrays_present": []})).is_err());
     }

@@ -25,7 +25,10 @@ impl Multiscales {
     #[must_use]
     pub fn dataset(&self, level: u32) -> Option<&Dataset> {
         let path = level.to_string();
-        self.entries.iter().flat_map(|entry| &entry.datasets).find(|dataset| dataset.path == path)
+        self.entries
+            .iter()
+            .flat_map(|entry| &entry.datasets)
+            .find(|dataset| dataset.path == path)
     }
 
     /// Returns the transforms of a level.
@@ -71,7 +74,12 @@ impl Axis {
     /// Makes an axis without a unit.
     #[must_use]
     pub fn new(name: impl Into<String>, type_: impl Into<String>) -> Self {
-        Self { name: name.into(), type_: Some(type_.into()), unit: None, extra: JsonObject::new() }
+        Self {
+            name: name.into(),
+            type_: Some(type_.into()),
+            unit: None,
+            extra: JsonObject::new(),
+        }
     }
 
     /// Returns the axis type, `space` when the document says nothing.
@@ -170,7 +178,9 @@ impl FromJson for Multiscales {
     const EXPECTED: &'static str = "an array";
 
     fn from_json(value: Value, at: &Pointer<'_>) -> Result<Self, MetaError> {
-        Ok(Self { entries: FromJson::from_json(value, at)? })
+        Ok(Self {
+            entries: FromJson::from_json(value, at)?,
+        })
     }
 }
 
@@ -211,7 +221,9 @@ impl FromJson for Dataset {
         let mut members = Members::of(value, at)?;
         Ok(Self {
             path: members.required("path")?,
-            transforms: members.optional("coordinateTransformations")?.unwrap_or_default(),
+            transforms: members
+                .optional("coordinateTransformations")?
+                .unwrap_or_default(),
             extra: members.rest(),
         })
     }
@@ -228,12 +240,18 @@ impl FromJson for Transform {
             Some("scale") if map.contains_key("scale") => {
                 let mut members = Members::new(map, at);
                 members.required::<String>("type")?;
-                Ok(Self::Scale { scale: members.required("scale")?, extra: members.rest() })
+                Ok(Self::Scale {
+                    scale: members.required("scale")?,
+                    extra: members.rest(),
+                })
             }
             Some("translation") if map.contains_key("translation") => {
                 let mut members = Members::new(map, at);
                 members.required::<String>("type")?;
-                Ok(Self::Translation { translation: members.required("translation")?, extra: members.rest() })
+                Ok(Self::Translation {
+                    translation: members.required("translation")?,
+                    extra: members.rest(),
+                })
             }
             _ => Ok(Self::Other(map)),
         }
@@ -261,7 +279,9 @@ impl ToJson for Multiscale {
 impl ToJson for Axis {
     fn to_json(&self) -> Value {
         let mut map = Builder::default();
-        map.put("name", &self.name).put_some("type", self.type_.as_ref()).put_some("unit", self.unit.as_ref());
+        map.put("name", &self.name)
+            .put_some("type", self.type_.as_ref())
+            .put_some("unit", self.unit.as_ref());
         Value::Object(map.finish(&self.extra))
     }
 }
@@ -269,7 +289,8 @@ impl ToJson for Axis {
 impl ToJson for Dataset {
     fn to_json(&self) -> Value {
         let mut map = Builder::default();
-        map.put("path", &self.path).put("coordinateTransformations", &self.transforms);
+        map.put("path", &self.path)
+            .put("coordinateTransformations", &self.transforms);
         Value::Object(map.finish(&self.extra))
     }
 }
@@ -283,7 +304,8 @@ impl ToJson for Transform {
                 Value::Object(map.finish(extra))
             }
             Self::Translation { translation, extra } => {
-                map.put("type", "translation").put("translation", translation);
+                map.put("type", "translation")
+                    .put("translation", translation);
                 Value::Object(map.finish(extra))
             }
             Self::Other(members) => Value::Object(members.clone()),
@@ -297,7 +319,8 @@ mod tests {
     use serde_json::json;
 
     fn parse(value: Value) -> Multiscales {
-        Multiscales::from_json(value, &Pointer::Prefix("/attributes/multiscales")).expect("multiscales")
+        Multiscales::from_json(value, &Pointer::Prefix("/attributes/multiscales"))
+            .expect("multiscales")
     }
 
     #[test]
@@ -322,6 +345,9 @@ mod tests {
             {"type": "identity"}, {"type": "scale", "path": "p"}, {"type": "scale", "scale": [1.0], "note": 3}]}]}]);
         let list = parse(value.clone());
         assert_eq!(list.to_json(), value);
-        assert_eq!(list.transform(0).and_then(|one| one.scale()), Some(&[1.0][..]));
+        assert_eq!(
+            list.transform(0).and_then(|one| one.scale()),
+            Some(&[1.0][..])
+        );
     }
 }

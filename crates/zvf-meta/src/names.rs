@@ -73,7 +73,9 @@ impl Kind {
     pub fn allows(self, convention: LinksConvention) -> bool {
         match self {
             Self::PointCloud => true,
-            Self::Line | Self::Polyline | Self::Streamline => convention == LinksConvention::ImplicitSequential,
+            Self::Line | Self::Polyline | Self::Streamline => {
+                convention == LinksConvention::ImplicitSequential
+            }
             Self::Graph | Self::Mesh => convention == LinksConvention::Explicit,
             Self::Skeleton => convention != LinksConvention::ImplicitSequential,
         }
@@ -183,7 +185,10 @@ mod tests {
             assert_eq!(Kind::from_name(kind.name()), Some(kind));
         }
         for &convention in LinksConvention::ALL {
-            assert_eq!(LinksConvention::from_name(&convention.to_string()), Some(convention));
+            assert_eq!(
+                LinksConvention::from_name(&convention.to_string()),
+                Some(convention)
+            );
         }
         assert_eq!(Kind::from_name("Mesh"), None);
         assert_eq!(Kind::ALL.len(), 7);

@@ -1,9 +1,9 @@
 //! Zarr v3 nodes: what kind a document is, and plain groups.
 
 use serde::de::IgnoredAny;
-use serde_json::ser::Formatter;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::ser::Formatter;
 use std::io;
 
 use crate::error::{MetaError, describe};
@@ -46,31 +46,49 @@ pub fn node_kind(bytes: &[u8]) -> Result<NodeKind, MetaError> {
         #[serde(rename = "attributes")]
         _attributes: Option<IgnoredAny>,
     }
-    let head: Head = serde_json::from_slice(bytes).map_err(|source| MetaError::json("node", source))?;
+    let head: Head =
+        serde_json::from_slice(bytes).map_err(|source| MetaError::json("node", source))?;
     kind_of(head.zarr_format, head.node_type)
 }
 
 fn kind_of(format: Option<Value>, node: Option<Value>) -> Result<NodeKind, MetaError> {
     match format {
         Some(format) if format == 3 => {}
-        Some(other) => return Err(MetaError::unexpected("/zarr_format", describe(&other), "number 3")),
+        Some(other) => {
+            return Err(MetaError::unexpected(
+                "/zarr_format",
+                describe(&other),
+                "number 3",
+            ));
+        }
         None => return Err(MetaError::missing("/zarr_format", "number 3")),
     }
     match node {
         Some(Value::String(text)) if text == "group" => Ok(NodeKind::Group),
         Some(Value::String(text)) if text == "array" => Ok(NodeKind::Array),
-        Some(other) => Err(MetaError::unexpected("/node_type", describe(&other), "\"group\" or \"array\"")),
+        Some(other) => Err(MetaError::unexpected(
+            "/node_type",
+            describe(&other),
+            "\"group\" or \"array\"",
+        )),
         None => Err(MetaError::missing("/node_type", "\"group\" or \"array\"")),
     }
 }
 
 /// Takes `zarr_format` and `node_type` out of a node and checks them.
 pub(crate) fn take_head(members: &mut Members<'_>, expected: NodeKind) -> Result<(), MetaError> {
-    let found = kind_of(members.optional("zarr_format")?, members.optional("node_type")?)?;
+    let found = kind_of(
+        members.optional("zarr_format")?,
+        members.optional("node_type")?,
+    )?;
     if found == expected {
         return Ok(());
     }
-    Err(MetaError::unexpected("/node_type", format!("{:?}", found.name()), format!("{:?}", expected.name())))
+    Err(MetaError::unexpected(
+        "/node_type",
+        format!("{:?}", found.name()),
+        format!("{:?}", expected.name()),
+    ))
 }
 
 /// A group whose attributes this crate gives no types: an intermediate group, a header, a registry.
@@ -94,14 +112,19 @@ impl GroupDoc {
         let at = Pointer::Prefix("");
         let mut members = Members::new(parse_object("group", bytes)?, &at);
         take_head(&mut members, NodeKind::Group)?;
-        Ok(Self { attributes: members.optional("attributes")?.unwrap_or_default(), extra: members.rest() })
+        Ok(Self {
+            attributes: members.optional("attributes")?.unwrap_or_default(),
+            extra: members.rest(),
+        })
     }
 
     /// Returns the document as a JSON value, members in the order of the reference.
     #[must_use]
     pub fn to_value(&self) -> Value {
         let mut node = Builder::default();
-        node.put("attributes", &self.attributes).put("zarr_format", &3u32).put("node_type", "group");
+        node.put("attributes", &self.attributes)
+            .put("zarr_format", &3u32)
+            .put("node_type", "group");
         Value::Object(node.finish(&self.extra))
     }
 
@@ -121,7 +144,11 @@ impl GroupDoc {
         );
         for (name, value) in &self.extra {
             if !matches!(name.as_str(), "zarr_format" | "node_type" | "attributes") {
-                line.push_str(&format!(",{}:{}", Value::from(name.as_str()), spaced(value)));
+                line.push_str(&format!(
+                    ",{}:{}",
+                    Value::from(name.as_str()),
+                    spaced(value)
+                ));
             }
         }
         line.push('}');
@@ -149,12 +176,28 @@ fn spaced(value: &Value) -> String {
 struct Spaced;
 
 impl Formatter for Spaced {
-    fn begin_array_value<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
-        if first { Ok(()) } else { writer.write_all(b", ") }
+    fn begin_array_value<W: ?Sized + io::Write>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
+        if first {
+            Ok(())
+        } else {
+            writer.write_all(b", ")
+        }
     }
 
-    fn begin_object_key<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
-        if first { Ok(()) } else { writer.write_all(b", ") }
+    fn begin_object_key<W: ?Sized + io::Write>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
+        if first {
+            Ok(())
+        } else {
+            writer.write_all(b", ")
+        }
     }
 
     fn begin_object_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
@@ -188,15 +231,27 @@ mod tests {
     #[test]
     fn kinds_are_told_apart() {
         assert!(matches!(node_kind(LINE.as_bytes()), Ok(NodeKind::Group)));
-        assert!(matches!(node_kind(br#"{"zarr_format":3,"node_type":"array"}"#), Ok(NodeKind::Array)));
+        assert!(matches!(
+            node_kind(br#"{"zarr_format":3,"node_type":"array"}"#),
+            Ok(NodeKind::Array)
+        ));
         for bad in [
-            &b"{}"[..], b"[]", b"", b"{\"zarr_format\":3}", b"{\"zarr_format\":2,\"node_type\":\"group\"}",
-            b"{\"zarr_format\":3,\"node_type\":\"tree\"}", b"\xff",
+            &b"{}"[..],
+            b"[]",
+            b"",
+            b"{\"zarr_format\":3}",
+            b"{\"zarr_format\":2,\"node_type\":\"group\"}",
+            b"{\"zarr_format\":3,\"node_type\":\"tree\"}",
+            b"\xff",
         ] {
             assert!(node_kind(bad).is_err());
         }
-        let error = GroupDoc::parse(br#"{"zarr_format":3,"node_type":"array"}"#).expect_err("an array");
-        assert_eq!(error.to_string(), "/node_type is \"array\", expected \"group\"");
+        let error =
+            GroupDoc::parse(br#"{"zarr_format":3,"node_type":"array"}"#).expect_err("an array");
+        assert_eq!(
+            error.to_string(),
+            "/node_type is \"array\", expected \"group\""
+        );
     }
 
     #[test]

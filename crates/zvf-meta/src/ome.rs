@@ -39,7 +39,10 @@ pub struct OmeNode {
 impl Ome {
     /// Returns the names of the nodes that are levels, in document order.
     pub fn level_names(&self) -> impl Iterator<Item = &str> {
-        self.nodes.iter().filter(|node| node.type_.as_deref() == Some("zv:level")).filter_map(|node| node.name.as_deref())
+        self.nodes
+            .iter()
+            .filter(|node| node.type_.as_deref() == Some("zv:level"))
+            .filter_map(|node| node.name.as_deref())
     }
 
     /// Returns the axes of the first coordinate system of the scene, or `None` where they are absent or malformed.
@@ -72,7 +75,11 @@ impl FromJson for OmeNode {
 
     fn from_json(value: Value, at: &Pointer<'_>) -> Result<Self, MetaError> {
         let mut members = Members::of(value, at)?;
-        Ok(Self { type_: members.optional("type")?, name: members.optional("name")?, extra: members.rest() })
+        Ok(Self {
+            type_: members.optional("type")?,
+            name: members.optional("name")?,
+            extra: members.rest(),
+        })
     }
 }
 
@@ -91,7 +98,8 @@ impl ToJson for Ome {
 impl ToJson for OmeNode {
     fn to_json(&self) -> Value {
         let mut map = Builder::default();
-        map.put_some("type", self.type_.as_ref()).put_some("name", self.name.as_ref());
+        map.put_some("type", self.type_.as_ref())
+            .put_some("name", self.name.as_ref());
         Value::Object(map.finish(&self.extra))
     }
 }

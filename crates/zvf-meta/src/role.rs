@@ -78,7 +78,13 @@ impl<'a> Role<'a> {
     #[must_use]
     pub fn of(path: &'a str) -> Option<Self> {
         let mut parts = path.split('/');
-        let parts = [parts.next(), parts.next(), parts.next(), parts.next(), parts.next()];
+        let parts = [
+            parts.next(),
+            parts.next(),
+            parts.next(),
+            parts.next(),
+            parts.next(),
+        ];
         if parts.iter().flatten().any(|part| part.is_empty()) {
             return None;
         }
@@ -87,21 +93,39 @@ impl<'a> Role<'a> {
             [Some("vertex_fragments"), None, ..] => Some(Self::VertexFragments),
             [Some("link_fragments"), None, ..] => Some(Self::LinkFragments),
             [Some("groups"), None, ..] => Some(Self::Groups),
-            [Some(one), None, ..] => match (one.strip_prefix("vertices_"), one.strip_prefix("links_")) {
-                (Some(kind), _) => Some(Self::CompositeVertices { kind }),
-                (_, Some(kind)) => Some(Self::CompositeLinks { kind }),
-                _ => None,
-            },
+            [Some(one), None, ..] => {
+                match (one.strip_prefix("vertices_"), one.strip_prefix("links_")) {
+                    (Some(kind), _) => Some(Self::CompositeVertices { kind }),
+                    (_, Some(kind)) => Some(Self::CompositeLinks { kind }),
+                    _ => None,
+                }
+            }
             [Some("object_index"), Some("object_ids"), None, ..] => Some(Self::ObjectIds),
             [Some("object_index"), Some("manifests"), None, ..] => Some(Self::Manifests),
-            [Some("vertex_attributes"), Some(name), None, ..] => Some(Self::VertexAttribute { name }),
-            [Some("fragment_attributes"), Some(name), None, ..] => Some(Self::FragmentAttribute { name }),
-            [Some("object_attributes"), Some(name), None, ..] => Some(Self::ObjectAttribute { name }),
-            [Some("group_attributes"), Some(name), None, ..] => Some(Self::GroupAttribute { name }),
-            [Some("links"), Some(delta), Some(segment), None, ..] => Some(Self::Links { delta, segment }),
-            [Some("link_attributes"), Some(name), Some(delta), Some(segment), None] => {
-                Some(Self::LinkAttribute { name, delta, segment })
+            [Some("vertex_attributes"), Some(name), None, ..] => {
+                Some(Self::VertexAttribute { name })
             }
+            [Some("fragment_attributes"), Some(name), None, ..] => {
+                Some(Self::FragmentAttribute { name })
+            }
+            [Some("object_attributes"), Some(name), None, ..] => {
+                Some(Self::ObjectAttribute { name })
+            }
+            [Some("group_attributes"), Some(name), None, ..] => Some(Self::GroupAttribute { name }),
+            [Some("links"), Some(delta), Some(segment), None, ..] => {
+                Some(Self::Links { delta, segment })
+            }
+            [
+                Some("link_attributes"),
+                Some(name),
+                Some(delta),
+                Some(segment),
+                None,
+            ] => Some(Self::LinkAttribute {
+                name,
+                delta,
+                segment,
+            }),
             _ => None,
         }
     }
@@ -169,7 +193,9 @@ impl<'a> Role<'a> {
     #[must_use]
     pub fn link_path(self) -> Option<(&'a str, &'a str)> {
         match self {
-            Self::Links { delta, segment } | Self::LinkAttribute { delta, segment, .. } => Some((delta, segment)),
+            Self::Links { delta, segment } | Self::LinkAttribute { delta, segment, .. } => {
+                Some((delta, segment))
+            }
             _ => None,
         }
     }
@@ -181,32 +207,78 @@ mod tests {
 
     #[test]
     fn depth_tells_arrays_from_groups() {
-        for group in ["links", "links/0", "link_attributes/w/0", "vertex_attributes", "object_index", "", "/", "x"] {
+        for group in [
+            "links",
+            "links/0",
+            "link_attributes/w/0",
+            "vertex_attributes",
+            "object_index",
+            "",
+            "/",
+            "x",
+        ] {
             assert_eq!(Role::of(group), None, "{group}");
         }
-        for deep in ["vertices/0", "links/0/self/c", "link_attributes/w/0/self/c", "groups/c", "links//self"] {
+        for deep in [
+            "vertices/0",
+            "links/0/self/c",
+            "link_attributes/w/0/self/c",
+            "groups/c",
+            "links//self",
+        ] {
             assert_eq!(Role::of(deep), None, "{deep}");
         }
     }
 
     #[test]
     fn every_role_has_its_path() {
-        let w = Role::LinkAttribute { name: "w", delta: "+1", segment: "0.0" };
+        let w = Role::LinkAttribute {
+            name: "w",
+            delta: "+1",
+            segment: "0.0",
+        };
         for (path, role, grid) in [
             ("vertices", Role::Vertices, true),
-            ("vertices_mesh", Role::CompositeVertices { kind: "mesh" }, true),
+            (
+                "vertices_mesh",
+                Role::CompositeVertices { kind: "mesh" },
+                true,
+            ),
             ("links_mesh", Role::CompositeLinks { kind: "mesh" }, false),
             ("vertex_fragments", Role::VertexFragments, true),
             ("link_fragments", Role::LinkFragments, true),
-            ("vertex_attributes/a", Role::VertexAttribute { name: "a" }, true),
-            ("fragment_attributes/a", Role::FragmentAttribute { name: "a" }, true),
-            ("links/0/self", Role::Links { delta: "0", segment: "self" }, true),
+            (
+                "vertex_attributes/a",
+                Role::VertexAttribute { name: "a" },
+                true,
+            ),
+            (
+                "fragment_attributes/a",
+                Role::FragmentAttribute { name: "a" },
+                true,
+            ),
+            (
+                "links/0/self",
+                Role::Links {
+                    delta: "0",
+                    segment: "self",
+                },
+                true,
+            ),
             ("link_attributes/w/+1/0.0", w, true),
             ("object_index/object_ids", Role::ObjectIds, false),
             ("object_index/manifests", Role::Manifests, false),
-            ("object_attributes/a", Role::ObjectAttribute { name: "a" }, false),
+            (
+                "object_attributes/a",
+                Role::ObjectAttribute { name: "a" },
+                false,
+            ),
             ("groups", Role::Groups, false),
-            ("group_attributes/a", Role::GroupAttribute { name: "a" }, false),
+            (
+                "group_attributes/a",
+                Role::GroupAttribute { name: "a" },
+                false,
+            ),
         ] {
             assert_eq!(Role::of(path), Some(role), "{path}");
             assert_eq!(role.is_chunk_grid(), grid, "{path}");

@@ -23,7 +23,7 @@ pub struct RootDoc {
     /// `attributes.ome`: a derived description that nothing here reads.
     pub ome: Option<Ome>,
     /// `attributes.user_metadata`: namespace to members (§16.3).
-    pub user_metadata: Option<JsonObject>,
+    pub user_metadata: Option<Value>,
     /// Unknown members of `attributes`.
     pub extra: JsonObject,
     /// Unknown members beside `attributes`.
@@ -80,19 +80,37 @@ impl RootDoc {
     ///
     /// The version is not judged here, so that a tool can show an old store; readers call [`admit`](Self::admit).
     ///
+    /// An `ome` node of another shape is no error, since nothing is read from it: it is kept in
+    /// [`extra`](Self::extra).
+    ///
     /// # Errors
     ///
-    /// When the bytes are not JSON, describe no Zarr v3 group, or a member is missing or of another type.
+    /// When the bytes are not JSON, describe no Zarr v3 group, or a member is missing or of another type. Where the
+    /// store says that it is of an older version, that is the error.
     pub fn parse(bytes: &[u8]) -> Result<Self, MetaError> {
+        let document = parse_object("root", bytes)?;
+        let version = document
+            .get("attributes")
+            .and_then(|attributes| attributes.pointer("/zarr_vectors/zv_version"));
+        let version = version.and_then(Value::as_str).map(str::to_owned);
+        Self::from_document(document).map_err(|error| match version {
+            Some(text) if matches!(version::gate(&text), Gate::Older(_)) => {
+                MetaError::version(&text, version::EXPECTED)
+            }
+            _ => error,
+        })
+    }
+
+    fn from_document(document: JsonObject) -> Result<Self, MetaError> {
         let at = Pointer::Prefix("");
-        let mut node = Members::new(parse_object("root", bytes)?, &at);
+        let mut node = Members::new(document, &at);
         take_head(&mut node, NodeKind::Group)?;
         let at = Pointer::Prefix("/attributes");
         let mut attributes = Members::new(node.required("attributes")?, &at);
         Ok(Self {
             zarr_vectors: attributes.required("zarr_vectors")?,
             multiscales: attributes.required("multiscales")?,
-            ome: attributes.optional("ome")?,
+            ome: attributes.lenient("ome"),
             user_metadata: attributes.optional("user_metadata")?,
             extra: attributes.rest(),
             node_extra: node.rest(),
@@ -109,7 +127,9 @@ impl RootDoc {
             .put_some("ome", self.ome.as_ref())
             .put_some("user_metadata", self.user_metadata.as_ref());
         let mut node = Builder::default();
-        node.put("attributes", &attributes.finish(&self.extra)).put("zarr_format", &3u32).put("node_type", "group");
+        node.put("attributes", &attributes.finish(&self.extra))
+            .put("zarr_format", &3u32)
+            .put("node_type", "group");
         Value::Object(node.finish(&self.node_extra))
     }
 
@@ -138,7 +158,11 @@ impl RootDoc {
     /// When `geometry_types` is empty or its first word is unknown.
     pub fn kind(&self) -> Result<Kind, MetaError> {
         let at = "/attributes/zarr_vectors/geometry_types/0";
-        let name = self.zarr_vectors.geometry_types.first().ok_or_else(|| MetaError::missing(at, Kind::EXPECTED))?;
+        let name = self
+            .zarr_vectors
+            .geometry_types
+            .first()
+            .ok_or_else(|| MetaError::missing(at, Kind::EXPECTED))?;
         Kind::from_name(name).ok_or_else(|| MetaError::unexpected(at, quote(name), Kind::EXPECTED))
     }
 
@@ -176,8 +200,10 @@ impl RootDoc {
             Gate::Supported(_) => None,
             Gate::Newer(version) => Some(version),
             Gate::Older(_) | Gate::Malformed => {
-                let found = self.zarr_vectors.zv_version.clone();
-                return Err(MetaError::Version { found, expected: version::EXPECTED });
+                return Err(MetaError::version(
+                    &self.zarr_vectors.zv_version,
+                    version::EXPECTED,
+                ));
             }
         };
         check_required(&self.zarr_vectors.required_capabilities)?;
@@ -203,7 +229,11 @@ impl FromJson for Corners {
         let mut corners = corners.into_iter();
         match (corners.next(), corners.next(), corners.next()) {
             (Some(lo), Some(hi), None) => Ok(Self((lo, hi))),
-            _ => Err(MetaError::unexpected(at, format!("an array of {count}"), Self::EXPECTED)),
+            _ => Err(MetaError::unexpected(
+                at,
+                format!("an array of {count}"),
+                Self::EXPECTED,
+            )),
         }
     }
 }
@@ -217,7 +247,9 @@ impl FromJson for ZarrVectors {
         Ok(Self {
             zv_version: members.required("zv_version")?,
             format_capabilities: members.optional("format_capabilities")?.unwrap_or_default(),
-            required_capabilities: members.optional("required_capabilities")?.unwrap_or_default(),
+            required_capabilities: members
+                .optional("required_capabilities")?
+                .unwrap_or_default(),
             chunk_shape: members.required("chunk_shape")?,
             bounds: members.required::<Corners>("bounds")?.0,
             geometry_types: members.required("geometry_types")?,
@@ -239,16 +271,23 @@ impl FromJson for ZarrVectors {
 impl ToJson for ZarrVectors {
     fn to_json(&self) -> Value {
         let mut map = Builder::default();
-        map.put("zv_version", &self.zv_version).put("format_capabilities", &self.format_capabilities);
+        map.put("zv_version", &self.zv_version)
+            .put("format_capabilities", &self.format_capabilities);
         if !self.required_capabilities.is_empty() {
             map.put("required_capabilities", &self.required_capabilities);
         }
         map.put("chunk_shape", &self.chunk_shape)
-            .put("bounds", &vec![self.bounds.0.to_json(), self.bounds.1.to_json()])
+            .put(
+                "bounds",
+                &vec![self.bounds.0.to_json(), self.bounds.1.to_json()],
+            )
             .put("geometry_types", &self.geometry_types)
             .put_some("base_bin_shape", self.base_bin_shape.as_ref())
             .put_some("links_convention", self.links_convention.as_ref())
-            .put_some("object_index_convention", self.object_index_convention.as_ref())
+            .put_some(
+                "object_index_convention",
+                self.object_index_convention.as_ref(),
+            )
             .put_some("cross_chunk_strategy", self.cross_chunk_strategy.as_ref())
             .put_some("crs", self.crs.as_ref())
             .put_some("cross_level_depth", self.cross_level_depth.as_ref())

@@ -2,6 +2,7 @@
 //!
 //! All arithmetic is in f64 with true division, as the format wants (trap T26).
 
+use crate::array::ArrayDoc;
 use crate::error::MetaError;
 use crate::level::LevelDoc;
 use crate::root::RootDoc;
@@ -31,7 +32,12 @@ impl Grid {
         if chunk.len() != self.origin.len() || chunk.len() != self.shape.len() {
             return None;
         }
-        chunk.iter().zip(&self.origin).zip(&self.shape).map(|((&c, &o), &extent)| cell(c, o, extent)).collect()
+        chunk
+            .iter()
+            .zip(&self.origin)
+            .zip(&self.shape)
+            .map(|((&c, &o), &extent)| cell(c, o, extent))
+            .collect()
     }
 }
 
@@ -63,18 +69,41 @@ pub fn grid_for(bounds: (&[f64], &[f64]), chunk_shape: &[f64]) -> Result<Grid, M
     let (lo, hi) = bounds;
     if lo.len() != chunk_shape.len() || hi.len() != chunk_shape.len() {
         let found = format!("of {} and {} numbers", lo.len(), hi.len());
-        return Err(MetaError::unexpected("bounds", found, format!("{} numbers as chunk_shape", chunk_shape.len())));
+        return Err(MetaError::unexpected(
+            "bounds",
+            found,
+            format!("{} numbers as chunk_shape", chunk_shape.len()),
+        ));
     }
-    let mut grid = Grid { origin: Vec::new(), shape: Vec::new() };
+    let mut grid = Grid {
+        origin: Vec::new(),
+        shape: Vec::new(),
+    };
     for (axis, ((&lo, &hi), &size)) in lo.iter().zip(hi).zip(chunk_shape).enumerate() {
         if !(size > 0.0 && size.is_finite()) {
-            return Err(MetaError::unexpected(format!("chunk_shape/{axis}"), size.to_string(), "a size above 0"));
+            return Err(MetaError::unexpected(
+                format!("chunk_shape/{axis}"),
+                size.to_string(),
+                "a size above 0",
+            ));
         }
-        let first = chunk_at(lo, size)
-            .ok_or_else(|| MetaError::unexpected(format!("bounds/0/{axis}"), lo.to_string(), "a finite corner"))?;
-        let last = chunk_at(hi, size)
-            .ok_or_else(|| MetaError::unexpected(format!("bounds/1/{axis}"), hi.to_string(), "a finite corner"))?;
-        let extent = (i128::from(last) - i128::from(first)).saturating_add(1).max(1);
+        let first = chunk_at(lo, size).ok_or_else(|| {
+            MetaError::unexpected(
+                format!("bounds/0/{axis}"),
+                lo.to_string(),
+                "a finite corner",
+            )
+        })?;
+        let last = chunk_at(hi, size).ok_or_else(|| {
+            MetaError::unexpected(
+                format!("bounds/1/{axis}"),
+                hi.to_string(),
+                "a finite corner",
+            )
+        })?;
+        let extent = (i128::from(last) - i128::from(first))
+            .saturating_add(1)
+            .max(1);
         grid.origin.push(first);
         grid.shape.push(u64::try_from(extent).unwrap_or(u64::MAX));
     }
@@ -119,13 +148,19 @@ impl RootDoc {
     /// Source: 0.9 §6.
     #[must_use]
     pub fn chunk_shape<'a>(&'a self, level: &'a LevelDoc) -> &'a [f64] {
-        level.chunk_shape.as_deref().unwrap_or(&self.zarr_vectors.chunk_shape)
+        level
+            .chunk_shape
+            .as_deref()
+            .unwrap_or(&self.zarr_vectors.chunk_shape)
     }
 
     /// Returns the bin shape of level 0 in world units: `base_bin_shape`, else `chunk_shape`.
     #[must_use]
     pub fn base_bin_shape(&self) -> &[f64] {
-        self.zarr_vectors.base_bin_shape.as_deref().unwrap_or(&self.zarr_vectors.chunk_shape)
+        self.zarr_vectors
+            .base_bin_shape
+            .as_deref()
+            .unwrap_or(&self.zarr_vectors.chunk_shape)
     }
 
     /// Returns the bin shape of a level in world units.
@@ -143,11 +178,22 @@ impl RootDoc {
         if level.level == 0 {
             return Some(self.base_bin_shape().to_vec());
         }
-        let stored = self.level_transform(level.level).and_then(|transform| transform.bin_shape());
-        stored.or_else(|| level.bin_shape.clone()).or_else(|| level.bin_size.clone()).or_else(|| {
-            let (ratio, base) = (self.bin_ratio(level)?, self.base_bin_shape());
-            (ratio.len() == base.len()).then(|| ratio.iter().zip(base).map(|(fold, bin)| fold * bin).collect())
-        })
+        let stored = self
+            .level_transform(level.level)
+            .and_then(|transform| transform.bin_shape());
+        stored
+            .or_else(|| level.bin_shape.clone())
+            .or_else(|| level.bin_size.clone())
+            .or_else(|| {
+                let (ratio, base) = (self.bin_ratio(level)?, self.base_bin_shape());
+                (ratio.len() == base.len()).then(|| {
+                    ratio
+                        .iter()
+                        .zip(base)
+                        .map(|(fold, bin)| fold * bin)
+                        .collect()
+                })
+            })
     }
 
     /// Returns the fold of a level's bins against those of level 0: its scale in `multiscales`, else `bin_ratio` of
@@ -159,7 +205,9 @@ impl RootDoc {
         if level.level == 0 {
             return None;
         }
-        self.level_transform(level.level).and_then(|transform| transform.bin_ratio()).or(level.bin_ratio.as_deref())
+        self.level_transform(level.level)
+            .and_then(|transform| transform.bin_ratio())
+            .or(level.bin_ratio.as_deref())
     }
 
     /// Returns `bins_per_chunk` of level 0.
@@ -173,7 +221,10 @@ impl RootDoc {
     /// Source: 0.9 §15.7.
     #[must_use]
     pub fn world_offset(&self) -> Option<&[f64]> {
-        self.zarr_vectors.coordinate_offset.as_deref().filter(|offset| offset.iter().any(|&part| part != 0.0))
+        self.zarr_vectors
+            .coordinate_offset
+            .as_deref()
+            .filter(|offset| offset.iter().any(|&part| part != 0.0))
     }
 
     /// Computes the grid that the declared bounds give a level: that of arrays made outside a writer session. Arrays
@@ -194,6 +245,36 @@ impl RootDoc {
     }
 }
 
+impl ArrayDoc {
+    /// Returns the array's own grid: its shape, and its origin or zeros.
+    ///
+    /// # Errors
+    ///
+    /// When the origin has another number of components than the shape.
+    ///
+    /// Source: 0.9 §7.2.
+    pub fn grid(&self) -> Result<Grid, MetaError> {
+        let rank = self.shape.len();
+        let origin = self
+            .attributes
+            .chunk_grid_origin
+            .clone()
+            .unwrap_or_else(|| vec![0; rank]);
+        if origin.len() != rank {
+            let found = format!("of {} numbers", origin.len());
+            return Err(MetaError::unexpected(
+                "/attributes/chunk_grid_origin",
+                found,
+                format!("{rank} as the shape"),
+            ));
+        }
+        Ok(Grid {
+            origin,
+            shape: self.shape.clone(),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -207,19 +288,36 @@ mod tests {
     fn the_checked_values_of_the_format_page() {
         assert_eq!(grid(&[0.0], &[20.0], &[10.0]), (vec![0], vec![3]));
         assert_eq!(grid(&[0.0], &[100.0], &[50.0]), (vec![0], vec![3]));
-        assert_eq!(grid(&[0.0, 0.0], &[10.0, 10.0], &[10.0, 10.0]), (vec![0, 0], vec![2, 2]));
-        assert_eq!(grid(&[-0.5, 3.0], &[10.0, 9.99], &[10.0, 3.0]), (vec![-1, 1], vec![3, 3]));
-        assert_eq!(grid(&[-15.0, -10.0], &[19.9, 7.0], &[10.0, 10.0]), (vec![-2, -1], vec![4, 2]));
+        assert_eq!(
+            grid(&[0.0, 0.0], &[10.0, 10.0], &[10.0, 10.0]),
+            (vec![0, 0], vec![2, 2])
+        );
+        assert_eq!(
+            grid(&[-0.5, 3.0], &[10.0, 9.99], &[10.0, 3.0]),
+            (vec![-1, 1], vec![3, 3])
+        );
+        assert_eq!(
+            grid(&[-15.0, -10.0], &[19.9, 7.0], &[10.0, 10.0]),
+            (vec![-2, -1], vec![4, 2])
+        );
         assert_eq!(grid(&[5.0], &[-5.0], &[1.0]), (vec![5], vec![1]));
     }
 
     #[test]
     fn bad_grids_are_errors() {
         for (lo, hi, size) in [
-            (f64::NAN, 1.0, 1.0), (0.0, f64::INFINITY, 1.0), (0.0, 1.0, 0.0), (0.0, 1.0, -1.0),
-            (0.0, 1.0, f64::NAN), (0.0, 1e300, 1e-300), (-1e30, 0.0, 1.0),
+            (f64::NAN, 1.0, 1.0),
+            (0.0, f64::INFINITY, 1.0),
+            (0.0, 1.0, 0.0),
+            (0.0, 1.0, -1.0),
+            (0.0, 1.0, f64::NAN),
+            (0.0, 1e300, 1e-300),
+            (-1e30, 0.0, 1.0),
         ] {
-            assert!(grid_for((&[lo], &[hi]), &[size]).is_err(), "{lo} {hi} {size}");
+            assert!(
+                grid_for((&[lo], &[hi]), &[size]).is_err(),
+                "{lo} {hi} {size}"
+            );
         }
         assert!(grid_for((&[0.0], &[1.0]), &[1.0, 1.0]).is_err());
         assert!(grid_for((&[-9e18], &[9e18]), &[1.0]).is_ok());
@@ -227,7 +325,10 @@ mod tests {
 
     #[test]
     fn cells_are_counted_from_the_origin() {
-        let grid = Grid { origin: vec![-2, -1], shape: vec![4, 2] };
+        let grid = Grid {
+            origin: vec![-2, -1],
+            shape: vec![4, 2],
+        };
         assert_eq!(grid.index(&[-2, -1]), Some(vec![0, 0]));
         assert_eq!(grid.index(&[1, 0]), Some(vec![3, 1]));
         assert_eq!(grid.index(&[2, 0]), None);
@@ -239,7 +340,10 @@ mod tests {
 
     #[test]
     fn halves_go_to_even() {
-        assert_eq!(bins_per_chunk(&[10.0, 5.0, 7.0], &[4.0, 2.0, 2.0]), Some(vec![2, 2, 4]));
+        assert_eq!(
+            bins_per_chunk(&[10.0, 5.0, 7.0], &[4.0, 2.0, 2.0]),
+            Some(vec![2, 2, 4])
+        );
         assert_eq!(bins_per_chunk(&[10.0], &[0.0]), None);
         assert_eq!(bins_per_chunk(&[10.0], &[1.0, 1.0]), None);
         assert_eq!(bins_per_chunk(&[10.0], &[-1.0]), None);

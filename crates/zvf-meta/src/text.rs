@@ -4,7 +4,9 @@
 
 /// Decimal digits without a redundant zero.
 fn digits(text: &str) -> Option<&str> {
-    let ok = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
+    let ok = !text.is_empty()
+        && text.bytes().all(|byte| byte.is_ascii_digit())
+        && (text == "0" || !text.starts_with('0'));
     ok.then_some(text)
 }
 
@@ -20,13 +22,16 @@ fn key_part(text: &str) -> Option<i64> {
 /// Reads a chunk key such as `-1.0.12` into `out`; `false` when it is none.
 pub(crate) fn chunk_key(text: &str, out: &mut Vec<i64>) -> bool {
     out.clear();
-    text.split('.').all(|part| key_part(part).map(|part| out.push(part)).is_some())
+    text.split('.')
+        .all(|part| key_part(part).map(|part| out.push(part)).is_some())
 }
 
 /// Reads a number that wears its sign: `0`, `+1`, `-2`.
 fn signed(text: &str) -> Option<i64> {
     match text.as_bytes().first()? {
-        b'+' | b'-' => digits(text.get(1..)?).filter(|rest| *rest != "0").and_then(|_| text.parse().ok()),
+        b'+' | b'-' => digits(text.get(1..)?)
+            .filter(|rest| *rest != "0")
+            .and_then(|_| text.parse().ok()),
         _ => (text == "0").then_some(0),
     }
 }
@@ -41,7 +46,9 @@ pub(crate) fn offsets(text: &str) -> Option<Vec<Vec<i64>>> {
     if text == "self" {
         return Some(Vec::new());
     }
-    text.split('_').map(|offset| offset.split('.').map(signed).collect()).collect()
+    text.split('_')
+        .map(|offset| offset.split('.').map(signed).collect())
+        .collect()
 }
 
 /// Reads a level's group name: `0|[1-9][0-9]*`.
@@ -59,7 +66,19 @@ mod tests {
         assert!(chunk_key("-1.0.12", &mut out));
         assert_eq!(out, [-1, 0, 12]);
         assert!(chunk_key("-9223372036854775808", &mut out));
-        for bad in ["", ".", "1.", "+1", "-0", "01", "1..2", "a", "1.-", "9223372036854775808", "1 "] {
+        for bad in [
+            "",
+            ".",
+            "1.",
+            "+1",
+            "-0",
+            "01",
+            "1..2",
+            "a",
+            "1.-",
+            "9223372036854775808",
+            "1 ",
+        ] {
             assert!(!chunk_key(bad, &mut out), "{bad}");
         }
     }
@@ -72,7 +91,10 @@ mod tests {
         for bad in ["1", "+0", "-0", "+01", "", "+", "+2147483648"] {
             assert_eq!(delta(bad), None, "{bad}");
         }
-        assert_eq!(offsets("+1.0.0_+1.+1.0"), Some(vec![vec![1, 0, 0], vec![1, 1, 0]]));
+        assert_eq!(
+            offsets("+1.0.0_+1.+1.0"),
+            Some(vec![vec![1, 0, 0], vec![1, 1, 0]])
+        );
         assert_eq!(offsets("self"), Some(vec![]));
         for bad in ["", "1.0.0", "0.0_", "_0", "0..0", "+01.0"] {
             assert_eq!(offsets(bad), None, "{bad}");

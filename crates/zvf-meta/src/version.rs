@@ -19,7 +19,11 @@ impl Version {
     /// Makes a version from its three numbers.
     #[must_use]
     pub const fn new(major: u32, minor: u32, patch: u32) -> Self {
-        Self { major, minor, patch }
+        Self {
+            major,
+            minor,
+            patch,
+        }
     }
 
     /// Reads `X[.Y[.Z]]`; missing numbers are 0, and what follows a third dot is ignored.
@@ -40,13 +44,20 @@ impl Version {
         let major = number(parts.next()?)?;
         let minor = parts.next().map_or(Some(0), number)?;
         let patch = parts.next().map_or(Some(0), number)?;
-        Some(Self { major, minor, patch })
+        Some(Self {
+            major,
+            minor,
+            patch,
+        })
     }
 }
 
 /// Digits alone: no sign, no blanks.
 fn number(text: &str) -> Option<u32> {
-    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+    text.bytes()
+        .all(|byte| byte.is_ascii_digit())
+        .then(|| text.parse().ok())
+        .flatten()
 }
 
 impl fmt::Display for Version {
@@ -117,7 +128,15 @@ mod tests {
 
     #[test]
     fn the_gate_of_the_format_page() {
-        for text in ["0.9", "0.9.0", "0.9.1", "0.9.2", "0.9.2.dev3", "0.9.2.", "00.9.02"] {
+        for text in [
+            "0.9",
+            "0.9.0",
+            "0.9.1",
+            "0.9.2",
+            "0.9.2.dev3",
+            "0.9.2.",
+            "00.9.02",
+        ] {
             assert!(matches!(gate(text), Gate::Supported(_)), "{text}");
         }
         for text in ["0.9.3", "0.10.0", "1.0.0", "2", "4294967295.0"] {
@@ -126,7 +145,19 @@ mod tests {
         for text in ["0.8.1", "0.7", "0", "0.0.0", "0.8.99"] {
             assert!(matches!(gate(text), Gate::Older(_)), "{text}");
         }
-        for text in ["", "abc", "v0.9.2", "0.9.2-rc1", "0..9", " 0.9", "+0.9", "-1", "0.9.", "4294967296", "٠.٩"] {
+        for text in [
+            "",
+            "abc",
+            "v0.9.2",
+            "0.9.2-rc1",
+            "0..9",
+            " 0.9",
+            "+0.9",
+            "-1",
+            "0.9.",
+            "4294967296",
+            "٠.٩",
+        ] {
             assert_eq!(gate(text), Gate::Malformed, "{text}");
         }
     }

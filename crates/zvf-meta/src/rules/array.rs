@@ -7,9 +7,19 @@ use crate::role::Role;
 /// Compares `zv_array` of some document with the word that belongs there.
 pub(super) fn compare(problems: &mut Problems, found: Option<&str>, wanted: &str) {
     match found {
-        None => problems.add(Rule::DiscriminatorThere, "/attributes/zv_array", "absent", format_args!("{wanted:?}")),
+        None => problems.add(
+            Rule::DiscriminatorThere,
+            "/attributes/zv_array",
+            "absent",
+            format_args!("{wanted:?}"),
+        ),
         Some(found) if found != wanted => {
-            problems.add(Rule::Discriminator, "/attributes/zv_array", quote(found), format_args!("{wanted:?}"));
+            problems.add(
+                Rule::Discriminator,
+                "/attributes/zv_array",
+                quote(found),
+                format_args!("{wanted:?}"),
+            );
         }
         Some(_) => {}
     }
@@ -18,7 +28,11 @@ pub(super) fn compare(problems: &mut Problems, found: Option<&str>, wanted: &str
 fn discriminators(array: ArrayAt<'_>, rule: Rule) -> Vec<Problem> {
     let mut problems = array.problems();
     if let Some(wanted) = array.role.discriminator() {
-        compare(&mut problems, array.doc.attributes.zv_array.as_deref(), wanted);
+        compare(
+            &mut problems,
+            array.doc.attributes.zv_array.as_deref(),
+            wanted,
+        );
     }
     let mut list = problems.done();
     list.retain(|problem| problem.rule == rule);
@@ -41,9 +55,15 @@ pub fn discriminator(array: ArrayAt<'_>) -> Vec<Problem> {
 #[must_use]
 pub fn dtype_there(array: ArrayAt<'_>) -> Vec<Problem> {
     let mut problems = array.problems();
-    let typed = array.role.attribute_name().is_some() || matches!(array.role, Role::Vertices | Role::Links { .. });
+    let typed = array.role.attribute_name().is_some()
+        || matches!(array.role, Role::Vertices | Role::Links { .. });
     if typed && array.doc.attributes.dtype.is_none() {
-        problems.add(Rule::DtypeThere, "/attributes/dtype", "absent", "the type of the payload");
+        problems.add(
+            Rule::DtypeThere,
+            "/attributes/dtype",
+            "absent",
+            "the type of the payload",
+        );
     }
     problems.done()
 }
@@ -52,8 +72,19 @@ pub fn dtype_there(array: ArrayAt<'_>) -> Vec<Problem> {
 #[must_use]
 pub fn dtype_object(array: ArrayAt<'_>) -> Vec<Problem> {
     let mut problems = array.problems();
-    if array.doc.attributes.dtype.as_deref().is_some_and(|dtype| matches!(dtype, "object" | "O" | "|O" | "|O8")) {
-        problems.add(Rule::DtypeObject, "/attributes/dtype", "\"object\"", "a type with bytes of its own");
+    if array
+        .doc
+        .attributes
+        .dtype
+        .as_deref()
+        .is_some_and(|dtype| matches!(dtype, "object" | "O" | "|O" | "|O8"))
+    {
+        problems.add(
+            Rule::DtypeObject,
+            "/attributes/dtype",
+            "\"object\"",
+            "a type with bytes of its own",
+        );
     }
     problems.done()
 }
@@ -68,8 +99,19 @@ pub fn encoding(array: ArrayAt<'_>) -> Vec<Problem> {
         Role::VertexAttribute { .. } | Role::FragmentAttribute { .. } => &["raw", "dictionary"],
         _ => return problems.done(),
     };
-    if let Some(found) = array.doc.attributes.encoding.as_deref().filter(|found| !allowed.contains(found)) {
-        problems.add(Rule::Encoding, "/attributes/encoding", quote(found), allowed.join(" or "));
+    if let Some(found) = array
+        .doc
+        .attributes
+        .encoding
+        .as_deref()
+        .filter(|found| !allowed.contains(found))
+    {
+        problems.add(
+            Rule::Encoding,
+            "/attributes/encoding",
+            quote(found),
+            allowed.join(" or "),
+        );
     }
     problems.done()
 }
@@ -79,7 +121,12 @@ pub fn encoding(array: ArrayAt<'_>) -> Vec<Problem> {
 pub fn encoding_readable(array: ArrayAt<'_>) -> Vec<Problem> {
     let mut problems = array.problems();
     if array.doc.attributes.encoding.as_deref() == Some("draco") {
-        problems.add(Rule::EncodingReadable, "/attributes/encoding", "\"draco\"", "\"raw\"");
+        problems.add(
+            Rule::EncodingReadable,
+            "/attributes/encoding",
+            "\"draco\"",
+            "\"raw\"",
+        );
     }
     problems.done()
 }
@@ -93,7 +140,12 @@ pub fn attribute_name(array: ArrayAt<'_>) -> Vec<Problem> {
         && stored != Some(wanted)
     {
         let found = stored.map_or("absent".to_owned(), quote);
-        problems.add(Rule::AttributeName, "/attributes/name", found, quote(wanted));
+        problems.add(
+            Rule::AttributeName,
+            "/attributes/name",
+            found,
+            quote(wanted),
+        );
     }
     problems.done()
 }
@@ -107,12 +159,22 @@ pub fn row_shape(array: ArrayAt<'_>) -> Vec<Problem> {
         return problems.done();
     };
     if shape.len() > 1 || shape.contains(&0) {
-        problems.add(Rule::RowShape, "/attributes/row_shape", list(shape), "[] or [width]");
+        problems.add(
+            Rule::RowShape,
+            "/attributes/row_shape",
+            list(shape),
+            "[] or [width]",
+        );
     } else if let Some(names) = &attributes.channel_names
         && attributes.declared_width() != u64::try_from(names.len()).ok()
     {
         let expected = format!("[{}], as there are names of channels", names.len());
-        problems.add(Rule::RowShape, "/attributes/row_shape", list(shape), expected);
+        problems.add(
+            Rule::RowShape,
+            "/attributes/row_shape",
+            list(shape),
+            expected,
+        );
     }
     problems.done()
 }
@@ -120,8 +182,12 @@ pub fn row_shape(array: ArrayAt<'_>) -> Vec<Problem> {
 /// Tells whether a dtype text names an integer type, in any of numpy's spellings.
 fn is_integer(dtype: &str) -> bool {
     let dtype = dtype.trim_start_matches(['<', '>', '|', '=']);
-    let digits = dtype.strip_prefix("uint").or_else(|| dtype.strip_prefix("int"));
-    let digits = digits.or_else(|| dtype.strip_prefix('i')).or_else(|| dtype.strip_prefix('u'));
+    let digits = dtype
+        .strip_prefix("uint")
+        .or_else(|| dtype.strip_prefix("int"));
+    let digits = digits
+        .or_else(|| dtype.strip_prefix('i'))
+        .or_else(|| dtype.strip_prefix('u'));
     digits.is_some_and(|digits| matches!(digits, "1" | "2" | "4" | "8" | "16" | "32" | "64"))
 }
 
@@ -132,10 +198,24 @@ pub fn categories(array: ArrayAt<'_>) -> Vec<Problem> {
     let attributes = &array.doc.attributes;
     if attributes.is_categorical() {
         if attributes.categories.is_none() {
-            problems.add(Rule::Categories, "/attributes/categories", "absent", "one value a code");
+            problems.add(
+                Rule::Categories,
+                "/attributes/categories",
+                "absent",
+                "one value a code",
+            );
         }
-        if let Some(dtype) = attributes.dtype.as_deref().filter(|dtype| !is_integer(dtype)) {
-            problems.add(Rule::Categories, "/attributes/dtype", quote(dtype), "an integer type for codes");
+        if let Some(dtype) = attributes
+            .dtype
+            .as_deref()
+            .filter(|dtype| !is_integer(dtype))
+        {
+            problems.add(
+                Rule::Categories,
+                "/attributes/dtype",
+                quote(dtype),
+                "an integer type for codes",
+            );
         }
     }
     problems.done()

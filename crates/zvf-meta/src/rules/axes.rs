@@ -17,7 +17,12 @@ pub fn multiscales_single(root: &RootDoc) -> Vec<Problem> {
     let count = root.multiscales.entries.len();
     // Without entries there are no axes, which is another rule.
     if count > 1 {
-        problems.add(Rule::MultiscalesSingle, AT, format_args!("of {count} entries"), "1 entry");
+        problems.add(
+            Rule::MultiscalesSingle,
+            AT,
+            format_args!("of {count} entries"),
+            "1 entry",
+        );
     }
     problems.done()
 }
@@ -29,12 +34,26 @@ pub fn multiscales_format(root: &RootDoc) -> Vec<Problem> {
     if let Some(entry) = root.multiscales.entries.first() {
         let version = entry.version.as_deref().unwrap_or("absent");
         if version != "0.4" {
-            problems.add(Rule::MultiscalesFormat, format_args!("{AT}/0/version"), quote(version), "\"0.4\"");
+            problems.add(
+                Rule::MultiscalesFormat,
+                format_args!("{AT}/0/version"),
+                quote(version),
+                "\"0.4\"",
+            );
         }
-        let format = entry.metadata.as_ref().and_then(|metadata| metadata.get("format")?.as_str()).unwrap_or("absent");
+        let format = entry
+            .metadata
+            .as_ref()
+            .and_then(|metadata| metadata.get("format")?.as_str())
+            .unwrap_or("absent");
         if format != "zarr_vectors" {
             let at = format!("{AT}/0/metadata/format");
-            problems.add(Rule::MultiscalesFormat, at, quote(format), "\"zarr_vectors\"");
+            problems.add(
+                Rule::MultiscalesFormat,
+                at,
+                quote(format),
+                "\"zarr_vectors\"",
+            );
         }
     }
     problems.done()
@@ -45,7 +64,12 @@ pub fn multiscales_format(root: &RootDoc) -> Vec<Problem> {
 pub fn axes_present(root: &RootDoc) -> Vec<Problem> {
     let mut problems = Problems::root();
     if root.dims() == 0 {
-        problems.add(Rule::AxesPresent, format_args!("{AT}/0/axes"), "empty", "one entry an axis");
+        problems.add(
+            Rule::AxesPresent,
+            format_args!("{AT}/0/axes"),
+            "empty",
+            "one entry an axis",
+        );
     }
     problems.done()
 }
@@ -57,7 +81,12 @@ pub fn axes_present(root: &RootDoc) -> Vec<Problem> {
 pub fn axes_count(root: &RootDoc) -> Vec<Problem> {
     let mut problems = Problems::root();
     if root.dims() == 1 {
-        problems.add(Rule::AxesCount, format_args!("{AT}/0/axes"), "of 1 axis", "2 or more");
+        problems.add(
+            Rule::AxesCount,
+            format_args!("{AT}/0/axes"),
+            "of 1 axis",
+            "2 or more",
+        );
     }
     problems.done()
 }
@@ -66,10 +95,19 @@ pub fn axes_count(root: &RootDoc) -> Vec<Problem> {
 #[must_use]
 pub fn axes_space(root: &RootDoc) -> Vec<Problem> {
     let mut problems = Problems::root();
-    let space = root.axes().iter().filter(|axis| axis.kind() == "space").count();
+    let space = root
+        .axes()
+        .iter()
+        .filter(|axis| axis.kind() == "space")
+        .count();
     if root.dims() >= 2 && space < 2 {
         let found = format!("with {space} axes of type space");
-        problems.add(Rule::AxesSpace, format_args!("{AT}/0/axes"), found, "2 or more");
+        problems.add(
+            Rule::AxesSpace,
+            format_args!("{AT}/0/axes"),
+            found,
+            "2 or more",
+        );
     }
     problems.done()
 }
@@ -98,10 +136,18 @@ pub fn axes_order(root: &RootDoc) -> Vec<Problem> {
         "space" => 3,
         _ => 2,
     };
-    for (index, (before, axis)) in root.axes().iter().zip(root.axes().iter().skip(1)).enumerate() {
+    for (index, (before, axis)) in root
+        .axes()
+        .iter()
+        .zip(root.axes().iter().skip(1))
+        .enumerate()
+    {
         if rank(axis.kind()) < rank(before.kind()) {
             let at = format!("{AT}/0/axes/{}/type", index + 1);
-            let expected = format!("an order of time, channel, other, space, and not behind {}", quote(before.kind()));
+            let expected = format!(
+                "an order of time, channel, other, space, and not behind {}",
+                quote(before.kind())
+            );
             problems.add(Rule::AxesOrder, at, quote(axis.kind()), expected);
         }
     }
@@ -132,7 +178,12 @@ pub fn dataset_path(root: &RootDoc) -> Vec<Problem> {
     let mut problems = Problems::root();
     for (at, dataset) in datasets(root) {
         if text::level(&dataset.path).is_none() {
-            problems.add(Rule::DatasetPath, format_args!("{at}/path"), quote(&dataset.path), "a level number");
+            problems.add(
+                Rule::DatasetPath,
+                format_args!("{at}/path"),
+                quote(&dataset.path),
+                "a level number",
+            );
         }
     }
     problems.done()
@@ -146,7 +197,12 @@ pub fn dataset_unique(root: &RootDoc) -> Vec<Problem> {
     for (at, dataset) in datasets(root) {
         if !seen.insert(&dataset.path) {
             let found = quote(&dataset.path);
-            problems.add(Rule::DatasetUnique, format_args!("{at}/path"), found, "a path of its own");
+            problems.add(
+                Rule::DatasetUnique,
+                format_args!("{at}/path"),
+                found,
+                "a path of its own",
+            );
         }
     }
     problems.done()
@@ -160,7 +216,12 @@ pub fn dataset_order(root: &RootDoc) -> Vec<Problem> {
     for (at, level, _) in leading(root) {
         if before.is_some_and(|before| level < before) {
             let expected = format!("a level behind {}", before.unwrap_or_default());
-            problems.add(Rule::DatasetOrder, format_args!("{at}/path"), format_args!("level {level}"), expected);
+            problems.add(
+                Rule::DatasetOrder,
+                format_args!("{at}/path"),
+                format_args!("level {level}"),
+                expected,
+            );
         }
         before = Some(level);
     }
@@ -174,7 +235,12 @@ pub fn dataset_present(root: &RootDoc, levels: &[&str]) -> Vec<Problem> {
     for level in levels.iter().filter_map(|name| text::level(name)) {
         if root.multiscales.dataset(level).is_none() {
             let found = format!("without level {level}");
-            problems.add(Rule::DatasetPresent, format_args!("{AT}/0/datasets"), found, "a dataset for every level");
+            problems.add(
+                Rule::DatasetPresent,
+                format_args!("{AT}/0/datasets"),
+                found,
+                "a dataset for every level",
+            );
         }
     }
     problems.done()
@@ -187,7 +253,12 @@ pub fn dataset_stale(root: &RootDoc, levels: &[&str]) -> Vec<Problem> {
     let known: BTreeSet<_> = levels.iter().filter_map(|name| text::level(name)).collect();
     for (at, level, _) in leading(root) {
         if !known.contains(&level) {
-            problems.add(Rule::DatasetStale, at, format_args!("of level {level}"), "a level of the store");
+            problems.add(
+                Rule::DatasetStale,
+                at,
+                format_args!("of level {level}"),
+                "a level of the store",
+            );
         }
     }
     problems.done()
@@ -200,11 +271,19 @@ pub fn transform_length(root: &RootDoc) -> Vec<Problem> {
     let dims = root.dims();
     for (at, _, dataset) in leading(root).filter(|_| dims > 0) {
         let transform = dataset.transform();
-        for numbers in [transform.scale(), transform.translation()].into_iter().flatten() {
+        for numbers in [transform.scale(), transform.translation()]
+            .into_iter()
+            .flatten()
+        {
             if numbers.len() != dims {
                 let found = format!("of {} numbers", numbers.len());
                 let at = format!("{at}/coordinateTransformations");
-                problems.add(Rule::TransformLength, at, found, format_args!("{dims}, one an axis"));
+                problems.add(
+                    Rule::TransformLength,
+                    at,
+                    found,
+                    format_args!("{dims}, one an axis"),
+                );
             }
         }
     }
@@ -219,7 +298,12 @@ pub fn scale_positive(root: &RootDoc) -> Vec<Problem> {
         let scale = dataset.transform().scale().unwrap_or_default();
         if !scale.iter().all(|&fold| fold > 0.0 && fold.is_finite()) {
             let at = format!("{at}/coordinateTransformations");
-            problems.add(Rule::ScalePositive, at, format_args!("scale {}", list(scale)), "finite folds above 0");
+            problems.add(
+                Rule::ScalePositive,
+                at,
+                format_args!("scale {}", list(scale)),
+                "finite folds above 0",
+            );
         }
     }
     problems.done()
@@ -232,9 +316,16 @@ pub fn scale_base(root: &RootDoc) -> Vec<Problem> {
     for (at, _, dataset) in leading(root).filter(|(_, level, _)| *level == 0) {
         let scale = dataset.transform().scale().unwrap_or_default();
         // A scale of 0 or less is another rule's.
-        if scale.iter().all(|&fold| fold > 0.0 && fold.is_finite()) && !scale.iter().all(|&fold| close(fold, 1.0)) {
+        if scale.iter().all(|&fold| fold > 0.0 && fold.is_finite())
+            && !scale.iter().all(|&fold| close(fold, 1.0))
+        {
             let at = format!("{at}/coordinateTransformations");
-            problems.add(Rule::ScaleBase, at, format_args!("scale {}", list(scale)), "1 along every axis");
+            problems.add(
+                Rule::ScaleBase,
+                at,
+                format_args!("scale {}", list(scale)),
+                "1 along every axis",
+            );
         }
     }
     problems.done()
@@ -255,7 +346,11 @@ pub fn translation_base(root: &RootDoc) -> Vec<Problem> {
     let found = dataset.transform().translation().unwrap_or(&zeros);
     let halves: Vec<f64> = base.iter().map(|bin| bin / 2.0).collect();
     let same = |wanted: &[f64]| {
-        wanted.len() == found.len() && wanted.iter().zip(found).all(|(&wanted, &found)| close(wanted, found))
+        wanted.len() == found.len()
+            && wanted
+                .iter()
+                .zip(found)
+                .all(|(&wanted, &found)| close(wanted, found))
     };
     let shifted = root.zarr_vectors.coordinate_offset.as_deref();
     // Lists of unequal length and sizes that are no sizes are another rule's.
@@ -263,7 +358,12 @@ pub fn translation_base(root: &RootDoc) -> Vec<Problem> {
     if sane && !same(&halves) && !shifted.is_some_and(same) {
         let at = format!("{at}/coordinateTransformations");
         let expected = list(shifted.unwrap_or(&halves));
-        problems.add(Rule::TranslationBase, at, format_args!("translation {}", list(found)), expected);
+        problems.add(
+            Rule::TranslationBase,
+            at,
+            format_args!("translation {}", list(found)),
+            expected,
+        );
     }
     problems.done()
 }
@@ -277,7 +377,12 @@ pub fn translation_coarse(root: &RootDoc) -> Vec<Problem> {
         if !halves.iter().all(|&half| half > 0.0 && half.is_finite()) {
             let at = format!("{at}/coordinateTransformations");
             let found = format!("translation {}", list(halves));
-            problems.add(Rule::TranslationCoarse, at, found, "finite half bins above 0");
+            problems.add(
+                Rule::TranslationCoarse,
+                at,
+                found,
+                "finite half bins above 0",
+            );
         }
     }
     problems.done()
@@ -290,15 +395,32 @@ pub fn scale_matches_bins(root: &RootDoc) -> Vec<Problem> {
     let base = root.base_bin_shape();
     for (at, _, dataset) in leading(root).filter(|(_, level, _)| *level > 0) {
         let transform = dataset.transform();
-        let (Some(scale), Some(bins)) = (transform.scale(), transform.bin_shape()) else { continue };
-        let sane = |sizes: &[f64]| sizes.len() == root.dims() && sizes.iter().all(|&size| size > 0.0 && size.is_finite());
+        let (Some(scale), Some(bins)) = (transform.scale(), transform.bin_shape()) else {
+            continue;
+        };
+        let sane = |sizes: &[f64]| {
+            sizes.len() == root.dims() && sizes.iter().all(|&size| size > 0.0 && size.is_finite())
+        };
         if !(sane(scale) && sane(&bins) && sane(base)) {
             continue;
         }
-        let wanted: Vec<f64> = bins.iter().zip(base).map(|(bin, base)| bin / base).collect();
-        if !scale.iter().zip(&wanted).all(|(&found, &wanted)| (found - wanted).abs() <= 1e-6 * wanted) {
+        let wanted: Vec<f64> = bins
+            .iter()
+            .zip(base)
+            .map(|(bin, base)| bin / base)
+            .collect();
+        if !scale
+            .iter()
+            .zip(&wanted)
+            .all(|(&found, &wanted)| (found - wanted).abs() <= 1e-6 * wanted)
+        {
             let at = format!("{at}/coordinateTransformations");
-            problems.add(Rule::ScaleMatchesBins, at, format_args!("scale {}", list(scale)), list(&wanted));
+            problems.add(
+                Rule::ScaleMatchesBins,
+                at,
+                format_args!("scale {}", list(scale)),
+                list(&wanted),
+            );
         }
     }
     problems.done()

@@ -24,8 +24,17 @@ fn are_zero(offsets: &[Vec<i64>]) -> bool {
 #[must_use]
 pub fn link_delta_name(array: ArrayAt<'_>) -> Vec<Problem> {
     let mut problems = array.problems();
-    if let Some((delta, _)) = array.role.link_path().filter(|(delta, _)| text::delta(delta).is_none()) {
-        problems.add(Rule::LinkDeltaName, "", format_args!("in a family {}", quote(delta)), DELTA);
+    if let Some((delta, _)) = array
+        .role
+        .link_path()
+        .filter(|(delta, _)| text::delta(delta).is_none())
+    {
+        problems.add(
+            Rule::LinkDeltaName,
+            "",
+            format_args!("in a family {}", quote(delta)),
+            DELTA,
+        );
     }
     problems.done()
 }
@@ -34,7 +43,12 @@ fn delta_agrees(problems: &mut Problems, path: &str, stored: Option<i32>) {
     if let (Some(wanted), Some(stored)) = (text::delta(path), stored)
         && wanted != stored
     {
-        problems.add(Rule::LinkDelta, "/attributes/level_delta", stored, format_args!("{wanted}, as in the path"));
+        problems.add(
+            Rule::LinkDelta,
+            "/attributes/level_delta",
+            stored,
+            format_args!("{wanted}, as in the path"),
+        );
     }
 }
 
@@ -58,8 +72,13 @@ pub fn link_segment(array: ArrayAt<'_>) -> Vec<Problem> {
     let rank = array.level.key_rank();
     let level_has_no_axes = array.level.root.dims() == 0;
     // The family decides; without its document, the array's own word is taken.
-    let width = array.family.and_then(|family| family.link_width).or(array.doc.attributes.link_width);
-    let count = width.and_then(|width| usize::try_from(width).ok()).and_then(|width| width.checked_sub(1));
+    let width = array
+        .family
+        .and_then(|family| family.link_width)
+        .or(array.doc.attributes.link_width);
+    let count = width
+        .and_then(|width| usize::try_from(width).ok())
+        .and_then(|width| width.checked_sub(1));
     let fits = text::offsets(segment).is_some_and(|offsets| {
         let ranks = level_has_no_axes || offsets.iter().all(|offset| offset.len() == rank);
         ranks && count.is_none_or(|count| offsets.len() == count)
@@ -67,7 +86,12 @@ pub fn link_segment(array: ArrayAt<'_>) -> Vec<Problem> {
     if !fits {
         let count = count.map_or("L - 1".to_owned(), |count| count.to_string());
         let expected = format!("{count} offsets of {rank} signed components");
-        problems.add(Rule::LinkSegment, "", format_args!("at {}", quote(segment)), expected);
+        problems.add(
+            Rule::LinkSegment,
+            "",
+            format_args!("at {}", quote(segment)),
+            expected,
+        );
     }
     problems.done()
 }
@@ -80,7 +104,12 @@ pub fn link_offsets(array: ArrayAt<'_>) -> Vec<Problem> {
         && &wanted != found
     {
         let at = "/attributes/offsets";
-        problems.add(Rule::LinkOffsets, at, format_args!("{found:?}"), format_args!("{wanted:?}, as in the path"));
+        problems.add(
+            Rule::LinkOffsets,
+            at,
+            format_args!("{found:?}"),
+            format_args!("{wanted:?}, as in the path"),
+        );
     }
     problems.done()
 }
@@ -90,10 +119,16 @@ pub fn link_offsets(array: ArrayAt<'_>) -> Vec<Problem> {
 pub fn link_width(array: ArrayAt<'_>) -> Vec<Problem> {
     let mut problems = array.problems();
     let family = array.family.and_then(|family| family.link_width);
-    if let (Role::Links { .. }, Some(found), Some(wanted)) = (array.role, array.doc.attributes.link_width, family)
+    if let (Role::Links { .. }, Some(found), Some(wanted)) =
+        (array.role, array.doc.attributes.link_width, family)
         && found != wanted
     {
-        problems.add(Rule::LinkWidth, "/attributes/link_width", found, format_args!("{wanted}, as the family says"));
+        problems.add(
+            Rule::LinkWidth,
+            "/attributes/link_width",
+            found,
+            format_args!("{wanted}, as the family says"),
+        );
     }
     problems.done()
 }
@@ -102,9 +137,12 @@ pub fn link_width(array: ArrayAt<'_>) -> Vec<Problem> {
 #[must_use]
 pub fn link_perm(array: ArrayAt<'_>) -> Vec<Problem> {
     let mut problems = array.problems();
-    if let (Role::Links { .. }, Some((delta, offsets)), Some(found), Some(family)) =
-        (array.role, numbers(array), array.doc.attributes.has_perm, array.family)
-    {
+    if let (Role::Links { .. }, Some((delta, offsets)), Some(found), Some(family)) = (
+        array.role,
+        numbers(array),
+        array.doc.attributes.has_perm,
+        array.family,
+    ) {
         let wanted = family.has_perm(delta, are_zero(&offsets));
         if found != wanted {
             problems.add(Rule::LinkPerm, "/attributes/has_perm", found, wanted);
@@ -117,17 +155,28 @@ pub fn link_perm(array: ArrayAt<'_>) -> Vec<Problem> {
 #[must_use]
 pub fn link_canonical(array: ArrayAt<'_>) -> Vec<Problem> {
     let mut problems = array.problems();
-    let (Role::Links { segment, .. }, Some((0, offsets)), Some(family)) = (array.role, numbers(array), array.family)
+    let (Role::Links { segment, .. }, Some((0, offsets)), Some(family)) =
+        (array.role, numbers(array), array.family)
     else {
         return problems.done();
     };
     if family.directed || family.store != LinkStore::Canonical {
         return problems.done();
     }
-    let negative = offsets.iter().any(|offset| offset.iter().find(|&&part| part != 0).is_some_and(|&part| part < 0));
+    let negative = offsets.iter().any(|offset| {
+        offset
+            .iter()
+            .find(|&&part| part != 0)
+            .is_some_and(|&part| part < 0)
+    });
     if negative || !offsets.is_sorted() {
         let expected = "offsets that are lexicographically non-negative and do not fall";
-        problems.add(Rule::LinkCanonical, "", format_args!("at {}", quote(segment)), expected);
+        problems.add(
+            Rule::LinkCanonical,
+            "",
+            format_args!("at {}", quote(segment)),
+            expected,
+        );
     }
     problems.done()
 }
@@ -138,7 +187,11 @@ fn family_path(delta: &str) -> String {
 
 /// Returns the problems of a link family against [`Rule::Discriminator`] and [`Rule::DiscriminatorThere`].
 #[must_use]
-pub fn family_discriminator(level: LevelAt<'_>, delta: &str, family: &LinkFamilyDoc) -> Vec<Problem> {
+pub fn family_discriminator(
+    level: LevelAt<'_>,
+    delta: &str,
+    family: &LinkFamilyDoc,
+) -> Vec<Problem> {
     let mut problems = group_problems(level, &family_path(delta));
     compare(&mut problems, family.zv_array.as_deref(), "links_family");
     problems.done()
@@ -149,7 +202,12 @@ pub fn family_discriminator(level: LevelAt<'_>, delta: &str, family: &LinkFamily
 pub fn family_delta(level: LevelAt<'_>, delta: &str, family: &LinkFamilyDoc) -> Vec<Problem> {
     let mut problems = group_problems(level, &family_path(delta));
     if text::delta(delta).is_none() {
-        problems.add(Rule::LinkDeltaName, "", format_args!("a family {}", quote(delta)), DELTA);
+        problems.add(
+            Rule::LinkDeltaName,
+            "",
+            format_args!("a family {}", quote(delta)),
+            DELTA,
+        );
     }
     delta_agrees(&mut problems, delta, family.level_delta);
     problems.done()
@@ -160,12 +218,22 @@ pub fn family_delta(level: LevelAt<'_>, delta: &str, family: &LinkFamilyDoc) -> 
 pub fn family_policy(level: LevelAt<'_>, delta: &str, family: &LinkFamilyDoc) -> Vec<Problem> {
     let mut problems = group_problems(level, &family_path(delta));
     match family.link_width {
-        None => problems.add(Rule::FamilyPolicy, "/attributes/link_width", "absent", "1 or more"),
+        None => problems.add(
+            Rule::FamilyPolicy,
+            "/attributes/link_width",
+            "absent",
+            "1 or more",
+        ),
         Some(0) => problems.add(Rule::FamilyPolicy, "/attributes/link_width", 0, "1 or more"),
         Some(_) => {}
     }
     if family.sid_ndim.is_none() {
-        problems.add(Rule::FamilyPolicy, "/attributes/sid_ndim", "absent", level.key_rank());
+        problems.add(
+            Rule::FamilyPolicy,
+            "/attributes/sid_ndim",
+            "absent",
+            level.key_rank(),
+        );
     }
     problems.done()
 }
@@ -205,9 +273,16 @@ pub fn family_counts(level: LevelAt<'_>, delta: &str, family: &LinkFamilyDoc) ->
     if let (Some(links), Some(rows)) = (family.num_links, family.num_physical_records) {
         let at = "/attributes/num_physical_records";
         match family.store {
-            LinkStore::Canonical if rows != links => problems.add(Rule::FamilyCounts, at, rows, links),
+            LinkStore::Canonical if rows != links => {
+                problems.add(Rule::FamilyCounts, at, rows, links)
+            }
             LinkStore::Duplicate if rows < links => {
-                problems.add(Rule::FamilyCounts, at, rows, format_args!("{links} or more"));
+                problems.add(
+                    Rule::FamilyCounts,
+                    at,
+                    rows,
+                    format_args!("{links} or more"),
+                );
             }
             LinkStore::Canonical | LinkStore::Duplicate => {}
         }
@@ -225,13 +300,22 @@ pub fn link_attribute_family(
     family: &LinkAttributeFamilyDoc,
 ) -> Vec<Problem> {
     let mut problems = group_problems(level, &format!("link_attributes/{name}/{delta}"));
-    compare(&mut problems, family.zv_array.as_deref(), "link_attribute_family");
+    compare(
+        &mut problems,
+        family.zv_array.as_deref(),
+        "link_attribute_family",
+    );
     if family.name.as_deref() != Some(name) {
         let found = family.name.as_deref().map_or("absent".to_owned(), quote);
         problems.add(Rule::AttributeName, "/attributes/name", found, quote(name));
     }
     if text::delta(delta).is_none() {
-        problems.add(Rule::LinkDeltaName, "", format_args!("a family {}", quote(delta)), DELTA);
+        problems.add(
+            Rule::LinkDeltaName,
+            "",
+            format_args!("a family {}", quote(delta)),
+            DELTA,
+        );
     }
     delta_agrees(&mut problems, delta, family.level_delta);
     problems.done()

@@ -25,7 +25,6 @@ mod store;
 mod table;
 mod vlen;
 
-
 pub use array::*;
 pub use axes::*;
 pub use grid::*;
@@ -82,8 +81,17 @@ pub struct Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rule, severity, path, found, expected } = self;
-        write!(f, "{severity} {rule}: {path} is {found}, expected {expected}")
+        let Self {
+            rule,
+            severity,
+            path,
+            found,
+            expected,
+        } = self;
+        write!(
+            f,
+            "{severity} {rule}: {path} is {found}, expected {expected}"
+        )
     }
 }
 
@@ -134,7 +142,14 @@ impl<'a> ArrayAt<'a> {
     /// Puts an array into its level; `None` when the path is no array of this format.
     #[must_use]
     pub fn new(level: LevelAt<'a>, path: &'a str, doc: &'a ArrayDoc) -> Option<Self> {
-        Some(Self { level, path, role: Role::of(path)?, doc, family: None, index: None })
+        Some(Self {
+            level,
+            path,
+            role: Role::of(path)?,
+            doc,
+            family: None,
+            index: None,
+        })
     }
 
     fn problems(&self) -> Problems {
@@ -153,7 +168,10 @@ struct Problems {
 
 impl Problems {
     fn of(document: impl Into<String>) -> Self {
-        Self { document: document.into(), list: Vec::new() }
+        Self {
+            document: document.into(),
+            list: Vec::new(),
+        }
     }
 
     fn root() -> Self {
@@ -165,7 +183,13 @@ impl Problems {
     }
 
     #[cold]
-    fn add(&mut self, rule: Rule, pointer: impl fmt::Display, found: impl fmt::Display, expected: impl fmt::Display) {
+    fn add(
+        &mut self,
+        rule: Rule,
+        pointer: impl fmt::Display,
+        found: impl fmt::Display,
+        expected: impl fmt::Display,
+    ) {
         if self.is_full() {
             return;
         }
@@ -173,8 +197,8 @@ impl Problems {
             rule,
             severity: rule.severity(),
             path: format!("{}#{pointer}", self.document),
-            found: found.to_string(),
-            expected: expected.to_string(),
+            found: cut(found.to_string()),
+            expected: cut(expected.to_string()),
         });
     }
 
@@ -183,9 +207,25 @@ impl Problems {
     }
 }
 
+/// Most bytes of one text in a problem.
+const LONGEST: usize = 400;
+
+/// Cuts a text that a document made too long to read.
+fn cut(mut text: String) -> String {
+    if text.len() > LONGEST {
+        text.truncate(text.floor_char_boundary(LONGEST));
+        text.push_str("...");
+    }
+    text
+}
+
 /// Shows a list of numbers as `[1, 2.5]`.
 fn list<T: fmt::Display>(items: &[T]) -> String {
-    let items: Vec<_> = items.iter().take(MOST_PROBLEMS).map(ToString::to_string).collect();
+    let items: Vec<_> = items
+        .iter()
+        .take(MOST_PROBLEMS)
+        .map(ToString::to_string)
+        .collect();
     format!("[{}]", items.join(", "))
 }
 
@@ -209,7 +249,10 @@ pub fn check_root(root: &RootDoc) -> Vec<Problem> {
 /// Applies all rules about the root document and the names of the level groups in the store.
 #[must_use]
 pub fn check_store(root: &RootDoc, levels: &[&str]) -> Vec<Problem> {
-    STORE_RULES.iter().flat_map(|rule| rule(root, levels)).collect()
+    STORE_RULES
+        .iter()
+        .flat_map(|rule| rule(root, levels))
+        .collect()
 }
 
 /// Applies all rules about one level document.
@@ -231,13 +274,19 @@ pub fn check_array(array: ArrayAt<'_>) -> Vec<Problem> {
 /// Applies all rules about the document of `object_index`.
 #[must_use]
 pub fn check_object_index(level: LevelAt<'_>, index: &ObjectIndexDoc) -> Vec<Problem> {
-    INDEX_RULES.iter().flat_map(|rule| rule(level, index)).collect()
+    INDEX_RULES
+        .iter()
+        .flat_map(|rule| rule(level, index))
+        .collect()
 }
 
 /// Applies all rules about the document of `links/<delta>`; `delta` is the group's name.
 #[must_use]
 pub fn check_link_family(level: LevelAt<'_>, delta: &str, family: &LinkFamilyDoc) -> Vec<Problem> {
-    FAMILY_RULES.iter().flat_map(|rule| rule(level, delta, family)).collect()
+    FAMILY_RULES
+        .iter()
+        .flat_map(|rule| rule(level, delta, family))
+        .collect()
 }
 
 /// Applies all rules about the document of `link_attributes/<name>/<delta>`.
@@ -282,6 +331,7 @@ const ROOT_RULES: &[RootRule] = &[
     bins_divide_chunk,
     coordinate_offset,
     attribute_specs,
+    user_metadata,
     multiscales_single,
     multiscales_format,
     axes_present,
@@ -303,8 +353,13 @@ const ROOT_RULES: &[RootRule] = &[
     ome_axes,
 ];
 
-const STORE_RULES: &[StoreRule] =
-    &[level_names, levels_consecutive, dataset_present, dataset_stale, ome_levels];
+const STORE_RULES: &[StoreRule] = &[
+    level_names,
+    levels_consecutive,
+    dataset_present,
+    dataset_stale,
+    ome_levels,
+];
 
 const LEVEL_RULES: &[LevelRule] = &[
     level_number,
@@ -324,6 +379,7 @@ const LEVEL_RULES: &[LevelRule] = &[
     level_bin_ratio,
     level_zero_bins,
     level_bins_known,
+    level_user_metadata,
 ];
 
 const ARRAY_RULES: &[ArrayRule] = &[
@@ -374,5 +430,11 @@ const ARRAY_RULES: &[ArrayRule] = &[
 
 const INDEX_RULES: &[IndexRule] = &[index_discriminator, index_layout, index_rank, index_counts];
 
-const FAMILY_RULES: &[FamilyRule] =
-    &[family_discriminator, family_delta, family_policy, family_rank, family_directed, family_counts];
+const FAMILY_RULES: &[FamilyRule] = &[
+    family_discriminator,
+    family_delta,
+    family_policy,
+    family_rank,
+    family_directed,
+    family_counts,
+];

@@ -27,7 +27,12 @@ pub fn index_layout(level: LevelAt<'_>, index: &ObjectIndexDoc) -> Vec<Problem> 
     // A group that was never filled has no rows to name.
     if index.num_objects.is_some() && index.layout().is_err() {
         let found = index.layout.as_deref().map_or("absent".to_owned(), quote);
-        problems.add(Rule::IndexLayout, "/attributes/layout", found, ObjectLayout::EXPECTED);
+        problems.add(
+            Rule::IndexLayout,
+            "/attributes/layout",
+            found,
+            ObjectLayout::EXPECTED,
+        );
     }
     problems.done()
 }
@@ -47,7 +52,12 @@ pub fn index_counts(level: LevelAt<'_>, index: &ObjectIndexDoc) -> Vec<Problem> 
     if let (Some(rows), Some(present)) = (index.num_objects, index.num_present)
         && present > rows
     {
-        problems.add(Rule::IndexCounts, "/attributes/num_present", present, format_args!("at most {rows}"));
+        problems.add(
+            Rule::IndexCounts,
+            "/attributes/num_present",
+            present,
+            format_args!("at most {rows}"),
+        );
     }
     problems.done()
 }
@@ -60,13 +70,25 @@ pub fn object_ids(array: ArrayAt<'_>) -> Vec<Problem> {
         return problems.done();
     }
     if array.doc.data_type.name != "int64" {
-        problems.add(Rule::ObjectIds, "/data_type", quote(&array.doc.data_type.name), "\"int64\"");
+        problems.add(
+            Rule::ObjectIds,
+            "/data_type",
+            quote(&array.doc.data_type.name),
+            "\"int64\"",
+        );
     }
-    let index = array.index.filter(|index| index.layout.as_deref() == Some(ObjectLayout::V2.name()));
+    let index = array
+        .index
+        .filter(|index| index.layout.as_deref() == Some(ObjectLayout::V2.name()));
     if let Some(rows) = index.and_then(|index| index.num_objects)
         && array.doc.shape != [rows]
     {
-        problems.add(Rule::ObjectIds, "/shape", list(&array.doc.shape), list(&[rows]));
+        problems.add(
+            Rule::ObjectIds,
+            "/shape",
+            list(&array.doc.shape),
+            list(&[rows]),
+        );
     }
     problems.done()
 }
@@ -79,7 +101,12 @@ pub fn manifests(array: ArrayAt<'_>) -> Vec<Problem> {
         && let Some(rows) = array.index.and_then(|index| index.num_objects)
         && array.doc.shape != [rows]
     {
-        problems.add(Rule::Manifests, "/shape", list(&array.doc.shape), list(&[rows]));
+        problems.add(
+            Rule::Manifests,
+            "/shape",
+            list(&array.doc.shape),
+            list(&[rows]),
+        );
     }
     problems.done()
 }
@@ -90,7 +117,12 @@ pub fn typed_rank(array: ArrayAt<'_>) -> Vec<Problem> {
     let mut problems = array.problems();
     let rank = array.doc.shape.len();
     if !array.role.is_vlen() && !(1..=2).contains(&rank) {
-        problems.add(Rule::TypedRank, "/shape", format_args!("of {rank} axes"), "rows, or rows and channels");
+        problems.add(
+            Rule::TypedRank,
+            "/shape",
+            format_args!("of {rank} axes"),
+            "rows, or rows and channels",
+        );
     }
     problems.done()
 }
@@ -103,7 +135,12 @@ pub fn typed_shape(array: ArrayAt<'_>) -> Vec<Problem> {
         && let Some(stored) = &array.doc.attributes.shape
         && stored != &array.doc.shape
     {
-        problems.add(Rule::TypedShape, "/attributes/shape", list(stored), list(&array.doc.shape));
+        problems.add(
+            Rule::TypedShape,
+            "/attributes/shape",
+            list(stored),
+            list(&array.doc.shape),
+        );
     }
     problems.done()
 }
@@ -127,7 +164,10 @@ fn zarr_name(dtype: &str) -> Option<&'static str> {
         ("complex128", "c16"),
     ];
     let dtype = dtype.trim_start_matches(['<', '|', '=']);
-    known.iter().find(|(name, short)| dtype == *name || dtype == *short).map(|(name, _)| *name)
+    known
+        .iter()
+        .find(|(name, short)| dtype == *name || dtype == *short)
+        .map(|(name, _)| *name)
 }
 
 /// Returns the problems against [`Rule::TypedDtype`], for numeric types.
@@ -140,7 +180,12 @@ pub fn typed_dtype(array: ArrayAt<'_>) -> Vec<Problem> {
         && let (Some(wanted), Some(found)) = (zarr_name(name), stored.and_then(zarr_name))
         && found != wanted
     {
-        problems.add(Rule::TypedDtype, "/attributes/dtype", quote(found), quote(wanted));
+        problems.add(
+            Rule::TypedDtype,
+            "/attributes/dtype",
+            quote(found),
+            quote(wanted),
+        );
     }
     problems.done()
 }
@@ -167,14 +212,23 @@ pub fn sentinel(array: ArrayAt<'_>) -> Vec<Problem> {
         _ => return problems.done(),
     };
     if array.doc.fill_value != wanted {
-        problems.add(Rule::Sentinel, "/fill_value", describe(&array.doc.fill_value), describe(&wanted));
+        problems.add(
+            Rule::Sentinel,
+            "/fill_value",
+            describe(&array.doc.fill_value),
+            describe(&wanted),
+        );
     }
     problems.done()
 }
 
 /// Rows of the groups array.
 fn group_rows(array: ArrayAt<'_>) -> Option<u64> {
-    if array.role != Role::Groups { None } else { array.doc.shape.first().copied() }
+    if array.role != Role::Groups {
+        None
+    } else {
+        array.doc.shape.first().copied()
+    }
 }
 
 /// Returns the problems against [`Rule::GroupCount`].
@@ -199,10 +253,20 @@ pub fn group_ranges(array: ArrayAt<'_>) -> Vec<Problem> {
     for range in array.doc.attributes.group_ranges.iter().flatten() {
         let at = format!("/attributes/group_ranges/{}", range.group);
         if range.group >= rows {
-            problems.add(Rule::GroupRanges, at, format_args!("of group {}", range.group), format_args!("below {rows}"));
+            problems.add(
+                Rule::GroupRanges,
+                at,
+                format_args!("of group {}", range.group),
+                format_args!("below {rows}"),
+            );
         } else if range.stop < range.start {
             let found = list(&[range.start, range.stop]);
-            problems.add(Rule::GroupRanges, at, found, "a stop that is not below the start");
+            problems.add(
+                Rule::GroupRanges,
+                at,
+                found,
+                "a stop that is not below the start",
+            );
         }
     }
     problems.done()
@@ -212,11 +276,21 @@ pub fn group_ranges(array: ArrayAt<'_>) -> Vec<Problem> {
 #[must_use]
 pub fn group_names(array: ArrayAt<'_>) -> Vec<Problem> {
     let mut problems = array.problems();
-    let count = array.doc.attributes.group_names.as_ref().and_then(|names| u64::try_from(names.len()).ok());
+    let count = array
+        .doc
+        .attributes
+        .group_names
+        .as_ref()
+        .and_then(|names| u64::try_from(names.len()).ok());
     if let (Some(rows), Some(count)) = (group_rows(array), count)
         && count > rows
     {
-        problems.add(Rule::GroupNames, "/attributes/group_names", format_args!("{count} names"), format_args!("at most {rows}"));
+        problems.add(
+            Rule::GroupNames,
+            "/attributes/group_names",
+            format_args!("{count} names"),
+            format_args!("at most {rows}"),
+        );
     }
     problems.done()
 }

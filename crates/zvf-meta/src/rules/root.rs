@@ -5,7 +5,9 @@ use serde_json::Value;
 use super::{Problem, Problems, Rule, divides, list};
 use crate::capabilities;
 use crate::error::{describe, quote};
-use crate::names::{CrossChunkStrategy, CrossLevelStorage, Kind, LinksConvention, ObjectIndexConvention};
+use crate::names::{
+    CrossChunkStrategy, CrossLevelStorage, Kind, LinksConvention, ObjectIndexConvention,
+};
 use crate::root::RootDoc;
 use crate::version::{EXPECTED, Gate, gate};
 
@@ -17,7 +19,12 @@ pub fn version(root: &RootDoc) -> Vec<Problem> {
     let mut problems = Problems::root();
     let text = &root.zarr_vectors.zv_version;
     if !gate(text).is_open() {
-        problems.add(Rule::Version, format_args!("{AT}/zv_version"), quote(text), EXPECTED);
+        problems.add(
+            Rule::Version,
+            format_args!("{AT}/zv_version"),
+            quote(text),
+            EXPECTED,
+        );
     }
     problems.done()
 }
@@ -27,7 +34,12 @@ pub fn version(root: &RootDoc) -> Vec<Problem> {
 pub fn version_newer(root: &RootDoc) -> Vec<Problem> {
     let mut problems = Problems::root();
     if let Gate::Newer(version) = root.gate() {
-        problems.add(Rule::VersionNewer, format_args!("{AT}/zv_version"), version, EXPECTED);
+        problems.add(
+            Rule::VersionNewer,
+            format_args!("{AT}/zv_version"),
+            version,
+            EXPECTED,
+        );
     }
     problems.done()
 }
@@ -39,7 +51,12 @@ pub fn required_capabilities(root: &RootDoc) -> Vec<Problem> {
     for (index, token) in root.zarr_vectors.required_capabilities.iter().enumerate() {
         if !capabilities::find(token).is_some_and(|known| known.supported) {
             let at = format!("{AT}/required_capabilities/{index}");
-            problems.add(Rule::RequiredCapabilities, at, quote(token), "a known capability");
+            problems.add(
+                Rule::RequiredCapabilities,
+                at,
+                quote(token),
+                "a known capability",
+            );
         }
     }
     problems.done()
@@ -62,14 +79,24 @@ pub fn capabilities(root: &RootDoc) -> Vec<Problem> {
 fn length(problems: &mut Problems, rule: Rule, root: &RootDoc, at: &str, found: usize) {
     let dims = root.dims();
     if dims > 0 && found != dims {
-        problems.add(rule, format_args!("{AT}/{at}"), format_args!("of {found} numbers"), format_args!("{dims}, one an axis"));
+        problems.add(
+            rule,
+            format_args!("{AT}/{at}"),
+            format_args!("of {found} numbers"),
+            format_args!("{dims}, one an axis"),
+        );
     }
 }
 
 fn positive(problems: &mut Problems, rule: Rule, at: &str, sizes: &[f64]) {
     for (axis, &size) in sizes.iter().enumerate() {
         if !(size > 0.0 && size.is_finite()) {
-            problems.add(rule, format_args!("{AT}/{at}/{axis}"), size, "a finite size above 0");
+            problems.add(
+                rule,
+                format_args!("{AT}/{at}/{axis}"),
+                size,
+                "a finite size above 0",
+            );
         }
     }
 }
@@ -78,7 +105,13 @@ fn positive(problems: &mut Problems, rule: Rule, at: &str, sizes: &[f64]) {
 #[must_use]
 pub fn chunk_shape_length(root: &RootDoc) -> Vec<Problem> {
     let mut problems = Problems::root();
-    length(&mut problems, Rule::ChunkShapeLength, root, "chunk_shape", root.zarr_vectors.chunk_shape.len());
+    length(
+        &mut problems,
+        Rule::ChunkShapeLength,
+        root,
+        "chunk_shape",
+        root.zarr_vectors.chunk_shape.len(),
+    );
     problems.done()
 }
 
@@ -86,7 +119,12 @@ pub fn chunk_shape_length(root: &RootDoc) -> Vec<Problem> {
 #[must_use]
 pub fn chunk_shape_positive(root: &RootDoc) -> Vec<Problem> {
     let mut problems = Problems::root();
-    positive(&mut problems, Rule::ChunkShapePositive, "chunk_shape", &root.zarr_vectors.chunk_shape);
+    positive(
+        &mut problems,
+        Rule::ChunkShapePositive,
+        "chunk_shape",
+        &root.zarr_vectors.chunk_shape,
+    );
     problems.done()
 }
 
@@ -95,8 +133,20 @@ pub fn chunk_shape_positive(root: &RootDoc) -> Vec<Problem> {
 pub fn bounds_length(root: &RootDoc) -> Vec<Problem> {
     let mut problems = Problems::root();
     let (lo, hi) = &root.zarr_vectors.bounds;
-    length(&mut problems, Rule::BoundsLength, root, "bounds/0", lo.len());
-    length(&mut problems, Rule::BoundsLength, root, "bounds/1", hi.len());
+    length(
+        &mut problems,
+        Rule::BoundsLength,
+        root,
+        "bounds/0",
+        lo.len(),
+    );
+    length(
+        &mut problems,
+        Rule::BoundsLength,
+        root,
+        "bounds/1",
+        hi.len(),
+    );
     problems.done()
 }
 
@@ -107,9 +157,19 @@ pub fn bounds_order(root: &RootDoc) -> Vec<Problem> {
     let (lo, hi) = &root.zarr_vectors.bounds;
     for (axis, (&lo, &hi)) in lo.iter().zip(hi).enumerate() {
         if !lo.is_finite() {
-            problems.add(Rule::BoundsOrder, format_args!("{AT}/bounds/0/{axis}"), lo, "a finite number");
+            problems.add(
+                Rule::BoundsOrder,
+                format_args!("{AT}/bounds/0/{axis}"),
+                lo,
+                "a finite number",
+            );
         } else if !(lo <= hi && hi.is_finite()) {
-            problems.add(Rule::BoundsOrder, format_args!("{AT}/bounds/1/{axis}"), hi, format_args!("{lo} or more"));
+            problems.add(
+                Rule::BoundsOrder,
+                format_args!("{AT}/bounds/1/{axis}"),
+                hi,
+                format_args!("{lo} or more"),
+            );
         }
     }
     problems.done()
@@ -120,16 +180,33 @@ pub fn bounds_order(root: &RootDoc) -> Vec<Problem> {
 pub fn geometry_present(root: &RootDoc) -> Vec<Problem> {
     let mut problems = Problems::root();
     if root.zarr_vectors.geometry_types.is_empty() {
-        problems.add(Rule::GeometryPresent, format_args!("{AT}/geometry_types"), "empty", Kind::EXPECTED);
+        problems.add(
+            Rule::GeometryPresent,
+            format_args!("{AT}/geometry_types"),
+            "empty",
+            Kind::EXPECTED,
+        );
     }
     problems.done()
 }
 
 fn unknown_kinds(root: &RootDoc, rule: Rule, skip: usize, take: usize) -> Vec<Problem> {
     let mut problems = Problems::root();
-    for (index, name) in root.zarr_vectors.geometry_types.iter().enumerate().skip(skip).take(take) {
+    for (index, name) in root
+        .zarr_vectors
+        .geometry_types
+        .iter()
+        .enumerate()
+        .skip(skip)
+        .take(take)
+    {
         if Kind::from_name(name).is_none() {
-            problems.add(rule, format_args!("{AT}/geometry_types/{index}"), quote(name), Kind::EXPECTED);
+            problems.add(
+                rule,
+                format_args!("{AT}/geometry_types/{index}"),
+                quote(name),
+                Kind::EXPECTED,
+            );
         }
     }
     problems.done()
@@ -147,7 +224,13 @@ pub fn geometry_known(root: &RootDoc) -> Vec<Problem> {
     unknown_kinds(root, Rule::GeometryKnown, 1, usize::MAX)
 }
 
-fn word(rule: Rule, at: &str, word: Option<&String>, known: fn(&str) -> bool, expected: &str) -> Vec<Problem> {
+fn word(
+    rule: Rule,
+    at: &str,
+    word: Option<&String>,
+    known: fn(&str) -> bool,
+    expected: &str,
+) -> Vec<Problem> {
     let mut problems = Problems::root();
     if let Some(word) = word.filter(|word| !known(word)) {
         problems.add(rule, format_args!("{AT}/{at}"), quote(word), expected);
@@ -174,14 +257,24 @@ pub fn links_convention(root: &RootDoc) -> Vec<Problem> {
 #[must_use]
 pub fn links_convention_fits(root: &RootDoc) -> Vec<Problem> {
     let mut problems = Problems::root();
-    if let (Some(word), Ok(convention), Ok(kind)) =
-        (&root.zarr_vectors.links_convention, root.links_convention(), root.kind())
-        && !kind.allows(convention)
+    if let (Some(word), Ok(convention), Ok(kind)) = (
+        &root.zarr_vectors.links_convention,
+        root.links_convention(),
+        root.kind(),
+    ) && !kind.allows(convention)
     {
-        let allowed: Vec<_> =
-            LinksConvention::ALL.iter().filter(|&&one| kind.allows(one)).map(|one| one.name()).collect();
+        let allowed: Vec<_> = LinksConvention::ALL
+            .iter()
+            .filter(|&&one| kind.allows(one))
+            .map(|one| one.name())
+            .collect();
         let expected = format!("{} for a {kind}", allowed.join(" or "));
-        problems.add(Rule::LinksConventionFits, format_args!("{AT}/links_convention"), quote(word), expected);
+        problems.add(
+            Rule::LinksConventionFits,
+            format_args!("{AT}/links_convention"),
+            quote(word),
+            expected,
+        );
     }
     problems.done()
 }
@@ -226,8 +319,17 @@ pub fn cross_level_storage(root: &RootDoc) -> Vec<Problem> {
 #[must_use]
 pub fn cross_level_depth(root: &RootDoc) -> Vec<Problem> {
     let mut problems = Problems::root();
-    if let Some(depth) = root.zarr_vectors.cross_level_depth.filter(|&depth| depth < -1) {
-        problems.add(Rule::CrossLevelDepth, format_args!("{AT}/cross_level_depth"), depth, "-1 or more");
+    if let Some(depth) = root
+        .zarr_vectors
+        .cross_level_depth
+        .filter(|&depth| depth < -1)
+    {
+        problems.add(
+            Rule::CrossLevelDepth,
+            format_args!("{AT}/cross_level_depth"),
+            depth,
+            "-1 or more",
+        );
     }
     problems.done()
 }
@@ -236,8 +338,17 @@ pub fn cross_level_depth(root: &RootDoc) -> Vec<Problem> {
 #[must_use]
 pub fn reduction_factor(root: &RootDoc) -> Vec<Problem> {
     let mut problems = Problems::root();
-    if let Some(factor) = root.zarr_vectors.reduction_factor.filter(|&factor| factor < 2) {
-        problems.add(Rule::ReductionFactor, format_args!("{AT}/reduction_factor"), factor, "2 or more");
+    if let Some(factor) = root
+        .zarr_vectors
+        .reduction_factor
+        .filter(|&factor| factor < 2)
+    {
+        problems.add(
+            Rule::ReductionFactor,
+            format_args!("{AT}/reduction_factor"),
+            factor,
+            "2 or more",
+        );
     }
     problems.done()
 }
@@ -247,7 +358,13 @@ pub fn reduction_factor(root: &RootDoc) -> Vec<Problem> {
 pub fn bin_shape_length(root: &RootDoc) -> Vec<Problem> {
     let mut problems = Problems::root();
     if let Some(bins) = &root.zarr_vectors.base_bin_shape {
-        length(&mut problems, Rule::BinShapeLength, root, "base_bin_shape", bins.len());
+        length(
+            &mut problems,
+            Rule::BinShapeLength,
+            root,
+            "base_bin_shape",
+            bins.len(),
+        );
     }
     problems.done()
 }
@@ -256,8 +373,17 @@ pub fn bin_shape_length(root: &RootDoc) -> Vec<Problem> {
 #[must_use]
 pub fn bin_shape_positive(root: &RootDoc) -> Vec<Problem> {
     let mut problems = Problems::root();
-    let bins = root.zarr_vectors.base_bin_shape.as_deref().unwrap_or_default();
-    positive(&mut problems, Rule::BinShapePositive, "base_bin_shape", bins);
+    let bins = root
+        .zarr_vectors
+        .base_bin_shape
+        .as_deref()
+        .unwrap_or_default();
+    positive(
+        &mut problems,
+        Rule::BinShapePositive,
+        "base_bin_shape",
+        bins,
+    );
     problems.done()
 }
 
@@ -265,12 +391,22 @@ pub fn bin_shape_positive(root: &RootDoc) -> Vec<Problem> {
 #[must_use]
 pub fn bins_divide_chunk(root: &RootDoc) -> Vec<Problem> {
     let mut problems = Problems::root();
-    let bins = root.zarr_vectors.base_bin_shape.as_deref().unwrap_or_default();
+    let bins = root
+        .zarr_vectors
+        .base_bin_shape
+        .as_deref()
+        .unwrap_or_default();
     for (axis, (&bin, &chunk)) in bins.iter().zip(&root.zarr_vectors.chunk_shape).enumerate() {
         // Sizes that are no sizes are another rule's.
-        if bin > 0.0 && bin.is_finite() && chunk > 0.0 && chunk.is_finite() && !divides(chunk, bin) {
+        if bin > 0.0 && bin.is_finite() && chunk > 0.0 && chunk.is_finite() && !divides(chunk, bin)
+        {
             let at = format!("{AT}/base_bin_shape/{axis}");
-            problems.add(Rule::BinsDivideChunk, at, bin, format_args!("a divisor of the chunk size {chunk}"));
+            problems.add(
+                Rule::BinsDivideChunk,
+                at,
+                bin,
+                format_args!("a divisor of the chunk size {chunk}"),
+            );
         }
     }
     problems.done()
@@ -281,13 +417,56 @@ pub fn bins_divide_chunk(root: &RootDoc) -> Vec<Problem> {
 pub fn coordinate_offset(root: &RootDoc) -> Vec<Problem> {
     let mut problems = Problems::root();
     if let Some(offset) = &root.zarr_vectors.coordinate_offset {
-        length(&mut problems, Rule::CoordinateOffset, root, "coordinate_offset", offset.len());
+        length(
+            &mut problems,
+            Rule::CoordinateOffset,
+            root,
+            "coordinate_offset",
+            offset.len(),
+        );
         if !offset.iter().all(|part| part.is_finite()) {
             let at = format!("{AT}/coordinate_offset");
             problems.add(Rule::CoordinateOffset, at, list(offset), "finite numbers");
         }
     }
     problems.done()
+}
+
+/// Returns the problems of the root against [`Rule::UserMetadata`].
+#[must_use]
+pub fn user_metadata(root: &RootDoc) -> Vec<Problem> {
+    let mut problems = Problems::root();
+    namespaces(&mut problems, root.user_metadata.as_ref());
+    problems.done()
+}
+
+/// Checks user metadata, of the root or of a level.
+pub(super) fn namespaces(problems: &mut Problems, metadata: Option<&Value>) {
+    let at = "/attributes/user_metadata";
+    let expected = "namespaces with members";
+    match metadata {
+        None => {}
+        Some(Value::Object(names)) => {
+            for (name, members) in names {
+                if name.is_empty() || name.contains('/') {
+                    problems.add(
+                        Rule::UserMetadata,
+                        at,
+                        format_args!("with {}", quote(name)),
+                        expected,
+                    );
+                } else if !members.is_object() {
+                    problems.add(
+                        Rule::UserMetadata,
+                        format_args!("{at}/{name}"),
+                        describe(members),
+                        "an object",
+                    );
+                }
+            }
+        }
+        Some(other) => problems.add(Rule::UserMetadata, at, describe(other), expected),
+    }
 }
 
 /// Returns the problems against [`Rule::AttributeSpecs`].
@@ -298,17 +477,32 @@ pub fn attribute_specs(root: &RootDoc) -> Vec<Problem> {
     let at = format!("{AT}/attribute_specs");
     for (scope, names) in root.zarr_vectors.attribute_specs.iter().flatten() {
         if !matches!(scope.as_str(), "vertex" | "object" | "link") {
-            problems.add(rule, &at, format_args!("scope {}", quote(scope)), "vertex, object or link");
+            problems.add(
+                rule,
+                &at,
+                format_args!("scope {}", quote(scope)),
+                "vertex, object or link",
+            );
             continue;
         }
         let Some(names) = names.as_object() else {
-            problems.add(rule, format_args!("{at}/{scope}"), describe(names), "an object of names");
+            problems.add(
+                rule,
+                format_args!("{at}/{scope}"),
+                describe(names),
+                "an object of names",
+            );
             continue;
         };
         for (name, spec) in names {
             if !spec.get("dtype").is_some_and(Value::is_string) {
                 let found = format!("{} without a dtype", quote(name));
-                problems.add(rule, format_args!("{at}/{scope}"), found, "a dtype for every name");
+                problems.add(
+                    rule,
+                    format_args!("{at}/{scope}"),
+                    found,
+                    "a dtype for every name",
+                );
             }
         }
     }

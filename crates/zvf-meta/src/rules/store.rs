@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    ArrayAt, LevelAt, Problem, Rule, check_array, check_level, check_link_attribute_family, check_link_family,
-    check_object_index, check_root, check_store,
+    ArrayAt, LevelAt, Problem, Rule, check_array, check_level, check_link_attribute_family,
+    check_link_family, check_object_index, check_root, check_store,
 };
 use crate::array::ArrayDoc;
 use crate::error::MetaError;
@@ -61,13 +61,24 @@ pub fn check_documents<B: AsRef<[u8]>>(documents: &BTreeMap<String, B>) -> Check
         .iter()
         .filter_map(|(key, bytes)| Some((key.strip_suffix("/zarr.json")?, bytes.as_ref())))
         .collect();
-    let levels: Vec<&str> = nodes.keys().copied().filter(|path| is_level(path)).collect();
+    let levels: Vec<&str> = nodes
+        .keys()
+        .copied()
+        .filter(|path| is_level(path))
+        .collect();
     checked.problems.extend(check_store(&root, &levels));
     for name in levels {
-        let Some(doc) = nodes.get(name).and_then(|bytes| read(&mut checked, name, bytes, LevelDoc::parse)) else {
+        let Some(doc) = nodes
+            .get(name)
+            .and_then(|bytes| read(&mut checked, name, bytes, LevelDoc::parse))
+        else {
             continue;
         };
-        let level = LevelAt { root: &root, name, doc: &doc };
+        let level = LevelAt {
+            root: &root,
+            name,
+            doc: &doc,
+        };
         checked.problems.extend(check_level(level));
         check_inside(&mut checked, level, &nodes);
     }
@@ -89,7 +100,9 @@ fn read<T>(
     match parse(bytes) {
         Ok(document) => Some(document),
         Err(error) => {
-            checked.unreadable.push((format!("{path}/zarr.json"), error));
+            checked
+                .unreadable
+                .push((format!("{path}/zarr.json"), error));
             None
         }
     }
@@ -99,9 +112,16 @@ fn read<T>(
 fn check_inside(checked: &mut Checked, level: LevelAt<'_>, nodes: &BTreeMap<&str, &[u8]>) {
     let inside: BTreeMap<&str, (&str, &[u8])> = nodes
         .iter()
-        .filter_map(|(&full, &bytes)| Some((full.strip_prefix(level.name)?.strip_prefix('/')?, (full, bytes))))
+        .filter_map(|(&full, &bytes)| {
+            Some((
+                full.strip_prefix(level.name)?.strip_prefix('/')?,
+                (full, bytes),
+            ))
+        })
         .collect();
-    checked.problems.extend(level_arrays(level, &inside.keys().copied().collect()));
+    checked
+        .problems
+        .extend(level_arrays(level, &inside.keys().copied().collect()));
     let mut index = None;
     let mut families: BTreeMap<&str, LinkFamilyDoc> = BTreeMap::new();
     let mut arrays = Vec::new();
@@ -114,17 +134,27 @@ fn check_inside(checked: &mut Checked, level: LevelAt<'_>, nodes: &BTreeMap<&str
                 match parts.as_slice() {
                     ["object_index"] => {
                         index = read(checked, full, bytes, ObjectIndexDoc::parse);
-                        checked.problems.extend(index.iter().flat_map(|index| check_object_index(level, index)));
+                        checked.problems.extend(
+                            index
+                                .iter()
+                                .flat_map(|index| check_object_index(level, index)),
+                        );
                     }
                     ["links", delta] => {
                         if let Some(family) = read(checked, full, bytes, LinkFamilyDoc::parse) {
-                            checked.problems.extend(check_link_family(level, delta, &family));
+                            checked
+                                .problems
+                                .extend(check_link_family(level, delta, &family));
                             families.insert(delta, family);
                         }
                     }
                     ["link_attributes", name, delta] => {
-                        if let Some(family) = read(checked, full, bytes, LinkAttributeFamilyDoc::parse) {
-                            checked.problems.extend(check_link_attribute_family(level, name, delta, &family));
+                        if let Some(family) =
+                            read(checked, full, bytes, LinkAttributeFamilyDoc::parse)
+                        {
+                            checked
+                                .problems
+                                .extend(check_link_attribute_family(level, name, delta, &family));
                         }
                     }
                     _ => {
@@ -136,9 +166,18 @@ fn check_inside(checked: &mut Checked, level: LevelAt<'_>, nodes: &BTreeMap<&str
     }
     for (path, full, bytes) in arrays {
         let Some(role) = Role::of(path) else { continue };
-        let Some(doc) = read(checked, full, bytes, ArrayDoc::parse) else { continue };
+        let Some(doc) = read(checked, full, bytes, ArrayDoc::parse) else {
+            continue;
+        };
         let family = role.link_path().and_then(|(delta, _)| families.get(delta));
-        let array = ArrayAt { level, path, role, doc: &doc, family, index: index.as_ref() };
+        let array = ArrayAt {
+            level,
+            path,
+            role,
+            doc: &doc,
+            family,
+            index: index.as_ref(),
+        };
         checked.problems.extend(check_array(array));
     }
 }
@@ -148,11 +187,23 @@ fn check_inside(checked: &mut Checked, level: LevelAt<'_>, nodes: &BTreeMap<&str
 #[must_use]
 pub fn level_arrays(level: LevelAt<'_>, paths: &BTreeSet<&str>) -> Vec<Problem> {
     let mut problems = level.problems();
-    let composite = paths.iter().any(|path| matches!(Role::of(path), Some(Role::CompositeVertices { .. })));
+    let composite = paths
+        .iter()
+        .any(|path| matches!(Role::of(path), Some(Role::CompositeVertices { .. })));
     if !paths.contains("vertices") && !composite {
-        problems.add(Rule::LevelVertices, "", "without an array vertices", "one in every level");
+        problems.add(
+            Rule::LevelVertices,
+            "",
+            "without an array vertices",
+            "one in every level",
+        );
     } else if !paths.contains("vertex_fragments") && !composite {
-        problems.add(Rule::LevelFragments, "", "without an array vertex_fragments", "one beside vertices");
+        problems.add(
+            Rule::LevelFragments,
+            "",
+            "without an array vertex_fragments",
+            "one beside vertices",
+        );
     }
     problems.done()
 }

@@ -71,7 +71,10 @@ impl Rule {
     /// Finds a rule by its stable name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        RULES.iter().find(|info| info.name == name).map(|info| info.rule)
+        RULES
+            .iter()
+            .find(|info| info.name == name)
+            .map(|info| info.rule)
     }
 }
 
@@ -124,6 +127,7 @@ rules! {
     OmePresent "ome-present" Warning "0.9 §5.3" "The root has an ome node.";
     OmeType "ome-type" Warning "0.9 §5.3" "The ome node is a collection of version 0.6 with a name.";
     OmeAxes "ome-axes" Warning "0.9 §5.3" "The axes of the ome scene are those of multiscales.";
+    UserMetadata "user-metadata" Warning "0.9 §16.3" "User metadata maps namespaces, not empty and without a slash, to members.";
     LevelName "level-name" Error "0.9 §3" "Names of level groups are plain decimal numbers.";
     LevelsConsecutive "levels-consecutive" Error "0.9 §19" "Levels are numbered from 0 without a gap.";
     DatasetPresent "dataset-present" Warning "0.9 §5.2" "Every level has a dataset.";
@@ -207,11 +211,23 @@ mod tests {
     #[test]
     fn names_are_stable_and_unique() {
         for (index, info) in RULES.iter().enumerate() {
-            assert_eq!(RULES.iter().position(|other| other.name == info.name), Some(index), "{}", info.name);
+            assert_eq!(
+                RULES.iter().position(|other| other.name == info.name),
+                Some(index),
+                "{}",
+                info.name
+            );
             assert_eq!(Rule::from_name(info.name), Some(info.rule));
-            assert!(info.name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'));
+            assert!(
+                info.name
+                    .bytes()
+                    .all(|byte| byte.is_ascii_lowercase() || byte == b'-')
+            );
             assert!(info.title.ends_with('.') && info.source.contains('§'));
-            assert_eq!((info.rule.title(), info.rule.source()), (info.title, info.source));
+            assert_eq!(
+                (info.rule.title(), info.rule.source()),
+                (info.title, info.source)
+            );
         }
     }
 }

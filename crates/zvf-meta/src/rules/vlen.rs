@@ -1,9 +1,9 @@
 //! Rules about how arrays are stored: data types, fill values, codecs, keys.
 
 use super::{ArrayAt, Problem, Rule, list};
-use crate::array::KeyScheme;
 use crate::codec::Codec;
 use crate::error::{describe, quote};
+use crate::key_encoding::KeyScheme;
 
 /// Returns the problems against [`Rule::StorageTransformers`].
 #[must_use]
@@ -11,7 +11,12 @@ pub fn no_storage_transformers(array: ArrayAt<'_>) -> Vec<Problem> {
     let mut problems = array.problems();
     let count = array.doc.storage_transformers.len();
     if count > 0 {
-        problems.add(Rule::StorageTransformers, "/storage_transformers", format_args!("an array of {count}"), "empty");
+        problems.add(
+            Rule::StorageTransformers,
+            "/storage_transformers",
+            format_args!("an array of {count}"),
+            "empty",
+        );
     }
     problems.done()
 }
@@ -23,7 +28,12 @@ pub fn key_encoding(array: ArrayAt<'_>) -> Vec<Problem> {
     let encoding = &array.doc.key_encoding;
     if encoding.scheme != KeyScheme::Default || encoding.separator != '/' {
         let found = format!("{:?} with {:?}", encoding.scheme, encoding.separator).to_lowercase();
-        problems.add(Rule::KeyEncoding, "/chunk_key_encoding", found, "default with '/'");
+        problems.add(
+            Rule::KeyEncoding,
+            "/chunk_key_encoding",
+            found,
+            "default with '/'",
+        );
     }
     problems.done()
 }
@@ -34,7 +44,12 @@ pub fn vlen_data_type(array: ArrayAt<'_>) -> Vec<Problem> {
     let mut problems = array.problems();
     if array.role.is_vlen() && !array.doc.data_type.is_vlen_bytes() {
         let found = quote(&array.doc.data_type.name);
-        problems.add(Rule::VlenDataType, "/data_type", found, "\"variable_length_bytes\"");
+        problems.add(
+            Rule::VlenDataType,
+            "/data_type",
+            found,
+            "\"variable_length_bytes\"",
+        );
     }
     problems.done()
 }
@@ -44,7 +59,12 @@ pub fn vlen_data_type(array: ArrayAt<'_>) -> Vec<Problem> {
 pub fn vlen_fill(array: ArrayAt<'_>) -> Vec<Problem> {
     let mut problems = array.problems();
     if array.role.is_vlen() && array.doc.fill_value != "" {
-        problems.add(Rule::VlenFill, "/fill_value", describe(&array.doc.fill_value), "\"\"");
+        problems.add(
+            Rule::VlenFill,
+            "/fill_value",
+            describe(&array.doc.fill_value),
+            "\"\"",
+        );
     }
     problems.done()
 }
@@ -71,13 +91,21 @@ fn first_codec(array: ArrayAt<'_>, rule: Rule, wanted: &str) -> Vec<Problem> {
 /// Returns the problems against [`Rule::VlenCodecs`].
 #[must_use]
 pub fn vlen_codecs(array: ArrayAt<'_>) -> Vec<Problem> {
-    if array.role.is_vlen() { first_codec(array, Rule::VlenCodecs, "vlen-bytes") } else { Vec::new() }
+    if array.role.is_vlen() {
+        first_codec(array, Rule::VlenCodecs, "vlen-bytes")
+    } else {
+        Vec::new()
+    }
 }
 
 /// Returns the problems against [`Rule::TypedCodecs`].
 #[must_use]
 pub fn typed_codecs(array: ArrayAt<'_>) -> Vec<Problem> {
-    if array.role.is_vlen() { Vec::new() } else { first_codec(array, Rule::TypedCodecs, "bytes") }
+    if array.role.is_vlen() {
+        Vec::new()
+    } else {
+        first_codec(array, Rule::TypedCodecs, "bytes")
+    }
 }
 
 /// Returns the problems against [`Rule::GridChunks`].
@@ -93,13 +121,25 @@ pub fn grid_chunks(array: ArrayAt<'_>) -> Vec<Problem> {
         Err(_) => {}
         Ok(None) => {
             if array.doc.chunk_shape.iter().any(|&extent| extent != 1) {
-                problems.add(Rule::GridChunks, at, list(&array.doc.chunk_shape), "1 along every axis, or shards");
+                problems.add(
+                    Rule::GridChunks,
+                    at,
+                    list(&array.doc.chunk_shape),
+                    "1 along every axis, or shards",
+                );
             }
         }
         Ok(Some(sharding)) => {
-            if sharding.chunk_shape.len() != array.doc.shape.len() || sharding.chunk_shape.iter().any(|&extent| extent != 1) {
+            if sharding.chunk_shape.len() != array.doc.shape.len()
+                || sharding.chunk_shape.iter().any(|&extent| extent != 1)
+            {
                 let at = "/codecs/0/configuration/chunk_shape";
-                problems.add(Rule::GridChunks, at, list(&sharding.chunk_shape), "1 along every axis");
+                problems.add(
+                    Rule::GridChunks,
+                    at,
+                    list(&sharding.chunk_shape),
+                    "1 along every axis",
+                );
             }
         }
     }

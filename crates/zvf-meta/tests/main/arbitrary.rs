@@ -6,8 +6,8 @@ use proptest::sample::select;
 use serde_json::{Map, Value, json};
 use zvf_meta::rules::check_documents;
 use zvf_meta::{
-    ArrayDoc, GroupDoc, KeyList, LevelDoc, LinkAttributeFamilyDoc, LinkFamilyDoc, MetaError, ObjectIndexDoc, RootDoc,
-    node_kind,
+    ArrayDoc, GroupDoc, KeyList, LevelDoc, LinkAttributeFamilyDoc, LinkFamilyDoc, MetaError,
+    ObjectIndexDoc, RootDoc, node_kind,
 };
 
 use crate::base::{Documents, documents};
@@ -23,7 +23,11 @@ fn round_trip(path: &str, text: &str) -> Result<Value, MetaError> {
         let written = write(&first);
         let second = parse(written.as_bytes());
         // Compared as text, so that NaN equals itself.
-        assert_eq!(format!("{second:?}"), format!("{:?}", Ok::<_, MetaError>(first)), "{text}\n{written}");
+        assert_eq!(
+            format!("{second:?}"),
+            format!("{:?}", Ok::<_, MetaError>(first)),
+            "{text}\n{written}"
+        );
         Ok(serde_json::from_str(&written).expect("what is written is JSON"))
     }
     let parts: Vec<&str> = path.split('/').collect();
@@ -32,24 +36,68 @@ fn round_trip(path: &str, text: &str) -> Result<Value, MetaError> {
         [_] => both(text, LevelDoc::parse, LevelDoc::to_json),
         [_, "object_index"] => both(text, ObjectIndexDoc::parse, ObjectIndexDoc::to_json),
         [_, "links", _] => both(text, LinkFamilyDoc::parse, LinkFamilyDoc::to_json),
-        [_, "link_attributes", _, _] => both(text, LinkAttributeFamilyDoc::parse, LinkAttributeFamilyDoc::to_json),
+        [_, "link_attributes", _, _] => both(
+            text,
+            LinkAttributeFamilyDoc::parse,
+            LinkAttributeFamilyDoc::to_json,
+        ),
         [_, "vertex_attributes"] => both(text, GroupDoc::parse, GroupDoc::to_json),
         _ => both(text, ArrayDoc::parse, ArrayDoc::to_json),
     }
 }
 
 fn path(key: &str) -> &str {
-    key.strip_suffix("zarr.json").unwrap_or(key).trim_end_matches('/')
+    key.strip_suffix("zarr.json")
+        .unwrap_or(key)
+        .trim_end_matches('/')
 }
 
 /// Words of the format, so that arbitrary documents get past the first member.
 fn word() -> impl Strategy<Value = String> {
     let words = [
-        "zarr_format", "node_type", "group", "array", "attributes", "zarr_vectors", "zv_version", "0.9.2", "chunk_shape",
-        "bounds", "geometry_types", "mesh", "multiscales", "axes", "name", "type", "space", "datasets", "path", "0",
-        "coordinateTransformations", "scale", "translation", "zarr_vectors_level", "level", "vertex_count",
-        "arrays_present", "shape", "data_type", "chunk_grid", "regular", "configuration", "codecs", "fill_value",
-        "nonempty_chunks", "0.0", "group_ranges", "links_family", "canonical", "store", "NaN", "separator", "/",
+        "zarr_format",
+        "node_type",
+        "group",
+        "array",
+        "attributes",
+        "zarr_vectors",
+        "zv_version",
+        "0.9.2",
+        "chunk_shape",
+        "bounds",
+        "geometry_types",
+        "mesh",
+        "multiscales",
+        "axes",
+        "name",
+        "type",
+        "space",
+        "datasets",
+        "path",
+        "0",
+        "coordinateTransformations",
+        "scale",
+        "translation",
+        "zarr_vectors_level",
+        "level",
+        "vertex_count",
+        "arrays_present",
+        "shape",
+        "data_type",
+        "chunk_grid",
+        "regular",
+        "configuration",
+        "codecs",
+        "fill_value",
+        "nonempty_chunks",
+        "0.0",
+        "group_ranges",
+        "links_family",
+        "canonical",
+        "store",
+        "NaN",
+        "separator",
+        "/",
     ];
     prop_oneof![8 => select(words.to_vec()).prop_map(str::to_owned), 1 => ".{0,8}"]
 }
@@ -70,7 +118,8 @@ fn value() -> impl Strategy<Value = Value> {
     scalar().prop_recursive(5, 64, 8, |inner| {
         prop_oneof![
             vec(inner.clone(), 0..6).prop_map(Value::from),
-            hash_map(word(), inner, 0..8).prop_map(|members| Value::Object(members.into_iter().collect::<Map<_, _>>())),
+            hash_map(word(), inner, 0..8)
+                .prop_map(|members| Value::Object(members.into_iter().collect::<Map<_, _>>())),
         ]
     })
 }
@@ -86,7 +135,11 @@ fn pointers(value: &Value, at: &str, out: &mut Vec<String>) {
         }
         Value::Object(members) => {
             for (name, member) in members {
-                pointers(member, &format!("{at}/{}", name.replace('~', "~0").replace('/', "~1")), out);
+                pointers(
+                    member,
+                    &format!("{at}/{}", name.replace('~', "~0").replace('/', "~1")),
+                    out,
+                );
             }
         }
         _ => {}
@@ -190,10 +243,19 @@ proptest! {
 #[test]
 fn every_truncation_and_bit_flip_is_a_value_or_an_error() {
     let store = documents();
-    for key in ["zarr.json", "1/zarr.json", "0/groups/zarr.json", "0/links/0/zarr.json", "0/links/0/+1.0/zarr.json"] {
+    for key in [
+        "zarr.json",
+        "1/zarr.json",
+        "0/groups/zarr.json",
+        "0/links/0/zarr.json",
+        "0/links/0/+1.0/zarr.json",
+    ] {
         let text = store.0[key].to_string();
         for cut in 0..text.len() {
-            assert!(round_trip(path(key), &text[..cut]).is_err(), "{key} cut at {cut}");
+            assert!(
+                round_trip(path(key), &text[..cut]).is_err(),
+                "{key} cut at {cut}"
+            );
         }
         let mut bytes = text.into_bytes();
         for index in 0..bytes.len() {
@@ -201,7 +263,9 @@ fn every_truncation_and_bit_flip_is_a_value_or_an_error() {
                 bytes[index] ^= 1 << bit;
                 match std::str::from_utf8(&bytes) {
                     Ok(text) => drop(round_trip(path(key), text)),
-                    Err(_) => assert!(ArrayDoc::parse(&bytes).is_err() && RootDoc::parse(&bytes).is_err()),
+                    Err(_) => {
+                        assert!(ArrayDoc::parse(&bytes).is_err() && RootDoc::parse(&bytes).is_err())
+                    }
                 }
                 bytes[index] ^= 1 << bit;
             }

@@ -6,8 +6,8 @@ use std::error::Error;
 use serde_json::Value;
 use zvf_meta::rules::{Severity, check_documents};
 use zvf_meta::{
-    ArrayDoc, GroupDoc, LevelDoc, LinkAttributeFamilyDoc, LinkFamilyDoc, NodeKind, ObjectIndexDoc, RootDoc,
-    group_discriminator, node_kind,
+    ArrayDoc, GroupDoc, LevelDoc, LinkAttributeFamilyDoc, LinkFamilyDoc, NodeKind, ObjectIndexDoc,
+    RootDoc, group_discriminator, node_kind,
 };
 
 type Outcome = Result<(), Box<dyn Error>>;
@@ -23,7 +23,11 @@ fn documents(case: &str) -> Result<BTreeMap<String, Vec<u8>>, Box<dyn Error>> {
 fn good_stores_break_no_rule() -> Outcome {
     for case in zvf_testkit::cases()? {
         let checked = check_documents(&documents(&case)?);
-        assert!(checked.unreadable.is_empty(), "{case}: {:?}", checked.unreadable);
+        assert!(
+            checked.unreadable.is_empty(),
+            "{case}: {:?}",
+            checked.unreadable
+        );
         for problem in &checked.problems {
             println!("{case}: {problem}");
             assert!(problem.severity < Severity::Warning, "{case}: {problem}");
@@ -37,7 +41,11 @@ fn rewritten(key: &str, bytes: &[u8]) -> Result<String, Box<dyn Error>> {
     Ok(match node_kind(bytes)? {
         NodeKind::Array => {
             let array = ArrayDoc::parse(bytes)?;
-            assert_eq!(array.to_value(), serde_json::from_str::<Value>(&array.to_json())?, "{key}");
+            assert_eq!(
+                array.to_value(),
+                serde_json::from_str::<Value>(&array.to_json())?,
+                "{key}"
+            );
             array.to_json()
         }
         NodeKind::Group if key == "zarr.json" => RootDoc::parse(bytes)?.to_json(),
@@ -47,11 +55,17 @@ fn rewritten(key: &str, bytes: &[u8]) -> Result<String, Box<dyn Error>> {
             let group = match group_discriminator(&group) {
                 Some("object_index") => ObjectIndexDoc::from_group(group)?.to_group(),
                 Some("links_family") => LinkFamilyDoc::from_group(group)?.to_group(),
-                Some("link_attribute_family") => LinkAttributeFamilyDoc::from_group(group)?.to_group(),
+                Some("link_attribute_family") => {
+                    LinkAttributeFamilyDoc::from_group(group)?.to_group()
+                }
                 _ => group,
             };
             // The reference writes the same group in one form or the other.
-            if bytes.contains(&b'\n') { group.to_json() } else { group.to_json_line() }
+            if bytes.contains(&b'\n') {
+                group.to_json()
+            } else {
+                group.to_json_line()
+            }
         }
     })
 }
