@@ -1,1 +1,32 @@
-//! Placeholder while the workspace is laid out.
+//! Objects, boxes, links and filters of Zarr Vectors stores as Arrow record batches.
+
+mod answer;
+mod columns;
+mod error;
+mod filter;
+mod flat;
+mod fragments;
+mod int;
+mod kept;
+mod links;
+mod objects;
+mod plan;
+mod prepare;
+mod query;
+mod reader;
+mod resolve;
+mod vertex_table;
+mod walk;
+
+pub use answer::{Answer, Collected, Summary, Table};
+pub use error::{Place, QueryError};
+pub use filter::Filter;
+pub use plan::bbox::BBox;
+pub use query::{Column, Outputs, Query, Select};
+pub use zvf_store::{Class, Names};
+
+/// Runs a query.
+pub async fn query(store: &zvf_store::Store, query: Query) -> Result<Answer, QueryError> {
+    let prepared = prepare::prepare(store, query).await?;
+    Answer::start(|emit| flat::run::run(prepared, emit)).await
+}

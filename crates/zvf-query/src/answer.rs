@@ -1,0 +1,266 @@
+//! What comes back: tables as streams of record batches, and a summary.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use futures::channel::mpsc;
+use futures::future::{BoxFuture, FutureExt};
+use futures::sink::SinkExt;
+use futures::stream::{BoxStream, Stream, StreamExt};
+
+use crate::QueryError;
+
+/// One of the tables of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Table {
+    /// One row a vertex: `position`, attributes, and the columns asked for.
+    Vertices,
+    /// One row a link: `vertices`, rows of the vertex table of the same answer, and link attributes.
+    Links,
+    /// One row an object: `object_id`; `start` and `length` in rows of the vertex table where the answer is grouped
+    /// by object, else the number of its `vertices` in the answer; object attributes.
+    Objects,
+}
+
+/// What an answer was, complete after its last batch.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Summary {
+    /// Rows of the vertex table, also where it was not asked for.
+    pub vertices: u64,
+    /// Rows of the link table.
+    pub links: u64,
+    /// Rows of the object table.
+    pub objects: u64,
+    /// Chunks whose vertices were read.
+    pub chunks_read: u64,
+    /// Cells that were asked for, of all arrays.
+    pub cells_read: u64,
+    /// Whether [`Query::limit`](crate::Query::limit) left something out: exact.
+    pub truncated: bool,
+    /// What the store got wrong without making an answer impossible.
+    pub warnings: Vec<String>,
+}
+
+/// The schemas of the tables that an answer has.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Schemas {
+    pub(crate) vertices: Option<SchemaRef>,
+    pub(crate) links: Option<SchemaRef>,
+    pub(crate) objects: Option<SchemaRef>,
+}
+
+/// What a running query says.
+#[derive(Debug)]
+pub(crate) enum Item {
+    Schemas(Schemas),
+    Batch(Table, RecordBatch),
+    End(Box<Summary>),
+}
+
+/// An answer on its way: first the vertex table, then links, then objects, each in batches of at most
+/// [`Query::batch_rows`](crate::Query::batch_rows) rows.
+///
+/// Nothing is read ahead of what [`Query::memory_budget`](crate::Query::memory_budget) allows, and nothing at all
+/// while nobody asks for the next batch. Dropping the answer ends the query.
+pub struct Answer {
+    items: BoxStream<'static, Result<Item, QueryError>>,
+    schemas: Schemas,
+    summary: Summary,
+    /// The summary is the final one.
+    complete: bool,
+    ended: bool,
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Answer")
+            .field("schemas", &self.schemas)
+            .field("summary", &self.summary)
+            .field("ended", &self.ended)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Answer {
+    /// Starts a query and waits for its schemas, which need the first cells: the width of an attribute follows from
+    /// its bytes.
+    pub(crate) async fn start<F>(run: impl FnOnce(Emit) -> F) -> Result<Self, QueryError>
+    where
+        F: Future<Output = Result<Summary, QueryError>> + Send + 'static,
+    {
+        let (sender, receiver) = mpsc::channel(0);
+        let run: BoxFuture<'static, _> = run(Emit { sender }).boxed();
+        let end = run.map(|summary| summary.map(|summary| Item::End(Box::new(summary))));
+        let items = futures::stream::select(receiver.map(Ok), end.into_stream()).boxed();
+        let mut answer = Self { items, schemas: Schemas::default(), summary: Summary::default(), complete: false, ended: false };
+        loop {
+            match answer.items.next().await {
+                Some(Ok(Item::Schemas(schemas))) => {
+                    answer.schemas = schemas;
+                    return Ok(answer);
+                }
+                Some(Err(error)) => return Err(error),
+                Some(Ok(Item::End(summary))) => {
+                    answer.summary = *summary;
+                    answer.complete = true;
+                }
+                Some(Ok(Item::Batch(..))) => {}
+                None => return Ok(answer),
+            }
+        }
+    }
+
+    /// Schema of a table; `None` when the answer does not have it: it was not asked for, or the store has no such
+    /// thing.
+    pub fn schema(&self, table: Table) -> Option<&SchemaRef> {
+        match table {
+            Table::Vertices => self.schemas.vertices.as_ref(),
+            Table::Links => self.schemas.links.as_ref(),
+            Table::Objects => self.schemas.objects.as_ref(),
+        }
+    }
+
+    /// The next batch; never an empty one. `None` at the end. A table without rows has no batch.
+    ///
+    /// # Errors
+    ///
+    /// I/O; malformed cells; a limit. The answer ends with its first error.
+    pub async fn next(&mut self) -> Result<Option<(Table, RecordBatch)>, QueryError> {
+        StreamExt::next(self).await.transpose()
+    }
+
+    /// What the answer was. Counts grow with the batches; everything is final after the last one.
+    pub fn summary(&self) -> &Summary {
+        &self.summary
+    }
+
+    /// Reads to the end.
+    ///
+    /// # Cost
+    ///
+    /// Holds the whole answer in memory.
+    ///
+    /// # Errors
+    ///
+    /// As [`next`](Self::next).
+    pub async fn collect(mut self) -> Result<Collected, QueryError> {
+        let mut all = Collected { schemas: self.schemas.clone(), ..Collected::default() };
+        while let Some((table, batch)) = self.next().await? {
+            match table {
+                Table::Vertices => all.vertices.push(batch),
+                Table::Links => all.links.push(batch),
+                Table::Objects => all.objects.push(batch),
+            }
+        }
+        all.summary = self.summary;
+        Ok(all)
+    }
+
+    fn tally(&mut self, table: Table, rows: usize) {
+        let count = match table {
+            Table::Vertices => &mut self.summary.vertices,
+            Table::Links => &mut self.summary.links,
+            Table::Objects => &mut self.summary.objects,
+        };
+        *count = count.saturating_add(crate::int::wide(rows));
+    }
+}
+
+impl Stream for Answer {
+    type Item = Result<(Table, RecordBatch), QueryError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            if self.ended {
+                return Poll::Ready(None);
+            }
+            match self.items.poll_next_unpin(context) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(None) => self.ended = true,
+                Poll::Ready(Some(Err(error))) => {
+                    self.ended = true;
+                    return Poll::Ready(Some(Err(error)));
+                }
+                Poll::Ready(Some(Ok(Item::Schemas(schemas)))) => self.schemas = schemas,
+                Poll::Ready(Some(Ok(Item::End(summary)))) => {
+                    // Batches that still wait in the channel are in the final counts already.
+                    self.summary = *summary;
+                    self.complete = true;
+                }
+                Poll::Ready(Some(Ok(Item::Batch(table, batch)))) => {
+                    if batch.num_rows() == 0 {
+                        continue;
+                    }
+                    if !self.complete {
+                        self.tally(table, batch.num_rows());
+                    }
+                    return Poll::Ready(Some(Ok((table, batch))));
+                }
+            }
+        }
+    }
+}
+
+/// A whole answer in memory.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Collected {
+    schemas: Schemas,
+    /// The vertex table.
+    pub vertices: Vec<RecordBatch>,
+    /// The link table.
+    pub links: Vec<RecordBatch>,
+    /// The object table.
+    pub objects: Vec<RecordBatch>,
+    /// What the answer was.
+    pub summary: Summary,
+}
+
+impl Collected {
+    /// One table in one batch; `None` when the answer does not have the table.
+    ///
+    /// # Cost
+    ///
+    /// Copies the table.
+    ///
+    /// # Errors
+    ///
+    /// Limit: a table too large for one batch.
+    pub fn table(&self, table: Table) -> Result<Option<RecordBatch>, QueryError> {
+        let (schema, batches) = match table {
+            Table::Vertices => (&self.schemas.vertices, &self.vertices),
+            Table::Links => (&self.schemas.links, &self.links),
+            Table::Objects => (&self.schemas.objects, &self.objects),
+        };
+        let Some(schema) = schema else { return Ok(None) };
+        arrow_select::concat::concat_batches(schema, batches).map(Some).map_err(|_| QueryError::Limit {
+            place: crate::Place::default(),
+            what: "rows of one batch",
+            found: batches.iter().map(|batch| crate::int::wide(batch.num_rows())).sum(),
+            limit: u64::from(i32::MAX.unsigned_abs()),
+        })
+    }
+}
+
+/// The running query's end of the channel.
+#[derive(Debug)]
+pub(crate) struct Emit {
+    sender: mpsc::Sender<Item>,
+}
+
+impl Emit {
+    /// Sends schemas. Must come before the first batch.
+    pub(crate) async fn schemas(&mut self, schemas: Schemas) {
+        // A closed channel means that nobody wants the rest; the future is dropped with the answer.
+        let _ = self.sender.send(Item::Schemas(schemas)).await;
+    }
+
+    /// Sends a batch.
+    pub(crate) async fn batch(&mut self, table: Table, batch: RecordBatch) {
+        let _ = self.sender.send(Item::Batch(table, batch)).await;
+    }
+}

@@ -1,0 +1,298 @@
+//! Vertex attributes: what is known before reading, what one cell holds, and the finished column.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use arrow_buffer::MutableBuffer;
+use arrow_schema::{ArrowError, DataType, Field};
+use bytes::Bytes;
+use serde_json::Value;
+use zvf_store::format::dtype::{DType, DTypeKind};
+use zvf_store::GridArray;
+
+use super::arrow;
+use super::gather::{Pick, gather};
+use super::scalar;
+use crate::filter::{Operand, OperandType};
+use crate::int;
+
+/// One attribute of a level, as far as its documents tell.
+#[derive(Debug, Clone)]
+pub(crate) struct ColumnSpec {
+    pub(crate) name: String,
+    /// `None`: the value is the first component of the chunk key (attribute-chunked levels).
+    pub(crate) array: Option<Arc<GridArray>>,
+    pub(crate) dtype: DType,
+    /// Values a row, where the document says so.
+    pub(crate) declared: Option<usize>,
+    pub(crate) categories: Option<Arc<Vec<Value>>>,
+    /// The same as an array, made once.
+    pub(crate) dictionary: Option<ArrayRef>,
+    pub(crate) fill_code: Option<i64>,
+    pub(crate) metadata: HashMap<String, String>,
+}
+
+/// What one cell holds.
+#[derive(Debug, Clone)]
+pub(crate) enum Cell {
+    /// Not read.
+    Unread,
+    /// No cell: every value of the chunk is missing (trap T10).
+    Missing,
+    /// One code for the whole chunk.
+    Code(i64),
+    /// Rows of `width` elements.
+    Rows { bytes: Bytes, width: usize },
+}
+
+impl Cell {
+    /// The cell as an operand of a filter.
+    pub(crate) fn operand(&self) -> Operand<'_> {
+        match self {
+            Self::Unread => Operand::Unread,
+            Self::Missing => Operand::Missing,
+            Self::Code(code) => Operand::Code(*code),
+            Self::Rows { bytes, width } => Operand::Rows { bytes, width: *width },
+        }
+    }
+}
+
+impl ColumnSpec {
+    /// The attribute that an attribute-chunked level has in its keys.
+    pub(crate) fn of_key(name: &str, values: &[Value]) -> Self {
+        Self {
+            name: name.to_owned(),
+            array: None,
+            dtype: DType::little(DTypeKind::I64),
+            declared: Some(1),
+            categories: Some(Arc::new(values.to_vec())),
+            dictionary: Some(arrow::categories(values)),
+            fill_code: None,
+            metadata: HashMap::new(),
+        }
+    }
+
+    /// What a filter needs to know.
+    pub(crate) fn operand_type(&self) -> OperandType {
+        OperandType { dtype: self.dtype, categories: self.categories.clone(), fill_code: self.fill_code }
+    }
+
+    /// Width of a cell of `rows` rows: the bytes decide, the document is only a check (trap T8).
+    ///
+    /// # Errors
+    ///
+    /// What does not fit, for the caller to place.
+    pub(crate) fn cell(&self, bytes: Bytes, rows: u32) -> Result<Cell, String> {
+        let row = self.dtype.size().saturating_mul(int::at(rows));
+        let width = match bytes.len().checked_div(row) {
+            Some(width) if width.checked_mul(row) == Some(bytes.len()) => width,
+            None if bytes.is_empty() => self.declared.unwrap_or(1),
+            _ => {
+                return Err(format!(
+                    "found {} bytes, expected a multiple of {row}: {rows} rows of {}",
+                    bytes.len(),
+                    self.dtype
+                ));
+            }
+        };
+        if let Some(declared) = self.declared.filter(|declared| *declared != width && rows > 0) {
+            return Err(format!("found {width} values a row, expected {declared} after row_shape"));
+        }
+        if self.categories.is_some() && width > 1 {
+            return Err(format!("found {width} codes a row, expected 1"));
+        }
+        Ok(Cell::Rows { bytes, width })
+    }
+
+    /// Checks that every code has a category.
+    pub(crate) fn check_codes(&self, cell: &Cell) -> Result<(), String> {
+        let Some(categories) = &self.categories else { return Ok(()) };
+        let known = i128::from(int::wide(categories.len()));
+        let fill = self.fill_code.map(i128::from);
+        let mut bad = None;
+        let mut check = |code: i128| {
+            if !(0..known).contains(&code) && Some(code) != fill {
+                bad.get_or_insert(code);
+            }
+        };
+        match cell {
+            Cell::Code(code) => check(i128::from(*code)),
+            Cell::Rows { bytes, width } => {
+                let read = scalar::each(self.dtype, bytes, *width, 0, |value| {
+                    if let scalar::Scalar::Int(code) = value {
+                        check(code);
+                    }
+                });
+                if read.is_err() {
+                    return Err(format!("codes of type {}", self.dtype));
+                }
+            }
+            Cell::Unread | Cell::Missing => {}
+        }
+        match bad {
+            Some(code) => Err(format!("code {code} has no category: there are {known}")),
+            None => Ok(()),
+        }
+    }
+
+    /// The type of the finished column.
+    pub(crate) fn data_type(&self, width: usize) -> Option<DataType> {
+        let element = arrow::element_type(self.dtype)?;
+        match &self.dictionary {
+            Some(values) if self.plain_values() => Some(values.data_type().clone()),
+            Some(values) => Some(DataType::Dictionary(Box::new(element), Box::new(values.data_type().clone()))),
+            None => Some(arrow::row_type(element, width)),
+        }
+    }
+
+    /// The field of the finished column.
+    pub(crate) fn field(&self, width: usize) -> Option<Field> {
+        Some(Field::new(&self.name, self.data_type(width)?, true).with_metadata(self.metadata.clone()))
+    }
+
+    /// Numbers and booleans of chunk keys come as themselves, not as dictionaries.
+    fn plain_values(&self) -> bool {
+        self.array.is_none() && self.dictionary.as_ref().is_some_and(|values| *values.data_type() != DataType::Utf8)
+    }
+
+    /// The finished column of `rows` rows.
+    pub(crate) fn finish(&self, column: Column, width: usize, rows: usize) -> Result<ArrayRef, ArrowError> {
+        let valid = arrow::validity(rows, &column.missing);
+        let bytes = column.filled(width.saturating_mul(self.dtype.size()), rows);
+        match &self.dictionary {
+            Some(values) if self.plain_values() => {
+                let codes = arrow::elements(self.dtype, bytes, valid)?;
+                arrow_select::take::take(values, &codes, None)
+            }
+            Some(values) => arrow::dictionary(self.dtype, bytes, self.fill_code, values, valid),
+            None => arrow::rows(self.dtype, width, bytes, valid),
+        }
+    }
+}
+
+/// Gathered values of one attribute: the bytes of the rows that have some, and where rows have none.
+#[derive(Debug, Default)]
+pub(crate) struct Column {
+    bytes: MutableBuffer,
+    /// Values a row, once a cell has told.
+    pub(crate) width: Option<usize>,
+    /// Start and count of rows without value.
+    missing: Vec<(usize, usize)>,
+    rows: usize,
+}
+
+impl Column {
+    /// Makes room.
+    pub(crate) fn with_capacity(bytes: u64) -> Self {
+        Self { bytes: arrow::buffer(bytes), ..Self::default() }
+    }
+
+    /// Appends rows of a cell.
+    ///
+    /// # Errors
+    ///
+    /// When another cell had another width, for the caller to place.
+    pub(crate) fn push(&mut self, spec: &ColumnSpec, cell: &Cell, pick: Pick<'_>) -> Result<(), String> {
+        let count = pick.len();
+        if count == 0 {
+            return Ok(());
+        }
+        match cell {
+            Cell::Unread | Cell::Missing => self.missing.push((self.rows, count)),
+            Cell::Code(code) => {
+                self.width = Some(1);
+                for _ in 0..count {
+                    self.bytes.extend_from_slice(&code.to_le_bytes());
+                }
+            }
+            Cell::Rows { bytes, width } => {
+                match self.width {
+                    Some(before) if before != *width => {
+                        return Err(format!("found {width} values a row, expected {before} as in other chunks"));
+                    }
+                    _ => self.width = Some(*width),
+                }
+                gather(bytes, width.saturating_mul(spec.dtype.size()), pick, &mut self.bytes);
+            }
+        }
+        self.rows += count;
+        Ok(())
+    }
+
+    /// The bytes with zeros where rows have no value.
+    fn filled(self, row_bytes: usize, rows: usize) -> MutableBuffer {
+        if self.missing.is_empty() {
+            return self.bytes;
+        }
+        let mut all = MutableBuffer::new(rows.saturating_mul(row_bytes));
+        let (mut from, mut row) = (0_usize, 0_usize);
+        for (start, count) in self.missing {
+            let until = from.saturating_add((start - row).saturating_mul(row_bytes));
+            all.extend_from_slice(self.bytes.as_slice().get(from..until).unwrap_or(&[]));
+            all.extend_zeros(count.saturating_mul(row_bytes));
+            (from, row) = (until, start + count);
+        }
+        all.extend_from_slice(self.bytes.as_slice().get(from..).unwrap_or(&[]));
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::Array;
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::{Int16Type, Int64Type};
+
+    fn spec(dtype: &str, declared: Option<usize>) -> ColumnSpec {
+        ColumnSpec {
+            dtype: DType::parse(dtype).unwrap(),
+            declared,
+            categories: None,
+            dictionary: None,
+            ..ColumnSpec::of_key("a", &[])
+        }
+    }
+
+    #[test]
+    fn bytes_decide_the_width() {
+        let spec = spec("int16", None);
+        let Ok(Cell::Rows { width, .. }) = spec.cell(Bytes::from_static(&[0; 12]), 3) else { panic!() };
+        assert_eq!(width, 2);
+        assert!(spec.cell(Bytes::from_static(&[0; 11]), 3).is_err());
+        assert!(spec.cell(Bytes::from_static(&[0; 2]), 0).is_err());
+        assert!(spec.cell(Bytes::new(), 0).is_ok());
+        let declared = super::tests::spec("int16", Some(3));
+        assert!(declared.cell(Bytes::from_static(&[0; 12]), 3).unwrap_err().contains("row_shape"));
+    }
+
+    #[test]
+    fn missing_rows_become_nulls_in_place() {
+        let spec = spec("int16", None);
+        let mut column = Column::default();
+        let cell = spec.cell(Bytes::from_static(&[1, 0, 2, 0, 3, 0]), 3).unwrap();
+        column.push(&spec, &Cell::Missing, Pick::Range { start: 0, count: 2 }).unwrap();
+        column.push(&spec, &cell, Pick::Rows(&[0, 2])).unwrap();
+        column.push(&spec, &Cell::Missing, Pick::Rows(&[7])).unwrap();
+        column.push(&spec, &cell, Pick::Rows(&[1])).unwrap();
+        let array = spec.finish(column, 1, 6).unwrap();
+        let array = array.as_primitive::<Int16Type>();
+        assert_eq!(array.iter().collect::<Vec<_>>(), [None, None, Some(1), Some(3), None, Some(2)]);
+    }
+
+    #[test]
+    fn key_values_come_as_themselves() {
+        let numbers = ColumnSpec::of_key("n", &[Value::from(7), Value::from(9)]);
+        let mut column = Column::default();
+        column.push(&numbers, &Cell::Code(1), Pick::Range { start: 0, count: 2 }).unwrap();
+        let array = numbers.finish(column, 1, 2).unwrap();
+        assert_eq!(array.as_primitive::<Int64Type>().values(), &[9, 9]);
+        assert!(numbers.check_codes(&Cell::Code(2)).is_err());
+        let words = ColumnSpec::of_key("w", &[Value::from("g1")]);
+        let mut column = Column::default();
+        column.push(&words, &Cell::Code(0), Pick::Range { start: 0, count: 1 }).unwrap();
+        let array = words.finish(column, 1, 1).unwrap();
+        assert_eq!(Some(array.data_type()), words.data_type(1).as_ref());
+    }
+}

@@ -1,0 +1,187 @@
+//! Copies of the kept rows of a cell.
+
+use arrow_buffer::MutableBuffer;
+
+use crate::int;
+
+/// Which rows of a chunk are in the answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Kept {
+    /// Every row of a buffer of this many.
+    All(u32),
+    /// These, ascending, each once.
+    Rows(Vec<u32>),
+}
+
+impl Kept {
+    /// How many rows are kept.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::All(rows) => int::at(*rows),
+            Self::Rows(rows) => rows.len(),
+        }
+    }
+
+    /// The kept rows in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        let (all, some) = match self {
+            Self::All(rows) => (0..*rows, &[][..]),
+            Self::Rows(rows) => (0..0, rows.as_slice()),
+        };
+        all.chain(some.iter().copied())
+    }
+
+    /// Where a row stands among the kept ones.
+    pub(crate) fn rank(&self, row: u32) -> Option<u32> {
+        match self {
+            Self::All(rows) => (row < *rows).then_some(row),
+            Self::Rows(rows) => rows.binary_search(&row).ok().and_then(int::row32),
+        }
+    }
+
+    /// How many kept rows lie in `start .. start + count`.
+    pub(crate) fn count_in(&self, start: u32, count: u32) -> u32 {
+        let end = start.saturating_add(count);
+        match self {
+            Self::All(rows) => end.min(*rows).saturating_sub(start),
+            Self::Rows(rows) => {
+                let below = |bound: u32| rows.partition_point(|row| *row < bound);
+                int::row32(below(end) - below(start)).unwrap_or(u32::MAX)
+            }
+        }
+    }
+
+    /// Drops all but the first `count` rows.
+    pub(crate) fn truncate(&mut self, count: usize) {
+        match self {
+            Self::All(rows) if int::at(*rows) > count => {
+                *self = Self::Rows((0..int::row32(count).unwrap_or(u32::MAX)).collect());
+            }
+            Self::All(_) => {}
+            Self::Rows(rows) => rows.truncate(count),
+        }
+    }
+}
+
+/// Which rows of a cell to copy, in this order.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Pick<'a> {
+    Range { start: u32, count: u32 },
+    Rows(&'a [u32]),
+}
+
+impl<'a> Pick<'a> {
+    /// How many rows are copied.
+    pub(crate) fn len(self) -> usize {
+        match self {
+            Self::Range { count, .. } => int::at(count),
+            Self::Rows(rows) => rows.len(),
+        }
+    }
+
+    /// The rows in order.
+    pub(crate) fn iter(self) -> impl Iterator<Item = u32> + 'a {
+        let (range, rows): (_, &[u32]) = match self {
+            Self::Range { start, count } => (start..start.saturating_add(count), &[]),
+            Self::Rows(rows) => (0..0, rows),
+        };
+        range.chain(rows.iter().copied())
+    }
+}
+
+impl<'a> From<&'a Kept> for Pick<'a> {
+    fn from(kept: &'a Kept) -> Self {
+        match kept {
+            Kept::All(count) => Self::Range { start: 0, count: *count },
+            Kept::Rows(rows) => Self::Rows(rows),
+        }
+    }
+}
+
+/// Appends rows of `row_bytes` bytes each. Rows past the end of `cell` are skipped: callers have checked them.
+pub(crate) fn gather(cell: &[u8], row_bytes: usize, pick: Pick<'_>, out: &mut MutableBuffer) {
+    match pick {
+        Pick::Range { start, count } => {
+            let start = int::at(start).saturating_mul(row_bytes);
+            let end = start.saturating_add(int::at(count).saturating_mul(row_bytes));
+            out.extend_from_slice(cell.get(start..end).unwrap_or(&[]));
+        }
+        Pick::Rows(rows) => gather_rows(cell, row_bytes, rows, out),
+    }
+}
+
+/// Appends the listed rows.
+fn gather_rows(cell: &[u8], row_bytes: usize, rows: &[u32], out: &mut MutableBuffer) {
+    out.reserve(rows.len().saturating_mul(row_bytes));
+    match row_bytes {
+        1 => fixed::<1>(cell, rows, out),
+        2 => fixed::<2>(cell, rows, out),
+        4 => fixed::<4>(cell, rows, out),
+        8 => fixed::<8>(cell, rows, out),
+        12 => fixed::<12>(cell, rows, out),
+        16 => fixed::<16>(cell, rows, out),
+        24 => fixed::<24>(cell, rows, out),
+        _ => {
+            for row in rows {
+                let start = int::at(*row).saturating_mul(row_bytes);
+                if let Some(row) = cell.get(start..start.saturating_add(row_bytes)) {
+                    out.extend_from_slice(row);
+                }
+            }
+        }
+    }
+}
+
+fn fixed<const N: usize>(cell: &[u8], rows: &[u32], out: &mut MutableBuffer) {
+    let (items, _) = cell.as_chunks::<N>();
+    let before = out.len();
+    out.resize(before + rows.len() * N, 0);
+    let Some(into) = out.as_slice_mut().get_mut(before..) else { return };
+    let (into, _) = into.as_chunks_mut::<N>();
+    for (into, row) in into.iter_mut().zip(rows) {
+        if let Some(item) = items.get(int::at(*row)) {
+            *into = *item;
+        }
+    }
+}
+
+/// Reverses the bytes of every element, for cells that are stored big-endian (or read on such a machine).
+pub(crate) fn swap(bytes: &mut [u8], size: usize) {
+    match size {
+        2 => bytes.as_chunks_mut::<2>().0.iter_mut().for_each(|item| item.reverse()),
+        4 => bytes.as_chunks_mut::<4>().0.iter_mut().for_each(|item| item.reverse()),
+        8 => bytes.as_chunks_mut::<8>().0.iter_mut().for_each(|item| item.reverse()),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_every_size_are_copied() {
+        for size in 1..=26 {
+            let cell: Vec<u8> = (0..5).flat_map(|row| std::iter::repeat_n(row, size)).collect();
+            let mut out = MutableBuffer::new(0);
+            gather(&cell, size, Pick::Rows(&[0, 3, 4]), &mut out);
+            gather(&cell, size, (&Kept::All(2)).into(), &mut out);
+            let expected: Vec<u8> = [0, 3, 4, 0, 1].iter().flat_map(|row| std::iter::repeat_n(*row, size)).collect();
+            assert_eq!(out.as_slice(), expected, "{size}");
+        }
+    }
+
+    #[test]
+    fn ranks_and_counts_agree() {
+        let some = Kept::Rows(vec![1, 4, 5, 9]);
+        assert_eq!((some.rank(4), some.rank(3)), (Some(1), None));
+        assert_eq!((some.count_in(0, 5), some.count_in(5, 100), some.count_in(6, 3)), (2, 2, 0));
+        let all = Kept::All(10);
+        assert_eq!((all.rank(9), all.rank(10)), (Some(9), None));
+        assert_eq!((all.count_in(8, 5), all.count_in(12, 5)), (2, 0));
+        let mut cut = all.clone();
+        cut.truncate(3);
+        assert_eq!(cut, Kept::Rows(vec![0, 1, 2]));
+        assert_eq!(cut.iter().collect::<Vec<_>>(), [0, 1, 2]);
+    }
+}

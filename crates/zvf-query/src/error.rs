@@ -1,0 +1,180 @@
+//! Why a query could not be answered.
+
+use std::fmt;
+
+use zvf_store::format::DecodeError;
+use zvf_store::{Class, StoreError};
+
+/// Where in a store something was found. Empty parts are not known or do not apply.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Place {
+    /// Level number.
+    pub level: Option<u32>,
+    /// Array inside the level, e.g. `vertices` or `links/0/0.0.0`.
+    pub array: Option<String>,
+    /// Absolute chunk coordinate.
+    pub chunk: Option<Vec<i64>>,
+    /// Object id.
+    pub object: Option<i64>,
+}
+
+impl Place {
+    /// A place in one array of one level.
+    pub(crate) fn array(level: u32, array: &str) -> Self {
+        Self { level: Some(level), array: Some(array.to_owned()), ..Self::default() }
+    }
+
+    /// A cell of one array.
+    pub(crate) fn cell(level: u32, array: &str, chunk: &[i64]) -> Self {
+        Self { chunk: Some(chunk.to_vec()), ..Self::array(level, array) }
+    }
+
+    /// The same place, of one object.
+    pub(crate) fn of(mut self, object: Option<i64>) -> Self {
+        self.object = object;
+        self
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut gap = "";
+        if let Some(level) = self.level {
+            write!(f, "level {level}")?;
+            gap = ", ";
+        }
+        if let Some(array) = &self.array {
+            write!(f, "{gap}array {array}")?;
+            gap = ", ";
+        }
+        if let Some(chunk) = &self.chunk {
+            write!(f, "{gap}chunk ")?;
+            for (axis, part) in chunk.iter().enumerate() {
+                write!(f, "{}{part}", if axis == 0 { "" } else { "." })?;
+            }
+            gap = ", ";
+        }
+        if let Some(object) = self.object {
+            write!(f, "{gap}object {object}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Why a query could not be answered. [`class`](Self::class) says what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum QueryError {
+    /// The store could not answer.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A blob's bytes are not legal.
+    #[error("{place}: {source}")]
+    Decode {
+        /// Where the blob lies.
+        place: Place,
+        /// What is wrong, and at which byte.
+        source: DecodeError,
+    },
+    /// Two parts of the store contradict each other.
+    #[error("{place}: {what}")]
+    Malformed {
+        /// Where the contradiction was met.
+        place: Place,
+        /// What was found and what was expected.
+        what: String,
+    },
+    /// The bytes are legal, and this crate does not read them.
+    #[error("{place}: {what} is not supported")]
+    Unsupported {
+        /// Where it was met.
+        place: Place,
+        /// The thing that is not read, by its name in the store.
+        what: String,
+    },
+    /// The query asks for something that cannot be.
+    #[error("{what}")]
+    Misuse {
+        /// What was asked, and what would be right.
+        what: String,
+    },
+    /// The query needs more than a limit allows.
+    #[error("{place}: {found} {what} exceed the limit of {limit}")]
+    Limit {
+        /// Where it was met.
+        place: Place,
+        /// What is counted.
+        what: &'static str,
+        /// How many there are, as far as known.
+        found: u64,
+        /// How many are allowed.
+        limit: u64,
+    },
+}
+
+impl QueryError {
+    /// The class a caller acts on: retry, give up, fix the call, or raise a limit.
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Store(source) => source.class(),
+            Self::Decode { source, .. } if source.is_limit() => Class::Limit,
+            Self::Decode { .. } | Self::Malformed { .. } | Self::Unsupported { .. } => Class::Malformed,
+            Self::Misuse { .. } => Class::Misuse,
+            Self::Limit { .. } => Class::Limit,
+        }
+    }
+
+    /// Where in the store the error was met, when this crate met it.
+    pub fn place(&self) -> Option<&Place> {
+        match self {
+            Self::Decode { place, .. }
+            | Self::Malformed { place, .. }
+            | Self::Unsupported { place, .. }
+            | Self::Limit { place, .. } => Some(place),
+            Self::Store(_) | Self::Misuse { .. } => None,
+        }
+    }
+
+    #[cold]
+    pub(crate) fn misuse(what: impl Into<String>) -> Self {
+        Self::Misuse { what: what.into() }
+    }
+
+    #[cold]
+    pub(crate) fn malformed(place: Place, what: impl Into<String>) -> Self {
+        Self::Malformed { place, what: what.into() }
+    }
+
+    #[cold]
+    pub(crate) fn unsupported(place: Place, what: impl Into<String>) -> Self {
+        Self::Unsupported { place, what: what.into() }
+    }
+
+    #[cold]
+    pub(crate) fn decode(place: Place, source: DecodeError) -> Self {
+        Self::Decode { place, source }
+    }
+}
+
+/// Says which of `names` exist, for messages about one that does not.
+pub(crate) fn existing<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.collect();
+    if names.is_empty() { "there are none".to_owned() } else { format!("there are {}", names.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_names_the_whole_place() {
+        let place = Place::cell(2, "vertices", &[-1, 0, 12]).of(Some(7));
+        let error = QueryError::malformed(place, "found 7 bytes, expected a multiple of 12");
+        assert_eq!(
+            error.to_string(),
+            "level 2, array vertices, chunk -1.0.12, object 7: found 7 bytes, expected a multiple of 12"
+        );
+        assert_eq!(error.class(), Class::Malformed);
+    }
+}

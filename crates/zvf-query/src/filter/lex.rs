@@ -1,0 +1,112 @@
+//! Words of a filter expression.
+
+use crate::QueryError;
+
+/// One word.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Token {
+    /// A bare or quoted name. Bare ones may be keywords.
+    Name { text: String, quoted: bool },
+    /// A number as written.
+    Number(String),
+    /// A text in single quotes.
+    Text(String),
+    /// `==`, `=`, `!=`, `<>`, `<`, `<=`, `>`, `>=`, `(`, `)`, `[`, `]`, `,`, `-`, `+`
+    Sign(&'static str),
+}
+
+const SIGNS: [&str; 15] = ["==", "!=", "<>", "<=", ">=", "=", "<", ">", "(", ")", "[", "]", ",", "-", "+"];
+
+/// Cuts an expression into words with the byte at which each starts.
+pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token)>, QueryError> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start();
+        let at = text.len() - rest.len();
+        let Some(first) = rest.chars().next() else { return Ok(found) };
+        let (token, after) = match first {
+            '\'' => quoted(rest, first, at).map(|(text, after)| (Token::Text(text), after))?,
+            '"' | '`' => {
+                let (text, after) = quoted(rest, first, at)?;
+                (Token::Name { text, quoted: true }, after)
+            }
+            _ if first.is_ascii_digit() || first == '.' => number(rest),
+            _ if first.is_alphabetic() || first == '_' => {
+                let end = rest.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | ':' | '@')));
+                let (word, after) = rest.split_at(end.unwrap_or(rest.len()));
+                (Token::Name { text: word.to_owned(), quoted: false }, after)
+            }
+            _ => match SIGNS.iter().find_map(|sign| Some((*sign, rest.strip_prefix(sign)?))) {
+                Some((sign, after)) => (Token::Sign(sign), after),
+                None => return Err(error(at, &format!("unexpected {first:?}"))),
+            },
+        };
+        found.push((at, token));
+        rest = after;
+    }
+}
+
+/// The text up to the closing quote; a doubled quote stands for itself.
+fn quoted(rest: &str, quote: char, at: usize) -> Result<(String, &str), QueryError> {
+    let mut text = String::new();
+    let mut chars = rest.char_indices().skip(1).peekable();
+    while let Some((_, c)) = chars.next() {
+        if c != quote {
+            text.push(c);
+        } else if chars.peek().is_some_and(|(_, next)| *next == quote) {
+            text.push(quote);
+            chars.next();
+        } else {
+            let after = chars.peek().map_or("", |(next, _)| rest.get(*next..).unwrap_or(""));
+            return Ok((text, after));
+        }
+    }
+    Err(error(at, &format!("no closing {quote:?}")))
+}
+
+fn number(rest: &str) -> (Token, &str) {
+    let mut before = ' ';
+    let end = rest.find(|c: char| {
+        let part = c.is_ascii_alphanumeric()
+            || matches!(c, '.' | '_')
+            || (matches!(c, '+' | '-') && matches!(before, 'e' | 'E'));
+        before = c;
+        !part
+    });
+    let (word, after) = rest.split_at(end.unwrap_or(rest.len()));
+    (Token::Number(word.to_owned()), after)
+}
+
+/// An error at a byte of the expression.
+pub(super) fn error(at: usize, what: &str) -> QueryError {
+    QueryError::misuse(format!("filter, at byte {at}: {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_cut_and_placed() {
+        let found = tokens("fa>=-1.5e-3 and `my name`[2]!='it''s'").unwrap();
+        let words: Vec<String> = found
+            .iter()
+            .map(|(at, token)| match token {
+                Token::Name { text, .. } | Token::Number(text) | Token::Text(text) => format!("{at}:{text}"),
+                Token::Sign(sign) => format!("{at}:{sign}"),
+            })
+            .collect();
+        assert_eq!(
+            words,
+            ["0:fa", "2:>=", "4:-", "5:1.5e-3", "12:and", "16:my name", "25:[", "26:2", "27:]", "28:!=", "30:it's"]
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_cut_says_where() {
+        for (text, place) in [("a == 'x", "byte 5"), ("a ; b", "byte 2"), ("`", "byte 0")] {
+            assert!(tokens(text).unwrap_err().to_string().contains(place), "{text}");
+        }
+    }
+}

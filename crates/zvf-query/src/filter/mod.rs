@@ -1,0 +1,109 @@
+//! Conditions on vertex attributes.
+
+mod bind;
+mod lex;
+mod parse;
+
+use std::fmt;
+
+use crate::QueryError;
+
+pub(crate) use bind::{BoundFilter, Fault, Operand, OperandType};
+
+/// A condition on vertex attributes.
+///
+/// # Grammar
+///
+/// Comparisons `==` (or `=`), `!=` (or `<>`), `<`, `<=`, `>`, `>=` of an attribute with a number, a `'text'`, `true`
+/// or `false`; `name in (1, 2)`, `name is null`; joined by `and`, `or`, `not` and parentheses. Names that are not
+/// plain words stand in backquotes or double quotes; `name[1]` is a channel of an attribute with several.
+///
+/// # Meaning
+///
+/// A missing value makes a comparison unknown, and a row is kept when the whole condition is true. Integers are
+/// compared exactly. A number is first rounded to the attribute's float type, so that `score == 0.3` finds a stored
+/// `float32` that prints as 0.3. NaN is a value, unequal to every number. Categorical attributes are compared by
+/// category.
+///
+/// ```
+/// # fn main() -> Result<(), zvf_query::QueryError> {
+/// let filter = zvf_query::Filter::parse("intensity > 0.5 and label in (3, 4)")?;
+/// assert_eq!(filter.names(), ["intensity", "label"]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Filter {
+    text: String,
+    condition: Condition,
+}
+
+impl Filter {
+    /// Parses an expression.
+    ///
+    /// # Errors
+    ///
+    /// Misuse, with the byte at which the expression goes wrong. Whether the attributes exist shows when a query
+    /// runs.
+    pub fn parse(text: &str) -> Result<Self, QueryError> {
+        Ok(Self { text: text.to_owned(), condition: parse::parse(text)? })
+    }
+
+    /// The attributes named, each once, in order of first appearance.
+    pub fn names(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        self.condition.names(&mut names);
+        names
+    }
+}
+
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// A parsed condition.
+#[derive(Debug, Clone, PartialEq)]
+enum Condition {
+    All(Vec<Condition>),
+    Any(Vec<Condition>),
+    Not(Box<Condition>),
+    Compare { name: String, channel: Option<usize>, op: Op, value: Literal },
+    In { name: String, channel: Option<usize>, values: Vec<Literal> },
+    IsNull { name: String, channel: Option<usize> },
+}
+
+impl Condition {
+    fn names(&self, found: &mut Vec<String>) {
+        match self {
+            Self::All(terms) | Self::Any(terms) => terms.iter().for_each(|term| term.names(found)),
+            Self::Not(term) => term.names(found),
+            Self::Compare { name, .. } | Self::In { name, .. } | Self::IsNull { name, .. } => {
+                if !found.contains(name) {
+                    found.push(name.clone());
+                }
+            }
+        }
+    }
+}
+
+/// A comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Op {
+    Equal,
+    NotEqual,
+    Less,
+    AtMost,
+    Greater,
+    AtLeast,
+}
+
+/// A value as written.
+#[derive(Debug, Clone, PartialEq)]
+enum Literal {
+    Int(i128),
+    Float(f64),
+    Text(String),
+    Bool(bool),
+}

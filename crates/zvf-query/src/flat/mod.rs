@@ -1,0 +1,7 @@
+//! Results in chunk order.
+
+pub(crate) mod job;
+pub(crate) mod owners;
+pub(crate) mod pace;
+pub(crate) mod run;
+pub(crate) mod scan;

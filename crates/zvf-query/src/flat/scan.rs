@@ -1,0 +1,474 @@
+//! One pass over the chunks of a query: which chunks, in which groups, and what is asked for beside them.
+//!
+//! Everything that does not depend on anything else is asked for at once: vertices, fragments, attributes, link
+//! cells, manifests, ids, object attributes are one round of requests.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures::future::{BoxFuture, FutureExt};
+use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
+use zvf_store::{CellWant, IdTable};
+
+use super::job::{GroupOut, VertexPlan, link_records, link_wants};
+use super::pace::{Load, Pace};
+use crate::error::Place;
+use crate::kept::{KeptChunk, KeptTable};
+use crate::links::records::{LinkCellRef, RecordCell, Touch};
+use crate::objects::{ObjectTable, ObjectValues};
+use crate::plan::candidates::{Candidates, farthest};
+use crate::plan::chunks::{ChunkTable, Slot};
+use crate::prepare::Prepared;
+use crate::reader::{Decoded, Reader, What};
+use crate::vertex_table::TablePlan;
+use crate::walk::{Scope, Walk, walk_all};
+use crate::{QueryError, int};
+
+/// Link cells of one job.
+const LINK_CELLS: usize = 64;
+
+/// What a pass needs beside vertices.
+#[derive(Debug, Clone)]
+pub(crate) struct Ask {
+    pub(crate) fragments: bool,
+    /// Manifests and ids.
+    pub(crate) walk: bool,
+    /// Stored links.
+    pub(crate) links: Option<Touch>,
+    /// The object table, when its attributes are wanted.
+    pub(crate) objects: Option<ObjectTable>,
+    /// Keep what was decoded, up to this many bytes.
+    pub(crate) hold: u64,
+    /// Columns that are gathered.
+    pub(crate) table: TablePlan,
+}
+
+/// What came beside the cells.
+#[derive(Debug, Default)]
+pub(crate) struct Side {
+    pub(crate) ids: Option<Arc<IdTable>>,
+    pub(crate) walk: Option<Arc<Walk>>,
+    pub(crate) values: Option<ObjectValues>,
+}
+
+#[derive(Debug)]
+enum Job {
+    Vertices(GroupOut),
+    Links(Vec<RecordCell>, u64),
+}
+
+/// A pass under way.
+pub(crate) struct Scan {
+    pub(crate) reader: Arc<Reader>,
+    pub(crate) table: TablePlan,
+    pub(crate) side: Side,
+    pub(crate) kept: KeptTable,
+    pub(crate) held: Vec<Decoded>,
+    pub(crate) truncated: bool,
+    pub(crate) vertices: u64,
+    pub(crate) chunks: u64,
+    pub(crate) cells: u64,
+    pub(crate) warnings: Vec<String>,
+    jobs: BoxStream<'static, Result<Job, QueryError>>,
+    ready: VecDeque<GroupOut>,
+    ready_links: Option<Vec<RecordCell>>,
+    stop: Arc<AtomicBool>,
+    remaining: Option<u64>,
+    hold: u64,
+    missing: Vec<u64>,
+    absent: u64,
+    round: u32,
+}
+
+impl Scan {
+    /// Plans a pass and waits for what its first batch needs.
+    ///
+    /// A cell whose rows lie elsewhere than its key says (trap T12) makes the keys worthless: the pass starts again
+    /// over all chunks.
+    ///
+    /// # Errors
+    ///
+    /// I/O; malformed cells and manifests; a limit.
+    pub(crate) async fn start(p: &Prepared, ask: &Ask) -> Result<Self, QueryError> {
+        let (mut scan, placed) = Self::attempt(p, ask, true).await?;
+        if placed {
+            return Ok(scan);
+        }
+        let what = "rows lie in other chunks than chunk_shape says: all chunks are read";
+        (scan, _) = Self::attempt(p, ask, false).await?;
+        scan.warnings.push(format!("level {}: {what}", p.query.level));
+        Ok(scan)
+    }
+
+    async fn attempt(p: &Prepared, ask: &Ask, prune: bool) -> Result<(Self, bool), QueryError> {
+        let (table, scope) = plan_chunks(p, prune)?;
+        let prune = scope.is_some();
+        let mut reader = p.reader.clone();
+        reader.table = table;
+        reader.test.placed = prune;
+        // Whole chunks have no row test to fall back on when the keys are worthless.
+        let reader = Arc::new(reader);
+        let what = What {
+            vertices: true,
+            fragments: ask.fragments,
+            attributes: reader
+                .columns
+                .iter()
+                .enumerate()
+                .map(|(index, column)| {
+                    let filtered = p.query.filter.as_ref().is_some_and(|filter| filter.names().contains(&column.name));
+                    filtered || ask.table.has(crate::vertex_table::Out::Attribute(index))
+                })
+                .collect(),
+        };
+        check_count(p, &reader, &what)?;
+        let pace = pace(p, &reader, &what);
+        let stop = Arc::new(AtomicBool::new(false));
+        let plan =
+            VertexPlan { reader: Arc::clone(&reader), what, table: ask.table.clone(), hold: ask.hold > 0 };
+        let links = match (&p.family, ask.links) {
+            (Some(family), Some(touch)) => family.cells(&reader.table, scope.as_ref(), touch)?,
+            _ => Vec::new(),
+        };
+        let mut jobs = jobs(p, Arc::new(plan), pace, links, &stop);
+        let side = side(p, ask, &reader, scope.clone());
+        let witness = witness(p, &reader, scope.as_ref());
+        let (first, side, witness) = futures::join!(jobs.next(), side, witness);
+        let first = first.transpose()?;
+        let placed = witness? && !matches!(&first, Some(Job::Vertices(group)) if group.misplaced.is_some());
+        let mut scan = Self {
+            kept: KeptTable::new(reader.table.len()),
+            missing: vec![0; reader.columns.len()],
+            table: ask.table.clone(),
+            reader,
+            side: side?,
+            held: Vec::new(),
+            truncated: false,
+            vertices: 0,
+            chunks: 0,
+            cells: 0,
+            warnings: Vec::new(),
+            jobs,
+            ready: VecDeque::new(),
+            ready_links: None,
+            stop,
+            remaining: p.query.limit,
+            hold: ask.hold,
+            absent: 0,
+            round: p.round,
+        };
+        match first {
+            Some(Job::Vertices(group)) => scan.ready.push_back(group),
+            Some(Job::Links(cells, count)) => scan.take_links(cells, count),
+            None => {}
+        }
+        Ok((scan, placed))
+    }
+
+    /// Reads groups until the width of every wanted attribute is known, or until nothing can tell it. Returns the
+    /// widths.
+    ///
+    /// # Errors
+    ///
+    /// As [`next`](Self::next).
+    pub(crate) async fn widths(&mut self) -> Result<Vec<Option<usize>>, QueryError> {
+        let mut widths = vec![None; self.reader.columns.len()];
+        for group in &self.ready {
+            group.gathered.widths(&mut widths);
+        }
+        let reader = Arc::clone(&self.reader);
+        let table = self.table.clone();
+        let open = |widths: &[Option<usize>]| {
+            reader.columns.iter().zip(widths).enumerate().any(|(index, (column, width))| {
+                let empty = column.array.as_ref().is_none_or(|array| array.presence().is_empty());
+                width.is_none()
+                    && column.declared.is_none()
+                    && !empty
+                    && table.has(crate::vertex_table::Out::Attribute(index))
+            })
+        };
+        while open(&widths) && self.ready_links.is_none() {
+            let Some(job) = self.jobs.try_next().await? else { break };
+            match job {
+                Job::Vertices(group) => {
+                    group.gathered.widths(&mut widths);
+                    self.ready.push_back(group);
+                }
+                Job::Links(cells, count) => self.take_links(cells, count),
+            }
+        }
+        Ok(widths)
+    }
+
+    /// The next group of chunks, cut at the limit; its rows are entered into `kept`. `None` after the last.
+    ///
+    /// # Errors
+    ///
+    /// I/O; malformed cells; rows in other chunks than their keys say, after rows have been handed out.
+    pub(crate) async fn next(&mut self) -> Result<Option<(GroupOut, usize)>, QueryError> {
+        while self.ready.is_empty() && self.ready_links.is_none() {
+            match self.jobs.try_next().await? {
+                Some(Job::Vertices(group)) => self.ready.push_back(group),
+                Some(Job::Links(cells, count)) => self.take_links(cells, count),
+                None => return Ok(None),
+            }
+        }
+        let Some(mut group) = self.ready.pop_front() else { return Ok(None) };
+        self.cells += group.cells;
+        if let Some(slot) = group.misplaced {
+            let chunk = self.reader.table.get(slot);
+            let place = self.reader.place(self.reader.level.vertices().path(), chunk);
+            return Err(QueryError::malformed(place, "rows lie outside their chunk, so that a box cannot be found"));
+        }
+        let mut taken = 0;
+        for chunk in &mut group.chunks {
+            self.chunks += 1;
+            if let Some(remaining) = &mut self.remaining {
+                let room = int::index(*remaining).unwrap_or(usize::MAX);
+                if chunk.kept.len() > room {
+                    self.truncated = true;
+                    self.stop.store(true, Ordering::Relaxed);
+                    chunk.kept.truncate(room);
+                }
+                *remaining -= int::wide(chunk.kept.len());
+            }
+            taken += chunk.kept.len();
+            if let Some(place) = self.kept.chunks.get_mut(int::at(chunk.slot)) {
+                *place = KeptChunk {
+                    base: self.vertices,
+                    rows: chunk.rows,
+                    kept: chunk.kept.clone(),
+                    fragments: chunk.fragments.clone(),
+                };
+            }
+            self.vertices += int::wide(chunk.kept.len());
+        }
+        self.absent += group.absent;
+        for (sum, missing) in self.missing.iter_mut().zip(&group.missing) {
+            *sum += missing;
+        }
+        for chunk in group.held.drain(..) {
+            let size = int::wide(chunk.positions.len());
+            if size <= self.hold {
+                self.hold -= size;
+                self.held.push(chunk);
+            }
+        }
+        Ok(Some((group, taken)))
+    }
+
+    /// The next stored links, in order; only after [`next`](Self::next) has returned `None`.
+    ///
+    /// # Errors
+    ///
+    /// I/O; malformed cells.
+    pub(crate) async fn next_links(&mut self) -> Result<Option<Vec<RecordCell>>, QueryError> {
+        if let Some(cells) = self.ready_links.take() {
+            return Ok(Some(cells));
+        }
+        while let Some(job) = self.jobs.try_next().await? {
+            if let Job::Links(cells, count) = job {
+                self.cells += count;
+                return Ok(Some(cells));
+            }
+        }
+        Ok(None)
+    }
+
+    fn take_links(&mut self, cells: Vec<RecordCell>, count: u64) {
+        self.cells += count;
+        self.ready_links = Some(cells);
+    }
+
+    /// Runs CPU work on a worker thread.
+    ///
+    /// # Errors
+    ///
+    /// The work's own.
+    pub(crate) fn offload<R: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<R, QueryError> + Send + 'static,
+    ) -> BoxFuture<'static, Result<R, QueryError>> {
+        offload(&self.reader, self.round, work)
+    }
+
+    /// What the chunks got wrong, once all are read.
+    pub(crate) fn remarks(&mut self) {
+        let number = self.reader.number;
+        if self.absent > 0 {
+            let what = format!("level {number}, vertices: {} listed chunks have no object", self.absent);
+            self.warnings.push(what);
+        }
+        for (index, (column, missing)) in self.reader.columns.iter().zip(&self.missing).enumerate() {
+            if *missing > 0 && self.table.has(crate::vertex_table::Out::Attribute(index)) {
+                let name = &column.name;
+                self.warnings.push(format!("level {number}, attribute {name}: no cell for {missing} chunks, values are null"));
+            }
+        }
+    }
+}
+
+/// Runs CPU work on a worker thread.
+pub(crate) fn offload<R: Send + 'static>(
+    reader: &Reader,
+    round: u32,
+    work: impl FnOnce() -> Result<R, QueryError> + Send + 'static,
+) -> BoxFuture<'static, Result<R, QueryError>> {
+    let run = reader.level.store().fetch_map(round, Vec::new(), move |_| work());
+    async move { run.await? }.boxed()
+}
+
+/// The chunks of a query, and the region they were taken from; `None`: all of the level.
+fn plan_chunks(p: &Prepared, prune: bool) -> Result<(ChunkTable, Option<Candidates>), QueryError> {
+    let presence = p.level.vertices().presence();
+    let rank = p.level.key_rank();
+    let scope = match &p.query.bbox {
+        Some(bbox) if prune => Some(p.reader.grid.candidates(bbox, &p.reader.position.world)),
+        _ => None,
+    };
+    let keep = |chunk: &&[i64]| {
+        scope.as_ref().is_none_or(|scope| scope.contains(chunk)) && !p.reader.rules_out(chunk)
+    };
+    let table = match &scope {
+        None => ChunkTable::new(rank, presence.iter().filter(keep)),
+        Some(scope) => match scope.hull(rank) {
+            Some((lo, hi)) => ChunkTable::new(rank, presence.in_box(&lo, &hi).filter(keep)),
+            None => ChunkTable::new(rank, std::iter::empty()),
+        },
+    };
+    let table = table.ok_or_else(|| QueryError::Limit {
+        place: Place::array(p.query.level, "vertices"),
+        what: "chunks",
+        found: int::wide(presence.len()),
+        limit: u64::from(Slot::MAX - 1),
+    })?;
+    Ok((table, scope))
+}
+
+fn check_count(p: &Prepared, reader: &Reader, what: &What) -> Result<(), QueryError> {
+    let each = 1 + u64::from(what.fragments) + int::wide(what.attributes.iter().filter(|wanted| **wanted).count());
+    let found = int::wide(reader.table.len()).saturating_mul(each);
+    let limit = p.level.store().limits().cells_per_query;
+    if found > limit {
+        let place = Place::array(p.query.level, "vertices");
+        return Err(QueryError::Limit { place, what: "cells of one query", found, limit });
+    }
+    Ok(())
+}
+
+/// How much is read at one time.
+fn pace(p: &Prepared, reader: &Reader, what: &What) -> Pace {
+    let chunks = int::wide(p.level.vertices().presence().len()).max(1);
+    let rows_per_chunk = match p.level.doc().vertex_count {
+        // Some writers leave the count at zero.
+        0 => 4096,
+        count => count.div_ceil(chunks),
+    };
+    let attributes = reader.columns.iter().zip(&what.attributes).filter(|(_, wanted)| **wanted);
+    let attributes: usize = attributes.map(|(column, _)| column.dtype.size() * column.declared.unwrap_or(1)).sum();
+    let load = Load {
+        rows_per_chunk,
+        row_bytes: int::wide(reader.position.row_bytes() + attributes),
+        batch_rows: int::wide(p.query.batch_rows.max(1)),
+        budget: p.query.memory_budget,
+        limit: p.query.limit,
+    };
+    Pace::new(u32::try_from(reader.table.len()).unwrap_or(Slot::MAX), load)
+}
+
+/// Vertices, then links, as many at a time as the pace allows, in order.
+fn jobs(
+    p: &Prepared,
+    plan: Arc<VertexPlan>,
+    pace: Pace,
+    links: Vec<LinkCellRef>,
+    stop: &Arc<AtomicBool>,
+) -> BoxStream<'static, Result<Job, QueryError>> {
+    let store = p.level.store().clone();
+    let round = p.round;
+    let stop = Arc::clone(stop);
+    let reader = Arc::clone(&plan.reader);
+    let groups = pace.groups.into_iter().take_while(move |_| !stop.load(Ordering::Relaxed));
+    let vertices = {
+        let store = store.clone();
+        groups.map(move |slots: Range<Slot>| -> BoxFuture<'static, Result<Job, QueryError>> {
+            let wants = plan.wants(&slots);
+            let plan = Arc::clone(&plan);
+            let done = store.fetch_map(round, wants, move |cells| plan.run(slots, cells));
+            async move { Ok(Job::Vertices(done.await??)) }.boxed()
+        })
+    };
+    let family = p.family.clone();
+    let mut cells = links.into_iter();
+    let batches = std::iter::from_fn(move || {
+        let batch: Vec<LinkCellRef> = cells.by_ref().take(LINK_CELLS).collect();
+        (!batch.is_empty()).then_some(batch)
+    });
+    let links = batches.filter_map(move |batch| -> Option<BoxFuture<'static, Result<Job, QueryError>>> {
+        let family = Arc::clone(family.as_ref()?);
+        let reader = Arc::clone(&reader);
+        let wants = link_wants(&family, &batch);
+        let count = int::wide(wants.len());
+        let work = move |cells| link_records(&family, &reader.table, batch, cells);
+        let done = store.fetch_map(round, wants, work);
+        Some(async move { Ok(Job::Links(done.await??, count)) }.boxed())
+    });
+    stream::iter(vertices.chain(links)).buffered(pace.window).boxed()
+}
+
+/// Manifests, ids and object attributes.
+async fn side(p: &Prepared, ask: &Ask, reader: &Arc<Reader>, scope: Option<Candidates>) -> Result<Side, QueryError> {
+    let mut side = Side::default();
+    let Some(index) = p.level.object_index() else { return Ok(side) };
+    let scope = scope.map_or(Scope::Whole, Scope::Box);
+    let walk = async {
+        if !ask.walk {
+            return Ok(None);
+        }
+        walk_all(index, reader, &scope, p.round).await.map(Some)
+    };
+    // Attributes of very many objects are read later, piece by piece.
+    let small = ask.objects.as_ref().filter(|table| table.bytes() <= p.query.memory_budget / 4);
+    let values = async {
+        match small {
+            Some(table) => table.read(0..index.len(), p.round).await.map(Some),
+            None => Ok(None),
+        }
+    };
+    let (walk, values) = futures::try_join!(walk, values)?;
+    side.values = values;
+    if let Some((ids, walk)) = walk {
+        side.ids = Some(ids);
+        side.walk = Some(Arc::new(walk));
+    }
+    Ok(side)
+}
+
+/// Whether the chunk that would show it best is where its key says. Asked only where the listed chunks are not those
+/// that the store's bounds lead to.
+async fn witness(p: &Prepared, reader: &Arc<Reader>, scope: Option<&Candidates>) -> Result<bool, QueryError> {
+    let presence = p.level.vertices().presence();
+    let pruned = scope.is_some() && reader.table.len() < presence.len();
+    if !pruned || p.query.level != 0 {
+        return Ok(true);
+    }
+    let dims = p.level.dims();
+    let (lo, hi) = &p.level.store().root().zarr_vectors.bounds;
+    let expected = reader.grid.extents(lo, hi);
+    let agrees = presence.extent().is_some_and(|(first, last)| {
+        let skip = first.len().saturating_sub(dims);
+        first.iter().zip(&last).skip(skip).map(|(first, last)| (*first, *last)).eq(expected.iter().copied())
+    });
+    let far = farthest(presence.iter(), dims).filter(|chunk| !agrees && reader.table.slot(chunk).is_none());
+    let Some(chunk) = far else { return Ok(true) };
+    let want = CellWant::new(p.level.vertices(), chunk);
+    let (reader, chunk) = (Arc::clone(reader), chunk.to_vec());
+    let checked = p.level.store().fetch_map(p.round, vec![want], move |cells| {
+        let Some(cell) = cells.into_iter().next().flatten() else { return true };
+        let extent = reader.position.extent(&reader.position.little(&cell));
+        reader.grid.in_place(&chunk, &extent.min, &extent.max)
+    });
+    Ok(checked.await?)
+}

@@ -1,0 +1,76 @@
+//! Where the rows of every chunk went: the step from (chunk, row) to row of the result.
+
+use std::sync::Arc;
+
+use crate::columns::gather::Kept;
+use crate::fragments::Fragments;
+use crate::int;
+use crate::plan::chunks::Slot;
+
+/// What the result holds of one chunk.
+#[derive(Debug, Clone)]
+pub(crate) struct KeptChunk {
+    /// Row of the result that the first kept row became.
+    pub(crate) base: u64,
+    /// Rows of the buffer; `None` where it was not read or not there.
+    pub(crate) rows: Option<u32>,
+    pub(crate) kept: Kept,
+    pub(crate) fragments: Option<Arc<Fragments>>,
+}
+
+impl Default for KeptChunk {
+    fn default() -> Self {
+        Self { base: 0, rows: None, kept: Kept::Rows(Vec::new()), fragments: None }
+    }
+}
+
+impl KeptChunk {
+    /// Row of the result that a row became.
+    pub(crate) fn global(&self, row: u32) -> Option<u64> {
+        Some(self.base + u64::from(self.kept.rank(row)?))
+    }
+}
+
+/// All chunks of a result, by slot. A row number a kept row of partly kept chunks; nothing else grows with rows.
+#[derive(Debug, Default)]
+pub(crate) struct KeptTable {
+    pub(crate) chunks: Vec<KeptChunk>,
+}
+
+impl KeptTable {
+    /// A table of chunks of which nothing is kept.
+    pub(crate) fn new(chunks: usize) -> Self {
+        Self { chunks: vec![KeptChunk::default(); chunks] }
+    }
+
+    /// One chunk.
+    pub(crate) fn get(&self, slot: Slot) -> Option<&KeptChunk> {
+        self.chunks.get(int::at(slot))
+    }
+
+    /// Row of the result that a row of a chunk became.
+    pub(crate) fn global(&self, key: Key) -> Option<u64> {
+        self.get(key.slot())?.global(key.row())
+    }
+}
+
+/// A row of a chunk in eight bytes, ordered by chunk, then row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Key(u64);
+
+impl Key {
+    /// A row of a chunk that is not in the query.
+    pub(crate) const OUTSIDE: Self = Self(u64::MAX);
+
+    pub(crate) fn new(slot: Slot, row: u32) -> Self {
+        Self((u64::from(slot) << 32) | u64::from(row))
+    }
+
+    pub(crate) fn slot(self) -> Slot {
+        u32::try_from(self.0 >> 32).unwrap_or(Slot::MAX)
+    }
+
+    pub(crate) fn row(self) -> u32 {
+        u32::try_from(self.0 & u64::from(u32::MAX)).unwrap_or(u32::MAX)
+    }
+}

@@ -1,0 +1,240 @@
+//! Stored link records: which cells a query needs, and their endpoints in the order of the application.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use zvf_store::format::keys::format_key;
+use zvf_store::meta::LinkStore;
+use zvf_store::{CellWant, ChunkCoord, Endpoint, LinkAttribute, LinkFamily};
+
+use crate::columns::attribute::{Cell, ColumnSpec};
+use crate::columns::arrow;
+use crate::error::Place;
+use crate::kept::{Key, KeptTable};
+use crate::plan::candidates::Candidates;
+use crate::plan::chunks::{ChunkTable, Slot};
+use crate::{QueryError, int};
+
+/// Which endpoint chunks of a cell must be in the query for the cell to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Touch {
+    /// All of them: a link is kept only with all its endpoints.
+    All,
+    /// One is enough: a record may say that the parent of a row lies elsewhere (trap T2).
+    Any,
+}
+
+/// A family with the attributes that are wanted, shared with worker threads.
+#[derive(Debug)]
+pub(crate) struct Family {
+    pub(crate) links: LinkFamily,
+    /// The attributes whose values can be read.
+    attributes: Vec<LinkAttribute>,
+    /// One for each of them.
+    pub(crate) columns: Vec<ColumnSpec>,
+    pub(crate) level: u32,
+}
+
+/// One cell to read: the array's number in the family, and the chunk.
+#[derive(Debug, Clone)]
+pub(crate) struct LinkCellRef {
+    pub(crate) array: usize,
+    pub(crate) source: ChunkCoord,
+}
+
+/// The records of one cell.
+#[derive(Debug)]
+pub(crate) struct RecordCell {
+    pub(crate) at: LinkCellRef,
+    pub(crate) intra: bool,
+    /// L endpoints a record.
+    pub(crate) keys: Vec<Key>,
+    /// Row of the cell that each record stands in, where some were left out.
+    pub(crate) rows: Option<Vec<u32>>,
+    /// One for each attribute of the family.
+    pub(crate) attributes: Vec<Cell>,
+}
+
+impl RecordCell {
+    /// Row of the cell that record `i` stands in.
+    pub(crate) fn row(&self, i: usize) -> u32 {
+        match &self.rows {
+            Some(rows) => rows.get(i).copied().unwrap_or(u32::MAX),
+            None => int::row32(i).unwrap_or(u32::MAX),
+        }
+    }
+}
+
+impl Family {
+    /// Prepares a family.
+    pub(crate) fn new(links: LinkFamily, level: u32) -> Self {
+        let readable = |attribute: &&LinkAttribute| arrow::element_type(attribute.dtype).is_some();
+        let attributes: Vec<LinkAttribute> = links.attributes().iter().filter(readable).cloned().collect();
+        let columns = attributes
+            .iter()
+            .map(|attribute| ColumnSpec {
+                name: attribute.name.clone(),
+                array: None,
+                dtype: attribute.dtype,
+                declared: usize::try_from(attribute.width).ok(),
+                categories: None,
+                dictionary: None,
+                fill_code: None,
+                metadata: attribute.unit.iter().map(|unit| ("zvf.unit".to_owned(), unit.clone())).collect(),
+            })
+            .collect();
+        Self { links, attributes, columns, level }
+    }
+
+    /// Endpoints a record.
+    pub(crate) fn width(&self) -> usize {
+        self.links.width()
+    }
+
+    /// Attributes whose type has no values; they are left out.
+    pub(crate) fn unreadable(&self) -> impl Iterator<Item = &str> {
+        let all = self.links.attributes().iter();
+        all.filter(|attribute| arrow::element_type(attribute.dtype).is_none()).map(|attribute| attribute.name.as_str())
+    }
+
+    /// The cells that can hold links of the query's chunks, in the order of record numbers (`zvf-0.9`, section 13.5).
+    pub(crate) fn cells(
+        &self,
+        table: &ChunkTable,
+        scope: Option<&Candidates>,
+        touch: Touch,
+    ) -> Result<Vec<LinkCellRef>, QueryError> {
+        let mut found = Vec::new();
+        let mut ends = Vec::new();
+        let rank = table.iter().next().map_or(0, <[i64]>::len);
+        if rank == 0 {
+            return Ok(found);
+        }
+        for (number, array) in self.links.arrays().iter().enumerate() {
+            let presence = array.array.presence();
+            let start = found.len();
+            // Cells outside the block of candidates can only matter for records that reach into it.
+            let hull = scope.filter(|_| touch == Touch::All).and_then(|scope| scope.hull(rank));
+            let (lo, hi) = hull.unwrap_or_else(|| (vec![i64::MIN; rank], vec![i64::MAX; rank]));
+            for source in presence.in_box(&lo, &hi) {
+                array.endpoint_chunks(source, &mut ends)?;
+                let mut inside = ends.chunks_exact(rank).map(|chunk| table.slot(chunk).is_some());
+                let wanted = match touch {
+                    Touch::All => inside.all(|inside| inside),
+                    Touch::Any => inside.any(|inside| inside),
+                };
+                if wanted {
+                    found.push(LinkCellRef { array: number, source: ChunkCoord::from(source) });
+                } else if scope.is_none() && touch == Touch::All {
+                    let place = Place::cell(self.level, &self.path(number), source);
+                    return Err(QueryError::malformed(place, "links reach into a chunk that has no vertices"));
+                }
+            }
+            if let Some(part) = found.get_mut(start..) {
+                part.sort_by_cached_key(|cell| format_key(&cell.source).to_string());
+            }
+        }
+        Ok(found)
+    }
+
+    /// Path of an array of the family inside its level.
+    pub(crate) fn path(&self, array: usize) -> String {
+        let segment = self.links.arrays().get(array).map_or("", |array| array.segment());
+        format!("links/{}/{segment}", zvf_store::format::keys::format_delta(self.links.delta()))
+    }
+
+    /// The cells of one link cell: records, then attributes.
+    pub(crate) fn wants(&self, cell: &LinkCellRef, out: &mut Vec<CellWant>) {
+        if let Some(array) = self.links.arrays().get(cell.array) {
+            out.push(CellWant { array: Arc::clone(&array.array), chunk: cell.source.clone() });
+        }
+        for attribute in &self.attributes {
+            if let Some(Some(array)) = attribute.arrays.get(cell.array)
+                && array.presence().contains(&cell.source)
+            {
+                out.push(CellWant { array: Arc::clone(array), chunk: cell.source.clone() });
+            }
+        }
+    }
+
+    /// Decodes one link cell, taking its cells in the order of [`wants`](Self::wants). Of duplicate families only the
+    /// copy at the lex-smallest chunk of a record is kept.
+    ///
+    /// # Errors
+    ///
+    /// Malformed cells.
+    pub(crate) fn decode(
+        &self,
+        at: LinkCellRef,
+        table: &ChunkTable,
+        cells: &mut impl Iterator<Item = Option<Bytes>>,
+    ) -> Result<RecordCell, QueryError> {
+        let Some(array) = self.links.arrays().get(at.array) else {
+            return Err(QueryError::malformed(Place::array(self.level, "links"), "no such array"));
+        };
+        let bytes = cells.next().flatten().unwrap_or_default();
+        let place = || Place::cell(self.level, &self.path(at.array), &at.source);
+        let mut ends = Vec::new();
+        array.endpoint_chunks(&at.source, &mut ends)?;
+        let rank = at.source.len().max(1);
+        let slots: Vec<Option<Slot>> = ends.chunks_exact(rank).map(|chunk| table.slot(chunk)).collect();
+        let cell = array.decode(&at.source, &bytes)?;
+        let width = self.width();
+        // Copies of other chunks are skipped as a whole: all records of a cell have the same endpoint chunks.
+        let copy = self.links.store() == LinkStore::Duplicate
+            && ends.chunks_exact(rank).min().is_some_and(|least| *least != *at.source);
+        let records = if copy { 0 } else { cell.len() };
+        let mut keys = Vec::with_capacity(records.saturating_mul(width));
+        let mut record = vec![Endpoint::default(); width];
+        for i in 0..records {
+            if !cell.record(i, &mut record) {
+                return Err(QueryError::malformed(place(), format!("record {i} cannot be read")));
+            }
+            for end in &record {
+                let row = u32::try_from(end.row).map_err(|_| {
+                    QueryError::malformed(place(), format!("record {i} names row {}, outside every chunk", end.row))
+                })?;
+                let slot = slots.get(end.which).copied().flatten();
+                keys.push(slot.map_or(Key::OUTSIDE, |slot| Key::new(slot, row)));
+            }
+        }
+        let mut attributes = Vec::with_capacity(self.columns.len());
+        for (spec, attribute) in self.columns.iter().zip(&self.attributes) {
+            let array = attribute.arrays.get(at.array).and_then(Option::as_ref);
+            attributes.push(match array.filter(|array| array.presence().contains(&at.source)) {
+                None => Cell::Missing,
+                Some(array) => match cells.next().flatten() {
+                    None => Cell::Missing,
+                    Some(bytes) => {
+                        let rows = int::row32(cell.len()).unwrap_or(u32::MAX);
+                        spec.cell(bytes, rows).map_err(|what| {
+                            let path = array.path();
+                            let path = path.split_once('/').map_or(path, |(_, rest)| rest);
+                            QueryError::malformed(Place::cell(self.level, path, &at.source), what)
+                        })?
+                    }
+                },
+            });
+        }
+        let intra = array.is_intra();
+        Ok(RecordCell { at, intra, keys, rows: None, attributes })
+    }
+
+    /// Checks that every endpoint of a cell lies inside its chunk's buffer.
+    ///
+    /// # Errors
+    ///
+    /// Malformed, naming the record.
+    pub(crate) fn check_rows(&self, cell: &RecordCell, kept: &KeptTable) -> Result<(), QueryError> {
+        for (at, key) in cell.keys.iter().enumerate() {
+            let rows = kept.get(key.slot()).and_then(|chunk| chunk.rows);
+            if let Some(rows) = rows.filter(|rows| key.row() >= *rows) {
+                let record = cell.row(at.checked_div(self.width()).unwrap_or(0));
+                let place = Place::cell(self.level, &self.path(cell.at.array), &cell.at.source);
+                let what = format!("record {record} names row {}, the chunk has {rows}", key.row());
+                return Err(QueryError::malformed(place, what));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,175 @@
+//! The object table.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_buffer::{MutableBuffer, NullBuffer};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use futures::future::try_join_all;
+use serde_json::json;
+use zvf_store::{Level, TypedArray, TypedValues};
+
+use crate::columns::arrow;
+use crate::columns::scalar::{self, Family};
+use crate::error::Place;
+use crate::{QueryError, int};
+
+/// What the object table says beside ids and attributes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// `start` and `length`: where each object lies in the vertex table.
+    Grouped,
+    /// `vertices`: how many rows of the result belong to each object.
+    Counted,
+    /// `vertices`, `chunks`, `fragments`: what the level holds of each object.
+    Listed,
+}
+
+/// The object table of one level.
+#[derive(Debug, Clone)]
+pub(crate) struct ObjectTable {
+    pub(crate) schema: SchemaRef,
+    attributes: Vec<TypedArray>,
+    level: u32,
+}
+
+/// One object of a batch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ObjectRow {
+    pub(crate) id: i64,
+    /// Row of the object index; `None` for an object without one.
+    pub(crate) row: Option<u64>,
+    /// The numbers of the table's form, in order.
+    pub(crate) numbers: [u64; 3],
+    /// Whether the object has no vertices at this level, so that absent attribute values are null.
+    pub(crate) empty: bool,
+}
+
+/// Values of every attribute, from some row on.
+#[derive(Debug)]
+pub(crate) struct ObjectValues {
+    start: u64,
+    values: Vec<TypedValues>,
+}
+
+impl ObjectTable {
+    /// The table of a level. Attributes whose type has no values are left out and named in `warnings`.
+    pub(crate) fn new(
+        level: &Level,
+        form: Form,
+        metadata: HashMap<String, String>,
+        warnings: &mut Vec<String>,
+    ) -> Self {
+        let mut fields = vec![Field::new("object_id", DataType::Int64, false)];
+        fields.extend(form.names().iter().map(|name| Field::new(*name, DataType::UInt64, false)));
+        let mut attributes = Vec::new();
+        for attribute in level.object_attributes() {
+            let Some(element) = arrow::element_type(attribute.dtype()) else {
+                warnings.push(format!("object attribute {:?} has no values to read", attribute.name()));
+                continue;
+            };
+            let width = usize::try_from(attribute.width()).unwrap_or(usize::MAX);
+            let field = Field::new(attribute.name(), arrow::row_type(element, width), true);
+            fields.push(field.with_metadata(attribute_metadata(attribute)));
+            attributes.push(attribute.clone());
+        }
+        let schema = Arc::new(Schema::new_with_metadata(fields, metadata));
+        Self { schema, attributes, level: level.number() }
+    }
+
+    /// Bytes of all attributes of all rows.
+    pub(crate) fn bytes(&self) -> u64 {
+        let row = |attribute: &TypedArray| attribute.width().saturating_mul(int::wide(attribute.dtype().size()));
+        self.attributes.iter().map(|attribute| attribute.rows().saturating_mul(row(attribute))).sum()
+    }
+
+    /// Reads the attributes of some rows.
+    ///
+    /// # Errors
+    ///
+    /// I/O; malformed chunks.
+    pub(crate) async fn read(&self, rows: std::ops::Range<u64>, round: u32) -> Result<ObjectValues, QueryError> {
+        let all = self.attributes.iter().map(|attribute| attribute.read_rows_in(round, rows.clone()));
+        Ok(ObjectValues { start: rows.start, values: try_join_all(all).await? })
+    }
+
+    /// One batch.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: values that their type does not allow.
+    pub(crate) fn batch(&self, form: Form, rows: &[ObjectRow], values: &ObjectValues) -> Result<RecordBatch, QueryError> {
+        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.schema.fields().len());
+        arrays.push(Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.id))));
+        for number in 0..form.names().len() {
+            let numbers = rows.iter().map(|row| row.numbers.get(number).copied().unwrap_or(0)).collect();
+            arrays.push(arrow::counts(numbers));
+        }
+        for (attribute, of) in self.attributes.iter().zip(&values.values) {
+            arrays.push(self.column(attribute, of, values.start, rows)?);
+        }
+        RecordBatch::try_new(Arc::clone(&self.schema), arrays)
+            .map_err(|error| QueryError::malformed(Place::array(self.level, "object_attributes"), error.to_string()))
+    }
+
+    fn column(
+        &self,
+        attribute: &TypedArray,
+        values: &TypedValues,
+        start: u64,
+        rows: &[ObjectRow],
+    ) -> Result<ArrayRef, QueryError> {
+        let size = values.dtype.size().saturating_mul(values.width.max(1));
+        let float = scalar::family(values.dtype) == Family::Float;
+        let mut bytes = MutableBuffer::with_capacity(rows.len().saturating_mul(size));
+        let mut valid = Vec::with_capacity(rows.len());
+        for row in rows {
+            let at = row.row.and_then(|row| row.checked_sub(start)).and_then(int::index);
+            let found = at.and_then(|at| Some((at, values.row(at)?)));
+            match found {
+                Some((at, value)) if !(values.is_absent(at) && (float || row.empty)) => {
+                    bytes.extend_from_slice(value);
+                    valid.push(true);
+                }
+                _ => {
+                    bytes.extend_zeros(size);
+                    valid.push(false);
+                }
+            }
+        }
+        let valid = valid.contains(&false).then(|| NullBuffer::from(valid));
+        arrow::rows(values.dtype, values.width.max(1), bytes, valid).map_err(|error| {
+            let path = format!("object_attributes/{}", attribute.name());
+            QueryError::malformed(Place::array(self.level, &path), error.to_string())
+        })
+    }
+}
+
+impl Form {
+    fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::Grouped => &["start", "length"],
+            Self::Counted => &["vertices"],
+            Self::Listed => &["vertices", "chunks", "fragments"],
+        }
+    }
+}
+
+fn attribute_metadata(attribute: &TypedArray) -> HashMap<String, String> {
+    let mut metadata = HashMap::new();
+    let stored = attribute.attributes();
+    if let Some(unit) = &stored.unit {
+        metadata.insert("zvf.unit".to_owned(), unit.clone());
+    }
+    if let Some(description) = &stored.description {
+        metadata.insert("zvf.description".to_owned(), description.clone());
+    }
+    if let Some(names) = &stored.channel_names {
+        metadata.insert("zvf.channel_names".to_owned(), json!(names).to_string());
+    }
+    if attribute.sentinel().is_some() {
+        metadata.insert("zvf.absent_value".to_owned(), attribute.doc().fill_value.to_string());
+    }
+    metadata
+}

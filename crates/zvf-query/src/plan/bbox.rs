@@ -1,0 +1,120 @@
+//! Axis-aligned boxes in world coordinates.
+
+use crate::QueryError;
+
+/// An axis-aligned box in world coordinates, inclusive on both sides.
+///
+/// # Shape
+///
+/// `lo` and `hi` have one number an axis, in the axis order of the store. Infinities are allowed. A box whose
+/// lower corner lies above its upper one on some axis holds nothing.
+///
+/// # Units
+///
+/// World units: what is stored plus `coordinate_offset`, see `zvf-0.9`, section 15.7.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BBox {
+    lo: Vec<f64>,
+    hi: Vec<f64>,
+}
+
+impl BBox {
+    /// Makes a box from its corners.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: corners of different lengths, no axis at all, or a coordinate that is not a number.
+    pub fn new(lo: Vec<f64>, hi: Vec<f64>) -> Result<Self, QueryError> {
+        if lo.len() != hi.len() {
+            return Err(QueryError::misuse(format!(
+                "a box needs corners of one length, found {} and {} coordinates",
+                lo.len(),
+                hi.len()
+            )));
+        }
+        if lo.is_empty() {
+            return Err(QueryError::misuse("a box needs at least one axis"));
+        }
+        if lo.iter().chain(&hi).any(|corner| corner.is_nan()) {
+            return Err(QueryError::misuse("a corner of the box is not a number"));
+        }
+        Ok(Self { lo, hi })
+    }
+
+    /// Parses `LO:HI`, each a comma-separated list of numbers in axis order, e.g. `0,0,0:10,10,10`; `inf` and
+    /// `-inf` are numbers here, `nan` is not.
+    ///
+    /// # Errors
+    ///
+    /// Misuse, saying which part is wrong.
+    pub fn parse(text: &str) -> Result<Self, QueryError> {
+        let Some((lo, hi)) = text.split_once(':') else {
+            return Err(QueryError::misuse(format!("box {text:?} lacks the colon of LO:HI")));
+        };
+        Self::new(corner(lo)?, corner(hi)?)
+    }
+
+    /// Lower corner, inclusive.
+    pub fn lo(&self) -> &[f64] {
+        &self.lo
+    }
+
+    /// Upper corner, inclusive.
+    pub fn hi(&self) -> &[f64] {
+        &self.hi
+    }
+
+    /// Number of axes.
+    pub fn dims(&self) -> usize {
+        self.lo.len()
+    }
+
+    /// Whether no position can be inside.
+    pub fn is_empty(&self) -> bool {
+        self.lo.iter().zip(&self.hi).any(|(lo, hi)| lo > hi)
+    }
+
+    /// Whether `lo <= p <= hi` on every axis; a NaN coordinate is in no box.
+    pub fn contains(&self, position: &[f64]) -> bool {
+        position.len() == self.lo.len()
+            && position.iter().zip(&self.lo).zip(&self.hi).all(|((p, lo), hi)| lo <= p && p <= hi)
+    }
+}
+
+fn corner(text: &str) -> Result<Vec<f64>, QueryError> {
+    text.split(',')
+        .map(|part| {
+            let part = part.trim();
+            part.parse::<f64>()
+                .map_err(|_| QueryError::misuse(format!("box coordinate {part:?} is not a number")))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn corners_may_be_infinite_and_negative() {
+        let bbox = BBox::parse("-inf,-2.5 , 0:inf,1e3,0").unwrap();
+        assert_eq!(bbox.lo(), [f64::NEG_INFINITY, -2.5, 0.0]);
+        assert_eq!(bbox.hi(), [f64::INFINITY, 1000.0, 0.0]);
+        assert!(bbox.contains(&[1e300, 0.0, 0.0]));
+        assert!(!bbox.contains(&[f64::NAN, 0.0, 0.0]));
+    }
+
+    #[test]
+    fn what_is_no_box_is_misuse() {
+        for text in ["", "1,2,3", "1:2,3", "nan:1", "1,:2,3", "a:b", "1:2:3"] {
+            let error = BBox::parse(text).unwrap_err();
+            assert_eq!(error.class(), zvf_store::Class::Misuse, "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_inverted_box_is_empty() {
+        assert!(BBox::parse("1,0:0,5").unwrap().is_empty());
+        assert!(!BBox::parse("1,0:1,5").unwrap().is_empty());
+    }
+}

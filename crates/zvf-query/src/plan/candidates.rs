@@ -1,0 +1,225 @@
+//! From a box to the chunks that may hold rows inside it.
+//!
+//! Writers place a position by one of two rules (`zvf-0.9`, section 10.1): straight, `floor(p / chunk_shape)`, or
+//! through bins, `fdiv(floor(p / bin_shape), bins_per_chunk)`. In exact arithmetic they agree; in floating point, or
+//! when bins do not divide chunks, they do not (trap T13). A chunk is a candidate when either rule says so, and a
+//! cell is in its place when either rule says so.
+
+use crate::BBox;
+use crate::int::{float, saturate};
+
+/// How one level cuts space into chunks.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Grid {
+    /// Edge lengths of a chunk, stored units, one an axis.
+    chunk: Vec<f64>,
+    /// Edge lengths of a bin and bins a chunk, where positions may have been placed through bins.
+    bins: Option<(Vec<f64>, Vec<i64>)>,
+}
+
+impl Grid {
+    /// The grid of a level with this effective chunk shape and, at level 0 of a store that declares bins, bin shape.
+    pub(crate) fn new(chunk: &[f64], bin: Option<&[f64]>) -> Self {
+        let bins = bin.filter(|bin| bin.len() == chunk.len() && *bin != chunk).map(|bin| {
+            let each = chunk.iter().zip(bin).map(|(chunk, bin)| saturate((chunk / bin).round_ties_even()).max(1));
+            (bin.to_vec(), each.collect())
+        });
+        Self { chunk: chunk.to_vec(), bins }
+    }
+
+    /// Number of axes.
+    pub(crate) fn dims(&self) -> usize {
+        self.chunk.len()
+    }
+
+    /// The chunk of a coordinate by the straight rule.
+    pub(crate) fn straight(&self, axis: usize, p: f64) -> i64 {
+        let edge = self.chunk.get(axis).copied().unwrap_or(1.0);
+        saturate((p / edge).floor())
+    }
+
+    /// The chunk of a coordinate through bins.
+    fn binned(&self, axis: usize, p: f64) -> Option<i64> {
+        let (shape, each) = self.bins.as_ref()?;
+        let (shape, each) = (shape.get(axis)?, each.get(axis)?);
+        Some(saturate((p / shape).floor()).div_euclid(*each))
+    }
+
+    /// Whether a cell whose rows reach from `min` to `max` lies where one of the two rules puts it. `chunk` is its
+    /// key; a leading attribute component is skipped.
+    pub(crate) fn in_place(&self, chunk: &[i64], min: &[f64], max: &[f64]) -> bool {
+        let skip = chunk.len().saturating_sub(self.dims());
+        let Some(chunk) = chunk.get(skip..) else { return false };
+        chunk.iter().zip(min).zip(max).enumerate().all(|(axis, ((&at, &min), &max))| {
+            // Rows of NaN alone leave an empty range; nothing can be said about them.
+            min > max
+                || (self.straight(axis, min) == at && self.straight(axis, max) == at)
+                || (self.binned(axis, min) == Some(at) && self.binned(axis, max) == Some(at))
+        })
+    }
+
+    /// The chunks a box meets.
+    pub(crate) fn candidates(&self, bbox: &BBox, world: &World) -> Candidates {
+        let (mut straight, mut binned) = (Vec::new(), Vec::new());
+        for axis in 0..self.dims() {
+            let (lo, hi) = world.stored_range(axis, bbox);
+            straight.push((self.straight(axis, lo), self.straight(axis, hi)));
+            if let (Some(lo), Some(hi)) = (self.binned(axis, lo), self.binned(axis, hi)) {
+                binned.push((lo, hi));
+            }
+        }
+        let binned = (binned.len() == self.dims() && binned != straight).then_some(binned);
+        Candidates { straight, binned, empty: bbox.is_empty() }
+    }
+
+    /// The first and last chunk that the store's bounds lead to, by axis.
+    pub(crate) fn extents(&self, lo: &[f64], hi: &[f64]) -> Vec<(i64, i64)> {
+        lo.iter()
+            .zip(hi)
+            .enumerate()
+            .map(|(axis, (lo, hi))| (self.straight(axis, *lo), self.straight(axis, *hi)))
+            .collect()
+    }
+}
+
+/// The step from stored to world coordinates.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct World {
+    /// `coordinate_offset`: world = stored + offset. Empty when the store has none.
+    pub(crate) offset: Vec<f64>,
+    /// Largest relative error of one rounding in the stored number type.
+    pub(crate) epsilon: f64,
+    /// Largest absolute error: 1 for integers, 0 for floats.
+    pub(crate) step: f64,
+}
+
+impl World {
+    /// The stored coordinates that can come out inside the box, as a range on one axis.
+    fn stored_range(&self, axis: usize, bbox: &BBox) -> (f64, f64) {
+        let lo = bbox.lo().get(axis).copied().unwrap_or(f64::NEG_INFINITY);
+        let hi = bbox.hi().get(axis).copied().unwrap_or(f64::INFINITY);
+        let Some(&offset) = self.offset.get(axis) else { return (lo, hi) };
+        let slack = |corner: f64| (corner.abs() + offset.abs()) * self.epsilon + self.step;
+        let widened = |corner: f64, sign: f64| {
+            let stored = corner - offset;
+            if stored.is_finite() { stored + sign * slack(corner) } else { stored }
+        };
+        (widened(lo, -1.0), widened(hi, 1.0))
+    }
+}
+
+/// Chunks that may hold rows of a box: a block of the grid, or two where the placement rules differ.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Candidates {
+    straight: Vec<(i64, i64)>,
+    binned: Option<Vec<(i64, i64)>>,
+    empty: bool,
+}
+
+impl Candidates {
+    /// Corners of the block around all candidates, for a key of `rank` components. `None`: no candidates.
+    pub(crate) fn hull(&self, rank: usize) -> Option<(Vec<i64>, Vec<i64>)> {
+        if self.empty {
+            return None;
+        }
+        let extra = rank.checked_sub(self.straight.len())?;
+        let (mut lo, mut hi) = (vec![i64::MIN; extra], vec![i64::MAX; extra]);
+        for (axis, &(first, last)) in self.straight.iter().enumerate() {
+            let other = self.binned.as_ref().and_then(|binned| binned.get(axis)).copied();
+            let (first2, last2) = other.unwrap_or((first, last));
+            lo.push(first.min(first2));
+            hi.push(last.max(last2));
+        }
+        Some((lo, hi))
+    }
+
+    /// Whether a chunk key is among the candidates; a leading attribute component is skipped.
+    pub(crate) fn contains(&self, chunk: &[i64]) -> bool {
+        let inside = |block: &[(i64, i64)]| {
+            let skip = chunk.len().saturating_sub(block.len());
+            chunk.iter().skip(skip).zip(block).all(|(at, (lo, hi))| lo <= at && at <= hi)
+        };
+        !self.empty && (inside(&self.straight) || self.binned.as_deref().is_some_and(inside))
+    }
+}
+
+/// The chunk farthest from the origin: where cells were placed by another chunk shape than the metadata says (trap
+/// T12), it is the one that shows it best.
+pub(crate) fn farthest<'a>(chunks: impl Iterator<Item = &'a [i64]>, dims: usize) -> Option<&'a [i64]> {
+    let distance = |chunk: &[i64]| {
+        let skip = chunk.len().saturating_sub(dims);
+        chunk.iter().skip(skip).map(|at| float(*at).abs()).fold(0.0, f64::max)
+    };
+    let mut best: Option<(&[i64], f64)> = None;
+    for chunk in chunks {
+        let far = distance(chunk);
+        if best.is_none_or(|(_, most)| far > most) {
+            best = Some((chunk, far));
+        }
+    }
+    best.map(|(chunk, _)| chunk)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn candidates(grid: &Grid, text: &str) -> Candidates {
+        grid.candidates(&BBox::parse(text).unwrap(), &World::default())
+    }
+
+    #[test]
+    fn a_corner_on_a_border_belongs_to_the_upper_chunk() {
+        let grid = Grid::new(&[10.0, 10.0], None);
+        let found = candidates(&grid, "0,-0.5:10,9.9");
+        assert_eq!(found.hull(2), Some((vec![0, -1], vec![1, 0])));
+        assert!(found.contains(&[1, 0]) && !found.contains(&[2, 0]));
+        assert!(found.contains(&[7, 1, 0]), "an attribute component is no axis");
+    }
+
+    #[test]
+    fn both_placement_rules_count() {
+        let grid = Grid::new(&[0.3], Some(&[0.1]));
+        let found = candidates(&grid, "0.3:0.3");
+        assert!(found.contains(&[0]) && found.contains(&[1]));
+        assert!(grid.in_place(&[0], &[0.3], &[0.3]) && grid.in_place(&[1], &[0.3], &[0.3]));
+        let drift = Grid::new(&[10.0], Some(&[3.0]));
+        assert!(candidates(&drift, "91:92").contains(&[10]) && candidates(&drift, "91:92").contains(&[9]));
+    }
+
+    #[test]
+    fn infinite_corners_reach_everything() {
+        let found = candidates(&Grid::new(&[10.0], Some(&[2.5])), "-inf:inf");
+        assert!(found.contains(&[i64::MIN / 8]) && found.contains(&[i64::MAX / 8]));
+    }
+
+    #[test]
+    fn an_inverted_box_meets_nothing() {
+        let found = candidates(&Grid::new(&[10.0], None), "5:4");
+        assert_eq!(found.hull(1), None);
+        assert!(!found.contains(&[0]));
+    }
+
+    #[test]
+    fn an_offset_moves_and_widens_the_box() {
+        let world = World { offset: vec![100.0], epsilon: 1e-7, step: 0.0 };
+        let bbox = BBox::parse("110:119.999999").unwrap();
+        let found = Grid::new(&[10.0], None).candidates(&bbox, &world);
+        assert_eq!(found.hull(1), Some((vec![0], vec![2])));
+    }
+
+    #[test]
+    fn a_cell_outside_its_chunk_is_noticed() {
+        let grid = Grid::new(&[10.0, 10.0], None);
+        assert!(grid.in_place(&[0, 1], &[0.0, 10.0], &[9.0, 19.0]));
+        assert!(!grid.in_place(&[0, 1], &[0.0, 9.0], &[9.0, 19.0]));
+        assert!(grid.in_place(&[4, 0, 1], &[0.0, 10.0], &[9.0, 19.0]));
+        assert!(grid.in_place(&[0, 1], &[f64::INFINITY; 2], &[f64::NEG_INFINITY; 2]), "only NaN");
+    }
+
+    #[test]
+    fn the_farthest_chunk_is_found() {
+        let chunks: [&[i64]; 3] = [&[9, 0, 1], &[0, -7, 0], &[0, 3, 3]];
+        assert_eq!(farthest(chunks.into_iter(), 2), Some(&[0, -7, 0][..]));
+    }
+}

@@ -1,0 +1,153 @@
+//! What can be asked.
+
+use std::str::FromStr;
+
+use zvf_store::Names;
+
+use crate::{BBox, Filter, QueryError};
+
+/// A question to one level of a store. All conditions combine with *and*; the default asks for the whole of level 0.
+///
+/// ```
+/// use zvf_query::{BBox, Query};
+/// # fn main() -> Result<(), zvf_query::QueryError> {
+/// let query = Query { bbox: Some(BBox::parse("0,0,0:10,10,10")?), limit: Some(1000), ..Query::default() };
+/// assert_eq!(query.level, 0);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Query {
+    /// Level number; 0 is full resolution.
+    pub level: u32,
+    /// Box in world coordinates, inclusive on both sides.
+    pub bbox: Option<BBox>,
+    /// Object ids, in the order the answer shall have. A repeated id repeats its output.
+    pub objects: Option<Vec<i64>>,
+    /// Group numbers: the union of their members, ids ascending.
+    pub groups: Option<Vec<u64>>,
+    /// Condition on vertex attributes.
+    pub filter: Option<Filter>,
+    /// Largest number of vertices.
+    pub limit: Option<u64>,
+    /// What of the store a hit brings into the answer.
+    pub select: Select,
+    /// Vertex attributes of the answer.
+    pub attributes: Names,
+    /// Columns of the vertex table, in this order. Empty: position, then the attributes.
+    pub columns: Vec<Column>,
+    /// Skip ids that no object has, instead of refusing them.
+    pub ignore_missing: bool,
+    /// Tables of the answer.
+    pub outputs: Outputs,
+    /// Largest number of rows of one record batch. Default 65 536.
+    pub batch_rows: usize,
+    /// Decoded bytes that may be on their way or waiting at one time. Default 256 MiB. What is kept
+    /// besides is small against the answer: a row number a kept vertex of partly kept chunks,
+    /// fragment indexes, and manifests.
+    pub memory_budget: u64,
+}
+
+impl Default for Query {
+    fn default() -> Self {
+        Self {
+            level: 0,
+            bbox: None,
+            objects: None,
+            groups: None,
+            filter: None,
+            limit: None,
+            select: Select::Vertices,
+            attributes: Names::All,
+            columns: Vec::new(),
+            ignore_missing: false,
+            outputs: Outputs::default(),
+            batch_rows: 1 << 16,
+            memory_budget: 256 << 20,
+        }
+    }
+}
+
+/// What of the store a hit brings into the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Select {
+    /// The rows that satisfy every condition.
+    #[default]
+    Vertices,
+    /// Whole objects of which at least one row satisfies every condition.
+    Objects,
+    /// Whole chunks that meet the box; with a filter, those of which at least one row satisfies it.
+    Chunks,
+}
+
+/// Tables of the answer. Default: all three.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Outputs {
+    /// The vertex table.
+    pub vertices: bool,
+    /// The link table, where the geometry has links.
+    pub links: bool,
+    /// The object table, where the level has an object index.
+    pub objects: bool,
+}
+
+impl Default for Outputs {
+    fn default() -> Self {
+        Self { vertices: true, links: true, objects: true }
+    }
+}
+
+/// A column of the vertex table.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Column {
+    /// `position`: world coordinates, `FixedSizeList<T, D>` of the stored number type.
+    Position,
+    /// `chunk`: absolute coordinate of the row's chunk, `FixedSizeList<Int64, K>`.
+    Chunk,
+    /// `row`: number of the row in its chunk's buffer, `UInt64`.
+    Row,
+    /// `fragment`: lowest fragment of the chunk that contains the row, `UInt64`; null if none does.
+    Fragment,
+    /// `object_id`: the object (results by object), else the row's first owner, `Int64`; null if nobody owns it.
+    ObjectId,
+    /// `object_ids`: every owner, in object-row order, `List<Int64>`.
+    ObjectIds,
+    /// All attributes that [`Query::attributes`] selects, by name.
+    Attributes,
+    /// One attribute.
+    Attribute(String),
+}
+
+impl FromStr for Column {
+    type Err = QueryError;
+
+    /// `position`, `chunk`, `row`, `fragment`, `object_id`, `object_ids`, `attributes`; every other word names an
+    /// attribute, and so does what follows `attribute:`.
+    fn from_str(text: &str) -> Result<Self, QueryError> {
+        Ok(match text {
+            "position" => Self::Position,
+            "chunk" => Self::Chunk,
+            "row" => Self::Row,
+            "fragment" => Self::Fragment,
+            "object_id" => Self::ObjectId,
+            "object_ids" => Self::ObjectIds,
+            "attributes" => Self::Attributes,
+            "" => return Err(QueryError::misuse("a column name is empty")),
+            other => Self::Attribute(other.strip_prefix("attribute:").unwrap_or(other).to_owned()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_words_or_attributes() {
+        assert_eq!("row".parse::<Column>().unwrap(), Column::Row);
+        assert_eq!("fa".parse::<Column>().unwrap(), Column::Attribute("fa".into()));
+        assert_eq!("attribute:row".parse::<Column>().unwrap(), Column::Attribute("row".into()));
+        assert!("".parse::<Column>().is_err());
+    }
+}

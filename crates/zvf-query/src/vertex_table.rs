@@ -1,0 +1,249 @@
+//! The vertex table: which columns it has, and batches of it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::builder::{Int64Builder, ListBuilder};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, UInt64Array};
+use arrow_buffer::MutableBuffer;
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+
+use crate::columns::arrow;
+use crate::columns::attribute::Column;
+use crate::columns::gather::{Kept, Pick, gather};
+use crate::error::Place;
+use crate::reader::{Decoded, Reader};
+use crate::{QueryError, int};
+
+/// One column, resolved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Out {
+    Position,
+    Chunk,
+    Row,
+    Fragment,
+    ObjectId,
+    ObjectIds,
+    /// A column of the reader.
+    Attribute(usize),
+}
+
+/// The columns of the table, before widths are known.
+#[derive(Debug, Clone)]
+pub(crate) struct TablePlan {
+    pub(crate) outs: Vec<Out>,
+    pub(crate) metadata: HashMap<String, String>,
+}
+
+impl TablePlan {
+    /// Whether a column is in the table.
+    pub(crate) fn has(&self, out: Out) -> bool {
+        self.outs.contains(&out)
+    }
+
+    /// The schema, given the width of every column of the reader.
+    pub(crate) fn schema(&self, reader: &Reader, widths: &[Option<usize>]) -> Result<SchemaRef, QueryError> {
+        let mut fields = Vec::with_capacity(self.outs.len());
+        for out in &self.outs {
+            fields.push(match out {
+                Out::Position => {
+                    let element = arrow::element_type(reader.position.dtype).unwrap_or(DataType::Null);
+                    Field::new("position", fixed_list(element, reader.position.dims), false)
+                }
+                Out::Chunk => Field::new("chunk", fixed_list(DataType::Int64, reader.level.key_rank()), false),
+                Out::Row => Field::new("row", DataType::UInt64, false),
+                Out::Fragment => Field::new("fragment", DataType::UInt64, true),
+                Out::ObjectId => Field::new("object_id", DataType::Int64, true),
+                Out::ObjectIds => {
+                    let item = Arc::new(Field::new("item", DataType::Int64, true));
+                    Field::new("object_ids", DataType::List(item), false)
+                }
+                Out::Attribute(index) => {
+                    let Some(column) = reader.columns.get(*index) else { continue };
+                    let width = width_of(reader, widths, *index);
+                    column.field(width).ok_or_else(|| {
+                        let place = Place::array(reader.number, &format!("vertex_attributes/{}", column.name));
+                        QueryError::unsupported(place, format!("dtype {}", column.dtype))
+                    })?
+                }
+            });
+        }
+        Ok(Arc::new(Schema::new_with_metadata(fields, self.metadata.clone())))
+    }
+}
+
+/// Width of a column: what cells said, else what the document says, else 1.
+pub(crate) fn width_of(reader: &Reader, widths: &[Option<usize>], index: usize) -> usize {
+    let told = widths.get(index).copied().flatten();
+    told.or_else(|| reader.columns.get(index).and_then(|column| column.declared)).unwrap_or(1)
+}
+
+fn fixed_list(item: DataType, width: usize) -> DataType {
+    let width = i32::try_from(width).unwrap_or(i32::MAX);
+    DataType::FixedSizeList(Arc::new(Field::new("item", item, false)), width)
+}
+
+/// Rows of the table as they are gathered.
+#[derive(Debug, Default)]
+pub(crate) struct Gathered {
+    pub(crate) rows: usize,
+    position: MutableBuffer,
+    /// One for each column of the reader; empty where the table does not have it.
+    pub(crate) columns: Vec<Column>,
+    chunk: Vec<i64>,
+    row: Vec<u64>,
+    fragment: Vec<Option<u64>>,
+}
+
+/// Owners of the rows of a batch, where the table has such columns.
+#[derive(Debug, Default)]
+pub(crate) struct OwnerColumns {
+    pub(crate) first: Vec<Option<i64>>,
+    pub(crate) all: Vec<Vec<i64>>,
+}
+
+impl Gathered {
+    /// Room for `rows` rows.
+    pub(crate) fn with_capacity(plan: &TablePlan, reader: &Reader, rows: usize) -> Self {
+        let bytes = |row: usize| int::wide(rows).saturating_mul(int::wide(row));
+        let mut found = Self::default();
+        if plan.has(Out::Position) {
+            found.position = arrow::buffer(bytes(reader.position.row_bytes()));
+        }
+        for (index, column) in reader.columns.iter().enumerate() {
+            found.columns.push(if plan.has(Out::Attribute(index)) {
+                Column::with_capacity(bytes(column.dtype.size() * column.declared.unwrap_or(1)))
+            } else {
+                Column::default()
+            });
+        }
+        found
+    }
+
+    /// Appends rows of a chunk. `fragment` is the fragment they come from, where it is the only one.
+    pub(crate) fn push(
+        &mut self,
+        plan: &TablePlan,
+        reader: &Reader,
+        chunk: &Decoded,
+        pick: Pick<'_>,
+        fragment: Option<u32>,
+    ) -> Result<(), QueryError> {
+        for out in &plan.outs {
+            match out {
+                Out::Position => gather(&chunk.positions, reader.position.row_bytes(), pick, &mut self.position),
+                Out::Chunk => {
+                    let coord = reader.table.get(chunk.slot);
+                    for _ in 0..pick.len() {
+                        self.chunk.extend_from_slice(coord);
+                    }
+                }
+                Out::Row => self.row.extend(pick.iter().map(u64::from)),
+                Out::Fragment => self.push_fragments(chunk, pick, fragment),
+                Out::Attribute(index) => {
+                    let found = self.columns.get_mut(*index).zip(reader.columns.get(*index)).zip(chunk.cells.get(*index));
+                    if let Some(((column, spec), cell)) = found {
+                        column.push(spec, cell, pick).map_err(|what| {
+                            let place = reader.column_place(spec, reader.table.get(chunk.slot));
+                            QueryError::malformed(place, what)
+                        })?;
+                    }
+                }
+                Out::ObjectId | Out::ObjectIds => {}
+            }
+        }
+        self.rows = self.rows.saturating_add(pick.len());
+        Ok(())
+    }
+
+    fn push_fragments(&mut self, chunk: &Decoded, pick: Pick<'_>, fragment: Option<u32>) {
+        let count = pick.len();
+        let Some(fragments) = &chunk.fragments else {
+            self.fragment.extend(std::iter::repeat_n(None, count));
+            return;
+        };
+        if let Some(fragment) = fragment.filter(|_| fragments.disjoint()) {
+            self.fragment.extend(std::iter::repeat_n(Some(u64::from(fragment)), count));
+            return;
+        }
+        let of = fragments.of_rows(chunk.rows, &Kept::All(chunk.rows));
+        self.fragment.extend(pick.iter().map(|row| {
+            of.get(int::at(row)).filter(|fragment| **fragment != u32::MAX).map(|fragment| u64::from(*fragment))
+        }));
+    }
+
+    /// Widths that the gathered cells told.
+    pub(crate) fn widths(&self, into: &mut [Option<usize>]) {
+        for (into, column) in into.iter_mut().zip(&self.columns) {
+            *into = into.or(column.width);
+        }
+    }
+
+    /// The finished batch.
+    pub(crate) fn finish(
+        mut self,
+        plan: &TablePlan,
+        reader: &Reader,
+        schema: &SchemaRef,
+        widths: &[Option<usize>],
+        mut owners: OwnerColumns,
+    ) -> Result<RecordBatch, QueryError> {
+        let rows = self.rows;
+        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(plan.outs.len());
+        let wrong = |column: &str| {
+            let place = Place::array(reader.number, column);
+            move |error: ArrowError| QueryError::malformed(place, error.to_string())
+        };
+        for out in &plan.outs {
+            arrays.push(match out {
+                Out::Position => {
+                    let dtype = reader.position.little_dtype();
+                    let bytes = std::mem::take(&mut self.position);
+                    arrow::elements(dtype, bytes, None)
+                        .and_then(|items| {
+                            let field = Field::new("item", items.data_type().clone(), false);
+                            arrow::list(field, reader.position.dims, items, rows, None)
+                        })
+                        .map_err(wrong("vertices"))?
+                }
+                Out::Chunk => {
+                    let items = Arc::new(Int64Array::from(std::mem::take(&mut self.chunk)));
+                    let field = Field::new("item", DataType::Int64, false);
+                    arrow::list(field, reader.level.key_rank(), items, rows, None).map_err(wrong("vertices"))?
+                }
+                Out::Row => arrow::counts(std::mem::take(&mut self.row)),
+                Out::Fragment => Arc::new(UInt64Array::from(std::mem::take(&mut self.fragment))),
+                Out::ObjectId => Arc::new(Int64Array::from(std::mem::take(&mut owners.first))),
+                Out::ObjectIds => {
+                    let mut list = ListBuilder::new(Int64Builder::new());
+                    for ids in std::mem::take(&mut owners.all) {
+                        list.values().append_slice(&ids);
+                        list.append(true);
+                    }
+                    Arc::new(list.finish())
+                }
+                Out::Attribute(index) => {
+                    let (Some(column), Some(spec)) = (self.columns.get_mut(*index), reader.columns.get(*index)) else {
+                        continue;
+                    };
+                    let width = width_of(reader, widths, *index);
+                    if let Some(found) = column.width.filter(|found| *found != width) {
+                        let place = Place::array(reader.number, &format!("vertex_attributes/{}", spec.name));
+                        let what = format!("found {found} values a row, expected {width} as in other chunks");
+                        return Err(QueryError::malformed(place, what));
+                    }
+                    spec.finish(std::mem::take(column), width, rows)
+                        .map_err(wrong(&format!("vertex_attributes/{}", spec.name)))?
+                }
+            });
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options).map_err(wrong("vertices"))
+    }
+}
+
+/// Cuts a batch into pieces of at most `rows` rows, sharing its buffers.
+pub(crate) fn pieces(batch: &RecordBatch, rows: usize) -> impl Iterator<Item = RecordBatch> {
+    let rows = rows.max(1);
+    (0..batch.num_rows()).step_by(rows).map(move |start| batch.slice(start, rows.min(batch.num_rows() - start)))
+}

@@ -1,0 +1,295 @@
+//! Manifests, walked once: which fragments of the query's chunks belong to which object, in object order.
+
+use std::sync::Arc;
+
+use futures::stream::{self, StreamExt, TryStreamExt};
+use zvf_store::format::manifest::{FragmentRefs, Manifest};
+use zvf_store::{IdTable, ManifestChunk, ObjectIndex};
+
+use crate::error::Place;
+use crate::plan::candidates::Candidates;
+use crate::plan::chunks::{ChunkTable, Slot};
+use crate::reader::Reader;
+use crate::{QueryError, int};
+
+/// Consecutive fragments of one chunk, as a manifest names them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// [`Entry::GAP`]: fragments that the query does not see come here.
+    pub(crate) slot: Slot,
+    pub(crate) first: u32,
+    pub(crate) count: u32,
+}
+
+impl Entry {
+    /// The slot of what the query does not see.
+    pub(crate) const GAP: Slot = Slot::MAX;
+
+    /// The fragments in order; none of a gap.
+    pub(crate) fn fragments(self) -> impl Iterator<Item = u32> {
+        self.first..self.first.saturating_add(self.count)
+    }
+}
+
+/// The manifests of many objects, restricted to the chunks of a query. Objects without a fragment there are left out.
+#[derive(Debug, Default)]
+pub(crate) struct Walk {
+    /// Object rows, ascending.
+    rows: Vec<u32>,
+    /// Where each object's entries begin, and the end.
+    starts: Vec<usize>,
+    entries: Vec<Entry>,
+}
+
+impl Walk {
+    /// The objects in row order with their entries.
+    pub(crate) fn objects(&self) -> impl Iterator<Item = (u32, &[Entry])> {
+        let ends = self.starts.iter().skip(1).copied().chain(std::iter::once(self.entries.len()));
+        let spans = self.starts.iter().copied().zip(ends);
+        self.rows.iter().copied().zip(spans.map(|(start, end)| self.entries.get(start..end).unwrap_or(&[])))
+    }
+
+    fn append(&mut self, mut other: Self) {
+        let base = self.entries.len();
+        self.rows.append(&mut other.rows);
+        self.starts.extend(other.starts.iter().map(|start| base + start));
+        self.entries.append(&mut other.entries);
+    }
+}
+
+/// Which chunks a manifest may name without being in the query.
+#[derive(Debug, Clone)]
+pub(crate) enum Scope {
+    /// None: the query takes every chunk.
+    Whole,
+    /// Those outside a box.
+    Box(Candidates),
+}
+
+/// Walks all manifests of a level, one stored chunk of them after another, and reads the ids beside them.
+///
+/// # Errors
+///
+/// Malformed manifests, and manifests that name a chunk of the query's region that the level does not have.
+pub(crate) async fn walk_all(
+    index: &ObjectIndex,
+    reader: &Arc<Reader>,
+    scope: &Scope,
+    round: u32,
+) -> Result<(Arc<IdTable>, Walk), QueryError> {
+    let walk = async {
+        let mut walk = Walk::default();
+        let mut chunks = stream::iter(0..index.manifest_chunks())
+            .map(|number| index.manifest_chunk_in(round, number))
+            .buffered(8);
+        while let Some(chunk) = chunks.try_next().await? {
+            let (reader, scope, key_rank) = (Arc::clone(reader), scope.clone(), index.key_rank());
+            let store = reader.level.store().clone();
+            let work = move |_| walk_chunk(&chunk, &reader, &scope, key_rank);
+            match store.fetch_map(round, Vec::new(), work).await? {
+                Ok(part) => walk.append(part),
+                Err(fault) => return Ok(Err(fault)),
+            }
+        }
+        Ok::<_, QueryError>(Ok(walk))
+    };
+    let ids = async { Ok::<_, QueryError>(index.ids_in(round).await?) };
+    let (ids, walk) = futures::try_join!(ids, walk)?;
+    match walk {
+        Ok(walk) => Ok((ids, walk)),
+        Err(fault) => Err(fault.with_id(&ids)),
+    }
+}
+
+/// What is wrong with the manifest of a row.
+struct Fault {
+    row: u64,
+    error: QueryError,
+}
+
+impl Fault {
+    fn with_id(self, ids: &IdTable) -> QueryError {
+        let id = ids.get(self.row);
+        match self.error {
+            QueryError::Malformed { place, what } => QueryError::Malformed { place: place.of(id), what },
+            QueryError::Decode { place, source } => QueryError::Decode { place: place.of(id), source },
+            other => other,
+        }
+    }
+}
+
+fn walk_chunk(chunk: &ManifestChunk, reader: &Reader, scope: &Scope, key_rank: usize) -> Result<Walk, Fault> {
+    let mut walk = Walk::default();
+    let presence = reader.level.vertices().presence();
+    let mut coord = vec![0_i64; key_rank];
+    for row in chunk.first_slot()..chunk.first_slot().saturating_add(int::wide(chunk.len())) {
+        let fault = |error| Fault { row, error };
+        let manifest = parse(chunk.blob(row), reader, key_rank).map_err(fault)?;
+        let before = walk.entries.len();
+        let mut any = false;
+        for block in manifest.blocks() {
+            coord.iter_mut().zip(block.chunk).for_each(|(into, part)| *into = part.get());
+            match reader.table.slot(&coord) {
+                Some(slot) => {
+                    any = true;
+                    push_block(slot, block.fragments, &mut walk.entries);
+                }
+                None => {
+                    let expected = match scope {
+                        Scope::Whole => true,
+                        Scope::Box(candidates) => candidates.contains(&coord),
+                    };
+                    if expected && !presence.contains(&coord) {
+                        return Err(fault(no_chunk(reader, &coord)));
+                    }
+                    // One gap stands for any number of unseen fragments.
+                    if any && walk.entries.last().is_some_and(|entry| entry.slot != Entry::GAP) {
+                        walk.entries.push(Entry { slot: Entry::GAP, first: 0, count: 0 });
+                    }
+                }
+            }
+        }
+        if any {
+            walk.rows.push(u32::try_from(row).unwrap_or(u32::MAX));
+            walk.starts.push(before);
+        }
+    }
+    Ok(walk)
+}
+
+fn parse<'a>(blob: &'a [u8], reader: &Reader, key_rank: usize) -> Result<Manifest<'a>, QueryError> {
+    let place = || Place::array(reader.number, "object_index/manifests");
+    if key_rank != reader.level.key_rank() {
+        let what = format!("sid_ndim is {key_rank}, expected {}", reader.level.key_rank());
+        return Err(QueryError::malformed(Place::array(reader.number, "object_index"), what));
+    }
+    Manifest::parse(blob, key_rank).map_err(|source| QueryError::decode(place(), source))
+}
+
+#[cold]
+fn no_chunk(reader: &Reader, coord: &[i64]) -> QueryError {
+    let place = Place::cell(reader.number, "object_index/manifests", coord);
+    QueryError::malformed(place, "the manifest names a chunk that has no vertices")
+}
+
+fn push_block(slot: Slot, fragments: FragmentRefs<'_>, out: &mut Vec<Entry>) {
+    // Parsing has shown that every number fits 32 bits.
+    let number = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);
+    match fragments {
+        FragmentRefs::One(fragment) => out.push(Entry { slot, first: number(fragment), count: 1 }),
+        FragmentRefs::Range { start, count } => out.push(Entry { slot, first: number(start), count: number(count) }),
+        FragmentRefs::List(list) => {
+            out.extend(list.iter().map(|fragment| Entry { slot, first: number(fragment.get()), count: 1 }));
+        }
+    }
+}
+
+/// The manifests of chosen objects.
+#[derive(Debug, Default)]
+pub(crate) struct Chosen {
+    /// The chunks they name.
+    pub(crate) table: ChunkTable,
+    /// Where the entries of each choice begin, and the end.
+    pub(crate) starts: Vec<usize>,
+    pub(crate) entries: Vec<Entry>,
+}
+
+/// Reads chosen manifests and numbers their chunks. `visible` says which chunks the query sees; the others become
+/// gaps.
+///
+/// # Errors
+///
+/// Malformed manifests.
+pub(crate) fn choose(
+    blobs: &[bytes::Bytes],
+    ids: &[i64],
+    level: u32,
+    rank: usize,
+    visible: impl Fn(&[i64]) -> bool,
+) -> Result<Chosen, QueryError> {
+    let mut coords: Vec<i64> = Vec::new();
+    let mut blocks: Vec<Vec<Entry>> = Vec::with_capacity(blobs.len());
+    let mut coord = vec![0_i64; rank];
+    for (at, blob) in blobs.iter().enumerate() {
+        let manifest = Manifest::parse(blob, rank).map_err(|source| {
+            QueryError::decode(Place::array(level, "object_index/manifests").of(ids.get(at).copied()), source)
+        })?;
+        let mut entries = Vec::new();
+        for block in manifest.blocks() {
+            coord.iter_mut().zip(block.chunk).for_each(|(into, part)| *into = part.get());
+            if visible(&coord) {
+                let number = u32::try_from(coords.len().checked_div(rank).unwrap_or(0)).unwrap_or(Entry::GAP);
+                let known = entries.last().is_some_and(|last: &Entry| {
+                    let start = int::at(last.slot).saturating_mul(rank);
+                    coords.get(start..start.saturating_add(rank)) == Some(coord.as_slice())
+                });
+                let number = if known { number.saturating_sub(1) } else { number };
+                if !known {
+                    coords.extend_from_slice(&coord);
+                }
+                push_block(number, block.fragments, &mut entries);
+            } else if entries.last().is_some_and(|entry| entry.slot != Entry::GAP) {
+                entries.push(Entry { slot: Entry::GAP, first: 0, count: 0 });
+            }
+        }
+        blocks.push(entries);
+    }
+    let table = ChunkTable::from_unsorted(rank, coords.chunks_exact(rank.max(1)).collect());
+    let table = table.ok_or_else(|| QueryError::Limit {
+        place: Place::array(level, "object_index/manifests"),
+        what: "chunks",
+        found: int::wide(coords.len()),
+        limit: u64::from(u32::MAX - 1),
+    })?;
+    let numbers: Vec<Slot> =
+        coords.chunks_exact(rank.max(1)).map(|coord| table.slot(coord).unwrap_or(Entry::GAP)).collect();
+    let mut chosen = Chosen { table, starts: Vec::with_capacity(blobs.len() + 1), entries: Vec::new() };
+    for entries in blocks {
+        chosen.starts.push(chosen.entries.len());
+        chosen.entries.extend(entries.into_iter().map(|entry| {
+            let slot = if entry.slot == Entry::GAP { None } else { numbers.get(int::at(entry.slot)).copied() };
+            Entry { slot: slot.unwrap_or(Entry::GAP), ..entry }
+        }));
+    }
+    chosen.starts.push(chosen.entries.len());
+    Ok(chosen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zvf_store::format::manifest::ManifestBuilder;
+
+    #[test]
+    fn chosen_manifests_share_one_table() {
+        let mut first = ManifestBuilder::new(1).unwrap();
+        first.push(&[5], 0).unwrap();
+        first.push_range(&[5], 2, 3).unwrap();
+        first.push(&[9], 1).unwrap();
+        first.push(&[-1], 7).unwrap();
+        let mut second = ManifestBuilder::new(1).unwrap();
+        second.push_list(&[-1], &[4, 2]).unwrap();
+        let blobs = [first.finish().into(), bytes::Bytes::new(), second.finish().into()];
+        let chosen = choose(&blobs, &[1, 2, 3], 0, 1, |chunk| chunk != [9]).unwrap();
+        assert_eq!(chosen.table.iter().collect::<Vec<_>>(), [&[-1_i64][..], &[5]]);
+        assert_eq!(chosen.starts, [0, 4, 4, 6]);
+        let entry = |slot, first, count| Entry { slot, first, count };
+        assert_eq!(
+            chosen.entries,
+            [
+                entry(1, 0, 1),
+                entry(1, 2, 3),
+                entry(Entry::GAP, 0, 0),
+                entry(0, 7, 1),
+                entry(0, 4, 1),
+                entry(0, 2, 1)
+            ]
+        );
+    }
+
+    #[test]
+    fn a_damaged_manifest_names_its_object() {
+        let error = choose(&[bytes::Bytes::from_static(&[1, 0, 0, 0, 9])], &[42], 3, 1, |_| true).unwrap_err();
+        assert!(error.to_string().starts_with("level 3, array object_index/manifests, object 42: "), "{error}");
+    }
+}
