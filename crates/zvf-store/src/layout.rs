@@ -175,11 +175,6 @@ impl Layout {
         }
         place
     }
-
-    /// Stored objects on each axis.
-    pub(crate) fn objects(&self) -> impl Iterator<Item = u64> + '_ {
-        self.shape.iter().zip(&self.object).map(|(n, c)| n.div_ceil((*c).max(1)))
-    }
 }
 
 fn is_vlen(codec: &Codec) -> bool {

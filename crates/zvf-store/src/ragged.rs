@@ -174,11 +174,12 @@ impl RaggedArray {
     async fn load(&self, kv: &Kv, round: u32, number: u64) -> Result<Arc<RaggedChunk>, StoreError> {
         let first = number.saturating_mul(self.per_chunk);
         let rows = self.rows;
+        let end = first.saturating_add(self.per_chunk).min(rows);
         let layout = match &self.reader {
             Reader::Own(layout) => layout,
             Reader::Unsupported(what) => return Err(StoreError::unsupported(self.path.clone(), what.clone())),
             Reader::Generic => {
-                let bytes = crate::generic::read_ragged_chunk(kv, round, &self.path, &self.doc, number).await?;
+                let bytes = crate::generic::read_ragged_chunk(kv, round, &self.path, &self.doc, first..end).await?;
                 let key = self.path.clone();
                 return match bytes {
                     None => Ok(Arc::new(RaggedChunk::empty(first))),

@@ -109,6 +109,12 @@ impl Store {
         &self.inner.levels
     }
 
+    /// The documents that this snapshot was read from, by key, with the ETags that they had then; a local disk has
+    /// none.
+    pub fn documents(&self) -> Vec<(String, Option<String>)> {
+        self.inner.tree.state().etags()
+    }
+
     /// What the store got wrong so far without making reading impossible.
     pub fn warnings(&self) -> Vec<String> {
         self.inner.tree.warnings.list()

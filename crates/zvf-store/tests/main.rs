@@ -1,4 +1,5 @@
 //! Tests of whole stores: the bundled ones and small ones made in memory.
 
 mod bundled;
+mod oracle;
 mod support;

@@ -1,12 +1,23 @@
-//! Stores in memory, and small tools.
+//! Stores in memory, backends that count, delay and fail, and small tools.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use async_trait::async_trait;
 use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream::BoxStream;
 use object_store::memory::InMemory;
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt};
+use object_store::{
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+};
+use serde_json::{Value, json};
+use zvf_store::format::vlen::VlenBuilder;
 use zvf_store::{CellWant, GridArray, Level, Need, OpenOptions, Store};
 
 /// Files of a store, by key.
@@ -31,8 +42,22 @@ pub(crate) async fn memory(files: &Files) -> Arc<dyn ObjectStore> {
 }
 
 pub(crate) async fn open_memory(files: &Files) -> Store {
-    let options = OpenOptions::new().with_object_store(memory(files).await);
-    Store::open_with("memory:///", options).await.unwrap()
+    try_open(files, OpenOptions::new()).await.unwrap()
+}
+
+pub(crate) async fn try_open(files: &Files, options: OpenOptions) -> std::result::Result<Store, zvf_store::StoreError> {
+    Store::open_with("memory:///", options.with_object_store(memory(files).await)).await
+}
+
+/// Writes files below a new folder of the local disk.
+pub(crate) fn on_disk(files: &Files) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (key, bytes) in files {
+        let path = folder.path().join(key);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+    folder
 }
 
 /// Every chunk-grid array of a level.
@@ -67,4 +92,185 @@ pub(crate) async fn dump(store: &Store) -> BTreeMap<(String, Vec<i64>), Option<B
         }
     }
     all
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Small stores
+
+/// A store with a root and an empty level 0: D axes, chunks of 10.
+pub(crate) fn small(dims: usize, kind: &str) -> Files {
+    let axes: Vec<Value> = ["x", "y", "z", "w"].iter().take(dims).map(|n| json!({"name": n, "type": "space"})).collect();
+    let root = json!({
+        "zarr_format": 3, "node_type": "group",
+        "attributes": {
+            "zarr_vectors": {
+                "zv_version": "0.9.2", "chunk_shape": vec![10.0; dims],
+                "bounds": [vec![0.0; dims], vec![99.0; dims]],
+                "geometry_types": [kind], "format_capabilities": []
+            },
+            "multiscales": [{"version": "0.4", "name": "default", "axes": axes, "datasets": [
+                {"path": "0", "coordinateTransformations": [{"type": "scale", "scale": vec![1.0; dims]}]}
+            ]}]
+        }
+    });
+    let level = json!({
+        "zarr_format": 3, "node_type": "group",
+        "attributes": {"zarr_vectors_level": {"level": 0, "vertex_count": 0, "arrays_present": ["vertices"],
+            "object_sparsity": 1.0, "coarsening_method": "none", "parent_level": null}}
+    });
+    Files::from([
+        ("zarr.json".to_owned(), root.to_string().into_bytes()),
+        ("0/zarr.json".to_owned(), level.to_string().into_bytes()),
+    ])
+}
+
+/// Changes a document.
+pub(crate) fn edit(files: &mut Files, key: &str, change: impl FnOnce(&mut Value)) {
+    let bytes = files.get_mut(key).unwrap();
+    let mut value: Value = serde_json::from_slice(bytes).unwrap();
+    change(&mut value);
+    *bytes = value.to_string().into_bytes();
+}
+
+/// The document of a chunk-grid array without codecs.
+pub(crate) fn grid_document(shape: &[u64], origin: &[i64], present: &[Vec<i64>]) -> Value {
+    let mut keys: Vec<String> = present.iter().map(|c| key_text(c)).collect();
+    keys.sort();
+    json!({
+        "shape": shape, "data_type": "variable_length_bytes",
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": vec![1; shape.len()]}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": "", "codecs": [{"name": "vlen-bytes", "configuration": {}}],
+        "attributes": {"nonempty_chunks": keys, "chunk_grid_origin": origin, "dtype": "float32", "encoding": "raw"},
+        "zarr_format": 3, "node_type": "array", "storage_transformers": []
+    })
+}
+
+pub(crate) fn key_text(chunk: &[i64]) -> String {
+    chunk.iter().map(ToString::to_string).collect::<Vec<_>>().join(".")
+}
+
+/// Adds a chunk-grid array without codecs.
+pub(crate) fn add_grid(files: &mut Files, path: &str, shape: &[u64], origin: &[i64], cells: &[(Vec<i64>, Vec<u8>)]) {
+    let present: Vec<Vec<i64>> = cells.iter().map(|(c, _)| c.clone()).collect();
+    let document = grid_document(shape, origin, &present);
+    files.insert(format!("{path}/zarr.json"), document.to_string().into_bytes());
+    for (chunk, bytes) in cells {
+        let index: Vec<String> = chunk.iter().zip(origin).map(|(c, o)| (c - o).to_string()).collect();
+        files.insert(format!("{path}/c/{}", index.join("/")), VlenBuilder::cell(bytes).unwrap());
+    }
+}
+
+/// A store of one axis pair with cells of different sizes, the contents of `vertices` being `cell_of(chunk)`.
+pub(crate) fn cell_of(chunk: &[i64]) -> Vec<u8> {
+    let seed = chunk.iter().fold(7i64, |n, c| n.wrapping_mul(31).wrapping_add(*c));
+    let length = usize::try_from(seed.rem_euclid(97)).unwrap() * 8 + 8;
+    (0..length).map(|i| u8::try_from((seed.wrapping_mul(i64::try_from(i).unwrap() + 3) >> 5) & 0xFF).unwrap()).collect()
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// A backend that counts, delays and fails
+
+type Fault = Box<dyn Fn(&str) -> Option<object_store::Error> + Send + Sync>;
+
+/// Wraps a backend.
+pub(crate) struct Tool {
+    inner: Arc<dyn ObjectStore>,
+    pub(crate) delay: Duration,
+    pub(crate) gets: AtomicU64,
+    pub(crate) lists: AtomicU64,
+    pub(crate) keys: Mutex<Vec<String>>,
+    pub(crate) can_list: bool,
+    pub(crate) fault: Option<Fault>,
+    running: AtomicU64,
+    pub(crate) most: AtomicU64,
+}
+
+impl Tool {
+    pub(crate) fn new(inner: Arc<dyn ObjectStore>) -> Self {
+        Self {
+            inner,
+            delay: Duration::ZERO,
+            gets: AtomicU64::new(0),
+            lists: AtomicU64::new(0),
+            keys: Mutex::default(),
+            can_list: true,
+            fault: None,
+            running: AtomicU64::new(0),
+            most: AtomicU64::new(0),
+        }
+    }
+
+    async fn wait(&self, key: &str) -> Result<()> {
+        let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most.fetch_max(running, Ordering::SeqCst);
+        if !self.delay.is_zero() {
+            tokio::time::sleep(self.delay).await;
+        }
+        self.running.fetch_sub(1, Ordering::SeqCst);
+        match self.fault.as_ref().and_then(|fault| fault(key)) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("tool")
+    }
+}
+
+impl fmt::Debug for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Tool")
+    }
+}
+
+fn no_writes() -> object_store::Error {
+    object_store::Error::NotSupported { source: "read only".into() }
+}
+
+#[async_trait]
+impl ObjectStore for Tool {
+    async fn put_opts(&self, _: &Path, _: PutPayload, _: PutOptions) -> Result<PutResult> {
+        Err(no_writes())
+    }
+
+    async fn put_multipart_opts(&self, _: &Path, _: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
+        Err(no_writes())
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        assert!(!options.head, "a HEAD request for {location}");
+        self.gets.fetch_add(1, Ordering::SeqCst);
+        self.keys.lock().unwrap().push(location.to_string());
+        self.wait(location.as_ref()).await?;
+        self.inner.get_opts(location, options).await
+    }
+
+    fn delete_stream(&self, _: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        futures::stream::once(async { Err(no_writes()) }).boxed()
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.lists.fetch_add(1, Ordering::SeqCst);
+        if !self.can_list {
+            return futures::stream::once(async { Err(no_writes()) }).boxed();
+        }
+        self.inner.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.lists.fetch_add(1, Ordering::SeqCst);
+        self.wait(prefix.map_or("", Path::as_ref)).await?;
+        if !self.can_list {
+            return Err(no_writes());
+        }
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, _: &Path, _: &Path, _: CopyOptions) -> Result<()> {
+        Err(no_writes())
+    }
 }

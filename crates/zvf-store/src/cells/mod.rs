@@ -293,10 +293,12 @@ async fn fetch_remote(
     let chunks = shard::chunks(key, &head, &object.cells, cap)?;
     let mut missing: Vec<Range<u64>> = chunks.iter().filter(|c| c.bytes.is_none()).map(|c| c.range.clone()).collect();
     // Where a chunk lies is known only from the index, so these requests belong to the next round.
+    let head = &head;
     let requests = Merge::REMOTE.requests(&mut missing).into_iter().map(|range| async move {
         let object = kv.get(round.saturating_add(1), key, Ask::Range(range.clone()), cap).await?;
         let object =
             object.ok_or_else(|| StoreError::malformed(key, "the shard vanished while it was read"))?;
+        head.check_same(key, &object)?;
         Ok::<_, StoreError>((range.start, object.bytes))
     });
     let parts = try_join_all(requests).await?;

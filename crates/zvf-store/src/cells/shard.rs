@@ -27,6 +27,7 @@ pub(crate) struct ShardHead {
     size: u64,
     start: u64,
     tail: Bytes,
+    etag: Option<String>,
 }
 
 impl ShardHead {
@@ -63,7 +64,22 @@ impl ShardHead {
         };
         let words: Vec<u64> = table.as_chunks::<8>().0.iter().map(|w| u64::from_le_bytes(*w)).collect();
         let entries = words.as_chunks::<2>().0.to_vec();
-        Ok(Self { entries, size: object.size, start: object.start, tail: object.bytes })
+        Ok(Self { entries, size: object.size, start: object.start, tail: object.bytes, etag: object.etag })
+    }
+
+    /// Refuses bytes of another state of the shard than the index was read from.
+    pub(super) fn check_same(&self, key: &str, object: &Object) -> Result<(), StoreError> {
+        match (&self.etag, &object.etag) {
+            (Some(first), Some(now)) if first != now => {
+                Err(StoreError::SourceChanged { key: key.to_owned(), first: first.clone(), now: now.clone() })
+            }
+            _ if self.size != object.size => Err(StoreError::SourceChanged {
+                key: key.to_owned(),
+                first: format!("of {} bytes", self.size),
+                now: format!("of {} bytes", object.size),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Bytes that keeping this head costs.

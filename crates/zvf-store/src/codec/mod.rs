@@ -93,11 +93,6 @@ impl Chain {
         Ok(Self(steps))
     }
 
-    /// Whether nothing has to be undone.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// Undoes the chain. The result has at most `cap` bytes.
     pub(crate) fn decode<'b>(&self, key: &str, data: Data<'b>, cap: Cap) -> Result<Data<'b>, StoreError> {
         let mut data = data;

@@ -5,8 +5,6 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use bytes::Bytes;
-
 use super::{Ask, Cap, Object, Question, Reply};
 use crate::raw::Usage;
 use crate::trace::Method;
@@ -178,13 +176,6 @@ impl Contents<'_> {
         match self {
             Self::Borrowed(bytes) => bytes,
             Self::Owned(bytes) => bytes,
-        }
-    }
-
-    pub(crate) fn into_bytes(self) -> Bytes {
-        match self {
-            Self::Borrowed(bytes) => Bytes::copy_from_slice(bytes),
-            Self::Owned(bytes) => bytes.into(),
         }
     }
 }

@@ -7,7 +7,7 @@
 pub(crate) mod build;
 mod plan;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -42,6 +42,7 @@ pub(crate) struct State {
     pub(crate) object_indexes: HashMap<u32, Arc<ObjectIndex>>,
     pub(crate) groups: HashMap<u32, Arc<Groups>>,
     pub(crate) rounds: u32,
+    etags: BTreeMap<String, Option<String>>,
 }
 
 /// One document, as first seen. Never read again.
@@ -138,6 +139,11 @@ impl State {
         self.objects.get(prefix).cloned().flatten()
     }
 
+    /// The documents that were read, with the ETags they had.
+    pub(crate) fn etags(&self) -> Vec<(String, Option<String>)> {
+        self.etags.iter().map(|(key, etag)| (key.clone(), etag.clone())).collect()
+    }
+
     /// Whether a document is known to exist.
     pub(crate) fn exists(&self, key: &str) -> bool {
         matches!(self.documents.get(key), Some(Document::Bytes(_) | Document::Used))
@@ -152,7 +158,10 @@ impl State {
         match (question, reply) {
             (Question::Document(key), Ok(Reply::Document(object))) => {
                 let document = match object {
-                    Some(Object { bytes, .. }) => Document::Bytes(bytes),
+                    Some(Object { bytes, etag, .. }) => {
+                        self.etags.insert(key.clone(), etag);
+                        Document::Bytes(bytes)
+                    }
                     None => Document::Absent,
                 };
                 self.documents.insert(key, document);

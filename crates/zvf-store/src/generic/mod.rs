@@ -1,0 +1,61 @@
+//! The generic Zarr reader, for layouts and codecs that this crate does not read itself.
+//!
+//! It is the `zarrs` crate behind a storage adapter of ours, so that keys, limits on objects, the trace and the
+//! sorting of errors stay the same. It runs in a task of its own: on damaged bytes it may panic, and that ends the
+//! task and not the program. Slow next to the own path: never for cells that the own path can read.
+
+#[cfg(feature = "zarrs")]
+mod adapter;
+#[cfg(feature = "zarrs")]
+mod read;
+
+#[cfg(feature = "zarrs")]
+pub(crate) use read::{read_cell, read_ragged_chunk, read_rows};
+
+#[cfg(not(feature = "zarrs"))]
+pub(crate) use without::{read_cell, read_ragged_chunk, read_rows};
+
+/// What stands in when the feature is off. Arrays are then never given to this module.
+#[cfg(not(feature = "zarrs"))]
+mod without {
+    use std::ops::Range;
+
+    use bytes::Bytes;
+    use zvf_meta::ArrayDoc;
+
+    use crate::StoreError;
+    use crate::grid::GridArray;
+    use crate::kv::Kv;
+
+    const WHAT: &str = "a layout of the feature \"zarrs\"";
+
+    pub(crate) async fn read_cell(
+        _: &Kv,
+        _: u32,
+        array: &GridArray,
+        _: &[i64],
+    ) -> Result<Option<Bytes>, StoreError> {
+        Err(StoreError::unsupported(array.path(), WHAT))
+    }
+
+    pub(crate) async fn read_ragged_chunk(
+        _: &Kv,
+        _: u32,
+        path: &str,
+        _: &ArrayDoc,
+        _: Range<u64>,
+    ) -> Result<Option<(Bytes, u64)>, StoreError> {
+        Err(StoreError::unsupported(path, WHAT))
+    }
+
+    pub(crate) async fn read_rows(
+        _: &Kv,
+        _: u32,
+        path: &str,
+        _: &ArrayDoc,
+        _: Range<u64>,
+        _: u64,
+    ) -> Result<Bytes, StoreError> {
+        Err(StoreError::unsupported(path, WHAT))
+    }
+}

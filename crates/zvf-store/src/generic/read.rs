@@ -1,0 +1,114 @@
+//! Cells, chunks of elements and table rows through `zarrs`.
+
+use std::ops::Range;
+use std::sync::{Arc, PoisonError};
+
+use bytes::Bytes;
+use zarrs::array::{Array, ArrayBytes, ArrayMetadata, ArraySubset};
+use zvf_format::vlen::VlenBuilder;
+use zvf_meta::ArrayDoc;
+
+use super::adapter::Adapter;
+use crate::StoreError;
+use crate::cells::cell_name;
+use crate::grid::GridArray;
+use crate::kv::Kv;
+
+/// Reads a box of elements.
+async fn read(
+    kv: &Kv,
+    round: u32,
+    path: &str,
+    doc: &ArrayDoc,
+    ranges: &[Range<u64>],
+    name: String,
+) -> Result<ArrayBytes<'static>, StoreError> {
+    let key = || format!("{path}/zarr.json");
+    let mut metadata = doc.to_value();
+    if let Some(members) = metadata.as_object_mut() {
+        // Presence lists can be large, and nothing here reads attributes.
+        members.remove("attributes");
+    }
+    let metadata: ArrayMetadata =
+        serde_json::from_value(metadata).map_err(|e| StoreError::unsupported(key(), e.to_string()))?;
+    let adapter = Adapter::new(kv, round);
+    let failed = adapter.failed();
+    let array = Array::new_with_metadata(Arc::new(adapter), &format!("/{path}"), metadata)
+        .map_err(|e| StoreError::unsupported(key(), e.to_string()))?;
+    let subset = ArraySubset::new_with_ranges(ranges);
+    let task = tokio::spawn(async move { array.async_retrieve_array_subset::<ArrayBytes<'static>>(&subset).await });
+    let result = task.await;
+    if let Some(error) = failed.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        return Err(error);
+    }
+    match result {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(error)) => Err(StoreError::malformed(name, error.to_string())),
+        Err(task) if task.is_panic() => Err(StoreError::malformed(name, "the generic reader failed on these bytes")),
+        Err(_) => Err(StoreError::misuse("the runtime was shut down while the store was read")),
+    }
+}
+
+/// One cell of a chunk-grid array.
+pub(crate) async fn read_cell(
+    kv: &Kv,
+    round: u32,
+    array: &GridArray,
+    chunk: &[i64],
+) -> Result<Option<Bytes>, StoreError> {
+    let mut index = Vec::new();
+    array.cell_index(chunk, &mut index)?;
+    let ranges: Vec<Range<u64>> = index.iter().map(|i| *i..i.saturating_add(1)).collect();
+    let name = cell_name(array, chunk);
+    let bytes = read(kv, round, array.path(), array.doc(), &ranges, name.clone()).await?;
+    let (bytes, _) = bytes
+        .into_variable()
+        .map_err(|e| StoreError::malformed(name, e.to_string()))?
+        .into_parts();
+    Ok((!bytes.is_empty()).then(|| bytes.into_owned().into()))
+}
+
+/// The elements `rows` of a one-dimensional variable-length array, framed as a chunk of them.
+pub(crate) async fn read_ragged_chunk(
+    kv: &Kv,
+    round: u32,
+    path: &str,
+    doc: &ArrayDoc,
+    rows: Range<u64>,
+) -> Result<Option<(Bytes, u64)>, StoreError> {
+    let count = rows.end.saturating_sub(rows.start);
+    let bytes = read(kv, round, path, doc, &[rows], path.to_owned()).await?;
+    let wrong = |what: String| StoreError::malformed(path, what);
+    let (bytes, offsets) = bytes.into_variable().map_err(|e| wrong(e.to_string()))?.into_parts();
+    let mut chunk = VlenBuilder::new();
+    for pair in offsets.windows(2) {
+        let element = match pair {
+            [from, to] => bytes.get(*from..*to),
+            _ => None,
+        };
+        let element = element.ok_or_else(|| wrong("elements overlap".to_owned()))?;
+        chunk.push(element).map_err(|e| wrong(e.to_string()))?;
+    }
+    Ok(Some((chunk.finish().into(), count)))
+}
+
+/// Rows of a table of fixed-size elements: `total` bytes, C order.
+pub(crate) async fn read_rows(
+    kv: &Kv,
+    round: u32,
+    path: &str,
+    doc: &ArrayDoc,
+    rows: Range<u64>,
+    total: u64,
+) -> Result<Bytes, StoreError> {
+    let mut ranges: Vec<Range<u64>> = doc.shape.iter().map(|n| 0..*n).collect();
+    if let Some(first) = ranges.first_mut() {
+        *first = rows;
+    }
+    let bytes = read(kv, round, path, doc, &ranges, path.to_owned()).await?;
+    let bytes = bytes.into_fixed().map_err(|e| StoreError::malformed(path, e.to_string()))?;
+    if u64::try_from(bytes.len()) != Ok(total) {
+        return Err(StoreError::malformed(path, format!("{} bytes found, expected {total}", bytes.len())));
+    }
+    Ok(bytes.into_owned().into())
+}
