@@ -7,8 +7,8 @@ use crate::int::{index, wide};
 /// How many ranges lie before each bitmap word, so that fragment f is found in O(1).
 ///
 /// One `u32` per 64 fragments, in storage of the caller's choice: a borrowed slice without any
-/// feature ([`build_in`](RankDirectory::build_in)), a `Vec` with `alloc`
-/// ([`build`](RankDirectory::build)). The directory does not borrow the index, so it can be kept
+/// feature (`build_in`), a `Vec` with `alloc`
+/// (`build`). The directory does not borrow the index, so it can be kept
 /// in a cache beside the bytes.
 ///
 /// # Examples
