@@ -5,6 +5,7 @@ use std::fmt;
 use serde_json::{Map, Number, Value};
 
 use crate::error::{MetaError, describe};
+use crate::int::exact_i64;
 
 /// A JSON object: member names to values, in document order.
 pub type JsonObject = Map<String, Value>;
@@ -86,9 +87,6 @@ impl FromJson for bool {
     }
 }
 
-/// Largest f64 below which every integer is exact: 2^53.
-const EXACT: f64 = 9_007_199_254_740_992.0;
-
 /// Reads an integer that may be written as a float (`3.0`), as some JSON writers do.
 pub(crate) fn integer(number: &Number) -> Option<i128> {
     if let Some(value) = number.as_u64() {
@@ -97,9 +95,7 @@ pub(crate) fn integer(number: &Number) -> Option<i128> {
     if let Some(value) = number.as_i64() {
         return Some(i128::from(value));
     }
-    let value = number.as_f64()?;
-    // In range and whole, so the conversion is exact.
-    (value.fract() == 0.0 && value.abs() <= EXACT).then_some(value as i128)
+    number.as_f64().and_then(exact_i64).map(i128::from)
 }
 
 macro_rules! integers {

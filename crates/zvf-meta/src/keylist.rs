@@ -5,6 +5,8 @@ use std::fmt;
 use serde::de::{DeserializeSeed, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::int::to_usize;
+
 /// The chunk keys of `nonempty_chunks`, in document order.
 ///
 /// A level may list a hundred thousand keys; they are kept as one text and the end of each key in it, so that
@@ -64,10 +66,10 @@ impl KeyList {
     /// Returns the key at a position, or `None` past the end. O(1).
     #[must_use]
     pub fn get(&self, index: usize) -> Option<&str> {
-        let end = offset(*self.ends.get(index)?);
+        let end = to_usize(*self.ends.get(index)?);
         let start = match index.checked_sub(1) {
             None => 0,
-            Some(before) => offset(*self.ends.get(before)?),
+            Some(before) => to_usize(*self.ends.get(before)?),
         };
         self.text.get(start..end)
     }
@@ -103,16 +105,6 @@ impl KeyList {
     }
 }
 
-/// Offsets are 32 bits wide in memory; no target of this crate has narrower pointers.
-fn offset(end: u32) -> usize {
-    end as usize
-}
-
-const _: () = assert!(
-    size_of::<usize>() >= size_of::<u32>(),
-    "pointers of 32 bits or more"
-);
-
 impl fmt::Debug for KeyList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.iter()).finish()
@@ -131,7 +123,7 @@ impl<'a> Iterator for KeyIter<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {
-        let end = offset(*self.ends.next()?);
+        let end = to_usize(*self.ends.next()?);
         let key = self.text.get(self.start..end);
         self.start = end;
         key
@@ -250,6 +242,18 @@ mod tests {
         assert!(sorted(r#"["-1.0","0.0","1.0","10.0","2.0"]"#)?);
         assert!(!sorted(r#"["2.0","10.0"]"#)?);
         assert!(!sorted(r#"["0.0","0.0"]"#)?);
+        Ok(())
+    }
+
+    #[test]
+    fn memory_is_in_proportion_to_the_text() -> Result<(), KeyListFull> {
+        let mut list = KeyList::new();
+        for index in 0..10_000 {
+            list.push(&format!("{index}.0.0"))?;
+        }
+        let text: usize = list.iter().map(str::len).sum();
+        // Two buffers that grow by doubling.
+        assert!(list.heap_bytes() <= 2 * (text + 4 * list.len()));
         Ok(())
     }
 }

@@ -1,4 +1,71 @@
-//! The JSON documents of the Zarr Vectors Format.
+//! The JSON documents of the Zarr Vectors Format: typed, checked, and kept whole.
+//!
+//! A store is a Zarr v3 hierarchy, and every node of it has a document `zarr.json`. This crate turns the bytes of such
+//! a document into a typed struct and back. It reads no files, knows no cells and no backend; it depends on
+//! `serde_json` and nothing else of weight.
+//!
+//! | document | type |
+//! |---|---|
+//! | `zarr.json` of the root | [`RootDoc`]: version, bounds, chunk shape, axes, level transforms |
+//! | `<level>/zarr.json` | [`LevelDoc`] |
+//! | any array | [`ArrayDoc`], with [`ArrayAttributes`] and the presence list as a [`KeyList`] |
+//! | `<level>/object_index` | [`ObjectIndexDoc`] |
+//! | `<level>/links/<delta>` | [`LinkFamilyDoc`] |
+//! | `<level>/link_attributes/<name>/<delta>` | [`LinkAttributeFamilyDoc`] |
+//! | any other group | [`GroupDoc`] |
+//!
+//! [`node_kind`] tells groups from arrays, and [`Role::of`] tells what an array is by its path.
+//!
+//! # Reading a root
+//!
+//! ```
+//! use zvf_meta::{Kind, LevelDoc, RootDoc};
+//!
+//! let root = RootDoc::parse(
+//!     br#"{"zarr_format": 3, "node_type": "group", "attributes": {
+//!         "zarr_vectors": {"zv_version": "0.9.2", "chunk_shape": [10, 10], "bounds": [[-15, -10], [19.9, 7]],
+//!             "geometry_types": ["point_cloud"], "from_the_future": true},
+//!         "multiscales": [{"axes": [{"name": "x", "type": "space", "unit": "micrometer"},
+//!                                   {"name": "y", "type": "space", "unit": "micrometer"}],
+//!             "datasets": [{"path": "1", "coordinateTransformations": [
+//!                 {"type": "scale", "scale": [2, 2]}, {"type": "translation", "translation": [10, 10]}]}]}]}}"#,
+//! )?;
+//! assert!(root.admit()?.is_none()); // a version this crate knows, no unknown demands
+//! assert_eq!(root.kind()?, Kind::PointCloud);
+//! assert_eq!(root.axes()[0].unit.as_deref(), Some("micrometer"));
+//!
+//! let level = LevelDoc { level: 1, ..LevelDoc::default() };
+//! assert_eq!(root.chunk_shape(&level), [10.0, 10.0]);
+//! assert_eq!(root.bin_shape(&level), Some(vec![20.0, 20.0])); // twice the translation
+//! let grid = root.declared_grid(&level)?;
+//! assert_eq!((grid.origin, grid.shape), (vec![-2, -1], vec![4, 2]));
+//!
+//! assert!(root.to_json().contains("from_the_future")); // what is not understood survives
+//! # Ok::<(), zvf_meta::MetaError>(())
+//! ```
+//!
+//! # What holds for every type
+//!
+//! - **Unknown members survive.** Each struct keeps what it has no field for, in document order, and writes it behind
+//!   the members it knows. Known members are written in the order of the reference, so that a document of the
+//!   reference comes back byte for byte, in both of its forms (indented, and the one-line form of families).
+//! - **Null is absent**, and a number may be written as an integer or as a float, as real stores do. Where a member
+//!   stands twice, the last one counts.
+//! - **Nothing is guessed.** A member of another type is a [`MetaError`] with its JSON pointer, what was found and what
+//!   was expected. Words of closed sets ([`Kind`], [`LinksConvention`], ...) stay texts in the struct, so that a
+//!   document with an unknown word can be shown, and are judged by the method that needs them.
+//! - **Reading is not judging.** A document that parses may still break rules of the format. [`rules`] has one function
+//!   for each, and [`rules::check_documents`] applies them all.
+//! - **Hostile documents are errors.** No input panics; memory stays in proportion to the bytes given, whose number the
+//!   caller limits; nesting is limited by the JSON reader.
+//!
+//! # Versions
+//!
+//! Format 0.9.0 to 0.9.2 is read, later versions with a warning, older ones are refused by name: see
+//! [`version::gate`] and [`RootDoc::admit`]. A store may also list capabilities that its readers must know: see
+//! [`capabilities`].
+//!
+//! Sources are given as page and section of the format notes: "0.9 §5.1".
 
 mod array;
 mod attributes;
@@ -6,6 +73,7 @@ pub mod capabilities;
 mod codec;
 mod error;
 mod family;
+mod int;
 mod json;
 mod key_encoding;
 mod keylist;

@@ -4,6 +4,7 @@
 
 use crate::array::ArrayDoc;
 use crate::error::MetaError;
+use crate::int::{whole_i64, whole_u64};
 use crate::level::LevelDoc;
 use crate::root::RootDoc;
 
@@ -116,10 +117,7 @@ pub fn grid_for(bounds: (&[f64], &[f64]), chunk_shape: &[f64]) -> Result<Grid, M
 /// within 64 bits.
 #[must_use]
 pub fn chunk_at(position: f64, size: f64) -> Option<i64> {
-    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
-    let chunk = (position / size).floor();
-    // Whole and inside the range of i64, so the conversion is exact. NaN fails both comparisons.
-    (-LIMIT..LIMIT).contains(&chunk).then_some(chunk as i64)
+    whole_i64((position / size).floor())
 }
 
 /// Returns how many bins a chunk holds along each axis, rounded half to even; `None` when the lengths differ or a
@@ -130,15 +128,10 @@ pub fn chunk_at(position: f64, size: f64) -> Option<i64> {
 /// Source: 0.9 §6.
 #[must_use]
 pub fn bins_per_chunk(chunk_shape: &[f64], bin_shape: &[f64]) -> Option<Vec<u64>> {
-    const LIMIT: f64 = 9_007_199_254_740_992.0;
     if chunk_shape.len() != bin_shape.len() {
         return None;
     }
-    let count = |(&chunk, &bin): (&f64, &f64)| {
-        let bins = (chunk / bin).round_ties_even();
-        // Whole and exact in an f64.
-        (0.0..=LIMIT).contains(&bins).then_some(bins as u64)
-    };
+    let count = |(&chunk, &bin): (&f64, &f64)| whole_u64((chunk / bin).round_ties_even());
     chunk_shape.iter().zip(bin_shape).map(count).collect()
 }
 
@@ -227,8 +220,8 @@ impl RootDoc {
             .filter(|offset| offset.iter().any(|&part| part != 0.0))
     }
 
-    /// Computes the grid that the declared bounds give a level: that of arrays made outside a writer session. Arrays
-    /// made inside one have the grid of their data; every array's own document decides (trap T6).
+    /// Computes the grid that the declared bounds give a level. Arrays that a bulk writer makes have the grid of their
+    /// data instead, so every array's own document decides (trap T6): see [`ArrayDoc::grid`].
     ///
     /// # Errors
     ///

@@ -102,7 +102,7 @@ pub fn grid_origin_zero(array: ArrayAt<'_>) -> Vec<Problem> {
 
 /// Returns the problems against [`Rule::GridBounds`].
 ///
-/// A note: arrays of a writer session have the grid of their data, which may be smaller or larger (trap T6).
+/// A note: arrays that a bulk writer makes have the grid of their data, smaller or larger (trap T6).
 #[must_use]
 pub fn grid_bounds(array: ArrayAt<'_>) -> Vec<Problem> {
     let mut problems = array.problems();

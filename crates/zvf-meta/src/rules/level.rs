@@ -1,6 +1,5 @@
 //! Rules about level groups and their documents.
 
-use super::root::namespaces;
 use super::{LevelAt, Problem, Problems, Rule, divides, list};
 use crate::error::quote;
 use crate::root::RootDoc;
@@ -387,14 +386,6 @@ pub fn level_zero_bins(level: LevelAt<'_>) -> Vec<Problem> {
             "absent: bins are in the root",
         );
     }
-    problems.done()
-}
-
-/// Returns the problems of a level against [`Rule::UserMetadata`].
-#[must_use]
-pub fn level_user_metadata(level: LevelAt<'_>) -> Vec<Problem> {
-    let mut problems = level.problems();
-    namespaces(&mut problems, level.doc.user_metadata.as_ref());
     problems.done()
 }
 

@@ -15,6 +15,7 @@ use std::fmt;
 
 mod array;
 mod axes;
+mod declared;
 mod grid;
 mod level;
 mod links;
@@ -27,6 +28,7 @@ mod vlen;
 
 pub use array::*;
 pub use axes::*;
+pub use declared::*;
 pub use grid::*;
 pub use level::*;
 pub use links::*;
