@@ -492,9 +492,9 @@ class Checker:
 
 
 def records(document) -> list[tuple]:
-    """Endpoint pairs `((chunk, row), (chunk, row))` of `zvf links --json`."""
+    """Endpoint pairs `((chunk, row), (chunk, row))` of the document that `zvf links --json` prints."""
     found = []
-    for record in document["records"]:
+    for record in document["links"]:
         ends = record["endpoints"] if isinstance(record, dict) else record
         found.append(tuple((tuple(end["chunk"]), end["row"]) for end in ends))
     return found

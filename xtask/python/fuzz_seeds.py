@@ -4,6 +4,7 @@ Takes small, distinct blobs of every family, puts the parameter bytes of their t
 and writes them to testdata/fuzz/<target>/seed-<hash>. Crashes found by a fuzzer lie beside them and are left alone.
 """
 
+import gzip
 import hashlib
 import json
 import sys
@@ -41,6 +42,9 @@ def arrays(store: Path, corpora: Corpora) -> None:
     for name, node in sorted(zarr.open_group(store, mode="r").members(max_depth=None)):
         document = (store / name / "zarr.json").read_bytes()
         corpora.add("document", document)
+        if name.endswith("vertices"):
+            corpora.add("array_document", document)
+            cells(corpora, json.loads(document)["codecs"], sorted((store / name / "c").rglob("*")))
         if not isinstance(node, zarr.Array):
             continue
         parts, attributes = name.split("/"), dict(node.attrs)
@@ -58,6 +62,39 @@ def arrays(store: Path, corpora: Corpora) -> None:
         for path in sorted((store / name).glob("c/**/*"))[:3]:
             if path.is_file() and len(json.loads(document)["codecs"]) == 1:
                 corpora.add("vlen", b"\xff" + path.read_bytes())
+
+
+def cells(corpora: Corpora, codecs: list, paths: list[Path]) -> None:
+    """Stored objects of an array: chains of codecs, shards."""
+    names = [codec["name"] for codec in codecs]
+    for path in [path for path in paths if path.is_file()][:8]:
+        if names[0] == "sharding_indexed":
+            corpora.add("shard", b"\3" + path.read_bytes())
+            corpora.add("shard", b"\7" + path.read_bytes()[:-4])
+        elif names[1:] in (["zstd"], ["blosc"]):
+            corpora.add("codecs", bytes([["zstd", "gzip", "blosc"].index(names[1])]) + path.read_bytes())
+            corpora.add("shard", b"\2" + path.read_bytes())
+        else:
+            corpora.add("shard", b"\0" + path.read_bytes())
+
+
+def made(corpora: Corpora) -> None:
+    """What the bundled stores lack: gzip, crc32c, shards of a 2 x 2 x 2 grid."""
+    import google_crc32c
+
+    for size in (0, 3, 40, 400):
+        plain = bytes(k * k % 251 for k in range(size))
+        packed = gzip.compress(plain, mtime=0)
+        check = lambda data: data + google_crc32c.value(data).to_bytes(4, "little")
+        corpora.add("codecs", b"\1" + packed)
+        corpora.add("codecs", b"\3" + check(plain))
+        corpora.add("codecs", b"\4" + check(packed))
+        cell = (1).to_bytes(4, "little") + size.to_bytes(4, "little") + plain
+        places = [(2**64 - 1, 2**64 - 1)] * 8
+        places[0] = places[5] = (0, len(cell))
+        index = b"".join(a.to_bytes(8, "little") + b.to_bytes(8, "little") for a, b in places)
+        corpora.add("shard", b"\5" + cell + index)
+        corpora.add("shard", b"\1" + cell + check(index))
 
 
 def link_cell(corpora: Corpora, parts: list[str], attributes: dict, blob: bytes) -> None:
@@ -79,6 +116,7 @@ def main() -> None:
             store = Path(folder) / archive.name.removesuffix(".tar.gz") / "store.zarrvectors"
             corpora.add("document", (store / "zarr.json").read_bytes())
             arrays(store, corpora)
+    made(corpora)
     for key in ("0.0.0", "-1.0.12", "self", "+1", "-2", "0", "7"):
         corpora.add("keys", bytes([3, 2]) + key.encode())
     for name in ("float32", ">f4", "<U5", "|S3", "datetime64[ns]", "timedelta64[us]", "bool", "complex128", "object"):

@@ -38,6 +38,8 @@ class Input:
     offset: np.ndarray | None = None
     # Vertices are placed by whole bins of this size where that differs from placing them by chunk.
     bins: tuple[float, ...] | None = None
+    # Rank of each row in the order of writing, where that is not the input's (skeletons are walked depth first).
+    walk: np.ndarray | None = None
     # Implied links lose their attribute values in the writing release.
     links_partly_implied: bool = False
     notes: list[str] = field(default_factory=list)

@@ -38,7 +38,8 @@ def in_store_order(item: Input, rows: np.ndarray) -> np.ndarray:
     if item.ordered or not len(rows):
         return rows
     cell = np.floor(item.positions[rows].astype("f8") / np.asarray(item.chunk))
-    return rows[np.lexsort(cell.T[::-1])]
+    rank = rows if item.walk is None else item.walk[rows]
+    return rows[np.lexsort([rank, *cell.T[::-1]])]
 
 
 def coarsen(fine: Level, factor: float, sparsity: float, scale, seed: int | None) -> Level:

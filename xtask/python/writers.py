@@ -190,7 +190,7 @@ def polylines(rng, path: Path) -> Input:
     if not any(map(len, parts)):
         parts[0] = inputs.store_as(np.asarray([low]), dtype)
     cuts = np.cumsum([len(p) for p in parts])[:-1]
-    positions = np.concatenate(parts)
+    positions = np.concatenate(parts).astype(dtype)
     n = len(positions)
     item = Input(kind, positions, chunk, ordered=True, notes=note)
     item.objects = dict(enumerate(np.split(np.arange(n), cuts)))
@@ -270,6 +270,24 @@ def tree(rng, n: int, low, high, chunk) -> tuple[np.ndarray, np.ndarray]:
     return positions, rng.permutation(edges)
 
 
+def depth_first(n: int, edges: np.ndarray) -> np.ndarray:
+    """Rank of each node in the order the package writes a tree: preorder from the first root, the rest by number."""
+    children: dict[int, list[int]] = {}
+    for child, parent in edges.tolist():
+        children.setdefault(parent, []).append(child)
+    inner = set(edges[:, 0].tolist())
+    order, seen, stack = [], set(), [next(k for k in range(n) if k not in inner)]
+    while stack:
+        node = stack.pop()
+        order.append(node)
+        seen.add(node)
+        stack += children.get(node, [])[::-1]
+    order += [k for k in range(n) if k not in seen]
+    rank = np.empty(n, "i8")
+    rank[order] = np.arange(n)
+    return rank
+
+
 def skeleton(rng, path: Path) -> Input:
     from zarr_vectors.types.graphs import write_graph
 
@@ -289,6 +307,7 @@ def skeleton(rng, path: Path) -> Input:
     positions = inputs.store_as(np.concatenate(parts), dtype)
     item = Input("skeleton", positions, chunk, links=np.concatenate(edges).astype("i8"), notes=note)
     owner = np.concatenate(of_row)
+    item.walk = depth_first(len(positions), item.links)
     item.objects = {int(k): np.flatnonzero(owner == k) for k in np.unique(owner)}
     item.attributes = inputs.attributes(rng, len(positions), categories=False, texts=True)
     item.object_attributes = inputs.object_attributes(rng, len(item.objects))

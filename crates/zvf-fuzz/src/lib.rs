@@ -13,6 +13,7 @@
     reason = "a broken promise must stop the fuzzer"
 )]
 
+mod cells;
 mod documents;
 mod fragments;
 mod keys;
@@ -20,6 +21,7 @@ mod links;
 mod manifest;
 mod split;
 
+pub use cells::{array_document, codecs, shard};
 pub use documents::document;
 pub use fragments::fragment_index;
 pub use keys::{dtype, keys};
@@ -31,6 +33,8 @@ pub type Target = fn(&[u8]);
 
 /// Every target with its name; the name is also its corpus folder and its fuzzer binary.
 pub const TARGETS: &[(&str, Target)] = &[
+    ("array_document", array_document),
+    ("codecs", codecs),
     ("document", document),
     ("dtype", dtype),
     ("fragment_index", fragment_index),
@@ -39,5 +43,6 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("link_cell", link_cell),
     ("manifest", manifest),
     ("ragged", ragged),
+    ("shard", shard),
     ("vlen", vlen),
 ];

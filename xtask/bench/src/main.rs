@@ -1,0 +1,51 @@
+//! The Rust side of `cargo xtask bench`: answers one job a line of stdin with its time and its vertices.
+//!
+//! `zvf-bench POINTS STREAMLINES`; a line is `JOB VARIANT ARGUMENT…` as in `xtask/python/bench_serve.py`, with two more
+//! variants: `floor1` and `floor2` read and decompress the objects that the job needs on one and on two threads.
+#![allow(clippy::print_stdout, reason = "it talks to its driver over stdout")]
+
+mod floor;
+mod job;
+
+use std::io::Write;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use zvf_store::Store;
+use zvf_store::blocking::Runtime;
+
+use job::Job;
+
+fn main() -> Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let points = arguments.next().context("the points store is missing")?;
+    let lines = arguments.next().context("the streamlines store is missing")?;
+    let runtime = Runtime::new()?;
+    let opened = (runtime.wait(Store::open(&points))?, runtime.wait(Store::open(&lines))?);
+    println!("ready {}", env!("CARGO_PKG_VERSION"));
+    for line in std::io::stdin().lines() {
+        let line = line?;
+        let job = Job::parse(&line)?;
+        let (url, store) = if job.is_of_points() { (&points, &opened.0) } else { (&lines, &opened.1) };
+        let (nanoseconds, vertices) = match job.variant() {
+            "warm" => timed(|| runtime.wait(job.run(store)))?,
+            "open" => timed(|| runtime.wait(async { job.run(&Store::open(url).await?).await }))?,
+            floor => {
+                let threads = if floor == "floor1" { 1 } else { 2 };
+                let files = runtime.wait(job.files(store, url))?;
+                timed(|| floor::read(&files, threads))?
+            }
+        };
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "{nanoseconds} {vertices}")?;
+        out.flush()?;
+    }
+    Ok(())
+}
+
+/// Runs once; nanoseconds and what came back.
+fn timed<T>(run: impl FnOnce() -> Result<T>) -> Result<(u128, T)> {
+    let start = Instant::now();
+    let found = run()?;
+    Ok((start.elapsed().as_nanos(), found))
+}
