@@ -1,5 +1,7 @@
 //! Tests of whole stores: the bundled ones and small ones made in memory.
 
 mod bundled;
+mod codecs;
 mod oracle;
+mod requests;
 mod support;

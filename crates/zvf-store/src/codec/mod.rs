@@ -84,7 +84,10 @@ impl Chain {
                 #[cfg(feature = "gzip")]
                 "gzip" | "numcodecs.gzip" => Step::Gzip,
                 #[cfg(feature = "blosc")]
-                "blosc" | "numcodecs.blosc" => Step::Blosc,
+                "blosc" | "numcodecs.blosc" => match codec.configuration.get("cname") {
+                    Some(cname) if cname == "snappy" => return Err("blosc with snappy".to_owned()),
+                    _ => Step::Blosc,
+                },
                 "crc32c" => Step::Crc32c,
                 other => return Err(other.to_owned()),
             });
