@@ -2,6 +2,8 @@
 
 mod bundled;
 mod codecs;
+mod damage;
+mod limits;
 mod oracle;
 mod requests;
 mod support;

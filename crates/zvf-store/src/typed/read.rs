@@ -80,6 +80,14 @@ async fn fetch(
     chunk_width: u64,
 ) -> Result<Vec<Piece>, StoreError> {
     let cap = Cap::cell(&array.kv.limits);
+    let chunks = |n: u64, chunk: u64| n.div_ceil(chunk.max(1));
+    let pieces = chunks(rows.end - rows.start, chunk_rows)
+        .saturating_add(1)
+        .saturating_mul(chunks(array.width, chunk_width));
+    let limit = array.kv.limits.cells_per_query;
+    if pieces > limit {
+        return Err(StoreError::limit(array.path.clone(), "cells_per_query", pieces, limit));
+    }
     let mut keys = Vec::new();
     let mut row = rows.start / chunk_rows * chunk_rows;
     while row < rows.end {
