@@ -88,6 +88,9 @@ impl ObjectIndex {
 
     async fn load_ids(&self, round: u32) -> Result<Arc<IdTable>, StoreError> {
         let rows = self.len();
+        if rows == 0 {
+            return Ok(Arc::new(IdTable::rows(0)));
+        }
         let layout = self.doc.layout().map_err(|e| StoreError::document("object_index/zarr.json", e))?;
         let path = self.manifests.as_ref().map_or("object_index", RaggedArray::path);
         let table = match (&self.id_table, layout) {

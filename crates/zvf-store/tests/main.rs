@@ -1,5 +1,6 @@
 //! Tests of whole stores: the bundled ones and small ones made in memory.
 
+mod backends;
 mod bundled;
 mod codecs;
 mod damage;
@@ -7,3 +8,4 @@ mod limits;
 mod oracle;
 mod requests;
 mod support;
+mod traps;

@@ -98,10 +98,7 @@ impl Tree {
 
     /// The bytes of a document, when it exists.
     pub(crate) fn document(&self, key: &str) -> Option<Bytes> {
-        match self.state().documents.get(key) {
-            Some(Document::Bytes(bytes)) => Some(bytes.clone()),
-            _ => None,
-        }
+        self.state().bytes(key)
     }
 
     /// The document of an array, parsed, when it exists.
@@ -142,6 +139,13 @@ impl State {
     /// The documents that were read, with the ETags they had.
     pub(crate) fn etags(&self) -> Vec<(String, Option<String>)> {
         self.etags.iter().map(|(key, etag)| (key.clone(), etag.clone())).collect()
+    }
+
+    fn bytes(&self, key: &str) -> Option<Bytes> {
+        match self.documents.get(key) {
+            Some(Document::Bytes(bytes)) => Some(bytes.clone()),
+            _ => None,
+        }
     }
 
     /// Whether a document is known to exist.

@@ -1,6 +1,7 @@
 //! Which documents and listings a level needs next. No I/O.
 
-use zvf_format::keys::{format_delta, parse_delta};
+use zvf_format::keys::{format_delta, format_offsets, parse_delta};
+use zvf_meta::{LinkFamilyDoc, LinkStore};
 
 use super::{State, Tree};
 use crate::kv::{Question, check_segment, is_segment};
@@ -136,18 +137,53 @@ impl Tree {
                 let given = self.names.as_ref().and_then(|n| n.links.iter().find(|(d, _)| *d == delta));
                 match given {
                     Some((_, segments)) => segments.iter().filter(|n| is_segment(n)).cloned().collect(),
-                    None => {
-                        self.warnings.add(
-                            "the backend cannot list: link arrays are read only where their names are given"
-                                .to_owned(),
-                        );
-                        Vec::new()
-                    }
+                    None => self.neighbours(state, &prefix, delta),
                 }
             }
         };
         segments.sort_unstable();
         Some(segments)
+    }
+
+    /// The segments that links between neighbouring chunks have: what can be tried where nothing can be listed.
+    fn neighbours(&self, state: &State, prefix: &str, delta: i32) -> Vec<String> {
+        const MOST: usize = 512;
+        let family = state.bytes(&format!("{prefix}/zarr.json")).and_then(|b| LinkFamilyDoc::parse(&b).ok());
+        let Some(family) = family else { return Vec::new() };
+        let (Some(width), Some(rank)) = (family.link_width, family.sid_ndim) else { return Vec::new() };
+        self.warnings.add(
+            "the backend cannot list: link arrays are read where they join neighbouring chunks, or their names are given"
+                .to_owned(),
+        );
+        let rank = usize::try_from(rank).unwrap_or(usize::MAX);
+        if width == 1 {
+            return vec!["self".to_owned()];
+        }
+        if rank == 0 || rank > 5 || width > 4 {
+            return Vec::new();
+        }
+        // Canonical families hold only offsets that are not below zero, in rising order (13.3).
+        let canonical = delta == 0 && !family.directed && family.store == LinkStore::Canonical;
+        let mut near: Vec<Vec<i64>> = vec![Vec::new()];
+        for _ in 0..rank {
+            near = near.iter().flat_map(|c| [-1, 0, 1].map(|step| [c.as_slice(), &[step]].concat())).collect();
+        }
+        near.retain(|c| !canonical || c.as_slice() >= vec![0; rank].as_slice());
+        let mut offsets: Vec<(usize, Vec<i64>)> = vec![(0, Vec::new())];
+        for _ in 1..width {
+            offsets = offsets
+                .iter()
+                .flat_map(|(least, before)| {
+                    let first = if canonical { *least } else { 0 };
+                    near.iter()
+                        .enumerate()
+                        .skip(first)
+                        .map(move |(i, c)| (i, [before.as_slice(), c.as_slice()].concat()))
+                })
+                .take(MOST)
+                .collect();
+        }
+        offsets.iter().map(|(_, flat)| format_offsets(flat, rank).to_string()).collect()
     }
 
     /// Everything of a level that can be asked for now. Questions that were answered before may be among them.
