@@ -1,4 +1,78 @@
 //! Reads Zarr Vectors stores from disks, buckets and web servers.
+//!
+//! A store is a tree of Zarr v3 arrays: for each resolution level one array of positions, one of fragment indexes,
+//! attributes, links, objects. This crate turns an address into a snapshot of its documents, and wanted chunks into
+//! decoded cells. It knows where bytes lie and how they are packed; what a streamline or a mesh is, it does not know.
+//!
+//! ```
+//! # use std::sync::Arc;
+//! # use object_store::{ObjectStore, ObjectStoreExt, memory::InMemory, path::Path};
+//! use zvf_store::{CellWant, Need, OpenOptions, Store};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let backend = InMemory::new();
+//! # let put = async |key: &str, bytes: Vec<u8>| backend.put(&Path::parse(key)?, bytes.into()).await;
+//! # put("zarr.json", br#"{"zarr_format": 3, "node_type": "group", "attributes": {
+//! #   "zarr_vectors": {"zv_version": "0.9.2", "chunk_shape": [10, 10], "bounds": [[0, 0], [19, 9]],
+//! #     "geometry_types": ["point_cloud"], "format_capabilities": []},
+//! #   "multiscales": [{"axes": [{"name": "x", "type": "space"}, {"name": "y", "type": "space"}], "datasets": []}]
+//! # }}"#.to_vec()).await?;
+//! # put("0/zarr.json", br#"{"zarr_format": 3, "node_type": "group", "attributes": {"zarr_vectors_level": {
+//! #   "level": 0, "vertex_count": 1, "arrays_present": ["vertices"], "object_sparsity": 1.0,
+//! #   "coarsening_method": "none", "parent_level": null}}}"#.to_vec()).await?;
+//! # put("0/vertices/zarr.json", br#"{"shape": [2, 1], "data_type": "variable_length_bytes",
+//! #   "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [1, 1]}},
+//! #   "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}}, "fill_value": "",
+//! #   "codecs": [{"name": "vlen-bytes"}], "attributes": {"nonempty_chunks": ["1.0"], "dtype": "float32"},
+//! #   "zarr_format": 3, "node_type": "array"}"#.to_vec()).await?;
+//! # let mut cell = vec![1, 0, 0, 0, 8, 0, 0, 0];
+//! # cell.extend([12.5f32, 3.0].map(f32::to_le_bytes).as_flattened());
+//! # put("0/vertices/c/1/0", cell).await?;
+//! # let options = OpenOptions::new().with_object_store(Arc::new(backend) as Arc<dyn ObjectStore>);
+//! // "points.zarrvectors", "s3://bucket/points.zarrvectors", …
+//! let store = Store::open_with("memory:///", options).await?;
+//! let level = store.level(0, &Need::nothing()).await?;
+//!
+//! // The chunks with content whose coordinates lie in a box, and their cells.
+//! let chunks: Vec<_> = level.vertices().presence().in_box(&[0, 0], &[1, 0]).collect();
+//! assert_eq!(chunks, [[1, 0]]);
+//! let wants = chunks.iter().map(|chunk| CellWant::new(level.vertices(), *chunk)).collect();
+//! let count = store.fetch_map(level.next_round(), wants, |cells| cells.iter().flatten().map(|c| c.len() / 8).sum::<usize>());
+//! assert_eq!(count.await?, 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Reading in rounds
+//!
+//! [`Store::open`] asks for the root and, beside it, for every document and listing of level 0 whose key does not
+//! depend on the root: one round of requests. [`Store::level`] asks for what the names found there lead to: the
+//! second. [`Store::fetch_map`] is the third. Documents are kept and never read again; cells are not kept, that is
+//! the caller's choice. [`IoTrace`] records every request with its round.
+//!
+//! Names of attributes and link arrays are in no document, so they are listed, a level deep and in the first round.
+//! Where a backend cannot list, they come from [`KnownNames`] or `attribute_specs`. Cells are never listed, as long as
+//! an array has its list `nonempty_chunks`.
+//!
+//! # Cells
+//!
+//! The framing of cells, zstd, gzip, blosc, crc32c and shards are read by code of this crate on maintained codec
+//! crates: no copy where nothing is compressed, one decompression context a thread, one request for a small shard
+//! and merged ranges for a large one. On a local disk a batch is one blocking task that opens, reads, decodes and
+//! runs the caller's function: batches of about 64 cells pay. Any other layout, and tables of other types, are read
+//! by the `zarrs` crate when the feature of that name is on, else refused by the codec's name.
+//!
+//! # What can go wrong
+//!
+//! Every count in a file is untrusted and spends from [`Limits`]. A [`StoreError`] tells four classes apart
+//! ([`Class`]): I/O, malformed, misuse, limit; and absent, denied and failed are three things. An absent cell is no
+//! error: it is `None`. Nothing panics on input.
+//!
+//! # Features
+//!
+//! `zstd`, `gzip`, `blosc` (default): codecs. `http`, `aws`, `gcp`, `azure`, or all as `cloud`: backends beside the
+//! local disk. `zarrs`: the generic reader.
 
 pub mod blocking;
 mod cells;

@@ -1,5 +1,7 @@
 //! Tests of whole stores: the bundled ones and small ones made in memory.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests stand outside test functions")]
+
 mod backends;
 mod bundled;
 mod codecs;

@@ -9,7 +9,7 @@ use serde_json::json;
 use zvf_store::format::vlen::VlenBuilder;
 use zvf_store::{CellWant, IoTrace, Level, Method, Names, Need, OpenOptions, Store};
 
-use crate::support::{Files, Tool, all_cells, bundled, cell_of, grids, memory, small};
+use crate::support::{Cells, Files, Tool, all_cells, bundled, cell_of, grids, memory, small};
 
 const DELAY: Duration = Duration::from_millis(100);
 
@@ -137,7 +137,7 @@ async fn small_shards_are_one_request_each() {
 }
 
 /// A store with one shard of 8 x 8 cells of 64 KiB: far more than comes with the index.
-fn big_shard() -> (Files, Vec<(Vec<i64>, Vec<u8>)>) {
+fn big_shard() -> (Files, Cells) {
     let mut cells = Vec::new();
     let (mut body, mut index) = (Vec::new(), Vec::new());
     for x in 0..8 {

@@ -20,6 +20,9 @@ use serde_json::{Value, json};
 use zvf_store::format::vlen::VlenBuilder;
 use zvf_store::{CellWant, GridArray, Level, Need, OpenOptions, Store};
 
+/// Cells, by absolute chunk coordinate.
+pub(crate) type Cells = Vec<(Vec<i64>, Vec<u8>)>;
+
 /// Files of a store, by key.
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 

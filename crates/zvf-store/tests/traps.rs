@@ -5,9 +5,9 @@ use zvf_store::format::vlen::VlenBuilder;
 use zvf_store::meta::LinkStore;
 use zvf_store::{CellWant, Class, Deltas, Endpoint, Names, Need, Store, StoreError};
 
-use crate::support::{Files, add_grid, all_cells, cell_of, edit, key_text, on_disk, open_memory, small, try_open};
+use crate::support::{Cells, Files, add_grid, all_cells, cell_of, edit, key_text, on_disk, open_memory, small, try_open};
 
-fn cells(chunks: &[[i64; 2]]) -> Vec<(Vec<i64>, Vec<u8>)> {
+fn cells(chunks: &[[i64; 2]]) -> Cells {
     chunks.iter().map(|c| (c.to_vec(), cell_of(c))).collect()
 }
 

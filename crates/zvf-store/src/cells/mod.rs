@@ -9,11 +9,12 @@ mod unit;
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::try_join_all;
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::codec::Data;
 use crate::coord::Dotted;
@@ -112,29 +113,85 @@ pub(crate) async fn fetch_map<R: Send + 'static>(
         return Err(StoreError::limit("cells of one call", "cells_per_query", count, kv.limits.cells_per_query));
     }
     let plan = plan(wants)?;
+    // With a slot at hand the work starts at the first poll and needs no task of its own.
+    if let Backend::Local(root) = &kv.backend
+        && plan.generic.is_empty()
+        && let Some(permit) = kv.free_slot()
+    {
+        let cells = vec![None; plan.cells];
+        return read_files(&kv, root, shards, round, (plan.objects, cells), permit, f).await;
+    }
+    driven(fetch_all(kv, shards, round, plan, f)).await
+}
+
+/// Reads and decodes cells of local files and runs `f` on them, in one blocking task.
+async fn read_files<R: Send + 'static>(
+    kv: &Kv,
+    root: &Arc<PathBuf>,
+    shards: Arc<ShardCache>,
+    round: u32,
+    (objects, mut cells): (Vec<ObjectWant>, Vec<Option<Bytes>>),
+    permit: OwnedSemaphorePermit,
+    f: impl FnOnce(Vec<Option<Bytes>>) -> R + Send + 'static,
+) -> Result<R, StoreError> {
+    let (kv, root) = (kv.clone(), Arc::clone(root));
+    blocking(move || {
+        let mut budget = Budget::new(&kv);
+        for object in &objects {
+            read_local(&kv, &root, &shards, round, object, &mut cells, &mut budget)?;
+        }
+        drop(permit);
+        Ok(f(cells))
+    })
+    .await?
+}
+
+/// Lets a future go on while nobody polls it; dropped, it ends.
+///
+/// Requests stand in line for a slot. A slot that is given to a future which is not polled, such as one in a buffered
+/// stream whose owner waits for something else, is lost for everyone behind it: with few slots all of them wait for
+/// ever.
+async fn driven<T: Send + 'static>(
+    work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+) -> Result<T, StoreError> {
+    struct Task<T>(tokio::task::JoinHandle<T>);
+    impl<T> Drop for Task<T> {
+        fn drop(&mut self) {
+            self.0.abort();
+        }
+    }
+    let runtime = crate::kv::runtime()?;
+    let mut task = Task(runtime.spawn(work));
+    match (&mut task.0).await {
+        Ok(result) => result,
+        // A panic belongs to the caller's closure or to a bug: it goes on.
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(StoreError::misuse("the runtime was shut down while the store was read")),
+        },
+    }
+}
+
+/// Reads the cells of a plan one request at a time for generic ones, all at once for the others.
+async fn fetch_all<R: Send + 'static>(
+    kv: Kv,
+    shards: Arc<ShardCache>,
+    round: u32,
+    plan: Plan,
+    f: impl FnOnce(Vec<Option<Bytes>>) -> R + Send + 'static,
+) -> Result<R, StoreError> {
     let mut cells: Vec<Option<Bytes>> = vec![None; plan.cells];
     for (want, cell) in &plan.generic {
         let bytes = crate::generic::read_cell(&kv, round, &cell.array, &cell.chunk).await?;
         *slot(&mut cells, *want)? = bytes;
     }
-    let objects = plan.objects;
     match &kv.backend {
         Backend::Local(root) => {
-            let root = Arc::clone(root);
             let permit = kv.slot().await?;
-            let kv = kv.clone();
-            blocking(move || {
-                let mut budget = Budget::new(&kv);
-                for object in &objects {
-                    read_local(&kv, &root, &shards, round, object, &mut cells, &mut budget)?;
-                }
-                drop(permit);
-                Ok(f(cells))
-            })
-            .await?
+            read_files(&kv, root, shards, round, (plan.objects, cells), permit, f).await
         }
         Backend::Remote(_) => {
-            let fetched = objects.into_iter().map(|object| fetch_remote(&kv, &shards, round, object));
+            let fetched = plan.objects.into_iter().map(|object| fetch_remote(&kv, &shards, round, object));
             let units = try_join_all(fetched).await?;
             let kv = kv.clone();
             blocking(move || {

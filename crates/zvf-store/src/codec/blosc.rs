@@ -178,7 +178,7 @@ fn unshuffle(planes: &[u8], width: usize, out: &mut [u8]) {
 /// Puts the bits back: plane `8 b + k` holds bit `k` of byte `b` of every element, eight elements a byte.
 fn unshuffle_bits(planes: &[u8], width: usize, out: &mut [u8]) {
     let elements = out.len() / width;
-    if elements % 8 != 0 || elements == 0 {
+    if !elements.is_multiple_of(8) || elements == 0 {
         out.copy_from_slice(planes);
         return;
     }

@@ -139,8 +139,7 @@ pub(crate) fn with_file<R>(
             buffer.resize(SCRATCH, 0);
         }
         let mut filled = 0;
-        loop {
-            let Some(hole) = buffer.get_mut(filled..).filter(|hole| !hole.is_empty()) else { break };
+        while let Some(hole) = buffer.get_mut(filled..).filter(|hole| !hole.is_empty()) {
             match open.0.read(hole) {
                 Ok(0) => {
                     let small = buffer.get(..filled).unwrap_or_default();

@@ -119,6 +119,11 @@ impl Kv {
             .map_err(|_| StoreError::misuse("the store was closed while it was read"))
     }
 
+    /// A request slot, if one is free now.
+    pub(crate) fn free_slot(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.slots).try_acquire_owned().ok()
+    }
+
     /// Waits until `bytes` more may be on their way.
     async fn room(&self, bytes: u64) -> Result<OwnedSemaphorePermit, StoreError> {
         let units = u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX).clamp(1, self.memory_units);
@@ -219,12 +224,16 @@ impl Cap {
     }
 }
 
+/// The runtime that polls the caller.
+pub(crate) fn runtime() -> Result<tokio::runtime::Handle, StoreError> {
+    tokio::runtime::Handle::try_current().map_err(|_| {
+        StoreError::misuse("no tokio runtime is running here: call from one, or use `zvf_store::blocking`")
+    })
+}
+
 /// Runs `work` on a thread that may block.
 pub(crate) async fn blocking<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> Result<R, StoreError> {
-    let runtime = tokio::runtime::Handle::try_current().map_err(|_| {
-        StoreError::misuse("no tokio runtime is running here: call from one, or use `zvf_store::blocking`")
-    })?;
-    match runtime.spawn_blocking(work).await {
+    match runtime()?.spawn_blocking(work).await {
         Ok(result) => Ok(result),
         // A panic belongs to the caller's closure or to a bug: it goes on.
         Err(error) => match error.try_into_panic() {
