@@ -203,6 +203,19 @@ impl StoreError {
         Self::Unsupported { key: key.into(), what: what.into() }
     }
 
+    /// Gives what is wrong with some bytes the name of those bytes.
+    #[cold]
+    pub(crate) fn renamed(mut self, name: String) -> Self {
+        if let Self::Decode { key, .. }
+        | Self::Malformed { key, .. }
+        | Self::Unsupported { key, .. }
+        | Self::Limit { key, .. } = &mut self
+        {
+            *key = name;
+        }
+        self
+    }
+
     #[cold]
     pub(crate) fn misuse(what: impl Into<String>) -> Self {
         Self::Misuse { what: what.into() }

@@ -1,7 +1,8 @@
 //! An open store.
 
 use std::future::Future;
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use zvf_format::keys::parse_level;
@@ -9,7 +10,7 @@ use zvf_meta::{Kind, RootDoc};
 
 use crate::cells::{self, CellWant, ShardCache};
 use crate::kv::{Kv, Question};
-use crate::level::Level;
+use crate::level::{Level, LevelInner};
 use crate::snapshot::Tree;
 use crate::{IoTrace, Limits, Need, OpenOptions, StoreError};
 
@@ -30,7 +31,12 @@ struct StoreInner {
     kind: Kind,
     levels: Vec<u32>,
     shards: Arc<ShardCache>,
+    /// The levels that were asked for last.
+    recent: Mutex<VecDeque<(Need, Arc<LevelInner>)>>,
 }
+
+/// How many levels are kept ready.
+const RECENT: usize = 16;
 
 impl Store {
     /// Opens a store by path or URL.
@@ -86,7 +92,7 @@ impl Store {
             state.levels.clone_from(&levels);
         }
         let url = url.to_owned();
-        Ok(Self { inner: Arc::new(StoreInner { url, tree, root, kind, levels, shards }) })
+        Ok(Self { inner: Arc::new(StoreInner { url, tree, root, kind, levels, shards, recent: Mutex::default() }) })
     }
 
     /// The root document.
@@ -150,6 +156,9 @@ impl Store {
         if !inner.levels.contains(&number) {
             return Err(StoreError::NoSuchLevel { level: number, levels: inner.levels.clone() });
         }
+        if let Some(ready) = self.recent(number, need) {
+            return Ok(Level { store: self.clone(), inner: ready });
+        }
         // Every round names all that is known; names found in one round make the next one. Four rounds are the
         // most that the tree of a level is deep.
         for _ in 0..6 {
@@ -165,7 +174,19 @@ impl Store {
             inner.tree.ask(std::mem::take(&mut more)).await?;
             level = inner.tree.build(&inner.root, number, need, &mut more)?;
         }
-        Ok(Level { store: self.clone(), inner: Arc::new(level) })
+        let level = Arc::new(level);
+        let mut recent = inner.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        if recent.len() >= RECENT {
+            recent.pop_front();
+        }
+        recent.push_back((need.clone(), Arc::clone(&level)));
+        drop(recent);
+        Ok(Level { store: self.clone(), inner: level })
+    }
+
+    fn recent(&self, number: u32, need: &Need) -> Option<Arc<LevelInner>> {
+        let recent = self.inner.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        recent.iter().find(|(n, level)| level.number == number && n == need).map(|(_, level)| Arc::clone(level))
     }
 
     /// Loads the id table beside the documents, when it is known to exist and small. What fails here fails again,

@@ -17,7 +17,6 @@ use futures::future::try_join_all;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::codec::Data;
-use crate::coord::Dotted;
 use crate::grid::{GridArray, Reader};
 use crate::kv::{Ask, Backend, Cap, Kv, Object, blocking, local};
 use crate::trace::Method;
@@ -321,7 +320,8 @@ fn read_local_shard(
     }
     for chunk in chunks {
         let bytes = shard::cut(key, &chunk, &parts)?;
-        unit::decode(key, layout, Data::Shared(bytes), &chunk.cells, cells, cap, budget)?;
+        unit::decode(key, layout, Data::Shared(bytes), &chunk.cells, cells, cap, budget)
+            .map_err(|e| e.renamed(chunk.name(key)))?;
     }
     Ok(())
 }
@@ -363,12 +363,8 @@ async fn fetch_remote(
         .into_iter()
         .map(|chunk| {
             let bytes = shard::cut(key, &chunk, &parts)?;
-            Ok(Unit::new(&object, bytes, chunk.cells))
+            let name = chunk.name(key);
+            Ok(Unit::new(&object, bytes, chunk.cells).with_name(name))
         })
         .collect()
-}
-
-/// How a cell is called in messages: `0/vertices at -1.0.3`.
-pub(crate) fn cell_name(array: &GridArray, chunk: &[i64]) -> String {
-    format!("{} at {}", array.path(), Dotted(chunk))
 }

@@ -107,6 +107,13 @@ pub(super) struct ShardChunk {
     pub(super) cells: Vec<Cell>,
 }
 
+impl ShardChunk {
+    /// How the chunk is called in messages.
+    pub(super) fn name(&self, key: &str) -> String {
+        format!("{key}, bytes {} to {}", self.range.start, self.range.end)
+    }
+}
+
 /// The chunks that the wanted cells lie in, each once.
 pub(super) fn chunks(key: &str, head: &ShardHead, cells: &[Cell], cap: Cap) -> Result<Vec<ShardChunk>, StoreError> {
     let mut chunks: Vec<ShardChunk> = Vec::with_capacity(cells.len());

@@ -26,6 +26,12 @@ impl Unit {
         Self { array: Arc::clone(&object.array), key: object.key.clone(), bytes, cells }
     }
 
+    /// Names the chunk in messages, where the object's key is not enough.
+    pub(super) fn with_name(mut self, name: String) -> Self {
+        self.key = name;
+        self
+    }
+
     /// Decodes the chunk and hands its elements to the cells that want them.
     pub(super) fn decode(self, out: &mut [Option<Bytes>], cap: Cap, budget: &mut Budget) -> Result<(), StoreError> {
         match self.array.reader() {

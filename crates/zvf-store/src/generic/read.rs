@@ -10,7 +10,7 @@ use zvf_meta::ArrayDoc;
 
 use super::adapter::Adapter;
 use crate::StoreError;
-use crate::cells::cell_name;
+use crate::coord::Dotted;
 use crate::grid::GridArray;
 use crate::kv::Kv;
 
@@ -59,7 +59,7 @@ pub(crate) async fn read_cell(
     let mut index = Vec::new();
     array.cell_index(chunk, &mut index)?;
     let ranges: Vec<Range<u64>> = index.iter().map(|i| *i..i.saturating_add(1)).collect();
-    let name = cell_name(array, chunk);
+    let name = format!("{} at {}", array.path(), Dotted(chunk));
     let bytes = read(kv, round, array.path(), array.doc(), &ranges, name.clone()).await?;
     let (bytes, _) = bytes
         .into_variable()
