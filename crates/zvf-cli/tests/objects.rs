@@ -31,7 +31,7 @@ fn text_and_files() -> Result<()> {
     blessed("objects-points_ids.txt", &home.text(&["objects", STORE])?)?;
     home.text(&["objects", STORE, "-o", "objects.csv"])?;
     let csv = fs::read_to_string(home.file("objects.csv"))?;
-    assert_eq!(csv.lines().next(), Some("object_id,vertices,chunks,score"));
+    assert_eq!(csv.lines().next(), Some("object_id,vertices,chunks,fragments,score"));
     assert_eq!(csv.lines().count(), 6);
     home.text(&["objects", STORE, "-o", "objects.arrow"])?;
     assert!(fs::read(home.file("objects.arrow"))?.starts_with(b"ARROW1"));

@@ -135,10 +135,9 @@ fn bare(args: &InspectArgs, file: &Path) -> Result<Shown> {
 fn nested(dump: &mut Dump, bytes: &[u8], known: &Known) {
     let mut scratch = Dump::new(1);
     let element = vlen::elements(&mut Walk::new(&mut scratch, bytes), known);
-    if let Ok(Some(element)) = element {
-        if let Some(blob) = guess::guess(element).filter(|blob| !matches!(blob, BlobArg::Vlen | BlobArg::Shard)) {
-            take_apart(dump, element, blob, known);
-        }
+    let Ok(Some(element)) = element else { return };
+    if let Some(blob) = guess::guess(element).filter(|blob| !matches!(blob, BlobArg::Vlen | BlobArg::Shard)) {
+        take_apart(dump, element, blob, known);
     }
 }
 

@@ -78,7 +78,7 @@ fn rows(walk: &mut Walk<'_, '_>, shape: &Shape, context: &Context, length: u64, 
             let code = element(bytes, shape.dtype).unwrap_or(-1);
             let decoded = permutation(code, shape.width);
             if show || decoded.is_none() {
-                walk.note(item, "perm", code.to_string(), decoded.as_deref().map(|d| describe(d)).unwrap_or_default());
+                walk.note(item, "perm", code.to_string(), decoded.as_deref().map(describe).unwrap_or_default());
             }
             let Some(decoded) = decoded else {
                 let most = (1..=shape.width as u64).product::<u64>().saturating_sub(1);

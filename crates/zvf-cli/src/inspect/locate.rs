@@ -92,11 +92,11 @@ pub(crate) fn locate(reader: &mut Reader<'_, '_>, path: &str, element: Option<&s
     if path == "zarr.json" || path.ends_with("/zarr.json") {
         return Ok(Place::Document { key: path.into() });
     }
-    if let Some((array_path, rest)) = path.rsplit_once("/c/") {
-        if let Some(doc) = array(reader, array_path)? {
-            let index = object_index(path, &doc, rest)?;
-            return place(reader, array_path, doc, &index, false);
-        }
+    if let Some((array_path, rest)) = path.rsplit_once("/c/")
+        && let Some(doc) = array(reader, array_path)?
+    {
+        let index = object_index(path, &doc, rest)?;
+        return place(reader, array_path, doc, &index, false);
     }
     let document = format!("{path}/zarr.json");
     match reader.read(&document)? {

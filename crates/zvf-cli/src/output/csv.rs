@@ -34,7 +34,7 @@ impl<W: Write> CsvWriter<W> {
 
 impl<W: Write> TableWriter for CsvWriter<W> {
     fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
-        let columns: Vec<Flat> = batch.columns().iter().map(Flat::of).collect();
+        let columns: Vec<Flat<'_>> = batch.columns().iter().map(Flat::of).collect();
         for row in 0..batch.num_rows() {
             for column in &columns {
                 for channel in 0..column.width {

@@ -269,7 +269,7 @@ impl Facts {
             crs: zv.crs.clone(),
             capabilities: zv.format_capabilities.clone(),
             attribute_specs: zv.attribute_specs.clone().map(Value::Object),
-            user_metadata: root.user_metadata.iter().flat_map(|map| map.keys().cloned()).collect(),
+            user_metadata: root.user_metadata.iter().filter_map(Value::as_object).flat_map(|map| map.keys().cloned()).collect(),
             levels,
             parametric,
             headers,
