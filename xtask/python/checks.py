@@ -139,7 +139,7 @@ class Checker:
         if len(places) and int(places.max()) >= len(found):
             self.note(what, len(places), len(places), "a link names a row outside of the result")
             return
-        links = found[places.astype("i8")] if len(places) else np.zeros((0, expected.shape[1]), "i8")
+        links = found[places.astype("i8")] if len(places) else self.item.links[:0]
         truth = self.item.links[expected] if expected.ndim == 1 else expected
         difference = Counter(map(tuple, links.tolist()))
         difference.subtract(map(tuple, truth.tolist()))
@@ -293,6 +293,9 @@ class Checker:
     def check_grouped(self, what: str, tables: Tables, wanted: list[int], *, links: bool = True) -> None:
         """Whole objects, in the order asked, each with its rows; order inside where the kind has one."""
         item = self.item
+        if tables.objects is None or "start" not in tables.objects.column_names:
+            self.note(what, len(wanted), max(1, len(wanted)), "the result is not grouped by object")
+            return
         start, length = (tables.objects[name].to_pylist() for name in ("start", "length"))
         ids = tables.objects["object_id"].to_pylist()
         self.note(what, len(wanted), 0 if ids == wanted else 1, f"objects {ids[:6]}, asked for {wanted[:6]}")
@@ -390,7 +393,7 @@ class Checker:
             yield f"{name} != {plain(pivot)} and id > 3", (a != pivot) & (item.attributes["id"] > 3)
         if "label" in item.attributes:
             a = item.attributes["label"]
-            yield "label == \"axon\"", np.array([v == "axon" for v in a])
+            yield "label == 'axon'", np.array([v == "axon" for v in a])
 
     def limits(self) -> None:
         """The first rows of the same result, and the word that something was left out."""

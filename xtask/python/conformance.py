@@ -117,6 +117,16 @@ def ask(checker: Checker, quick: bool, levels) -> None:
         checker.levels(*levels)
 
 
+def summary(examples: list[str]) -> list[str]:
+    """The first few examples of each kind and property."""
+    shown: dict[str, list[str]] = {}
+    for example in examples:
+        found = shown.setdefault(":".join(example.split(":")[:2]), [])
+        if len(found) < 3:
+            found.append(example)
+    return [example for found in shown.values() for example in found]
+
+
 def table(board: Board) -> list[str]:
     kinds = list(dict.fromkeys(kind for kind, _ in board.compared))
     whats = list(dict.fromkeys(what for _, what in board.compared))
@@ -153,7 +163,7 @@ def main() -> int:
             if sys.stderr.isatty():
                 print(f"\r{done} of {count} stores", end="", file=sys.stderr, flush=True)
     wrong = sum(board.wrong.values())
-    for example in board.examples[:40]:
+    for example in summary(board.examples):
         print(example)
     for failure in broken[:5]:
         print(failure)

@@ -9,6 +9,10 @@ format notes (docs/formats.md):
 * T11: nothing is written twice into one level.
 * T12, T13: cells placed by another rule than the metadata says; made on purpose by `points_misplaced`.
 * T14: no attribute of type `object` except categories of points; texts are given one width for all polylines.
+* Cells of several fragments of a big-endian type are garbled; see `inputs.BIG_ENDIAN`.
+* Skeletons of several trees: only the first tree is walked, the others keep the input's order. A root in the middle of a
+  fragment would silently get a parent, so every later tree is numbered root first.
+* Coarsening fails on most number types; see `conformance.LEVEL_TYPES`.
 * T25: positions are rounded to the stored type before they are handed over.
 """
 
@@ -69,15 +73,17 @@ def points(rng, path: Path) -> Input:
     dims = int(rng.choice([2, 3, 3, 4]))
     chunk, low, high = inputs.layout(rng, dims)
     n = int(rng.integers(1, 900))
-    dtype = inputs.position_dtype(rng)
+    # Neither ids nor bins: one fragment a cell.
+    plain = rng.random() < 0.25
+    dtype = inputs.position_dtype(rng, big_endian=plain)
     note = [f"{dims}-D {dtype}"]
     options = storage(rng, dims, note)
     positions = inputs.scatter(rng, n, low, high, chunk, dtype)
-    attributes = inputs.attributes(rng, n, categories=True, texts=False)
+    attributes = inputs.attributes(rng, n, categories=True, texts=False, big_endian=plain)
     item = Input("point_cloud", positions, chunk, attributes=attributes, notes=note)
     given = dict(attributes)
-    with_ids = rng.random() < 0.55
-    if rng.random() < 0.2:
+    with_ids = not plain and rng.random() < 0.65
+    if not plain and rng.random() < 0.2:
         values, name = chunk_number(rng, n, note)
         given[name] = values
         options["chunk_by_attribute"] = name
@@ -95,7 +101,7 @@ def points(rng, path: Path) -> Input:
         if rng.random() < 0.6:
             item.groups = inputs.groups(rng, item.ids())
             options["groups"] = item.groups
-    bin_shape = bins(rng, chunk)
+    bin_shape = None if plain else bins(rng, chunk)
     if bin_shape:
         note.append("bins")
         options["bin_shape"] = bin_shape
@@ -255,15 +261,15 @@ def graph(rng, path: Path) -> Input:
     return item
 
 
-def tree(rng, n: int, low, high, chunk) -> tuple[np.ndarray, np.ndarray]:
-    """A random rooted tree in space: positions and (child, parent) edges, numbered anyhow."""
+def tree(rng, n: int, low, high, chunk, *, root_first: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """A random rooted tree in space: positions and (child, parent) edges, numbered anyhow but for the root."""
     parent = np.full(n, -1)
     place = np.empty((n, len(low)))
     place[0] = rng.uniform(low, high)
     for k in range(1, n):
         parent[k] = k - 1 if rng.random() < 0.8 else rng.integers(0, k)
         place[k] = np.clip(place[parent[k]] + rng.normal(size=len(low)) * np.asarray(chunk) * 0.2, low, high)
-    name = rng.permutation(n)
+    name = np.append(0, 1 + rng.permutation(n - 1)) if root_first else rng.permutation(n)
     edges = np.stack([name[1:], name[parent[1:]]], 1) if n > 1 else np.zeros((0, 2), "i8")
     positions = np.empty_like(place)
     positions[name] = place
@@ -299,7 +305,7 @@ def skeleton(rng, path: Path) -> Input:
     names = inputs.ids(rng, int(rng.integers(1, 6)))
     parts, edges, of_row, start = [], [], [], 0
     for name in names:
-        place, links = tree(rng, int(rng.integers(1, 150)), low, high, chunk)
+        place, links = tree(rng, int(rng.integers(1, 150)), low, high, chunk, root_first=start > 0)
         parts.append(place)
         edges.append(links + start)
         of_row.append(np.full(len(place), name))

@@ -11,12 +11,19 @@ const LARGEST: usize = 64 << 20;
 pub(crate) fn read(files: &[PathBuf], threads: usize) -> Result<u64> {
     let share = files.len().div_ceil(threads).max(1);
     let parts: Vec<&[PathBuf]> = files.chunks(share).collect();
-    let Some((last, others)) = parts.split_last() else { return Ok(0) };
+    let Some((last, others)) = parts.split_last() else {
+        return Ok(0);
+    };
     std::thread::scope(|scope| {
-        let running: Vec<_> = others.iter().map(|part| scope.spawn(|| read_part(part))).collect();
+        let running: Vec<_> = others
+            .iter()
+            .map(|part| scope.spawn(|| read_part(part)))
+            .collect();
         let mut bytes = read_part(last)?;
         for thread in running {
-            bytes += thread.join().map_err(|_| anyhow!("a reading thread panicked"))??;
+            bytes += thread
+                .join()
+                .map_err(|_| anyhow!("a reading thread panicked"))??;
         }
         Ok(bytes)
     })
@@ -32,8 +39,12 @@ fn read_part(files: &[PathBuf]) -> Result<u64> {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             Err(error) => return Err(error).with_context(|| path.display().to_string()),
         };
-        let size = zstd::zstd_safe::get_frame_content_size(&packed).ok().flatten();
-        let size = size.and_then(|size| usize::try_from(size).ok()).filter(|size| *size <= LARGEST);
+        let size = zstd::zstd_safe::get_frame_content_size(&packed)
+            .ok()
+            .flatten();
+        let size = size
+            .and_then(|size| usize::try_from(size).ok())
+            .filter(|size| *size <= LARGEST);
         let plain = decompressor.decompress(&packed, size.context("no content size")?)?;
         bytes += std::hint::black_box(plain).len() as u64;
     }

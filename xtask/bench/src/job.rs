@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use zvf_query::{BBox, Column, Query, Select, Table};
@@ -36,7 +37,12 @@ impl Job {
             [low, high] => (Some(BBox::parse(&format!("{low}:{high}"))?), None),
             _ => bail!("too many arguments in {line}"),
         };
-        Ok(Self { name, variant, bbox, object })
+        Ok(Self {
+            name,
+            variant,
+            bbox,
+            object,
+        })
     }
 
     /// How it is run: `warm`, `open`, `floor1`, `floor2`.
@@ -50,8 +56,17 @@ impl Job {
     }
 
     fn query(&self) -> Query {
-        let select = if self.name == "lines-box" { Select::Objects } else { Select::Vertices };
-        Query { bbox: self.bbox.clone(), objects: self.object.map(|id| vec![id]), select, ..Query::default() }
+        let select = if self.name == "lines-box" {
+            Select::Objects
+        } else {
+            Select::Vertices
+        };
+        Query {
+            bbox: self.bbox.clone(),
+            objects: self.object.map(|id| vec![id]),
+            select,
+            ..Query::default()
+        }
     }
 
     /// Asks the query and takes every batch; returns the number of vertices.
@@ -71,7 +86,11 @@ impl Job {
         let level = Path::new(url).join("0");
         let mut files = Vec::new();
         let families: &[&str] = if self.is_of_points() {
-            &["vertices", "vertex_attributes/intensity", "vertex_attributes/label"]
+            &[
+                "vertices",
+                "vertex_attributes/intensity",
+                "vertex_attributes/label",
+            ]
         } else {
             files.push(level.join("object_index/object_ids/c/0"));
             files.push(level.join("object_index/manifests/c/0"));
@@ -92,7 +111,7 @@ impl Job {
         let mut chunks = BTreeSet::new();
         if self.object.is_none() {
             let span = |axis: usize| match &self.bbox {
-                Some(bbox) => (cell(bbox.lo.get(axis)), cell(bbox.hi.get(axis))),
+                Some(bbox) => (cell(bbox.lo().get(axis)), cell(bbox.hi().get(axis))),
                 None => (0, CHUNKS - 1),
             };
             let [x, y, z] = [0, 1, 2].map(span);
@@ -103,14 +122,21 @@ impl Job {
             }
         }
         if self.object.is_some() || self.name == "lines-box" {
-            let query = Query { columns: vec![Column::Chunk], ..self.query() };
+            let query = Query {
+                columns: vec![Column::Chunk],
+                ..self.query()
+            };
             let mut answer = zvf_query::query(store, query).await?;
             while let Some((table, batch)) = answer.next().await? {
                 if table == Table::Vertices {
                     let list = batch.column(0).as_fixed_size_list();
                     let numbers = list.values().as_primitive::<Int64Type>();
                     let from = list.offset() * 3;
-                    chunks.extend(numbers.values()[from..from + 3 * list.len()].chunks(3).map(<[i64]>::to_vec));
+                    chunks.extend(
+                        numbers.values()[from..from + 3 * list.len()]
+                            .chunks(3)
+                            .map(<[i64]>::to_vec),
+                    );
                 }
             }
         }

@@ -19,14 +19,23 @@ use job::Job;
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
     let points = arguments.next().context("the points store is missing")?;
-    let lines = arguments.next().context("the streamlines store is missing")?;
+    let lines = arguments
+        .next()
+        .context("the streamlines store is missing")?;
     let runtime = Runtime::new()?;
-    let opened = (runtime.wait(Store::open(&points))?, runtime.wait(Store::open(&lines))?);
+    let opened = (
+        runtime.wait(Store::open(&points))?,
+        runtime.wait(Store::open(&lines))?,
+    );
     println!("ready {}", env!("CARGO_PKG_VERSION"));
     for line in std::io::stdin().lines() {
         let line = line?;
         let job = Job::parse(&line)?;
-        let (url, store) = if job.is_of_points() { (&points, &opened.0) } else { (&lines, &opened.1) };
+        let (url, store) = if job.is_of_points() {
+            (&points, &opened.0)
+        } else {
+            (&lines, &opened.1)
+        };
         let (nanoseconds, vertices) = match job.variant() {
             "warm" => timed(|| runtime.wait(job.run(store)))?,
             "open" => timed(|| runtime.wait(async { job.run(&Store::open(url).await?).await }))?,
