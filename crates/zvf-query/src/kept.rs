@@ -48,6 +48,11 @@ impl KeptTable {
         self.chunks.get(int::at(slot))
     }
 
+    /// Rows of a chunk's buffer, where it was read.
+    pub(crate) fn rows(&self, slot: Slot) -> Option<u32> {
+        self.get(slot)?.rows
+    }
+
     /// Row of the result that a row of a chunk became.
     pub(crate) fn global(&self, key: Key) -> Option<u64> {
         self.get(key.slot())?.global(key.row())

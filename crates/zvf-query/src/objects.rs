@@ -70,7 +70,8 @@ impl ObjectTable {
                 continue;
             };
             let width = usize::try_from(attribute.width()).unwrap_or(usize::MAX);
-            let field = Field::new(attribute.name(), arrow::row_type(element, width), true);
+            let name = free_name(attribute.name(), &fields);
+            let field = Field::new(name, arrow::row_type(element, width), true);
             fields.push(field.with_metadata(attribute_metadata(attribute)));
             attributes.push(attribute.clone());
         }
@@ -144,6 +145,11 @@ impl ObjectTable {
             QueryError::malformed(Place::array(self.level, &path), error.to_string())
         })
     }
+}
+
+/// The name of an attribute's column: its own, unless the table has a column of that name.
+pub(crate) fn free_name(name: &str, fields: &[Field]) -> String {
+    if fields.iter().any(|field| field.name() == name) { format!("attribute:{name}") } else { name.to_owned() }
 }
 
 impl Form {

@@ -11,6 +11,7 @@ use crate::columns::attribute::ColumnSpec;
 use crate::columns::position::PositionSpec;
 use crate::error::{Place, existing};
 use crate::filter::BoundFilter;
+use crate::grouped::select::base_need;
 use crate::links::Rule;
 use crate::links::records::Family;
 use crate::plan::candidates::Grid;
@@ -24,6 +25,8 @@ use crate::{Column, Query, QueryError, Select};
 pub(crate) struct Prepared {
     pub(crate) query: Query,
     pub(crate) level: Level,
+    /// Level 0 with its groups, where groups are asked of a level above it.
+    pub(crate) base: Option<Level>,
     /// The reader of every chunk table of this query; its own table is empty.
     pub(crate) reader: Reader,
     pub(crate) table: TablePlan,
@@ -55,7 +58,13 @@ pub(crate) async fn prepare(store: &Store, query: Query) -> Result<Prepared, Que
         groups: query.groups.is_some(),
         ..Need::default()
     };
-    let level = store.level(query.level, &need).await?;
+    let base = async {
+        if query.groups.is_none() || query.level == 0 || !store.levels().contains(&0) {
+            return Ok(None);
+        }
+        store.level(0, &base_need()).await.map(Some)
+    };
+    let (level, base) = futures::try_join!(store.level(query.level, &need), base)?;
     let mut warnings = Vec::new();
     check_encoding(&level)?;
     let columns = columns(store, &level, &query, &wanted, &mut warnings).await?;
@@ -88,7 +97,7 @@ pub(crate) async fn prepare(store: &Store, query: Query) -> Result<Prepared, Que
         }
         None => None,
     };
-    let round = level.next_round();
+    let round = level.next_round().max(base.as_ref().map_or(0, Level::next_round));
     let reader = Reader {
         number: query.level,
         table: ChunkTable::default(),
@@ -104,7 +113,7 @@ pub(crate) async fn prepare(store: &Store, query: Query) -> Result<Prepared, Que
         level: level.clone(),
     };
     check_presence(&level, query.bbox.is_some(), &mut warnings)?;
-    Ok(Prepared { query, level, reader, table, rule, family, warnings, round })
+    Ok(Prepared { query, level, base, reader, table, rule, family, warnings, round })
 }
 
 /// Every attribute name that the documents must be read of.

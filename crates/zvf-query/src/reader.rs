@@ -68,6 +68,18 @@ pub(crate) struct Decoded {
     pub(crate) in_place: bool,
 }
 
+impl Decoded {
+    /// Bytes that the chunk keeps in memory, about.
+    pub(crate) fn bytes(&self) -> u64 {
+        let cells = self.cells.iter().map(|cell| match cell {
+            Cell::Rows { bytes, .. } => bytes.len(),
+            _ => 0,
+        });
+        let fragments = self.fragments.as_ref().map_or(0, |fragments| fragments.len().saturating_mul(8));
+        int::wide(self.positions.len() + cells.sum::<usize>() + fragments + 256)
+    }
+}
+
 impl Reader {
     /// The cells that are wanted of one chunk. Cells that the array's presence list lacks are left out, except of
     /// `vertices`: a manifest may know a chunk that the list does not.
@@ -122,17 +134,8 @@ impl Reader {
             }
             None => None,
         };
-        let mut found = Vec::with_capacity(self.columns.len());
-        for (column, wanted) in self.columns.iter().zip(&what.attributes) {
-            found.push(match &column.array {
-                _ if !wanted => Cell::Unread,
-                None => self.key_cell(column, chunk)?,
-                Some(array) => match next(Some(array)) {
-                    Some(bytes) => self.attribute(column, chunk, rows, bytes)?,
-                    None => Cell::Missing,
-                },
-            });
-        }
+        let mut found = vec![Cell::Unread; self.columns.len()];
+        self.read_columns(chunk, rows, what, &mut next, &mut found)?;
         let little = self.position.little(&stored);
         let mut in_place = true;
         let mut extent = None;
@@ -147,6 +150,49 @@ impl Reader {
         };
         let kept = self.kept(chunk, rows, &positions, extent.as_ref(), &found)?;
         Ok(Decoded { slot, rows, absent, positions, fragments, cells: found, kept, in_place })
+    }
+
+    /// Adds attribute cells to a chunk that was decoded before, in the order of [`wants`](Self::wants).
+    ///
+    /// # Errors
+    ///
+    /// As [`decode`](Self::decode).
+    pub(crate) fn complete(
+        &self,
+        mut chunk: Decoded,
+        what: &What,
+        cells: &mut impl Iterator<Item = Option<Bytes>>,
+    ) -> Result<Decoded, QueryError> {
+        let coord = self.table.get(chunk.slot);
+        let mut next = |array: Option<&Arc<GridArray>>| match array {
+            Some(array) if array.presence().contains(coord) => cells.next().flatten(),
+            _ => None,
+        };
+        self.read_columns(coord, chunk.rows, what, &mut next, &mut chunk.cells)?;
+        Ok(chunk)
+    }
+
+    fn read_columns(
+        &self,
+        chunk: &[i64],
+        rows: u32,
+        what: &What,
+        next: &mut impl FnMut(Option<&Arc<GridArray>>) -> Option<Bytes>,
+        into: &mut [Cell],
+    ) -> Result<(), QueryError> {
+        for ((column, wanted), into) in self.columns.iter().zip(&what.attributes).zip(into) {
+            if !wanted {
+                continue;
+            }
+            *into = match &column.array {
+                None => self.key_cell(column, chunk)?,
+                Some(array) => match next(Some(array)) {
+                    Some(bytes) => self.attribute(column, chunk, rows, bytes)?,
+                    None => Cell::Missing,
+                },
+            };
+        }
+        Ok(())
     }
 
     /// Rows of a `vertices` cell.
@@ -236,6 +282,23 @@ impl Reader {
             .map(|column| if column.array.is_none() { Operand::Code(code) } else { Operand::Unread })
             .collect();
         filter.rules_out(&operands)
+    }
+
+    /// Whether any chunk of the query has a cell of an attribute.
+    pub(crate) fn has_cells(&self, column: &ColumnSpec) -> bool {
+        let Some(array) = &column.array else { return false };
+        let presence = array.presence();
+        self.table.iter().any(|chunk| presence.contains(chunk))
+    }
+
+    /// Whether a chunk lies inside the grid of `vertices`.
+    pub(crate) fn in_grid(&self, chunk: &[i64]) -> bool {
+        let array = self.level.vertices();
+        let (origin, shape) = (array.origin(), array.shape());
+        chunk.len() == shape.len()
+            && chunk.iter().zip(origin).zip(shape).all(|((at, origin), edge)| {
+                at.checked_sub(*origin).and_then(|at| u64::try_from(at).ok()).is_some_and(|at| at < *edge)
+            })
     }
 
     /// A cell of one array, given its path with or without the level.

@@ -12,6 +12,7 @@ use crate::columns::arrow;
 use crate::columns::attribute::Column;
 use crate::columns::gather::{Kept, Pick, gather};
 use crate::error::Place;
+use crate::objects::free_name;
 use crate::reader::{Decoded, Reader};
 use crate::{QueryError, int};
 
@@ -61,10 +62,11 @@ impl TablePlan {
                 Out::Attribute(index) => {
                     let Some(column) = reader.columns.get(*index) else { continue };
                     let width = width_of(reader, widths, *index);
-                    column.field(width).ok_or_else(|| {
+                    let field = column.field(width).ok_or_else(|| {
                         let place = Place::array(reader.number, &format!("vertex_attributes/{}", column.name));
                         QueryError::unsupported(place, format!("dtype {}", column.dtype))
-                    })?
+                    })?;
+                    field.with_name(free_name(&column.name, &fields))
                 }
             });
         }

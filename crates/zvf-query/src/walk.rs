@@ -64,6 +64,8 @@ pub(crate) enum Scope {
     Whole,
     /// Those outside a box.
     Box(Candidates),
+    /// Any.
+    Any,
 }
 
 /// Walks all manifests of a level, one stored chunk of them after another, and reads the ids beside them.
@@ -79,14 +81,17 @@ pub(crate) async fn walk_all(
 ) -> Result<(Arc<IdTable>, Walk), QueryError> {
     let walk = async {
         let mut walk = Walk::default();
-        let mut chunks = stream::iter(0..index.manifest_chunks())
-            .map(|number| index.manifest_chunk_in(round, number))
+        let mut parts = stream::iter(0..index.manifest_chunks())
+            .map(|number| async move {
+                let chunk = index.manifest_chunk_in(round, number).await?;
+                let (reader, scope, key_rank) = (Arc::clone(reader), scope.clone(), index.key_rank());
+                let store = reader.level.store().clone();
+                let work = move |_| walk_chunk(&chunk, &reader, &scope, key_rank);
+                Ok::<_, QueryError>(store.fetch_map(round, Vec::new(), work).await?)
+            })
             .buffered(8);
-        while let Some(chunk) = chunks.try_next().await? {
-            let (reader, scope, key_rank) = (Arc::clone(reader), scope.clone(), index.key_rank());
-            let store = reader.level.store().clone();
-            let work = move |_| walk_chunk(&chunk, &reader, &scope, key_rank);
-            match store.fetch_map(round, Vec::new(), work).await? {
+        while let Some(part) = parts.try_next().await? {
+            match part {
                 Ok(part) => walk.append(part),
                 Err(fault) => return Ok(Err(fault)),
             }
@@ -138,6 +143,7 @@ fn walk_chunk(chunk: &ManifestChunk, reader: &Reader, scope: &Scope, key_rank: u
                     let expected = match scope {
                         Scope::Whole => true,
                         Scope::Box(candidates) => candidates.contains(&coord),
+                        Scope::Any => false,
                     };
                     if expected && !presence.contains(&coord) {
                         return Err(fault(no_chunk(reader, &coord)));

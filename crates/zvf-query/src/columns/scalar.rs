@@ -146,15 +146,3 @@ pub(crate) fn unpadded(item: &[u8]) -> &[u8] {
 pub(crate) fn narrow(number: f64) -> f32 {
     number as f32
 }
-
-/// An integer of a cell as `i64`; `None` for other types or where it does not fit.
-pub(crate) fn integer(dtype: DType, item: &[u8]) -> Option<i64> {
-    let mut found = None;
-    each(dtype, item, 1, 0, |value| {
-        if let Scalar::Int(value) = value {
-            found = i64::try_from(value).ok();
-        }
-    })
-    .ok()?;
-    found
-}

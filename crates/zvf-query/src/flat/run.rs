@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::owners::Owners;
-use super::scan::{Ask, Scan, Side};
+use super::scan::{Ask, Scan, Side, started};
 use crate::answer::{Emit, Schemas, Summary, Table};
 use crate::kept::KeptTable;
 use crate::links::Rule;
@@ -50,6 +50,7 @@ pub(crate) async fn run(mut p: Prepared, mut emit: Emit) -> Result<Summary, Quer
         links: (links.is_some() && stored).then_some(if branches { Touch::Any } else { Touch::All }),
         objects: objects.clone(),
         hold: 0,
+        limit: p.query.limit,
         table: p.table.clone(),
     };
     let mut scan = Scan::start(&p, &ask).await?;
@@ -145,10 +146,10 @@ async fn send_links(
             if let (Some(cells), Some(family)) = (cells, table.family.clone()) {
                 let (table, kept) = (table.clone(), Arc::clone(kept));
                 let work = move || {
-                    cells.iter().try_for_each(|cell| family.check_rows(cell, &kept))?;
+                    cells.iter().try_for_each(|cell| family.check_rows(cell, |slot| kept.rows(slot)))?;
                     explicit::batch(&table, &cells, &kept)
                 };
-                waiting.push_back(scan.offload(work));
+                waiting.push_back(started(scan.offload(work)).await);
             }
             while waiting.len() >= WORKERS || (end && !waiting.is_empty()) {
                 let Some(batch) = waiting.pop_front() else { break };
@@ -162,7 +163,7 @@ async fn send_links(
     let mut cells: Vec<RecordCell> = Vec::new();
     while let Some(mut more) = scan.next_links().await? {
         if let Some(family) = &table.family {
-            more.iter().try_for_each(|cell| family.check_rows(cell, kept))?;
+            more.iter().try_for_each(|cell| family.check_rows(cell, |slot| kept.rows(slot)))?;
         }
         cells.append(&mut more);
     }

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
@@ -41,6 +42,8 @@ pub(crate) struct Ask {
     pub(crate) objects: Option<ObjectTable>,
     /// Keep what was decoded, up to this many bytes.
     pub(crate) hold: u64,
+    /// Rows that are wanted at most.
+    pub(crate) limit: Option<u64>,
     /// Columns that are gathered.
     pub(crate) table: TablePlan,
 }
@@ -124,12 +127,12 @@ impl Scan {
                 .collect(),
         };
         check_count(p, &reader, &what)?;
-        let pace = pace(p, &reader, &what);
+        let pace = pace(p, &reader, &what, ask.limit);
         let stop = Arc::new(AtomicBool::new(false));
         let plan =
             VertexPlan { reader: Arc::clone(&reader), what, table: ask.table.clone(), hold: ask.hold > 0 };
         let links = match (&p.family, ask.links) {
-            (Some(family), Some(touch)) => family.cells(&reader.table, scope.as_ref(), touch)?,
+            (Some(family), Some(touch)) => family.cells(&reader.table, scope.is_none() && p.query.filter.is_none(), touch)?,
             _ => Vec::new(),
         };
         let mut jobs = jobs(p, Arc::new(plan), pace, links, &stop);
@@ -154,7 +157,7 @@ impl Scan {
             ready: VecDeque::new(),
             ready_links: None,
             stop,
-            remaining: p.query.limit,
+            remaining: ask.limit,
             hold: ask.hold,
             absent: 0,
             round: p.round,
@@ -182,11 +185,10 @@ impl Scan {
         let table = self.table.clone();
         let open = |widths: &[Option<usize>]| {
             reader.columns.iter().zip(widths).enumerate().any(|(index, (column, width))| {
-                let empty = column.array.as_ref().is_none_or(|array| array.presence().is_empty());
                 width.is_none()
                     && column.declared.is_none()
-                    && !empty
                     && table.has(crate::vertex_table::Out::Attribute(index))
+                    && reader.has_cells(column)
             })
         };
         while open(&widths) && self.ready_links.is_none() {
@@ -320,6 +322,14 @@ pub(crate) fn offload<R: Send + 'static>(
     async move { run.await? }.boxed()
 }
 
+/// Starts a future that is waited for later: what it hands to other threads runs meanwhile.
+pub(crate) async fn started<T: Send + 'static>(mut work: BoxFuture<'static, T>) -> BoxFuture<'static, T> {
+    match futures::poll!(&mut work) {
+        Poll::Ready(done) => futures::future::ready(done).boxed(),
+        Poll::Pending => work,
+    }
+}
+
 /// The chunks of a query, and the region they were taken from; `None`: all of the level.
 fn plan_chunks(p: &Prepared, prune: bool) -> Result<(ChunkTable, Option<Candidates>), QueryError> {
     let presence = p.level.vertices().presence();
@@ -359,7 +369,7 @@ fn check_count(p: &Prepared, reader: &Reader, what: &What) -> Result<(), QueryEr
 }
 
 /// How much is read at one time.
-fn pace(p: &Prepared, reader: &Reader, what: &What) -> Pace {
+fn pace(p: &Prepared, reader: &Reader, what: &What, limit: Option<u64>) -> Pace {
     let chunks = int::wide(p.level.vertices().presence().len()).max(1);
     let rows_per_chunk = match p.level.doc().vertex_count {
         // Some writers leave the count at zero.
@@ -373,7 +383,7 @@ fn pace(p: &Prepared, reader: &Reader, what: &What) -> Pace {
         row_bytes: int::wide(reader.position.row_bytes() + attributes),
         batch_rows: int::wide(p.query.batch_rows.max(1)),
         budget: p.query.memory_budget,
-        limit: p.query.limit,
+        limit,
     };
     Pace::new(u32::try_from(reader.table.len()).unwrap_or(Slot::MAX), load)
 }

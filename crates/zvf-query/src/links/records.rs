@@ -10,8 +10,7 @@ use zvf_store::{CellWant, ChunkCoord, Endpoint, LinkAttribute, LinkFamily};
 use crate::columns::attribute::{Cell, ColumnSpec};
 use crate::columns::arrow;
 use crate::error::Place;
-use crate::kept::{Key, KeptTable};
-use crate::plan::candidates::Candidates;
+use crate::kept::Key;
 use crate::plan::chunks::{ChunkTable, Slot};
 use crate::{QueryError, int};
 
@@ -49,8 +48,6 @@ pub(crate) struct RecordCell {
     pub(crate) intra: bool,
     /// L endpoints a record.
     pub(crate) keys: Vec<Key>,
-    /// Row of the cell that each record stands in, where some were left out.
-    pub(crate) rows: Option<Vec<u32>>,
     /// One for each attribute of the family.
     pub(crate) attributes: Vec<Cell>,
 }
@@ -58,10 +55,7 @@ pub(crate) struct RecordCell {
 impl RecordCell {
     /// Row of the cell that record `i` stands in.
     pub(crate) fn row(&self, i: usize) -> u32 {
-        match &self.rows {
-            Some(rows) => rows.get(i).copied().unwrap_or(u32::MAX),
-            None => int::row32(i).unwrap_or(u32::MAX),
-        }
+        int::row32(i).unwrap_or(u32::MAX)
     }
 }
 
@@ -98,25 +92,23 @@ impl Family {
     }
 
     /// The cells that can hold links of the query's chunks, in the order of record numbers (`zvf-0.9`, section 13.5).
-    pub(crate) fn cells(
-        &self,
-        table: &ChunkTable,
-        scope: Option<&Candidates>,
-        touch: Touch,
-    ) -> Result<Vec<LinkCellRef>, QueryError> {
+    ///
+    /// # Errors
+    ///
+    /// Malformed: where the query takes the `whole` level, a cell that reaches into a chunk without vertices.
+    pub(crate) fn cells(&self, table: &ChunkTable, whole: bool, touch: Touch) -> Result<Vec<LinkCellRef>, QueryError> {
         let mut found = Vec::new();
+        let Some(rank) = table.iter().next().map(<[i64]>::len) else { return Ok(found) };
         let mut ends = Vec::new();
-        let rank = table.iter().next().map_or(0, <[i64]>::len);
-        if rank == 0 {
-            return Ok(found);
-        }
         for (number, array) in self.links.arrays().iter().enumerate() {
-            let presence = array.array.presence();
             let start = found.len();
-            // Cells outside the block of candidates can only matter for records that reach into it.
-            let hull = scope.filter(|_| touch == Touch::All).and_then(|scope| scope.hull(rank));
-            let (lo, hi) = hull.unwrap_or_else(|| (vec![i64::MIN; rank], vec![i64::MAX; rank]));
-            for source in presence.in_box(&lo, &hi) {
+            let presence = array.array.presence();
+            // From the chunks where there are few, from the cells where there are more chunks.
+            let from_table = table.len().saturating_mul(self.width()) < presence.len();
+            let near = if from_table { sources(table, array.offsets(), touch) } else { Vec::new() };
+            let far = if from_table { None } else { Some(presence.iter()) };
+            let near = near.iter().map(Vec::as_slice).filter(|source| presence.contains(source));
+            for source in near.chain(far.into_iter().flatten()) {
                 array.endpoint_chunks(source, &mut ends)?;
                 let mut inside = ends.chunks_exact(rank).map(|chunk| table.slot(chunk).is_some());
                 let wanted = match touch {
@@ -125,7 +117,7 @@ impl Family {
                 };
                 if wanted {
                     found.push(LinkCellRef { array: number, source: ChunkCoord::from(source) });
-                } else if scope.is_none() && touch == Touch::All {
+                } else if whole {
                     let place = Place::cell(self.level, &self.path(number), source);
                     return Err(QueryError::malformed(place, "links reach into a chunk that has no vertices"));
                 }
@@ -157,51 +149,61 @@ impl Family {
         }
     }
 
-    /// Decodes one link cell, taking its cells in the order of [`wants`](Self::wants). Of duplicate families only the
-    /// copy at the lex-smallest chunk of a record is kept.
+    /// Every cell of the family, in the order of record numbers.
+    pub(crate) fn all_cells(&self) -> Vec<LinkCellRef> {
+        let mut found: Vec<LinkCellRef> = Vec::new();
+        for (number, array) in self.links.arrays().iter().enumerate() {
+            let start = found.len();
+            let sources = array.array.presence().iter();
+            found.extend(sources.map(|source| LinkCellRef { array: number, source: ChunkCoord::from(source) }));
+            if let Some(part) = found.get_mut(start..) {
+                part.sort_by_cached_key(|cell| format_key(&cell.source).to_string());
+            }
+        }
+        found
+    }
+
+    /// Decodes one link cell, taking its cells in the order of [`wants`](Self::wants): calls `each` with the chunks of
+    /// the endpoints and one record after another. Of duplicate families only the copy at the lex-smallest chunk of a
+    /// record is visited. Returns the attributes, with the number of records.
     ///
     /// # Errors
     ///
     /// Malformed cells.
-    pub(crate) fn decode(
+    pub(crate) fn each(
         &self,
-        at: LinkCellRef,
-        table: &ChunkTable,
+        at: &LinkCellRef,
         cells: &mut impl Iterator<Item = Option<Bytes>>,
-    ) -> Result<RecordCell, QueryError> {
+        ends: &mut Vec<i64>,
+        record: &mut [Endpoint],
+        mut each: impl FnMut(&[i64], &[Endpoint]),
+    ) -> Result<Vec<(Cell, u32)>, QueryError> {
         let Some(array) = self.links.arrays().get(at.array) else {
             return Err(QueryError::malformed(Place::array(self.level, "links"), "no such array"));
         };
         let bytes = cells.next().flatten().unwrap_or_default();
         let place = || Place::cell(self.level, &self.path(at.array), &at.source);
-        let mut ends = Vec::new();
-        array.endpoint_chunks(&at.source, &mut ends)?;
+        array.endpoint_chunks(&at.source, ends)?;
         let rank = at.source.len().max(1);
-        let slots: Vec<Option<Slot>> = ends.chunks_exact(rank).map(|chunk| table.slot(chunk)).collect();
         let cell = array.decode(&at.source, &bytes)?;
-        let width = self.width();
         // Copies of other chunks are skipped as a whole: all records of a cell have the same endpoint chunks.
         let copy = self.links.store() == LinkStore::Duplicate
             && ends.chunks_exact(rank).min().is_some_and(|least| *least != *at.source);
         let records = if copy { 0 } else { cell.len() };
-        let mut keys = Vec::with_capacity(records.saturating_mul(width));
-        let mut record = vec![Endpoint::default(); width];
         for i in 0..records {
-            if !cell.record(i, &mut record) {
+            if !cell.record(i, record) {
                 return Err(QueryError::malformed(place(), format!("record {i} cannot be read")));
             }
-            for end in &record {
-                let row = u32::try_from(end.row).map_err(|_| {
-                    QueryError::malformed(place(), format!("record {i} names row {}, outside every chunk", end.row))
-                })?;
-                let slot = slots.get(end.which).copied().flatten();
-                keys.push(slot.map_or(Key::OUTSIDE, |slot| Key::new(slot, row)));
+            if let Some(end) = record.iter().find(|end| u32::try_from(end.row).is_err()) {
+                let what = format!("record {i} names row {}, outside every chunk", end.row);
+                return Err(QueryError::malformed(place(), what));
             }
+            each(ends, record);
         }
         let mut attributes = Vec::with_capacity(self.columns.len());
         for (spec, attribute) in self.columns.iter().zip(&self.attributes) {
             let array = attribute.arrays.get(at.array).and_then(Option::as_ref);
-            attributes.push(match array.filter(|array| array.presence().contains(&at.source)) {
+            let values = match array.filter(|array| array.presence().contains(&at.source)) {
                 None => Cell::Missing,
                 Some(array) => match cells.next().flatten() {
                     None => Cell::Missing,
@@ -214,10 +216,40 @@ impl Family {
                         })?
                     }
                 },
-            });
+            };
+            attributes.push((values, int::row32(records).unwrap_or(u32::MAX)));
         }
-        let intra = array.is_intra();
-        Ok(RecordCell { at, intra, keys, rows: None, attributes })
+        Ok(attributes)
+    }
+
+    /// Decodes one link cell, with endpoints as rows of the query's chunks.
+    ///
+    /// # Errors
+    ///
+    /// As [`each`](Self::each).
+    pub(crate) fn decode(
+        &self,
+        at: LinkCellRef,
+        table: &ChunkTable,
+        cells: &mut impl Iterator<Item = Option<Bytes>>,
+    ) -> Result<RecordCell, QueryError> {
+        let mut keys = Vec::new();
+        let mut ends = Vec::new();
+        let mut record = vec![Endpoint::default(); self.width()];
+        let mut slots: Option<Vec<Option<Slot>>> = None;
+        let rank = at.source.len().max(1);
+        let attributes = self.each(&at, cells, &mut ends, &mut record, |ends, record| {
+            let slots =
+                slots.get_or_insert_with(|| ends.chunks_exact(rank).map(|chunk| table.slot(chunk)).collect());
+            for end in record {
+                let slot = slots.get(end.which).copied().flatten();
+                let key = slot.zip(u32::try_from(end.row).ok()).map(|(slot, row)| Key::new(slot, row));
+                keys.push(key.unwrap_or(Key::OUTSIDE));
+            }
+        })?;
+        let intra = self.links.arrays().get(at.array).is_some_and(|array| array.is_intra());
+        let attributes = attributes.into_iter().map(|(values, _)| values).collect();
+        Ok(RecordCell { at, intra, keys, attributes })
     }
 
     /// Checks that every endpoint of a cell lies inside its chunk's buffer.
@@ -225,10 +257,13 @@ impl Family {
     /// # Errors
     ///
     /// Malformed, naming the record.
-    pub(crate) fn check_rows(&self, cell: &RecordCell, kept: &KeptTable) -> Result<(), QueryError> {
+    pub(crate) fn check_rows(
+        &self,
+        cell: &RecordCell,
+        rows: impl Fn(Slot) -> Option<u32>,
+    ) -> Result<(), QueryError> {
         for (at, key) in cell.keys.iter().enumerate() {
-            let rows = kept.get(key.slot()).and_then(|chunk| chunk.rows);
-            if let Some(rows) = rows.filter(|rows| key.row() >= *rows) {
+            if let Some(rows) = rows(key.slot()).filter(|rows| key.row() >= *rows) {
                 let record = cell.row(at.checked_div(self.width()).unwrap_or(0));
                 let place = Place::cell(self.level, &self.path(cell.at.array), &cell.at.source);
                 let what = format!("record {record} names row {}, the chunk has {rows}", key.row());
@@ -237,4 +272,22 @@ impl Family {
         }
         Ok(())
     }
+}
+
+/// The chunks at which a cell can stand whose records touch a chunk of the query: the chunk itself, and where any end
+/// is enough, the chunks whose offsets lead to it.
+fn sources(table: &ChunkTable, offsets: &[i64], touch: Touch) -> Vec<Vec<i64>> {
+    let mut found: Vec<Vec<i64>> = table.iter().map(<[i64]>::to_vec).collect();
+    let Some(rank) = found.first().map(Vec::len) else { return found };
+    if touch == Touch::Any {
+        for chunk in table.iter() {
+            for offset in offsets.chunks_exact(rank) {
+                let source: Option<Vec<i64>> = chunk.iter().zip(offset).map(|(at, step)| at.checked_sub(*step)).collect();
+                found.extend(source);
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+    }
+    found
 }

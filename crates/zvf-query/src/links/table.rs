@@ -11,6 +11,7 @@ use crate::columns::arrow;
 use crate::columns::attribute::{Cell, Column};
 use crate::columns::gather::Pick;
 use crate::error::Place;
+use crate::objects::free_name;
 use crate::{QueryError, int};
 
 /// What the link table looks like.
@@ -38,10 +39,11 @@ impl LinkTable {
         let mut fields = vec![Field::new("vertices", list, false)];
         if let Some(family) = &family {
             for column in &family.columns {
-                fields.push(column.field(column.declared.unwrap_or(1)).ok_or_else(|| {
+                let field = column.field(column.declared.unwrap_or(1)).ok_or_else(|| {
                     let place = Place::array(family.level, &format!("link_attributes/{}", column.name));
                     QueryError::unsupported(place, format!("dtype {}", column.dtype))
-                })?);
+                })?;
+                fields.push(field.with_name(free_name(&column.name, &fields)));
             }
         }
         Ok(Self { schema: Arc::new(Schema::new_with_metadata(fields, metadata)), width, family })

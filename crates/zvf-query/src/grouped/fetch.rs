@@ -1,0 +1,139 @@
+//! Chunks and link cells of a result by object, asked for together.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures::future::{BoxFuture, FutureExt, try_join_all};
+use futures::stream::{self, BoxStream, StreamExt};
+use zvf_store::CellWant;
+
+use super::batches::Batch;
+use crate::columns::attribute::Cell;
+use crate::flat::job::{link_records, link_wants};
+use crate::links::records::{LinkCellRef, RecordCell};
+use crate::plan::chunks::Slot;
+use crate::prepare::Prepared;
+use crate::reader::{Decoded, Reader, What};
+use crate::{QueryError, int};
+
+/// Chunks of one task.
+const CHUNKS: usize = 16;
+
+/// Link cells of one job.
+const LINK_CELLS: usize = 64;
+
+/// What came.
+#[derive(Debug)]
+pub(crate) enum Job {
+    Chunks(Batch, Vec<Decoded>),
+    /// Records, and how many cells were asked for.
+    Links(Vec<RecordCell>, u64),
+}
+
+/// How chunks are read.
+#[derive(Debug)]
+pub(crate) struct Fetch {
+    pub(crate) reader: Arc<Reader>,
+    pub(crate) what: What,
+    pub(crate) round: u32,
+}
+
+impl Fetch {
+    /// Reads chunks. Of those in `held` only what is missing is read.
+    pub(crate) fn chunks(
+        self: &Arc<Self>,
+        slots: Vec<Slot>,
+        mut held: HashMap<Slot, Decoded>,
+    ) -> BoxFuture<'static, Result<Vec<Decoded>, QueryError>> {
+        let mut parts = Vec::new();
+        for slots in slots.chunks(CHUNKS) {
+            let mut wants: Vec<CellWant> = Vec::new();
+            let mut work: Vec<(Slot, What, Option<Decoded>)> = Vec::with_capacity(slots.len());
+            for slot in slots {
+                let known = held.remove(slot);
+                let what = match &known {
+                    Some(chunk) => What {
+                        vertices: false,
+                        fragments: false,
+                        attributes: self
+                            .what
+                            .attributes
+                            .iter()
+                            .zip(&chunk.cells)
+                            .map(|(wanted, cell)| *wanted && matches!(cell, Cell::Unread))
+                            .collect(),
+                    },
+                    None => self.what.clone(),
+                };
+                self.reader.wants(*slot, &what, &mut wants);
+                work.push((*slot, what, known));
+            }
+            let reader = Arc::clone(&self.reader);
+            let run = self.reader.level.store().fetch_map(self.round, wants, move |cells| {
+                let mut cells = cells.into_iter();
+                work.into_iter()
+                    .map(|(slot, what, known)| match known {
+                        Some(chunk) => reader.complete(chunk, &what, &mut cells),
+                        None => reader.decode(slot, &what, &mut cells),
+                    })
+                    .collect::<Result<Vec<Decoded>, QueryError>>()
+            });
+            parts.push(async move { run.await? });
+        }
+        async move { Ok(try_join_all(parts).await?.into_iter().flatten().collect()) }.boxed()
+    }
+}
+
+/// Batches of chunks, then link cells, as many at a time as the budget allows, in order.
+pub(crate) fn jobs(
+    p: &Prepared,
+    fetch: &Arc<Fetch>,
+    batches: Vec<Batch>,
+    held: HashMap<Vec<i64>, Decoded>,
+    links: Vec<LinkCellRef>,
+) -> BoxStream<'static, Result<Job, QueryError>> {
+    let window = window(p, fetch);
+    let reader = Arc::clone(&fetch.reader);
+    let mut known: HashMap<Slot, Decoded> = held
+        .into_iter()
+        .filter_map(|(chunk, decoded)| {
+            let slot = reader.table.slot(&chunk)?;
+            Some((slot, Decoded { slot, kept: crate::columns::gather::Kept::All(decoded.rows), ..decoded }))
+        })
+        .collect();
+    let fetch = Arc::clone(fetch);
+    let chunks = {
+        let fetch = Arc::clone(&fetch);
+        batches.into_iter().map(move |batch| -> BoxFuture<'static, Result<Job, QueryError>> {
+            let held = batch.new.iter().filter_map(|slot| Some((*slot, known.remove(slot)?))).collect();
+            let run = fetch.chunks(batch.new.clone(), held);
+            async move { Ok(Job::Chunks(batch, run.await?)) }.boxed()
+        })
+    };
+    let family = p.family.clone();
+    let mut cells = links.into_iter();
+    let parts = std::iter::from_fn(move || {
+        let part: Vec<LinkCellRef> = cells.by_ref().take(LINK_CELLS).collect();
+        (!part.is_empty()).then_some(part)
+    });
+    let links = parts.filter_map(move |part| -> Option<BoxFuture<'static, Result<Job, QueryError>>> {
+        let family = Arc::clone(family.as_ref()?);
+        let wants = link_wants(&family, &part);
+        let count = int::wide(wants.len());
+        let reader = Arc::clone(&fetch.reader);
+        let store = fetch.reader.level.store();
+        let run = store.fetch_map(fetch.round, wants, move |cells| link_records(&family, &reader.table, part, cells));
+        Some(async move { Ok(Job::Links(run.await??, count)) }.boxed())
+    });
+    stream::iter(chunks.chain(links)).buffered(window).boxed()
+}
+
+/// Batches in flight.
+fn window(p: &Prepared, fetch: &Fetch) -> usize {
+    let chunks = int::wide(p.level.vertices().presence().len()).max(1);
+    let rows = p.level.doc().vertex_count.div_ceil(chunks).max(1024);
+    let columns = fetch.reader.columns.iter().zip(&fetch.what.attributes).filter(|(_, wanted)| **wanted);
+    let columns: usize = columns.map(|(column, _)| column.dtype.size() * column.declared.unwrap_or(1)).sum();
+    let bytes = rows.saturating_mul(int::wide(fetch.reader.position.row_bytes() + columns)).saturating_mul(32);
+    usize::try_from((p.query.memory_budget / bytes.saturating_mul(4).max(1)).clamp(2, 32)).unwrap_or(2)
+}

@@ -1,0 +1,216 @@
+//! The work on a batch of manifest entries, done on a worker thread.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::QueryError;
+use crate::columns::gather::{Kept, Pick as Rows};
+use crate::error::Place;
+use crate::fragments::Rows as FragmentRows;
+use crate::int;
+use crate::plan::chunks::Slot;
+use crate::reader::{Decoded, Reader};
+use crate::resolve::no_fragment;
+use crate::vertex_table::{Gathered, TablePlan};
+use crate::walk::Entry;
+
+/// What came out of one fragment of one object.
+#[derive(Debug, Clone)]
+pub(crate) struct Piece {
+    /// Number of the object within the answer.
+    pub(crate) pick: u32,
+    pub(crate) slot: Slot,
+    pub(crate) fragment: u32,
+    /// Row of the answer that the first kept row became; set when the piece is placed.
+    pub(crate) out: u64,
+    /// Kept rows.
+    pub(crate) taken: u32,
+    /// Which positions of the fragment are kept; `None`: all.
+    pub(crate) positions: Option<Box<[u32]>>,
+    /// Whether the first kept row follows the last kept row of the piece before in the object.
+    pub(crate) joined: bool,
+    /// Whether the fragment's first and last row are kept; `None` of an empty fragment.
+    pub(crate) ends: Option<(bool, bool)>,
+}
+
+/// Where to go on in a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Cursor {
+    pub(crate) entry: usize,
+    pub(crate) fragment: u32,
+}
+
+/// What a step of gathering made.
+#[derive(Debug)]
+pub(crate) struct Step {
+    pub(crate) gathered: Gathered,
+    pub(crate) pieces: Vec<Piece>,
+    /// The batch is not done: so many rows came together that they are handed out first.
+    pub(crate) rest: Option<Cursor>,
+    /// Listed chunks without vertices.
+    pub(crate) absent: u64,
+    pub(crate) misplaced: Option<Slot>,
+}
+
+/// Everything the steps of a query share.
+#[derive(Debug)]
+pub(crate) struct GatherPlan {
+    pub(crate) reader: Arc<Reader>,
+    pub(crate) table: TablePlan,
+    pub(crate) entries: Vec<Entry>,
+    /// Number of the object of each entry.
+    pub(crate) picks: Vec<u32>,
+    pub(crate) ids: Vec<i64>,
+    /// Rows after which a step ends.
+    pub(crate) most_rows: usize,
+}
+
+impl GatherPlan {
+    /// Gathers from `from` to the entry `end`, or until there are many rows.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: a manifest that names a chunk or fragment that is not there.
+    pub(crate) fn step(
+        &self,
+        from: Cursor,
+        end: usize,
+        chunks: &HashMap<Slot, Arc<Decoded>>,
+    ) -> Result<Step, QueryError> {
+        let mut step = Step {
+            gathered: Gathered::with_capacity(&self.table, &self.reader, 0),
+            pieces: Vec::new(),
+            rest: None,
+            absent: 0,
+            misplaced: chunks.values().filter(|chunk| !chunk.in_place).map(|chunk| chunk.slot).min(),
+        };
+        let mut rows = Vec::new();
+        for at in from.entry..end {
+            let (Some(entry), Some(pick)) = (self.entries.get(at).copied(), self.picks.get(at).copied()) else { break };
+            let first = if at == from.entry { from.fragment } else { 0 };
+            if entry.slot == Entry::GAP {
+                step.pieces.push(gap(pick));
+                continue;
+            }
+            let Some(chunk) = chunks.get(&entry.slot) else { continue };
+            if chunk.absent {
+                self.check_listed(chunk, pick)?;
+                step.absent += 1;
+                step.pieces.push(gap(pick));
+                continue;
+            }
+            for (number, fragment) in (0_u32..).zip(entry.fragments()) {
+                if number < first {
+                    continue;
+                }
+                if step.gathered.rows >= self.most_rows {
+                    step.rest = Some(Cursor { entry: at, fragment: number });
+                    return Ok(step);
+                }
+                let piece = self.piece(chunk, pick, fragment, &mut rows, &mut step.gathered)?;
+                step.pieces.push(piece);
+            }
+        }
+        Ok(step)
+    }
+
+    /// Gathers one fragment.
+    fn piece(
+        &self,
+        chunk: &Decoded,
+        pick: u32,
+        fragment: u32,
+        rows: &mut Vec<u32>,
+        gathered: &mut Gathered,
+    ) -> Result<Piece, QueryError> {
+        let id = || self.ids.get(int::at(pick)).copied();
+        let count = chunk.fragments.as_ref().map_or(0, |fragments| fragments.len());
+        let Some(found) = chunk.fragments.as_ref().and_then(|fragments| fragments.get(fragment)) else {
+            return Err(no_fragment(&self.reader, chunk.slot, fragment, count, id()));
+        };
+        let length = found.len();
+        let mut positions = None;
+        match &chunk.kept {
+            Kept::All(_) => {
+                let whole = match found {
+                    FragmentRows::Range { start, count } => Rows::Range { start, count },
+                    FragmentRows::List(list) => Rows::Rows(list),
+                };
+                gathered.push(&self.table, &self.reader, chunk, whole, Some(fragment))?;
+            }
+            some => {
+                let mut kept = Vec::new();
+                rows.clear();
+                for (position, row) in (0_u32..).zip(found.iter()) {
+                    if some.rank(row).is_some() {
+                        kept.push(position);
+                        rows.push(row);
+                    }
+                }
+                gathered.push(&self.table, &self.reader, chunk, Rows::Rows(rows), Some(fragment))?;
+                if kept.len() < length {
+                    positions = Some(kept.into_boxed_slice());
+                }
+            }
+        }
+        let last = int::row32(length).unwrap_or(u32::MAX).checked_sub(1);
+        let ends = last.map(|last| match &positions {
+            None => (true, true),
+            Some(kept) => (kept.first() == Some(&0), kept.last() == Some(&last)),
+        });
+        let taken = positions.as_ref().map_or(length, |kept| kept.len());
+        let taken = int::row32(taken).unwrap_or(u32::MAX);
+        Ok(Piece { pick, slot: chunk.slot, fragment, out: 0, taken, positions, joined: false, ends })
+    }
+
+    /// A chunk without vertices is forgiven where the level lists it, and only there.
+    fn check_listed(&self, chunk: &Decoded, pick: u32) -> Result<(), QueryError> {
+        let coord = self.reader.table.get(chunk.slot);
+        if self.reader.level.vertices().presence().contains(coord) {
+            return Ok(());
+        }
+        let place = Place::cell(self.reader.number, "object_index/manifests", coord);
+        let place = place.of(self.ids.get(int::at(pick)).copied());
+        Err(QueryError::malformed(place, "the manifest names a chunk that has no vertices"))
+    }
+}
+
+/// Rows of the object that the query does not see.
+fn gap(pick: u32) -> Piece {
+    Piece {
+        pick,
+        slot: Entry::GAP,
+        fragment: 0,
+        out: 0,
+        taken: 0,
+        positions: None,
+        joined: false,
+        ends: Some((false, false)),
+    }
+}
+
+/// Places pieces in the answer, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Placer {
+    next: u64,
+    pick: Option<u32>,
+    /// The last row of the object so far is kept.
+    open: bool,
+}
+
+impl Placer {
+    /// Gives a piece its first row, and says whether it joins the one before.
+    pub(crate) fn place(&mut self, piece: &mut Piece) {
+        if self.pick != Some(piece.pick) {
+            self.pick = Some(piece.pick);
+            self.open = false;
+        }
+        piece.out = self.next;
+        self.next += u64::from(piece.taken);
+        // An empty fragment lets the rows on its two sides meet.
+        if let Some((first, last)) = piece.ends {
+            piece.joined = self.open && first;
+            self.open = last;
+        }
+    }
+}

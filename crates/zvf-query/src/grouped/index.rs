@@ -1,0 +1,130 @@
+//! From a row of a chunk to the rows of the answer it became: none, one, or one for each object that has it.
+
+use std::sync::Arc;
+
+use super::gather::Piece;
+use crate::fragments::{Fragments, Rows};
+use crate::int;
+use crate::kept::Key;
+use crate::walk::Entry;
+
+/// Consecutive rows of a chunk that became consecutive rows of the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Span {
+    start: u32,
+    count: u32,
+    pick: u32,
+    out: u64,
+}
+
+/// A row of the answer and the object it belongs to.
+pub(crate) type Hit = (u32, u64);
+
+/// The pieces of an answer by chunk and row.
+#[derive(Debug, Default)]
+pub(crate) struct RowIndex {
+    /// By chunk: sorted, and either disjoint or of single rows.
+    spans: Vec<Vec<Span>>,
+}
+
+impl RowIndex {
+    /// Sorts pieces by chunk. Eight bytes and a bit for each fragment of the answer, more where fragments overlap.
+    pub(crate) fn new(pieces: &[Piece], fragments: &[Option<Arc<Fragments>>]) -> Self {
+        let mut spans: Vec<Vec<Span>> = vec![Vec::new(); fragments.len()];
+        for piece in pieces.iter().filter(|piece| piece.slot != Entry::GAP && piece.taken > 0) {
+            let Some(into) = spans.get_mut(int::at(piece.slot)) else { continue };
+            let Some(rows) = rows_of(piece, fragments) else { continue };
+            match (rows, &piece.positions) {
+                (Rows::Range { start, count }, None) => {
+                    into.push(Span { start, count, pick: piece.pick, out: piece.out });
+                }
+                (rows, None) => {
+                    let singles = rows.iter().zip(piece.out..);
+                    into.extend(singles.map(|(start, out)| Span { start, count: 1, pick: piece.pick, out }));
+                }
+                (rows, Some(positions)) => {
+                    let kept = positions.iter().filter_map(|position| rows.get(*position));
+                    let singles = kept.zip(piece.out..);
+                    into.extend(singles.map(|(start, out)| Span { start, count: 1, pick: piece.pick, out }));
+                }
+            }
+        }
+        for chunk in &mut spans {
+            chunk.sort_unstable();
+            let overlap = chunk.windows(2).any(|pair| matches!(pair, [a, b] if a.start + a.count > b.start));
+            if overlap && chunk.iter().any(|span| span.count > 1) {
+                let single = |span: &Span| {
+                    let span = *span;
+                    (0..span.count).map(move |at| Span {
+                        start: span.start + at,
+                        count: 1,
+                        pick: span.pick,
+                        out: span.out + u64::from(at),
+                    })
+                };
+                *chunk = chunk.iter().flat_map(single).collect();
+                chunk.sort_unstable();
+            }
+        }
+        Self { spans }
+    }
+
+    /// The rows of the answer that a row became, one for each object: the first in it, objects in order.
+    pub(crate) fn hits(&self, key: Key, out: &mut Vec<Hit>) {
+        out.clear();
+        let Some(chunk) = self.spans.get(int::at(key.slot())) else { return };
+        let row = key.row();
+        let after = chunk.partition_point(|span| span.start <= row);
+        // Spans that begin at or before the row, from the last one backwards: they are disjoint, or single rows.
+        for span in chunk.get(..after).unwrap_or(&[]).iter().rev() {
+            if row - span.start >= span.count {
+                break;
+            }
+            out.push((span.pick, span.out + u64::from(row - span.start)));
+        }
+        out.reverse();
+        out.sort_unstable();
+        out.dedup_by_key(|(pick, _)| *pick);
+    }
+}
+
+/// The rows of a piece's fragment.
+pub(crate) fn rows_of<'a>(piece: &Piece, fragments: &'a [Option<Arc<Fragments>>]) -> Option<Rows<'a>> {
+    fragments.get(int::at(piece.slot))?.as_ref()?.get(piece.fragment)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zvf_store::format::fragments::FragmentIndexBuilder;
+
+    fn piece(pick: u32, fragment: u32, out: u64, taken: u32) -> Piece {
+        Piece { pick, slot: 0, fragment, out, taken, positions: None, joined: false, ends: Some((true, true)) }
+    }
+
+    #[test]
+    fn shared_rows_are_found_once_for_each_object() {
+        let mut builder = FragmentIndexBuilder::new();
+        builder.push_range(0, 4).unwrap();
+        builder.push_range(2, 4).unwrap();
+        builder.push_rows(&[7, 6]).unwrap();
+        let fragments = [Some(Arc::new(Fragments::decode(&builder.finish(), 8).unwrap()))];
+        let mut partial = piece(1, 1, 20, 2);
+        partial.positions = Some(Box::new([0, 3]));
+        let pieces = [piece(0, 0, 0, 4), piece(0, 2, 4, 2), piece(1, 0, 10, 4), partial, piece(1, 0, 30, 4)];
+        let index = RowIndex::new(&pieces, &fragments);
+        let hits = |row| {
+            let mut out = Vec::new();
+            index.hits(Key::new(0, row), &mut out);
+            out
+        };
+        assert_eq!(hits(0), [(0, 0), (1, 10)]);
+        assert_eq!(hits(2), [(0, 2), (1, 12)]);
+        assert_eq!(hits(5), [(1, 21)]);
+        assert_eq!(hits(6), [(0, 5)]);
+        assert_eq!(hits(4), []);
+        let mut out = Vec::new();
+        index.hits(Key::OUTSIDE, &mut out);
+        assert!(out.is_empty());
+    }
+}

@@ -1,0 +1,253 @@
+//! Links of a result by object.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+
+use super::gather::Piece;
+use super::index::{Hit, RowIndex, rows_of};
+use crate::fragments::{Fragments, Rows};
+use crate::kept::Key;
+use crate::links::branches::{Parents, StoredParent};
+use crate::links::records::RecordCell;
+use crate::links::table::{LinkSink, LinkTable};
+use crate::{QueryError, int};
+
+/// What the answer holds.
+#[derive(Debug)]
+pub(crate) struct Placed {
+    pub(crate) pieces: Vec<Piece>,
+    /// By chunk.
+    pub(crate) fragments: Vec<Option<Arc<Fragments>>>,
+}
+
+impl Placed {
+    /// Stretches of pieces of about so many rows.
+    pub(crate) fn ranges(&self, rows: u64) -> Vec<Range<usize>> {
+        let mut ranges = Vec::new();
+        let (mut start, mut sum) = (0, 0_u64);
+        for (at, piece) in self.pieces.iter().enumerate() {
+            sum += u64::from(piece.taken);
+            if sum >= rows {
+                ranges.push(start..at + 1);
+                (start, sum) = (at + 1, 0);
+            }
+        }
+        if start < self.pieces.len() {
+            ranges.push(start..self.pieces.len());
+        }
+        ranges
+    }
+
+    fn pieces(&self, range: Range<usize>) -> &[Piece] {
+        self.pieces.get(range).unwrap_or(&[])
+    }
+
+    /// Row of the chunk at a kept row of a piece.
+    fn key(&self, piece: &Piece, number: u32) -> Option<Key> {
+        let position = match &piece.positions {
+            Some(positions) => *positions.get(int::at(number))?,
+            None => number,
+        };
+        Some(Key::new(piece.slot, rows_of(piece, &self.fragments)?.get(position)?))
+    }
+}
+
+/// Links of lines: consecutive rows of an object.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    pub(crate) table: LinkTable,
+    pub(crate) placed: Arc<Placed>,
+    cells: Vec<RecordCell>,
+    /// Stored records by their ends: number of the cell, row of the cell.
+    stored: HashMap<(Key, Key), (usize, u32)>,
+}
+
+impl Lines {
+    /// Prepares the links; `cells` supply attributes.
+    pub(crate) fn new(table: LinkTable, placed: Arc<Placed>, cells: Vec<RecordCell>) -> Self {
+        let mut stored = HashMap::new();
+        for (number, cell) in cells.iter().enumerate() {
+            for (at, pair) in cell.keys.chunks_exact(2).enumerate() {
+                if let [a, b] = pair {
+                    stored.entry((*a, *b)).or_insert((number, cell.row(at)));
+                }
+            }
+        }
+        Self { table, placed, cells, stored }
+    }
+
+    /// The links that end in some pieces.
+    ///
+    /// # Errors
+    ///
+    /// Malformed link attributes.
+    pub(crate) fn batch(&self, range: Range<usize>) -> Result<RecordBatch, QueryError> {
+        let mut sink = LinkSink::new(&self.table, 1 << 12);
+        let mut before = self.last_key(range.start);
+        for piece in self.placed.pieces(range) {
+            if piece.joined && piece.taken > 0 {
+                let first = self.placed.key(piece, 0);
+                self.push(&mut sink, piece.out - 1, piece.out, before.zip(first))?;
+            }
+            for number in 1..piece.taken {
+                let next = match &piece.positions {
+                    None => true,
+                    Some(positions) => {
+                        let at = int::at(number);
+                        positions.get(at - 1).zip(positions.get(at)).is_some_and(|(a, b)| *b == a + 1)
+                    }
+                };
+                if next {
+                    let out = piece.out + u64::from(number);
+                    let ends = if sink.has_attributes() {
+                        self.placed.key(piece, number - 1).zip(self.placed.key(piece, number))
+                    } else {
+                        None
+                    };
+                    self.push(&mut sink, out - 1, out, ends)?;
+                }
+            }
+            if piece.taken > 0 {
+                before = self.placed.key(piece, piece.taken - 1);
+            }
+        }
+        sink.finish()
+    }
+
+    /// The last kept row before a piece.
+    fn last_key(&self, piece: usize) -> Option<Key> {
+        let before = self.placed.pieces(0..piece).iter().rev().find(|piece| piece.taken > 0)?;
+        self.placed.key(before, before.taken - 1)
+    }
+
+    fn push(&self, sink: &mut LinkSink, a: u64, b: u64, ends: Option<(Key, Key)>) -> Result<(), QueryError> {
+        sink.push_pair(a, b);
+        if !sink.has_attributes() {
+            return Ok(());
+        }
+        let found = ends.and_then(|ends| self.stored.get(&ends));
+        match found.and_then(|(cell, row)| Some((self.cells.get(*cell)?, *row))) {
+            Some((cell, row)) => sink.push_attributes(cell, &[row]),
+            None => {
+                sink.push_missing(1);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Links of skeletons: from a row to its parent.
+#[derive(Debug)]
+pub(crate) struct Trees {
+    pub(crate) table: LinkTable,
+    pub(crate) placed: Arc<Placed>,
+    pub(crate) index: RowIndex,
+    pub(crate) parents: Parents,
+}
+
+impl Trees {
+    /// The links of the rows of some pieces, children rising.
+    ///
+    /// # Errors
+    ///
+    /// Malformed link attributes.
+    pub(crate) fn batch(&self, range: Range<usize>) -> Result<RecordBatch, QueryError> {
+        let mut sink = LinkSink::new(&self.table, 1 << 12);
+        let (mut children, mut parents) = (Vec::new(), Vec::new());
+        for piece in self.placed.pieces(range) {
+            let Some(rows) = rows_of(piece, &self.placed.fragments) else { continue };
+            let mut before: Option<u32> = None;
+            for number in 0..piece.taken {
+                let position = match &piece.positions {
+                    Some(positions) => positions.get(int::at(number)).copied().unwrap_or(u32::MAX),
+                    None => number,
+                };
+                let out = piece.out + u64::from(number);
+                let follows = position.checked_sub(1).is_some() && before == position.checked_sub(1);
+                before = Some(position);
+                let record = self.record(piece.slot, rows, position);
+                let parent = match record {
+                    Some(record) => {
+                        self.index.hits(record.child, &mut children);
+                        self.index.hits(record.parent, &mut parents);
+                        parent_of(piece.pick, &children, &parents)
+                    }
+                    None => follows.then(|| out - 1),
+                };
+                if let Some(parent) = parent {
+                    self.parents.push(&mut sink, out, parent, record)?;
+                }
+            }
+        }
+        sink.finish()
+    }
+
+    fn record(&self, slot: u32, rows: Rows<'_>, position: u32) -> Option<&StoredParent> {
+        let row = rows.get(position)?;
+        self.parents.of(slot, row..row.checked_add(1)?).first()
+    }
+}
+
+/// The parent of a child that object `pick` has: in the same object, else in the first object that has it, and then
+/// only from the first object that has the child.
+fn parent_of(pick: u32, children: &[Hit], parents: &[Hit]) -> Option<u64> {
+    if let Some((_, parent)) = parents.iter().find(|(object, _)| *object == pick) {
+        return Some(*parent);
+    }
+    let shared = children.iter().any(|(child, _)| parents.iter().any(|(parent, _)| parent == child));
+    let first = children.first().is_some_and(|(object, _)| *object == pick);
+    if first && !shared { parents.first().map(|(_, parent)| *parent) } else { None }
+}
+
+/// Stored links, in the order of their records: once for each object that has all ends, else once across objects.
+///
+/// # Errors
+///
+/// Malformed link attributes.
+pub(crate) fn stored(table: &LinkTable, cells: &[RecordCell], index: &RowIndex) -> Result<RecordBatch, QueryError> {
+    let mut sink = LinkSink::new(table, 1 << 12);
+    let mut ends: Vec<Vec<Hit>> = vec![Vec::new(); table.width];
+    for cell in cells {
+        let mut rows = Vec::new();
+        for (at, keys) in cell.keys.chunks_exact(table.width).enumerate() {
+            for (key, hits) in keys.iter().zip(&mut ends) {
+                index.hits(*key, hits);
+            }
+            if ends.iter().any(Vec::is_empty) {
+                continue;
+            }
+            let before = rows.len();
+            let objects = ends.first().map_or(&[][..], Vec::as_slice);
+            for (object, _) in objects {
+                let row_in = |hits: &Vec<Hit>| hits.iter().find(|(pick, _)| pick == object).map(|(_, out)| *out);
+                if ends.iter().all(|hits| row_in(hits).is_some()) {
+                    sink.push_vertices(ends.iter().filter_map(row_in));
+                    rows.push(cell.row(at));
+                }
+            }
+            if rows.len() == before {
+                sink.push_vertices(ends.iter().filter_map(|hits| hits.first().map(|(_, out)| *out)));
+                rows.push(cell.row(at));
+            }
+        }
+        sink.push_attributes(cell, &rows)?;
+    }
+    sink.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parent_is_looked_for_in_the_same_object_first() {
+        assert_eq!(parent_of(1, &[(0, 5), (1, 9)], &[(1, 7)]), Some(7));
+        assert_eq!(parent_of(0, &[(0, 5), (1, 9)], &[(1, 7)]), None);
+        assert_eq!(parent_of(0, &[(0, 5)], &[(1, 7), (2, 8)]), Some(7));
+        assert_eq!(parent_of(1, &[(0, 5), (1, 6)], &[(2, 8)]), None);
+        assert_eq!(parent_of(0, &[(0, 5)], &[]), None);
+    }
+}

@@ -1,0 +1,343 @@
+//! From gathered steps to batches that go out: schema, places, limit.
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use futures::future::{BoxFuture, FutureExt};
+use zvf_store::IdTable;
+
+use super::gather::{Cursor, GatherPlan, Piece, Placer, Step};
+use super::index::rows_of;
+use crate::answer::{Emit, Schemas, Table};
+use crate::columns::gather::Kept;
+use crate::flat::job::ChunkOut;
+use crate::flat::owners::Owners;
+use crate::flat::run::send;
+use crate::flat::scan::{offload, started};
+use crate::fragments::Fragments;
+use crate::objects::{ObjectTable, ObjectValues};
+use crate::plan::chunks::Slot;
+use crate::prepare::Prepared;
+use crate::reader::{Decoded, Reader};
+use crate::vertex_table::{Out, OwnerColumns};
+use crate::walk::Entry;
+use crate::{QueryError, Select, int};
+
+/// Rows below which a step is not worth a change of thread.
+pub(crate) const INLINE: u64 = 20_000;
+
+/// The vertex table as it went out.
+#[derive(Debug)]
+pub(crate) struct Sent {
+    pub(crate) pieces: Vec<Piece>,
+    /// By chunk.
+    pub(crate) fragments: Vec<Option<Arc<Fragments>>>,
+    /// Rows of the buffers, by chunk.
+    pub(crate) buffers: Vec<Option<u32>>,
+    /// Rows of each object.
+    pub(crate) lengths: Vec<u64>,
+    pub(crate) rows: u64,
+    pub(crate) truncated: bool,
+    /// The objects of the answer are those below this number.
+    pub(crate) picks: usize,
+    pub(crate) absent: u64,
+    pub(crate) objects: Option<(ObjectTable, ObjectValues)>,
+}
+
+/// A step under way.
+pub(crate) struct Waiting {
+    end: usize,
+    chunks: Arc<HashMap<Slot, Arc<Decoded>>>,
+    step: BoxFuture<'static, Result<Step, QueryError>>,
+}
+
+impl Waiting {
+    /// Starts to gather a batch.
+    pub(crate) async fn start(
+        plan: &Arc<GatherPlan>,
+        round: u32,
+        entries: Range<usize>,
+        chunks: HashMap<Slot, Arc<Decoded>>,
+    ) -> Self {
+        let from = Cursor { entry: entries.start, fragment: 0 };
+        let found = Self::at(plan, round, from, entries.end, Arc::new(chunks));
+        Self { step: started(found.step).await, ..found }
+    }
+
+    fn at(
+        plan: &Arc<GatherPlan>,
+        round: u32,
+        from: Cursor,
+        end: usize,
+        chunks: Arc<HashMap<Slot, Arc<Decoded>>>,
+    ) -> Self {
+        let rows: u64 = chunks.values().map(|chunk| u64::from(chunk.rows)).sum();
+        let (worker, data) = (Arc::clone(plan), Arc::clone(&chunks));
+        let work = move || worker.step(from, end, &data);
+        let step = if rows <= INLINE { async move { work() }.boxed() } else { offload(&plan.reader, round, work) };
+        Self { end, chunks, step }
+    }
+
+    /// Waits for the step; a batch of very many rows goes on with another one.
+    ///
+    /// # Errors
+    ///
+    /// Those of the step.
+    pub(crate) async fn finish(self, plan: &Arc<GatherPlan>, round: u32) -> Result<(Step, Option<Self>), QueryError> {
+        let step = self.step.await?;
+        let rest = step.rest.map(|from| Self::at(plan, round, from, self.end, self.chunks));
+        Ok((step, rest))
+    }
+}
+
+/// The way out.
+pub(crate) struct Outlet {
+    reader: Arc<Reader>,
+    schemas: Option<Schemas>,
+    schema: Option<SchemaRef>,
+    widths: Vec<Option<usize>>,
+    vertices: bool,
+    batch_rows: usize,
+    limit: Option<u64>,
+    /// The limit never cuts an object.
+    whole: bool,
+    owners: Option<(Owners, Arc<IdTable>)>,
+    placer: Placer,
+    /// Steps that wait for the schema.
+    pending: VecDeque<Step>,
+    /// Batches that wait for the end of their last object.
+    held: VecDeque<RecordBatch>,
+    /// Rows that went out.
+    released: u64,
+    full: bool,
+}
+
+impl Outlet {
+    /// A way out for one answer.
+    pub(crate) fn new(
+        p: &Prepared,
+        schemas: Schemas,
+        reader: Arc<Reader>,
+        owners: Option<(Owners, Arc<IdTable>)>,
+    ) -> Self {
+        Self {
+            widths: vec![None; reader.columns.len()],
+            reader,
+            schemas: Some(schemas),
+            schema: None,
+            vertices: p.query.outputs.vertices,
+            batch_rows: p.query.batch_rows,
+            limit: p.query.limit,
+            whole: p.query.select == Select::Objects,
+            owners,
+            placer: Placer::default(),
+            pending: VecDeque::new(),
+            held: VecDeque::new(),
+            released: 0,
+            full: false,
+        }
+    }
+
+    /// Whether something went out.
+    pub(crate) fn sent(&self) -> bool {
+        self.schema.is_some()
+    }
+
+    /// Whether the limit is reached and something is left out.
+    pub(crate) fn full(&self) -> bool {
+        self.full
+    }
+
+    /// Takes a step; sends what is ready.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: columns of different widths.
+    pub(crate) async fn take(
+        &mut self,
+        step: Step,
+        plan: &GatherPlan,
+        emit: &mut Emit,
+        sent: &mut Sent,
+    ) -> Result<(), QueryError> {
+        step.gathered.widths(&mut self.widths);
+        self.pending.push_back(step);
+        if self.schema.is_none() && self.open(plan) {
+            return Ok(());
+        }
+        self.drain(plan, emit, sent).await
+    }
+
+    /// Sends the rest, and the schemas in any case.
+    ///
+    /// # Errors
+    ///
+    /// As [`take`](Self::take).
+    pub(crate) async fn finish(
+        &mut self,
+        plan: &GatherPlan,
+        emit: &mut Emit,
+        sent: &mut Sent,
+    ) -> Result<(), QueryError> {
+        self.drain(plan, emit, sent).await?;
+        self.release(sent.rows, emit).await;
+        for piece in &sent.pieces {
+            if let Some(length) = sent.lengths.get_mut(int::at(piece.pick)) {
+                *length += u64::from(piece.taken);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the width of a column is not known, and later chunks can tell it.
+    fn open(&self, plan: &GatherPlan) -> bool {
+        self.reader.columns.iter().zip(&self.widths).enumerate().any(|(index, (column, width))| {
+            width.is_none()
+                && column.declared.is_none()
+                && plan.table.has(Out::Attribute(index))
+                && self.reader.has_cells(column)
+        })
+    }
+
+    async fn drain(&mut self, plan: &GatherPlan, emit: &mut Emit, sent: &mut Sent) -> Result<(), QueryError> {
+        let schema = match &self.schema {
+            Some(schema) => Arc::clone(schema),
+            None => {
+                let schema = plan.table.schema(&self.reader, &self.widths)?;
+                let mut schemas = self.schemas.take().unwrap_or_default();
+                schemas.vertices = self.vertices.then(|| Arc::clone(&schema));
+                emit.schemas(schemas).await;
+                self.schema = Some(Arc::clone(&schema));
+                schema
+            }
+        };
+        while let Some(step) = self.pending.pop_front() {
+            if !self.full {
+                self.process(step, plan, &schema, emit, sent).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn process(
+        &mut self,
+        mut step: Step,
+        plan: &GatherPlan,
+        schema: &SchemaRef,
+        emit: &mut Emit,
+        sent: &mut Sent,
+    ) -> Result<(), QueryError> {
+        for piece in &mut step.pieces {
+            self.placer.place(piece);
+        }
+        let rows = step.gathered.rows;
+        let before = sent.rows;
+        let batch = if self.vertices && rows > 0 {
+            let owners = self.columns(&step.pieces, plan, sent);
+            Some(step.gathered.finish(&plan.table, &self.reader, schema, &self.widths, owners)?)
+        } else {
+            None
+        };
+        sent.pieces.append(&mut step.pieces);
+        sent.rows = before.saturating_add(int::wide(rows));
+        if let Some(limit) = self.limit.filter(|limit| sent.rows > *limit) {
+            self.cut(limit, sent);
+        }
+        if let Some(batch) = batch {
+            let room = int::index(sent.rows.saturating_sub(before)).unwrap_or(usize::MAX);
+            self.held.push_back(batch.slice(0, room.min(batch.num_rows())));
+        }
+        // Under a limit an object goes out when it is known to fit.
+        let ready = match sent.pieces.last() {
+            Some(last) if self.whole && self.limit.is_some() && !self.full => {
+                let first = sent.pieces.partition_point(|piece| piece.pick < last.pick);
+                sent.pieces.get(first).map_or(sent.rows, |piece| piece.out)
+            }
+            _ => sent.rows,
+        };
+        self.release(ready, emit).await;
+        Ok(())
+    }
+
+    /// Cuts the answer at the limit: at the row, or at the last object that fits.
+    fn cut(&mut self, limit: u64, sent: &mut Sent) {
+        self.full = true;
+        sent.truncated = true;
+        let at = sent.pieces.partition_point(|piece| piece.out.saturating_add(u64::from(piece.taken)) <= limit);
+        let Some(crossing) = sent.pieces.get(at).map(|piece| piece.pick) else { return };
+        if self.whole {
+            let first = sent.pieces.partition_point(|piece| piece.pick < crossing);
+            sent.rows = sent.pieces.get(first).map_or(0, |piece| piece.out);
+            sent.pieces.truncate(first);
+            sent.picks = int::at(crossing);
+            return;
+        }
+        sent.rows = limit;
+        if let Some(piece) = sent.pieces.get_mut(at) {
+            let room = u32::try_from(limit.saturating_sub(piece.out)).unwrap_or(u32::MAX);
+            let kept: Vec<u32> = match &piece.positions {
+                Some(positions) => positions.iter().copied().take(int::at(room)).collect(),
+                None => (0..room).collect(),
+            };
+            piece.taken = room;
+            piece.positions = Some(kept.into_boxed_slice());
+        }
+        sent.pieces.truncate(at.saturating_add(1));
+        let started = sent.pieces.iter().any(|piece| piece.pick == crossing && piece.taken > 0);
+        sent.picks = int::at(crossing) + usize::from(started);
+    }
+
+    /// Sends held rows up to a row of the answer; drops nothing but what the limit cut off.
+    async fn release(&mut self, until: u64, emit: &mut Emit) {
+        while let Some(batch) = self.held.pop_front() {
+            let rows = int::wide(batch.num_rows());
+            let room = until.saturating_sub(self.released).min(rows);
+            let cut = int::index(room).unwrap_or(usize::MAX);
+            if room > 0 {
+                self.released += send(emit, Table::Vertices, &batch.slice(0, cut), self.batch_rows).await;
+            }
+            if room < rows {
+                if !self.full {
+                    self.held.push_front(batch.slice(cut, batch.num_rows() - cut));
+                }
+                return;
+            }
+        }
+    }
+
+    /// The object of every row, and all its owners where they are asked for.
+    fn columns(&self, pieces: &[Piece], plan: &GatherPlan, sent: &Sent) -> OwnerColumns {
+        let mut columns = OwnerColumns::default();
+        if plan.table.has(Out::ObjectId) {
+            for piece in pieces {
+                let id = plan.ids.get(int::at(piece.pick)).copied();
+                columns.first.extend(std::iter::repeat_n(id, int::at(piece.taken)));
+            }
+        }
+        let Some((owners, ids)) = &self.owners else { return columns };
+        let mut known: HashMap<Slot, Vec<Vec<i64>>> = HashMap::new();
+        for piece in pieces.iter().filter(|piece| piece.slot != Entry::GAP && piece.taken > 0) {
+            let all = known.entry(piece.slot).or_insert_with(|| {
+                let rows = sent.buffers.get(int::at(piece.slot)).copied().flatten();
+                let fragments = sent.fragments.get(int::at(piece.slot)).cloned().flatten();
+                let kept = Kept::All(rows.unwrap_or(0));
+                let mut found = OwnerColumns::default();
+                owners.push(&ChunkOut { slot: piece.slot, rows, kept, fragments }, ids, true, &mut found);
+                found.all
+            });
+            let Some(rows) = rows_of(piece, &sent.fragments) else { continue };
+            for number in 0..piece.taken {
+                let position = match &piece.positions {
+                    Some(positions) => positions.get(int::at(number)).copied(),
+                    None => Some(number),
+                };
+                let row = position.and_then(|position| rows.get(position));
+                columns.all.push(row.and_then(|row| all.get(int::at(row)).cloned()).unwrap_or_default());
+            }
+        }
+        columns
+    }
+}

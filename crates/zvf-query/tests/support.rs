@@ -1,0 +1,151 @@
+//! Answers as plain values that can be compared with what went into a store.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::DataType;
+use object_store::memory::InMemory;
+use object_store::{ObjectStoreExt, path::Path};
+use zvf_query::{Collected, Query, QueryError, Table, query};
+use zvf_store::{OpenOptions, Store};
+
+/// A store of these files, in memory.
+pub(crate) async fn memory(files: &BTreeMap<String, Vec<u8>>) -> Store {
+    open(files, OpenOptions::new()).await
+}
+
+/// A store of these files, in memory, opened with options.
+pub(crate) async fn open(files: &BTreeMap<String, Vec<u8>>, options: OpenOptions) -> Store {
+    let backend = InMemory::new();
+    for (key, bytes) in files {
+        backend.put(&Path::parse(key).unwrap(), bytes.clone().into()).await.unwrap();
+    }
+    Store::open_with("memory:///", options.with_object_store(Arc::new(backend))).await.unwrap()
+}
+
+/// A bundled store in memory.
+pub(crate) async fn bundled(case: &str) -> Store {
+    memory(&zvf_testkit::files(case).unwrap()).await
+}
+
+/// One value as text: floats by their bits, so that equal text is equal value.
+pub(crate) fn value(array: &ArrayRef, row: usize) -> String {
+    if array.is_null(row) {
+        return "null".into();
+    }
+    macro_rules! number {
+        ($type:ty) => {
+            array.as_primitive::<$type>().value(row).to_string()
+        };
+    }
+    match array.data_type() {
+        DataType::Int8 => number!(Int8Type),
+        DataType::Int16 => number!(Int16Type),
+        DataType::Int32 => number!(Int32Type),
+        DataType::Int64 => number!(Int64Type),
+        DataType::UInt8 => number!(UInt8Type),
+        DataType::UInt16 => number!(UInt16Type),
+        DataType::UInt32 => number!(UInt32Type),
+        DataType::UInt64 => number!(UInt64Type),
+        DataType::Float16 => float(array.as_primitive::<Float16Type>().value(row).to_f64()),
+        DataType::Float32 => float(f64::from(array.as_primitive::<Float32Type>().value(row))),
+        DataType::Float64 => float(array.as_primitive::<Float64Type>().value(row)),
+        DataType::Boolean => u8::from(array.as_boolean().value(row)).to_string(),
+        DataType::Utf8 => array.as_string::<i32>().value(row).to_owned(),
+        DataType::FixedSizeList(..) => list(&array.as_fixed_size_list().value(row)),
+        DataType::List(..) => list(&array.as_list::<i32>().value(row)),
+        DataType::Dictionary(..) => {
+            let any = array.as_any_dictionary();
+            value(any.values(), any.normalized_keys()[row])
+        }
+        other => panic!("{other}"),
+    }
+}
+
+fn list(items: &ArrayRef) -> String {
+    (0..items.len()).map(|at| value(items, at)).collect::<Vec<_>>().join(" ")
+}
+
+/// A float as text that tells every value from every other.
+pub(crate) fn float(value: f64) -> String {
+    if value.is_nan() { "nan".into() } else { format!("{value:?}") }
+}
+
+/// A whole answer.
+pub(crate) struct Got {
+    pub(crate) vertices: Option<RecordBatch>,
+    pub(crate) links: Option<RecordBatch>,
+    pub(crate) objects: Option<RecordBatch>,
+    pub(crate) all: Collected,
+}
+
+/// Runs a query to its end.
+pub(crate) async fn ask(store: &Store, asked: Query) -> Result<Got, QueryError> {
+    let all = query(store, asked).await?.collect().await?;
+    let got = Got {
+        vertices: all.table(Table::Vertices)?,
+        links: all.table(Table::Links)?,
+        objects: all.table(Table::Objects)?,
+        all,
+    };
+    let rows = |batch: &Option<RecordBatch>| batch.as_ref().map_or(0, |batch| batch.num_rows() as u64);
+    if got.vertices.is_some() {
+        assert_eq!(rows(&got.vertices), got.all.summary.vertices);
+    }
+    assert_eq!(rows(&got.links), got.all.summary.links);
+    assert_eq!(rows(&got.objects), got.all.summary.objects);
+    Ok(got)
+}
+
+impl Got {
+    /// A column of the vertex table as text.
+    pub(crate) fn column(&self, name: &str) -> Vec<String> {
+        column(self.vertices.as_ref().unwrap(), name)
+    }
+
+    /// Every row of the vertex table as text: columns in order of their names.
+    pub(crate) fn rows(&self) -> Vec<String> {
+        let schema = self.vertices.as_ref().unwrap().schema();
+        self.rows_of(schema.fields().iter().map(|field| field.name().clone()).collect())
+    }
+
+    /// As [`Self::rows`], of some columns.
+    pub(crate) fn rows_of(&self, mut names: Vec<String>) -> Vec<String> {
+        let batch = self.vertices.as_ref().unwrap();
+        names.sort();
+        let columns: Vec<Vec<String>> = names.iter().map(|name| column(batch, name)).collect();
+        (0..batch.num_rows())
+            .map(|row| {
+                let values = names.iter().zip(&columns).map(|(name, column)| format!("{name}={}", column[row]));
+                values.collect::<Vec<_>>().join("; ")
+            })
+            .collect()
+    }
+
+    /// The links, as rows of the vertex table.
+    pub(crate) fn links(&self) -> Vec<Vec<usize>> {
+        let Some(batch) = &self.links else { return Vec::new() };
+        let lists = batch.column_by_name("vertices").unwrap().as_fixed_size_list();
+        (0..batch.num_rows())
+            .map(|row| lists.value(row).as_primitive::<UInt64Type>().values().iter().map(|v| *v as usize).collect())
+            .collect()
+    }
+}
+
+/// A column of a table as text.
+pub(crate) fn column(batch: &RecordBatch, name: &str) -> Vec<String> {
+    let array = batch.column_by_name(name).unwrap_or_else(|| panic!("no column {name}"));
+    (0..array.len()).map(|row| value(array, row)).collect()
+}
+
+/// Sorted, for comparing as multisets.
+pub(crate) fn sorted<T: Ord>(mut items: Vec<T>) -> Vec<T> {
+    items.sort();
+    items
+}
