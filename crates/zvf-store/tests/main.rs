@@ -11,3 +11,5 @@ mod oracle;
 mod requests;
 mod support;
 mod traps;
+#[cfg(feature = "http")]
+mod web;

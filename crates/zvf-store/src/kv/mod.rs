@@ -40,6 +40,19 @@ pub(crate) struct Object {
     pub(crate) etag: Option<String>,
 }
 
+impl Object {
+    /// The part of a whole object that was asked for; a suffix stays whole, since it is there already.
+    fn part(mut self, ask: &Ask) -> Self {
+        if let Ask::Range(range) = ask {
+            let bound = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(self.bytes.len());
+            let (from, to) = (bound(range.start), bound(range.end));
+            self.bytes = self.bytes.slice(from..to.max(from));
+            self.start = range.start;
+        }
+        self
+    }
+}
+
 /// A question to the store's tree, asked together with others.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Question {

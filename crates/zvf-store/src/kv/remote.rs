@@ -51,9 +51,10 @@ impl Remote {
             Ask::Range(r) => (Some(r.start), Some(r.end.saturating_sub(r.start))),
         };
         let result = match self.request(kv, key, &ask, cap).await {
-            // Some web servers know no suffix ranges: the whole object answers too.
-            Err(StoreError::NotSupported { .. }) if matches!(ask, Ask::Suffix(_)) => {
-                self.request(kv, key, &Ask::Whole, cap).await
+            // Some web servers know no ranges: the whole object answers too.
+            Err(StoreError::NotSupported { .. }) if ask != Ask::Whole => {
+                let whole = self.request(kv, key, &Ask::Whole, cap).await;
+                whole.map(|object| object.map(|object| object.part(&ask)))
             }
             other => other,
         };
