@@ -230,6 +230,9 @@ pub(crate) struct LinksArgs {
     /// At most this many records
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
+    /// Writes a file by its ending instead of a table: .csv, .ndjson or .arrow
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// `zvf inspect`

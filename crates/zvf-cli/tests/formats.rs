@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use anyhow::{Context, Result};
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
-use arrow_array::{Array, RecordBatch};
+use arrow_array::RecordBatch;
 use arrow_ipc::reader::FileReader;
 use serde_json::Value;
 

@@ -14,7 +14,7 @@ fn dumps_are_as_blessed() -> Result<()> {
         ("real_skeleton", "links-level", &["0/links/+1/0.0.0 1.5.3", "--rows", "3"]),
         ("real_skeleton", "manifest", &["0/object_index/manifests 0", "--rows", "3"]),
         ("real_skeleton", "level", &["0"]),
-        ("graph", "links-intra", &["0/links/0/0.0.0/c/0/0/0", "--rows", "3"]),
+        ("graph", "links-intra", &["0/links/0/0.0.0/c/1/1/1", "--rows", "3"]),
         ("points_4d_sharded", "shard", &["0/vertices 1.1.1.1", "--rows", "3"]),
         ("points_ids", "group", &["0/groups", "1"]),
         ("points_ids", "array", &["0/vertex_attributes/intensity"]),

@@ -27,3 +27,16 @@ fn a_family_that_is_not_there_is_named() -> Result<()> {
     assert_eq!(home.zvf(&["links", STORE, "--delta", "up"])?.code, 2);
     Ok(())
 }
+
+#[test]
+fn attributes_and_files() -> Result<()> {
+    let home = Home::new("graph")?;
+    let document = home.json(&["links", STORE, "--json"])?;
+    let links = document["links"].as_array().map(Vec::as_slice).unwrap_or_default();
+    assert!(links.len() > 100 && links.iter().all(|link| link["weight"].is_number()), "{document:#}");
+    home.text(&["links", STORE, "-o", "links.csv", "--limit", "7"])?;
+    let csv = std::fs::read_to_string(home.file("links.csv"))?;
+    assert_eq!(csv.lines().next(), Some("chunks_0,chunks_1,chunks_2,chunks_3,chunks_4,chunks_5,rows_0,rows_1,weight"));
+    assert_eq!(csv.lines().count(), 8);
+    Ok(())
+}

@@ -1,21 +1,21 @@
 //! `zvf links`: the stored records of a link family.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use serde_json::{Value, json};
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int64Type, UInt64Type};
+use serde_json::{Map, Value, json};
 use zvf_format::keys::format_delta;
-use zvf_store::{CellWant, ChunkCoord, Deltas, Endpoint, Level, LinkArray, LinkFamily, Need};
+use zvf_query::Table;
+use zvf_store::{Deltas, LinkFamily, Names, Need};
 
+use super::listing::{self, Listing, member};
 use crate::args::LinksArgs;
 use crate::context::Context;
 use crate::error::{CliError, Result};
 use crate::inspect::key;
-use crate::output::table::{TextTable, count};
+use crate::output::table::{TextTable, count, counted};
+use crate::output::value::{Style, write_value};
 use crate::output::{print_json, print_text};
-
-/// Cells that are fetched together.
-const BATCH: usize = 4096;
 
 /// Runs `zvf links`.
 ///
@@ -24,120 +24,102 @@ const BATCH: usize = 4096;
 /// Usage, when there is no such level or family; as the store says.
 pub(crate) fn run(args: &LinksArgs, context: &mut Context<'_>) -> Result<()> {
     let url = args.store.as_str();
+    let target = listing::format(args.output.as_deref())?;
     // `1` is as good as `+1` on a command line.
     let delta: i32 = args
         .delta
         .parse()
         .map_err(|_| CliError::usage(format!("--delta: found {:?}, expected 0, +1, -1 and the like", args.delta)))?;
-    let need = Need { link_deltas: Deltas::All, ..Need::nothing() };
+    let need = Need { link_deltas: Deltas::All, link_attributes: Names::All, ..Need::nothing() };
     let store = context.open(url, args.level, need.clone())?;
     let level = context.wait(store.level(args.level, &need))?.map_err(|e| CliError::from(e).at(url))?;
     let Some(family) = level.links(delta) else {
         let there: Vec<String> = level.link_families().iter().map(|family| format_delta(family.delta()).to_string()).collect();
         let there = if there.is_empty() { "no link families".to_owned() } else { there.join(", ") };
-        return Err(CliError::usage(format!("{url}: level {} has no links of delta {}, found {there}", args.level, format_delta(delta))));
+        let delta = format_delta(delta);
+        return Err(CliError::usage(format!("{url}: level {} has no links of delta {delta}, found {there}", args.level)));
     };
-    let mut records = Vec::new();
-    let mut total = 0u64;
-    let limit = args.limit.unwrap_or(u64::MAX);
-    let progress = context.progress("records");
-    for array in family.arrays() {
-        // The order of a family is that of the segments, then of the keys as text (not as numbers), then of the rows.
-        let sorted: BTreeMap<String, ChunkCoord> =
-            array.array.presence().iter().map(|chunk| (key(chunk), ChunkCoord::from(chunk))).collect();
-        let chunks: Vec<ChunkCoord> = sorted.into_values().collect();
-        for batch in chunks.chunks(BATCH) {
-            let before = total;
-            read(context, &level, array, batch, limit, &mut total, &mut records).map_err(|e| e.at(url))?;
-            progress.add(total - before);
-        }
-    }
-    drop(progress);
-    let warnings = store.warnings();
-    context.warn(&warnings);
+    let answer = context.wait(zvf_query::list_links(&store, args.level, delta))?.map_err(|e| CliError::from(e).at(url))?;
+    let listing = listing::read(context, &store, answer, Table::Links, target, args.limit, None).map_err(|e| e.at(url))?;
     if context.common.json {
-        return print_json(&document(args, family, total, &records, &warnings));
+        return print_json(&document(args, family, &listing));
     }
-    print_text(&text(args, family, total, &records))
-}
-
-/// One record: the array it stands in and its endpoints in the application's order.
-struct Record {
-    segment: String,
-    endpoints: Vec<(Vec<i64>, i64)>,
-}
-
-fn read(
-    context: &mut Context<'_>,
-    level: &Level,
-    array: &LinkArray,
-    chunks: &[ChunkCoord],
-    limit: u64,
-    total: &mut u64,
-    records: &mut Vec<Record>,
-) -> Result<()> {
-    let wants = chunks.iter().map(|chunk| CellWant { array: Arc::clone(&array.array), chunk: chunk.clone() }).collect();
-    let cells = context.wait(level.store().fetch(level.next_round(), wants))??;
-    let rank = level.key_rank();
-    let mut flat = Vec::new();
-    for (chunk, cell) in chunks.iter().zip(cells) {
-        let Some(cell) = cell else { continue };
-        let cell = array.decode(chunk, &cell)?;
-        flat.clear();
-        array.endpoint_chunks(chunk, &mut flat)?;
-        let mut ends = vec![Endpoint::default(); array.width()];
-        for i in 0..cell.len() {
-            *total += 1;
-            if (records.len() as u64) < limit {
-                if !cell.record(i, &mut ends) {
-                    continue;
-                }
-                let endpoint = |end: &Endpoint| {
-                    let chunk = flat.chunks(rank.max(1)).nth(end.which).unwrap_or_default();
-                    (chunk.to_vec(), end.row)
-                };
-                records.push(Record { segment: array.segment().to_owned(), endpoints: ends.iter().map(endpoint).collect() });
-            }
-        }
+    match &listing.file {
+        Some(file) => context.remark(&format!("wrote {}: {}", file.display(), counted(listing.rows, "record"))),
+        None => print_text(&text(args, family, &listing))?,
     }
     Ok(())
 }
 
-fn document(args: &LinksArgs, family: &LinkFamily, total: u64, records: &[Record], warnings: &[String]) -> Value {
-    let listed: Vec<Value> = records
-        .iter()
-        .map(|record| {
-            let ends: Vec<Value> = record.endpoints.iter().map(|(chunk, row)| json!({ "chunk": chunk, "row": row })).collect();
-            json!({ "segment": record.segment, "endpoints": ends })
-        })
-        .collect();
+/// Calls `each` with the endpoints of every record: chunk and row, in the application's order.
+fn records(batch: &RecordBatch, width: usize, mut each: impl FnMut(usize, Vec<(Vec<i64>, u64)>)) {
+    let list = |name: &str| batch.column_by_name(name).and_then(|column| column.as_fixed_size_list_opt());
+    let (Some(chunks), Some(rows)) = (list("chunks"), list("rows")) else { return };
+    for record in 0..batch.num_rows() {
+        let (chunks, rows) = (chunks.value(record), rows.value(record));
+        let (Some(chunks), Some(rows)) = (chunks.as_primitive_opt::<Int64Type>(), rows.as_primitive_opt::<UInt64Type>()) else { return };
+        let rank = chunks.values().len().checked_div(width).unwrap_or(0).max(1);
+        let ends = chunks.values().chunks(rank).map(<[i64]>::to_vec).zip(rows.values().iter().copied()).collect();
+        each(record, ends);
+    }
+}
+
+/// Names and columns of the attributes of a batch.
+fn attributes(batch: &RecordBatch) -> impl Iterator<Item = (String, &dyn arrow_array::Array)> {
+    let names: Vec<String> = batch.schema_ref().fields().iter().map(|field| field.name().clone()).collect();
+    names.into_iter().zip(batch.columns().iter().map(AsRef::as_ref)).skip(2)
+}
+
+fn document(args: &LinksArgs, family: &LinkFamily, listing: &Listing) -> Value {
+    let mut links = Vec::new();
+    for batch in &listing.batches {
+        records(batch, family.width(), |row, ends| {
+            let ends: Vec<Value> = ends.iter().map(|(chunk, row)| json!({ "chunk": chunk, "row": row })).collect();
+            let mut link = Map::new();
+            link.insert("endpoints".into(), Value::Array(ends));
+            link.extend(attributes(batch).map(|(name, column)| (name, member(column, row))));
+            links.push(Value::Object(link));
+        });
+    }
     json!({
         "store": args.store,
         "level": args.level,
         "delta": family.delta(),
         "width": family.width(),
         "directed": family.directed(),
-        "records": total,
-        "truncated": (records.len() as u64) < total,
-        "links": listed,
-        "warnings": warnings,
+        "records": listing.total,
+        "truncated": listing.rows < listing.total,
+        "links": if listing.file.is_none() { Value::Array(links) } else { Value::Null },
+        "files": listing.file.iter().map(|file| file.display().to_string()).collect::<Vec<_>>(),
+        "warnings": listing.warnings,
     })
 }
 
-fn text(args: &LinksArgs, family: &LinkFamily, total: u64, records: &[Record]) -> String {
+fn text(args: &LinksArgs, family: &LinkFamily, listing: &Listing) -> String {
+    let names = listing.schema.iter().flat_map(|schema| schema.fields().iter().skip(2).map(|field| field.name().clone()));
     let ends = (0..family.width()).map(|k| format!("endpoint {k}"));
-    let mut table = TextTable::new(["segment".to_owned()].into_iter().chain(ends));
-    for record in records {
-        let ends = record.endpoints.iter().map(|(chunk, row)| format!("{}:{row}", key(chunk)));
-        table.row([record.segment.clone()].into_iter().chain(ends));
+    let mut table = TextTable::new(["record".to_owned()].into_iter().chain(ends).chain(names));
+    for batch in &listing.batches {
+        records(batch, family.width(), |row, ends| {
+            let ends = ends.iter().map(|(chunk, row)| format!("{}:{row}", key(chunk)));
+            let values = attributes(batch).map(|(_, column)| {
+                let mut text = String::new();
+                write_value(&mut text, column, row, Style::Text);
+                text
+            });
+            let number = [table.len().to_string()];
+            let cells: Vec<String> = number.into_iter().chain(ends).chain(values).collect();
+            table.row(cells);
+        });
     }
     let mut out = table.render(0);
-    let left = total.saturating_sub(records.len() as u64);
+    let left = listing.total.saturating_sub(listing.rows);
     if left > 0 {
         out.push_str(&format!("… {} more\n", count(left)));
     }
     let directed = if family.directed() { "directed" } else { "undirected" };
     let delta = format_delta(family.delta());
-    out.push_str(&format!("level {}, delta {delta}: {} records of {} endpoints, {directed}\n", args.level, count(total), family.width()));
+    let records = counted(listing.total, "record");
+    out.push_str(&format!("level {}, delta {delta}: {records} of {} endpoints, {directed}\n", args.level, family.width()));
     out
 }

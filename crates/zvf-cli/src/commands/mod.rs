@@ -4,6 +4,7 @@ mod completions;
 mod info;
 mod inspect;
 mod links;
+mod listing;
 mod objects;
 mod query;
 mod select;

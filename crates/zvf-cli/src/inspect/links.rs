@@ -4,7 +4,7 @@ use zvf_format::dtype::DType;
 
 use super::dump::{Stopped, Walk};
 use super::rows::{element, element_text};
-use super::{Context, key};
+use super::Context;
 use crate::output::table::counted;
 
 /// What a row of links looks like.
@@ -89,7 +89,7 @@ fn rows(walk: &mut Walk<'_, '_>, shape: &Shape, context: &Context, length: u64, 
         for k in 0..shape.width {
             let bytes = walk.take(item, "row number")?;
             if show {
-                let chunk = context.endpoint_chunks.get(k).map(|chunk| format!(" of chunk {}", key(chunk))).unwrap_or_default();
+                let chunk = context.endpoints.get(k).map(|chunk| format!(" of {chunk}")).unwrap_or_default();
                 let place = order.get(k).copied().unwrap_or(k);
                 let text = element_text(bytes, shape.dtype);
                 let meaning = format!("record {}, endpoint {place}: row {text}{chunk}", first + i);

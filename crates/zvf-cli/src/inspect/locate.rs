@@ -255,9 +255,12 @@ fn links(reader: &mut Reader<'_, '_>, path: &str, doc: &ArrayDoc, known: &mut Kn
     let anchor = if delta == 0 { Some(source.clone()) } else { anchor(reader, path, delta, source) };
     // Without the levels' chunk shapes the chunks of coarser endpoints are unknown; the rows still are what they are.
     let Some(anchor) = anchor else { return };
-    known.endpoint_chunks = vec![source.clone()];
+    let level = path.split('/').next().and_then(|level| level.parse::<i64>().ok());
+    let level = level.filter(|_| delta != 0).map(|level| format!(" of level {}", level.saturating_add(i64::from(delta))));
+    known.endpoints = vec![format!("chunk {}", key(source))];
     for offset in &offsets {
-        known.endpoint_chunks.push(anchor.iter().zip(offset).map(|(a, o)| a.saturating_add(*o)).collect());
+        let chunk: Vec<i64> = anchor.iter().zip(offset).map(|(a, o)| a.saturating_add(*o)).collect();
+        known.endpoints.push(format!("chunk {}{}", key(&chunk), level.as_deref().unwrap_or_default()));
     }
 }
 

@@ -42,8 +42,8 @@ pub(crate) struct Context {
     pub(crate) categories: Vec<String>,
     /// The chunk that the blob belongs to.
     pub(crate) chunk: Option<Vec<i64>>,
-    /// Chunks of the endpoints of a link row, in stored order.
-    pub(crate) endpoint_chunks: Vec<Vec<i64>>,
+    /// Where the endpoints of a link row lie, in stored order: `chunk 0.0.0`, `chunk 1.0.0 of level 1`.
+    pub(crate) endpoints: Vec<String>,
     /// Elements of a vlen chunk, when its array says so.
     pub(crate) elements: Option<u64>,
     /// The element of a vlen chunk or the entry of a shard that is asked for.

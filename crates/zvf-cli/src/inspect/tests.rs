@@ -139,7 +139,7 @@ fn link_rows_undo_their_permutation() {
         width: Some(2),
         perm: Some(true),
         dtype: DType::parse("int64").ok(),
-        endpoint_chunks: vec![vec![0, 0, 0], vec![1, 0, 0]],
+        endpoints: vec!["chunk 0.0.0".into(), "chunk 1.0.0".into()],
         ..Context::default()
     };
     let bytes = hex("0100000000000000 0000000000000000 0100000000000000 0100000000000000 0000000000000000");

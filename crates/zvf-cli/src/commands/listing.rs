@@ -1,0 +1,106 @@
+//! What `zvf objects` and `zvf links` share: one table, listed up to a limit, kept for the terminal or written to a file.
+
+use std::path::{Path, PathBuf};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use serde_json::Value;
+use zvf_query::{Answer, Table};
+use zvf_store::Store;
+
+use crate::args::FormatArg;
+use crate::context::Context;
+use crate::error::{CliError, Result};
+use crate::output::value::{Style, write_value};
+use crate::output::{FileSink, format_of};
+
+/// A table that was read.
+#[derive(Debug)]
+pub(crate) struct Listing {
+    /// Its schema, when the answer has the table.
+    pub(crate) schema: Option<SchemaRef>,
+    /// Its rows, unless they went to a file.
+    pub(crate) batches: Vec<RecordBatch>,
+    /// How many rows were listed.
+    pub(crate) rows: u64,
+    /// How many there are.
+    pub(crate) total: u64,
+    /// The file written.
+    pub(crate) file: Option<PathBuf>,
+    /// What the store got wrong.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// The format of an output file for a table.
+///
+/// # Errors
+///
+/// Usage, when the ending is none of a table.
+pub(crate) fn format(output: Option<&Path>) -> Result<Option<(&Path, FormatArg)>> {
+    let Some(path) = output else { return Ok(None) };
+    match format_of(path).filter(|format| *format != FormatArg::Npy) {
+        Some(format) => Ok(Some((path, format))),
+        None => Err(CliError::usage(format!("{}: expected a name that ends in .csv, .ndjson or .arrow", path.display()))),
+    }
+}
+
+/// Reads one table of an answer, to a file or to memory. `total` is the number of its rows where that is known: then
+/// nothing is read past the limit; otherwise all rows are counted.
+///
+/// # Errors
+///
+/// As the query and the output say.
+pub(crate) fn read(
+    context: &mut Context<'_>,
+    store: &Store,
+    mut answer: Answer,
+    table: Table,
+    target: Option<(&Path, FormatArg)>,
+    limit: Option<u64>,
+    total: Option<u64>,
+) -> Result<Listing> {
+    let schema = answer.schema(table).cloned();
+    let mut sink = match (target, &schema) {
+        (Some((path, format)), Some(schema)) => Some(FileSink::create(path, format, schema)?),
+        _ => None,
+    };
+    let limit = limit.unwrap_or(u64::MAX);
+    let (mut rows, mut seen) = (0u64, 0u64);
+    let mut batches = Vec::new();
+    let progress = context.progress("rows");
+    while total.is_none() || rows < limit {
+        let Some((of, batch)) = context.wait(answer.next())?? else { break };
+        if of != table {
+            continue;
+        }
+        seen = seen.saturating_add(batch.num_rows() as u64);
+        let take = usize::try_from(limit.saturating_sub(rows)).unwrap_or(usize::MAX).min(batch.num_rows());
+        if take == 0 {
+            continue;
+        }
+        let batch = batch.slice(0, take);
+        rows = rows.saturating_add(take as u64);
+        progress.add(take as u64);
+        match &mut sink {
+            Some(sink) => sink.write(&batch)?,
+            None => batches.push(batch),
+        }
+    }
+    drop(progress);
+    let mut warnings = store.warnings();
+    for warning in &answer.summary().warnings {
+        if !warnings.contains(warning) {
+            warnings.push(warning.clone());
+        }
+    }
+    let file = sink.map(FileSink::finish).transpose()?;
+    context.warn(&warnings);
+    Ok(Listing { schema, batches, rows, total: total.unwrap_or(seen), file, warnings })
+}
+
+/// The value in a row of a column as JSON.
+pub(crate) fn member(column: &dyn arrow_array::Array, row: usize) -> Value {
+    let mut text = String::new();
+    write_value(&mut text, column, row, Style::Json);
+    serde_json::from_str(&text).unwrap_or(Value::Null)
+}
