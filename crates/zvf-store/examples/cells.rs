@@ -8,7 +8,12 @@
 //! Prints a table: microseconds a cell, median and best of the rounds, for cells compressed with zstd and raw ones,
 //! one object a cell and sharded. All ways read the same cells in the same random order, and their sums are compared.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::indexing_slicing, reason = "a program for developers")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::indexing_slicing,
+    reason = "a program for developers"
+)]
 
 use std::hint::black_box;
 use std::path::Path;
@@ -33,7 +38,9 @@ type Error = Box<dyn std::error::Error>;
 fn main() -> Result<(), Error> {
     println!("| cells | way | µs a cell, median | best |");
     println!("|---|---|---|---|");
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
     for sharded in [false, true] {
         for zstd in [true, false] {
             let folder = tempfile::tempdir()?;
@@ -61,12 +68,20 @@ fn payload(cell: u64) -> Vec<u8> {
 fn write(root: &Path, zstd: bool, sharded: bool) -> Result<(), Error> {
     let encode = |cell| -> Result<Vec<u8>, Error> {
         let framed = VlenBuilder::cell(&payload(cell))?;
-        Ok(if zstd { ::zstd::bulk::compress(&framed, 3)? } else { framed })
+        Ok(if zstd {
+            ::zstd::bulk::compress(&framed, 3)?
+        } else {
+            framed
+        })
     };
-    let keys: Vec<String> = (0..SIDE.pow(3)).map(|c| split(c).map(|i| i.to_string()).join(".")).collect();
+    let keys: Vec<String> = (0..SIDE.pow(3))
+        .map(|c| split(c).map(|i| i.to_string()).join("."))
+        .collect();
     let inner: Vec<Value> = [json!({"name": "vlen-bytes"})]
         .into_iter()
-        .chain(zstd.then(|| json!({"name": "zstd", "configuration": {"level": 3, "checksum": false}})))
+        .chain(
+            zstd.then(|| json!({"name": "zstd", "configuration": {"level": 3, "checksum": false}})),
+        )
         .collect();
     let little = json!({"name": "bytes", "configuration": {"endian": "little"}});
     let (chunk, codecs) = if sharded {
@@ -89,17 +104,33 @@ fn write(root: &Path, zstd: bool, sharded: bool) -> Result<(), Error> {
         Ok(std::fs::write(path, bytes)?)
     };
     put("zarr.json".into(), root_document().to_string().as_bytes())?;
-    put("0/zarr.json".into(), level_document().to_string().as_bytes())?;
-    put("0/vertices/zarr.json".into(), document.to_string().as_bytes())?;
+    put(
+        "0/zarr.json".into(),
+        level_document().to_string().as_bytes(),
+    )?;
+    put(
+        "0/vertices/zarr.json".into(),
+        document.to_string().as_bytes(),
+    )?;
     if !sharded {
         for cell in 0..SIDE.pow(3) {
-            put(format!("0/vertices/c/{}", split(cell).map(|i| i.to_string()).join("/")), &encode(cell)?)?;
+            put(
+                format!(
+                    "0/vertices/c/{}",
+                    split(cell).map(|i| i.to_string()).join("/")
+                ),
+                &encode(cell)?,
+            )?;
         }
         return Ok(());
     }
     let shards = SIDE.div_ceil(SHARD);
     for shard in 0..shards.pow(3) {
-        let at = [shard / shards / shards, shard / shards % shards, shard % shards];
+        let at = [
+            shard / shards / shards,
+            shard / shards % shards,
+            shard % shards,
+        ];
         let (mut body, mut index) = (Vec::new(), Vec::new());
         for inside in 0..SHARD.pow(3) {
             let c = [
@@ -119,7 +150,10 @@ fn write(root: &Path, zstd: bool, sharded: bool) -> Result<(), Error> {
         let checksum = crc32c::crc32c(&index);
         body.extend(index);
         body.extend(checksum.to_le_bytes());
-        put(format!("0/vertices/c/{}", at.map(|i| i.to_string()).join("/")), &body)?;
+        put(
+            format!("0/vertices/c/{}", at.map(|i| i.to_string()).join("/")),
+            &body,
+        )?;
     }
     Ok(())
 }
@@ -171,26 +205,49 @@ fn report(name: &str, way: &str, mut run: impl FnMut() -> u64) {
         })
         .collect();
     times.sort_by(f64::total_cmp);
-    println!("| {name} | {way} | {:.2} | {:.2} |", times[ROUNDS / 2], times[0]);
+    println!(
+        "| {name} | {way} | {:.2} | {:.2} |",
+        times[ROUNDS / 2],
+        times[0]
+    );
 }
 
 fn wants(array: &Arc<GridArray>, cells: &[u64]) -> Vec<CellWant> {
-    cells.iter().map(|c| CellWant::new(array, split(*c).map(|i| i as i64))).collect()
+    cells
+        .iter()
+        .map(|c| CellWant::new(array, split(*c).map(|i| i as i64)))
+        .collect()
 }
 
-fn measure(runtime: &tokio::runtime::Runtime, root: &Path, zstd: bool, sharded: bool) -> Result<(), Error> {
-    let name = format!("{}, {}", if zstd { "zstd" } else { "raw" }, if sharded { "8³ a shard" } else { "one a file" });
+fn measure(
+    runtime: &tokio::runtime::Runtime,
+    root: &Path,
+    zstd: bool,
+    sharded: bool,
+) -> Result<(), Error> {
+    let name = format!(
+        "{}, {}",
+        if zstd { "zstd" } else { "raw" },
+        if sharded { "8³ a shard" } else { "one a file" }
+    );
     let cells = order();
     let mut context = ::zstd::bulk::Decompressor::new()?;
     let mut decode = move |bytes: Vec<u8>| -> u64 {
-        let bytes = if zstd { context.decompress(&bytes, 1 << 20).unwrap() } else { bytes };
+        let bytes = if zstd {
+            context.decompress(&bytes, 1 << 20).unwrap()
+        } else {
+            bytes
+        };
         sum(VlenChunk::parse_cell(&bytes).unwrap())
     };
     if !sharded {
         report(&name, "plain file reads, one thread", || {
             let mut total = 0;
             for cell in &cells {
-                let path = root.join(format!("0/vertices/c/{}", split(*cell).map(|i| i.to_string()).join("/")));
+                let path = root.join(format!(
+                    "0/vertices/c/{}",
+                    split(*cell).map(|i| i.to_string()).join("/")
+                ));
                 total += decode(std::fs::read(path).unwrap());
             }
             total
@@ -204,9 +261,12 @@ fn measure(runtime: &tokio::runtime::Runtime, root: &Path, zstd: bool, sharded: 
         runtime.block_on(async {
             let mut total = 0;
             let requests = cells.chunks(BATCH).map(|batch| {
-                store.fetch_map(1, wants(level.vertices(), batch), |cells| cells.iter().flatten().map(|c| sum(c)).sum())
+                store.fetch_map(1, wants(level.vertices(), batch), |cells| {
+                    cells.iter().flatten().map(|c| sum(c)).sum()
+                })
             });
-            let mut running = futures::StreamExt::buffer_unordered(futures::stream::iter(requests), tasks);
+            let mut running =
+                futures::StreamExt::buffer_unordered(futures::stream::iter(requests), tasks);
             while let Some(part) = futures::StreamExt::next(&mut running).await {
                 let part: u64 = part.unwrap();
                 total += part;
@@ -214,46 +274,66 @@ fn measure(runtime: &tokio::runtime::Runtime, root: &Path, zstd: bool, sharded: 
             total
         })
     };
-    report(&name, "zvf-store, batches of 64, one at a time", || batches(1));
-    report(&name, "zvf-store, batches of 64, two at a time", || batches(2));
+    report(&name, "zvf-store, batches of 64, one at a time", || {
+        batches(1)
+    });
+    report(&name, "zvf-store, batches of 64, two at a time", || {
+        batches(2)
+    });
 
     let backend: Arc<dyn ObjectStore> = Arc::new(LocalFileSystem::new_with_prefix(root)?);
     if !sharded {
-        report(&name, "object_store `LocalFileSystem`, 32 at a time", || {
-            runtime.block_on(async {
-                let gets = cells.iter().map(|cell| {
-                    let (key, backend) = (split(*cell).map(|i| i.to_string()).join("/"), Arc::clone(&backend));
-                    async move {
-                        let path = object_store::path::Path::parse(format!("0/vertices/c/{key}")).unwrap();
-                        backend.get(&path).await.unwrap().bytes().await.unwrap()
+        report(
+            &name,
+            "object_store `LocalFileSystem`, 32 at a time",
+            || {
+                runtime.block_on(async {
+                    let gets = cells.iter().map(|cell| {
+                        let (key, backend) = (
+                            split(*cell).map(|i| i.to_string()).join("/"),
+                            Arc::clone(&backend),
+                        );
+                        async move {
+                            let path =
+                                object_store::path::Path::parse(format!("0/vertices/c/{key}"))
+                                    .unwrap();
+                            backend.get(&path).await.unwrap().bytes().await.unwrap()
+                        }
+                    });
+                    let mut running =
+                        futures::StreamExt::buffer_unordered(futures::stream::iter(gets), 32);
+                    let mut total = 0;
+                    while let Some(bytes) = futures::StreamExt::next(&mut running).await {
+                        total += decode(bytes.into());
                     }
-                });
-                let mut running = futures::StreamExt::buffer_unordered(futures::stream::iter(gets), 32);
-                let mut total = 0;
-                while let Some(bytes) = futures::StreamExt::next(&mut running).await {
-                    total += decode(bytes.into());
-                }
-                total
-            })
-        });
+                    total
+                })
+            },
+        );
     }
     let options = OpenOptions::new().with_object_store(backend);
     let remote = runtime.block_on(Store::open_with("memory:///", options))?;
     let far = runtime.block_on(remote.level(0, &Need::default()))?;
-    report(&name, "zvf-store over `LocalFileSystem`, batches of 64", || {
-        runtime.block_on(async {
-            let mut total = 0;
-            for batch in cells.chunks(BATCH) {
-                let wants = wants(far.vertices(), batch);
-                let part: u64 = remote
-                    .fetch_map(1, wants, |cells| cells.iter().flatten().map(|c| sum(c)).sum())
-                    .await
-                    .unwrap();
-                total += part;
-            }
-            total
-        })
-    });
+    report(
+        &name,
+        "zvf-store over `LocalFileSystem`, batches of 64",
+        || {
+            runtime.block_on(async {
+                let mut total = 0;
+                for batch in cells.chunks(BATCH) {
+                    let wants = wants(far.vertices(), batch);
+                    let part: u64 = remote
+                        .fetch_map(1, wants, |cells| {
+                            cells.iter().flatten().map(|c| sum(c)).sum()
+                        })
+                        .await
+                        .unwrap();
+                    total += part;
+                }
+                total
+            })
+        },
+    );
 
     let array = Array::open(Arc::new(FilesystemStore::new(root)?), "/0/vertices")?;
     let some: &[u64] = if sharded { &[] } else { &cells };
@@ -269,8 +349,9 @@ fn measure(runtime: &tokio::runtime::Runtime, root: &Path, zstd: bool, sharded: 
         });
     }
     report(&name, "zarrs, whole array", || {
-        let bytes: ArrayBytes<'static> =
-            array.retrieve_array_subset(&ArraySubset::new_with_shape(vec![SIDE; 3])).unwrap();
+        let bytes: ArrayBytes<'static> = array
+            .retrieve_array_subset(&ArraySubset::new_with_shape(vec![SIDE; 3]))
+            .unwrap();
         let (bytes, offsets) = bytes.into_variable().unwrap().into_parts();
         offsets.windows(2).map(|w| sum(&bytes[w[0]..w[1]])).sum()
     });

@@ -33,7 +33,9 @@ impl Runtime {
             .enable_all()
             .build()
             .map_err(|e| StoreError::backend("runtime", e))?;
-        Ok(Self { runtime: Arc::new(runtime) })
+        Ok(Self {
+            runtime: Arc::new(runtime),
+        })
     }
 
     /// Waits for a future on the calling thread.
@@ -49,7 +51,10 @@ impl Runtime {
     /// # Panics
     /// When a step is taken inside another runtime.
     pub fn iter<S: Stream + Send + 'static>(&self, stream: S) -> Iter<S::Item> {
-        Iter { runtime: Arc::clone(&self.runtime), stream: Box::pin(stream) }
+        Iter {
+            runtime: Arc::clone(&self.runtime),
+            stream: Box::pin(stream),
+        }
     }
 }
 

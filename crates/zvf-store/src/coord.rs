@@ -23,7 +23,10 @@ impl ChunkCoord {
     /// Copies a coordinate.
     pub fn new(components: &[i64]) -> Self {
         let mut inline = [0; INLINE];
-        match (inline.get_mut(..components.len()), u8::try_from(components.len())) {
+        match (
+            inline.get_mut(..components.len()),
+            u8::try_from(components.len()),
+        ) {
             (Some(head), Ok(rank)) => {
                 head.copy_from_slice(components);
                 Self(Repr::Inline(rank, inline))
@@ -126,7 +129,11 @@ mod tests {
 
     #[test]
     fn order_is_numeric_and_text_is_the_key() {
-        let mut all = [ChunkCoord::from([10, 0]), ChunkCoord::from([2, 0]), ChunkCoord::from([-1, 5])];
+        let mut all = [
+            ChunkCoord::from([10, 0]),
+            ChunkCoord::from([2, 0]),
+            ChunkCoord::from([-1, 5]),
+        ];
         all.sort();
         let text: Vec<String> = all.iter().map(ToString::to_string).collect();
         assert_eq!(text, ["-1.5", "2.0", "10.0"]);

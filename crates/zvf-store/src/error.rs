@@ -134,13 +134,18 @@ impl StoreError {
     /// The class a caller acts on.
     pub fn class(&self) -> Class {
         match self {
-            Self::NotFound { .. } | Self::Denied { .. } | Self::Backend { .. } | Self::SourceChanged { .. } => Class::Io,
-            Self::NotSupported { .. } | Self::Address { .. } | Self::Misuse { .. } | Self::NoSuchLevel { .. } => {
-                Class::Misuse
-            }
-            Self::Document { .. } | Self::Version { .. } | Self::Malformed { .. } | Self::Unsupported { .. } => {
-                Class::Malformed
-            }
+            Self::NotFound { .. }
+            | Self::Denied { .. }
+            | Self::Backend { .. }
+            | Self::SourceChanged { .. } => Class::Io,
+            Self::NotSupported { .. }
+            | Self::Address { .. }
+            | Self::Misuse { .. }
+            | Self::NoSuchLevel { .. } => Class::Misuse,
+            Self::Document { .. }
+            | Self::Version { .. }
+            | Self::Malformed { .. }
+            | Self::Unsupported { .. } => Class::Malformed,
             Self::Decode { source, .. } if source.is_limit() => Class::Limit,
             Self::Decode { .. } => Class::Malformed,
             Self::Limit { .. } => Class::Limit,
@@ -184,23 +189,35 @@ impl StoreError {
             | Self::Unsupported { key, .. }
             | Self::Limit { key, .. }
             | Self::SourceChanged { key, .. } => Some(key),
-            Self::Address { .. } | Self::Misuse { .. } | Self::NoSuchLevel { .. } | Self::Version { .. } => None,
+            Self::Address { .. }
+            | Self::Misuse { .. }
+            | Self::NoSuchLevel { .. }
+            | Self::Version { .. } => None,
         }
     }
 
     #[cold]
     pub(crate) fn decode(key: impl Into<String>, source: DecodeError) -> Self {
-        Self::Decode { key: key.into(), source }
+        Self::Decode {
+            key: key.into(),
+            source,
+        }
     }
 
     #[cold]
     pub(crate) fn malformed(key: impl Into<String>, what: impl Into<String>) -> Self {
-        Self::Malformed { key: key.into(), what: what.into() }
+        Self::Malformed {
+            key: key.into(),
+            what: what.into(),
+        }
     }
 
     #[cold]
     pub(crate) fn unsupported(key: impl Into<String>, what: impl Into<String>) -> Self {
-        Self::Unsupported { key: key.into(), what: what.into() }
+        Self::Unsupported {
+            key: key.into(),
+            what: what.into(),
+        }
     }
 
     /// Gives what is wrong with some bytes the name of those bytes.
@@ -222,25 +239,47 @@ impl StoreError {
     }
 
     #[cold]
-    pub(crate) fn limit(key: impl Into<String>, what: &'static str, found: u64, limit: u64) -> Self {
-        Self::Limit { key: key.into(), what, found, limit }
+    pub(crate) fn limit(
+        key: impl Into<String>,
+        what: &'static str,
+        found: u64,
+        limit: u64,
+    ) -> Self {
+        Self::Limit {
+            key: key.into(),
+            what,
+            found,
+            limit,
+        }
     }
 
     #[cold]
     pub(crate) fn document(key: impl Into<String>, source: MetaError) -> Self {
-        Self::Document { key: key.into(), source: Box::new(source) }
+        Self::Document {
+            key: key.into(),
+            source: Box::new(source),
+        }
     }
 
     #[cold]
     pub(crate) fn backend(key: impl Into<String>, source: impl Into<Source>) -> Self {
-        Self::Backend { key: key.into(), source: source.into() }
+        Self::Backend {
+            key: key.into(),
+            source: source.into(),
+        }
     }
 
     #[cold]
     pub(crate) fn io(key: impl Into<String>, source: std::io::Error) -> Self {
         match source.kind() {
-            std::io::ErrorKind::PermissionDenied => Self::Denied { key: key.into(), source: source.into() },
-            _ => Self::Backend { key: key.into(), source: source.into() },
+            std::io::ErrorKind::PermissionDenied => Self::Denied {
+                key: key.into(),
+                source: source.into(),
+            },
+            _ => Self::Backend {
+                key: key.into(),
+                source: source.into(),
+            },
         }
     }
 }
@@ -267,16 +306,27 @@ impl fmt::Display for StoreError {
             }
             Self::Document { key, source } => write!(f, "{key}: {source}"),
             Self::Version { found, supported } => {
-                write!(f, "zv_version {found:?} is not supported: expected {supported}")
+                write!(
+                    f,
+                    "zv_version {found:?} is not supported: expected {supported}"
+                )
             }
             Self::Decode { key, source } => write!(f, "{key}: {source}"),
             Self::Malformed { key, what } => write!(f, "{key}: {what}"),
             Self::Unsupported { key, what } => write!(f, "{key}: {what} is not supported"),
-            Self::Limit { key, what, found, limit } => {
+            Self::Limit {
+                key,
+                what,
+                found,
+                limit,
+            } => {
                 write!(f, "{key}: {found} exceeds the limit {what} of {limit}")
             }
             Self::SourceChanged { key, first, now } => {
-                write!(f, "{key}: changed while it was read: etag was {first}, is {now}")
+                write!(
+                    f,
+                    "{key}: changed while it was read: etag was {first}, is {now}"
+                )
             }
         }
     }

@@ -49,7 +49,8 @@ impl GridArray {
     ) -> Result<Self, StoreError> {
         let key = || format!("{path}/zarr.json");
         let dtype = match &doc.attributes.dtype {
-            Some(text) => DType::parse(text).map_err(|e| StoreError::decode(format!("{path}: dtype {text:?}"), e))?,
+            Some(text) => DType::parse(text)
+                .map_err(|e| StoreError::decode(format!("{path}: dtype {text:?}"), e))?,
             None => missing_dtype,
         };
         let rank = doc.shape.len();
@@ -59,12 +60,23 @@ impl GridArray {
             Some(origin) => {
                 return Err(StoreError::malformed(
                     key(),
-                    format!("chunk_grid_origin has {} components, expected {rank}", origin.len()),
+                    format!(
+                        "chunk_grid_origin has {} components, expected {rank}",
+                        origin.len()
+                    ),
                 ));
             }
         };
         let reader = reader(&path, &doc, limits)?;
-        Ok(Self { path, doc, dtype, origin, reader, presence: OnceLock::new(), listed: None })
+        Ok(Self {
+            path,
+            doc,
+            dtype,
+            origin,
+            reader,
+            presence: OnceLock::new(),
+            listed: None,
+        })
     }
 
     /// Sets what a listing found, for an array without a presence list.
@@ -106,7 +118,11 @@ impl GridArray {
     /// Whether several cells share one stored object.
     pub fn is_sharded(&self) -> bool {
         matches!(&self.reader, Reader::Own(layout) if layout.shard.is_some())
-            || self.doc.codecs.first().is_some_and(|c| c.name == "sharding_indexed")
+            || self
+                .doc
+                .codecs
+                .first()
+                .is_some_and(|c| c.name == "sharding_indexed")
     }
 
     /// The cells that have content.
@@ -117,10 +133,11 @@ impl GridArray {
         if let Some(listed) = &self.listed {
             return listed;
         }
-        self.presence.get_or_init(|| match &self.doc.attributes.nonempty_chunks {
-            Some(keys) => Presence::from_keys(keys.iter(), &self.origin, &self.doc.shape),
-            None => Presence::default(),
-        })
+        self.presence
+            .get_or_init(|| match &self.doc.attributes.nonempty_chunks {
+                Some(keys) => Presence::from_keys(keys.iter(), &self.origin, &self.doc.shape),
+                None => Presence::default(),
+            })
     }
 
     /// Refuses an array whose presence list cannot be right: keys outside the grid, duplicates, text that is no key.
@@ -130,9 +147,10 @@ impl GridArray {
     pub fn check_presence(&self) -> Result<(), StoreError> {
         match self.presence().problems().first() {
             None => Ok(()),
-            Some(problem) => {
-                Err(StoreError::malformed(format!("{}/zarr.json", self.path), format!("nonempty_chunks: {problem}")))
-            }
+            Some(problem) => Err(StoreError::malformed(
+                format!("{}/zarr.json", self.path),
+                format!("nonempty_chunks: {problem}"),
+            )),
         }
     }
 
@@ -153,7 +171,11 @@ impl GridArray {
         index.clear();
         if chunk.len() == self.origin.len() {
             for ((c, o), n) in chunk.iter().zip(&self.origin).zip(&self.doc.shape) {
-                match c.checked_sub(*o).and_then(|i| u64::try_from(i).ok()).filter(|i| i < n) {
+                match c
+                    .checked_sub(*o)
+                    .and_then(|i| u64::try_from(i).ok())
+                    .filter(|i| i < n)
+                {
                     Some(i) => index.push(i),
                     None => break,
                 }
@@ -189,7 +211,10 @@ pub(crate) fn reader(path: &str, doc: &ArrayDoc, limits: &Limits) -> Result<Read
     if !doc.data_type.is_vlen_bytes() {
         return Err(StoreError::malformed(
             format!("{path}/zarr.json"),
-            format!("data_type is {:?}, expected \"variable_length_bytes\"", doc.data_type.name),
+            format!(
+                "data_type is {:?}, expected \"variable_length_bytes\"",
+                doc.data_type.name
+            ),
         ));
     }
     match &doc.fill_value {
@@ -199,12 +224,16 @@ pub(crate) fn reader(path: &str, doc: &ArrayDoc, limits: &Limits) -> Result<Read
         other => return Ok(Reader::Unsupported(format!("fill_value {other}"))),
     }
     if let Some(transformer) = doc.storage_transformers.first() {
-        return Ok(Reader::Unsupported(format!("storage transformer {transformer}")));
+        return Ok(Reader::Unsupported(format!(
+            "storage transformer {transformer}"
+        )));
     }
     match Layout::new(path, doc, limits) {
         Ok(layout) => Ok(Reader::Own(layout)),
         Err(Refused::Error(error)) => Err(error),
-        Err(Refused::Foreign(name)) if cfg!(feature = "zarrs") && !name.contains("blosc inside shards") => {
+        Err(Refused::Foreign(name))
+            if cfg!(feature = "zarrs") && !name.contains("blosc inside shards") =>
+        {
             Ok(Reader::Generic)
         }
         Err(Refused::Foreign(name)) => Ok(Reader::Unsupported(name)),

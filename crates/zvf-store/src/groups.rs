@@ -2,9 +2,9 @@
 //!
 //! Source: specification 0.9, section 11.5.
 
+use crate::StoreError;
 use crate::kv::Kv;
 use crate::ragged::RaggedArray;
-use crate::StoreError;
 
 /// The groups of one level: lists of object ids.
 #[derive(Debug)]
@@ -17,8 +17,18 @@ pub struct Groups {
 
 impl Groups {
     pub(crate) fn new(kv: &Kv, round: u32, members: RaggedArray) -> Self {
-        let names = members.doc().attributes.group_names.clone().unwrap_or_default();
-        Self { kv: kv.clone(), round, members, names }
+        let names = members
+            .doc()
+            .attributes
+            .group_names
+            .clone()
+            .unwrap_or_default();
+        Self {
+            kv: kv.clone(),
+            round,
+            members,
+            names,
+        }
     }
 
     /// Number of groups.
@@ -62,18 +72,39 @@ impl Groups {
     /// As [`members`](Self::members).
     pub async fn members_in(&self, round: u32, g: u64) -> Result<Vec<i64>, StoreError> {
         if g >= self.len() {
-            return Err(StoreError::misuse(format!("no group {g}: the level has {} groups", self.len())));
+            return Err(StoreError::misuse(format!(
+                "no group {g}: the level has {} groups",
+                self.len()
+            )));
         }
-        let ranges = self.members.doc().attributes.group_ranges.as_deref().unwrap_or_default();
+        let ranges = self
+            .members
+            .doc()
+            .attributes
+            .group_ranges
+            .as_deref()
+            .unwrap_or_default();
         if let Some(range) = ranges.iter().find(|range| range.group == g) {
-            let count = range.stop.checked_sub(range.start).and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
+            let count = range
+                .stop
+                .checked_sub(range.start)
+                .and_then(|n| u64::try_from(n).ok())
+                .unwrap_or(0);
             let limit = self.kv.limits.object_rows;
             if count > limit {
-                return Err(StoreError::limit(self.members.path(), "object_rows", count, limit));
+                return Err(StoreError::limit(
+                    self.members.path(),
+                    "object_rows",
+                    count,
+                    limit,
+                ));
             }
             return Ok((range.start..range.stop).collect());
         }
-        let chunk = self.members.chunk(&self.kv, round, self.members.chunk_of(g)).await?;
+        let chunk = self
+            .members
+            .chunk(&self.kv, round, self.members.chunk_of(g))
+            .await?;
         let inside = usize::try_from(g.saturating_sub(chunk.first)).unwrap_or(usize::MAX);
         let blob = chunk.get(inside).unwrap_or_default();
         let (ids, rest) = blob.as_chunks::<8>();

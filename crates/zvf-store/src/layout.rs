@@ -33,7 +33,9 @@ pub(crate) struct Shard {
 impl Shard {
     /// Bytes of the index.
     pub(crate) fn index_bytes(self) -> u64 {
-        self.entries.saturating_mul(16).saturating_add(if self.checksum { 4 } else { 0 })
+        self.entries
+            .saturating_mul(16)
+            .saturating_add(if self.checksum { 4 } else { 0 })
     }
 }
 
@@ -60,7 +62,8 @@ pub(crate) enum Refused {
 impl Layout {
     /// Reads the layout of a variable-length array out of its document.
     pub(crate) fn new(path: &str, doc: &ArrayDoc, limits: &Limits) -> Result<Self, Refused> {
-        let malformed = |what: String| Refused::Error(StoreError::malformed(format!("{path}/zarr.json"), what));
+        let malformed =
+            |what: String| Refused::Error(StoreError::malformed(format!("{path}/zarr.json"), what));
         if doc.chunk_shape.len() != doc.shape.len() {
             return Err(malformed(format!(
                 "chunk_shape has {} components, expected {}",
@@ -99,7 +102,12 @@ impl Layout {
             .iter()
             .try_fold(1u64, |n, c| n.checked_mul(*c))
             .filter(|n| u32::try_from(*n).is_ok())
-            .ok_or_else(|| malformed(format!("a chunk of {:?} cells cannot be stored", layout.chunk)))?;
+            .ok_or_else(|| {
+                malformed(format!(
+                    "a chunk of {:?} cells cannot be stored",
+                    layout.chunk
+                ))
+            })?;
         if let Some(shard) = layout.shard
             && shard.entries > limits.shard_entries
         {
@@ -113,10 +121,17 @@ impl Layout {
         Ok(Self { elements, ..layout })
     }
 
-    fn sharded(doc: &ArrayDoc, sharding: Sharding, malformed: &dyn Fn(String) -> Refused) -> Result<Self, Refused> {
+    fn sharded(
+        doc: &ArrayDoc,
+        sharding: Sharding,
+        malformed: &dyn Fn(String) -> Refused,
+    ) -> Result<Self, Refused> {
         let chunk = sharding.chunk_shape;
         if chunk.len() != doc.chunk_shape.len()
-            || chunk.iter().zip(&doc.chunk_shape).any(|(inner, outer)| outer.checked_rem(*inner) != Some(0))
+            || chunk
+                .iter()
+                .zip(&doc.chunk_shape)
+                .any(|(inner, outer)| outer.checked_rem(*inner) != Some(0))
         {
             return Err(malformed(format!(
                 "sharding_indexed: chunk_shape {chunk:?} does not divide the shard's {:?}",
@@ -124,33 +139,60 @@ impl Layout {
             )));
         }
         let Some((first, rest)) = sharding.codecs.split_first() else {
-            return Err(malformed("sharding_indexed: the list of inner codecs is empty".to_owned()));
+            return Err(malformed(
+                "sharding_indexed: the list of inner codecs is empty".to_owned(),
+            ));
         };
         if !is_vlen(first) {
             return Err(Refused::Foreign(format!("{} inside shards", first.name)));
         }
-        let index: Vec<&str> = sharding.index_codecs.iter().map(|c| c.name.as_str()).collect();
+        let index: Vec<&str> = sharding
+            .index_codecs
+            .iter()
+            .map(|c| c.name.as_str())
+            .collect();
         let checksum = match index.as_slice() {
             ["bytes"] => false,
             ["bytes", "crc32c"] => true,
-            other => return Err(Refused::Foreign(format!("shard index with codecs {other:?}"))),
+            other => {
+                return Err(Refused::Foreign(format!(
+                    "shard index with codecs {other:?}"
+                )));
+            }
         };
-        if sharding.index_codecs.first().and_then(|c| c.configuration.get("endian")).is_some_and(|e| e == "big") {
+        if sharding
+            .index_codecs
+            .first()
+            .and_then(|c| c.configuration.get("endian"))
+            .is_some_and(|e| e == "big")
+        {
             return Err(Refused::Foreign("big-endian shard index".to_owned()));
         }
         let entries = doc
             .chunk_shape
             .iter()
             .zip(&chunk)
-            .try_fold(1u64, |n, (outer, inner)| n.checked_mul(outer.checked_div(*inner)?))
-            .ok_or_else(|| malformed(format!("a shard of {:?} cells has too many entries", doc.chunk_shape)))?;
+            .try_fold(1u64, |n, (outer, inner)| {
+                n.checked_mul(outer.checked_div(*inner)?)
+            })
+            .ok_or_else(|| {
+                malformed(format!(
+                    "a shard of {:?} cells has too many entries",
+                    doc.chunk_shape
+                ))
+            })?;
         Ok(Self {
             shape: doc.shape.clone(),
             object: doc.chunk_shape.clone(),
             chunk,
             elements: 0,
-            chain: Chain::new(rest).map_err(|name| Refused::Foreign(format!("{name} inside shards")))?,
-            shard: Some(Shard { entries, at_end: sharding.index_at_end, checksum }),
+            chain: Chain::new(rest)
+                .map_err(|name| Refused::Foreign(format!("{name} inside shards")))?,
+            shard: Some(Shard {
+                entries,
+                at_end: sharding.index_at_end,
+                checksum,
+            }),
         })
     }
 
@@ -162,16 +204,30 @@ impl Layout {
     /// Where the cell `index` lies; the caller has checked that it is inside the grid.
     pub(crate) fn place(&self, index: &[u64]) -> Place {
         if self.is_simple() {
-            return Place { object: index.to_vec(), entry: 0, element: 0 };
+            return Place {
+                object: index.to_vec(),
+                entry: 0,
+                element: 0,
+            };
         }
-        let mut place = Place { object: Vec::with_capacity(index.len()), entry: 0, element: 0 };
+        let mut place = Place {
+            object: Vec::with_capacity(index.len()),
+            entry: 0,
+            element: 0,
+        };
         for ((i, object), chunk) in index.iter().zip(&self.object).zip(&self.chunk) {
             let (object, chunk) = ((*object).max(1), (*chunk).max(1));
             let inside = i % object;
             place.object.push(i / object);
             // Neither product overflows: both counts were multiplied out when the layout was read.
-            place.entry = place.entry.wrapping_mul(object / chunk).wrapping_add(inside / chunk);
-            place.element = place.element.wrapping_mul(chunk).wrapping_add(inside % chunk);
+            place.entry = place
+                .entry
+                .wrapping_mul(object / chunk)
+                .wrapping_add(inside / chunk);
+            place.element = place
+                .element
+                .wrapping_mul(chunk)
+                .wrapping_add(inside % chunk);
         }
         place
     }

@@ -161,8 +161,13 @@ impl VertexAttribute {
     pub(crate) fn new(name: String, array: Arc<GridArray>) -> Self {
         let attributes = &array.doc().attributes;
         let declared_width = match &attributes.row_shape {
-            Some(shape) if !shape.is_empty() => shape.iter().try_fold(1u64, |n, c| n.checked_mul(*c)),
-            _ => attributes.channel_names.as_ref().and_then(|names| u64::try_from(names.len()).ok()),
+            Some(shape) if !shape.is_empty() => {
+                shape.iter().try_fold(1u64, |n, c| n.checked_mul(*c))
+            }
+            _ => attributes
+                .channel_names
+                .as_ref()
+                .and_then(|names| u64::try_from(names.len()).ok()),
         };
         Self {
             dtype: array.dtype(),

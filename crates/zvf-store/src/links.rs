@@ -8,9 +8,9 @@ use zvf_format::dtype::DType;
 use zvf_format::links::{self as raw, CellForm, Elem, lehmer};
 use zvf_meta::{LinkFamilyDoc, LinkStore};
 
+use crate::StoreError;
 use crate::coord::Dotted;
 use crate::grid::GridArray;
-use crate::StoreError;
 
 /// The links of one level that span `delta` levels.
 #[derive(Debug, Clone)]
@@ -99,11 +99,17 @@ impl LinkArray {
         if array.key_rank() != key_rank {
             return Err(StoreError::malformed(
                 path(),
-                format!("the grid has {} axes, expected {key_rank}", array.key_rank()),
+                format!(
+                    "the grid has {} axes, expected {key_rank}",
+                    array.key_rank()
+                ),
             ));
         }
         let elem = Elem::from_dtype(array.dtype()).ok_or_else(|| {
-            StoreError::malformed(path(), format!("dtype is {}, expected an integer", array.dtype()))
+            StoreError::malformed(
+                path(),
+                format!("dtype is {}, expected an integer", array.dtype()),
+            )
         })?;
         let duplicate = family.store == LinkStore::Duplicate;
         let form = CellForm::derive(width, delta, &offsets, family.directed, duplicate, elem);
@@ -112,10 +118,19 @@ impl LinkArray {
         {
             return Err(StoreError::malformed(
                 path(),
-                format!("has_perm is {stated}, but the family's policy gives {}", form.has_perm),
+                format!(
+                    "has_perm is {stated}, but the family's policy gives {}",
+                    form.has_perm
+                ),
             ));
         }
-        Ok(Self { segment, offsets, form, anchor, array })
+        Ok(Self {
+            segment,
+            offsets,
+            form,
+            anchor,
+            array,
+        })
     }
 
     /// Last segment of the array's path, such as `+1.0.0`.
@@ -155,7 +170,8 @@ impl LinkArray {
     /// # Errors
     /// A coordinate of another rank, or an endpoint beyond 64 bits. `out` is empty then.
     pub fn endpoint_chunks(&self, source: &[i64], out: &mut Vec<i64>) -> Result<(), StoreError> {
-        let wrong = |e| StoreError::decode(format!("{} at {}", self.array.path(), Dotted(source)), e);
+        let wrong =
+            |e| StoreError::decode(format!("{} at {}", self.array.path(), Dotted(source)), e);
         out.clear();
         out.resize(self.form.link_width.saturating_mul(source.len()), 0);
         let done = match &self.anchor {
@@ -177,7 +193,8 @@ impl LinkArray {
     /// # Errors
     /// A length that is no whole number of rows, damaged groups, a permutation code out of range, a negative row.
     pub fn decode<'a>(&self, source: &[i64], cell: &'a [u8]) -> Result<LinkCell<'a>, StoreError> {
-        let wrong = |e| StoreError::decode(format!("{} at {}", self.array.path(), Dotted(source)), e);
+        let wrong =
+            |e| StoreError::decode(format!("{} at {}", self.array.path(), Dotted(source)), e);
         let cell = raw::LinkCell::parse(cell, self.form).map_err(wrong)?;
         cell.check().map_err(wrong)?;
         Ok(LinkCell { cell })
@@ -214,22 +231,31 @@ impl<'a> LinkCell<'a> {
     /// record or `out` does not have one place for each endpoint.
     pub fn record(&self, i: usize, out: &mut [Endpoint]) -> bool {
         let width = self.cell.form().link_width;
-        let Some(record) = self.cell.record(i).filter(|_| out.len() == width) else { return false };
+        let Some(record) = self.cell.record(i).filter(|_| out.len() == width) else {
+            return false;
+        };
         if self.cell.form().has_perm {
             let mut placement = [0u8; lehmer::MAX_WIDTH];
-            let Some(placement) = placement.get_mut(..width) else { return false };
+            let Some(placement) = placement.get_mut(..width) else {
+                return false;
+            };
             if record.placement(placement).is_err() {
                 return false;
             }
             for (which, original) in placement.iter().enumerate() {
-                let Some((place, row)) = out.get_mut(usize::from(*original)).zip(record.placed(which)) else {
+                let Some((place, row)) = out
+                    .get_mut(usize::from(*original))
+                    .zip(record.placed(which))
+                else {
                     return false;
                 };
                 *place = Endpoint { which, row };
             }
         } else {
             for (which, place) in out.iter_mut().enumerate() {
-                let Some(row) = record.placed(which) else { return false };
+                let Some(row) = record.placed(which) else {
+                    return false;
+                };
                 *place = Endpoint { which, row };
             }
         }

@@ -26,9 +26,14 @@ pub(crate) enum Location {
 impl Location {
     /// Resolves an address: a path, or a URL of a scheme that is compiled in.
     pub(crate) fn resolve(address: &str, options: &OpenOptions) -> Result<Self, StoreError> {
-        let bad = |what: String| StoreError::Address { url: address.to_owned(), what };
+        let bad = |what: String| StoreError::Address {
+            url: address.to_owned(),
+            what,
+        };
         let url = match scheme(address) {
-            None if options.object_store.is_none() => return Ok(Self::Local(PathBuf::from(address))),
+            None if options.object_store.is_none() => {
+                return Ok(Self::Local(PathBuf::from(address)));
+            }
             None => None,
             Some(_) => Some(Url::parse(address).map_err(|e| bad(e.to_string()))?),
         };
@@ -38,15 +43,23 @@ impl Location {
                 None => Path::parse(address.trim_matches('/')).map_err(|e| bad(e.to_string()))?,
             };
             let store = Arc::clone(store);
-            return Ok(Self::Remote { store, prefix: prefix.as_ref().to_owned(), lists: true });
+            return Ok(Self::Remote {
+                store,
+                prefix: prefix.as_ref().to_owned(),
+                lists: true,
+            });
         }
-        let Some(url) = url else { return Ok(Self::Local(PathBuf::from(address))) };
+        let Some(url) = url else {
+            return Ok(Self::Local(PathBuf::from(address)));
+        };
         match url.scheme() {
             "file" => match url.to_file_path() {
                 Ok(path) => Ok(Self::Local(path)),
                 Err(()) => Err(bad("not a local file url".to_owned())),
             },
-            "memory" => Err(bad("a memory address needs `OpenOptions::object_store`".to_owned())),
+            "memory" => Err(bad(
+                "a memory address needs `OpenOptions::object_store`".to_owned()
+            )),
             scheme => {
                 let (store, lists) = remote(scheme, &url, options).map_err(|e| match e {
                     Remote::Missing(feature) => StoreError::NotSupported {
@@ -61,11 +74,16 @@ impl Location {
                 let prefix = match scheme {
                     // The whole address is the base of the client.
                     "http" | "https" => String::new(),
-                    _ => {
-                        Path::from_url_path(url.path()).map_err(|e| bad(e.to_string()))?.as_ref().to_owned()
-                    }
+                    _ => Path::from_url_path(url.path())
+                        .map_err(|e| bad(e.to_string()))?
+                        .as_ref()
+                        .to_owned(),
                 };
-                Ok(Self::Remote { store, prefix, lists })
+                Ok(Self::Remote {
+                    store,
+                    prefix,
+                    lists,
+                })
             }
         }
     }
@@ -76,7 +94,9 @@ fn scheme(address: &str) -> Option<&str> {
     let (scheme, _) = address.split_once("://")?;
     let legal = scheme.len() > 1
         && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
+        && scheme
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
     legal.then_some(scheme)
 }
 
@@ -131,7 +151,10 @@ mod cloud {
             let mut builder = $builder;
             for (key, value) in &$options.backend {
                 let parsed = key.to_ascii_lowercase().parse().map_err(|_| {
-                    Remote::Build(object_store::Error::UnknownConfigurationKey { key: key.clone(), store: $store })
+                    Remote::Build(object_store::Error::UnknownConfigurationKey {
+                        key: key.clone(),
+                        store: $store,
+                    })
                 })?;
                 builder = builder.with_config(parsed, value);
             }
@@ -164,7 +187,9 @@ fn s3(_: &Url, _: &OpenOptions) -> Built {
 #[cfg(feature = "gcp")]
 fn gcs(url: &Url, options: &OpenOptions) -> Built {
     use object_store::gcp::GoogleCloudStorageBuilder;
-    let builder = GoogleCloudStorageBuilder::from_env().with_url(url.as_str()).with_retry(cloud::retries());
+    let builder = GoogleCloudStorageBuilder::from_env()
+        .with_url(url.as_str())
+        .with_retry(cloud::retries());
     let mut builder = cloud::configured!(builder, options, "GCS");
     if options.anonymous {
         builder = builder.with_skip_signature(true);
@@ -249,8 +274,11 @@ mod tests {
 
     #[test]
     fn injected_backends_keep_the_path_as_prefix() {
-        let options = OpenOptions::new().with_object_store(std::sync::Arc::new(object_store::memory::InMemory::new()));
-        let Location::Remote { prefix, .. } = Location::resolve("memory:///a%20b/50%25", &options).unwrap() else {
+        let options = OpenOptions::new()
+            .with_object_store(std::sync::Arc::new(object_store::memory::InMemory::new()));
+        let Location::Remote { prefix, .. } =
+            Location::resolve("memory:///a%20b/50%25", &options).unwrap()
+        else {
             panic!("expected a remote location")
         };
         assert_eq!(prefix, "a b/50%");

@@ -10,10 +10,10 @@ use futures::future::try_join_all;
 use tokio::sync::OnceCell;
 use zvf_meta::{ObjectIndexDoc, ObjectLayout};
 
+use crate::StoreError;
 use crate::kv::{Kv, blocking};
 use crate::ragged::{RaggedArray, RaggedChunk};
 use crate::typed::TypedArray;
-use crate::StoreError;
 
 /// The objects of one level: a table of ids and a manifest for each row.
 ///
@@ -41,7 +41,16 @@ impl ObjectIndex {
         id_table: Option<TypedArray>,
         warnings: Arc<crate::warnings::Warnings>,
     ) -> Self {
-        Self { kv: kv.clone(), round, doc, key_rank, manifests, id_table, ids: OnceCell::new(), warnings }
+        Self {
+            kv: kv.clone(),
+            round,
+            doc,
+            key_rank,
+            manifests,
+            id_table,
+            ids: OnceCell::new(),
+            warnings,
+        }
     }
 
     /// Number of rows, with or without a manifest; 0 for an index that was created and never filled.
@@ -83,7 +92,10 @@ impl ObjectIndex {
     /// # Errors
     /// As [`ids`](Self::ids).
     pub async fn ids_in(&self, round: u32) -> Result<Arc<IdTable>, StoreError> {
-        self.ids.get_or_try_init(|| self.load_ids(round)).await.cloned()
+        self.ids
+            .get_or_try_init(|| self.load_ids(round))
+            .await
+            .cloned()
     }
 
     async fn load_ids(&self, round: u32) -> Result<Arc<IdTable>, StoreError> {
@@ -91,8 +103,14 @@ impl ObjectIndex {
         if rows == 0 {
             return Ok(Arc::new(IdTable::rows(0)));
         }
-        let layout = self.doc.layout().map_err(|e| StoreError::document("object_index/zarr.json", e))?;
-        let path = self.manifests.as_ref().map_or("object_index", RaggedArray::path);
+        let layout = self
+            .doc
+            .layout()
+            .map_err(|e| StoreError::document("object_index/zarr.json", e))?;
+        let path = self
+            .manifests
+            .as_ref()
+            .map_or("object_index", RaggedArray::path);
         let table = match (&self.id_table, layout) {
             (_, ObjectLayout::V1) | (None, _) => return Ok(Arc::new(IdTable::rows(rows))),
             (Some(table), ObjectLayout::V2) if table.rows() != rows || table.width() != 1 => {
@@ -109,7 +127,10 @@ impl ObjectIndex {
         let named = path.clone();
         let table = blocking(move || {
             let ids = values.to_i64().ok_or_else(|| {
-                StoreError::malformed(named, format!("ids are {}, expected integers within 64 bits", values.dtype))
+                StoreError::malformed(
+                    named,
+                    format!("ids are {}, expected integers within 64 bits", values.dtype),
+                )
             })?;
             Ok::<_, StoreError>(IdTable::new(ids))
         })
@@ -125,7 +146,11 @@ impl ObjectIndex {
 
     /// Stored objects of the manifest array; one holds up to 16384 rows in stores of the reference.
     pub fn manifest_chunks(&self) -> u64 {
-        if self.is_empty() { 0 } else { self.manifests.as_ref().map_or(0, RaggedArray::chunks) }
+        if self.is_empty() {
+            0
+        } else {
+            self.manifests.as_ref().map_or(0, RaggedArray::chunks)
+        }
     }
 
     /// The chunk of manifests that holds a row.
@@ -148,14 +173,21 @@ impl ObjectIndex {
     ///
     /// # Errors
     /// As [`manifest_chunk`](Self::manifest_chunk).
-    pub async fn manifest_chunk_in(&self, round: u32, i: u64) -> Result<Arc<ManifestChunk>, StoreError> {
+    pub async fn manifest_chunk_in(
+        &self,
+        round: u32,
+        i: u64,
+    ) -> Result<Arc<ManifestChunk>, StoreError> {
         let Some(manifests) = &self.manifests else {
             return Err(StoreError::misuse("the object index has no manifests"));
         };
         let chunk = manifests.chunk(&self.kv, round, i).await?;
         let per_chunk = manifests.doc().chunk_shape.first().copied().unwrap_or(1);
         let rows = manifests.rows().saturating_sub(chunk.first).min(per_chunk);
-        Ok(Arc::new(ManifestChunk { chunk, rows: usize::try_from(rows).unwrap_or(usize::MAX) }))
+        Ok(Arc::new(ManifestChunk {
+            chunk,
+            rows: usize::try_from(rows).unwrap_or(usize::MAX),
+        }))
     }
 
     /// The manifests of the given rows, in that order; a row past the end has none.
@@ -175,10 +207,15 @@ impl ObjectIndex {
     /// As [`manifest_chunk`](Self::manifest_chunk).
     pub async fn manifests_in(&self, round: u32, slots: &[u64]) -> Result<Vec<Bytes>, StoreError> {
         let rows = self.len();
-        let mut numbers: Vec<u64> = slots.iter().filter(|s| **s < rows).map(|s| self.chunk_of(*s)).collect();
+        let mut numbers: Vec<u64> = slots
+            .iter()
+            .filter(|s| **s < rows)
+            .map(|s| self.chunk_of(*s))
+            .collect();
         numbers.sort_unstable();
         numbers.dedup();
-        let chunks = try_join_all(numbers.iter().map(|n| self.manifest_chunk_in(round, *n))).await?;
+        let chunks =
+            try_join_all(numbers.iter().map(|n| self.manifest_chunk_in(round, *n))).await?;
         Ok(slots
             .iter()
             .map(|slot| {
@@ -215,16 +252,22 @@ impl ManifestChunk {
 
     /// The manifest of a row of the level; empty when the row has none, or lies in another chunk.
     pub fn blob(&self, slot: u64) -> &[u8] {
-        self.place(slot).and_then(|i| self.chunk.get(i)).unwrap_or_default()
+        self.place(slot)
+            .and_then(|i| self.chunk.get(i))
+            .unwrap_or_default()
     }
 
     /// As [`blob`](Self::blob), sharing the chunk's bytes.
     pub fn blob_shared(&self, slot: u64) -> Bytes {
-        self.place(slot).and_then(|i| self.chunk.get_shared(i)).unwrap_or_default()
+        self.place(slot)
+            .and_then(|i| self.chunk.get_shared(i))
+            .unwrap_or_default()
     }
 
     fn place(&self, slot: u64) -> Option<usize> {
-        usize::try_from(slot.checked_sub(self.chunk.first)?).ok().filter(|i| *i < self.chunk.len())
+        usize::try_from(slot.checked_sub(self.chunk.first)?)
+            .ok()
+            .filter(|i| *i < self.chunk.len())
     }
 }
 
@@ -248,17 +291,26 @@ enum Form {
 impl IdTable {
     /// The table of an index whose ids are row numbers.
     fn rows(count: u64) -> Self {
-        Self { form: Form::Rows(count), repeated: 0 }
+        Self {
+            form: Form::Rows(count),
+            repeated: 0,
+        }
     }
 
     /// A table of ids. Whether they are sorted is looked at, not believed.
     fn new(ids: Vec<i64>) -> Self {
         if ids.is_sorted_by(|a, b| a < b) {
-            return Self { form: Form::Sorted(ids), repeated: 0 };
+            return Self {
+                form: Form::Sorted(ids),
+                repeated: 0,
+            };
         }
         let map = invert(&ids);
         let repeated = ids.len() - map.len();
-        Self { form: Form::Any(ids, OnceLock::from(map)), repeated }
+        Self {
+            form: Form::Any(ids, OnceLock::from(map)),
+            repeated,
+        }
     }
 
     /// Number of rows.
@@ -291,7 +343,10 @@ impl IdTable {
     pub fn slot(&self, id: i64) -> Option<u64> {
         match &self.form {
             Form::Rows(count) => u64::try_from(id).ok().filter(|slot| slot < count),
-            Form::Sorted(ids) => ids.binary_search(&id).ok().and_then(|i| u64::try_from(i).ok()),
+            Form::Sorted(ids) => ids
+                .binary_search(&id)
+                .ok()
+                .and_then(|i| u64::try_from(i).ok()),
             Form::Any(ids, map) => map.get_or_init(|| invert(ids)).get(&id).copied(),
         }
     }
@@ -322,11 +377,20 @@ mod tests {
     #[test]
     fn sorted_any_and_row_tables_answer_alike() {
         let sorted = IdTable::new(vec![-4, 7, 1 << 62]);
-        assert_eq!((sorted.slot(7), sorted.slot(0), sorted.get(2)), (Some(1), None, Some(1 << 62)));
+        assert_eq!(
+            (sorted.slot(7), sorted.slot(0), sorted.get(2)),
+            (Some(1), None, Some(1 << 62))
+        );
         let any = IdTable::new(vec![9, -4, 7, 9]);
-        assert_eq!((any.slot(9), any.slot(7), any.repeated(), any.get(3)), (Some(0), Some(2), 1, Some(9)));
+        assert_eq!(
+            (any.slot(9), any.slot(7), any.repeated(), any.get(3)),
+            (Some(0), Some(2), 1, Some(9))
+        );
         let rows = IdTable::rows(3);
-        assert_eq!((rows.slot(2), rows.slot(3), rows.slot(-1), rows.get(3)), (Some(2), None, None, None));
+        assert_eq!(
+            (rows.slot(2), rows.slot(3), rows.slot(-1), rows.get(3)),
+            (Some(2), None, None, None)
+        );
         assert_eq!(rows.iter().collect::<Vec<_>>(), [0, 1, 2]);
     }
 }

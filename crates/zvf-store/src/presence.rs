@@ -29,7 +29,11 @@ impl Presence {
     ///
     /// Keys that cannot be parsed, that lie outside the grid `origin .. origin + shape`, or that come twice are
     /// left out and described in [`problems`](Self::problems).
-    pub fn from_keys<'k>(keys: impl Iterator<Item = &'k str>, origin: &[i64], shape: &[u64]) -> Self {
+    pub fn from_keys<'k>(
+        keys: impl Iterator<Item = &'k str>,
+        origin: &[i64],
+        shape: &[u64],
+    ) -> Self {
         let rank = shape.len();
         let mut flat = Vec::with_capacity(keys.size_hint().0.saturating_mul(rank));
         let mut problems = Problems::default();
@@ -43,7 +47,9 @@ impl Presence {
                         problems.add(|| format!("key {key:?} lies outside the grid"));
                     }
                 }
-                Ok(n) => problems.add(|| format!("key {key:?} has {n} components, expected {rank}")),
+                Ok(n) => {
+                    problems.add(|| format!("key {key:?} has {n} components, expected {rank}"))
+                }
                 Err(error) => problems.add(|| format!("key {key:?} cannot be read: {error}")),
             }
         }
@@ -65,7 +71,12 @@ impl Presence {
             5 => sorted::<5>(flat, &mut problems),
             _ => sorted_any(rank, flat, &mut problems),
         };
-        Self { rank, flat, problems: problems.finish(), listed }
+        Self {
+            rank,
+            flat,
+            problems: problems.finish(),
+            listed,
+        }
     }
 
     /// Number of cells with content.
@@ -86,7 +97,9 @@ impl Presence {
     /// The `i`-th coordinate in lex order.
     pub fn get(&self, i: usize) -> Option<&[i64]> {
         let start = i.checked_mul(self.rank)?;
-        self.flat.get(start..start.checked_add(self.rank)?).filter(|c| !c.is_empty())
+        self.flat
+            .get(start..start.checked_add(self.rank)?)
+            .filter(|c| !c.is_empty())
     }
 
     /// Whether the cell at `coord` has content. Binary search.
@@ -114,9 +127,21 @@ impl Presence {
     /// Stretches without members are skipped by binary search; the box itself is never enumerated, so corners at
     /// the ends of `i64` are fine.
     pub fn in_box<'p>(&'p self, lo: &'p [i64], hi: &'p [i64]) -> InBox<'p> {
-        let legal = lo.len() == self.rank && hi.len() == self.rank && lo.iter().zip(hi).all(|(l, h)| l <= h);
-        let at = if legal { self.lower_bound(0, lo) } else { self.len() };
-        InBox { presence: self, lo, hi, at, seek: Vec::new() }
+        let legal = lo.len() == self.rank
+            && hi.len() == self.rank
+            && lo.iter().zip(hi).all(|(l, h)| l <= h);
+        let at = if legal {
+            self.lower_bound(0, lo)
+        } else {
+            self.len()
+        };
+        InBox {
+            presence: self,
+            lo,
+            hi,
+            at,
+            seek: Vec::new(),
+        }
     }
 
     /// Smallest and largest component on each axis; `None` when no cell has content.
@@ -201,7 +226,9 @@ impl<'p> Iterator for InBox<'p> {
             self.seek.extend_from_slice(self.lo);
             let below = coord.get(axis)? < self.lo.get(axis)?;
             let keep = if below { axis } else { axis.checked_sub(1)? };
-            self.seek.get_mut(..keep)?.copy_from_slice(coord.get(..keep)?);
+            self.seek
+                .get_mut(..keep)?
+                .copy_from_slice(coord.get(..keep)?);
             if !below {
                 *self.seek.get_mut(keep)? = coord.get(keep)?.checked_add(1)?;
             }
@@ -313,8 +340,10 @@ mod tests {
         assert_eq!(p.len(), keys.len());
         for lo in [[-9, -9, -9], [-1, 0, 2], [0, 0, 0], [4, 3, 5]] {
             for hi in [[9, 9, 9], [1, 1, 3], [0, 0, 0], [i64::MAX; 3]] {
-                let want: Vec<&[i64]> =
-                    p.iter().filter(|c| (0..3).all(|a| lo[a] <= c[a] && c[a] <= hi[a])).collect();
+                let want: Vec<&[i64]> = p
+                    .iter()
+                    .filter(|c| (0..3).all(|a| lo[a] <= c[a] && c[a] <= hi[a]))
+                    .collect();
                 let got: Vec<&[i64]> = p.in_box(&lo, &hi).collect();
                 assert_eq!(got, want, "{lo:?} {hi:?}");
             }

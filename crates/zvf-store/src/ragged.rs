@@ -63,19 +63,37 @@ impl RaggedChunk {
         // The first element starts behind the chunk's count and its own length, the others behind their length.
         let start = match i.checked_sub(1) {
             None => 8,
-            Some(before) => usize::try_from(*self.ends.get(before)?).ok()?.checked_add(4)?,
+            Some(before) => usize::try_from(*self.ends.get(before)?)
+                .ok()?
+                .checked_add(4)?,
         };
         Some(start.min(end)..end)
     }
 
     fn weight(&self) -> u64 {
-        u64::try_from(self.bytes.len().saturating_add(self.ends.len().saturating_mul(4)).saturating_add(256))
-            .unwrap_or(u64::MAX)
+        u64::try_from(
+            self.bytes
+                .len()
+                .saturating_add(self.ends.len().saturating_mul(4))
+                .saturating_add(256),
+        )
+        .unwrap_or(u64::MAX)
     }
 
-    fn parse(key: &str, bytes: Bytes, elements: u64, first: u64, rows: u64) -> Result<Self, StoreError> {
+    fn parse(
+        key: &str,
+        bytes: Bytes,
+        elements: u64,
+        first: u64,
+        rows: u64,
+    ) -> Result<Self, StoreError> {
         if u32::try_from(bytes.len()).is_err() {
-            return Err(StoreError::limit(key, "cell_bytes", u64::MAX, u64::from(u32::MAX)));
+            return Err(StoreError::limit(
+                key,
+                "cell_bytes",
+                u64::MAX,
+                u64::from(u32::MAX),
+            ));
         }
         let chunk = VlenChunk::parse(&bytes, elements).map_err(|e| StoreError::decode(key, e))?;
         let wanted = usize::try_from(rows.saturating_sub(first)).unwrap_or(usize::MAX);
@@ -90,7 +108,11 @@ impl RaggedChunk {
 
     /// What a chunk without an object holds: nothing but empty elements.
     fn empty(first: u64) -> Self {
-        Self { first, bytes: Bytes::new(), ends: Vec::new() }
+        Self {
+            first,
+            bytes: Bytes::new(),
+            ends: Vec::new(),
+        }
     }
 }
 
@@ -98,14 +120,25 @@ impl RaggedArray {
     pub(crate) fn new(path: String, doc: ArrayDoc, limits: &Limits) -> Result<Self, StoreError> {
         let key = || format!("{path}/zarr.json");
         let ([rows], [per_chunk]) = (doc.shape.as_slice(), doc.chunk_shape.as_slice()) else {
-            return Err(StoreError::malformed(key(), format!("shape is {:?}, expected one axis", doc.shape)));
+            return Err(StoreError::malformed(
+                key(),
+                format!("shape is {:?}, expected one axis", doc.shape),
+            ));
         };
         let (rows, per_chunk) = (*rows, *per_chunk);
         if rows > limits.object_rows {
-            return Err(StoreError::limit(key(), "object_rows", rows, limits.object_rows));
+            return Err(StoreError::limit(
+                key(),
+                "object_rows",
+                rows,
+                limits.object_rows,
+            ));
         }
         if per_chunk == 0 {
-            return Err(StoreError::malformed(key(), "chunk_shape is 0, expected at least 1"));
+            return Err(StoreError::malformed(
+                key(),
+                "chunk_shape is 0, expected at least 1",
+            ));
         }
         let mut reader = grid::reader(&path, &doc, limits)?;
         if matches!(&reader, Reader::Own(layout) if layout.shard.is_some()) {
@@ -116,7 +149,15 @@ impl RaggedArray {
             };
         }
         let limit = limits.cache_bytes;
-        Ok(Self { path, doc, reader, rows, per_chunk, cache: Mutex::default(), limit })
+        Ok(Self {
+            path,
+            doc,
+            reader,
+            rows,
+            per_chunk,
+            cache: Mutex::default(),
+            limit,
+        })
     }
 
     pub(crate) fn path(&self) -> &str {
@@ -143,7 +184,12 @@ impl RaggedArray {
     }
 
     /// Loads a chunk, once.
-    pub(crate) async fn chunk(&self, kv: &Kv, round: u32, number: u64) -> Result<Arc<RaggedChunk>, StoreError> {
+    pub(crate) async fn chunk(
+        &self,
+        kv: &Kv,
+        round: u32,
+        number: u64,
+    ) -> Result<Arc<RaggedChunk>, StoreError> {
         if number >= self.chunks() {
             return Err(StoreError::misuse(format!(
                 "{}: chunk {number} asked for, there are {}",
@@ -177,15 +223,19 @@ impl RaggedArray {
         let end = first.saturating_add(self.per_chunk).min(rows);
         let layout = match &self.reader {
             Reader::Own(layout) => layout,
-            Reader::Unsupported(what) => return Err(StoreError::unsupported(self.path.clone(), what.clone())),
+            Reader::Unsupported(what) => {
+                return Err(StoreError::unsupported(self.path.clone(), what.clone()));
+            }
             Reader::Generic => {
-                let bytes = crate::generic::read_ragged_chunk(kv, round, &self.path, &self.doc, first..end).await?;
+                let bytes =
+                    crate::generic::read_ragged_chunk(kv, round, &self.path, &self.doc, first..end)
+                        .await?;
                 let key = self.path.clone();
                 return match bytes {
                     None => Ok(Arc::new(RaggedChunk::empty(first))),
-                    Some((bytes, elements)) => {
-                        Ok(Arc::new(RaggedChunk::parse(&key, bytes, elements, first, rows)?))
-                    }
+                    Some((bytes, elements)) => Ok(Arc::new(RaggedChunk::parse(
+                        &key, bytes, elements, first, rows,
+                    )?)),
                 };
             }
         };
@@ -196,8 +246,12 @@ impl RaggedArray {
         };
         let (chain, elements) = (layout.chain.clone(), layout.elements);
         let decode = move || {
-            let bytes = chain.decode(&key, Data::Shared(object.bytes), cap)?.into_bytes();
-            Ok(Arc::new(RaggedChunk::parse(&key, bytes, elements, first, rows)?))
+            let bytes = chain
+                .decode(&key, Data::Shared(object.bytes), cap)?
+                .into_bytes();
+            Ok(Arc::new(RaggedChunk::parse(
+                &key, bytes, elements, first, rows,
+            )?))
         };
         blocking(decode).await?
     }
@@ -207,7 +261,9 @@ impl RaggedArray {
         cache.weight = cache.weight.saturating_add(weight);
         cache.order.push_back((number, weight));
         while cache.weight > self.limit && cache.order.len() > 1 {
-            let Some((old, freed)) = cache.order.pop_front() else { break };
+            let Some((old, freed)) = cache.order.pop_front() else {
+                break;
+            };
             cache.weight = cache.weight.saturating_sub(freed);
             cache.chunks.remove(&old);
         }

@@ -22,7 +22,12 @@ impl Usage {
         self.objects = self.objects.saturating_add(1);
         self.bytes = self.bytes.saturating_add(bytes);
         if self.objects > limit {
-            return Err(StoreError::limit(prefix, "cells_per_query", self.objects, limit));
+            return Err(StoreError::limit(
+                prefix,
+                "cells_per_query",
+                self.objects,
+                limit,
+            ));
         }
         Ok(())
     }
@@ -51,7 +56,10 @@ impl RawStore {
     /// [`Limits::cell_bytes`].
     pub async fn read(&self, key: &str) -> Result<Option<Bytes>, StoreError> {
         check_key(key)?;
-        let object = self.0.get(1, key, Ask::Whole, Cap::cell(&self.0.limits)).await?;
+        let object = self
+            .0
+            .get(1, key, Ask::Whole, Cap::cell(&self.0.limits))
+            .await?;
         Ok(object.map(|object| object.bytes))
     }
 
@@ -76,7 +84,12 @@ impl RawStore {
     /// As [`read`](Self::read); limit, for more names than [`Limits::listed_names`].
     pub async fn folders(&self, prefix: &str) -> Result<Option<Vec<String>>, StoreError> {
         check_prefix(prefix)?;
-        match self.0.ask_all(1, vec![Question::Names(prefix.to_owned())]).await?.pop() {
+        match self
+            .0
+            .ask_all(1, vec![Question::Names(prefix.to_owned())])
+            .await?
+            .pop()
+        {
             Some((_, Ok(Reply::Names(names)))) => Ok(names),
             Some((_, Err(error))) => Err(error),
             Some((_, Ok(Reply::Document(_)))) | None => Ok(None),
@@ -89,22 +102,35 @@ impl RawStore {
 /// # Errors
 /// Malformed, for bytes that the codec did not write; unsupported, for a codec this build does not know; limit,
 /// for more than [`Limits::cell_bytes`] decoded bytes. `key` names the object in them.
-pub fn undo_codecs(key: &str, codecs: &[Codec], bytes: Bytes, limits: &Limits) -> Result<Bytes, StoreError> {
+pub fn undo_codecs(
+    key: &str,
+    codecs: &[Codec],
+    bytes: Bytes,
+    limits: &Limits,
+) -> Result<Bytes, StoreError> {
     let chain = Chain::new(codecs).map_err(|name| StoreError::Unsupported {
         key: key.to_owned(),
         what: format!("codec {name:?}"),
     })?;
-    Ok(chain.decode(key, Data::Shared(bytes), Cap::cell(limits))?.into_bytes())
+    Ok(chain
+        .decode(key, Data::Shared(bytes), Cap::cell(limits))?
+        .into_bytes())
 }
 
 fn check_key(key: &str) -> Result<(), StoreError> {
     if key.split('/').all(is_segment) {
         Ok(())
     } else {
-        Err(StoreError::misuse(format!("{key:?} cannot be the key of an object")))
+        Err(StoreError::misuse(format!(
+            "{key:?} cannot be the key of an object"
+        )))
     }
 }
 
 fn check_prefix(prefix: &str) -> Result<(), StoreError> {
-    if prefix.is_empty() { Ok(()) } else { check_key(prefix) }
+    if prefix.is_empty() {
+        Ok(())
+    } else {
+        check_key(prefix)
+    }
 }

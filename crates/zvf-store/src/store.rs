@@ -1,7 +1,7 @@
 //! An open store.
 
-use std::future::Future;
 use std::collections::VecDeque;
+use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -65,7 +65,9 @@ impl Store {
         }
         tree.ask(questions).await?;
 
-        let bytes = tree.document("zarr.json").ok_or_else(|| tree.missing("zarr.json"))?;
+        let bytes = tree
+            .document("zarr.json")
+            .ok_or_else(|| tree.missing("zarr.json"))?;
         let root = match RootDoc::parse(&bytes) {
             Ok(root) => Arc::new(root),
             Err(error) => return Err(refused_root(&bytes, error)),
@@ -78,7 +80,9 @@ impl Store {
             )),
             Err(error) => return Err(refused_root(&bytes, error)),
         }
-        let kind = root.kind().map_err(|e| StoreError::document("zarr.json", e))?;
+        let kind = root
+            .kind()
+            .map_err(|e| StoreError::document("zarr.json", e))?;
         if root.dims() == 0 || root.dims() > 16 {
             return Err(StoreError::malformed(
                 "zarr.json",
@@ -92,7 +96,17 @@ impl Store {
             state.levels.clone_from(&levels);
         }
         let url = url.to_owned();
-        Ok(Self { inner: Arc::new(StoreInner { url, tree, root, kind, levels, shards, recent: Mutex::default() }) })
+        Ok(Self {
+            inner: Arc::new(StoreInner {
+                url,
+                tree,
+                root,
+                kind,
+                levels,
+                shards,
+                recent: Mutex::default(),
+            }),
+        })
     }
 
     /// The root document.
@@ -154,16 +168,23 @@ impl Store {
     pub async fn level(&self, number: u32, need: &Need) -> Result<Level, StoreError> {
         let inner = &self.inner;
         if !inner.levels.contains(&number) {
-            return Err(StoreError::NoSuchLevel { level: number, levels: inner.levels.clone() });
+            return Err(StoreError::NoSuchLevel {
+                level: number,
+                levels: inner.levels.clone(),
+            });
         }
         if let Some(ready) = self.recent(number, need) {
-            return Ok(Level { store: self.clone(), inner: ready });
+            return Ok(Level {
+                store: self.clone(),
+                inner: ready,
+            });
         }
         // Every round names all that is known; names found in one round make the next one. Four rounds are the
         // most that the tree of a level is deep.
         for _ in 0..6 {
             let questions = inner.tree.plan(number, need)?;
-            let (asked, ()) = futures::join!(inner.tree.ask(questions), self.prefetch_ids(number, need));
+            let (asked, ()) =
+                futures::join!(inner.tree.ask(questions), self.prefetch_ids(number, need));
             if !asked? {
                 break;
             }
@@ -181,12 +202,22 @@ impl Store {
         }
         recent.push_back((need.clone(), Arc::clone(&level)));
         drop(recent);
-        Ok(Level { store: self.clone(), inner: level })
+        Ok(Level {
+            store: self.clone(),
+            inner: level,
+        })
     }
 
     fn recent(&self, number: u32, need: &Need) -> Option<Arc<LevelInner>> {
-        let recent = self.inner.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        recent.iter().find(|(n, level)| level.number == number && n == need).map(|(_, level)| Arc::clone(level))
+        let recent = self
+            .inner
+            .recent
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        recent
+            .iter()
+            .find(|(n, level)| level.number == number && n == need)
+            .map(|(_, level)| Arc::clone(level))
     }
 
     /// Loads the id table beside the documents, when it is known to exist and small. What fails here fails again,
@@ -208,7 +239,12 @@ impl Store {
             state.rounds.saturating_add(1)
         };
         let key = format!("{level}/zarr.json");
-        let Some(doc) = tree.document(&key).and_then(|bytes| zvf_meta::LevelDoc::parse(&bytes).ok()) else { return };
+        let Some(doc) = tree
+            .document(&key)
+            .and_then(|bytes| zvf_meta::LevelDoc::parse(&bytes).ok())
+        else {
+            return;
+        };
         let key_rank = doc.key_rank(self.inner.root.dims());
         if let Ok(Some(index)) = tree.object_index(level, key_rank)
             && index.len() <= MOST
@@ -238,14 +274,24 @@ impl Store {
         R: Send + 'static,
         F: FnOnce(Vec<Option<Bytes>>) -> R + Send + 'static,
     {
-        cells::fetch_map(self.inner.tree.kv.clone(), Arc::clone(&self.inner.shards), round, wants, f)
+        cells::fetch_map(
+            self.inner.tree.kv.clone(),
+            Arc::clone(&self.inner.shards),
+            round,
+            wants,
+            f,
+        )
     }
 
     /// Reads cells. [`fetch_map`](Self::fetch_map) saves a hop between threads where the cells are used at once.
     ///
     /// # Errors
     /// As [`fetch_map`](Self::fetch_map).
-    pub async fn fetch(&self, round: u32, wants: Vec<CellWant>) -> Result<Vec<Option<Bytes>>, StoreError> {
+    pub async fn fetch(
+        &self,
+        round: u32,
+        wants: Vec<CellWant>,
+    ) -> Result<Vec<Option<Bytes>>, StoreError> {
         self.fetch_map(round, wants, |cells| cells).await
     }
 }
@@ -257,8 +303,13 @@ fn levels(tree: &Tree, root: &RootDoc) -> Vec<u32> {
         (Some(names), _) => names.iter().filter_map(|name| parse_level(name)).collect(),
         (None, Some(names)) if !names.levels.is_empty() => names.levels.clone(),
         (None, _) => {
-            tree.warnings.add("the backend cannot list: levels are taken from multiscales".to_owned());
-            let sets = root.multiscales.entries.iter().flat_map(|entry| &entry.datasets);
+            tree.warnings
+                .add("the backend cannot list: levels are taken from multiscales".to_owned());
+            let sets = root
+                .multiscales
+                .entries
+                .iter()
+                .flat_map(|entry| &entry.datasets);
             sets.filter_map(|set| parse_level(&set.path)).collect()
         }
     };
@@ -271,13 +322,20 @@ fn levels(tree: &Tree, root: &RootDoc) -> Vec<u32> {
 #[cold]
 fn refused_root(bytes: &[u8], error: zvf_meta::MetaError) -> StoreError {
     const SUPPORTED: &str = "0.9.x";
-    let found = serde_json::from_slice::<serde_json::Value>(bytes).ok().and_then(|root| {
-        Some(root.pointer("/attributes/zarr_vectors/zv_version")?.as_str()?.to_owned())
-    });
+    let found = serde_json::from_slice::<serde_json::Value>(bytes)
+        .ok()
+        .and_then(|root| {
+            Some(
+                root.pointer("/attributes/zarr_vectors/zv_version")?
+                    .as_str()?
+                    .to_owned(),
+            )
+        });
     match found {
-        Some(found) if !zvf_meta::version::gate(&found).is_open() => {
-            StoreError::Version { found, supported: SUPPORTED }
-        }
+        Some(found) if !zvf_meta::version::gate(&found).is_open() => StoreError::Version {
+            found,
+            supported: SUPPORTED,
+        },
         _ => StoreError::document("zarr.json", error),
     }
 }

@@ -79,9 +79,13 @@ impl IoTrace {
     pub fn rounds(&self) -> u32 {
         match &self.0 {
             None => 0,
-            Some(list) => {
-                list.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|r| r.round).max().unwrap_or(0)
-            }
+            Some(list) => list
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .iter()
+                .map(|r| r.round)
+                .max()
+                .unwrap_or(0),
         }
     }
 
@@ -100,22 +104,30 @@ impl IoTrace {
         bytes: Option<u64>,
     ) {
         if let Some(list) = &self.0 {
-            let micros = start.map_or(0, |at| u64::try_from(at.elapsed().as_micros()).unwrap_or(u64::MAX));
-            list.lock().unwrap_or_else(PoisonError::into_inner).push(Request {
-                round,
-                method,
-                key: key.to_owned(),
-                offset: range.0,
-                length: range.1,
-                bytes,
-                micros,
+            let micros = start.map_or(0, |at| {
+                u64::try_from(at.elapsed().as_micros()).unwrap_or(u64::MAX)
             });
+            list.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(Request {
+                    round,
+                    method,
+                    key: key.to_owned(),
+                    offset: range.0,
+                    length: range.1,
+                    bytes,
+                    micros,
+                });
         }
     }
 }
 
 impl fmt::Debug for IoTrace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.is_on() { "IoTrace(on)" } else { "IoTrace(off)" })
+        f.write_str(if self.is_on() {
+            "IoTrace(on)"
+        } else {
+            "IoTrace(off)"
+        })
     }
 }

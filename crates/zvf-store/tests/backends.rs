@@ -6,16 +6,30 @@ use serde_json::json;
 use zvf_store::blocking::Runtime;
 use zvf_store::{CellWant, Class, KnownNames, Names, Need, OpenOptions, Store};
 
-use crate::support::{Files, Tool, add_grid, all_cells, bundled, cell_of, dump, edit, memory, on_disk, small};
+use crate::support::{
+    Files, Tool, add_grid, all_cells, bundled, cell_of, dump, edit, memory, on_disk, small,
+};
 
 const ODD: [&str; 8] = ["größe", "a~b", "50%", "50%25", "a b", "+1", "ü#?&", "日本"];
 
 fn odd_names() -> Files {
     let mut files = small(2, "point_cloud");
-    add_grid(&mut files, "0/vertices", &[2, 2], &[0, 0], &[(vec![0, 1], cell_of(&[0, 1]))]);
+    add_grid(
+        &mut files,
+        "0/vertices",
+        &[2, 2],
+        &[0, 0],
+        &[(vec![0, 1], cell_of(&[0, 1]))],
+    );
     for (i, name) in ODD.iter().enumerate() {
         let cell = cell_of(&[i as i64, 0]);
-        add_grid(&mut files, &format!("0/vertex_attributes/{name}"), &[2, 2], &[0, 0], &[(vec![1, 1], cell)]);
+        add_grid(
+            &mut files,
+            &format!("0/vertex_attributes/{name}"),
+            &[2, 2],
+            &[0, 0],
+            &[(vec![1, 1], cell)],
+        );
     }
     files
 }
@@ -23,14 +37,35 @@ fn odd_names() -> Files {
 async fn check_odd(store: Store) {
     let mut sorted = ODD.to_vec();
     sorted.sort_unstable();
-    for names in [Names::All, Names::List(ODD.iter().map(ToString::to_string).collect())] {
-        let level = store.level(0, &Need { vertex_attributes: names, ..Need::default() }).await.unwrap();
-        let found: Vec<&str> = level.vertex_attributes().iter().map(|a| a.name.as_str()).collect();
+    for names in [
+        Names::All,
+        Names::List(ODD.iter().map(ToString::to_string).collect()),
+    ] {
+        let level = store
+            .level(
+                0,
+                &Need {
+                    vertex_attributes: names,
+                    ..Need::default()
+                },
+            )
+            .await
+            .unwrap();
+        let found: Vec<&str> = level
+            .vertex_attributes()
+            .iter()
+            .map(|a| a.name.as_str())
+            .collect();
         assert_eq!(found, sorted);
         for attribute in level.vertex_attributes() {
             let i = ODD.iter().position(|n| *n == attribute.name).unwrap();
             let cells = store.fetch(2, all_cells(&attribute.array)).await.unwrap();
-            assert_eq!(cells[0].as_deref(), Some(cell_of(&[i as i64, 0]).as_slice()), "{}", attribute.name);
+            assert_eq!(
+                cells[0].as_deref(),
+                Some(cell_of(&[i as i64, 0]).as_slice()),
+                "{}",
+                attribute.name
+            );
         }
     }
     assert!(store.warnings().is_empty());
@@ -40,12 +75,25 @@ async fn check_odd(store: Store) {
 async fn names_with_odd_characters() {
     let files = odd_names();
     let backend = memory(&files).await;
-    check_odd(Store::open_with("memory:///", OpenOptions::new().with_object_store(backend)).await.unwrap()).await;
+    check_odd(
+        Store::open_with("memory:///", OpenOptions::new().with_object_store(backend))
+            .await
+            .unwrap(),
+    )
+    .await;
     // Also below a prefix with such characters, and on disk, by path and by URL.
-    let moved: Files = files.iter().map(|(k, v)| (format!("data/größe 50%/{k}"), v.clone())).collect();
+    let moved: Files = files
+        .iter()
+        .map(|(k, v)| (format!("data/größe 50%/{k}"), v.clone()))
+        .collect();
     let backend = memory(&moved).await;
     let url = "memory:///data/gr%C3%B6%C3%9Fe%2050%25";
-    check_odd(Store::open_with(url, OpenOptions::new().with_object_store(backend)).await.unwrap()).await;
+    check_odd(
+        Store::open_with(url, OpenOptions::new().with_object_store(backend))
+            .await
+            .unwrap(),
+    )
+    .await;
     let folder = on_disk(&moved);
     let path = folder.path().join("data/größe 50%");
     check_odd(Store::open(path.to_str().unwrap()).await.unwrap()).await;
@@ -53,7 +101,15 @@ async fn names_with_odd_characters() {
     check_odd(Store::open(url.as_str()).await.unwrap()).await;
     // The files of a disk through the object store's own backend.
     let disk = object_store::local::LocalFileSystem::new_with_prefix(&path).unwrap();
-    check_odd(Store::open_with("memory:///", OpenOptions::new().with_object_store(Arc::new(disk))).await.unwrap()).await;
+    check_odd(
+        Store::open_with(
+            "memory:///",
+            OpenOptions::new().with_object_store(Arc::new(disk)),
+        )
+        .await
+        .unwrap(),
+    )
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -61,22 +117,45 @@ async fn names_cannot_leave_the_store() {
     let folder = on_disk(&odd_names());
     let store = Store::open(folder.path().to_str().unwrap()).await.unwrap();
     for name in ["..", ".", "", "a/b", "../../zarr.json", "/etc", "a\0b"] {
-        let need = Need { vertex_attributes: Names::List(vec![name.to_owned()]), ..Need::default() };
-        assert_eq!(store.level(0, &need).await.unwrap_err().class(), Class::Misuse, "{name:?}");
+        let need = Need {
+            vertex_attributes: Names::List(vec![name.to_owned()]),
+            ..Need::default()
+        };
+        assert_eq!(
+            store.level(0, &need).await.unwrap_err().class(),
+            Class::Misuse,
+            "{name:?}"
+        );
     }
 }
 
 #[tokio::test]
 async fn what_is_not_there_is_told_apart() {
-    let error = Store::open("/nonexistent/store.zarrvectors").await.unwrap_err();
+    let error = Store::open("/nonexistent/store.zarrvectors")
+        .await
+        .unwrap_err();
     assert!(error.is_not_found() && !error.is_transient(), "{error}");
     assert_eq!(error.class(), Class::Io);
-    assert!(error.to_string().contains("/nonexistent/store.zarrvectors"), "{error}");
+    assert!(
+        error.to_string().contains("/nonexistent/store.zarrvectors"),
+        "{error}"
+    );
     let folder = on_disk(&Files::from([("zarr.json/x".to_owned(), vec![])]));
-    assert_eq!(Store::open(folder.path().to_str().unwrap()).await.unwrap_err().class(), Class::Malformed);
+    assert_eq!(
+        Store::open(folder.path().to_str().unwrap())
+            .await
+            .unwrap_err()
+            .class(),
+        Class::Malformed
+    );
     let mut files = odd_names();
-    files.insert("zarr.json".to_owned(), br#"{"zarr_format":3,"node_type":"group","attributes":{}}"#.to_vec());
-    let error = crate::support::try_open(&files, OpenOptions::new()).await.unwrap_err();
+    files.insert(
+        "zarr.json".to_owned(),
+        br#"{"zarr_format":3,"node_type":"group","attributes":{}}"#.to_vec(),
+    );
+    let error = crate::support::try_open(&files, OpenOptions::new())
+        .await
+        .unwrap_err();
     assert_eq!(error.class(), Class::Malformed);
     assert!(error.to_string().contains("zarr_vectors"), "{error}");
     let error = Store::open("memory:///x").await.unwrap_err();
@@ -86,11 +165,17 @@ async fn what_is_not_there_is_told_apart() {
 type Make = fn() -> object_store::Error;
 
 fn denied() -> object_store::Error {
-    object_store::Error::PermissionDenied { path: String::new(), source: "no".into() }
+    object_store::Error::PermissionDenied {
+        path: String::new(),
+        source: "no".into(),
+    }
 }
 
 fn failed() -> object_store::Error {
-    object_store::Error::Generic { store: "tool", source: "the line is cut".into() }
+    object_store::Error::Generic {
+        store: "tool",
+        source: "the line is cut".into(),
+    }
 }
 
 async fn faulty(files: &Files, on: &'static str, make: Make) -> OpenOptions {
@@ -103,25 +188,65 @@ async fn faulty(files: &Files, on: &'static str, make: Make) -> OpenOptions {
 async fn absent_denied_and_failed_are_three_things() {
     let files = bundled("points_ids");
     // The root.
-    let error = Store::open_with("memory:///", faulty(&files, "zarr.json", denied).await).await.unwrap_err();
-    assert!(error.is_denied() && error.class() == Class::Io && !error.is_transient(), "{error}");
-    let error = Store::open_with("memory:///", faulty(&files, "zarr.json", failed).await).await.unwrap_err();
-    assert!(error.is_transient() && error.to_string().contains("the line is cut"), "{error}");
+    let error = Store::open_with("memory:///", faulty(&files, "zarr.json", denied).await)
+        .await
+        .unwrap_err();
+    assert!(
+        error.is_denied() && error.class() == Class::Io && !error.is_transient(),
+        "{error}"
+    );
+    let error = Store::open_with("memory:///", faulty(&files, "zarr.json", failed).await)
+        .await
+        .unwrap_err();
+    assert!(
+        error.is_transient() && error.to_string().contains("the line is cut"),
+        "{error}"
+    );
     assert!(std::error::Error::source(&error).is_some());
     // A document that is not needed may be denied: buckets that cannot be listed say so of what does not exist.
-    let store = Store::open_with("memory:///", faulty(&files, "object_index", denied).await).await.unwrap();
-    assert!(store.level(0, &Need::all()).await.unwrap().object_index().is_none());
+    let store = Store::open_with("memory:///", faulty(&files, "object_index", denied).await)
+        .await
+        .unwrap();
+    assert!(
+        store
+            .level(0, &Need::all())
+            .await
+            .unwrap()
+            .object_index()
+            .is_none()
+    );
     // One that is needed may not, and a failure is never taken for absence.
-    let store = Store::open_with("memory:///", faulty(&files, "0/vertices/zarr", denied).await).await.unwrap();
-    assert!(store.level(0, &Need::default()).await.unwrap_err().is_denied());
-    let error = Store::open_with("memory:///", faulty(&files, "object_index", failed).await).await.unwrap_err();
+    let store = Store::open_with(
+        "memory:///",
+        faulty(&files, "0/vertices/zarr", denied).await,
+    )
+    .await
+    .unwrap();
+    assert!(
+        store
+            .level(0, &Need::default())
+            .await
+            .unwrap_err()
+            .is_denied()
+    );
+    let error = Store::open_with("memory:///", faulty(&files, "object_index", failed).await)
+        .await
+        .unwrap_err();
     assert!(error.is_transient());
     // Cells.
     for (make, transient) in [(denied as Make, false), (failed as Make, true)] {
-        let store = Store::open_with("memory:///", faulty(&files, "0/vertices/c/", make).await).await.unwrap();
+        let store = Store::open_with("memory:///", faulty(&files, "0/vertices/c/", make).await)
+            .await
+            .unwrap();
         let level = store.level(0, &Need::default()).await.unwrap();
-        let error = store.fetch(3, all_cells(level.vertices())).await.unwrap_err();
-        assert_eq!((error.is_transient(), error.is_denied()), (transient, !transient));
+        let error = store
+            .fetch(3, all_cells(level.vertices()))
+            .await
+            .unwrap_err();
+        assert_eq!(
+            (error.is_transient(), error.is_denied()),
+            (transient, !transient)
+        );
         assert!(error.key().unwrap().starts_with("0/vertices/c/"));
     }
 }
@@ -139,11 +264,24 @@ async fn a_backend_that_cannot_list() {
         d["attributes"]["zarr_vectors"]["attribute_specs"] =
             json!({"vertex": {"größe": {"dtype": "float32"}, "missing": {"dtype": "int8"}}});
     });
-    let store = Store::open_with("memory:///", unlistable(&files).await).await.unwrap();
+    let store = Store::open_with("memory:///", unlistable(&files).await)
+        .await
+        .unwrap();
     assert_eq!(store.levels(), [0]);
     let level = store.level(0, &Need::all()).await.unwrap();
-    assert_eq!(level.vertex_attributes().iter().map(|a| a.name.as_str()).collect::<Vec<_>>(), ["größe"]);
-    assert!(store.warnings().iter().any(|w| w.contains("cannot list")), "{:?}", store.warnings());
+    assert_eq!(
+        level
+            .vertex_attributes()
+            .iter()
+            .map(|a| a.name.as_str())
+            .collect::<Vec<_>>(),
+        ["größe"]
+    );
+    assert!(
+        store.warnings().iter().any(|w| w.contains("cannot list")),
+        "{:?}",
+        store.warnings()
+    );
     // Names that the caller knows come first.
     let mut names = KnownNames::default();
     names.vertex_attributes = vec!["a~b".to_owned(), "50%".to_owned()];
@@ -153,8 +291,19 @@ async fn a_backend_that_cannot_list() {
     let level = store.level(0, &Need::all()).await.unwrap();
     assert_eq!(level.vertex_attributes().len(), 2);
     // A name that is asked for needs no list.
-    let need = Need { vertex_attributes: Names::List(vec!["日本".to_owned()]), ..Need::default() };
-    assert_eq!(store.level(0, &need).await.unwrap().vertex_attributes().len(), 1);
+    let need = Need {
+        vertex_attributes: Names::List(vec!["日本".to_owned()]),
+        ..Need::default()
+    };
+    assert_eq!(
+        store
+            .level(0, &need)
+            .await
+            .unwrap()
+            .vertex_attributes()
+            .len(),
+        1
+    );
 }
 
 #[tokio::test]
@@ -162,18 +311,37 @@ async fn links_on_a_backend_that_cannot_list() {
     for case in ["graph", "mesh", "real_skeleton", "streamlines"] {
         let files = bundled(case);
         let listed = crate::support::open_memory(&files).await;
-        let blind = Store::open_with("memory:///", unlistable(&files).await).await.unwrap();
-        let need = Need { link_deltas: zvf_store::Deltas::List(vec![0]), ..Need::default() };
-        let (a, b) = (listed.level(0, &need).await.unwrap(), blind.level(0, &need).await.unwrap());
+        let blind = Store::open_with("memory:///", unlistable(&files).await)
+            .await
+            .unwrap();
+        let need = Need {
+            link_deltas: zvf_store::Deltas::List(vec![0]),
+            ..Need::default()
+        };
+        let (a, b) = (
+            listed.level(0, &need).await.unwrap(),
+            blind.level(0, &need).await.unwrap(),
+        );
         let segments = |level: &zvf_store::Level| -> Vec<String> {
-            level.links(0).map(|f| f.arrays().iter().map(|a| a.segment().to_owned()).collect()).unwrap_or_default()
+            level
+                .links(0)
+                .map(|f| f.arrays().iter().map(|a| a.segment().to_owned()).collect())
+                .unwrap_or_default()
         };
         // Neighbouring chunks are tried; what lies further off is told.
         let (all, found) = (segments(&a), segments(&b));
         assert!(found.iter().all(|s| all.contains(s)), "{case}");
         let near = |s: &&String| s.split(['_', '.']).all(|c| matches!(c, "0" | "+1" | "-1"));
-        assert_eq!(all.iter().filter(near).count(), found.len(), "{case}: {all:?} {found:?}");
-        assert!(blind.warnings().iter().any(|w| w.contains("link arrays")), "{:?}", blind.warnings());
+        assert_eq!(
+            all.iter().filter(near).count(),
+            found.len(),
+            "{case}: {all:?} {found:?}"
+        );
+        assert!(
+            blind.warnings().iter().any(|w| w.contains("link arrays")),
+            "{:?}",
+            blind.warnings()
+        );
     }
 }
 
@@ -195,5 +363,8 @@ fn the_blocking_facade_reads_and_outside_a_runtime_nothing_panics() {
         let want = CellWant::new(&vertices, chunk.as_slice());
         store.fetch_map(3, vec![want], |cells| cells.len())
     });
-    assert_eq!(runtime.iter(stream).map(Result::unwrap).sum::<usize>(), expected);
+    assert_eq!(
+        runtime.iter(stream).map(Result::unwrap).sum::<usize>(),
+        expected
+    );
 }

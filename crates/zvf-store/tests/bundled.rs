@@ -38,13 +38,26 @@ async fn fragments_manifests_links_and_tables_are_whole() {
             let level = store.level(*number, &Need::all()).await.unwrap();
             let size = level.vertices().dtype().size() * level.dims();
             let mut vertices = 0u64;
-            for cell in store.fetch(3, all_cells(level.vertices())).await.unwrap().into_iter().flatten() {
+            for cell in store
+                .fetch(3, all_cells(level.vertices()))
+                .await
+                .unwrap()
+                .into_iter()
+                .flatten()
+            {
                 assert_eq!(cell.len() % size, 0, "{case}");
                 vertices += (cell.len() / size) as u64;
             }
             assert_eq!(vertices, level.doc().vertex_count, "{case} level {number}");
-            for cell in store.fetch(3, all_cells(level.vertex_fragments().unwrap())).await.unwrap() {
-                FragmentIndex::parse(&cell.unwrap()).unwrap().verify().unwrap();
+            for cell in store
+                .fetch(3, all_cells(level.vertex_fragments().unwrap()))
+                .await
+                .unwrap()
+            {
+                FragmentIndex::parse(&cell.unwrap())
+                    .unwrap()
+                    .verify()
+                    .unwrap();
             }
             if let Some(index) = level.object_index() {
                 let ids = index.ids().await.unwrap();
@@ -63,7 +76,12 @@ async fn fragments_manifests_links_and_tables_are_whole() {
                     assert_eq!(values.bytes.len(), values.rows * values.row_size());
                     if values.rows > 2 {
                         let part = table.read_rows(1..values.rows as u64 - 1).await.unwrap();
-                        assert_eq!(part.bytes, values.bytes.slice(values.row_size()..values.bytes.len() - values.row_size()));
+                        assert_eq!(
+                            part.bytes,
+                            values
+                                .bytes
+                                .slice(values.row_size()..values.bytes.len() - values.row_size())
+                        );
                     }
                 }
             }
@@ -86,7 +104,11 @@ async fn fragments_manifests_links_and_tables_are_whole() {
                         let mut record = vec![Endpoint::default(); family.width()];
                         for i in 0..view.len() {
                             assert!(view.record(i, &mut record));
-                            assert!(record.iter().all(|e| e.row >= 0 && e.which < family.width()));
+                            assert!(
+                                record
+                                    .iter()
+                                    .all(|e| e.row >= 0 && e.which < family.width())
+                            );
                         }
                         assert!(!view.record(view.len(), &mut record));
                         records += view.len() as u64;

@@ -29,8 +29,11 @@ fn chunks() -> Vec<(Vec<i64>, Option<Vec<u8>>)> {
 }
 
 fn document(chunk_shape: &Value, codecs: &Value) -> Value {
-    let mut present: Vec<String> =
-        chunks().iter().filter(|(_, cell)| cell.is_some()).map(|(chunk, _)| key_text(chunk)).collect();
+    let mut present: Vec<String> = chunks()
+        .iter()
+        .filter(|(_, cell)| cell.is_some())
+        .map(|(chunk, _)| key_text(chunk))
+        .collect();
     present.sort();
     json!({
         "shape": SHAPE, "data_type": "variable_length_bytes",
@@ -48,18 +51,33 @@ fn written(chunk_shape: Value, codecs: Value) -> Files {
     let storage = Arc::new(MemoryStore::new());
     let metadata: ArrayMetadata = serde_json::from_value(document.clone()).unwrap();
     let array = Array::new_with_metadata(Arc::clone(&storage), "/0/vertices", metadata).unwrap();
-    let cells: Vec<Vec<u8>> = chunks().into_iter().map(|(_, cell)| cell.unwrap_or_default()).collect();
+    let cells: Vec<Vec<u8>> = chunks()
+        .into_iter()
+        .map(|(_, cell)| cell.unwrap_or_default())
+        .collect();
     let mut offsets = vec![0];
     for cell in &cells {
         offsets.push(offsets.last().unwrap() + cell.len());
     }
-    let bytes = ArrayBytes::new_vlen(cells.concat(), zarrs::array::ArrayBytesOffsets::new(offsets).unwrap()).unwrap();
-    array.store_array_subset(&ArraySubset::new_with_shape(SHAPE.to_vec()), bytes).unwrap();
+    let bytes = ArrayBytes::new_vlen(
+        cells.concat(),
+        zarrs::array::ArrayBytesOffsets::new(offsets).unwrap(),
+    )
+    .unwrap();
+    array
+        .store_array_subset(&ArraySubset::new_with_shape(SHAPE.to_vec()), bytes)
+        .unwrap();
     let mut files = small(3, "point_cloud");
     for key in storage.list().unwrap() {
-        files.insert(key.as_str().to_owned(), storage.get(&key).unwrap().unwrap().to_vec());
+        files.insert(
+            key.as_str().to_owned(),
+            storage.get(&key).unwrap().unwrap().to_vec(),
+        );
     }
-    files.insert("0/vertices/zarr.json".to_owned(), document.to_string().into_bytes());
+    files.insert(
+        "0/vertices/zarr.json".to_owned(),
+        document.to_string().into_bytes(),
+    );
     files
 }
 
@@ -67,13 +85,19 @@ async fn read(store: &Store) -> Result<(), StoreError> {
     let level = store.level(0, &Need::default()).await?;
     let all = chunks();
     // All at once, and some one by one.
-    let wants = all.iter().map(|(chunk, _)| CellWant::new(level.vertices(), chunk.as_slice())).collect();
+    let wants = all
+        .iter()
+        .map(|(chunk, _)| CellWant::new(level.vertices(), chunk.as_slice()))
+        .collect();
     let cells = store.fetch(2, wants).await?;
     for ((chunk, expected), found) in all.iter().zip(&cells) {
         assert_eq!(found.as_deref(), expected.as_deref(), "{chunk:?}");
     }
     for (chunk, expected) in all.iter().step_by(7) {
-        let found = store.fetch(2, vec![CellWant::new(level.vertices(), chunk.as_slice())]).await?.remove(0);
+        let found = store
+            .fetch(2, vec![CellWant::new(level.vertices(), chunk.as_slice())])
+            .await?
+            .remove(0);
         assert_eq!(found.as_deref(), expected.as_deref(), "{chunk:?}");
     }
     Ok(())
@@ -82,10 +106,14 @@ async fn read(store: &Store) -> Result<(), StoreError> {
 async fn check(chunk_shape: Value, codecs: Value) {
     let name = format!("{chunk_shape} {codecs}");
     let files = written(chunk_shape, codecs);
-    read(&open_memory(&files).await).await.unwrap_or_else(|e| panic!("{name}: {e}"));
+    read(&open_memory(&files).await)
+        .await
+        .unwrap_or_else(|e| panic!("{name}: {e}"));
     let folder = crate::support::on_disk(&files);
     let local = Store::open(folder.path().to_str().unwrap()).await.unwrap();
-    read(&local).await.unwrap_or_else(|e| panic!("{name} on disk: {e}"));
+    read(&local)
+        .await
+        .unwrap_or_else(|e| panic!("{name} on disk: {e}"));
 }
 
 fn vlen(codecs: &[Value]) -> Value {
@@ -120,7 +148,10 @@ async fn plain_cells_of_every_codec() {
         vec![json!({"name": "gzip", "configuration": {"level": 5}})],
         vec![json!({"name": "crc32c"})],
         vec![zstd(false), json!({"name": "crc32c"})],
-        vec![json!({"name": "gzip", "configuration": {"level": 1}}), json!({"name": "crc32c"})],
+        vec![
+            json!({"name": "gzip", "configuration": {"level": 1}}),
+            json!({"name": "crc32c"}),
+        ],
         vec![json!({"name": "crc32c"}), zstd(false)],
     ] {
         check(json!([1, 1, 1]), vlen(&codecs)).await;
@@ -132,7 +163,11 @@ async fn blosc_frames_of_every_make() {
     for cname in ["blosclz", "lz4", "lz4hc", "zlib", "zstd"] {
         for shuffle in ["noshuffle", "shuffle", "bitshuffle"] {
             for typesize in [1, 3, 4, 8] {
-                check(json!([1, 1, 1]), vlen(&[blosc(cname, shuffle, typesize, 0)])).await;
+                check(
+                    json!([1, 1, 1]),
+                    vlen(&[blosc(cname, shuffle, typesize, 0)]),
+                )
+                .await;
             }
         }
     }
@@ -140,7 +175,11 @@ async fn blosc_frames_of_every_make() {
     for cname in ["blosclz", "lz4", "zstd"] {
         for shuffle in ["shuffle", "bitshuffle"] {
             for typesize in [4, 7] {
-                check(json!([5, 4, 6]), vlen(&[blosc(cname, shuffle, typesize, 1024)])).await;
+                check(
+                    json!([5, 4, 6]),
+                    vlen(&[blosc(cname, shuffle, typesize, 1024)]),
+                )
+                .await;
             }
         }
     }
@@ -148,7 +187,12 @@ async fn blosc_frames_of_every_make() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn chunks_of_several_cells() {
-    for shape in [json!([2, 2, 2]), json!([5, 4, 6]), json!([1, 3, 4]), json!([8, 8, 8])] {
+    for shape in [
+        json!([2, 2, 2]),
+        json!([5, 4, 6]),
+        json!([1, 3, 4]),
+        json!([8, 8, 8]),
+    ] {
         check(shape, vlen(&[zstd(false)])).await;
     }
 }
@@ -157,7 +201,12 @@ async fn chunks_of_several_cells() {
 async fn shards_of_every_make() {
     for location in ["start", "end"] {
         for shape in [json!([2, 2, 2]), json!([5, 4, 6]), json!([4, 4, 4])] {
-            for codecs in [vec![], vec![zstd(false)], vec![blosc("lz4", "shuffle", 4, 0)], vec![json!({"name": "crc32c"})]] {
+            for codecs in [
+                vec![],
+                vec![zstd(false)],
+                vec![blosc("lz4", "shuffle", 4, 0)],
+                vec![json!({"name": "crc32c"})],
+            ] {
                 check(shape.clone(), sharded(&vlen(&codecs), location)).await;
             }
         }
@@ -168,7 +217,8 @@ async fn shards_of_every_make() {
     check(json!([2, 4, 4]), codecs).await;
     // An index without a checksum.
     let mut codecs = sharded(&vlen(&[]), "end");
-    codecs[0]["configuration"]["index_codecs"] = json!([{"name": "bytes", "configuration": {"endian": "little"}}]);
+    codecs[0]["configuration"]["index_codecs"] =
+        json!([{"name": "bytes", "configuration": {"endian": "little"}}]);
     check(json!([2, 2, 2]), codecs).await;
 }
 
@@ -177,11 +227,19 @@ async fn unknown_codecs_are_refused_by_name() {
     let mut files = written(json!([1, 1, 1]), vlen(&[]));
     files.insert(
         "0/vertices/zarr.json".to_owned(),
-        document(&json!([1, 1, 1]), &vlen(&[json!({"name": "lzma9000", "configuration": {}})])).to_string().into_bytes(),
+        document(
+            &json!([1, 1, 1]),
+            &vlen(&[json!({"name": "lzma9000", "configuration": {}})]),
+        )
+        .to_string()
+        .into_bytes(),
     );
     let error = read(&open_memory(&files).await).await.unwrap_err();
     assert_eq!(error.class(), Class::Malformed);
-    assert!(error.is_unsupported() && error.to_string().contains("lzma9000"), "{error}");
+    assert!(
+        error.is_unsupported() && error.to_string().contains("lzma9000"),
+        "{error}"
+    );
 }
 
 /// Layouts that only the generic reader understands: a codec around shards, shards around shards.
@@ -209,12 +267,18 @@ async fn tables_of_every_layout() {
     let mut layouts = vec![
         (json!([65536, 3]), json!([little])),
         (json!([4, 3]), json!([little, zstd(false)])),
-        (json!([4, 2]), json!([little, {"name": "gzip", "configuration": {"level": 1}}])),
+        (
+            json!([4, 2]),
+            json!([little, {"name": "gzip", "configuration": {"level": 1}}]),
+        ),
         (json!([3, 1]), json!([big, zstd(false), {"name": "crc32c"}])),
         (json!([10, 3]), json!([big])),
     ];
     if cfg!(feature = "zarrs") {
-        layouts.push((json!([4, 3]), json!([{"name": "transpose", "configuration": {"order": [1, 0]}}, little])));
+        layouts.push((
+            json!([4, 3]),
+            json!([{"name": "transpose", "configuration": {"order": [1, 0]}}, little]),
+        ));
         layouts.push((
             json!([4, 2]),
             json!([{"name": "sharding_indexed", "configuration": {
@@ -234,20 +298,42 @@ async fn tables_of_every_layout() {
         });
         let storage = Arc::new(MemoryStore::new());
         let metadata: ArrayMetadata = serde_json::from_value(document.clone()).unwrap();
-        let array = Array::new_with_metadata(Arc::clone(&storage), "/0/object_attributes/f", metadata).unwrap();
+        let array =
+            Array::new_with_metadata(Arc::clone(&storage), "/0/object_attributes/f", metadata)
+                .unwrap();
         // Rows 4 to 7 are all NaN, so that their chunk may be left out.
-        let values: Vec<f64> =
-            (0..30).map(|i| if (12..24).contains(&i) { f64::NAN } else { f64::from(i) * 1.5 }).collect();
-        array.store_array_subset(&ArraySubset::new_with_shape(vec![10, 3]), values.clone()).unwrap();
+        let values: Vec<f64> = (0..30)
+            .map(|i| {
+                if (12..24).contains(&i) {
+                    f64::NAN
+                } else {
+                    f64::from(i) * 1.5
+                }
+            })
+            .collect();
+        array
+            .store_array_subset(&ArraySubset::new_with_shape(vec![10, 3]), values.clone())
+            .unwrap();
         let mut files = written(json!([1, 1, 1]), vlen(&[]));
         for key in storage.list().unwrap() {
-            files.insert(key.as_str().to_owned(), storage.get(&key).unwrap().unwrap().to_vec());
+            files.insert(
+                key.as_str().to_owned(),
+                storage.get(&key).unwrap().unwrap().to_vec(),
+            );
         }
-        files.insert("0/object_attributes/f/zarr.json".to_owned(), document.to_string().into_bytes());
+        files.insert(
+            "0/object_attributes/f/zarr.json".to_owned(),
+            document.to_string().into_bytes(),
+        );
         let store = open_memory(&files).await;
-        let need = Need { object_attributes: Names::List(vec!["f".to_owned()]), ..Need::default() };
+        let need = Need {
+            object_attributes: Names::List(vec!["f".to_owned()]),
+            ..Need::default()
+        };
         let level = store.level(0, &need).await.unwrap();
-        let [table] = level.object_attributes() else { panic!("{name}: {:?}", store.warnings()) };
+        let [table] = level.object_attributes() else {
+            panic!("{name}: {:?}", store.warnings())
+        };
         assert_eq!((table.rows(), table.width()), (10, 3));
         let expected: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
         let all = table.read().await.unwrap_or_else(|e| panic!("{name}: {e}"));

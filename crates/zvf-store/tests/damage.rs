@@ -11,7 +11,11 @@ const LIMIT: u64 = 1 << 20;
 
 /// Reads everything of level 0 whose object key starts with `array`, the way an engine would.
 async fn read(files: &Files, array: &str) -> Result<(), StoreError> {
-    let options = OpenOptions::new().with_limits(Limits::default().with_cell_bytes(LIMIT).with_document_bytes(LIMIT));
+    let options = OpenOptions::new().with_limits(
+        Limits::default()
+            .with_cell_bytes(LIMIT)
+            .with_document_bytes(LIMIT),
+    );
     let store = try_open(files, options).await?;
     let level = store.level(0, &Need::all()).await?;
     let mut first_error = None;
@@ -26,12 +30,20 @@ async fn read(files: &Files, array: &str) -> Result<(), StoreError> {
         }
     }
     for family in level.link_families() {
-        for link in family.arrays().iter().filter(|l| array.starts_with(l.array.path())) {
+        for link in family
+            .arrays()
+            .iter()
+            .filter(|l| array.starts_with(l.array.path()))
+        {
             for want in all_cells(&link.array) {
                 let source = want.chunk.clone();
-                let Ok(mut cell) = store.fetch(3, vec![want]).await else { continue };
+                let Ok(mut cell) = store.fetch(3, vec![want]).await else {
+                    continue;
+                };
                 let Some(cell) = cell.remove(0) else { continue };
-                let Ok(view) = link.decode(&source, &cell) else { continue };
+                let Ok(view) = link.decode(&source, &cell) else {
+                    continue;
+                };
                 let mut record = vec![Endpoint::default(); family.width()];
                 assert!((0..view.len()).all(|i| view.record(i, &mut record)));
             }
@@ -45,7 +57,11 @@ async fn read(files: &Files, array: &str) -> Result<(), StoreError> {
             let _ = zvf_store::format::manifest::Manifest::parse(&blob, index.key_rank());
         }
     }
-    for table in level.object_attributes().iter().filter(|t| array.starts_with(t.path())) {
+    for table in level
+        .object_attributes()
+        .iter()
+        .filter(|t| array.starts_with(t.path()))
+    {
         table.read().await?;
     }
     if let Some(groups) = level.groups().filter(|_| array.contains("/groups")) {
@@ -64,11 +80,16 @@ fn spread(n: usize, most: usize) -> impl Iterator<Item = usize> {
 
 async fn damage(files: &Files, key: &str, truncations: usize, flips: usize) {
     let healthy = files[key].clone();
-    read(files, key).await.unwrap_or_else(|e| panic!("{key} is healthy: {e}"));
+    read(files, key)
+        .await
+        .unwrap_or_else(|e| panic!("{key} is healthy: {e}"));
     let mut classes = BTreeSet::new();
     let mut note = |result: Result<(), StoreError>| {
         if let Err(error) = result {
-            assert!(matches!(error.class(), Class::Malformed | Class::Limit), "{key}: {error:?}");
+            assert!(
+                matches!(error.class(), Class::Malformed | Class::Limit),
+                "{key}: {error:?}"
+            );
             assert!(!error.to_string().is_empty());
             classes.insert(format!("{:?}", error.class()));
         }
@@ -97,7 +118,10 @@ fn part(case: &str, array: &str) -> (Files, String) {
         .map(|(key, _)| key.clone())
         .unwrap_or_else(|| panic!("{case} has no object of {array}"));
     // Other objects are left out: missing ones are empty, and reading is quick.
-    let files = all.into_iter().filter(|(key, _)| key.ends_with("zarr.json") || *key == object).collect();
+    let files = all
+        .into_iter()
+        .filter(|(key, _)| key.ends_with("zarr.json") || *key == object)
+        .collect();
     (files, object)
 }
 
@@ -121,13 +145,25 @@ async fn damaged_cells_and_tables() {
 #[tokio::test(flavor = "multi_thread")]
 async fn damaged_documents() {
     let all = bundled("lines");
-    let files: Files = all.into_iter().filter(|(key, _)| key.ends_with("zarr.json")).collect();
-    for key in ["zarr.json", "0/zarr.json", "0/vertices/zarr.json", "0/object_index/zarr.json", "0/links/0/zarr.json"] {
+    let files: Files = all
+        .into_iter()
+        .filter(|(key, _)| key.ends_with("zarr.json"))
+        .collect();
+    for key in [
+        "zarr.json",
+        "0/zarr.json",
+        "0/vertices/zarr.json",
+        "0/object_index/zarr.json",
+        "0/links/0/zarr.json",
+    ] {
         let healthy = files[key].clone();
         let mut files = files.clone();
         for end in spread(healthy.len(), 60) {
             files.insert(key.to_owned(), healthy[..end].to_vec());
-            assert!(read(&files, "0/vertices").await.is_err(), "{key} cut at {end}");
+            assert!(
+                read(&files, "0/vertices").await.is_err(),
+                "{key} cut at {end}"
+            );
         }
         for bit in spread(healthy.len() * 8, 300) {
             let mut bytes = healthy.clone();

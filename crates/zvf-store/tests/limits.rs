@@ -7,30 +7,49 @@ use crate::support::{Files, add_grid, edit, open_memory, small, try_open};
 
 fn one_cell() -> Files {
     let mut files = small(2, "point_cloud");
-    add_grid(&mut files, "0/vertices", &[4, 4], &[0, 0], &[(vec![1, 2], vec![5; 64])]);
+    add_grid(
+        &mut files,
+        "0/vertices",
+        &[4, 4],
+        &[0, 0],
+        &[(vec![1, 2], vec![5; 64])],
+    );
     files
 }
 
 async fn cell(store: &Store) -> Result<Option<bytes::Bytes>, StoreError> {
     let level = store.level(0, &Need::default()).await?;
-    Ok(store.fetch(2, vec![CellWant::new(level.vertices(), [1, 2])]).await?.remove(0))
+    Ok(store
+        .fetch(2, vec![CellWant::new(level.vertices(), [1, 2])])
+        .await?
+        .remove(0))
 }
 
 fn with_codecs(files: &mut Files, codecs: &serde_json::Value) {
-    edit(files, "0/vertices/zarr.json", |d| d["codecs"] = codecs.clone());
+    edit(files, "0/vertices/zarr.json", |d| {
+        d["codecs"] = codecs.clone()
+    });
 }
 
 #[tokio::test]
 async fn a_compressed_bomb_is_over_the_limit() {
     let mut files = one_cell();
-    with_codecs(&mut files, &json!([{"name": "vlen-bytes"}, {"name": "zstd", "configuration": {"level": 3}}]));
+    with_codecs(
+        &mut files,
+        &json!([{"name": "vlen-bytes"}, {"name": "zstd", "configuration": {"level": 3}}]),
+    );
     let size = 8u32 << 20;
     let mut bomb = vec![0; 8 + size as usize];
     bomb[0] = 1;
     bomb[4..8].copy_from_slice(&size.to_le_bytes());
-    files.insert("0/vertices/c/1/2".to_owned(), zstd::bulk::compress(&bomb, 19).unwrap());
+    files.insert(
+        "0/vertices/c/1/2".to_owned(),
+        zstd::bulk::compress(&bomb, 19).unwrap(),
+    );
     let limits = Limits::default().with_cell_bytes(1 << 20);
-    let store = try_open(&files, OpenOptions::new().with_limits(limits)).await.unwrap();
+    let store = try_open(&files, OpenOptions::new().with_limits(limits))
+        .await
+        .unwrap();
     let error = cell(&store).await.unwrap_err();
     assert_eq!(error.class(), Class::Limit);
     assert!(error.to_string().contains("cell_bytes"), "{error}");
@@ -39,7 +58,9 @@ async fn a_compressed_bomb_is_over_the_limit() {
     assert_eq!(cell(&store).await.unwrap().unwrap().len(), size as usize);
     // Many such cells in one batch are over the limit of the batch.
     let limits = Limits::default().with_batch_bytes(4 << 20);
-    let store = try_open(&files, OpenOptions::new().with_limits(limits)).await.unwrap();
+    let store = try_open(&files, OpenOptions::new().with_limits(limits))
+        .await
+        .unwrap();
     assert_eq!(cell(&store).await.unwrap_err().class(), Class::Limit);
 }
 
@@ -47,9 +68,18 @@ async fn a_compressed_bomb_is_over_the_limit() {
 async fn claims_of_a_frame_are_compared_with_its_length() {
     // A frame header that promises 768 MiB, and nothing behind it.
     let mut files = one_cell();
-    with_codecs(&mut files, &json!([{"name": "vlen-bytes"}, {"name": "zstd", "configuration": {"level": 3}}]));
-    files.insert("0/vertices/c/1/2".to_owned(), vec![0x28, 0xB5, 0x2F, 0xFD, 0xA0, 0, 0, 0, 0x30, 1, 0, 0]);
-    assert_eq!(cell(&open_memory(&files).await).await.unwrap_err().class(), Class::Malformed);
+    with_codecs(
+        &mut files,
+        &json!([{"name": "vlen-bytes"}, {"name": "zstd", "configuration": {"level": 3}}]),
+    );
+    files.insert(
+        "0/vertices/c/1/2".to_owned(),
+        vec![0x28, 0xB5, 0x2F, 0xFD, 0xA0, 0, 0, 0, 0x30, 1, 0, 0],
+    );
+    assert_eq!(
+        cell(&open_memory(&files).await).await.unwrap_err().class(),
+        Class::Malformed
+    );
 }
 
 #[tokio::test]
@@ -66,11 +96,20 @@ async fn counts_and_lengths_of_elements_are_checked() {
         files.insert("0/vertices/c/1/2".to_owned(), bytes.to_vec());
         let error = cell(&open_memory(&files).await).await.unwrap_err();
         assert_eq!(error.class(), Class::Malformed, "{bytes:?}");
-        assert!(error.to_string().starts_with("0/vertices/c/1/2: "), "{error}");
+        assert!(
+            error.to_string().starts_with("0/vertices/c/1/2: "),
+            "{error}"
+        );
     }
     // Bytes after the last element are ignored, as the reference does.
-    files.insert("0/vertices/c/1/2".to_owned(), vec![1, 0, 0, 0, 2, 0, 0, 0, 7, 8, 9]);
-    assert_eq!(cell(&open_memory(&files).await).await.unwrap().unwrap(), [7, 8].as_slice());
+    files.insert(
+        "0/vertices/c/1/2".to_owned(),
+        vec![1, 0, 0, 0, 2, 0, 0, 0, 7, 8, 9],
+    );
+    assert_eq!(
+        cell(&open_memory(&files).await).await.unwrap().unwrap(),
+        [7, 8].as_slice()
+    );
     // An explicit empty element is an empty cell.
     files.insert("0/vertices/c/1/2".to_owned(), vec![1, 0, 0, 0, 0, 0, 0, 0]);
     assert_eq!(cell(&open_memory(&files).await).await.unwrap(), None);
@@ -99,11 +138,24 @@ const NONE: u64 = u64::MAX;
 #[tokio::test]
 async fn entries_of_a_shard_stay_inside_it() {
     let healthy = sharded(&[NONE, NONE, NONE, NONE, 0, 12, NONE, NONE]);
-    assert_eq!(cell(&open_memory(&healthy).await).await.unwrap().unwrap(), [1, 2, 3, 4].as_slice());
-    for (offset, length) in [(0, 1000), (1000, 12), (u64::MAX - 4, 12), (12, u64::MAX - 5), (NONE, 12)] {
+    assert_eq!(
+        cell(&open_memory(&healthy).await).await.unwrap().unwrap(),
+        [1, 2, 3, 4].as_slice()
+    );
+    for (offset, length) in [
+        (0, 1000),
+        (1000, 12),
+        (u64::MAX - 4, 12),
+        (12, u64::MAX - 5),
+        (NONE, 12),
+    ] {
         let files = sharded(&[NONE, NONE, NONE, NONE, offset, length, NONE, NONE]);
         let error = cell(&open_memory(&files).await).await.unwrap_err();
-        assert_eq!(error.class(), Class::Malformed, "{offset} {length}: {error}");
+        assert_eq!(
+            error.class(),
+            Class::Malformed,
+            "{offset} {length}: {error}"
+        );
         let folder = crate::support::on_disk(&files);
         let store = Store::open(folder.path().to_str().unwrap()).await.unwrap();
         assert_eq!(cell(&store).await.unwrap_err().class(), Class::Malformed);
@@ -114,9 +166,18 @@ async fn entries_of_a_shard_stay_inside_it() {
     let mut files = healthy;
     let shard = files.get_mut("0/vertices/c/0/1").unwrap();
     *shard.last_mut().unwrap() ^= 1;
-    assert!(cell(&open_memory(&files).await).await.unwrap_err().to_string().contains("crc32c"));
+    assert!(
+        cell(&open_memory(&files).await)
+            .await
+            .unwrap_err()
+            .to_string()
+            .contains("crc32c")
+    );
     files.insert("0/vertices/c/0/1".to_owned(), vec![0; 20]);
-    assert_eq!(cell(&open_memory(&files).await).await.unwrap_err().class(), Class::Malformed);
+    assert_eq!(
+        cell(&open_memory(&files).await).await.unwrap_err().class(),
+        Class::Malformed
+    );
 }
 
 #[tokio::test]
@@ -125,30 +186,54 @@ async fn huge_shards_and_grids_are_refused_by_their_documents() {
     edit(&mut files, "0/vertices/zarr.json", |d| {
         d["chunk_grid"]["configuration"]["chunk_shape"] = json!([1u64 << 20, 1u64 << 20]);
     });
-    let error = open_memory(&files).await.level(0, &Need::default()).await.unwrap_err();
+    let error = open_memory(&files)
+        .await
+        .level(0, &Need::default())
+        .await
+        .unwrap_err();
     assert_eq!(error.class(), Class::Limit, "{error}");
     edit(&mut files, "0/vertices/zarr.json", |d| {
         d["chunk_grid"]["configuration"]["chunk_shape"] = json!([1u64 << 40, 1u64 << 40]);
     });
-    let error = open_memory(&files).await.level(0, &Need::default()).await.unwrap_err();
+    let error = open_memory(&files)
+        .await
+        .level(0, &Need::default())
+        .await
+        .unwrap_err();
     assert_eq!(error.class(), Class::Malformed, "{error}");
     // A grid as large as numbers go is fine: it is never walked.
     let mut files = one_cell();
-    edit(&mut files, "0/vertices/zarr.json", |d| d["shape"] = json!([u64::MAX, u64::MAX]));
-    assert_eq!(cell(&open_memory(&files).await).await.unwrap().unwrap().len(), 64);
+    edit(&mut files, "0/vertices/zarr.json", |d| {
+        d["shape"] = json!([u64::MAX, u64::MAX])
+    });
+    assert_eq!(
+        cell(&open_memory(&files).await)
+            .await
+            .unwrap()
+            .unwrap()
+            .len(),
+        64
+    );
 }
 
 #[tokio::test]
 async fn large_documents_and_too_many_cells_are_over_a_limit() {
     let files = one_cell();
     let limits = Limits::default().with_document_bytes(100);
-    let error = try_open(&files, OpenOptions::new().with_limits(limits)).await.unwrap_err();
+    let error = try_open(&files, OpenOptions::new().with_limits(limits))
+        .await
+        .unwrap_err();
     assert_eq!(error.class(), Class::Limit);
     let limits = Limits::default().with_cells_per_query(2);
-    let store = try_open(&files, OpenOptions::new().with_limits(limits)).await.unwrap();
+    let store = try_open(&files, OpenOptions::new().with_limits(limits))
+        .await
+        .unwrap();
     let level = store.level(0, &Need::default()).await.unwrap();
     let wants = vec![CellWant::new(level.vertices(), [1, 2]); 3];
-    assert_eq!(store.fetch(2, wants).await.unwrap_err().class(), Class::Limit);
+    assert_eq!(
+        store.fetch(2, wants).await.unwrap_err().class(),
+        Class::Limit
+    );
 }
 
 #[tokio::test]
@@ -169,13 +254,36 @@ async fn hostile_tables_are_refused() {
         object_attributes: zvf_store::Names::List(vec!["f".to_owned()]),
         ..Need::default()
     };
-    files.insert("0/object_attributes/f/zarr.json".to_owned(), table(json!([1u64 << 40]), json!([1])));
+    files.insert(
+        "0/object_attributes/f/zarr.json".to_owned(),
+        table(json!([1u64 << 40]), json!([1])),
+    );
     let error = open_memory(&files).await.level(0, &need).await.unwrap_err();
     assert_eq!(error.class(), Class::Limit, "{error}");
-    files.insert("0/object_attributes/f/zarr.json".to_owned(), table(json!([1 << 20, 1 << 20]), json!([1, 1])));
+    files.insert(
+        "0/object_attributes/f/zarr.json".to_owned(),
+        table(json!([1 << 20, 1 << 20]), json!([1, 1])),
+    );
     let level = open_memory(&files).await.level(0, &need).await.unwrap();
-    assert_eq!(level.object_attributes()[0].read().await.unwrap_err().class(), Class::Limit);
-    files.insert("0/object_attributes/f/zarr.json".to_owned(), table(json!([1u64 << 25]), json!([1])));
+    assert_eq!(
+        level.object_attributes()[0]
+            .read()
+            .await
+            .unwrap_err()
+            .class(),
+        Class::Limit
+    );
+    files.insert(
+        "0/object_attributes/f/zarr.json".to_owned(),
+        table(json!([1u64 << 25]), json!([1])),
+    );
     let level = open_memory(&files).await.level(0, &need).await.unwrap();
-    assert_eq!(level.object_attributes()[0].read().await.unwrap_err().class(), Class::Limit);
+    assert_eq!(
+        level.object_attributes()[0]
+            .read()
+            .await
+            .unwrap_err()
+            .class(),
+        Class::Limit
+    );
 }

@@ -1,12 +1,18 @@
 //! Tests of whole stores: the bundled ones and small ones made in memory.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests stand outside test functions")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "helpers of tests stand outside test functions"
+)]
 
 mod backends;
 mod bundled;
 mod codecs;
 mod damage;
 mod limits;
+mod links;
 mod oracle;
 mod requests;
 mod support;

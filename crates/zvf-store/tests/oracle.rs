@@ -22,7 +22,12 @@ fn read_with_zarrs(root: &Path, path: &str) -> Elements {
     match bytes {
         ArrayBytes::Variable(elements) => {
             let (bytes, offsets) = elements.into_parts();
-            Elements::Variable(offsets.windows(2).map(|w| bytes[w[0]..w[1]].to_vec()).collect())
+            Elements::Variable(
+                offsets
+                    .windows(2)
+                    .map(|w| bytes[w[0]..w[1]].to_vec())
+                    .collect(),
+            )
         }
         ArrayBytes::Fixed(bytes) => Elements::Fixed(bytes.into_owned()),
         ArrayBytes::Optional(_) => panic!("{path}: an array of optional elements"),
@@ -39,12 +44,18 @@ async fn zarrs_reads_the_same() {
         for number in store.levels() {
             let level = store.level(*number, &Need::all()).await.unwrap();
             for array in grids(&level) {
-                let Elements::Variable(theirs) = read_with_zarrs(&root, array.path()) else { panic!() };
+                let Elements::Variable(theirs) = read_with_zarrs(&root, array.path()) else {
+                    panic!()
+                };
                 // Every cell of the grid, present or not.
                 let mut wants = Vec::new();
                 let mut index = vec![0u64; array.key_rank()];
                 for _ in 0..theirs.len() {
-                    let chunk: Vec<i64> = index.iter().zip(array.origin()).map(|(i, o)| *i as i64 + o).collect();
+                    let chunk: Vec<i64> = index
+                        .iter()
+                        .zip(array.origin())
+                        .map(|(i, o)| *i as i64 + o)
+                        .collect();
                     wants.push(CellWant::new(&array, chunk.as_slice()));
                     for (i, n) in index.iter_mut().zip(array.shape()).rev() {
                         *i += 1;
@@ -56,27 +67,55 @@ async fn zarrs_reads_the_same() {
                 }
                 let ours = store.fetch(3, wants).await.unwrap();
                 for (ours, theirs) in ours.iter().zip(&theirs) {
-                    assert_eq!(ours.as_deref().unwrap_or_default(), theirs, "{case} {}", array.path());
+                    assert_eq!(
+                        ours.as_deref().unwrap_or_default(),
+                        theirs,
+                        "{case} {}",
+                        array.path()
+                    );
                 }
                 arrays += 1;
             }
-            for table in level.object_attributes().iter().chain(level.group_attributes()) {
-                let Elements::Fixed(theirs) = read_with_zarrs(&root, table.path()) else { panic!() };
-                assert_eq!(table.read().await.unwrap().bytes, theirs, "{case} {}", table.path());
+            for table in level
+                .object_attributes()
+                .iter()
+                .chain(level.group_attributes())
+            {
+                let Elements::Fixed(theirs) = read_with_zarrs(&root, table.path()) else {
+                    panic!()
+                };
+                assert_eq!(
+                    table.read().await.unwrap().bytes,
+                    theirs,
+                    "{case} {}",
+                    table.path()
+                );
                 arrays += 1;
             }
             if let Some(index) = level.object_index() {
-                let Elements::Variable(theirs) = read_with_zarrs(&root, &format!("{number}/object_index/manifests"))
+                let Elements::Variable(theirs) =
+                    read_with_zarrs(&root, &format!("{number}/object_index/manifests"))
                 else {
                     panic!()
                 };
                 let slots: Vec<u64> = (0..index.len()).collect();
                 assert_eq!(index.manifests(&slots).await.unwrap(), theirs, "{case}");
-                let Elements::Fixed(ids) = read_with_zarrs(&root, &format!("{number}/object_index/object_ids")) else {
+                let Elements::Fixed(ids) =
+                    read_with_zarrs(&root, &format!("{number}/object_index/object_ids"))
+                else {
                     panic!()
                 };
-                let ids: Vec<i64> = ids.as_chunks::<8>().0.iter().map(|b| i64::from_le_bytes(*b)).collect();
-                assert_eq!(index.ids().await.unwrap().iter().collect::<Vec<_>>(), ids, "{case}");
+                let ids: Vec<i64> = ids
+                    .as_chunks::<8>()
+                    .0
+                    .iter()
+                    .map(|b| i64::from_le_bytes(*b))
+                    .collect();
+                assert_eq!(
+                    index.ids().await.unwrap().iter().collect::<Vec<_>>(),
+                    ids,
+                    "{case}"
+                );
                 arrays += 2;
             }
         }

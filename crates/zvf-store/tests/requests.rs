@@ -21,7 +21,10 @@ async fn slow(files: &Files) -> Arc<Tool> {
 
 async fn open(tool: &Arc<Tool>, trace: &IoTrace) -> Store {
     let backend: Arc<Tool> = Arc::clone(tool);
-    let options = OpenOptions::new().with_object_store(backend).with_trace(trace.clone()).with_concurrency(4096);
+    let options = OpenOptions::new()
+        .with_object_store(backend)
+        .with_trace(trace.clone())
+        .with_concurrency(4096);
     Store::open_with("memory:///", options).await.unwrap()
 }
 
@@ -29,7 +32,10 @@ async fn open(tool: &Arc<Tool>, trace: &IoTrace) -> Store {
 fn rounds_since(start: tokio::time::Instant) -> u32 {
     let passed = start.elapsed();
     let rounds = passed.as_secs_f64() / DELAY.as_secs_f64();
-    assert!((rounds - rounds.round()).abs() < 0.05, "{passed:?} is no whole number of rounds");
+    assert!(
+        (rounds - rounds.round()).abs() < 0.05,
+        "{passed:?} is no whole number of rounds"
+    );
     rounds.round() as u32
 }
 
@@ -38,17 +44,29 @@ fn no_key_twice(tool: &Tool) {
     let unique: BTreeSet<&String> = keys.iter().collect();
     let mut sorted = keys.clone();
     sorted.sort();
-    assert_eq!(unique.len(), keys.len(), "something was asked for twice: {sorted:?}");
+    assert_eq!(
+        unique.len(),
+        keys.len(),
+        "something was asked for twice: {sorted:?}"
+    );
 }
 
 fn box_need() -> Need {
-    Need { vertex_attributes: Names::All, ..Need::default() }
+    Need {
+        vertex_attributes: Names::All,
+        ..Need::default()
+    }
 }
 
 fn box_wants(level: &Level) -> Vec<CellWant> {
     let mut wants = all_cells(level.vertices());
     wants.extend(level.vertex_fragments().iter().flat_map(|a| all_cells(a)));
-    wants.extend(level.vertex_attributes().iter().flat_map(|a| all_cells(&a.array)));
+    wants.extend(
+        level
+            .vertex_attributes()
+            .iter()
+            .flat_map(|a| all_cells(&a.array)),
+    );
     wants
 }
 
@@ -70,7 +88,14 @@ async fn a_cold_box_takes_three_rounds() {
         let requests = trace.take();
         let gets = requests.iter().filter(|r| r.method == Method::Get).count() as u64;
         let lists = requests.iter().filter(|r| r.method == Method::List).count() as u64;
-        assert_eq!((gets, lists), (tool.gets.load(Ordering::SeqCst), tool.lists.load(Ordering::SeqCst)), "{case}");
+        assert_eq!(
+            (gets, lists),
+            (
+                tool.gets.load(Ordering::SeqCst),
+                tool.lists.load(Ordering::SeqCst)
+            ),
+            "{case}"
+        );
         no_key_twice(&tool);
         // Nothing is asked for again.
         store.level(0, &box_need()).await.unwrap();
@@ -85,14 +110,25 @@ async fn a_cold_object_takes_four_rounds() {
         let trace = IoTrace::on();
         let start = tokio::time::Instant::now();
         let store = open(&tool, &trace).await;
-        let need = Need { objects: true, ..box_need() };
+        let need = Need {
+            objects: true,
+            ..box_need()
+        };
         let level = store.level(0, &need).await.unwrap();
-        let Some(index) = level.object_index() else { continue };
+        let Some(index) = level.object_index() else {
+            continue;
+        };
         let ids = index.ids().await.unwrap();
         assert!(rounds_since(start) <= 2, "{case}");
-        let manifests = index.manifests_in(level.next_round(), &[ids.slot(ids.id(0)).unwrap()]).await.unwrap();
+        let manifests = index
+            .manifests_in(level.next_round(), &[ids.slot(ids.id(0)).unwrap()])
+            .await
+            .unwrap();
         assert!(!manifests[0].is_empty(), "{case}");
-        store.fetch(level.next_round() + 1, box_wants(&level)).await.unwrap();
+        store
+            .fetch(level.next_round() + 1, box_wants(&level))
+            .await
+            .unwrap();
         assert!(rounds_since(start) <= 4, "{case}: {:?}", start.elapsed());
         assert!(trace.rounds() <= 4, "{case}");
         no_key_twice(&tool);
@@ -109,7 +145,11 @@ async fn everything_of_a_level_takes_few_rounds() {
             let level = store.level(*number, &Need::all()).await.unwrap();
             // Level 0 was prefetched; of another level nothing is known yet. Families between levels are one more
             // listing where they span more than one level.
-            assert!(rounds_since(start) <= if *number == 0 { 1 } else { 2 }, "{case} {number}: {:?}", start.elapsed());
+            assert!(
+                rounds_since(start) <= if *number == 0 { 1 } else { 2 },
+                "{case} {number}: {:?}",
+                start.elapsed()
+            );
             assert!(!grids(&level).is_empty());
         }
         no_key_twice(&tool);
@@ -119,7 +159,10 @@ async fn everything_of_a_level_takes_few_rounds() {
 #[tokio::test(start_paused = true)]
 async fn small_shards_are_one_request_each() {
     let files = bundled("points_4d_sharded");
-    let shards = files.keys().filter(|k| k.starts_with("0/vertices/c/")).count();
+    let shards = files
+        .keys()
+        .filter(|k| k.starts_with("0/vertices/c/"))
+        .count();
     let tool = slow(&files).await;
     let store = open(&tool, &IoTrace::off()).await;
     let level = store.level(0, &Need::default()).await.unwrap();
@@ -143,7 +186,11 @@ fn big_shard() -> (Files, Cells) {
     for x in 0..8 {
         for y in 0..8 {
             let chunk = vec![x, y];
-            let bytes = cell_of(&chunk).into_iter().cycle().take(64 << 10).collect::<Vec<u8>>();
+            let bytes = cell_of(&chunk)
+                .into_iter()
+                .cycle()
+                .take(64 << 10)
+                .collect::<Vec<u8>>();
             let framed = VlenBuilder::cell(&bytes).unwrap();
             index.extend((body.len() as u64).to_le_bytes());
             index.extend((framed.len() as u64).to_le_bytes());
@@ -162,7 +209,10 @@ fn big_shard() -> (Files, Cells) {
         "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}],
         "index_location": "end"}}]);
     let mut files = small(2, "point_cloud");
-    files.insert("0/vertices/zarr.json".to_owned(), document.to_string().into_bytes());
+    files.insert(
+        "0/vertices/zarr.json".to_owned(),
+        document.to_string().into_bytes(),
+    );
     files.insert("0/vertices/c/0/0".to_owned(), body);
     (files, cells)
 }
@@ -177,22 +227,34 @@ async fn large_shards_are_an_index_and_merged_ranges() {
     trace.take();
     let start = tokio::time::Instant::now();
     // A column of the shard: cells a row apart, so the gaps are larger than what is worth reading along.
-    let wants: Vec<CellWant> = (0..8).map(|x| CellWant::new(level.vertices(), [x, 3])).collect();
+    let wants: Vec<CellWant> = (0..8)
+        .map(|x| CellWant::new(level.vertices(), [x, 3]))
+        .collect();
     let found = store.fetch(3, wants).await.unwrap();
     for (x, bytes) in found.iter().enumerate() {
         assert_eq!(bytes.as_deref(), Some(cells[x * 8 + 3].1.as_slice()));
     }
     assert_eq!(rounds_since(start), 2);
     let requests = trace.take();
-    assert_eq!(requests.iter().filter(|r| r.round == 3).count(), 1, "{requests:?}");
+    assert_eq!(
+        requests.iter().filter(|r| r.round == 3).count(),
+        1,
+        "{requests:?}"
+    );
     assert!(requests.iter().filter(|r| r.round == 4).count() <= 8);
     // The rest of the shard: one range, the index is known.
-    let wants: Vec<CellWant> = (0..4).flat_map(|x| (0..8).map(move |y| [x, y])).map(|c| CellWant::new(level.vertices(), c)).collect();
+    let wants: Vec<CellWant> = (0..4)
+        .flat_map(|x| (0..8).map(move |y| [x, y]))
+        .map(|c| CellWant::new(level.vertices(), c))
+        .collect();
     store.fetch(5, wants).await.unwrap();
     let requests = trace.take();
     assert_eq!(requests.len(), 1, "{requests:?}");
     assert!(requests[0].bytes.unwrap() > 30 * (64 << 10));
-    let wants: Vec<CellWant> = cells.iter().map(|(c, _)| CellWant::new(level.vertices(), c.as_slice())).collect();
+    let wants: Vec<CellWant> = cells
+        .iter()
+        .map(|(c, _)| CellWant::new(level.vertices(), c.as_slice()))
+        .collect();
     for (found, (_, expected)) in store.fetch(6, wants).await.unwrap().iter().zip(&cells) {
         assert_eq!(found.as_deref(), Some(expected.as_slice()));
     }
@@ -204,14 +266,24 @@ async fn large_shards_on_a_disk_are_read_in_parts() {
     let folder = crate::support::on_disk(&files);
     let trace = IoTrace::on();
     let options = OpenOptions::new().with_trace(trace.clone());
-    let store = Store::open_with(folder.path().to_str().unwrap(), options).await.unwrap();
+    let store = Store::open_with(folder.path().to_str().unwrap(), options)
+        .await
+        .unwrap();
     let level = store.level(0, &Need::default()).await.unwrap();
     trace.take();
-    let found = store.fetch(3, vec![CellWant::new(level.vertices(), [2, 5])]).await.unwrap();
+    let found = store
+        .fetch(3, vec![CellWant::new(level.vertices(), [2, 5])])
+        .await
+        .unwrap();
     assert_eq!(found[0].as_deref(), Some(cells[21].1.as_slice()));
     let requests = trace.take();
     assert_eq!(requests.len(), 2, "{requests:?}");
-    assert!(requests.iter().all(|r| r.method == Method::Read && r.bytes.unwrap() < 100 << 10), "{requests:?}");
+    assert!(
+        requests
+            .iter()
+            .all(|r| r.method == Method::Read && r.bytes.unwrap() < 100 << 10),
+        "{requests:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -219,7 +291,9 @@ async fn one_limit_holds_for_everything() {
     let files = bundled("points_ids");
     let tool = slow(&files).await;
     let backend: Arc<Tool> = Arc::clone(&tool);
-    let options = OpenOptions::new().with_object_store(backend).with_concurrency(3);
+    let options = OpenOptions::new()
+        .with_object_store(backend)
+        .with_concurrency(3);
     let store = Store::open_with("memory:///", options).await.unwrap();
     let level = store.level(0, &Need::all()).await.unwrap();
     let wants = box_wants(&level);
@@ -240,7 +314,10 @@ async fn equal_wants_are_read_once() {
     let level = store.level(0, &Need::default()).await.unwrap();
     let before = tool.gets.load(Ordering::SeqCst);
     let want = all_cells(level.vertices()).remove(0);
-    let cells = store.fetch(3, vec![want.clone(), want.clone(), want]).await.unwrap();
+    let cells = store
+        .fetch(3, vec![want.clone(), want.clone(), want])
+        .await
+        .unwrap();
     assert!(cells[0].is_some() && cells[0] == cells[1] && cells[1] == cells[2]);
     assert_eq!(tool.gets.load(Ordering::SeqCst) - before, 1);
 }
@@ -250,16 +327,25 @@ async fn a_local_batch_is_traced_file_by_file() {
     let unpacked = zvf_testkit::unpack("points_ids").unwrap();
     let trace = IoTrace::on();
     let options = OpenOptions::new().with_trace(trace.clone());
-    let store = Store::open_with(&unpacked.url().unwrap(), options).await.unwrap();
+    let store = Store::open_with(&unpacked.url().unwrap(), options)
+        .await
+        .unwrap();
     let level = store.level(0, &Need::default()).await.unwrap();
     trace.take();
     let wants = all_cells(level.vertices());
     let count = wants.len();
     let bytes: usize = store
-        .fetch_map(7, wants, |cells| cells.iter().flatten().map(bytes::Bytes::len).sum())
+        .fetch_map(7, wants, |cells| {
+            cells.iter().flatten().map(bytes::Bytes::len).sum()
+        })
         .await
         .unwrap();
     let requests = trace.take();
     assert_eq!(requests.len(), count);
-    assert!(bytes > 0 && requests.iter().all(|r| r.round == 7 && r.method == Method::Read && r.bytes.is_some()));
+    assert!(
+        bytes > 0
+            && requests
+                .iter()
+                .all(|r| r.round == 7 && r.method == Method::Read && r.bytes.is_some())
+    );
 }

@@ -13,8 +13,8 @@ use futures::stream::BoxStream;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
-    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt,
-    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 use serde_json::{Value, json};
 use zvf_store::format::vlen::VlenBuilder;
@@ -33,8 +33,15 @@ pub(crate) fn bundled(case: &str) -> Files {
 /// Puts files into a backend below `prefix`.
 pub(crate) async fn put_all(backend: &dyn ObjectStore, prefix: &str, files: &Files) {
     for (key, bytes) in files {
-        let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}/{key}") };
-        backend.put(&Path::parse(path).unwrap(), bytes.clone().into()).await.unwrap();
+        let path = if prefix.is_empty() {
+            key.clone()
+        } else {
+            format!("{prefix}/{key}")
+        };
+        backend
+            .put(&Path::parse(path).unwrap(), bytes.clone().into())
+            .await
+            .unwrap();
     }
 }
 
@@ -48,7 +55,10 @@ pub(crate) async fn open_memory(files: &Files) -> Store {
     try_open(files, OpenOptions::new()).await.unwrap()
 }
 
-pub(crate) async fn try_open(files: &Files, options: OpenOptions) -> std::result::Result<Store, zvf_store::StoreError> {
+pub(crate) async fn try_open(
+    files: &Files,
+    options: OpenOptions,
+) -> std::result::Result<Store, zvf_store::StoreError> {
     Store::open_with("memory:///", options.with_object_store(memory(files).await)).await
 }
 
@@ -67,17 +77,36 @@ pub(crate) fn on_disk(files: &Files) -> tempfile::TempDir {
 pub(crate) fn grids(level: &Level) -> Vec<Arc<GridArray>> {
     let mut all = vec![Arc::clone(level.vertices())];
     all.extend(level.vertex_fragments().cloned());
-    all.extend(level.vertex_attributes().iter().map(|a| Arc::clone(&a.array)));
-    all.extend(level.fragment_attributes().iter().map(|a| Arc::clone(&a.array)));
+    all.extend(
+        level
+            .vertex_attributes()
+            .iter()
+            .map(|a| Arc::clone(&a.array)),
+    );
+    all.extend(
+        level
+            .fragment_attributes()
+            .iter()
+            .map(|a| Arc::clone(&a.array)),
+    );
     for family in level.link_families() {
         all.extend(family.arrays().iter().map(|a| Arc::clone(&a.array)));
-        all.extend(family.attributes().iter().flat_map(|a| a.arrays.iter().flatten().cloned()));
+        all.extend(
+            family
+                .attributes()
+                .iter()
+                .flat_map(|a| a.arrays.iter().flatten().cloned()),
+        );
     }
     all
 }
 
 pub(crate) fn all_cells(array: &Arc<GridArray>) -> Vec<CellWant> {
-    array.presence().iter().map(|c| CellWant::new(array, c)).collect()
+    array
+        .presence()
+        .iter()
+        .map(|c| CellWant::new(array, c))
+        .collect()
 }
 
 /// All cells of all arrays of all levels, by array and chunk.
@@ -102,7 +131,11 @@ pub(crate) async fn dump(store: &Store) -> BTreeMap<(String, Vec<i64>), Option<B
 
 /// A store with a root and an empty level 0: D axes, chunks of 10.
 pub(crate) fn small(dims: usize, kind: &str) -> Files {
-    let axes: Vec<Value> = ["x", "y", "z", "w"].iter().take(dims).map(|n| json!({"name": n, "type": "space"})).collect();
+    let axes: Vec<Value> = ["x", "y", "z", "w"]
+        .iter()
+        .take(dims)
+        .map(|n| json!({"name": n, "type": "space"}))
+        .collect();
     let root = json!({
         "zarr_format": 3, "node_type": "group",
         "attributes": {
@@ -125,6 +158,13 @@ pub(crate) fn small(dims: usize, kind: &str) -> Files {
         ("zarr.json".to_owned(), root.to_string().into_bytes()),
         ("0/zarr.json".to_owned(), level.to_string().into_bytes()),
     ])
+}
+
+/// The document of a group.
+pub(crate) fn group(attributes: &Value) -> Vec<u8> {
+    json!({"zarr_format": 3, "node_type": "group", "attributes": attributes})
+        .to_string()
+        .into_bytes()
 }
 
 /// Changes a document.
@@ -150,25 +190,51 @@ pub(crate) fn grid_document(shape: &[u64], origin: &[i64], present: &[Vec<i64>])
 }
 
 pub(crate) fn key_text(chunk: &[i64]) -> String {
-    chunk.iter().map(ToString::to_string).collect::<Vec<_>>().join(".")
+    chunk
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(".")
 }
 
 /// Adds a chunk-grid array without codecs.
-pub(crate) fn add_grid(files: &mut Files, path: &str, shape: &[u64], origin: &[i64], cells: &[(Vec<i64>, Vec<u8>)]) {
+pub(crate) fn add_grid(
+    files: &mut Files,
+    path: &str,
+    shape: &[u64],
+    origin: &[i64],
+    cells: &[(Vec<i64>, Vec<u8>)],
+) {
     let present: Vec<Vec<i64>> = cells.iter().map(|(c, _)| c.clone()).collect();
     let document = grid_document(shape, origin, &present);
-    files.insert(format!("{path}/zarr.json"), document.to_string().into_bytes());
+    files.insert(
+        format!("{path}/zarr.json"),
+        document.to_string().into_bytes(),
+    );
     for (chunk, bytes) in cells {
-        let index: Vec<String> = chunk.iter().zip(origin).map(|(c, o)| (c - o).to_string()).collect();
-        files.insert(format!("{path}/c/{}", index.join("/")), VlenBuilder::cell(bytes).unwrap());
+        let index: Vec<String> = chunk
+            .iter()
+            .zip(origin)
+            .map(|(c, o)| (c - o).to_string())
+            .collect();
+        files.insert(
+            format!("{path}/c/{}", index.join("/")),
+            VlenBuilder::cell(bytes).unwrap(),
+        );
     }
 }
 
 /// A store of one axis pair with cells of different sizes, the contents of `vertices` being `cell_of(chunk)`.
 pub(crate) fn cell_of(chunk: &[i64]) -> Vec<u8> {
-    let seed = chunk.iter().fold(7i64, |n, c| n.wrapping_mul(31).wrapping_add(*c));
+    let seed = chunk
+        .iter()
+        .fold(7i64, |n, c| n.wrapping_mul(31).wrapping_add(*c));
     let length = usize::try_from(seed.rem_euclid(97)).unwrap() * 8 + 8;
-    (0..length).map(|i| u8::try_from((seed.wrapping_mul(i64::try_from(i).unwrap() + 3) >> 5) & 0xFF).unwrap()).collect()
+    (0..length)
+        .map(|i| {
+            u8::try_from((seed.wrapping_mul(i64::try_from(i).unwrap() + 3) >> 5) & 0xFF).unwrap()
+        })
+        .collect()
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -231,7 +297,9 @@ impl fmt::Debug for Tool {
 }
 
 fn no_writes() -> object_store::Error {
-    object_store::Error::NotSupported { source: "read only".into() }
+    object_store::Error::NotSupported {
+        source: "read only".into(),
+    }
 }
 
 #[async_trait]
@@ -240,7 +308,11 @@ impl ObjectStore for Tool {
         Err(no_writes())
     }
 
-    async fn put_multipart_opts(&self, _: &Path, _: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
+    async fn put_multipart_opts(
+        &self,
+        _: &Path,
+        _: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
         Err(no_writes())
     }
 
@@ -252,7 +324,10 @@ impl ObjectStore for Tool {
         self.inner.get_opts(location, options).await
     }
 
-    fn delete_stream(&self, _: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+    fn delete_stream(
+        &self,
+        _: BoxStream<'static, Result<Path>>,
+    ) -> BoxStream<'static, Result<Path>> {
         futures::stream::once(async { Err(no_writes()) }).boxed()
     }
 

@@ -2,23 +2,27 @@
 
 use serde_json::{Value, json};
 use zvf_store::format::vlen::VlenBuilder;
-use zvf_store::meta::LinkStore;
-use zvf_store::{CellWant, Class, Deltas, Endpoint, Names, Need, Store, StoreError};
+use zvf_store::{CellWant, Class, Names, Need, Store, StoreError};
 
-use crate::support::{Cells, Files, add_grid, all_cells, cell_of, edit, key_text, on_disk, open_memory, small, try_open};
+use crate::support::{
+    Cells, Files, add_grid, all_cells, cell_of, edit, group, key_text, on_disk, open_memory, small,
+    try_open,
+};
 
 fn cells(chunks: &[[i64; 2]]) -> Cells {
     chunks.iter().map(|c| (c.to_vec(), cell_of(c))).collect()
 }
 
-fn plain() -> Files {
+pub(crate) fn plain() -> Files {
     let mut files = small(2, "point_cloud");
-    add_grid(&mut files, "0/vertices", &[4, 4], &[-2, 0], &cells(&[[-2, 0], [-1, 3], [1, 1]]));
+    add_grid(
+        &mut files,
+        "0/vertices",
+        &[4, 4],
+        &[-2, 0],
+        &cells(&[[-2, 0], [-1, 3], [1, 1]]),
+    );
     files
-}
-
-fn group(attributes: &Value) -> Vec<u8> {
-    json!({"zarr_format": 3, "node_type": "group", "attributes": attributes}).to_string().into_bytes()
 }
 
 /// A one-dimensional array of byte strings, one chunk.
@@ -53,7 +57,10 @@ fn add_objects(files: &mut Files, layout: &str, ids: &[i64], manifests: &[&[u8]]
         "fill_value": 0, "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
         "attributes": {}, "zarr_format": 3, "node_type": "array"
     });
-    files.insert("0/object_index/object_ids/zarr.json".to_owned(), document.to_string().into_bytes());
+    files.insert(
+        "0/object_index/object_ids/zarr.json".to_owned(),
+        document.to_string().into_bytes(),
+    );
     let bytes: Vec<u8> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
     if ids.iter().any(|id| *id != 0) {
         files.insert("0/object_index/object_ids/c/0".to_owned(), bytes);
@@ -61,25 +68,45 @@ fn add_objects(files: &mut Files, layout: &str, ids: &[i64], manifests: &[&[u8]]
 }
 
 fn objects() -> Need {
-    Need { objects: true, ..Need::default() }
+    Need {
+        objects: true,
+        ..Need::default()
+    }
 }
 
 #[tokio::test]
 async fn t4_the_version_gate_is_executed() {
-    for (version, open) in [("0.9", true), ("0.9.0", true), ("0.9.2.dev3", true), ("0.9.7", true), ("1.0.0", true)] {
+    for (version, open) in [
+        ("0.9", true),
+        ("0.9.0", true),
+        ("0.9.2.dev3", true),
+        ("0.9.7", true),
+        ("1.0.0", true),
+    ] {
         let mut files = plain();
-        edit(&mut files, "zarr.json", |d| d["attributes"]["zarr_vectors"]["zv_version"] = json!(version));
+        edit(&mut files, "zarr.json", |d| {
+            d["attributes"]["zarr_vectors"]["zv_version"] = json!(version)
+        });
         let store = try_open(&files, Default::default()).await.unwrap();
         assert!(open);
         let newer = matches!(version, "1.0.0" | "0.9.7");
-        assert!(newer || store.warnings().is_empty(), "{version}: {:?}", store.warnings());
+        assert!(
+            newer || store.warnings().is_empty(),
+            "{version}: {:?}",
+            store.warnings()
+        );
         assert!(version != "1.0.0" || store.warnings().iter().any(|w| w.contains("1.0.0")));
     }
     for version in ["0.8.1", "0.6.0", "abc", "", "v0.9.2"] {
         let mut files = plain();
-        edit(&mut files, "zarr.json", |d| d["attributes"]["zarr_vectors"]["zv_version"] = json!(version));
+        edit(&mut files, "zarr.json", |d| {
+            d["attributes"]["zarr_vectors"]["zv_version"] = json!(version)
+        });
         let error = try_open(&files, Default::default()).await.unwrap_err();
-        assert!(matches!(error, StoreError::Version { .. }), "{version}: {error}");
+        assert!(
+            matches!(error, StoreError::Version { .. }),
+            "{version}: {error}"
+        );
         assert_eq!(error.class(), Class::Malformed);
         assert!(error.to_string().contains(version), "{error}");
     }
@@ -87,31 +114,58 @@ async fn t4_the_version_gate_is_executed() {
     let mut files = plain();
     edit(&mut files, "zarr.json", |d| {
         d["attributes"]["zarr_vectors"]["zv_version"] = json!("0.7.0");
-        d["attributes"].as_object_mut().unwrap().remove("multiscales");
+        d["attributes"]
+            .as_object_mut()
+            .unwrap()
+            .remove("multiscales");
     });
-    assert!(matches!(try_open(&files, Default::default()).await.unwrap_err(), StoreError::Version { .. }));
+    assert!(matches!(
+        try_open(&files, Default::default()).await.unwrap_err(),
+        StoreError::Version { .. }
+    ));
 }
 
 #[tokio::test]
 async fn t6_every_array_has_its_own_origin() {
     let mut files = plain();
-    add_grid(&mut files, "0/vertex_attributes/a", &[21, 21], &[-10, -10], &cells(&[[-2, 0], [1, 1], [9, 9]]));
+    add_grid(
+        &mut files,
+        "0/vertex_attributes/a",
+        &[21, 21],
+        &[-10, -10],
+        &cells(&[[-2, 0], [1, 1], [9, 9]]),
+    );
     let store = open_memory(&files).await;
-    let need = Need { vertex_attributes: Names::All, ..Need::default() };
+    let need = Need {
+        vertex_attributes: Names::All,
+        ..Need::default()
+    };
     let level = store.level(0, &need).await.unwrap();
     let attribute = &level.vertex_attributes()[0];
-    assert_eq!((attribute.array.origin(), level.vertices().origin()), (&[-10i64, -10][..], &[-2i64, 0][..]));
+    assert_eq!(
+        (attribute.array.origin(), level.vertices().origin()),
+        (&[-10i64, -10][..], &[-2i64, 0][..])
+    );
     for array in [level.vertices(), &attribute.array] {
         for want in all_cells(array) {
             let expected = cell_of(&want.chunk);
-            assert_eq!(store.fetch(2, vec![want]).await.unwrap()[0].as_deref(), Some(expected.as_slice()));
+            assert_eq!(
+                store.fetch(2, vec![want]).await.unwrap()[0].as_deref(),
+                Some(expected.as_slice())
+            );
         }
     }
     // What is inside one grid may be outside another.
-    let outside = store.fetch(2, vec![CellWant::new(level.vertices(), [9, 9])]).await.unwrap_err();
+    let outside = store
+        .fetch(2, vec![CellWant::new(level.vertices(), [9, 9])])
+        .await
+        .unwrap_err();
     assert_eq!(outside.class(), Class::Malformed);
     assert!(outside.to_string().contains("9.9"), "{outside}");
-    let rank = store.fetch(2, vec![CellWant::new(level.vertices(), [0, 0, 0])]).await.unwrap_err();
+    let rank = store
+        .fetch(2, vec![CellWant::new(level.vertices(), [0, 0, 0])])
+        .await
+        .unwrap_err();
     assert_eq!(rank.class(), Class::Malformed);
 }
 
@@ -120,22 +174,44 @@ async fn t17_ids_are_looked_up_in_the_table() {
     let empty = [0u8; 4];
     let mut files = plain();
     // The flag claims a sorted table; it is not.
-    add_objects(&mut files, "vlen_manifests_v2", &[7, -4, 1 << 40], &[&empty, &empty, &empty]);
+    add_objects(
+        &mut files,
+        "vlen_manifests_v2",
+        &[7, -4, 1 << 40],
+        &[&empty, &empty, &empty],
+    );
     let store = open_memory(&files).await;
     let level = store.level(0, &objects()).await.unwrap();
     let ids = level.object_index().unwrap().ids().await.unwrap();
-    assert_eq!([ids.slot(-4), ids.slot(7), ids.slot(1 << 40), ids.slot(0)], [Some(1), Some(0), Some(2), None]);
+    assert_eq!(
+        [ids.slot(-4), ids.slot(7), ids.slot(1 << 40), ids.slot(0)],
+        [Some(1), Some(0), Some(2), None]
+    );
 
     // Version 1 of the layout: the row is the id, whatever stands in a stale table.
     let mut files = plain();
-    add_objects(&mut files, "vlen_manifests_v1", &[7, -4, 9], &[&empty, &empty, &empty]);
-    let level = open_memory(&files).await.level(0, &objects()).await.unwrap();
+    add_objects(
+        &mut files,
+        "vlen_manifests_v1",
+        &[7, -4, 9],
+        &[&empty, &empty, &empty],
+    );
+    let level = open_memory(&files)
+        .await
+        .level(0, &objects())
+        .await
+        .unwrap();
     let ids = level.object_index().unwrap().ids().await.unwrap();
     assert_eq!([ids.slot(7), ids.slot(2)], [None, Some(2)]);
 
     // A table of another length than the manifests: rows are ids again.
     let mut files = plain();
-    add_objects(&mut files, "vlen_manifests_v2", &[7, 8], &[&empty, &empty, &empty]);
+    add_objects(
+        &mut files,
+        "vlen_manifests_v2",
+        &[7, 8],
+        &[&empty, &empty, &empty],
+    );
     let store = open_memory(&files).await;
     let level = store.level(0, &objects()).await.unwrap();
     let ids = level.object_index().unwrap().ids().await.unwrap();
@@ -144,7 +220,12 @@ async fn t17_ids_are_looked_up_in_the_table() {
 
     // An id that comes twice: the first row counts, and the store says so.
     let mut files = plain();
-    add_objects(&mut files, "vlen_manifests_v2", &[5, 3, 5], &[&empty, &empty, &empty]);
+    add_objects(
+        &mut files,
+        "vlen_manifests_v2",
+        &[5, 3, 5],
+        &[&empty, &empty, &empty],
+    );
     let store = open_memory(&files).await;
     let level = store.level(0, &objects()).await.unwrap();
     let ids = level.object_index().unwrap().ids().await.unwrap();
@@ -157,7 +238,11 @@ async fn s4_5_an_elided_id_table_is_full_of_its_fill_value() {
     let mut files = plain();
     add_objects(&mut files, "vlen_manifests_v2", &[0], &[&[0u8; 4]]);
     assert!(!files.contains_key("0/object_index/object_ids/c/0"));
-    let level = open_memory(&files).await.level(0, &objects()).await.unwrap();
+    let level = open_memory(&files)
+        .await
+        .level(0, &objects())
+        .await
+        .unwrap();
     let ids = level.object_index().unwrap().ids().await.unwrap();
     assert_eq!((ids.len(), ids.slot(0)), (1, Some(0)));
 }
@@ -165,8 +250,15 @@ async fn s4_5_an_elided_id_table_is_full_of_its_fill_value() {
 #[tokio::test]
 async fn s11_1_an_index_that_was_never_filled_has_no_objects() {
     let mut files = plain();
-    files.insert("0/object_index/zarr.json".to_owned(), group(&json!({"zv_array": "object_index"})));
-    let level = open_memory(&files).await.level(0, &objects()).await.unwrap();
+    files.insert(
+        "0/object_index/zarr.json".to_owned(),
+        group(&json!({"zv_array": "object_index"})),
+    );
+    let level = open_memory(&files)
+        .await
+        .level(0, &objects())
+        .await
+        .unwrap();
     let index = level.object_index().unwrap();
     assert_eq!((index.len(), index.manifest_chunks()), (0, 0));
     assert!(index.ids().await.unwrap().is_empty());
@@ -176,16 +268,31 @@ async fn s11_1_an_index_that_was_never_filled_has_no_objects() {
         "0/object_index/zarr.json".to_owned(),
         group(&json!({"num_objects": 1, "sid_ndim": 2, "layout": "vlen_manifests_v7"})),
     );
-    let error = open_memory(&files).await.level(0, &objects()).await.unwrap_err();
+    let error = open_memory(&files)
+        .await
+        .level(0, &objects())
+        .await
+        .unwrap_err();
     assert!(error.to_string().contains("vlen_manifests_v7"), "{error}");
 }
 
 #[tokio::test]
 async fn t31_an_empty_manifest_is_no_manifest() {
-    let one = [1u8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0];
+    let one = [
+        1u8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0,
+    ];
     let mut files = plain();
-    add_objects(&mut files, "vlen_manifests_v2", &[1, 2, 3], &[&[], &one, &[0; 4]]);
-    let level = open_memory(&files).await.level(0, &objects()).await.unwrap();
+    add_objects(
+        &mut files,
+        "vlen_manifests_v2",
+        &[1, 2, 3],
+        &[&[], &one, &[0; 4]],
+    );
+    let level = open_memory(&files)
+        .await
+        .level(0, &objects())
+        .await
+        .unwrap();
     let index = level.object_index().unwrap();
     let blobs = index.manifests(&[0, 1, 2, 99]).await.unwrap();
     assert_eq!(blobs, [&[][..], &one, &[0; 4], &[]]);
@@ -194,10 +301,28 @@ async fn t31_an_empty_manifest_is_no_manifest() {
     }
     // The whole chunk may be missing: every row is empty then.
     files.remove("0/object_index/manifests/c/0");
-    let level = open_memory(&files).await.level(0, &objects()).await.unwrap();
-    let chunk = level.object_index().unwrap().manifest_chunk(0).await.unwrap();
+    let level = open_memory(&files)
+        .await
+        .level(0, &objects())
+        .await
+        .unwrap();
+    let chunk = level
+        .object_index()
+        .unwrap()
+        .manifest_chunk(0)
+        .await
+        .unwrap();
     assert_eq!((chunk.len(), chunk.blob(1)), (3, &[][..]));
-    assert_eq!(level.object_index().unwrap().manifest_chunk(1).await.unwrap_err().class(), Class::Misuse);
+    assert_eq!(
+        level
+            .object_index()
+            .unwrap()
+            .manifest_chunk(1)
+            .await
+            .unwrap_err()
+            .class(),
+        Class::Misuse
+    );
 }
 
 #[tokio::test]
@@ -210,20 +335,29 @@ async fn t33_level_names_are_plain_numbers() {
     let store = open_memory(&files).await;
     assert_eq!(store.levels(), [0, 3, 10]);
     let error = store.level(1, &Need::default()).await.unwrap_err();
-    assert_eq!((error.class(), error.to_string().as_str()), (Class::Misuse, "no level 1: the store has levels 0, 3, 10"));
+    assert_eq!(
+        (error.class(), error.to_string().as_str()),
+        (Class::Misuse, "no level 1: the store has levels 0, 3, 10")
+    );
     // Listed, but without documents.
     let mut files = plain();
     files.insert("4/vertices/c/0/0".to_owned(), vec![1]);
     let store = open_memory(&files).await;
     let error = store.level(4, &Need::default()).await.unwrap_err();
-    assert!(error.is_not_found() && error.class() == Class::Io, "{error}");
+    assert!(
+        error.is_not_found() && error.class() == Class::Io,
+        "{error}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn t20_a_missing_presence_list_is_replaced_by_a_listing() {
     let mut files = plain();
     edit(&mut files, "0/vertices/zarr.json", |d| {
-        d["attributes"].as_object_mut().unwrap().remove("nonempty_chunks");
+        d["attributes"]
+            .as_object_mut()
+            .unwrap()
+            .remove("nonempty_chunks");
     });
     let folder = on_disk(&files);
     let local = Store::open(folder.path().to_str().unwrap()).await.unwrap();
@@ -231,14 +365,27 @@ async fn t20_a_missing_presence_list_is_replaced_by_a_listing() {
         let level = store.level(0, &Need::default()).await.unwrap();
         let presence = level.vertices().presence();
         assert!(presence.is_listed());
-        assert_eq!(presence.iter().map(key_text).collect::<Vec<_>>(), ["-2.0", "-1.3", "1.1"]);
-        assert!(store.warnings()[0].contains("nonempty_chunks"), "{:?}", store.warnings());
+        assert_eq!(
+            presence.iter().map(key_text).collect::<Vec<_>>(),
+            ["-2.0", "-1.3", "1.1"]
+        );
+        assert!(
+            store.warnings()[0].contains("nonempty_chunks"),
+            "{:?}",
+            store.warnings()
+        );
         let found = store.fetch(2, all_cells(level.vertices())).await.unwrap();
         assert_eq!(found[1].as_deref(), Some(cell_of(&[-1, 3]).as_slice()));
     }
     // Shards hide which of their cells have content: every cell of a shard is a candidate.
-    edit(&mut files, "0/vertices/zarr.json", |d| d["chunk_grid"]["configuration"]["chunk_shape"] = json!([3, 4]));
-    let level = open_memory(&files).await.level(0, &Need::default()).await.unwrap();
+    edit(&mut files, "0/vertices/zarr.json", |d| {
+        d["chunk_grid"]["configuration"]["chunk_shape"] = json!([3, 4])
+    });
+    let level = open_memory(&files)
+        .await
+        .level(0, &Need::default())
+        .await
+        .unwrap();
     assert_eq!(level.vertices().presence().len(), 12);
 }
 
@@ -248,153 +395,99 @@ async fn s7_4_bad_presence_lists_are_noticed() {
     edit(&mut files, "0/vertices/zarr.json", |d| {
         d["attributes"]["nonempty_chunks"] = json!(["-2.0", "-2.0", "9.9", "x", "1.1"]);
     });
-    let level = open_memory(&files).await.level(0, &Need::default()).await.unwrap();
+    let level = open_memory(&files)
+        .await
+        .level(0, &Need::default())
+        .await
+        .unwrap();
     let presence = level.vertices().presence();
     assert_eq!((presence.len(), presence.problems().len()), (2, 3));
     let error = level.vertices().check_presence().unwrap_err();
-    assert_eq!((error.class(), error.key()), (Class::Malformed, Some("0/vertices/zarr.json")));
+    assert_eq!(
+        (error.class(), error.key()),
+        (Class::Malformed, Some("0/vertices/zarr.json"))
+    );
     // A listed cell whose object is missing is empty.
     files.remove("0/vertices/c/3/1");
     let store = open_memory(&files).await;
     let level = store.level(0, &Need::default()).await.unwrap();
-    assert_eq!(store.fetch(2, vec![CellWant::new(level.vertices(), [1, 1])]).await.unwrap(), [None]);
-}
-
-fn family(files: &mut Files, delta: &str, attributes: &Value) {
-    files.insert(format!("0/links/{delta}/zarr.json"), group(attributes));
-    files.insert("0/links/zarr.json".to_owned(), group(&json!({})));
-}
-
-fn link_array(files: &mut Files, path: &str, source: [i64; 2], words: &[i64], attributes: &Value) {
-    let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
-    add_grid(files, path, &[8, 8], &[-2, -2], &[(source.to_vec(), bytes)]);
-    edit(files, &format!("{path}/zarr.json"), |d| {
-        d["attributes"]["dtype"] = json!("int64");
-        for (name, value) in attributes.as_object().unwrap() {
-            d["attributes"][name] = value.clone();
-        }
-    });
-}
-
-fn links() -> Need {
-    Need { link_deltas: Deltas::All, link_attributes: Names::All, ..Need::default() }
-}
-
-#[tokio::test]
-async fn s13_records_come_in_the_order_of_the_application() {
-    let mut files = plain();
-    family(&mut files, "0", &json!({"link_width": 3, "sid_ndim": 2, "level_delta": 0}));
-    // One triangle over three chunks, placed (2, 0, 1): code 4.
-    link_array(&mut files, "0/links/0/0.+1_+1.0", [0, 0], &[1, 0, 4, 10, 11, 12], &json!({}));
-    link_array(&mut files, "0/links/0/0.0_0.0", [0, 0], &[1, 2, 3], &json!({"has_perm": false}));
-    let store = open_memory(&files).await;
-    let level = store.level(0, &links()).await.unwrap();
-    let family = level.links(0).unwrap();
-    assert_eq!((family.width(), family.directed(), family.store()), (3, false, LinkStore::Canonical));
-    assert_eq!(family.arrays().iter().map(|a| a.segment()).collect::<Vec<_>>(), ["0.+1_+1.0", "0.0_0.0"]);
-    let link = &family.arrays()[0];
-    assert!(link.has_perm() && !link.is_intra() && family.arrays()[1].is_intra());
-    let cell = store.fetch(2, all_cells(&link.array)).await.unwrap().remove(0).unwrap();
-    let mut chunks = Vec::new();
-    link.endpoint_chunks(&[0, 0], &mut chunks).unwrap();
-    assert_eq!(chunks, [0, 0, 0, 1, 1, 0]);
-    let mut beyond = vec![1];
-    let error = link.endpoint_chunks(&[0, i64::MAX], &mut beyond).unwrap_err();
-    assert!(beyond.is_empty() && matches!(error.class(), Class::Malformed | Class::Limit));
-    let view = link.decode(&[0, 0], &cell).unwrap();
-    let mut record = [Endpoint::default(); 3];
-    assert!(view.record(0, &mut record));
-    // Placed 0 is original 2, placed 1 is original 0, placed 2 is original 1.
-    let expected = [(1, 11), (2, 12), (0, 10)].map(|(which, row)| Endpoint { which, row });
-    assert_eq!(record, expected);
-    assert!(!view.record(0, &mut [Endpoint::default(); 2]));
-}
-
-#[tokio::test]
-async fn s13_damaged_families_are_refused() {
-    let policy = json!({"link_width": 2, "sid_ndim": 2, "level_delta": 0});
-    let mut healthy = plain();
-    family(&mut healthy, "0", &policy);
-    link_array(&mut healthy, "0/links/0/+1.0", [0, 0], &[1, 0, 1, 4, 5], &json!({"offsets": [[1, 0]], "has_perm": true}));
-    let store = open_memory(&healthy).await;
-    let level = store.level(0, &links()).await.unwrap();
-    let link = &level.links(0).unwrap().arrays()[0];
-
-    // A permutation code out of range, a row below zero, half a row.
-    for words in [[1, 0, 2, 4, 5].as_slice(), &[1, 0, -1, 4, 5], &[1, 0, 0, -4, 5], &[1, 0, 0, 4]] {
-        let bytes: Vec<u8> = words.iter().flat_map(|w: &i64| w.to_le_bytes()).collect();
-        let error = link.decode(&[0, 0], &bytes).unwrap_err();
-        assert_eq!(error.class(), Class::Malformed, "{words:?}");
-        assert!(error.to_string().starts_with("0/links/0/+1.0 at 0.0: "), "{error}");
-    }
-    // Path and attribute disagree; the flag disagrees with the policy; another K; text that is no segment.
-    for (attributes, array) in [
-        (json!({"offsets": [[0, 1]]}), "+1.0"),
-        (json!({"has_perm": false}), "+1.0"),
-        (json!({}), "+1.0.0"),
-        (json!({}), "1.0"),
-        (json!({"dtype": "float32"}), "+1.0"),
-    ] {
-        let mut files = plain();
-        family(&mut files, "0", &policy);
-        link_array(&mut files, &format!("0/links/0/{array}"), [0, 0], &[1, 0, 1, 4, 5], &attributes);
-        let error = open_memory(&files).await.level(0, &links()).await.unwrap_err();
-        assert_eq!(error.class(), Class::Malformed, "{attributes} {array}: {error}");
-        // Who needs no links is not disturbed.
-        open_memory(&files).await.level(0, &Need::default()).await.unwrap();
-    }
-    // A family without a policy reads as empty.
-    let mut files = plain();
-    family(&mut files, "0", &json!({"level_delta": 0, "sid_ndim": 2}));
-    link_array(&mut files, "0/links/0/+1.0", [0, 0], &[1, 0, 1, 4, 5], &json!({}));
-    let level = open_memory(&files).await.level(0, &links()).await.unwrap();
-    assert!(level.links(0).unwrap().arrays().is_empty());
-}
-
-#[tokio::test]
-async fn s13_6_links_between_levels_are_anchored() {
-    let mut files = plain();
-    let level: Value = json!({"zarr_format": 3, "node_type": "group", "attributes": {"zarr_vectors_level": {
-        "level": 1, "vertex_count": 0, "arrays_present": [], "object_sparsity": 1.0, "coarsening_method": "none",
-        "parent_level": 0, "chunk_shape": [20.0, 30.0]}}});
-    files.insert("1/zarr.json".to_owned(), level.to_string().into_bytes());
-    family(&mut files, "+1", &json!({"link_width": 2, "sid_ndim": 2, "level_delta": 1, "directed": true}));
-    link_array(&mut files, "0/links/+1/0.0", [-1, 4], &[1, 0, 6, 7], &json!({}));
-    link_array(&mut files, "0/links/+1/+1.-1", [-1, 4], &[1, 0, 6, 7], &json!({}));
-    let store = open_memory(&files).await;
-    let level = store.level(0, &links()).await.unwrap();
-    let family = level.links(1).unwrap();
-    let mut chunks = Vec::new();
-    // floor(-1 / 2) = -1, floor(4 / 3) = 1.
-    family.arrays()[1].endpoint_chunks(&[-1, 4], &mut chunks).unwrap();
-    assert_eq!((family.arrays()[1].segment(), chunks.as_slice()), ("0.0", &[-1i64, 4, -1, 1][..]));
-    family.arrays()[0].endpoint_chunks(&[-1, 4], &mut chunks).unwrap();
-    assert_eq!(chunks, [-1, 4, 0, 0]);
-    assert!(family.arrays().iter().all(|a| !a.is_intra() && !a.has_perm()));
+    assert_eq!(
+        store
+            .fetch(2, vec![CellWant::new(level.vertices(), [1, 1])])
+            .await
+            .unwrap(),
+        [None]
+    );
 }
 
 #[tokio::test]
 async fn s12_attributes_that_cannot_be_read_spoil_only_queries_that_name_them() {
     let mut files = plain();
-    add_grid(&mut files, "0/vertex_attributes/good", &[4, 4], &[-2, 0], &cells(&[[-2, 0]]));
-    files.insert("0/vertex_attributes/bad/zarr.json".to_owned(), b"{".to_vec());
-    let all = Need { vertex_attributes: Names::All, ..Need::default() };
+    add_grid(
+        &mut files,
+        "0/vertex_attributes/good",
+        &[4, 4],
+        &[-2, 0],
+        &cells(&[[-2, 0]]),
+    );
+    files.insert(
+        "0/vertex_attributes/bad/zarr.json".to_owned(),
+        b"{".to_vec(),
+    );
+    let all = Need {
+        vertex_attributes: Names::All,
+        ..Need::default()
+    };
     let store = open_memory(&files).await;
     let level = store.level(0, &all).await.unwrap();
-    assert_eq!(level.vertex_attributes().iter().map(|a| a.name.as_str()).collect::<Vec<_>>(), ["good"]);
-    assert!(store.warnings()[0].contains("0/vertex_attributes/bad"), "{:?}", store.warnings());
-    let named = Need { vertex_attributes: Names::List(vec!["bad".to_owned()]), ..Need::default() };
-    assert_eq!(store.level(0, &named).await.unwrap_err().class(), Class::Malformed);
-    let absent = Need { vertex_attributes: Names::List(vec!["nobody".to_owned()]), ..Need::default() };
-    assert!(store.level(0, &absent).await.unwrap().vertex_attributes().is_empty());
+    assert_eq!(
+        level
+            .vertex_attributes()
+            .iter()
+            .map(|a| a.name.as_str())
+            .collect::<Vec<_>>(),
+        ["good"]
+    );
+    assert!(
+        store.warnings()[0].contains("0/vertex_attributes/bad"),
+        "{:?}",
+        store.warnings()
+    );
+    let named = Need {
+        vertex_attributes: Names::List(vec!["bad".to_owned()]),
+        ..Need::default()
+    };
+    assert_eq!(
+        store.level(0, &named).await.unwrap_err().class(),
+        Class::Malformed
+    );
+    let absent = Need {
+        vertex_attributes: Names::List(vec!["nobody".to_owned()]),
+        ..Need::default()
+    };
+    assert!(
+        store
+            .level(0, &absent)
+            .await
+            .unwrap()
+            .vertex_attributes()
+            .is_empty()
+    );
 }
 
 #[tokio::test]
 async fn s3_a_group_of_chunks_is_an_older_container() {
     let mut files = plain();
     files.insert("0/vertices/zarr.json".to_owned(), group(&json!({})));
-    let error = open_memory(&files).await.level(0, &Need::default()).await.unwrap_err();
-    assert!(error.is_unsupported() && error.to_string().contains("before 0.9"), "{error}");
+    let error = open_memory(&files)
+        .await
+        .level(0, &Need::default())
+        .await
+        .unwrap_err();
+    assert!(
+        error.is_unsupported() && error.to_string().contains("before 0.9"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -407,9 +500,22 @@ async fn s11_5_groups_are_lists_or_ranges() {
     );
     files.insert("0/groups/zarr.json".to_owned(), document);
     files.insert("0/groups/c/0".to_owned(), chunk);
-    let level = open_memory(&files).await.level(0, &Need { groups: true, ..Need::default() }).await.unwrap();
+    let level = open_memory(&files)
+        .await
+        .level(
+            0,
+            &Need {
+                groups: true,
+                ..Need::default()
+            },
+        )
+        .await
+        .unwrap();
     let groups = level.groups().unwrap();
-    assert_eq!((groups.len(), groups.name(0), groups.name(2)), (3, "a".to_owned(), "group_2".to_owned()));
+    assert_eq!(
+        (groups.len(), groups.name(0), groups.name(2)),
+        (3, "a".to_owned(), "group_2".to_owned())
+    );
     assert_eq!(groups.members(0).await.unwrap(), [7, -3]);
     assert!(groups.members(1).await.unwrap().is_empty());
     assert_eq!(groups.members(2).await.unwrap(), [4, 5, 6]);

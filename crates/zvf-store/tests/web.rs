@@ -40,7 +40,11 @@ fn serve(files: Files, ranges: bool) -> String {
                     let path = first.split(' ').nth(1).unwrap_or("/");
                     let url = url::Url::parse(&format!("http://x{path}")).unwrap();
                     let key = object_store::path::Path::from_url_path(url.path()).unwrap();
-                    let answer = match key.as_ref().strip_prefix("data/").and_then(|key| files.get(key)) {
+                    let answer = match key
+                        .as_ref()
+                        .strip_prefix("data/")
+                        .and_then(|key| files.get(key))
+                    {
                         None => b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_vec(),
                         Some(bytes) => respond(bytes, range.filter(|_| ranges).as_deref()),
                     };
@@ -57,14 +61,23 @@ fn serve(files: Files, ranges: bool) -> String {
 fn respond(bytes: &[u8], range: Option<&str>) -> Vec<u8> {
     let modified = "Last-Modified: Fri, 20 Nov 2026 10:00:00 GMT\r\n";
     let Some(range) = range else {
-        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{modified}\r\n", bytes.len());
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{modified}\r\n",
+            bytes.len()
+        );
         return [head.as_bytes(), bytes].concat();
     };
     let (from, to) = range.split_once('-').unwrap();
     let (from, to) = match (from, to) {
-        ("", last) => (bytes.len().saturating_sub(last.parse().unwrap()), bytes.len()),
+        ("", last) => (
+            bytes.len().saturating_sub(last.parse().unwrap()),
+            bytes.len(),
+        ),
         (from, "") => (from.parse().unwrap(), bytes.len()),
-        (from, to) => (from.parse().unwrap(), (to.parse::<usize>().unwrap() + 1).min(bytes.len())),
+        (from, to) => (
+            from.parse().unwrap(),
+            (to.parse::<usize>().unwrap() + 1).min(bytes.len()),
+        ),
     };
     let head = format!(
         "HTTP/1.1 206 Partial Content\r\nContent-Length: {}\r\nContent-Range: bytes {from}-{}/{}\r\n{modified}\r\n",
@@ -89,7 +102,11 @@ async fn a_web_server_gives_what_memory_gives() {
                 assert_eq!(memory.get(key), Some(cell), "{case} {key:?}");
             }
             assert!(web.keys().any(|(path, _)| path == "0/vertices"));
-            assert!(store.warnings().iter().any(|w| w.contains("cannot list")), "{:?}", store.warnings());
+            assert!(
+                store.warnings().iter().any(|w| w.contains("cannot list")),
+                "{:?}",
+                store.warnings()
+            );
         }
     }
 }
@@ -99,9 +116,16 @@ async fn what_a_web_server_does_not_have_is_absent() {
     let url = serve(bundled("lines"), true);
     let error = Store::open(&format!("{url}/nowhere")).await.unwrap_err();
     assert!(error.is_not_found(), "{error}");
-    let store = Store::open_with(&url, OpenOptions::new().with_backend_option("timeout", "5 seconds")).await.unwrap();
+    let store = Store::open_with(
+        &url,
+        OpenOptions::new().with_backend_option("timeout", "5 seconds"),
+    )
+    .await
+    .unwrap();
     let level = store.level(0, &Need::all()).await.unwrap();
     assert!(level.groups().is_none());
-    let error = Store::open_with(&url, OpenOptions::new().with_backend_option("no such", "x")).await.unwrap_err();
+    let error = Store::open_with(&url, OpenOptions::new().with_backend_option("no such", "x"))
+        .await
+        .unwrap_err();
     assert_eq!(error.class(), zvf_store::Class::Misuse);
 }

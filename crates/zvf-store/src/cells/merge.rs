@@ -13,9 +13,15 @@ pub(crate) struct Merge {
 
 impl Merge {
     /// A disk: a few pages more cost less than another call.
-    pub(crate) const LOCAL: Self = Self { gap: 16 << 10, most: 16 << 20 };
+    pub(crate) const LOCAL: Self = Self {
+        gap: 16 << 10,
+        most: 16 << 20,
+    };
     /// A network: a request costs about as much as 256 KiB.
-    pub(crate) const REMOTE: Self = Self { gap: 256 << 10, most: 16 << 20 };
+    pub(crate) const REMOTE: Self = Self {
+        gap: 256 << 10,
+        most: 16 << 20,
+    };
 
     /// The requests that cover `ranges`, which need not be sorted. Empty ranges are left out.
     pub(crate) fn requests(self, ranges: &mut Vec<Range<u64>>) -> Vec<Range<u64>> {
@@ -44,8 +50,21 @@ mod tests {
     #[test]
     fn near_ranges_join_and_large_requests_end() {
         let merge = Merge { gap: 10, most: 100 };
-        let mut ranges = vec![50..60, 0..5, 12..20, 71..75, 70..71, 5..5, 200..900, 900..901, 52..55];
-        assert_eq!(merge.requests(&mut ranges), [0..20, 50..75, 200..900, 900..901]);
+        let mut ranges = vec![
+            50..60,
+            0..5,
+            12..20,
+            71..75,
+            70..71,
+            5..5,
+            200..900,
+            900..901,
+            52..55,
+        ];
+        assert_eq!(
+            merge.requests(&mut ranges),
+            [0..20, 50..75, 200..900, 900..901]
+        );
         assert!(merge.requests(&mut Vec::new()).is_empty());
     }
 
@@ -55,14 +74,20 @@ mod tests {
         let mut x = 1u64;
         let mut ranges: Vec<_> = (0..500)
             .map(|_| {
-                x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                x = x
+                    .wrapping_mul(6364136223846793005)
+                    .wrapping_add(1442695040888963407);
                 let start = (x >> 33) % 5000;
                 start..start + (x >> 20) % 40
             })
             .collect();
         let requests = merge.requests(&mut ranges);
         for range in &ranges {
-            assert!(requests.iter().any(|r| r.start <= range.start && range.end <= r.end));
+            assert!(
+                requests
+                    .iter()
+                    .any(|r| r.start <= range.start && range.end <= r.end)
+            );
         }
     }
 }

@@ -39,7 +39,10 @@ pub struct CellWant {
 impl CellWant {
     /// A cell of an array.
     pub fn new(array: &Arc<GridArray>, chunk: impl Into<ChunkCoord>) -> Self {
-        Self { array: Arc::clone(array), chunk: chunk.into() }
+        Self {
+            array: Arc::clone(array),
+            chunk: chunk.into(),
+        }
     }
 }
 
@@ -70,7 +73,10 @@ struct Plan {
 
 /// Sorts wants by the objects they lie in. Equal wants share their bytes.
 fn plan(wants: Vec<CellWant>) -> Result<Plan, StoreError> {
-    let mut plan = Plan { cells: wants.len(), ..Plan::default() };
+    let mut plan = Plan {
+        cells: wants.len(),
+        ..Plan::default()
+    };
     let mut seen: HashMap<String, usize> = HashMap::with_capacity(wants.len());
     let mut index = Vec::new();
     for (want, cell) in wants.into_iter().enumerate() {
@@ -87,12 +93,20 @@ fn plan(wants: Vec<CellWant>) -> Result<Plan, StoreError> {
         };
         let place = layout.place(&index);
         let key = cell.array.object_key(&place.object);
-        let entry = Cell { want, entry: place.entry, element: place.element };
+        let entry = Cell {
+            want,
+            entry: place.entry,
+            element: place.element,
+        };
         match seen.get(&key).and_then(|at| plan.objects.get_mut(*at)) {
             Some(object) => object.cells.push(entry),
             None => {
                 seen.insert(key.clone(), plan.objects.len());
-                plan.objects.push(ObjectWant { array: cell.array, key, cells: vec![entry] });
+                plan.objects.push(ObjectWant {
+                    array: cell.array,
+                    key,
+                    cells: vec![entry],
+                });
             }
         }
     }
@@ -109,7 +123,12 @@ pub(crate) async fn fetch_map<R: Send + 'static>(
 ) -> Result<R, StoreError> {
     let count = u64::try_from(wants.len()).unwrap_or(u64::MAX);
     if count > kv.limits.cells_per_query {
-        return Err(StoreError::limit("cells of one call", "cells_per_query", count, kv.limits.cells_per_query));
+        return Err(StoreError::limit(
+            "cells of one call",
+            "cells_per_query",
+            count,
+            kv.limits.cells_per_query,
+        ));
     }
     let plan = plan(wants)?;
     // With a slot at hand the work starts at the first poll and needs no task of its own.
@@ -166,7 +185,9 @@ async fn driven<T: Send + 'static>(
         // A panic belongs to the caller's closure or to a bug: it goes on.
         Err(error) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
-            Err(_) => Err(StoreError::misuse("the runtime was shut down while the store was read")),
+            Err(_) => Err(StoreError::misuse(
+                "the runtime was shut down while the store was read",
+            )),
         },
     }
 }
@@ -190,7 +211,10 @@ async fn fetch_all<R: Send + 'static>(
             read_files(&kv, root, shards, round, (plan.objects, cells), permit, f).await
         }
         Backend::Remote(_) => {
-            let fetched = plan.objects.into_iter().map(|object| fetch_remote(&kv, &shards, round, object));
+            let fetched = plan
+                .objects
+                .into_iter()
+                .map(|object| fetch_remote(&kv, &shards, round, object));
             let units = try_join_all(fetched).await?;
             let kv = kv.clone();
             blocking(move || {
@@ -214,13 +238,23 @@ pub(crate) struct Budget {
 
 impl Budget {
     fn new(kv: &Kv) -> Self {
-        Self { spent: 0, limit: kv.limits.batch_bytes }
+        Self {
+            spent: 0,
+            limit: kv.limits.batch_bytes,
+        }
     }
 
     fn spend(&mut self, key: &str, bytes: usize) -> Result<(), StoreError> {
-        self.spent = self.spent.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
+        self.spent = self
+            .spent
+            .saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
         if self.spent > self.limit {
-            return Err(StoreError::limit(key, "batch_bytes", self.spent, self.limit));
+            return Err(StoreError::limit(
+                key,
+                "batch_bytes",
+                self.spent,
+                self.limit,
+            ));
         }
         Ok(())
     }
@@ -236,23 +270,31 @@ fn read_local(
     cells: &mut [Option<Bytes>],
     budget: &mut Budget,
 ) -> Result<(), StoreError> {
-    let Reader::Own(layout) = object.array.reader() else { return Ok(()) };
+    let Reader::Own(layout) = object.array.reader() else {
+        return Ok(());
+    };
     let cap = Cap::cell(&kv.limits);
     if layout.shard.is_some() {
         return read_local_shard(kv, root, shards, round, object, cells, budget);
     }
     let start = kv.trace.start();
     let mut size = None;
-    local::with_file(&local::file(root, &object.key), &object.key, cap, |contents| {
-        size = u64::try_from(contents.as_slice().len()).ok();
-        let data = match contents {
-            local::Contents::Borrowed(bytes) => Data::Borrowed(bytes),
-            local::Contents::Owned(bytes) => Data::Shared(bytes.into()),
-        };
-        unit::decode(&object.key, layout, data, &object.cells, cells, cap, budget)
-    })?;
+    local::with_file(
+        &local::file(root, &object.key),
+        &object.key,
+        cap,
+        |contents| {
+            size = u64::try_from(contents.as_slice().len()).ok();
+            let data = match contents {
+                local::Contents::Borrowed(bytes) => Data::Borrowed(bytes),
+                local::Contents::Owned(bytes) => Data::Shared(bytes.into()),
+            };
+            unit::decode(&object.key, layout, data, &object.cells, cells, cap, budget)
+        },
+    )?;
     if kv.trace.is_on() {
-        kv.trace.record(start, round, Method::Read, &object.key, (None, None), size);
+        kv.trace
+            .record(start, round, Method::Read, &object.key, (None, None), size);
     }
     Ok(())
 }
@@ -267,8 +309,12 @@ fn read_local_shard(
     cells: &mut [Option<Bytes>],
     budget: &mut Budget,
 ) -> Result<(), StoreError> {
-    let Reader::Own(layout) = object.array.reader() else { return Ok(()) };
-    let Some(shard) = layout.shard else { return Ok(()) };
+    let Reader::Own(layout) = object.array.reader() else {
+        return Ok(());
+    };
+    let Some(shard) = layout.shard else {
+        return Ok(());
+    };
     let (key, cap) = (object.key.as_str(), Cap::cell(&kv.limits));
     let mut file = None;
     let head = match shards.ready(key) {
@@ -287,21 +333,35 @@ fn read_local_shard(
                         Ask::Whole => (0, size),
                     };
                     let bytes = file.at(key, from, to.saturating_sub(from))?;
-                    Some(Object { bytes: bytes.into(), start: from, size, etag: None })
+                    Some(Object {
+                        bytes: bytes.into(),
+                        start: from,
+                        size,
+                        etag: None,
+                    })
                 }
             };
             if kv.trace.is_on() {
-                let bytes = read.as_ref().and_then(|o| u64::try_from(o.bytes.len()).ok());
-                kv.trace.record(start, round, Method::Read, key, (None, None), bytes);
+                let bytes = read
+                    .as_ref()
+                    .and_then(|o| u64::try_from(o.bytes.len()).ok());
+                kv.trace
+                    .record(start, round, Method::Read, key, (None, None), bytes);
             }
-            let head: Head = read.map(|o| ShardHead::parse(key, shard, o).map(Arc::new)).transpose()?;
+            let head: Head = read
+                .map(|o| ShardHead::parse(key, shard, o).map(Arc::new))
+                .transpose()?;
             shards.insert(key, head.clone());
             head
         }
     };
     let Some(head) = head else { return Ok(()) };
     let chunks = shard::chunks(key, &head, &object.cells, cap)?;
-    let mut missing: Vec<Range<u64>> = chunks.iter().filter(|c| c.bytes.is_none()).map(|c| c.range.clone()).collect();
+    let mut missing: Vec<Range<u64>> = chunks
+        .iter()
+        .filter(|c| c.bytes.is_none())
+        .map(|c| c.range.clone())
+        .collect();
     let mut parts = Vec::new();
     for range in Merge::LOCAL.requests(&mut missing) {
         let start = kv.trace.start();
@@ -309,19 +369,37 @@ fn read_local_shard(
             file = local::OpenFile::open(&local::file(root, key), key)?;
         }
         let Some(file) = &file else {
-            return Err(StoreError::malformed(key, "the shard vanished while it was read"));
+            return Err(StoreError::malformed(
+                key,
+                "the shard vanished while it was read",
+            ));
         };
         let bytes: Bytes = file.at(key, range.start, range.end - range.start)?.into();
         if kv.trace.is_on() {
             let asked = (Some(range.start), Some(range.end - range.start));
-            kv.trace.record(start, round, Method::Read, key, asked, u64::try_from(bytes.len()).ok());
+            kv.trace.record(
+                start,
+                round,
+                Method::Read,
+                key,
+                asked,
+                u64::try_from(bytes.len()).ok(),
+            );
         }
         parts.push((range.start, bytes));
     }
     for chunk in chunks {
         let bytes = shard::cut(key, &chunk, &parts)?;
-        unit::decode(key, layout, Data::Shared(bytes), &chunk.cells, cells, cap, budget)
-            .map_err(|e| e.renamed(chunk.name(key)))?;
+        unit::decode(
+            key,
+            layout,
+            Data::Shared(bytes),
+            &chunk.cells,
+            cells,
+            cap,
+            budget,
+        )
+        .map_err(|e| e.renamed(chunk.name(key)))?;
     }
     Ok(())
 }
@@ -333,31 +411,55 @@ async fn fetch_remote(
     round: u32,
     object: ObjectWant,
 ) -> Result<Vec<Unit>, StoreError> {
-    let Reader::Own(layout) = object.array.reader() else { return Ok(Vec::new()) };
+    let Reader::Own(layout) = object.array.reader() else {
+        return Ok(Vec::new());
+    };
     let cap = Cap::cell(&kv.limits);
     let Some(shard) = layout.shard else {
-        let bytes = kv.get(round, &object.key, Ask::Whole, cap).await?.map(|o| o.bytes);
-        return Ok(bytes.map(|bytes| Unit::new(&object, bytes, object.cells.clone())).into_iter().collect());
+        let bytes = kv
+            .get(round, &object.key, Ask::Whole, cap)
+            .await?
+            .map(|o| o.bytes);
+        return Ok(bytes
+            .map(|bytes| Unit::new(&object, bytes, object.cells.clone()))
+            .into_iter()
+            .collect());
     };
     let key = object.key.as_str();
     let head = shards
         .get_or_fetch(key, async {
-            let object = kv.get(round, key, shard::first_ask(shard, Merge::REMOTE.gap), cap).await?;
-            object.map(|o| ShardHead::parse(key, shard, o).map(Arc::new)).transpose()
+            let object = kv
+                .get(round, key, shard::first_ask(shard, Merge::REMOTE.gap), cap)
+                .await?;
+            object
+                .map(|o| ShardHead::parse(key, shard, o).map(Arc::new))
+                .transpose()
         })
         .await?;
-    let Some(head) = head else { return Ok(Vec::new()) };
+    let Some(head) = head else {
+        return Ok(Vec::new());
+    };
     let chunks = shard::chunks(key, &head, &object.cells, cap)?;
-    let mut missing: Vec<Range<u64>> = chunks.iter().filter(|c| c.bytes.is_none()).map(|c| c.range.clone()).collect();
+    let mut missing: Vec<Range<u64>> = chunks
+        .iter()
+        .filter(|c| c.bytes.is_none())
+        .map(|c| c.range.clone())
+        .collect();
     // Where a chunk lies is known only from the index, so these requests belong to the next round.
     let head = &head;
-    let requests = Merge::REMOTE.requests(&mut missing).into_iter().map(|range| async move {
-        let object = kv.get(round.saturating_add(1), key, Ask::Range(range.clone()), cap).await?;
-        let object =
-            object.ok_or_else(|| StoreError::malformed(key, "the shard vanished while it was read"))?;
-        head.check_same(key, &object)?;
-        Ok::<_, StoreError>((range.start, object.bytes))
-    });
+    let requests = Merge::REMOTE
+        .requests(&mut missing)
+        .into_iter()
+        .map(|range| async move {
+            let object = kv
+                .get(round.saturating_add(1), key, Ask::Range(range.clone()), cap)
+                .await?;
+            let object = object.ok_or_else(|| {
+                StoreError::malformed(key, "the shard vanished while it was read")
+            })?;
+            head.check_same(key, &object)?;
+            Ok::<_, StoreError>((range.start, object.bytes))
+        });
     let parts = try_join_all(requests).await?;
     chunks
         .into_iter()

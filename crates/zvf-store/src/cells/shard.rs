@@ -36,21 +36,33 @@ impl ShardHead {
         let index = usize::try_from(shard.index_bytes())
             .map_err(|_| StoreError::limit(key, "shard_entries", shard.entries, u64::MAX))?;
         let cut = |found: usize| {
-            StoreError::malformed(key, format!("shard index: {found} bytes found, expected {index}"))
+            StoreError::malformed(
+                key,
+                format!("shard index: {found} bytes found, expected {index}"),
+            )
         };
         let bytes = &object.bytes;
-        let reaches = if shard.at_end { object.start + as_u64(bytes.len()) >= object.size } else { object.start == 0 };
+        let reaches = if shard.at_end {
+            object.start + as_u64(bytes.len()) >= object.size
+        } else {
+            object.start == 0
+        };
         if !reaches {
             return Err(cut(bytes.len()));
         }
         let table = if shard.at_end {
-            bytes.len().checked_sub(index).and_then(|from| bytes.get(from..))
+            bytes
+                .len()
+                .checked_sub(index)
+                .and_then(|from| bytes.get(from..))
         } else {
             bytes.get(..index)
         };
         let table = table.ok_or_else(|| cut(bytes.len()))?;
         let table = if shard.checksum {
-            let (body, stored) = table.split_last_chunk::<4>().ok_or_else(|| cut(table.len()))?;
+            let (body, stored) = table
+                .split_last_chunk::<4>()
+                .ok_or_else(|| cut(table.len()))?;
             let (stored, found) = (u32::from_le_bytes(*stored), crc32c::crc32c(body));
             if stored != found {
                 return Err(StoreError::malformed(
@@ -62,17 +74,30 @@ impl ShardHead {
         } else {
             table
         };
-        let words: Vec<u64> = table.as_chunks::<8>().0.iter().map(|w| u64::from_le_bytes(*w)).collect();
+        let words: Vec<u64> = table
+            .as_chunks::<8>()
+            .0
+            .iter()
+            .map(|w| u64::from_le_bytes(*w))
+            .collect();
         let entries = words.as_chunks::<2>().0.to_vec();
-        Ok(Self { entries, size: object.size, start: object.start, tail: object.bytes, etag: object.etag })
+        Ok(Self {
+            entries,
+            size: object.size,
+            start: object.start,
+            tail: object.bytes,
+            etag: object.etag,
+        })
     }
 
     /// Refuses bytes of another state of the shard than the index was read from.
     pub(super) fn check_same(&self, key: &str, object: &Object) -> Result<(), StoreError> {
         match (&self.etag, &object.etag) {
-            (Some(first), Some(now)) if first != now => {
-                Err(StoreError::SourceChanged { key: key.to_owned(), first: first.clone(), now: now.clone() })
-            }
+            (Some(first), Some(now)) if first != now => Err(StoreError::SourceChanged {
+                key: key.to_owned(),
+                first: first.clone(),
+                now: now.clone(),
+            }),
             _ if self.size != object.size => Err(StoreError::SourceChanged {
                 key: key.to_owned(),
                 first: format!("of {} bytes", self.size),
@@ -84,7 +109,10 @@ impl ShardHead {
 
     /// Bytes that keeping this head costs.
     fn weight(&self) -> u64 {
-        as_u64(self.entries.len()).saturating_mul(16).saturating_add(as_u64(self.tail.len())).saturating_add(256)
+        as_u64(self.entries.len())
+            .saturating_mul(16)
+            .saturating_add(as_u64(self.tail.len()))
+            .saturating_add(256)
     }
 }
 
@@ -95,7 +123,11 @@ fn as_u64(n: usize) -> u64 {
 /// The first request for a shard.
 pub(super) fn first_ask(shard: Shard, gap: u64) -> Ask {
     let bytes = shard.index_bytes().saturating_add(gap);
-    if shard.at_end { Ask::Suffix(bytes) } else { Ask::Range(0..bytes) }
+    if shard.at_end {
+        Ask::Suffix(bytes)
+    } else {
+        Ask::Range(0..bytes)
+    }
 }
 
 /// One chunk of a shard that is wanted.
@@ -115,7 +147,12 @@ impl ShardChunk {
 }
 
 /// The chunks that the wanted cells lie in, each once.
-pub(super) fn chunks(key: &str, head: &ShardHead, cells: &[Cell], cap: Cap) -> Result<Vec<ShardChunk>, StoreError> {
+pub(super) fn chunks(
+    key: &str,
+    head: &ShardHead,
+    cells: &[Cell],
+    cap: Cap,
+) -> Result<Vec<ShardChunk>, StoreError> {
     let mut chunks: Vec<ShardChunk> = Vec::with_capacity(cells.len());
     let mut seen: HashMap<u64, usize> = HashMap::with_capacity(cells.len());
     for cell in cells {
@@ -123,22 +160,30 @@ pub(super) fn chunks(key: &str, head: &ShardHead, cells: &[Cell], cap: Cap) -> R
             chunk.cells.push(*cell);
             continue;
         }
-        let entry = usize::try_from(cell.entry).ok().and_then(|i| head.entries.get(i));
+        let entry = usize::try_from(cell.entry)
+            .ok()
+            .and_then(|i| head.entries.get(i));
         let Some([offset, length]) = entry.copied() else {
-            return Err(StoreError::malformed(key, format!("shard index: entry {} is missing", cell.entry)));
+            return Err(StoreError::malformed(
+                key,
+                format!("shard index: entry {} is missing", cell.entry),
+            ));
         };
         if offset == u64::MAX && length == u64::MAX {
             continue;
         }
-        let end = offset.checked_add(length).filter(|end| *end <= head.size).ok_or_else(|| {
-            StoreError::malformed(
-                key,
-                format!(
-                    "shard index: entry {} claims {length} bytes at {offset}, the shard has {}",
-                    cell.entry, head.size
-                ),
-            )
-        })?;
+        let end = offset
+            .checked_add(length)
+            .filter(|end| *end <= head.size)
+            .ok_or_else(|| {
+                StoreError::malformed(
+                    key,
+                    format!(
+                        "shard index: entry {} claims {length} bytes at {offset}, the shard has {}",
+                        cell.entry, head.size
+                    ),
+                )
+            })?;
         cap.check(key, length)?;
         let bytes = offset
             .checked_sub(head.start)
@@ -148,13 +193,21 @@ pub(super) fn chunks(key: &str, head: &ShardHead, cells: &[Cell], cap: Cap) -> R
             .filter(|range| range.end <= head.tail.len())
             .map(|range| head.tail.slice(range));
         seen.insert(cell.entry, chunks.len());
-        chunks.push(ShardChunk { range: offset..end, bytes, cells: vec![*cell] });
+        chunks.push(ShardChunk {
+            range: offset..end,
+            bytes,
+            cells: vec![*cell],
+        });
     }
     Ok(chunks)
 }
 
 /// The bytes of a chunk, out of the head or the parts that were read.
-pub(super) fn cut(key: &str, chunk: &ShardChunk, parts: &[(u64, Bytes)]) -> Result<Bytes, StoreError> {
+pub(super) fn cut(
+    key: &str,
+    chunk: &ShardChunk,
+    parts: &[(u64, Bytes)],
+) -> Result<Bytes, StoreError> {
     if let Some(bytes) = &chunk.bytes {
         return Ok(bytes.clone());
     }
@@ -162,14 +215,23 @@ pub(super) fn cut(key: &str, chunk: &ShardChunk, parts: &[(u64, Bytes)]) -> Resu
         return Ok(Bytes::new());
     }
     let after = parts.partition_point(|(start, _)| *start <= chunk.range.start);
-    let found = after.checked_sub(1).and_then(|at| parts.get(at)).and_then(|(start, bytes)| {
-        let from = usize::try_from(chunk.range.start - start).ok()?;
-        let length = usize::try_from(chunk.range.end - chunk.range.start).ok()?;
-        let to = from.checked_add(length)?;
-        (to <= bytes.len()).then(|| bytes.slice(from..to))
-    });
+    let found = after
+        .checked_sub(1)
+        .and_then(|at| parts.get(at))
+        .and_then(|(start, bytes)| {
+            let from = usize::try_from(chunk.range.start - start).ok()?;
+            let length = usize::try_from(chunk.range.end - chunk.range.start).ok()?;
+            let to = from.checked_add(length)?;
+            (to <= bytes.len()).then(|| bytes.slice(from..to))
+        });
     found.ok_or_else(|| {
-        StoreError::malformed(key, format!("the shard ends before byte {}, where a chunk should end", chunk.range.end))
+        StoreError::malformed(
+            key,
+            format!(
+                "the shard ends before byte {}, where a chunk should end",
+                chunk.range.end
+            ),
+        )
     })
 }
 
@@ -189,7 +251,10 @@ struct State {
 
 impl ShardCache {
     pub(crate) fn new(limit: u64) -> Self {
-        Self { state: Mutex::default(), limit }
+        Self {
+            state: Mutex::default(),
+            limit,
+        }
     }
 
     /// The head, when it is there already.
@@ -237,7 +302,9 @@ impl ShardCache {
         state.weight = state.weight.saturating_add(weight);
         state.order.push_back((key.to_owned(), weight));
         while state.weight > self.limit {
-            let Some((old, freed)) = state.order.pop_front() else { break };
+            let Some((old, freed)) = state.order.pop_front() else {
+                break;
+            };
             state.weight = state.weight.saturating_sub(freed);
             state.heads.remove(&old);
         }

@@ -23,7 +23,12 @@ pub(super) struct Unit {
 
 impl Unit {
     pub(super) fn new(object: &ObjectWant, bytes: Bytes, cells: Vec<Cell>) -> Self {
-        Self { array: Arc::clone(&object.array), key: object.key.clone(), bytes, cells }
+        Self {
+            array: Arc::clone(&object.array),
+            key: object.key.clone(),
+            bytes,
+            cells,
+        }
     }
 
     /// Names the chunk in messages, where the object's key is not enough.
@@ -33,11 +38,22 @@ impl Unit {
     }
 
     /// Decodes the chunk and hands its elements to the cells that want them.
-    pub(super) fn decode(self, out: &mut [Option<Bytes>], cap: Cap, budget: &mut Budget) -> Result<(), StoreError> {
+    pub(super) fn decode(
+        self,
+        out: &mut [Option<Bytes>],
+        cap: Cap,
+        budget: &mut Budget,
+    ) -> Result<(), StoreError> {
         match self.array.reader() {
-            Reader::Own(layout) => {
-                decode(&self.key, layout, Data::Shared(self.bytes), &self.cells, out, cap, budget)
-            }
+            Reader::Own(layout) => decode(
+                &self.key,
+                layout,
+                Data::Shared(self.bytes),
+                &self.cells,
+                out,
+                cap,
+                budget,
+            ),
             _ => Ok(()),
         }
     }
@@ -61,9 +77,13 @@ pub(super) fn decode(
         return Ok(());
     }
     let bytes = data.into_bytes();
-    let chunk = VlenChunk::parse(&bytes, layout.elements).map_err(|e| StoreError::decode(key, e))?;
+    let chunk =
+        VlenChunk::parse(&bytes, layout.elements).map_err(|e| StoreError::decode(key, e))?;
     for cell in cells {
-        let element = u32::try_from(cell.element).ok().and_then(|i| chunk.get(i)).unwrap_or_default();
+        let element = u32::try_from(cell.element)
+            .ok()
+            .and_then(|i| chunk.get(i))
+            .unwrap_or_default();
         *slot(out, cell.want)? = (!element.is_empty()).then(|| bytes.slice_ref(element));
     }
     Ok(())
@@ -71,7 +91,9 @@ pub(super) fn decode(
 
 /// The only element of a chunk: a count of 1, a length, the bytes. Without a copy where the bytes are shared.
 fn single(key: &str, data: Data<'_>) -> Result<Option<Bytes>, StoreError> {
-    let length = VlenChunk::parse_cell(data.as_slice()).map_err(|e| StoreError::decode(key, e))?.len();
+    let length = VlenChunk::parse_cell(data.as_slice())
+        .map_err(|e| StoreError::decode(key, e))?
+        .len();
     if length == 0 {
         return Ok(None);
     }
@@ -86,6 +108,10 @@ fn single(key: &str, data: Data<'_>) -> Result<Option<Bytes>, StoreError> {
 }
 
 /// The place of a result. Wants were numbered when the batch was planned, so it exists.
-pub(super) fn slot(out: &mut [Option<Bytes>], want: usize) -> Result<&mut Option<Bytes>, StoreError> {
-    out.get_mut(want).ok_or_else(|| StoreError::misuse("a cell was numbered beyond its batch"))
+pub(super) fn slot(
+    out: &mut [Option<Bytes>],
+    want: usize,
+) -> Result<&mut Option<Bytes>, StoreError> {
+    out.get_mut(want)
+        .ok_or_else(|| StoreError::misuse("a cell was numbered beyond its batch"))
 }

@@ -50,7 +50,11 @@ pub(super) fn decode(key: &str, frame: &[u8], cap: Cap) -> Result<Vec<u8>, Store
     if head.flags & 0x02 != 0 {
         return match frame.get(HEAD..HEAD + head.nbytes) {
             Some(body) => Ok(body.to_vec()),
-            None => Err(bad(format!("{} bytes found, expected {}", frame.len(), HEAD + head.nbytes))),
+            None => Err(bad(format!(
+                "{} bytes found, expected {}",
+                frame.len(),
+                HEAD + head.nbytes
+            ))),
         };
     }
     let inner = match head.flags >> 5 {
@@ -68,15 +72,30 @@ pub(super) fn decode(key: &str, frame: &[u8], cap: Cap) -> Result<Vec<u8>, Store
         .ok_or_else(|| bad(format!("the table of {blocks} blocks is cut short")))?;
     // A stream stands for at most 2^18 times its bytes (zstd runs); a frame that claims more is damaged.
     if head.nbytes / (1 << 18) > frame.len() {
-        return Err(bad(format!("{} bytes claimed by a frame of {}", head.nbytes, frame.len())));
+        return Err(bad(format!(
+            "{} bytes claimed by a frame of {}",
+            head.nbytes,
+            frame.len()
+        )));
     }
     let mut out = vec![0; head.nbytes];
     let mut scratch = vec![0; head.blocksize.min(head.nbytes)];
-    for ((block, start), part) in starts.as_chunks::<4>().0.iter().enumerate().zip(out.chunks_mut(head.blocksize)) {
+    for ((block, start), part) in starts
+        .as_chunks::<4>()
+        .0
+        .iter()
+        .enumerate()
+        .zip(out.chunks_mut(head.blocksize))
+    {
         let start = usize::try_from(u32::from_le_bytes(*start)).unwrap_or(usize::MAX);
         let stream = frame.get(start..).filter(|_| start >= HEAD);
-        let stream = stream.ok_or_else(|| bad(format!("block {block} starts at {start}, outside the frame")))?;
-        decode_block(stream, head, inner, part, &mut scratch).map_err(|what| bad(format!("block {block}: {what}")))?;
+        let stream = stream.ok_or_else(|| {
+            bad(format!(
+                "block {block} starts at {start}, outside the frame"
+            ))
+        })?;
+        decode_block(stream, head, inner, part, &mut scratch)
+            .map_err(|what| bad(format!("block {block}: {what}")))?;
     }
     Ok(out)
 }
@@ -84,24 +103,57 @@ pub(super) fn decode(key: &str, frame: &[u8], cap: Cap) -> Result<Vec<u8>, Store
 /// Checks the head against the bytes that are really there.
 fn parse(frame: &[u8]) -> Result<Head, String> {
     let Some(head) = frame.first_chunk::<HEAD>() else {
-        return Err(format!("{} bytes found, expected a head of {HEAD}", frame.len()));
+        return Err(format!(
+            "{} bytes found, expected a head of {HEAD}",
+            frame.len()
+        ));
     };
-    let [version, _, flags, typesize, n0, n1, n2, n3, b0, b1, b2, b3, c0, c1, c2, c3] = *head;
+    let [
+        version,
+        _,
+        flags,
+        typesize,
+        n0,
+        n1,
+        n2,
+        n3,
+        b0,
+        b1,
+        b2,
+        b3,
+        c0,
+        c1,
+        c2,
+        c3,
+    ] = *head;
     if version != 2 {
         return Err(format!("format version {version} found, expected 2"));
     }
     let size = |bytes| usize::try_from(u32::from_le_bytes(bytes)).unwrap_or(usize::MAX);
-    let (nbytes, blocksize, cbytes) = (size([n0, n1, n2, n3]), size([b0, b1, b2, b3]), size([c0, c1, c2, c3]));
+    let (nbytes, blocksize, cbytes) = (
+        size([n0, n1, n2, n3]),
+        size([b0, b1, b2, b3]),
+        size([c0, c1, c2, c3]),
+    );
     if cbytes != frame.len() {
         return Err(format!("{} bytes found, expected {cbytes}", frame.len()));
     }
     if typesize == 0 || (blocksize == 0 && nbytes > 0) {
-        return Err(format!("element size {typesize} and block size {blocksize} must not be 0"));
+        return Err(format!(
+            "element size {typesize} and block size {blocksize} must not be 0"
+        ));
     }
     if i32::try_from(nbytes).is_err() || i32::try_from(blocksize).is_err() {
-        return Err(format!("{nbytes} bytes in blocks of {blocksize} exceed the format"));
+        return Err(format!(
+            "{nbytes} bytes in blocks of {blocksize} exceed the format"
+        ));
     }
-    Ok(Head { flags, typesize: usize::from(typesize), nbytes, blocksize })
+    Ok(Head {
+        flags,
+        typesize: usize::from(typesize),
+        nbytes,
+        blocksize,
+    })
 }
 
 fn decode_block(
@@ -113,24 +165,33 @@ fn decode_block(
 ) -> Result<(), String> {
     let (size, width) = (out.len(), head.typesize);
     let leftover = size < head.blocksize;
-    let split =
-        head.flags & 0x10 == 0 && width <= MOST_SPLITS && head.blocksize / width >= FEWEST_ELEMENTS && !leftover;
+    let split = head.flags & 0x10 == 0
+        && width <= MOST_SPLITS
+        && head.blocksize / width >= FEWEST_ELEMENTS
+        && !leftover;
     let streams = if split { width } else { 1 };
     let each = size / streams;
     if each == 0 || each * streams != size {
-        return Err(format!("{size} bytes cannot be split into {streams} streams"));
+        return Err(format!(
+            "{size} bytes cannot be split into {streams} streams"
+        ));
     }
     let byte_shuffle = head.flags & 0x01 != 0 && width > 1;
     let bit_shuffle = !byte_shuffle && head.flags & 0x04 != 0 && size >= width;
     let shuffled = byte_shuffle || bit_shuffle;
-    let scratch = scratch.get_mut(..size).ok_or("block is longer than the block size")?;
+    let scratch = scratch
+        .get_mut(..size)
+        .ok_or("block is longer than the block size")?;
     let target: &mut [u8] = if shuffled { &mut *scratch } else { &mut *out };
     let mut rest = stream;
     for (i, part) in target.chunks_exact_mut(each).enumerate() {
-        let (length, body) = rest.split_first_chunk::<4>().ok_or_else(|| format!("stream {i} is cut short"))?;
+        let (length, body) = rest
+            .split_first_chunk::<4>()
+            .ok_or_else(|| format!("stream {i} is cut short"))?;
         let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
-        let (data, after) =
-            body.split_at_checked(length).ok_or_else(|| format!("stream {i} claims {length} bytes of {}", body.len()))?;
+        let (data, after) = body
+            .split_at_checked(length)
+            .ok_or_else(|| format!("stream {i} claims {length} bytes of {}", body.len()))?;
         if length == each {
             part.copy_from_slice(data);
         } else if !expand(inner, data, part) {
@@ -153,7 +214,8 @@ fn expand(inner: Inner, data: &[u8], out: &mut [u8]) -> bool {
         Inner::Zlib => {
             let mut decoder = flate2::Decompress::new(true);
             let end = decoder.decompress(data, out, flate2::FlushDecompress::Finish);
-            matches!(end, Ok(flate2::Status::StreamEnd)) && usize::try_from(decoder.total_out()) == Ok(out.len())
+            matches!(end, Ok(flate2::Status::StreamEnd))
+                && usize::try_from(decoder.total_out()) == Ok(out.len())
         }
         Inner::Zstd => ::zstd::bulk::decompress_to_buffer(data, out).is_ok_and(|n| n == out.len()),
     }
@@ -218,7 +280,10 @@ mod tests {
     use super::{decode, transpose};
     use crate::kv::Cap;
 
-    const CAP: Cap = Cap { what: "cell_bytes", bytes: 1 << 20 };
+    const CAP: Cap = Cap {
+        what: "cell_bytes",
+        bytes: 1 << 20,
+    };
 
     #[test]
     fn transposing_twice_changes_nothing() {
@@ -241,9 +306,17 @@ mod tests {
 
     #[test]
     fn claims_are_checked_against_the_limit_and_the_frame() {
-        let mut frame = vec![2, 1, 0x90, 4, 255, 255, 255, 127, 0, 1, 0, 0, 20, 0, 0, 0, 0, 0, 0, 0];
-        assert_eq!(decode("k", &frame, CAP).unwrap_err().class(), crate::Class::Limit);
+        let mut frame = vec![
+            2, 1, 0x90, 4, 255, 255, 255, 127, 0, 1, 0, 0, 20, 0, 0, 0, 0, 0, 0, 0,
+        ];
+        assert_eq!(
+            decode("k", &frame, CAP).unwrap_err().class(),
+            crate::Class::Limit
+        );
         frame[4..8].copy_from_slice(&[0, 0, 8, 0]);
-        assert_eq!(decode("k", &frame, CAP).unwrap_err().class(), crate::Class::Malformed);
+        assert_eq!(
+            decode("k", &frame, CAP).unwrap_err().class(),
+            crate::Class::Malformed
+        );
     }
 }

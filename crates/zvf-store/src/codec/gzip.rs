@@ -8,7 +8,13 @@ use crate::kv::Cap;
 
 /// Decompresses one member, or several in a row.
 pub(super) fn decode(key: &str, data: &[u8], cap: Cap) -> Result<Vec<u8>, StoreError> {
-    read_bounded(key, "gzip", MultiGzDecoder::new(data), data.len().saturating_mul(2), cap)
+    read_bounded(
+        key,
+        "gzip",
+        MultiGzDecoder::new(data),
+        data.len().saturating_mul(2),
+        cap,
+    )
 }
 
 #[cfg(test)]
@@ -23,11 +29,38 @@ mod tests {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
         encoder.write_all(&vec![3u8; 100_000]).unwrap();
         let bytes = encoder.finish().unwrap();
-        assert_eq!(decode("k", &bytes, Cap { what: "cell_bytes", bytes: 1 << 20 }).unwrap(), vec![3u8; 100_000]);
-        let small = Cap { what: "cell_bytes", bytes: 1000 };
-        assert_eq!(decode("k", &bytes, small).unwrap_err().class(), crate::Class::Limit);
+        assert_eq!(
+            decode(
+                "k",
+                &bytes,
+                Cap {
+                    what: "cell_bytes",
+                    bytes: 1 << 20
+                }
+            )
+            .unwrap(),
+            vec![3u8; 100_000]
+        );
+        let small = Cap {
+            what: "cell_bytes",
+            bytes: 1000,
+        };
+        assert_eq!(
+            decode("k", &bytes, small).unwrap_err().class(),
+            crate::Class::Limit
+        );
         for end in 0..bytes.len() {
-            assert!(decode("k", &bytes[..end], Cap { what: "cell_bytes", bytes: 1 << 20 }).is_err());
+            assert!(
+                decode(
+                    "k",
+                    &bytes[..end],
+                    Cap {
+                        what: "cell_bytes",
+                        bytes: 1 << 20
+                    }
+                )
+                .is_err()
+            );
         }
     }
 }

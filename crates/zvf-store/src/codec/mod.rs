@@ -36,7 +36,9 @@ impl<'b> Data<'b> {
     pub(crate) fn slice(self, range: std::ops::Range<usize>) -> Option<Bytes> {
         match self {
             Self::Borrowed(bytes) => bytes.get(range).map(Bytes::copy_from_slice),
-            Self::Shared(bytes) => (range.start <= range.end && range.end <= bytes.len()).then(|| bytes.slice(range)),
+            Self::Shared(bytes) => {
+                (range.start <= range.end && range.end <= bytes.len()).then(|| bytes.slice(range))
+            }
         }
     }
 
@@ -97,7 +99,12 @@ impl Chain {
     }
 
     /// Undoes the chain. The result has at most `cap` bytes.
-    pub(crate) fn decode<'b>(&self, key: &str, data: Data<'b>, cap: Cap) -> Result<Data<'b>, StoreError> {
+    pub(crate) fn decode<'b>(
+        &self,
+        key: &str,
+        data: Data<'b>,
+        cap: Cap,
+    ) -> Result<Data<'b>, StoreError> {
         let mut data = data;
         for step in &self.0 {
             data = match step {
@@ -110,7 +117,10 @@ impl Chain {
                 Step::Crc32c => checked(key, data)?,
             };
         }
-        cap.check(key, u64::try_from(data.as_slice().len()).unwrap_or(u64::MAX))?;
+        cap.check(
+            key,
+            u64::try_from(data.as_slice().len()).unwrap_or(u64::MAX),
+        )?;
         Ok(data)
     }
 }
@@ -120,14 +130,20 @@ fn checked<'b>(key: &str, data: Data<'b>) -> Result<Data<'b>, StoreError> {
     match data.as_slice().split_last_chunk::<4>() {
         None => Err(StoreError::malformed(
             key,
-            format!("crc32c: {} bytes found, expected at least the 4 of the checksum", data.as_slice().len()),
+            format!(
+                "crc32c: {} bytes found, expected at least the 4 of the checksum",
+                data.as_slice().len()
+            ),
         )),
         Some((body, stored)) => {
             let (stored, found) = (u32::from_le_bytes(*stored), crc32c::crc32c(body));
             if stored == found {
                 Ok(data.without_last(4))
             } else {
-                Err(StoreError::malformed(key, format!("crc32c: {found:#010x} found, expected {stored:#010x}")))
+                Err(StoreError::malformed(
+                    key,
+                    format!("crc32c: {found:#010x} found, expected {stored:#010x}"),
+                ))
             }
         }
     }
@@ -160,9 +176,17 @@ mod tests {
     fn a_checksum_is_checked_and_removed() {
         let mut bytes = b"hello".to_vec();
         bytes.extend(crc32c::crc32c(b"hello").to_le_bytes());
-        assert_eq!(checked("k", Data::Borrowed(&bytes)).unwrap().as_slice(), b"hello");
+        assert_eq!(
+            checked("k", Data::Borrowed(&bytes)).unwrap().as_slice(),
+            b"hello"
+        );
         bytes[0] ^= 1;
-        assert!(checked("k", Data::Borrowed(&bytes)).unwrap_err().to_string().contains("crc32c"));
+        assert!(
+            checked("k", Data::Borrowed(&bytes))
+                .unwrap_err()
+                .to_string()
+                .contains("crc32c")
+        );
         assert!(checked("k", Data::Borrowed(b"abc")).is_err());
     }
 }

@@ -28,14 +28,19 @@ pub(super) fn decode(key: &str, data: &[u8], cap: Cap) -> Result<Vec<u8>, StoreE
     };
     cap.check(key, size)?;
     let found = u64::try_from(data.len()).unwrap_or(u64::MAX);
-    let most = (found / BLOCK_IN).saturating_add(1).saturating_mul(BLOCK_OUT);
+    let most = (found / BLOCK_IN)
+        .saturating_add(1)
+        .saturating_mul(BLOCK_OUT);
     if size > most {
         return Err(StoreError::malformed(
             key,
-            format!("zstd: the frame claims {size} bytes, but its {found} bytes stand for at most {most}"),
+            format!(
+                "zstd: the frame claims {size} bytes, but its {found} bytes stand for at most {most}"
+            ),
         ));
     }
-    let size = usize::try_from(size).map_err(|_| StoreError::limit(key, cap.what, size, cap.bytes))?;
+    let size =
+        usize::try_from(size).map_err(|_| StoreError::limit(key, cap.what, size, cap.bytes))?;
     CONTEXT.with_borrow_mut(|context| {
         let context = match context {
             Some(context) => context,
@@ -44,7 +49,10 @@ pub(super) fn decode(key: &str, data: &[u8], cap: Cap) -> Result<Vec<u8>, StoreE
         let mut bytes = Vec::with_capacity(size);
         match context.decompress_to_buffer(data, &mut bytes) {
             Ok(n) if n == size => Ok(bytes),
-            Ok(n) => Err(StoreError::malformed(key, format!("zstd: {n} bytes found, expected {size}"))),
+            Ok(n) => Err(StoreError::malformed(
+                key,
+                format!("zstd: {n} bytes found, expected {size}"),
+            )),
             Err(error) => Err(StoreError::malformed(key, format!("zstd: {error}"))),
         }
     })
@@ -52,7 +60,8 @@ pub(super) fn decode(key: &str, data: &[u8], cap: Cap) -> Result<Vec<u8>, StoreE
 
 /// Frames of unknown size, or several of them: bounded streaming.
 fn stream(key: &str, data: &[u8], cap: Cap) -> Result<Vec<u8>, StoreError> {
-    let decoder = ::zstd::stream::read::Decoder::with_buffer(data).map_err(|e| StoreError::io(key, e))?;
+    let decoder =
+        ::zstd::stream::read::Decoder::with_buffer(data).map_err(|e| StoreError::io(key, e))?;
     read_bounded(key, "zstd", decoder, data.len().saturating_mul(2), cap)
 }
 
@@ -63,7 +72,10 @@ mod tests {
     use super::decode;
     use crate::kv::Cap;
 
-    const CAP: Cap = Cap { what: "cell_bytes", bytes: 1 << 20 };
+    const CAP: Cap = Cap {
+        what: "cell_bytes",
+        bytes: 1 << 20,
+    };
 
     #[test]
     fn known_unknown_and_several_frames_are_read() {
@@ -73,7 +85,10 @@ mod tests {
         let mut unknown = zstd::stream::write::Encoder::new(Vec::new(), 3).unwrap();
         unknown.write_all(&text).unwrap();
         let unknown = unknown.finish().unwrap();
-        assert!(matches!(zstd::zstd_safe::get_frame_content_size(&unknown), Ok(None)));
+        assert!(matches!(
+            zstd::zstd_safe::get_frame_content_size(&unknown),
+            Ok(None)
+        ));
         assert_eq!(decode("k", &unknown, CAP).unwrap(), text);
         let both = [known.clone(), known].concat();
         assert_eq!(decode("k", &both, CAP).unwrap().len(), 20_000);
@@ -83,11 +98,17 @@ mod tests {
     fn bombs_are_over_the_limit_before_they_are_unpacked() {
         let bomb = zstd::bulk::compress(&vec![0u8; 4 << 20], 3).unwrap();
         assert!(bomb.len() < 1000);
-        assert_eq!(decode("k", &bomb, CAP).unwrap_err().class(), crate::Class::Limit);
+        assert_eq!(
+            decode("k", &bomb, CAP).unwrap_err().class(),
+            crate::Class::Limit
+        );
         let mut unknown = zstd::stream::write::Encoder::new(Vec::new(), 3).unwrap();
         unknown.write_all(&vec![0u8; 4 << 20]).unwrap();
         let unknown = unknown.finish().unwrap();
-        assert_eq!(decode("k", &unknown, CAP).unwrap_err().class(), crate::Class::Limit);
+        assert_eq!(
+            decode("k", &unknown, CAP).unwrap_err().class(),
+            crate::Class::Limit
+        );
     }
 
     #[test]

@@ -7,7 +7,9 @@ use bytes::Bytes;
 use futures::StreamExt;
 use futures::future::try_join_all;
 use zarrs_storage::byte_range::{ByteRange, ByteRangeIterator};
-use zarrs_storage::{AsyncMaybeBytesIterator, AsyncReadableStorageTraits, MaybeBytes, StorageError, StoreKey};
+use zarrs_storage::{
+    AsyncMaybeBytesIterator, AsyncReadableStorageTraits, MaybeBytes, StorageError, StoreKey,
+};
 
 use crate::StoreError;
 use crate::cells::merge::Merge;
@@ -24,7 +26,11 @@ pub(super) struct Adapter {
 
 impl Adapter {
     pub(super) fn new(kv: &Kv, round: u32) -> Self {
-        Self { kv: kv.clone(), round, failed: Arc::default() }
+        Self {
+            kv: kv.clone(),
+            round,
+            failed: Arc::default(),
+        }
     }
 
     /// Where failures are kept.
@@ -33,46 +39,72 @@ impl Adapter {
     }
 
     async fn fetch(&self, key: &StoreKey, ask: Ask) -> Result<Option<Object>, StorageError> {
-        let result = self.kv.get(self.round, key.as_str(), ask, Cap::cell(&self.kv.limits)).await;
+        let result = self
+            .kv
+            .get(self.round, key.as_str(), ask, Cap::cell(&self.kv.limits))
+            .await;
         result.map_err(|error| {
             let text = error.to_string();
-            self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            self.failed
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .get_or_insert(error);
             StorageError::Other(text)
         })
     }
 
     /// The bytes of each range, `None` when the object does not exist.
-    async fn ranges(&self, key: &StoreKey, asked: &[ByteRange]) -> Result<Option<Vec<Bytes>>, StorageError> {
+    async fn ranges(
+        &self,
+        key: &StoreKey,
+        asked: &[ByteRange],
+    ) -> Result<Option<Vec<Bytes>>, StorageError> {
         let bounded: Option<Vec<Range<u64>>> = asked
             .iter()
             .map(|range| match range {
-                ByteRange::FromStart(start, Some(length)) => Some(*start..start.checked_add(*length)?),
+                ByteRange::FromStart(start, Some(length)) => {
+                    Some(*start..start.checked_add(*length)?)
+                }
                 _ => None,
             })
             .collect();
         if let Some(ranges) = bounded {
             let requests = Merge::REMOTE.requests(&mut ranges.clone());
             let fetched = requests.into_iter().map(|r| async move {
-                Ok::<_, StorageError>((r.start, self.fetch(key, Ask::Range(r)).await?.map(|o| o.bytes)))
+                Ok::<_, StorageError>((
+                    r.start,
+                    self.fetch(key, Ask::Range(r)).await?.map(|o| o.bytes),
+                ))
             });
             let mut parts = Vec::new();
             for (start, bytes) in try_join_all(fetched).await? {
                 let Some(bytes) = bytes else { return Ok(None) };
                 parts.push((start, bytes));
             }
-            return ranges.iter().map(|r| cut(&parts, r)).collect::<Result<Vec<_>, _>>().map(Some);
+            return ranges
+                .iter()
+                .map(|r| cut(&parts, r))
+                .collect::<Result<Vec<_>, _>>()
+                .map(Some);
         }
         if let [ByteRange::Suffix(length)] = asked {
-            return Ok(self.fetch(key, Ask::Suffix(*length)).await?.map(|o| vec![o.bytes]));
+            return Ok(self
+                .fetch(key, Ask::Suffix(*length))
+                .await?
+                .map(|o| vec![o.bytes]));
         }
-        let Some(whole) = self.fetch(key, Ask::Whole).await? else { return Ok(None) };
+        let Some(whole) = self.fetch(key, Ask::Whole).await? else {
+            return Ok(None);
+        };
         let size = whole.size;
         let part = [(0, whole.bytes)];
         asked
             .iter()
             .map(|range| match range {
                 ByteRange::FromStart(start, None) => cut(&part, &(*start..size)),
-                ByteRange::FromStart(start, Some(length)) => cut(&part, &(*start..start.saturating_add(*length))),
+                ByteRange::FromStart(start, Some(length)) => {
+                    cut(&part, &(*start..start.saturating_add(*length)))
+                }
                 ByteRange::Suffix(length) => cut(&part, &(size.saturating_sub(*length)..size)),
             })
             .collect::<Result<Vec<_>, _>>()
@@ -93,7 +125,12 @@ fn cut(parts: &[(u64, Bytes)], range: &Range<u64>) -> Result<Bytes, StorageError
             let to = usize::try_from(range.end.checked_sub(*start)?).ok()?;
             (from <= to && to <= bytes.len()).then(|| bytes.slice(from..to))
         })
-        .ok_or_else(|| StorageError::Other(format!("bytes {}..{} lie past the end", range.start, range.end)))
+        .ok_or_else(|| {
+            StorageError::Other(format!(
+                "bytes {}..{} lie past the end",
+                range.start, range.end
+            ))
+        })
 }
 
 #[async_trait::async_trait]

@@ -29,14 +29,18 @@ async fn read(
         // Presence lists can be large, and nothing here reads attributes.
         members.remove("attributes");
     }
-    let metadata: ArrayMetadata =
-        serde_json::from_value(metadata).map_err(|e| StoreError::unsupported(key(), e.to_string()))?;
+    let metadata: ArrayMetadata = serde_json::from_value(metadata)
+        .map_err(|e| StoreError::unsupported(key(), e.to_string()))?;
     let adapter = Adapter::new(kv, round);
     let failed = adapter.failed();
     let array = Array::new_with_metadata(Arc::new(adapter), &format!("/{path}"), metadata)
         .map_err(|e| StoreError::unsupported(key(), e.to_string()))?;
     let subset = ArraySubset::new_with_ranges(ranges);
-    let task = tokio::spawn(async move { array.async_retrieve_array_subset::<ArrayBytes<'static>>(&subset).await });
+    let task = tokio::spawn(async move {
+        array
+            .async_retrieve_array_subset::<ArrayBytes<'static>>(&subset)
+            .await
+    });
     let result = task.await;
     if let Some(error) = failed.lock().unwrap_or_else(PoisonError::into_inner).take() {
         return Err(error);
@@ -44,8 +48,13 @@ async fn read(
     match result {
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(error)) => Err(StoreError::malformed(name, error.to_string())),
-        Err(task) if task.is_panic() => Err(StoreError::malformed(name, "the generic reader failed on these bytes")),
-        Err(_) => Err(StoreError::misuse("the runtime was shut down while the store was read")),
+        Err(task) if task.is_panic() => Err(StoreError::malformed(
+            name,
+            "the generic reader failed on these bytes",
+        )),
+        Err(_) => Err(StoreError::misuse(
+            "the runtime was shut down while the store was read",
+        )),
     }
 }
 
@@ -79,7 +88,10 @@ pub(crate) async fn read_ragged_chunk(
     let count = rows.end.saturating_sub(rows.start);
     let bytes = read(kv, round, path, doc, &[rows], path.to_owned()).await?;
     let wrong = |what: String| StoreError::malformed(path, what);
-    let (bytes, offsets) = bytes.into_variable().map_err(|e| wrong(e.to_string()))?.into_parts();
+    let (bytes, offsets) = bytes
+        .into_variable()
+        .map_err(|e| wrong(e.to_string()))?
+        .into_parts();
     let mut chunk = VlenBuilder::new();
     for pair in offsets.windows(2) {
         let element = match pair {
@@ -106,9 +118,14 @@ pub(crate) async fn read_rows(
         *first = rows;
     }
     let bytes = read(kv, round, path, doc, &ranges, path.to_owned()).await?;
-    let bytes = bytes.into_fixed().map_err(|e| StoreError::malformed(path, e.to_string()))?;
+    let bytes = bytes
+        .into_fixed()
+        .map_err(|e| StoreError::malformed(path, e.to_string()))?;
     if u64::try_from(bytes.len()) != Ok(total) {
-        return Err(StoreError::malformed(path, format!("{} bytes found, expected {total}", bytes.len())));
+        return Err(StoreError::malformed(
+            path,
+            format!("{} bytes found, expected {total}", bytes.len()),
+        ));
     }
     Ok(bytes.into_owned().into())
 }

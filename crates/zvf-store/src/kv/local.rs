@@ -12,7 +12,11 @@ use crate::{IoTrace, Limits, StoreError};
 
 /// The file of a key. Keys are made of checked segments, so they stay below `root`.
 pub(crate) fn file(root: &Path, key: &str) -> PathBuf {
-    if key.is_empty() { root.to_owned() } else { root.join(key) }
+    if key.is_empty() {
+        root.to_owned()
+    } else {
+        root.join(key)
+    }
 }
 
 /// Reads a file or part of it; `None` when it does not exist.
@@ -42,7 +46,9 @@ pub(crate) fn read(
 }
 
 fn read_file(path: &Path, key: &str, ask: &Ask, cap: Cap) -> Result<Option<Object>, StoreError> {
-    let Some(mut open) = OpenFile::open(path, key)? else { return Ok(None) };
+    let Some(mut open) = OpenFile::open(path, key)? else {
+        return Ok(None);
+    };
     let size = open.size(key)?;
     let (start, end) = match ask {
         Ask::Whole => (0, size),
@@ -51,8 +57,17 @@ fn read_file(path: &Path, key: &str, ask: &Ask, cap: Cap) -> Result<Option<Objec
     };
     let length = end.saturating_sub(start);
     cap.check(key, length)?;
-    let bytes = if *ask == Ask::Whole { open.rest(key, length)? } else { open.at(key, start, length)? };
-    Ok(Some(Object { bytes: bytes.into(), start, size, etag: None }))
+    let bytes = if *ask == Ask::Whole {
+        open.rest(key, length)?
+    } else {
+        open.at(key, start, length)?
+    };
+    Ok(Some(Object {
+        bytes: bytes.into(),
+        start,
+        size,
+        etag: None,
+    }))
 }
 
 /// An open file and the path it is known by.
@@ -65,7 +80,11 @@ impl OpenFile {
         match File::open(path) {
             Ok(file) => Ok(Some(Self(file))),
             // A path through a file is as absent as a missing one.
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                Ok(None)
+            }
             Err(error) => Err(StoreError::io(key, error)),
         }
     }
@@ -81,7 +100,10 @@ impl OpenFile {
     /// The rest of the file, which should have `length` bytes.
     fn rest(&mut self, key: &str, length: u64) -> Result<Vec<u8>, StoreError> {
         let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
-        (&mut self.0).take(length).read_to_end(&mut bytes).map_err(|e| StoreError::io(key, e))?;
+        (&mut self.0)
+            .take(length)
+            .read_to_end(&mut bytes)
+            .map_err(|e| StoreError::io(key, e))?;
         Ok(bytes)
     }
 
@@ -89,7 +111,8 @@ impl OpenFile {
     #[cfg(unix)]
     pub(crate) fn at(&self, key: &str, start: u64, length: u64) -> Result<Vec<u8>, StoreError> {
         use std::os::unix::fs::FileExt;
-        let length = usize::try_from(length).map_err(|_| StoreError::limit(key, "cell_bytes", length, u64::MAX))?;
+        let length = usize::try_from(length)
+            .map_err(|_| StoreError::limit(key, "cell_bytes", length, u64::MAX))?;
         let mut bytes = vec![0; length];
         let mut filled = 0;
         while let Some(hole) = bytes.get_mut(filled..).filter(|hole| !hole.is_empty()) {
@@ -110,9 +133,12 @@ impl OpenFile {
     pub(crate) fn at(&self, key: &str, start: u64, length: u64) -> Result<Vec<u8>, StoreError> {
         use std::io::{Seek, SeekFrom};
         let mut file = &self.0;
-        file.seek(SeekFrom::Start(start)).map_err(|e| StoreError::io(key, e))?;
+        file.seek(SeekFrom::Start(start))
+            .map_err(|e| StoreError::io(key, e))?;
         let mut bytes = Vec::new();
-        file.take(length).read_to_end(&mut bytes).map_err(|e| StoreError::io(key, e))?;
+        file.take(length)
+            .read_to_end(&mut bytes)
+            .map_err(|e| StoreError::io(key, e))?;
         Ok(bytes)
     }
 }
@@ -133,7 +159,9 @@ pub(crate) fn with_file<R>(
     cap: Cap,
     use_bytes: impl FnOnce(Contents<'_>) -> Result<R, StoreError>,
 ) -> Result<Option<R>, StoreError> {
-    let Some(mut open) = OpenFile::open(path, key)? else { return Ok(None) };
+    let Some(mut open) = OpenFile::open(path, key)? else {
+        return Ok(None);
+    };
     BUFFER.with_borrow_mut(|buffer| {
         if buffer.is_empty() {
             buffer.resize(SCRATCH, 0);
@@ -158,7 +186,10 @@ pub(crate) fn with_file<R>(
         cap.check(key, size)?;
         let mut whole = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
         whole.extend_from_slice(buffer);
-        (&mut open.0).take(cap.bytes).read_to_end(&mut whole).map_err(|e| StoreError::io(key, e))?;
+        (&mut open.0)
+            .take(cap.bytes)
+            .read_to_end(&mut whole)
+            .map_err(|e| StoreError::io(key, e))?;
         use_bytes(Contents::Owned(whole)).map(Some)
     })
 }
@@ -194,14 +225,35 @@ pub(crate) fn answer(
         Question::Names(prefix) => {
             let start = trace.start();
             let names = folders(&file(root, prefix), prefix, limits.listed_names)?;
-            trace.record(start, round, Method::List, prefix, (None, None), u64::try_from(names.len()).ok());
+            trace.record(
+                start,
+                round,
+                Method::List,
+                prefix,
+                (None, None),
+                u64::try_from(names.len()).ok(),
+            );
             Ok(Reply::Names(Some(names)))
         }
         Question::Keys(prefix) => {
             let start = trace.start();
             let mut keys = Vec::new();
-            walk(&file(root, prefix), prefix, "", &mut keys, limits.cells_per_query, 0)?;
-            trace.record(start, round, Method::List, prefix, (None, None), u64::try_from(keys.len()).ok());
+            walk(
+                &file(root, prefix),
+                prefix,
+                "",
+                &mut keys,
+                limits.cells_per_query,
+                0,
+            )?;
+            trace.record(
+                start,
+                round,
+                Method::List,
+                prefix,
+                (None, None),
+                u64::try_from(keys.len()).ok(),
+            );
             Ok(Reply::Names(Some(keys)))
         }
     }
@@ -210,7 +262,9 @@ pub(crate) fn answer(
 fn entries(folder: &Path, key: &str) -> Result<Option<std::fs::ReadDir>, StoreError> {
     match std::fs::read_dir(folder) {
         Ok(entries) => Ok(Some(entries)),
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
         Err(error) => Err(StoreError::io(key, error)),
     }
 }
@@ -245,14 +299,25 @@ pub(crate) fn usage(
     depth: usize,
 ) -> Result<(), StoreError> {
     if depth > 32 {
-        return Err(StoreError::malformed(key, "folders are nested more than 32 deep"));
+        return Err(StoreError::malformed(
+            key,
+            "folders are nested more than 32 deep",
+        ));
     }
     for entry in entries(folder, key)?.into_iter().flatten() {
         let entry = entry.map_err(|e| StoreError::io(key, e))?;
-        if entry.file_type().map_err(|e| StoreError::io(key, e))?.is_dir() {
+        if entry
+            .file_type()
+            .map_err(|e| StoreError::io(key, e))?
+            .is_dir()
+        {
             self::usage(&entry.path(), key, usage, limit, depth + 1)?;
         } else {
-            usage.add(key, entry.metadata().map_err(|e| StoreError::io(key, e))?.len(), limit)?;
+            usage.add(
+                key,
+                entry.metadata().map_err(|e| StoreError::io(key, e))?.len(),
+                limit,
+            )?;
         }
     }
     Ok(())
@@ -268,13 +333,26 @@ fn walk(
     depth: usize,
 ) -> Result<(), StoreError> {
     if depth > 32 {
-        return Err(StoreError::malformed(key, "folders are nested more than 32 deep"));
+        return Err(StoreError::malformed(
+            key,
+            "folders are nested more than 32 deep",
+        ));
     }
     for entry in entries(folder, key)?.into_iter().flatten() {
         let entry = entry.map_err(|e| StoreError::io(key, e))?;
-        let Ok(name) = entry.file_name().into_string() else { continue };
-        let path = if prefix.is_empty() { name } else { format!("{prefix}/{name}") };
-        if entry.file_type().map_err(|e| StoreError::io(key, e))?.is_dir() {
+        let Ok(name) = entry.file_name().into_string() else {
+            continue;
+        };
+        let path = if prefix.is_empty() {
+            name
+        } else {
+            format!("{prefix}/{name}")
+        };
+        if entry
+            .file_type()
+            .map_err(|e| StoreError::io(key, e))?
+            .is_dir()
+        {
             walk(&entry.path(), key, &path, keys, limit, depth + 1)?;
         } else {
             keys.push(path);

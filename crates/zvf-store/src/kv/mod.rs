@@ -44,7 +44,11 @@ impl Object {
     /// The part of a whole object that was asked for; a suffix stays whole, since it is there already.
     fn part(mut self, ask: &Ask) -> Self {
         if let Ask::Range(range) = ask {
-            let bound = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(self.bytes.len());
+            let bound = |at: u64| {
+                usize::try_from(at)
+                    .unwrap_or(usize::MAX)
+                    .min(self.bytes.len())
+            };
             let (from, to) = (bound(range.start), bound(range.end));
             self.bytes = self.bytes.slice(from..to.max(from));
             self.start = range.start;
@@ -96,7 +100,11 @@ impl Kv {
     pub(crate) fn open(address: &str, options: &OpenOptions) -> Result<Self, StoreError> {
         let backend = match Location::resolve(address, options)? {
             Location::Local(root) => Backend::Local(Arc::new(root)),
-            Location::Remote { store, prefix, lists } => Backend::Remote(Remote::new(store, prefix, lists)),
+            Location::Remote {
+                store,
+                prefix,
+                lists,
+            } => Backend::Remote(Remote::new(store, prefix, lists)),
         };
         let concurrency = options.concurrency.clamp(1, 4096);
         let units = (options.limits.in_flight_bytes / UNIT).clamp(1, u64::from(u32::MAX >> 4));
@@ -139,7 +147,9 @@ impl Kv {
 
     /// Waits until `bytes` more may be on their way.
     async fn room(&self, bytes: u64) -> Result<OwnedSemaphorePermit, StoreError> {
-        let units = u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX).clamp(1, self.memory_units);
+        let units = u32::try_from(bytes.div_ceil(UNIT))
+            .unwrap_or(u32::MAX)
+            .clamp(1, self.memory_units);
         Arc::clone(&self.memory)
             .acquire_many_owned(units)
             .await
@@ -147,7 +157,13 @@ impl Kv {
     }
 
     /// Reads an object or part of it; `None` when it does not exist.
-    pub(crate) async fn get(&self, round: u32, key: &str, ask: Ask, limit: Cap) -> Result<Option<Object>, StoreError> {
+    pub(crate) async fn get(
+        &self,
+        round: u32,
+        key: &str,
+        ask: Ask,
+        limit: Cap,
+    ) -> Result<Option<Object>, StoreError> {
         match &self.backend {
             Backend::Local(root) => {
                 let (root, key, trace) = (Arc::clone(root), key.to_owned(), self.trace.clone());
@@ -163,13 +179,21 @@ impl Kv {
     }
 
     /// Adds up the objects below a prefix; `None` when the backend cannot list.
-    pub(crate) async fn usage(&self, round: u32, prefix: &str) -> Result<Option<Usage>, StoreError> {
+    pub(crate) async fn usage(
+        &self,
+        round: u32,
+        prefix: &str,
+    ) -> Result<Option<Usage>, StoreError> {
         let slot = self.slot().await?;
         let start = self.trace.start();
         let usage = match &self.backend {
             Backend::Remote(remote) => remote.usage(self, prefix).await,
             Backend::Local(root) => {
-                let (folder, key, limit) = (local::file(root, prefix), prefix.to_owned(), self.limits.cells_per_query);
+                let (folder, key, limit) = (
+                    local::file(root, prefix),
+                    prefix.to_owned(),
+                    self.limits.cells_per_query,
+                );
                 let sum = move || {
                     let mut usage = Usage::default();
                     local::usage(&folder, &key, &mut usage, limit, 0).map(|()| Some(usage))
@@ -178,8 +202,19 @@ impl Kv {
             }
         };
         drop(slot);
-        let count = usage.as_ref().ok().and_then(Option::as_ref).map(|usage| usage.objects);
-        self.trace.record(start, round, crate::trace::Method::List, prefix, (None, None), count);
+        let count = usage
+            .as_ref()
+            .ok()
+            .and_then(Option::as_ref)
+            .map(|usage| usage.objects);
+        self.trace.record(
+            start,
+            round,
+            crate::trace::Method::List,
+            prefix,
+            (None, None),
+            count,
+        );
         usage
     }
 
@@ -191,7 +226,11 @@ impl Kv {
     ) -> Result<Vec<(Question, Result<Reply, StoreError>)>, StoreError> {
         match &self.backend {
             Backend::Local(root) => {
-                let (root, trace, limits) = (Arc::clone(root), self.trace.clone(), Arc::clone(&self.limits));
+                let (root, trace, limits) = (
+                    Arc::clone(root),
+                    self.trace.clone(),
+                    Arc::clone(&self.limits),
+                );
                 let slot = self.slot().await?;
                 blocking(move || {
                     let _slot = slot;
@@ -225,33 +264,49 @@ pub(crate) struct Cap {
 
 impl Cap {
     pub(crate) fn cell(limits: &Limits) -> Self {
-        Self { what: "cell_bytes", bytes: limits.cell_bytes }
+        Self {
+            what: "cell_bytes",
+            bytes: limits.cell_bytes,
+        }
     }
 
     pub(crate) fn document(limits: &Limits) -> Self {
-        Self { what: "document_bytes", bytes: limits.document_bytes }
+        Self {
+            what: "document_bytes",
+            bytes: limits.document_bytes,
+        }
     }
 
     pub(crate) fn check(self, key: &str, bytes: u64) -> Result<(), StoreError> {
-        if bytes > self.bytes { Err(StoreError::limit(key, self.what, bytes, self.bytes)) } else { Ok(()) }
+        if bytes > self.bytes {
+            Err(StoreError::limit(key, self.what, bytes, self.bytes))
+        } else {
+            Ok(())
+        }
     }
 }
 
 /// The runtime that polls the caller.
 pub(crate) fn runtime() -> Result<tokio::runtime::Handle, StoreError> {
     tokio::runtime::Handle::try_current().map_err(|_| {
-        StoreError::misuse("no tokio runtime is running here: call from one, or use `zvf_store::blocking`")
+        StoreError::misuse(
+            "no tokio runtime is running here: call from one, or use `zvf_store::blocking`",
+        )
     })
 }
 
 /// Runs `work` on a thread that may block.
-pub(crate) async fn blocking<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> Result<R, StoreError> {
+pub(crate) async fn blocking<R: Send + 'static>(
+    work: impl FnOnce() -> R + Send + 'static,
+) -> Result<R, StoreError> {
     match runtime()?.spawn_blocking(work).await {
         Ok(result) => Ok(result),
         // A panic belongs to the caller's closure or to a bug: it goes on.
         Err(error) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
-            Err(_) => Err(StoreError::misuse("the runtime was shut down while the store was read")),
+            Err(_) => Err(StoreError::misuse(
+                "the runtime was shut down while the store was read",
+            )),
         },
     }
 }
@@ -266,6 +321,8 @@ pub(crate) fn check_segment(parent: &str, name: &str) -> Result<(), StoreError> 
     if is_segment(name) {
         Ok(())
     } else {
-        Err(StoreError::misuse(format!("{parent}: {name:?} cannot be the name of an array")))
+        Err(StoreError::misuse(format!(
+            "{parent}: {name:?} cannot be the name of an array"
+        )))
     }
 }

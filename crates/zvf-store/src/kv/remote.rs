@@ -22,7 +22,11 @@ pub(crate) struct Remote {
 
 impl Remote {
     pub(crate) fn new(store: Arc<dyn ObjectStore>, prefix: String, lists: bool) -> Self {
-        Self { store, prefix: prefix.into(), lists }
+        Self {
+            store,
+            prefix: prefix.into(),
+            lists,
+        }
     }
 
     /// The backend's path of a key. `Path::parse` keeps every character; `Path::from` would escape some.
@@ -64,12 +68,19 @@ impl Remote {
                 Ok(Some(object)) => u64::try_from(object.bytes.len()).ok(),
                 _ => None,
             };
-            kv.trace.record(start, round, Method::Get, key, range, bytes);
+            kv.trace
+                .record(start, round, Method::Get, key, range, bytes);
         }
         result
     }
 
-    async fn request(&self, kv: &Kv, key: &str, ask: &Ask, cap: Cap) -> Result<Option<Object>, StoreError> {
+    async fn request(
+        &self,
+        kv: &Kv,
+        key: &str,
+        ask: &Ask,
+        cap: Cap,
+    ) -> Result<Option<Object>, StoreError> {
         let options = match ask {
             Ask::Whole => GetOptions::new(),
             Ask::Suffix(n) => GetOptions::new().with_range(Some(GetRange::Suffix(*n))),
@@ -83,29 +94,49 @@ impl Remote {
         let length = result.range.end.saturating_sub(result.range.start);
         cap.check(key, length)?;
         let room = kv.room(length).await?;
-        let (start, size, etag) = (result.range.start, result.meta.size, result.meta.e_tag.clone());
+        let (start, size, etag) = (
+            result.range.start,
+            result.meta.size,
+            result.meta.e_tag.clone(),
+        );
         let bytes = match result.payload {
             GetResultPayload::Stream(stream) => collect(stream, length, key).await?,
             // Only the local file backend answers so, and only when a caller injects it.
             _ => result.bytes().await.map_err(|e| refused(key, e))?,
         };
         drop(room);
-        Ok(Some(Object { bytes, start, size, etag }))
+        Ok(Some(Object {
+            bytes,
+            start,
+            size,
+            etag,
+        }))
     }
 
-    pub(crate) async fn answer(&self, kv: &Kv, round: u32, question: &Question) -> Result<Reply, StoreError> {
+    pub(crate) async fn answer(
+        &self,
+        kv: &Kv,
+        round: u32,
+        question: &Question,
+    ) -> Result<Reply, StoreError> {
         match question {
-            Question::Document(key) => {
-                self.get(kv, round, key, Ask::Whole, Cap::document(&kv.limits)).await.map(Reply::Document)
-            }
+            Question::Document(key) => self
+                .get(kv, round, key, Ask::Whole, Cap::document(&kv.limits))
+                .await
+                .map(Reply::Document),
             Question::Names(_) | Question::Keys(_) if !self.lists => Ok(Reply::Names(None)),
             Question::Names(prefix) => {
                 let slot = kv.slot().await?;
                 let start = kv.trace.start();
                 let result = self.names(prefix, kv.limits.listed_names).await;
                 drop(slot);
-                let count = result.as_ref().ok().and_then(Option::as_ref).and_then(|n| u64::try_from(n.len()).ok());
-                kv.trace.record(start, round, Method::List, prefix, (None, None), count);
+                let count = result
+                    .as_ref()
+                    .ok()
+                    .and_then(Option::as_ref)
+                    .and_then(|n| u64::try_from(n.len()).ok());
+                kv.trace
+                    .record(start, round, Method::List, prefix, (None, None), count);
                 result.map(Reply::Names)
             }
             Question::Keys(prefix) => {
@@ -113,8 +144,13 @@ impl Remote {
                 let start = kv.trace.start();
                 let result = self.keys(prefix, kv.limits.cells_per_query).await;
                 drop(slot);
-                let count = result.as_ref().ok().and_then(Option::as_ref).and_then(|n| u64::try_from(n.len()).ok());
-                kv.trace.record(start, round, Method::List, prefix, (None, None), count);
+                let count = result
+                    .as_ref()
+                    .ok()
+                    .and_then(Option::as_ref)
+                    .and_then(|n| u64::try_from(n.len()).ok());
+                kv.trace
+                    .record(start, round, Method::List, prefix, (None, None), count);
                 result.map(Reply::Names)
             }
         }
@@ -141,7 +177,11 @@ impl Remote {
 
     async fn names(&self, prefix: &str, limit: u64) -> Result<Option<Vec<String>>, StoreError> {
         let path = self.path(prefix)?;
-        let listing = match self.store.list_with_delimiter((!path.is_root()).then_some(&path)).await {
+        let listing = match self
+            .store
+            .list_with_delimiter((!path.is_root()).then_some(&path))
+            .await
+        {
             Ok(listing) => listing,
             Err(Error::NotFound { .. }) => return Ok(Some(Vec::new())),
             Err(Error::NotSupported { .. } | Error::NotImplemented { .. }) => return Ok(None),
@@ -151,8 +191,12 @@ impl Remote {
         if found > limit {
             return Err(StoreError::limit(prefix, "listed_names", found, limit));
         }
-        let mut names: Vec<String> =
-            listing.common_prefixes.iter().filter_map(|p| p.filename()).map(str::to_owned).collect();
+        let mut names: Vec<String> = listing
+            .common_prefixes
+            .iter()
+            .filter_map(|p| p.filename())
+            .map(str::to_owned)
+            .collect();
         names.sort_unstable();
         Ok(Some(names))
     }
@@ -170,7 +214,10 @@ impl Remote {
                 Err(error) => return Err(refused(prefix, error)),
             };
             let location = meta.location.as_ref();
-            if let Some(key) = location.strip_prefix(path.as_ref()).map(|k| k.trim_start_matches('/')) {
+            if let Some(key) = location
+                .strip_prefix(path.as_ref())
+                .map(|k| k.trim_start_matches('/'))
+            {
                 keys.push(key.to_owned());
             }
             let found = u64::try_from(keys.len()).unwrap_or(u64::MAX);
@@ -199,7 +246,10 @@ async fn collect(
     while let Some(piece) = stream.next().await {
         whole.extend_from_slice(&piece.map_err(|e| refused(key, e))?);
         if u64::try_from(whole.len()).is_ok_and(|n| n > length) {
-            return Err(StoreError::backend(key, format!("more than the announced {length} bytes arrived")));
+            return Err(StoreError::backend(
+                key,
+                format!("more than the announced {length} bytes arrived"),
+            ));
         }
     }
     Ok(whole.freeze())
@@ -210,10 +260,16 @@ async fn collect(
 fn refused(key: &str, error: Error) -> StoreError {
     match error {
         Error::PermissionDenied { source, .. } | Error::Unauthenticated { source, .. } => {
-            StoreError::Denied { key: key.to_owned(), source }
+            StoreError::Denied {
+                key: key.to_owned(),
+                source,
+            }
         }
         error @ (Error::NotSupported { .. } | Error::NotImplemented { .. }) => {
-            StoreError::NotSupported { key: key.to_owned(), what: error.to_string() }
+            StoreError::NotSupported {
+                key: key.to_owned(),
+                what: error.to_string(),
+            }
         }
         error => StoreError::backend(key, error),
     }

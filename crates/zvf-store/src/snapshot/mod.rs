@@ -4,7 +4,9 @@
 //! and that was not asked for yet; ask for all of them together. Most levels need two such rounds: the first while
 //! the root is read, with the keys that every store has, and the second for attributes and link arrays.
 
-pub(crate) mod build;
+mod build;
+mod links;
+mod listed;
 mod plan;
 
 use std::collections::{BTreeMap, HashMap};
@@ -57,7 +59,13 @@ enum Document {
 
 impl Tree {
     pub(crate) fn new(kv: Kv, address: String, names: Option<KnownNames>) -> Self {
-        Self { kv, address, names, warnings: Arc::default(), state: Mutex::default() }
+        Self {
+            kv,
+            address,
+            names,
+            warnings: Arc::default(),
+            state: Mutex::default(),
+        }
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
@@ -68,7 +76,8 @@ impl Tree {
     pub(crate) async fn ask(&self, questions: Vec<Question>) -> Result<bool, StoreError> {
         let (round, questions) = {
             let state = self.state();
-            let mut fresh: Vec<Question> = questions.into_iter().filter(|q| !state.knows(q)).collect();
+            let mut fresh: Vec<Question> =
+                questions.into_iter().filter(|q| !state.knows(q)).collect();
             fresh.sort_unstable_by(|a, b| key_of(a).cmp(&key_of(b)));
             fresh.dedup();
             (state.rounds.saturating_add(1), fresh)
@@ -89,10 +98,14 @@ impl Tree {
     #[cold]
     pub(crate) fn missing(&self, key: &str) -> StoreError {
         match self.state().documents.get(key) {
-            Some(Document::Denied(source)) => {
-                StoreError::Denied { key: key.to_owned(), source: source.to_string().into() }
-            }
-            _ => StoreError::NotFound { key: key.to_owned(), store: self.address.clone() },
+            Some(Document::Denied(source)) => StoreError::Denied {
+                key: key.to_owned(),
+                source: source.to_string().into(),
+            },
+            _ => StoreError::NotFound {
+                key: key.to_owned(),
+                store: self.address.clone(),
+            },
         }
     }
 
@@ -105,7 +118,9 @@ impl Tree {
     pub(crate) fn array_doc(&self, path: &str) -> Result<Option<ArrayDoc>, StoreError> {
         let key = format!("{path}/zarr.json");
         match self.document(&key) {
-            Some(bytes) => ArrayDoc::parse(&bytes).map(Some).map_err(|e| StoreError::document(key, e)),
+            Some(bytes) => ArrayDoc::parse(&bytes)
+                .map(Some)
+                .map_err(|e| StoreError::document(key, e)),
             None => Ok(None),
         }
     }
@@ -138,7 +153,10 @@ impl State {
 
     /// The documents that were read, with the ETags they had.
     pub(crate) fn etags(&self) -> Vec<(String, Option<String>)> {
-        self.etags.iter().map(|(key, etag)| (key.clone(), etag.clone())).collect()
+        self.etags
+            .iter()
+            .map(|(key, etag)| (key.clone(), etag.clone()))
+            .collect()
     }
 
     fn bytes(&self, key: &str) -> Option<Bytes> {
@@ -150,7 +168,10 @@ impl State {
 
     /// Whether a document is known to exist.
     pub(crate) fn exists(&self, key: &str) -> bool {
-        matches!(self.documents.get(key), Some(Document::Bytes(_) | Document::Used))
+        matches!(
+            self.documents.get(key),
+            Some(Document::Bytes(_) | Document::Used)
+        )
     }
 
     fn learn(
@@ -173,7 +194,8 @@ impl State {
             // Buckets that may not be listed answer "denied" for what does not exist. Whether that matters is
             // known only when the document turns out to be needed.
             (Question::Document(key), Err(StoreError::Denied { source, .. })) => {
-                self.documents.insert(key, Document::Denied(source.to_string().into()));
+                self.documents
+                    .insert(key, Document::Denied(source.to_string().into()));
             }
             (Question::Document(_), Err(error)) => return Err(error),
             (Question::Names(prefix), Ok(Reply::Names(names))) => {

@@ -82,7 +82,9 @@ impl Tree {
                 Ok(Some(names))
             }
             Names::All => match state.folders(&prefix) {
-                Some(Some(names)) => Ok(Some(names.iter().filter(|n| is_segment(n)).cloned().collect())),
+                Some(Some(names)) => Ok(Some(
+                    names.iter().filter(|n| is_segment(n)).cloned().collect(),
+                )),
                 None if self.kv.can_list() => Ok(None),
                 // The backend cannot tell.
                 Some(None) | None => Ok(Some(self.declared(state, family))),
@@ -92,18 +94,30 @@ impl Tree {
 
     /// The names that the caller or `attribute_specs` gives.
     fn declared(&self, state: &State, family: Family) -> Vec<String> {
-        let given = self.names.as_ref().map(|names| family.known(names)).unwrap_or_default();
+        let given = self
+            .names
+            .as_ref()
+            .map(|names| family.known(names))
+            .unwrap_or_default();
         if !given.is_empty() {
             return given.iter().filter(|n| is_segment(n)).cloned().collect();
         }
-        let Some(root) = &state.root else { return Vec::new() };
+        let Some(root) = &state.root else {
+            return Vec::new();
+        };
         self.warnings.add(format!(
             "the backend cannot list: names of {} are taken from attribute_specs where it has them",
             family.folder()
         ));
         family
             .scope()
-            .and_then(|scope| root.zarr_vectors.attribute_specs.as_ref()?.get(scope)?.as_object())
+            .and_then(|scope| {
+                root.zarr_vectors
+                    .attribute_specs
+                    .as_ref()?
+                    .get(scope)?
+                    .as_object()
+            })
             .map(|specs| specs.keys().filter(|n| is_segment(n)).cloned().collect())
             .unwrap_or_default()
     }
@@ -114,10 +128,15 @@ impl Tree {
             Deltas::None => Vec::new(),
             Deltas::List(deltas) => deltas.clone(),
             Deltas::All => match state.folders(&format!("{level}/links")) {
-                Some(Some(names)) => names.iter().filter_map(|name| parse_delta(name).ok()).collect(),
+                Some(Some(names)) => names
+                    .iter()
+                    .filter_map(|name| parse_delta(name).ok())
+                    .collect(),
                 None if self.kv.can_list() => return None,
                 Some(None) | None => match &self.names {
-                    Some(names) if !names.links.is_empty() => names.links.iter().map(|(delta, _)| *delta).collect(),
+                    Some(names) if !names.links.is_empty() => {
+                        names.links.iter().map(|(delta, _)| *delta).collect()
+                    }
                     _ => vec![-1, 0, 1],
                 },
             },
@@ -134,9 +153,14 @@ impl Tree {
             Some(Some(names)) => names.iter().filter(|n| is_segment(n)).cloned().collect(),
             None if self.kv.can_list() => return None,
             Some(None) | None => {
-                let given = self.names.as_ref().and_then(|n| n.links.iter().find(|(d, _)| *d == delta));
+                let given = self
+                    .names
+                    .as_ref()
+                    .and_then(|n| n.links.iter().find(|(d, _)| *d == delta));
                 match given {
-                    Some((_, segments)) => segments.iter().filter(|n| is_segment(n)).cloned().collect(),
+                    Some((_, segments)) => {
+                        segments.iter().filter(|n| is_segment(n)).cloned().collect()
+                    }
                     None => self.neighbours(state, &prefix, delta),
                 }
             }
@@ -148,9 +172,15 @@ impl Tree {
     /// The segments that links between neighbouring chunks have: what can be tried where nothing can be listed.
     fn neighbours(&self, state: &State, prefix: &str, delta: i32) -> Vec<String> {
         const MOST: usize = 512;
-        let family = state.bytes(&format!("{prefix}/zarr.json")).and_then(|b| LinkFamilyDoc::parse(&b).ok());
-        let Some(family) = family else { return Vec::new() };
-        let (Some(width), Some(rank)) = (family.link_width, family.sid_ndim) else { return Vec::new() };
+        let family = state
+            .bytes(&format!("{prefix}/zarr.json"))
+            .and_then(|b| LinkFamilyDoc::parse(&b).ok());
+        let Some(family) = family else {
+            return Vec::new();
+        };
+        let (Some(width), Some(rank)) = (family.link_width, family.sid_ndim) else {
+            return Vec::new();
+        };
         self.warnings.add(
             "the backend cannot list: link arrays are read where they join neighbouring chunks, or their names are given"
                 .to_owned(),
@@ -166,7 +196,10 @@ impl Tree {
         let canonical = delta == 0 && !family.directed && family.store == LinkStore::Canonical;
         let mut near: Vec<Vec<i64>> = vec![Vec::new()];
         for _ in 0..rank {
-            near = near.iter().flat_map(|c| [-1, 0, 1].map(|step| [c.as_slice(), &[step]].concat())).collect();
+            near = near
+                .iter()
+                .flat_map(|c| [-1, 0, 1].map(|step| [c.as_slice(), &[step]].concat()))
+                .collect();
         }
         near.retain(|c| !canonical || c.as_slice() >= vec![0; rank].as_slice());
         let mut offsets: Vec<(usize, Vec<i64>)> = vec![(0, Vec::new())];
@@ -183,14 +216,18 @@ impl Tree {
                 .take(MOST)
                 .collect();
         }
-        offsets.iter().map(|(_, flat)| format_offsets(flat, rank).to_string()).collect()
+        offsets
+            .iter()
+            .map(|(_, flat)| format_offsets(flat, rank).to_string())
+            .collect()
     }
 
     /// Everything of a level that can be asked for now. Questions that were answered before may be among them.
     pub(crate) fn plan(&self, level: u32, need: &Need) -> Result<Vec<Question>, StoreError> {
         let state = self.state();
         let mut questions = Vec::new();
-        let mut document = |path: &str| questions.push(Question::Document(format!("{level}/{path}/zarr.json")));
+        let mut document =
+            |path: &str| questions.push(Question::Document(format!("{level}/{path}/zarr.json")));
         document("vertices");
         document("vertex_fragments");
         if need.objects {
@@ -202,11 +239,16 @@ impl Tree {
             document("groups");
         }
         questions.push(Question::Document(format!("{level}/zarr.json")));
-        for family in [Family::Vertex, Family::Fragment, Family::Object, Family::Group] {
+        for family in [
+            Family::Vertex,
+            Family::Fragment,
+            Family::Object,
+            Family::Group,
+        ] {
             match self.names_of(&state, level, family, need)? {
-                Some(names) => questions.extend(
-                    names.iter().map(|n| Question::Document(format!("{level}/{}/{n}/zarr.json", family.folder()))),
-                ),
+                Some(names) => questions.extend(names.iter().map(|n| {
+                    Question::Document(format!("{level}/{}/{n}/zarr.json", family.folder()))
+                })),
                 None => questions.push(Question::Names(format!("{level}/{}", family.folder()))),
             }
         }
@@ -234,11 +276,16 @@ impl Tree {
         };
         let names = self.names_of(state, level, Family::Link, need)?;
         if names.is_none() {
-            questions.push(Question::Names(format!("{level}/{}", Family::Link.folder())));
+            questions.push(Question::Names(format!(
+                "{level}/{}",
+                Family::Link.folder()
+            )));
         }
         for delta in deltas {
             let text = format_delta(delta);
-            questions.push(Question::Document(format!("{level}/links/{text}/zarr.json")));
+            questions.push(Question::Document(format!(
+                "{level}/links/{text}/zarr.json"
+            )));
             let target = u32::try_from(i64::from(level) + i64::from(delta)).ok();
             if let Some(target) = target.filter(|t| delta != 0 && state.levels.contains(t)) {
                 questions.push(Question::Document(format!("{target}/zarr.json")));
@@ -248,7 +295,9 @@ impl Tree {
                 continue;
             };
             for segment in &segments {
-                questions.push(Question::Document(format!("{level}/links/{text}/{segment}/zarr.json")));
+                questions.push(Question::Document(format!(
+                    "{level}/links/{text}/{segment}/zarr.json"
+                )));
                 for name in names.iter().flatten() {
                     questions.push(Question::Document(format!(
                         "{level}/link_attributes/{name}/{text}/{segment}/zarr.json"

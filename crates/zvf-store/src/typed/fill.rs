@@ -21,13 +21,19 @@ pub(super) fn bytes(value: &Value, dtype: DType) -> Option<Vec<u8>> {
         DTypeKind::U64 => value.as_u64()?.to_le_bytes().to_vec(),
         DTypeKind::F16 | DTypeKind::F32 | DTypeKind::F64 => float(value, size)?,
         DTypeKind::C64 | DTypeKind::C128 => {
-            let [re, im] = value.as_array()?.as_slice() else { return None };
+            let [re, im] = value.as_array()?.as_slice() else {
+                return None;
+            };
             let mut both = float(re, size / 2)?;
             both.extend(float(im, size / 2)?);
             both
         }
         DTypeKind::Utf32 { .. } => {
-            let mut text: Vec<u8> = value.as_str()?.chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
+            let mut text: Vec<u8> = value
+                .as_str()?
+                .chars()
+                .flat_map(|c| u32::from(c).to_le_bytes())
+                .collect();
             if text.len() > size {
                 return None;
             }
@@ -68,7 +74,10 @@ fn float(value: &Value, size: usize) -> Option<Vec<u8>> {
     };
     Some(match size {
         2 => half::f16::from_f64(number).to_le_bytes().to_vec(),
-        #[expect(clippy::cast_possible_truncation, reason = "the document rounds to the array's type")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "the document rounds to the array's type"
+        )]
         4 => (number as f32).to_le_bytes().to_vec(),
         8 => number.to_le_bytes().to_vec(),
         _ => return None,
@@ -112,15 +121,30 @@ mod tests {
     #[test]
     fn values_of_every_kind() {
         assert_eq!(of(json!("NaN"), "float32").unwrap(), f32::NAN.to_le_bytes());
-        assert_eq!(of(json!("-Infinity"), "float64").unwrap(), f64::NEG_INFINITY.to_le_bytes());
+        assert_eq!(
+            of(json!("-Infinity"), "float64").unwrap(),
+            f64::NEG_INFINITY.to_le_bytes()
+        );
         assert_eq!(of(json!("NaN"), "float16").unwrap().len(), 2);
-        assert_eq!(of(json!("0x7fc00001"), "float32").unwrap(), 0x7fc0_0001u32.to_le_bytes());
+        assert_eq!(
+            of(json!("0x7fc00001"), "float32").unwrap(),
+            0x7fc0_0001u32.to_le_bytes()
+        );
         assert_eq!(of(json!(-5), "int16").unwrap(), (-5i16).to_le_bytes());
-        assert_eq!(of(json!(u64::MAX), "uint64").unwrap(), u64::MAX.to_le_bytes());
+        assert_eq!(
+            of(json!(u64::MAX), "uint64").unwrap(),
+            u64::MAX.to_le_bytes()
+        );
         assert_eq!(of(json!([1.0, "NaN"]), "complex64").unwrap().len(), 8);
-        assert_eq!(of(json!("aß"), "<U3").unwrap(), [97, 0, 0, 0, 0xDF, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(
+            of(json!("aß"), "<U3").unwrap(),
+            [97, 0, 0, 0, 0xDF, 0, 0, 0, 0, 0, 0, 0]
+        );
         assert_eq!(of(json!("aGk="), "|S3").unwrap(), b"hi\0");
-        assert_eq!(of(json!("NaT"), "datetime64[ns]").unwrap(), i64::MIN.to_le_bytes());
+        assert_eq!(
+            of(json!("NaT"), "datetime64[ns]").unwrap(),
+            i64::MIN.to_le_bytes()
+        );
     }
 
     #[test]

@@ -36,7 +36,12 @@ pub struct TypedArray {
 #[derive(Debug, Clone)]
 enum Reader {
     /// `bytes` in this order, then codecs of this crate; chunks of `chunk_rows` rows and `chunk_width` columns.
-    Own { order: ByteOrder, chain: Chain, chunk_rows: u64, chunk_width: u64 },
+    Own {
+        order: ByteOrder,
+        chain: Chain,
+        chunk_rows: u64,
+        chunk_width: u64,
+    },
     Generic,
     Unsupported(String),
 }
@@ -69,15 +74,17 @@ impl TypedValues {
     pub fn row(&self, i: usize) -> Option<&[u8]> {
         let size = self.row_size();
         let start = i.checked_mul(size)?;
-        (i < self.rows).then(|| self.bytes.get(start..start.checked_add(size)?)).flatten()
+        (i < self.rows)
+            .then(|| self.bytes.get(start..start.checked_add(size)?))
+            .flatten()
     }
 
     /// Whether every channel of row `i` equals the sentinel.
     pub fn is_absent(&self, i: usize) -> bool {
         match (&self.sentinel, self.row(i)) {
-            (Some(sentinel), Some(row)) if !sentinel.is_empty() => {
-                row.chunks(sentinel.len()).all(|element| element == sentinel)
-            }
+            (Some(sentinel), Some(row)) if !sentinel.is_empty() => row
+                .chunks(sentinel.len())
+                .all(|element| element == sentinel),
             _ => false,
         }
     }
@@ -87,13 +94,22 @@ impl TypedValues {
         let size = self.dtype.size();
         let elements = self.bytes.chunks_exact(size.max(1));
         match self.dtype.kind {
-            DTypeKind::I64 => {
-                Some(self.bytes.as_chunks::<8>().0.iter().map(|b| i64::from_le_bytes(*b)).collect())
-            }
+            DTypeKind::I64 => Some(
+                self.bytes
+                    .as_chunks::<8>()
+                    .0
+                    .iter()
+                    .map(|b| i64::from_le_bytes(*b))
+                    .collect(),
+            ),
             DTypeKind::I8 | DTypeKind::I16 | DTypeKind::I32 => Some(
                 elements
                     .map(|e| {
-                        let mut wide = [if e.last().is_some_and(|b| b & 0x80 != 0) { 0xFF } else { 0 }; 8];
+                        let mut wide = [if e.last().is_some_and(|b| b & 0x80 != 0) {
+                            0xFF
+                        } else {
+                            0
+                        }; 8];
                         for (to, from) in wide.iter_mut().zip(e) {
                             *to = *from;
                         }
@@ -125,24 +141,43 @@ impl TypedArray {
         limits: &Limits,
     ) -> Result<Self, StoreError> {
         let key = || format!("{path}/zarr.json");
-        let dtype = dtype_of(&doc.data_type)
-            .ok_or_else(|| StoreError::unsupported(key(), format!("data_type {:?}", doc.data_type.name)))?;
+        let dtype = dtype_of(&doc.data_type).ok_or_else(|| {
+            StoreError::unsupported(key(), format!("data_type {:?}", doc.data_type.name))
+        })?;
         let (rows, rest) = match doc.shape.split_first() {
             Some((rows, rest)) => (*rows, rest),
-            None => return Err(StoreError::malformed(key(), "shape has no axis, expected at least one")),
+            None => {
+                return Err(StoreError::malformed(
+                    key(),
+                    "shape has no axis, expected at least one",
+                ));
+            }
         };
         if rows > limits.object_rows {
-            return Err(StoreError::limit(key(), "object_rows", rows, limits.object_rows));
+            return Err(StoreError::limit(
+                key(),
+                "object_rows",
+                rows,
+                limits.object_rows,
+            ));
         }
-        let width = product(rest).ok_or_else(|| StoreError::malformed(key(), "shape is too large"))?;
+        let width =
+            product(rest).ok_or_else(|| StoreError::malformed(key(), "shape is too large"))?;
         if doc.chunk_shape.len() != doc.shape.len() || doc.chunk_shape.contains(&0) {
             return Err(StoreError::malformed(
                 key(),
-                format!("chunk_shape {:?} does not fit shape {:?}", doc.chunk_shape, doc.shape),
+                format!(
+                    "chunk_shape {:?} does not fit shape {:?}",
+                    doc.chunk_shape, doc.shape
+                ),
             ));
         }
-        let fill = fill::bytes(&doc.fill_value, dtype)
-            .ok_or_else(|| StoreError::malformed(key(), format!("fill_value {} is no {dtype}", doc.fill_value)))?;
+        let fill = fill::bytes(&doc.fill_value, dtype).ok_or_else(|| {
+            StoreError::malformed(
+                key(),
+                format!("fill_value {} is no {dtype}", doc.fill_value),
+            )
+        })?;
         let reader = reader(&doc);
         Ok(Self {
             kv: kv.clone(),
@@ -200,7 +235,8 @@ impl TypedArray {
 
     /// The element that stands for "no value", where the array says that its fill value does.
     pub fn sentinel(&self) -> Option<&Bytes> {
-        (self.doc.attributes.fill_sentinel_meaning.as_deref() == Some("absent")).then_some(&self.fill)
+        (self.doc.attributes.fill_sentinel_meaning.as_deref() == Some("absent"))
+            .then_some(&self.fill)
     }
 
     /// Reads all rows.
@@ -234,7 +270,11 @@ impl TypedArray {
     ///
     /// # Errors
     /// As [`read`](Self::read).
-    pub async fn read_rows_in(&self, round: u32, rows: Range<u64>) -> Result<TypedValues, StoreError> {
+    pub async fn read_rows_in(
+        &self,
+        round: u32,
+        rows: Range<u64>,
+    ) -> Result<TypedValues, StoreError> {
         let rows = rows.start.min(self.rows)..rows.end.min(self.rows);
         let rows = rows.start..rows.end.max(rows.start);
         read::rows(self, round, rows).await
@@ -246,14 +286,23 @@ fn product(counts: &[u64]) -> Option<u64> {
 }
 
 fn reader(doc: &ArrayDoc) -> Reader {
-    let foreign = |what: String| if cfg!(feature = "zarrs") { Reader::Generic } else { Reader::Unsupported(what) };
+    let foreign = |what: String| {
+        if cfg!(feature = "zarrs") {
+            Reader::Generic
+        } else {
+            Reader::Unsupported(what)
+        }
+    };
     if !doc.storage_transformers.is_empty() {
         return Reader::Unsupported("a storage transformer".to_owned());
     }
     let Some((first, rest)) = doc.codecs.split_first() else {
         return Reader::Unsupported("an empty codec list".to_owned());
     };
-    let order = match (first.name.as_str(), first.configuration.get("endian").and_then(|e| e.as_str())) {
+    let order = match (
+        first.name.as_str(),
+        first.configuration.get("endian").and_then(|e| e.as_str()),
+    ) {
         ("bytes", None | Some("little")) => ByteOrder::Little,
         ("bytes", Some("big")) => ByteOrder::Big,
         (other, _) => return foreign(other.to_owned()),
@@ -263,12 +312,25 @@ fn reader(doc: &ArrayDoc) -> Reader {
         Err(name) => return foreign(name),
     };
     match (doc.shape.as_slice(), doc.chunk_shape.as_slice()) {
-        ([_], [chunk_rows]) => Reader::Own { order, chain, chunk_rows: *chunk_rows, chunk_width: 1 },
-        ([_, _], [chunk_rows, chunk_width]) => {
-            Reader::Own { order, chain, chunk_rows: *chunk_rows, chunk_width: *chunk_width }
-        }
+        ([_], [chunk_rows]) => Reader::Own {
+            order,
+            chain,
+            chunk_rows: *chunk_rows,
+            chunk_width: 1,
+        },
+        ([_, _], [chunk_rows, chunk_width]) => Reader::Own {
+            order,
+            chain,
+            chunk_rows: *chunk_rows,
+            chunk_width: *chunk_width,
+        },
         ([_, shape @ ..], [chunk_rows, chunk @ ..]) if shape == chunk => match product(chunk) {
-            Some(chunk_width) => Reader::Own { order, chain, chunk_rows: *chunk_rows, chunk_width },
+            Some(chunk_width) => Reader::Own {
+                order,
+                chain,
+                chunk_rows: *chunk_rows,
+                chunk_width,
+            },
             None => Reader::Unsupported("a chunk of that size".to_owned()),
         },
         _ => foreign("chunks that cut a row in more than one way".to_owned()),
@@ -279,9 +341,17 @@ fn reader(doc: &ArrayDoc) -> Reader {
 pub(crate) fn dtype_of(data_type: &DataType) -> Option<DType> {
     let length = || data_type.length_bytes().and_then(|n| u32::try_from(n).ok());
     let unit = || {
-        let factor = data_type.configuration.get("scale_factor").and_then(serde_json::Value::as_u64);
-        let unit = data_type.configuration.get("unit").and_then(serde_json::Value::as_str)?;
-        (factor.unwrap_or(1) == 1).then(|| time_unit(unit)).flatten()
+        let factor = data_type
+            .configuration
+            .get("scale_factor")
+            .and_then(serde_json::Value::as_u64);
+        let unit = data_type
+            .configuration
+            .get("unit")
+            .and_then(serde_json::Value::as_str)?;
+        (factor.unwrap_or(1) == 1)
+            .then(|| time_unit(unit))
+            .flatten()
     };
     let kind = match data_type.name.as_str() {
         "bool" => DTypeKind::Bool,
@@ -298,8 +368,12 @@ pub(crate) fn dtype_of(data_type: &DataType) -> Option<DType> {
         "float64" => DTypeKind::F64,
         "complex64" => DTypeKind::C64,
         "complex128" => DTypeKind::C128,
-        "fixed_length_utf32" => DTypeKind::Utf32 { chars: length().filter(|n| n % 4 == 0 && *n > 0)? / 4 },
-        "null_terminated_bytes" => DTypeKind::Bytes { len: length().filter(|n| *n > 0)? },
+        "fixed_length_utf32" => DTypeKind::Utf32 {
+            chars: length().filter(|n| n % 4 == 0 && *n > 0)? / 4,
+        },
+        "null_terminated_bytes" => DTypeKind::Bytes {
+            len: length().filter(|n| *n > 0)?,
+        },
         "numpy.datetime64" => DTypeKind::Datetime { unit: unit()? },
         "numpy.timedelta64" => DTypeKind::Timedelta { unit: unit()? },
         _ => return None,

@@ -20,13 +20,25 @@ struct Piece {
     bytes: Option<Bytes>,
 }
 
-pub(super) async fn rows(array: &TypedArray, round: u32, rows: Range<u64>) -> Result<TypedValues, StoreError> {
+pub(super) async fn rows(
+    array: &TypedArray,
+    round: u32,
+    rows: Range<u64>,
+) -> Result<TypedValues, StoreError> {
     let size = u64::try_from(array.dtype.size()).unwrap_or(u64::MAX);
     let count = rows.end - rows.start;
-    let total = count.checked_mul(array.width).and_then(|n| n.checked_mul(size)).unwrap_or(u64::MAX);
+    let total = count
+        .checked_mul(array.width)
+        .and_then(|n| n.checked_mul(size))
+        .unwrap_or(u64::MAX);
     let limit = array.kv.limits.cell_bytes;
     if total > limit {
-        return Err(StoreError::limit(array.path.clone(), "cell_bytes", total, limit));
+        return Err(StoreError::limit(
+            array.path.clone(),
+            "cell_bytes",
+            total,
+            limit,
+        ));
     }
     let over = |n: u64| StoreError::limit(array.path.clone(), "cell_bytes", n, limit);
     let shape = Shape {
@@ -35,16 +47,31 @@ pub(super) async fn rows(array: &TypedArray, round: u32, rows: Range<u64>) -> Re
         size: array.dtype.size(),
     };
     let bytes = match &array.reader {
-        Reader::Unsupported(what) => return Err(StoreError::unsupported(array.path.clone(), what.clone())),
+        Reader::Unsupported(what) => {
+            return Err(StoreError::unsupported(array.path.clone(), what.clone()));
+        }
         _ if total == 0 => Bytes::new(),
-        Reader::Generic => crate::generic::read_rows(&array.kv, round, &array.path, &array.doc, rows, total).await?,
-        Reader::Own { order, chain, chunk_rows, chunk_width } => {
+        Reader::Generic => {
+            crate::generic::read_rows(&array.kv, round, &array.path, &array.doc, rows, total)
+                .await?
+        }
+        Reader::Own {
+            order,
+            chain,
+            chunk_rows,
+            chunk_width,
+        } => {
             let pieces = fetch(array, round, &rows, *chunk_rows, *chunk_width).await?;
             let (chain, order, fill) = (chain.clone(), *order, array.fill.clone());
-            let grid = Grid { first: rows.start, chunk_rows: *chunk_rows, chunk_width: *chunk_width };
+            let grid = Grid {
+                first: rows.start,
+                chunk_rows: *chunk_rows,
+                chunk_width: *chunk_width,
+            };
             let number = array.dtype.number_size();
             let cap = Cap::cell(&array.kv.limits);
-            blocking(move || assemble(pieces, &chain, order, number, &fill, shape, grid, cap)).await??
+            blocking(move || assemble(pieces, &chain, order, number, &fill, shape, grid, cap))
+                .await??
         }
     };
     Ok(TypedValues {
@@ -86,7 +113,12 @@ async fn fetch(
         .saturating_mul(chunks(array.width, chunk_width));
     let limit = array.kv.limits.cells_per_query;
     if pieces > limit {
-        return Err(StoreError::limit(array.path.clone(), "cells_per_query", pieces, limit));
+        return Err(StoreError::limit(
+            array.path.clone(),
+            "cells_per_query",
+            pieces,
+            limit,
+        ));
     }
     let mut keys = Vec::new();
     let mut row = rows.start / chunk_rows * chunk_rows;
@@ -107,13 +139,25 @@ async fn fetch(
         row = row.saturating_add(chunk_rows);
     }
     try_join_all(keys.into_iter().map(|(key, row, column)| async move {
-        let bytes = array.kv.get(round, &key, Ask::Whole, cap).await?.map(|o| o.bytes);
-        Ok(Piece { key, row, column, bytes })
+        let bytes = array
+            .kv
+            .get(round, &key, Ask::Whole, cap)
+            .await?
+            .map(|o| o.bytes);
+        Ok(Piece {
+            key,
+            row,
+            column,
+            bytes,
+        })
     }))
     .await
 }
 
-#[expect(clippy::too_many_arguments, reason = "moved to a worker thread as plain values")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "moved to a worker thread as plain values"
+)]
 fn assemble(
     pieces: Vec<Piece>,
     chain: &Chain,
@@ -138,7 +182,10 @@ fn assemble(
             .unwrap_or(u64::MAX);
         let found = u64::try_from(data.as_slice().len()).unwrap_or(u64::MAX);
         if found != expected {
-            return Err(StoreError::malformed(piece.key, format!("{found} bytes found, expected {expected}")));
+            return Err(StoreError::malformed(
+                piece.key,
+                format!("{found} bytes found, expected {expected}"),
+            ));
         }
         decoded.push((piece.row, piece.column, data.into_bytes()));
     }
@@ -146,25 +193,39 @@ fn assemble(
     // One chunk with whole rows: no copy.
     if let ([(row, 0, bytes)], true) = (decoded.as_slice(), little)
         && u64::try_from(width).is_ok_and(|w| w == grid.chunk_width)
-        && let Some(start) = grid.first.checked_sub(*row).and_then(|n| usize::try_from(n).ok())
+        && let Some(start) = grid
+            .first
+            .checked_sub(*row)
+            .and_then(|n| usize::try_from(n).ok())
         && let Some(from) = start.checked_mul(row_bytes)
         && let Some(to) = from.checked_add(total).filter(|to| *to <= bytes.len())
     {
         return Ok(bytes.slice(from..to));
     }
     let mut out: Vec<u8> = fill.repeat(count.saturating_mul(width));
-    let stride = usize::try_from(grid.chunk_width).unwrap_or(usize::MAX).saturating_mul(size);
+    let stride = usize::try_from(grid.chunk_width)
+        .unwrap_or(usize::MAX)
+        .saturating_mul(size);
     for (row, column, bytes) in decoded {
-        let left = usize::try_from(column).unwrap_or(usize::MAX).saturating_mul(size);
+        let left = usize::try_from(column)
+            .unwrap_or(usize::MAX)
+            .saturating_mul(size);
         let columns = stride.min(row_bytes.saturating_sub(left));
         for (i, source) in bytes.chunks_exact(stride.max(1)).enumerate() {
             let at = u64::try_from(i).unwrap_or(u64::MAX).saturating_add(row);
-            let Some(target) = at.checked_sub(grid.first).and_then(|r| usize::try_from(r).ok()) else { continue };
+            let Some(target) = at
+                .checked_sub(grid.first)
+                .and_then(|r| usize::try_from(r).ok())
+            else {
+                continue;
+            };
             if target >= count {
                 break;
             }
             let start = target.saturating_mul(row_bytes).saturating_add(left);
-            if let (Some(to), Some(from)) = (out.get_mut(start..start + columns), source.get(..columns)) {
+            if let (Some(to), Some(from)) =
+                (out.get_mut(start..start + columns), source.get(..columns))
+            {
                 to.copy_from_slice(from);
                 if !little {
                     to.chunks_exact_mut(number.max(1)).for_each(<[u8]>::reverse);

@@ -1,0 +1,123 @@
+//! The presence of arrays without a list: their objects, listed once.
+
+use zvf_meta::{ArrayDoc, KeyScheme};
+
+use super::Tree;
+use crate::StoreError;
+use crate::grid::GridArray;
+use crate::presence::Presence;
+
+impl Tree {
+    /// The presence of an array without a list: the objects that exist, or every cell where they cannot be listed.
+    pub(super) fn listed_presence(&self, array: &GridArray) -> Result<Presence, StoreError> {
+        let path = array.path();
+        let (doc, rank) = (array.doc(), array.key_rank());
+        let limit = self.kv.limits.cells_per_query;
+        let objects = self.state().objects(path);
+        let mut flat = Vec::new();
+        let mut block = |index: &[u64]| push_block(array, index, &mut flat, limit);
+        match objects {
+            Some(keys) => {
+                self.warnings.add(format!(
+                    "{path}: no list nonempty_chunks, so its objects were listed"
+                ));
+                for key in keys.iter() {
+                    if let Some(index) = parse_object_key(doc, key, rank) {
+                        block(&index)?;
+                    }
+                }
+            }
+            None => {
+                self.warnings.add(format!(
+                    "{path}: no list nonempty_chunks, and the backend cannot list: every chunk of the grid is tried"
+                ));
+                let counts: Vec<u64> = doc
+                    .shape
+                    .iter()
+                    .zip(&doc.chunk_shape)
+                    .map(|(n, c)| n.div_ceil((*c).max(1)))
+                    .collect();
+                let total = counts
+                    .iter()
+                    .try_fold(1u64, |n, c| n.checked_mul(*c))
+                    .unwrap_or(u64::MAX);
+                if total > limit {
+                    return Err(StoreError::limit(path, "cells_per_query", total, limit));
+                }
+                let mut index = vec![0; rank];
+                for _ in 0..total {
+                    block(&index)?;
+                    increment(&mut index, &counts);
+                }
+            }
+        }
+        Ok(Presence::from_listing(rank, flat))
+    }
+}
+
+/// Adds all cells of a stored object, as absolute coordinates.
+fn push_block(
+    array: &GridArray,
+    index: &[u64],
+    flat: &mut Vec<i64>,
+    limit: u64,
+) -> Result<(), StoreError> {
+    let doc = array.doc();
+    let mut lo = Vec::with_capacity(index.len());
+    let mut counts = Vec::with_capacity(index.len());
+    for ((i, chunk), shape) in index.iter().zip(&doc.chunk_shape).zip(&doc.shape) {
+        let start = i.saturating_mul(*chunk);
+        if start >= *shape {
+            return Ok(());
+        }
+        lo.push(start);
+        counts.push((*chunk).min(shape - start));
+    }
+    let total = counts
+        .iter()
+        .try_fold(1u64, |n, c| n.checked_mul(*c))
+        .unwrap_or(u64::MAX);
+    let have = u64::try_from(flat.len() / index.len().max(1)).unwrap_or(u64::MAX);
+    if total.saturating_add(have) > limit {
+        return Err(StoreError::limit(
+            array.path(),
+            "cells_per_query",
+            total.saturating_add(have),
+            limit,
+        ));
+    }
+    let mut inside = vec![0; index.len()];
+    for _ in 0..total {
+        for ((i, start), origin) in inside.iter().zip(&lo).zip(array.origin()) {
+            flat.push(
+                i64::try_from(i + start)
+                    .unwrap_or(i64::MAX)
+                    .saturating_add(*origin),
+            );
+        }
+        increment(&mut inside, &counts);
+    }
+    Ok(())
+}
+
+/// The next index in C order.
+fn increment(index: &mut [u64], counts: &[u64]) {
+    for (i, count) in index.iter_mut().zip(counts).rev() {
+        *i += 1;
+        if *i < *count {
+            return;
+        }
+        *i = 0;
+    }
+}
+
+/// The index of an object, from its key inside the array.
+fn parse_object_key(doc: &ArrayDoc, key: &str, rank: usize) -> Option<Vec<u64>> {
+    let separator = doc.key_encoding.separator;
+    let numbers = match doc.key_encoding.scheme {
+        KeyScheme::Default => key.strip_prefix('c')?.strip_prefix(separator)?,
+        KeyScheme::V2 => key,
+    };
+    let index: Option<Vec<u64>> = numbers.split(separator).map(|n| n.parse().ok()).collect();
+    index.filter(|index| index.len() == rank)
+}
