@@ -16,8 +16,11 @@ use crate::prepare::Prepared;
 use crate::reader::{Decoded, Reader, What};
 use crate::{QueryError, int};
 
-/// Chunks of one task.
+/// Most chunks of one task.
 const CHUNKS: usize = 16;
+
+/// Fewest chunks of one task: below, a second thread costs more than it saves.
+const LEAST: usize = 3;
 
 /// Link cells of one job.
 const LINK_CELLS: usize = 64;
@@ -46,7 +49,7 @@ impl Fetch {
         mut held: HashMap<Slot, Decoded>,
     ) -> BoxFuture<'static, Result<Vec<Decoded>, QueryError>> {
         let mut parts = Vec::new();
-        for slots in slots.chunks(CHUNKS) {
+        for slots in slots.chunks(slots.len().div_ceil(2).clamp(LEAST, CHUNKS)) {
             let mut wants: Vec<CellWant> = Vec::new();
             let mut work: Vec<(Slot, What, Option<Decoded>)> = Vec::with_capacity(slots.len());
             for slot in slots {
