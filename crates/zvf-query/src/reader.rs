@@ -135,7 +135,9 @@ impl Reader {
             None => None,
         };
         let mut found = vec![Cell::Unread; self.columns.len()];
-        self.read_columns(chunk, rows, what, &mut next, &mut found)?;
+        // Without vertices there is nothing that attributes could belong to.
+        let mut attribute = |array: Option<&Arc<GridArray>>| next(array).filter(|_| !absent);
+        self.read_columns(chunk, rows, what, &mut attribute, &mut found)?;
         let little = self.position.little(&stored);
         let mut in_place = true;
         let mut extent = None;

@@ -41,7 +41,7 @@ pub(crate) async fn picks(p: &Prepared, index: &ObjectIndex) -> Result<Option<(A
         return Ok(None);
     }
     let ids = async { Ok::<_, QueryError>(index.ids_in(p.round).await?) };
-    let (ids, members) = futures::try_join!(ids, members(p))?;
+    let (ids, members, ()) = futures::try_join!(ids, members(p), early_manifests(p, index))?;
     let find = |id: i64| ids.slot(id).map(|row| Pick { id, row });
     let picks = match &p.query.objects {
         Some(asked) => {
@@ -88,6 +88,17 @@ async fn members(p: &Prepared) -> Result<Option<Vec<i64>>, QueryError> {
     }
     let all = try_join_all(groups.iter().map(|group| found.members_in(p.round, *group))).await?;
     Ok(Some(all.into_iter().flatten().collect()))
+}
+
+/// Asks for manifests beside the groups, while it is not known which are needed, where there are few chunks of them:
+/// that saves a round. They are kept by the index; what fails here fails again, and is reported, when it is used.
+async fn early_manifests(p: &Prepared, index: &ObjectIndex) -> Result<(), QueryError> {
+    const MOST: u64 = 4;
+    if p.query.groups.is_some() && index.manifest_chunks() <= MOST {
+        let chunks = (0..index.manifest_chunks()).map(|chunk| index.manifest_chunk_in(p.round, chunk));
+        let _ = futures::future::join_all(chunks).await;
+    }
+    Ok(())
 }
 
 /// What level 0 must load where its groups stand in for those of a coarse level.
