@@ -108,6 +108,8 @@ Selections combine with AND. Without -o and --format a summary is printed.
 
 OUT ending in .arrow, .csv, .ndjson or .npy gets the vertex table (npy: positions only); any other OUT becomes a
 directory with vertices.arrow, links.arrow when the geometry has links, objects.arrow when there is an object index.
+CSV has one column an axis and a channel (name_0, name_1, ..); absent values are empty. NDJSON has null for absent values and
+the strings \"NaN\", \"Infinity\", \"-Infinity\" for what JSON lacks.
 
 Examples:
   zvf query brain.zarrvectors --bbox 0,0,0:10,10,10
@@ -225,7 +227,12 @@ pub(crate) struct LinksArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) level: u32,
     /// Levels that the links span: 0 inside the level, +1 to the next coarser, -1 to the next finer
-    #[arg(long, value_name = "D", default_value = "0", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "D",
+        default_value = "0",
+        allow_hyphen_values = true
+    )]
     pub(crate) delta: String,
     /// At most this many records
     #[arg(long, value_name = "N")]
@@ -357,7 +364,9 @@ fn positive(text: &str) -> Result<usize, String> {
 /// A size with an optional unit: `512M`, `2GiB`, `1e9` is not one.
 fn bytes(text: &str) -> Result<u64, String> {
     let wrong = || format!("found {text:?}, expected a size such as 65536, 512M, 2GiB or 1GB");
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
     let (number, unit) = text.split_at_checked(digits).ok_or_else(wrong)?;
     let number = number.parse::<u64>().map_err(|_| wrong())?;
     let scale: u64 = match unit.trim_start().to_ascii_lowercase().as_str() {
@@ -375,7 +384,10 @@ fn bytes(text: &str) -> Result<u64, String> {
     match number.checked_mul(scale) {
         Some(0) => Err("found 0, expected at least 1 byte".into()),
         Some(n) => Ok(n),
-        None => Err(format!("found {text:?}, expected at most {} bytes", u64::MAX)),
+        None => Err(format!(
+            "found {text:?}, expected at most {} bytes",
+            u64::MAX
+        )),
     }
 }
 
@@ -410,18 +422,44 @@ mod tests {
 
     #[test]
     fn values_with_a_leading_minus_are_values() -> Result<(), clap::Error> {
-        let cli = Cli::try_parse_from(["zvf", "query", "s", "--bbox", "-10,-10:5,5", "--objects", "-4,7"])?;
-        let Command::Query(query) = cli.command else { panic!("query") };
+        let cli = Cli::try_parse_from([
+            "zvf",
+            "query",
+            "s",
+            "--bbox",
+            "-10,-10:5,5",
+            "--objects",
+            "-4,7",
+        ])?;
+        let Command::Query(query) = cli.command else {
+            panic!("query")
+        };
         assert_eq!(query.bbox.as_deref(), Some("-10,-10:5,5"));
         assert_eq!(query.objects.as_deref(), Some("-4,7"));
         let cli = Cli::try_parse_from(["zvf", "get", "s", "-4", "7", "--json", "-o", "x"])?;
         assert!(cli.common.json);
-        let Command::Get(get) = cli.command else { panic!("get") };
+        let Command::Get(get) = cli.command else {
+            panic!("get")
+        };
         assert_eq!(get.ids, ["-4", "7"]);
         let cli = Cli::try_parse_from(["zvf", "inspect", "s", "0/vertices", "-1.0.2"])?;
-        let Command::Inspect(inspect) = cli.command else { panic!("inspect") };
-        assert_eq!((inspect.path.as_deref(), inspect.key.as_deref()), (Some("0/vertices"), Some("-1.0.2")));
-        let cli = Cli::try_parse_from(["zvf", "inspect", "s", "0/vertices", "1.0.2", "--json", "--rows", "3"])?;
+        let Command::Inspect(inspect) = cli.command else {
+            panic!("inspect")
+        };
+        assert_eq!(
+            (inspect.path.as_deref(), inspect.key.as_deref()),
+            (Some("0/vertices"), Some("-1.0.2"))
+        );
+        let cli = Cli::try_parse_from([
+            "zvf",
+            "inspect",
+            "s",
+            "0/vertices",
+            "1.0.2",
+            "--json",
+            "--rows",
+            "3",
+        ])?;
         assert!(cli.common.json);
         let cli = Cli::try_parse_from(["zvf", "inspect", "s", "--json"])?;
         assert!(cli.common.json);
@@ -433,7 +471,10 @@ mod tests {
     #[test]
     fn every_command_has_examples() {
         for command in Cli::command().get_subcommands() {
-            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let help = command
+                .get_after_help()
+                .map(ToString::to_string)
+                .unwrap_or_default();
             assert!(help.contains("Examples:\n  zvf "), "{}", command.get_name());
         }
     }

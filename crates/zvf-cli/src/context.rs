@@ -27,7 +27,9 @@ pub(crate) struct Context<'a> {
 
 impl std::fmt::Debug for Context<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Context").field("common", &self.common).finish_non_exhaustive()
+        f.debug_struct("Context")
+            .field("common", &self.common)
+            .finish_non_exhaustive()
     }
 }
 
@@ -52,18 +54,32 @@ impl<'a> Context<'a> {
         let trace_file = match &common.trace_io {
             None => None,
             Some(path) => {
-                let file = File::create(path).map_err(|e| CliError::file("create the trace file", path, &e))?;
+                let file = File::create(path)
+                    .map_err(|e| CliError::file("create the trace file", path, &e))?;
                 Some((path.clone(), BufWriter::new(file)))
             }
         };
         let wanted = trace_file.is_some() || common.verbose || common.json;
-        let trace = if wanted { IoTrace::on() } else { IoTrace::off() };
-        Ok(Self { common, runtime: None, trace, trace_file, requests: Vec::new(), warned: 0 })
+        let trace = if wanted {
+            IoTrace::on()
+        } else {
+            IoTrace::off()
+        };
+        Ok(Self {
+            common,
+            runtime: None,
+            trace,
+            trace_file,
+            requests: Vec::new(),
+            warned: 0,
+        })
     }
 
     /// Options that open a store as the flags say.
     pub(crate) fn options(&self) -> OpenOptions {
-        let mut options = OpenOptions::new().with_trace(self.trace.clone()).with_anonymous(self.common.anonymous);
+        let mut options = OpenOptions::new()
+            .with_trace(self.trace.clone())
+            .with_anonymous(self.common.anonymous);
         if let Some(requests) = self.common.concurrency {
             options = options.with_concurrency(requests);
         }
@@ -87,7 +103,8 @@ impl<'a> Context<'a> {
     /// As the store says.
     pub(crate) fn open(&mut self, url: &str, level: u32, need: Need) -> Result<Store> {
         let options = self.options().with_prefetch(level, need);
-        self.wait(Store::open_with(url, options))?.map_err(|e| CliError::from(e).at(url))
+        self.wait(Store::open_with(url, options))?
+            .map_err(|e| CliError::from(e).at(url))
     }
 
     /// Waits for a future on the runtime, which is started at the first call.
@@ -151,9 +168,16 @@ impl<'a> Context<'a> {
                 size(traffic.bytes)
             ));
         }
-        let Some((path, mut file)) = self.trace_file.take() else { return Ok(()) };
-        let lines = self.requests.iter().try_for_each(|request| writeln!(file, "{}", line(request)));
-        lines.and_then(|()| file.flush()).map_err(|e| CliError::file("write", &path, &e))
+        let Some((path, mut file)) = self.trace_file.take() else {
+            return Ok(());
+        };
+        let lines = self
+            .requests
+            .iter()
+            .try_for_each(|request| writeln!(file, "{}", line(request)));
+        lines
+            .and_then(|()| file.flush())
+            .map_err(|e| CliError::file("write", &path, &e))
     }
 }
 

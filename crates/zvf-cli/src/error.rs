@@ -51,7 +51,10 @@ impl CliError {
     /// A failure of the given class.
     #[cold]
     pub(crate) fn new(class: Class, message: impl Into<String>) -> Self {
-        Self { class, message: one_line(&message.into()) }
+        Self {
+            class,
+            message: one_line(&message.into()),
+        }
     }
 
     /// Wrong usage.
@@ -147,7 +150,11 @@ pub(crate) fn fold(error: &dyn Error) -> String {
 
 /// Line breaks and the blanks around them become one blank.
 fn one_line(text: &str) -> String {
-    text.split(['\n', '\r']).map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+    text.split(['\n', '\r'])
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 #[cfg(test)]
@@ -171,14 +178,26 @@ mod tests {
 
     #[test]
     fn causes_are_folded_once() {
-        let error = Chain("cell 0.0.0: short", Some(Box::new(Chain("short", Some(Box::new(Chain("disk\nfull", None)))))));
+        let error = Chain(
+            "cell 0.0.0: short",
+            Some(Box::new(Chain(
+                "short",
+                Some(Box::new(Chain("disk\nfull", None))),
+            ))),
+        );
         assert_eq!(fold(&error), "cell 0.0.0: short: disk full");
     }
 
     #[test]
     fn a_place_is_named_once() {
-        assert_eq!(CliError::usage("no level 3").at("a.zv").to_string(), "a.zv: no level 3");
-        assert_eq!(CliError::usage("a.zv: no level 3").at("a.zv").to_string(), "a.zv: no level 3");
+        assert_eq!(
+            CliError::usage("no level 3").at("a.zv").to_string(),
+            "a.zv: no level 3"
+        );
+        assert_eq!(
+            CliError::usage("a.zv: no level 3").at("a.zv").to_string(),
+            "a.zv: no level 3"
+        );
     }
 
     #[test]

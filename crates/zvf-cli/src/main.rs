@@ -48,7 +48,10 @@ fn run(cli: &Cli) -> Result<()> {
 
 /// Answers a command line that is no command: help and version on stdout, mistakes as one line on stderr.
 fn usage(error: &clap::Error) -> ExitCode {
-    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+    if matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
+    ) {
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
@@ -57,7 +60,11 @@ fn usage(error: &clap::Error) -> ExitCode {
         return ExitCode::from(Class::Usage.code());
     }
     let text = error.to_string();
-    let paragraph: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
+    let paragraph: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .take_while(|line| !line.is_empty())
+        .collect();
     let line = paragraph.join(" ");
     let line = line.strip_prefix("error: ").unwrap_or(&line);
     let error = CliError::usage(format!("{line}; see `zvf --help`"));

@@ -16,7 +16,9 @@ impl Progress {
             return Self(None);
         }
         let bar = ProgressBar::new_spinner().with_message(what);
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {human_pos} {msg} {elapsed} {per_sec}") {
+        if let Ok(style) =
+            ProgressStyle::with_template("{spinner} {human_pos} {msg} {elapsed} {per_sec}")
+        {
             bar.set_style(style);
         }
         bar.enable_steady_tick(Duration::from_millis(120));

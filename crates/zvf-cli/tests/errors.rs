@@ -10,7 +10,11 @@ use crate::run::{Home, Ran, STORE, zvf_in};
 /// Checks code and words of a failure.
 fn fails(ran: &Ran, code: i32, says: &[&str]) {
     assert_eq!(ran.code, code, "{}", ran.stderr);
-    assert!(ran.stderr.starts_with("zvf: ") && ran.stderr.ends_with('\n'), "{:?}", ran.stderr);
+    assert!(
+        ran.stderr.starts_with("zvf: ") && ran.stderr.ends_with('\n'),
+        "{:?}",
+        ran.stderr
+    );
     assert_eq!(ran.stderr.lines().count(), 1, "{:?}", ran.stderr);
     for word in says {
         assert!(ran.stderr.contains(word), "{word:?} in {:?}", ran.stderr);
@@ -28,13 +32,28 @@ fn wrong_usage_is_2() -> Result<()> {
         (&["query", STORE, "--bbox", "0,0:1,1"], &["3"]),
         (&["query", STORE, "--bbox", "nan,0,0:1,1,1"], &[]),
         (&["query", STORE, "--where", "intensity >"], &[]),
-        (&["query", STORE, "--where", "nothing > 1"], &["nothing", "intensity"]),
-        (&["query", STORE, "--attributes", "nothing"], &["nothing", "intensity"]),
+        (
+            &["query", STORE, "--where", "nothing > 1"],
+            &["nothing", "intensity"],
+        ),
+        (
+            &["query", STORE, "--attributes", "nothing"],
+            &["nothing", "intensity"],
+        ),
         (&["get", STORE, "5"], &["5"]),
         (&["get", STORE, "five"], &["five"]),
-        (&["query", STORE, "--format", "csv", "--json"], &["--json", "--format"]),
-        (&["query", STORE, "--memory-budget", "lots"], &["lots", "512M"]),
-        (&["query", STORE, "--columns", "row", "-o", "x.npy"], &["position"]),
+        (
+            &["query", STORE, "--format", "csv", "--json"],
+            &["--json", "--format"],
+        ),
+        (
+            &["query", STORE, "--memory-budget", "lots"],
+            &["lots", "512M"],
+        ),
+        (
+            &["query", STORE, "--columns", "row", "-o", "x.npy"],
+            &["position"],
+        ),
     ];
     for (args, says) in cases {
         fails(&home.zvf(args)?, 2, says);
@@ -47,11 +66,31 @@ fn wrong_usage_is_2() -> Result<()> {
 #[test]
 fn io_is_3() -> Result<()> {
     let home = Home::new("points_ids")?;
-    fails(&zvf_in(Path::new("."), &["info", "/no/such/store"])?, 3, &["/no/such/store", "zarr.json"]);
-    fails(&home.zvf(&["query", STORE, "--objects", "@missing.txt"])?, 3, &["missing.txt"]);
-    fails(&home.zvf(&["query", STORE, "-o", "no/where.csv"])?, 3, &["no/where.csv"]);
-    fails(&home.zvf(&["query", STORE, "--trace-io", "no/where.ndjson"])?, 3, &["no/where.ndjson"]);
-    fails(&home.zvf(&["inspect", "missing-file"])?, 3, &["missing-file"]);
+    fails(
+        &zvf_in(Path::new("."), &["info", "/no/such/store"])?,
+        3,
+        &["/no/such/store", "zarr.json"],
+    );
+    fails(
+        &home.zvf(&["query", STORE, "--objects", "@missing.txt"])?,
+        3,
+        &["missing.txt"],
+    );
+    fails(
+        &home.zvf(&["query", STORE, "-o", "no/where.csv"])?,
+        3,
+        &["no/where.csv"],
+    );
+    fails(
+        &home.zvf(&["query", STORE, "--trace-io", "no/where.ndjson"])?,
+        3,
+        &["no/where.ndjson"],
+    );
+    fails(
+        &home.zvf(&["inspect", "missing-file"])?,
+        3,
+        &["missing-file"],
+    );
     fs::remove_file(home.file("store.zarrvectors/0/vertices/zarr.json"))?;
     fails(&home.zvf(&["query", STORE])?, 3, &["0/vertices/zarr.json"]);
     Ok(())
@@ -76,7 +115,11 @@ fn malformed_data_is_4() -> Result<()> {
     fs::write(&root, document.replace("\"0.9.2\"", "\"0.9.9\""))?;
     let ran = home.zvf(&["info", STORE])?;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert!(ran.stderr.starts_with("zvf: warning: ") && ran.stderr.contains("0.9.9"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.starts_with("zvf: warning: ") && ran.stderr.contains("0.9.9"),
+        "{}",
+        ran.stderr
+    );
     let ran = home.zvf(&["info", STORE, "-q", "--json"])?;
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
     let info: serde_json::Value = serde_json::from_slice(&ran.stdout)?;
@@ -87,6 +130,10 @@ fn malformed_data_is_4() -> Result<()> {
 #[test]
 fn a_limit_is_5() -> Result<()> {
     let home = Home::new("real_tractogram")?;
-    fails(&home.zvf(&["query", STORE, "--memory-budget", "64"])?, 5, &["64"]);
+    fails(
+        &home.zvf(&["query", STORE, "--memory-budget", "64"])?,
+        5,
+        &["64"],
+    );
     Ok(())
 }

@@ -3,9 +3,9 @@
 use std::fs::{self, File};
 
 use anyhow::{Context, Result};
+use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
-use arrow_array::RecordBatch;
 use arrow_ipc::reader::FileReader;
 use serde_json::Value;
 
@@ -29,26 +29,52 @@ fn a_directory_holds_the_tables_of_the_geometry() -> Result<()> {
         let truth = zvf_testkit::truth(&case)?;
         let vertices = rows(&arrow(&home, "out/vertices.arrow")?);
         assert_eq!(vertices, truth.positions.rows(), "{case}");
-        let files: Vec<&str> = summary["files"].as_array().context("files")?.iter().filter_map(Value::as_str).collect();
+        let files: Vec<&str> = summary["files"]
+            .as_array()
+            .context("files")?
+            .iter()
+            .filter_map(Value::as_str)
+            .collect();
         let has = |name: &str| home.file("out").join(name).is_file();
         assert_eq!(has("links.arrow"), !summary["links"].is_null(), "{case}");
-        assert_eq!(has("objects.arrow"), !summary["objects"].is_null(), "{case}");
-        assert_eq!(files.len(), fs::read_dir(home.file("out"))?.count(), "{case}: {files:?}");
+        assert_eq!(
+            has("objects.arrow"),
+            !summary["objects"].is_null(),
+            "{case}"
+        );
+        assert_eq!(
+            files.len(),
+            fs::read_dir(home.file("out"))?.count(),
+            "{case}: {files:?}"
+        );
         if let Some(table) = truth.edges.as_ref().or(truth.faces.as_ref()) {
             let batches = arrow(&home, "out/links.arrow")?;
             assert_eq!(rows(&batches), table.rows(), "{case}");
             for batch in &batches {
-                let ends = batch.column_by_name("vertices").context("vertices")?.as_fixed_size_list();
+                let ends = batch
+                    .column_by_name("vertices")
+                    .context("vertices")?
+                    .as_fixed_size_list();
                 assert_eq!(ends.value_length() as usize, table.width(), "{case}");
                 let ends = ends.values().as_primitive::<UInt64Type>();
-                assert!(ends.values().iter().all(|row| *row < vertices as u64), "{case}");
+                assert!(
+                    ends.values().iter().all(|row| *row < vertices as u64),
+                    "{case}"
+                );
             }
         }
         if let Some(ids) = &truth.object_ids {
             let batches = arrow(&home, "out/objects.arrow")?;
             let distinct: std::collections::BTreeSet<i64> = ids.i64s()?.into_iter().collect();
-            assert!(rows(&batches) <= distinct.len() || distinct.len() < 2, "{case}");
-            assert!(batches.iter().all(|batch| batch.column_by_name("object_id").is_some()));
+            assert!(
+                rows(&batches) <= distinct.len() || distinct.len() < 2,
+                "{case}"
+            );
+            assert!(
+                batches
+                    .iter()
+                    .all(|batch| batch.column_by_name("object_id").is_some())
+            );
         }
     }
     Ok(())
@@ -74,20 +100,44 @@ fn csv_ndjson_arrow_and_npy_say_the_same() -> Result<()> {
     let header: Vec<&str> = lines.next().context("a header")?.split(',').collect();
     assert_eq!(header.get(..3), Some(&["x", "y", "z"][..]), "{header:?}");
     let ndjson = fs::read_to_string(home.file("t.ndjson"))?;
-    assert_eq!((csv.lines().count() - 1, ndjson.lines().count()), (count, count));
+    assert_eq!(
+        (csv.lines().count() - 1, ndjson.lines().count()),
+        (count, count)
+    );
     let npy = fs::read(home.file("t.npy"))?;
     assert_eq!(npy.get(..8), Some(&b"\x93NUMPY\x01\x00"[..]));
     let head = String::from_utf8_lossy(npy.get(10..128).context("a head")?).into_owned();
-    assert_eq!(head.trim(), format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({count}, 3), }}"));
+    assert_eq!(
+        head.trim(),
+        format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({count}, 3), }}")
+    );
     let (positions, rest) = npy.get(128..).context("rows")?.as_chunks::<12>();
     assert_eq!((positions.len(), rest.len()), (count, 0));
     for ((line, object), position) in lines.zip(ndjson.lines()).zip(positions) {
-        let floats: Vec<f32> = position.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
-        let fields: Vec<f32> = line.split(',').take(3).map(str::parse).collect::<Result<_, _>>()?;
+        let floats: Vec<f32> = position
+            .as_chunks::<4>()
+            .0
+            .iter()
+            .map(|b| f32::from_le_bytes(*b))
+            .collect();
+        let fields: Vec<f32> = line
+            .split(',')
+            .take(3)
+            .map(str::parse)
+            .collect::<Result<_, _>>()?;
         let object: Value = serde_json::from_str(object)?;
-        let listed: Vec<f32> = object["position"].as_array().context("position")?.iter().filter_map(Value::as_f64).map(|v| v as f32).collect();
+        let listed: Vec<f32> = object["position"]
+            .as_array()
+            .context("position")?
+            .iter()
+            .filter_map(Value::as_f64)
+            .map(|v| v as f32)
+            .collect();
         assert_eq!((&floats, &floats), (&fields, &listed));
-        assert_eq!(header.len() - 2, object.as_object().map_or(0, serde_json::Map::len));
+        assert_eq!(
+            header.len() - 2,
+            object.as_object().map_or(0, serde_json::Map::len)
+        );
     }
     Ok(())
 }
@@ -112,11 +162,21 @@ fn the_same_query_gives_the_same_bytes() -> Result<()> {
     for case in ["graph", "real_tractogram", "real_synapses"] {
         let home = Home::new(case)?;
         for round in ["a", "b"] {
-            home.text(&["query", STORE, "-o", round, "--columns", "position,chunk,row,fragment,object_id,attributes"])?;
+            home.text(&[
+                "query",
+                STORE,
+                "-o",
+                round,
+                "--columns",
+                "position,chunk,row,fragment,object_id,attributes",
+            ])?;
         }
         for entry in fs::read_dir(home.file("a"))? {
             let name = entry?.file_name();
-            assert!(fs::read(home.file("a").join(&name))? == fs::read(home.file("b").join(&name))?, "{case} {name:?}");
+            assert!(
+                fs::read(home.file("a").join(&name))? == fs::read(home.file("b").join(&name))?,
+                "{case} {name:?}"
+            );
         }
         let once = home.text(&["query", STORE, "--json", "--concurrency", "1"])?;
         assert_eq!(once, home.text(&["query", STORE, "--json"])?, "{case}");
@@ -129,13 +189,20 @@ fn what_fails_leaves_nothing_behind() -> Result<()> {
     let home = Home::new("points_ids")?;
     // One damaged cell, met after others were written.
     let cells = fs::read_dir(home.file("store.zarrvectors/0/vertices/c/6/6"))?;
-    let cell = cells.filter_map(|entry| Some(entry.ok()?.path())).max().context("a cell")?;
+    let cell = cells
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .max()
+        .context("a cell")?;
     fs::write(&cell, b"not zstd")?;
     let before = home.names()?;
     for out in ["t.csv", "t.npy", "t.arrow", "dir"] {
         let ran = home.zvf(&["query", STORE, "-o", out])?;
         assert_eq!(ran.code, 4, "{out}: {}", ran.stderr);
-        assert!(ran.stderr.contains("vertices") && ran.stderr.lines().count() == 1, "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains("vertices") && ran.stderr.lines().count() == 1,
+            "{}",
+            ran.stderr
+        );
         assert_eq!(home.names()?, before, "{out}");
     }
     // A target that was there is as it was.
@@ -163,14 +230,25 @@ fn directories_of_others_are_not_touched() -> Result<()> {
 #[test]
 fn a_reader_that_goes_away_is_no_failure() -> Result<()> {
     let home = Home::new("real_tractogram")?;
-    for args in [&["query", STORE, "--format", "csv"][..], &["info", STORE], &["inspect", STORE]] {
+    for args in [
+        &["query", STORE, "--format", "csv"][..],
+        &["info", STORE],
+        &["inspect", STORE],
+    ] {
         let mut child = command(&home.path(), args)
             .stdout(std::process::Stdio::piped())
             .stderr(std::process::Stdio::piped())
             .spawn()?;
         drop(child.stdout.take());
         let output = child.wait_with_output()?;
-        assert_eq!((output.status.code(), String::from_utf8(output.stderr)?.as_str()), (Some(0), ""), "{args:?}");
+        assert_eq!(
+            (
+                output.status.code(),
+                String::from_utf8(output.stderr)?.as_str()
+            ),
+            (Some(0), ""),
+            "{args:?}"
+        );
     }
     Ok(())
 }

@@ -6,7 +6,15 @@ use anyhow::Result;
 
 use crate::run::zvf_in;
 
-const COMMANDS: [&str; 7] = ["info", "query", "get", "objects", "links", "inspect", "completions"];
+const COMMANDS: [&str; 7] = [
+    "info",
+    "query",
+    "get",
+    "objects",
+    "links",
+    "inspect",
+    "completions",
+];
 
 #[test]
 fn every_command_explains_itself_with_examples() -> Result<()> {
@@ -14,10 +22,16 @@ fn every_command_explains_itself_with_examples() -> Result<()> {
         let ran = zvf_in(Path::new("."), &[command, "--help"])?;
         let text = String::from_utf8(ran.stdout)?;
         assert_eq!(ran.code, 0, "{command}");
-        assert!(text.contains(&format!("Examples:\n  zvf {command} ")), "{command}: {text}");
+        assert!(
+            text.contains(&format!("Examples:\n  zvf {command} ")),
+            "{command}: {text}"
+        );
         assert!(text.contains("Usage: zvf"), "{command}");
         let purpose = text.lines().next().unwrap_or_default();
-        assert!(purpose.split_whitespace().count() > 4, "{command}: {purpose}");
+        assert!(
+            purpose.split_whitespace().count() > 4,
+            "{command}: {purpose}"
+        );
     }
     Ok(())
 }
@@ -28,7 +42,9 @@ fn only_what_works_is_offered() -> Result<()> {
     for command in COMMANDS {
         assert!(text.contains(&format!("\n  {command} ")), "{command}");
     }
-    for later in ["validate", "import", "export", "pyramid", "migrate", "volume"] {
+    for later in [
+        "validate", "import", "export", "pyramid", "migrate", "volume",
+    ] {
         assert!(!text.contains(&format!("\n  {later}")), "{later}");
         assert_eq!(zvf_in(Path::new("."), &[later])?.code, 2);
     }
@@ -38,7 +54,10 @@ fn only_what_works_is_offered() -> Result<()> {
 #[test]
 fn version_and_nothing() -> Result<()> {
     let ran = zvf_in(Path::new("."), &["--version"])?;
-    assert_eq!((ran.code, String::from_utf8(ran.stdout)?), (0, format!("zvf {}\n", env!("CARGO_PKG_VERSION"))));
+    assert_eq!(
+        (ran.code, String::from_utf8(ran.stdout)?),
+        (0, format!("zvf {}\n", env!("CARGO_PKG_VERSION")))
+    );
     let ran = zvf_in(Path::new("."), &[])?;
     assert_eq!((ran.code, ran.stdout.len()), (2, 0));
     assert!(ran.stderr.contains("Usage: zvf"));
@@ -51,7 +70,10 @@ fn completions_for_every_shell() -> Result<()> {
         let ran = zvf_in(Path::new("."), &["completions", shell])?;
         assert_eq!(ran.code, 0, "{shell}");
         let script = String::from_utf8(ran.stdout)?;
-        assert!(script.contains("inspect") && script.contains("ignore-missing"), "{shell}");
+        assert!(
+            script.contains("inspect") && script.contains("ignore-missing"),
+            "{shell}"
+        );
     }
     Ok(())
 }

@@ -9,7 +9,10 @@ fn text_and_documents_are_as_blessed() -> Result<()> {
     for case in ["real_skeleton", "points_4d_sharded", "points_ids", "graph"] {
         let home = Home::new(case)?;
         blessed(&format!("info-{case}.txt"), &home.text(&["info", STORE])?)?;
-        blessed(&format!("info-{case}.json"), &home.text(&["info", STORE, "--json"])?)?;
+        blessed(
+            &format!("info-{case}.json"),
+            &home.text(&["info", STORE, "--json"])?,
+        )?;
     }
     Ok(())
 }
@@ -25,7 +28,11 @@ fn counting_agrees_with_the_input() -> Result<()> {
         assert_eq!(level["vertices_counted"], true);
         assert!(level["bytes"].as_u64() > Some(1000), "{case}");
         assert_eq!(info["version"], "0.9.2");
-        assert_eq!(info["kind"].as_str(), Some(zvf_testkit::case(&case)?.kind.as_str()), "{case}");
+        assert_eq!(
+            info["kind"].as_str(),
+            Some(zvf_testkit::case(&case)?.kind.as_str()),
+            "{case}"
+        );
         assert_eq!(info["warnings"], serde_json::json!([]), "{case}");
     }
     Ok(())

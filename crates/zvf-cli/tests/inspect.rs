@@ -9,13 +9,37 @@ use crate::run::{Home, STORE, blessed};
 #[test]
 fn dumps_are_as_blessed() -> Result<()> {
     let cases: [(&str, &str, &[&str]); 9] = [
-        ("real_skeleton", "fragments", &["0/vertex_fragments", "1.5.3"]),
-        ("real_skeleton", "links-cross", &["0/links/0/+1.0.0 0.5.3", "--rows", "3"]),
-        ("real_skeleton", "links-level", &["0/links/+1/0.0.0 1.5.3", "--rows", "3"]),
-        ("real_skeleton", "manifest", &["0/object_index/manifests 0", "--rows", "3"]),
+        (
+            "real_skeleton",
+            "fragments",
+            &["0/vertex_fragments", "1.5.3"],
+        ),
+        (
+            "real_skeleton",
+            "links-cross",
+            &["0/links/0/+1.0.0 0.5.3", "--rows", "3"],
+        ),
+        (
+            "real_skeleton",
+            "links-level",
+            &["0/links/+1/0.0.0 1.5.3", "--rows", "3"],
+        ),
+        (
+            "real_skeleton",
+            "manifest",
+            &["0/object_index/manifests 0", "--rows", "3"],
+        ),
         ("real_skeleton", "level", &["0"]),
-        ("graph", "links-intra", &["0/links/0/0.0.0/c/1/1/1", "--rows", "3"]),
-        ("points_4d_sharded", "shard", &["0/vertices 1.1.1.1", "--rows", "3"]),
+        (
+            "graph",
+            "links-intra",
+            &["0/links/0/0.0.0/c/1/1/1", "--rows", "3"],
+        ),
+        (
+            "points_4d_sharded",
+            "shard",
+            &["0/vertices 1.1.1.1", "--rows", "3"],
+        ),
         ("points_ids", "group", &["0/groups", "1"]),
         ("points_ids", "array", &["0/vertex_attributes/intensity"]),
     ];
@@ -26,7 +50,13 @@ fn dumps_are_as_blessed() -> Result<()> {
         blessed(&format!("inspect-{name}.txt"), &home.text(&args)?)?;
         args.push("--json");
         let document = home.json(&args)?;
-        assert!(document["error"].is_null() && document["sections"].as_array().is_some_and(|s| !s.is_empty()), "{name}");
+        assert!(
+            document["error"].is_null()
+                && document["sections"]
+                    .as_array()
+                    .is_some_and(|s| !s.is_empty()),
+            "{name}"
+        );
     }
     Ok(())
 }
@@ -34,22 +64,40 @@ fn dumps_are_as_blessed() -> Result<()> {
 #[test]
 fn a_file_inside_a_store_is_understood() -> Result<()> {
     let home = Home::new("real_skeleton")?;
-    let text = home.text(&["inspect", "store.zarrvectors/0/vertices/c/1/2/1", "--rows", "1"])?;
-    assert!(text.contains("chunk 1.5.3") && text.contains("x = 6164.0, y = 20070.0, z = 14202.0"), "{text}");
+    let text = home.text(&[
+        "inspect",
+        "store.zarrvectors/0/vertices/c/1/2/1",
+        "--rows",
+        "1",
+    ])?;
+    assert!(
+        text.contains("chunk 1.5.3") && text.contains("x = 6164.0, y = 20070.0, z = 14202.0"),
+        "{text}"
+    );
     // Away from its store it is a compressed chunk of bytes.
-    fs::copy(home.file("store.zarrvectors/0/vertex_fragments/c/1/2/1"), home.file("cell"))?;
+    fs::copy(
+        home.file("store.zarrvectors/0/vertex_fragments/c/1/2/1"),
+        home.file("cell"),
+    )?;
     let text = home.text(&["inspect", "cell"])?;
-    assert!(text.contains("vlen") && text.contains("rows 0..230"), "{text}");
+    assert!(
+        text.contains("vlen") && text.contains("rows 0..230"),
+        "{text}"
+    );
     Ok(())
 }
 
 #[test]
 fn flags_say_what_bytes_are() -> Result<()> {
     let home = Home::new("graph")?;
-    let mut bytes = 1.5f64.to_be_bytes().to_vec();
-    bytes.extend((-2.0f64).to_be_bytes());
+    let mut bytes = Vec::new();
+    for value in [1.5f64, -2.0] {
+        bytes.extend(value.to_le_bytes().iter().rev());
+    }
     fs::write(home.file("rows"), bytes)?;
-    let text = home.text(&["inspect", "rows", "--as", "vertices", "--width", "2", "--dtype", ">f8"])?;
+    let text = home.text(&[
+        "inspect", "rows", "--as", "vertices", "--width", "2", "--dtype", ">f8",
+    ])?;
     assert!(text.contains("row 0  1.5, -2.0"), "{text}");
     let ran = home.zvf(&["inspect", "rows", "--as", "vertices", "--dtype", "nope"])?;
     assert_eq!(ran.code, 2, "{}", ran.stderr);
@@ -60,7 +108,10 @@ fn flags_say_what_bytes_are() -> Result<()> {
 fn damage_is_shown_up_to_where_it_is() -> Result<()> {
     let home = Home::new("points_ids")?;
     let cell = home.file("store.zarrvectors/1/vertex_fragments");
-    let mut cells: Vec<_> = walk(&cell)?.into_iter().filter(|path| !path.ends_with("zarr.json")).collect();
+    let mut cells: Vec<_> = walk(&cell)?
+        .into_iter()
+        .filter(|path| !path.ends_with("zarr.json"))
+        .collect();
     cells.sort();
     let path = cells.first().cloned().unwrap_or_default();
     let bytes = fs::read(&path)?;
@@ -69,7 +120,11 @@ fn damage_is_shown_up_to_where_it_is() -> Result<()> {
         let ran = home.zvf(&["inspect", &path.to_string_lossy()])?;
         assert_eq!(ran.code, 4, "{length}: {}", ran.stderr);
         assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
-        assert!(ran.stderr.starts_with("zvf: ") && ran.stderr.contains("at byte"), "{}", ran.stderr);
+        assert!(
+            ran.stderr.starts_with("zvf: ") && ran.stderr.contains("at byte"),
+            "{}",
+            ran.stderr
+        );
         assert!(String::from_utf8(ran.stdout)?.contains("! byte"));
         let ran = home.zvf(&["inspect", &path.to_string_lossy(), "--json"])?;
         assert_eq!(ran.code, 4);
@@ -82,10 +137,17 @@ fn damage_is_shown_up_to_where_it_is() -> Result<()> {
 #[test]
 fn broken_roots_do_not_stop_it() -> Result<()> {
     let home = Home::new("points_ids")?;
-    fs::write(home.file("store.zarrvectors/zarr.json"), "{\"attributes\": {,}")?;
+    fs::write(
+        home.file("store.zarrvectors/zarr.json"),
+        "{\"attributes\": {,}",
+    )?;
     let ran = home.zvf(&["inspect", STORE])?;
     assert_eq!(ran.code, 4);
-    assert!(ran.stderr.contains("at byte 16: not a JSON document"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("at byte 16: not a JSON document"),
+        "{}",
+        ran.stderr
+    );
     let ran = home.zvf(&["inspect", STORE, "0/vertices/zarr.json"])?;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     Ok(())
@@ -96,11 +158,20 @@ fn wrong_names_are_usage_errors() -> Result<()> {
     let home = Home::new("real_skeleton")?;
     for (path, says) in [
         (&["0/nothing 0.0.0"][..], "no array \"0/nothing\""),
-        (&["0/vertices", "9.9.9"], "expected something from 0.3.2 to 5.9.7"),
-        (&["0/vertices", "-1.0.0"], "expected something from 0.3.2 to 5.9.7"),
+        (
+            &["0/vertices", "9.9.9"],
+            "expected something from 0.3.2 to 5.9.7",
+        ),
+        (
+            &["0/vertices", "-1.0.0"],
+            "expected something from 0.3.2 to 5.9.7",
+        ),
         (&["0/vertices", "1.2"], "3 components"),
         (&["0/vertices", "x"], "a chunk key"),
-        (&["0/object_index/manifests 7"], "expected something from 0 to 0"),
+        (
+            &["0/object_index/manifests 7"],
+            "expected something from 0 to 0",
+        ),
         (&["nowhere"], "nothing called"),
         (&["../secret"], "cannot be the key"),
     ] {
@@ -118,7 +189,11 @@ fn walk(folder: &std::path::Path) -> Result<Vec<std::path::PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        if path.is_dir() { files.extend(walk(&path)?) } else { files.push(path) }
+        if path.is_dir() {
+            files.extend(walk(&path)?)
+        } else {
+            files.push(path)
+        }
     }
     Ok(files)
 }

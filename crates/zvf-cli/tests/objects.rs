@@ -14,12 +14,22 @@ fn every_object_with_its_size() -> Result<()> {
         let objects = document["objects"].as_array().context("objects")?;
         let case = zvf_testkit::case(name)?;
         for (id, rows) in &case.objects {
-            let object = objects.iter().find(|object| object["object_id"].as_i64() == Some(*id)).context("an object")?;
-            assert_eq!(object["vertices"].as_u64(), Some(rows.len() as u64), "{name} {id}");
+            let object = objects
+                .iter()
+                .find(|object| object["object_id"].as_i64() == Some(*id))
+                .context("an object")?;
+            assert_eq!(
+                object["vertices"].as_u64(),
+                Some(rows.len() as u64),
+                "{name} {id}"
+            );
             assert!(object["chunks"].as_u64() >= Some(1));
         }
         let some = home.json(&["objects", STORE, "--json", "--limit", "2"])?;
-        assert_eq!(some["objects"].as_array().map(Vec::len), Some(objects.len().min(2)));
+        assert_eq!(
+            some["objects"].as_array().map(Vec::len),
+            Some(objects.len().min(2))
+        );
         assert_eq!(some["total"].as_u64(), Some(objects.len() as u64));
     }
     Ok(())
@@ -31,7 +41,10 @@ fn text_and_files() -> Result<()> {
     blessed("objects-points_ids.txt", &home.text(&["objects", STORE])?)?;
     home.text(&["objects", STORE, "-o", "objects.csv"])?;
     let csv = fs::read_to_string(home.file("objects.csv"))?;
-    assert_eq!(csv.lines().next(), Some("object_id,vertices,chunks,fragments,score"));
+    assert_eq!(
+        csv.lines().next(),
+        Some("object_id,vertices,chunks,fragments,score")
+    );
     assert_eq!(csv.lines().count(), 6);
     home.text(&["objects", STORE, "-o", "objects.arrow"])?;
     assert!(fs::read(home.file("objects.arrow"))?.starts_with(b"ARROW1"));

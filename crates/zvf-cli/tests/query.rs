@@ -9,19 +9,35 @@ use crate::run::{Home, STORE, blessed};
 
 /// A box as the command line has it.
 fn corner(values: &[f64]) -> String {
-    values.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+    values
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(",")
 }
 
 #[test]
 fn boxes_hold_what_went_in() -> Result<()> {
     for name in zvf_testkit::cases()? {
         let home = Home::new(&name)?;
-        for query in zvf_testkit::case(&name)?.queries.iter().filter(|query| query.level == 0).take(6) {
+        for query in zvf_testkit::case(&name)?
+            .queries
+            .iter()
+            .filter(|query| query.level == 0)
+            .take(6)
+        {
             let bbox = format!("{}:{}", corner(&query.lo), corner(&query.hi));
             let summary = home.json(&["query", STORE, "--bbox", &bbox, "--json"])?;
-            assert_eq!(summary["vertices"].as_u64(), Some(query.rows.len() as u64), "{name} {bbox}");
+            assert_eq!(
+                summary["vertices"].as_u64(),
+                Some(query.rows.len() as u64),
+                "{name} {bbox}"
+            );
             assert_eq!(summary["truncated"], false);
-            assert!(summary["rounds"].as_u64() <= Some(3), "{name} {bbox}: {summary}");
+            assert!(
+                summary["rounds"].as_u64() <= Some(3),
+                "{name} {bbox}: {summary}"
+            );
         }
     }
     Ok(())
@@ -29,7 +45,13 @@ fn boxes_hold_what_went_in() -> Result<()> {
 
 #[test]
 fn objects_come_back_whole_and_in_the_order_asked() -> Result<()> {
-    for name in ["points_ids", "streamlines", "real_tractogram", "graph", "real_skeleton"] {
+    for name in [
+        "points_ids",
+        "streamlines",
+        "real_tractogram",
+        "graph",
+        "real_skeleton",
+    ] {
         let home = Home::new(name)?;
         let case = zvf_testkit::case(name)?;
         let mut ids: Vec<i64> = case.objects.keys().copied().take(4).collect();
@@ -39,7 +61,11 @@ fn objects_come_back_whole_and_in_the_order_asked() -> Result<()> {
         args.extend(words.iter().map(String::as_str));
         args.extend(["--columns", "position,object_id", "--format", "csv"]);
         let text = home.text(&args)?;
-        let column = text.lines().next().and_then(|line| line.split(',').position(|name| name == "object_id")).context("object_id")?;
+        let column = text
+            .lines()
+            .next()
+            .and_then(|line| line.split(',').position(|name| name == "object_id"))
+            .context("object_id")?;
         let mut got: Vec<(i64, usize)> = Vec::new();
         for line in text.lines().skip(1) {
             let id = line.split(',').nth(column).context("a column")?.parse()?;
@@ -48,12 +74,29 @@ fn objects_come_back_whole_and_in_the_order_asked() -> Result<()> {
                 _ => got.push((id, 1)),
             }
         }
-        let want: Vec<(i64, usize)> = ids.iter().filter_map(|id| Some((*id, case.objects.get(id)?.len()))).collect();
+        let want: Vec<(i64, usize)> = ids
+            .iter()
+            .filter_map(|id| Some((*id, case.objects.get(id)?.len())))
+            .collect();
         assert_eq!(got, want, "{name}");
         // The same through `query` and a file of ids.
         fs::write(home.file("ids.txt"), words.join("\n"))?;
-        let same = home.text(&["query", STORE, "--objects", "@ids.txt", "--columns", "position,object_id", "--format", "csv"])?;
+        let same = home.text(&[
+            "query",
+            STORE,
+            "--objects",
+            "@ids.txt",
+            "--columns",
+            "position,object_id",
+            "--format",
+            "csv",
+        ])?;
         assert_eq!(same, text, "{name}");
+        let mut args = vec!["get", STORE, "--json"];
+        args.extend(words.iter().map(String::as_str));
+        let summary = home.json(&args)?;
+        assert!(summary["rounds"].as_u64() <= Some(4), "{name}: {summary}");
+        assert_eq!(summary["objects"].as_u64(), Some(ids.len() as u64));
     }
     Ok(())
 }
@@ -63,7 +106,13 @@ fn summaries_are_as_blessed() -> Result<()> {
     let home = Home::new("real_tractogram")?;
     let text = home.text(&["query", STORE, "--bbox", "72.8,96.1,73.2:103.5,98.2,91.9"])?;
     blessed("query-real_tractogram.txt", &text)?;
-    let mut document = home.json(&["query", STORE, "--bbox", "72.8,96.1,73.2:103.5,98.2,91.9", "--json"])?;
+    let mut document = home.json(&[
+        "query",
+        STORE,
+        "--bbox",
+        "72.8,96.1,73.2:103.5,98.2,91.9",
+        "--json",
+    ])?;
     // The number of requests is the store layer's business.
     for volatile in ["requests", "bytes"] {
         assert!(document[volatile].as_u64() > Some(0), "{volatile}");
@@ -71,7 +120,10 @@ fn summaries_are_as_blessed() -> Result<()> {
     }
     blessed("query-real_tractogram.json", &format!("{document:#}\n"))?;
     let home = Home::new("points_ids")?;
-    blessed("get-points_ids.txt", &home.text(&["get", STORE, "17", "3"])?)?;
+    blessed(
+        "get-points_ids.txt",
+        &home.text(&["get", STORE, "17", "3"])?,
+    )?;
     Ok(())
 }
 
@@ -83,9 +135,15 @@ fn a_box_may_begin_with_a_minus() -> Result<()> {
     assert!(apart["vertices"].as_u64() > Some(0));
     assert_eq!(apart, joined);
     let all = home.json(&["query", STORE, "--bbox", "-inf,-inf:inf,inf", "--json"])?;
-    assert_eq!(all["vertices"], zvf_testkit::truth("points_2d_f8")?.positions.rows());
+    assert_eq!(
+        all["vertices"],
+        zvf_testkit::truth("points_2d_f8")?.positions.rows()
+    );
     let bounds = all["bounds"].as_array().context("bounds")?;
-    assert_eq!((bounds.len(), bounds[0].as_array().map(Vec::len)), (2, Some(2)));
+    assert_eq!(
+        (bounds.len(), bounds[0].as_array().map(Vec::len)),
+        (2, Some(2))
+    );
     Ok(())
 }
 
@@ -93,9 +151,19 @@ fn a_box_may_begin_with_a_minus() -> Result<()> {
 fn limits_and_filters() -> Result<()> {
     let home = Home::new("points_ids")?;
     let cut = home.json(&["query", STORE, "--limit", "10", "--json"])?;
-    assert_eq!((cut["vertices"].as_u64(), cut["truncated"].as_bool()), (Some(10), Some(true)));
+    assert_eq!(
+        (cut["vertices"].as_u64(), cut["truncated"].as_bool()),
+        (Some(10), Some(true))
+    );
     let truth = zvf_testkit::truth("points_ids")?;
-    let bright = truth.attributes.get("intensity").context("intensity")?.f64s()?.iter().filter(|v| **v > 0.5).count();
+    let bright = truth
+        .attributes
+        .get("intensity")
+        .context("intensity")?
+        .f64s()?
+        .iter()
+        .filter(|v| **v > 0.5)
+        .count();
     let kept = home.json(&["query", STORE, "--where", "intensity > 0.5", "--json"])?;
     assert_eq!(kept["vertices"].as_u64(), Some(bright as u64));
     let groups = &zvf_testkit::case("points_ids")?.groups;
@@ -108,12 +176,27 @@ fn limits_and_filters() -> Result<()> {
 #[test]
 fn the_trace_is_one_document_a_line() -> Result<()> {
     let home = Home::new("real_skeleton")?;
-    home.text(&["query", STORE, "--bbox", "3000,12000,10000:8000,24000,15000", "--trace-io", "trace.ndjson"])?;
+    home.text(&[
+        "query",
+        STORE,
+        "--bbox",
+        "3000,12000,10000:8000,24000,15000",
+        "--trace-io",
+        "trace.ndjson",
+    ])?;
     let trace = fs::read_to_string(home.file("trace.ndjson"))?;
     let mut rounds = 0;
     for line in trace.lines() {
         let request: Value = serde_json::from_str(line)?;
-        for key in ["round", "method", "key", "offset", "length", "bytes", "microseconds"] {
+        for key in [
+            "round",
+            "method",
+            "key",
+            "offset",
+            "length",
+            "bytes",
+            "microseconds",
+        ] {
             assert!(request.get(key).is_some(), "{key} in {line}");
         }
         rounds = rounds.max(request["round"].as_u64().unwrap_or(0));
@@ -122,7 +205,12 @@ fn the_trace_is_one_document_a_line() -> Result<()> {
     // Failed commands leave a trace too.
     let ran = home.zvf(&["get", STORE, "12345", "--trace-io", "failed.ndjson"])?;
     assert_eq!(ran.code, 2);
-    assert!(fs::read_to_string(home.file("failed.ndjson"))?.lines().count() > 1);
+    assert!(
+        fs::read_to_string(home.file("failed.ndjson"))?
+            .lines()
+            .count()
+            > 1
+    );
     Ok(())
 }
 
@@ -130,9 +218,16 @@ fn the_trace_is_one_document_a_line() -> Result<()> {
 fn quiet_and_verbose() -> Result<()> {
     let home = Home::new("graph")?;
     let ran = home.zvf(&["query", STORE, "-o", "out.csv", "-q"])?;
-    assert_eq!((ran.code, ran.stderr.as_str(), ran.stdout.len()), (0, "", 0));
+    assert_eq!(
+        (ran.code, ran.stderr.as_str(), ran.stdout.len()),
+        (0, "", 0)
+    );
     let ran = home.zvf(&["query", STORE, "-o", "out.csv", "-v"])?;
-    assert!(ran.stderr.contains("zvf: wrote out.csv") && ran.stderr.contains(" requests in "), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("zvf: wrote out.csv") && ran.stderr.contains(" requests in "),
+        "{}",
+        ran.stderr
+    );
     assert_eq!(home.zvf(&["query", STORE, "-q", "-v"])?.code, 2);
     Ok(())
 }

@@ -24,12 +24,18 @@ pub(crate) struct Ran {
 impl Home {
     /// Unpacks a bundled store.
     pub(crate) fn new(case: &str) -> Result<Self> {
-        Ok(Self { store: zvf_testkit::unpack(case)? })
+        Ok(Self {
+            store: zvf_testkit::unpack(case)?,
+        })
     }
 
     /// The folder that holds the store, where the program runs.
     pub(crate) fn path(&self) -> PathBuf {
-        self.store.path().parent().map(Path::to_owned).unwrap_or_default()
+        self.store
+            .path()
+            .parent()
+            .map(Path::to_owned)
+            .unwrap_or_default()
     }
 
     /// A file beside the store.
@@ -46,7 +52,12 @@ impl Home {
     pub(crate) fn text(&self, args: &[&str]) -> Result<String> {
         let ran = self.zvf(args)?;
         if ran.code != 0 {
-            bail!("zvf {}: exit code {}: {}", args.join(" "), ran.code, ran.stderr);
+            bail!(
+                "zvf {}: exit code {}: {}",
+                args.join(" "),
+                ran.code,
+                ran.stderr
+            );
         }
         String::from_utf8(ran.stdout).context("stdout is not text")
     }
@@ -72,7 +83,11 @@ impl Home {
 pub(crate) fn zvf_in(folder: &Path, args: &[&str]) -> Result<Ran> {
     let output = command(folder, args).output()?;
     let code = output.status.code().context("the program was killed")?;
-    Ok(Ran { code, stdout: output.stdout, stderr: String::from_utf8(output.stderr)? })
+    Ok(Ran {
+        code,
+        stdout: output.stdout,
+        stderr: String::from_utf8(output.stderr)?,
+    })
 }
 
 /// The program with its arguments, not started.
@@ -84,16 +99,28 @@ pub(crate) fn command(folder: &Path, args: &[&str]) -> Command {
 
 /// Compares a text with the blessed one, or blesses it when `ZVF_BLESS` is set.
 pub(crate) fn blessed(name: &str, text: &str) -> Result<()> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/blessed").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/blessed")
+        .join(name);
     if std::env::var_os("ZVF_BLESS").is_some() {
         return Ok(std::fs::write(&path, text)?);
     }
-    let want = std::fs::read_to_string(&path).with_context(|| format!("{}: run with ZVF_BLESS=1", path.display()))?;
+    let want = std::fs::read_to_string(&path)
+        .with_context(|| format!("{}: run with ZVF_BLESS=1", path.display()))?;
     if want == text {
         return Ok(());
     }
-    let differs = want.lines().zip(text.lines()).position(|(want, got)| want != got);
+    let differs = want
+        .lines()
+        .zip(text.lines())
+        .position(|(want, got)| want != got);
     let line = differs.unwrap_or_else(|| want.lines().count().min(text.lines().count()));
-    let (want, got) = (want.lines().nth(line).unwrap_or("<end>"), text.lines().nth(line).unwrap_or("<end>"));
-    bail!("{name}, line {}:\nblessed: {want}\nfound:   {got}", line + 1);
+    let (want, got) = (
+        want.lines().nth(line).unwrap_or("<end>"),
+        text.lines().nth(line).unwrap_or("<end>"),
+    );
+    bail!(
+        "{name}, line {}:\nblessed: {want}\nfound:   {got}",
+        line + 1
+    );
 }

@@ -21,7 +21,11 @@ pub(crate) fn run(args: &InfoArgs, context: &mut Context<'_>) -> Result<()> {
     let url = args.store.as_str();
     let facts = gather(args, context).map_err(|e| e.at(url))?;
     context.warn(&facts.warnings);
-    if context.common.json { print_json(&facts.document()) } else { print_text(&facts.text()) }
+    if context.common.json {
+        print_json(&facts.document())
+    } else {
+        print_text(&facts.text())
+    }
 }
 
 /// Reads everything that is said.
@@ -33,7 +37,11 @@ fn gather(args: &InfoArgs, context: &mut Context<'_>) -> Result<Facts> {
     for &number in store.levels() {
         let level = context.wait(store.level(number, &Need::all()))??;
         let usage = context.wait(raw.usage(&number.to_string()))??;
-        let counted = if args.count { Some(count(&store, number, context)?) } else { None };
+        let counted = if args.count {
+            Some(count(&store, number, context)?)
+        } else {
+            None
+        };
         levels.push(LevelFacts::of(&level, usage, counted));
     }
     let has_parametric = context.wait(raw.read("parametric/zarr.json"))??.is_some();
@@ -47,11 +55,17 @@ fn count(store: &Store, level: u32, context: &mut Context<'_>) -> Result<u64> {
         level,
         attributes: Names::None,
         columns: vec![Column::Row],
-        outputs: Outputs { vertices: true, links: false, objects: false },
+        outputs: Outputs {
+            vertices: true,
+            links: false,
+            objects: false,
+        },
         ..Query::default()
     };
     let progress = context.progress("vertices");
-    let mut answer = context.wait(zvf_query::query(store, query))?.map_err(CliError::from)?;
+    let mut answer = context
+        .wait(zvf_query::query(store, query))?
+        .map_err(CliError::from)?;
     let mut rows = 0u64;
     while let Some((table, batch)) = context.wait(answer.next())?? {
         if table == Table::Vertices {

@@ -37,19 +37,41 @@ pub(crate) fn run(args: &InspectArgs, context: &mut Context<'_>) -> Result<()> {
             Some((root, path)) => in_store(args, context, &root.to_string_lossy(), &path, None)?,
             None => bare(args, file)?,
         },
-        (path, _) => in_store(args, context, &args.target, path.as_deref().unwrap_or_default(), args.key.as_deref())?,
+        (path, _) => in_store(
+            args,
+            context,
+            &args.target,
+            path.as_deref().unwrap_or_default(),
+            args.key.as_deref(),
+        )?,
     };
     let name = shown.blob.map(name_of);
     if context.common.json {
-        print_json(&render::document(&shown.head, name, shown.length, &shown.dump))?;
+        print_json(&render::document(
+            &shown.head,
+            name,
+            shown.length,
+            &shown.dump,
+        ))?;
     } else {
         print_text(&render::text(&shown.head, &shown.dump))?;
     }
     match shown.dump.fault {
         None => Ok(()),
         Some(fault) => {
-            let place = shown.head.iter().map(|(_, value)| value.as_str()).take(2).collect::<Vec<_>>().join(", ");
-            Err(CliError::malformed(format!("{place}: {} at byte {}: {}", name.unwrap_or("bytes"), fault.at, fault.message)))
+            let place = shown
+                .head
+                .iter()
+                .map(|(_, value)| value.as_str())
+                .take(2)
+                .collect::<Vec<_>>()
+                .join(", ");
+            Err(CliError::malformed(format!(
+                "{place}: {} at byte {}: {}",
+                name.unwrap_or("bytes"),
+                fault.at,
+                fault.message
+            )))
         }
     }
 }
@@ -81,7 +103,8 @@ fn overridden(args: &InspectArgs, mut known: Known) -> Result<Known> {
         known.columns.clear();
     }
     if let Some(name) = &args.dtype {
-        let dtype = DType::parse(name).map_err(|e| CliError::usage(format!("--dtype {name:?}: {e}")))?;
+        let dtype =
+            DType::parse(name).map_err(|e| CliError::usage(format!("--dtype {name:?}: {e}")))?;
         known.dtype = Some(dtype);
     }
     if args.perm {
@@ -98,18 +121,35 @@ fn bare(args: &InspectArgs, file: &Path) -> Result<Shown> {
     if length > limit {
         return Err(CliError::new(
             crate::error::Class::Limit,
-            format!("{}: found {length} bytes, expected at most {limit}", file.display()),
+            format!(
+                "{}: found {length} bytes, expected at most {limit}",
+                file.display()
+            ),
         ));
     }
     let mut bytes = Bytes::from(std::fs::read(file).map_err(failed)?);
-    let mut head = vec![("file".to_owned(), file.display().to_string()), ("size".to_owned(), size(length))];
+    let mut head = vec![
+        ("file".to_owned(), file.display().to_string()),
+        ("size".to_owned(), size(length)),
+    ];
     let mut dump = Dump::new(args.rows);
     if let (None, Some(compression)) = (args.blob, guess::compression(&bytes)) {
         let codec = Codec::named(compression.codec());
-        if let Some(decoded) = undo(&mut dump, &mut head, &file.display().to_string(), &codec, &bytes) {
+        if let Some(decoded) = undo(
+            &mut dump,
+            &mut head,
+            &file.display().to_string(),
+            &codec,
+            &bytes,
+        ) {
             bytes = decoded;
         } else {
-            return Ok(Shown { head, blob: None, length, dump });
+            return Ok(Shown {
+                head,
+                blob: None,
+                length,
+                dump,
+            });
         }
     }
     let known = overridden(args, Known::default())?;
@@ -120,15 +160,28 @@ fn bare(args: &InspectArgs, file: &Path) -> Result<Shown> {
         if walk.take(shown, "bytes").is_ok() {
             walk.note(shown, "bytes", format!("first {shown} of {length}"), "");
         }
-        dump.fault(0, "found no magic and no structure of a known blob, expected one or --as TYPE");
-        return Ok(Shown { head, blob: None, length, dump });
+        dump.fault(
+            0,
+            "found no magic and no structure of a known blob, expected one or --as TYPE",
+        );
+        return Ok(Shown {
+            head,
+            blob: None,
+            length,
+            dump,
+        });
     };
     head.push(("type".into(), name_of(blob).into()));
     take_apart(&mut dump, &bytes, blob, &known);
     if blob == BlobArg::Vlen && args.blob.is_none() {
         nested(&mut dump, &bytes, &known);
     }
-    Ok(Shown { head, blob: Some(blob), length, dump })
+    Ok(Shown {
+        head,
+        blob: Some(blob),
+        length,
+        dump,
+    })
 }
 
 /// Takes the first element of a bare vlen chunk apart if it looks like something.
@@ -136,7 +189,9 @@ fn nested(dump: &mut Dump, bytes: &[u8], known: &Known) {
     let mut scratch = Dump::new(1);
     let element = vlen::elements(&mut Walk::new(&mut scratch, bytes), known);
     let Ok(Some(element)) = element else { return };
-    if let Some(blob) = guess::guess(element).filter(|blob| !matches!(blob, BlobArg::Vlen | BlobArg::Shard)) {
+    if let Some(blob) =
+        guess::guess(element).filter(|blob| !matches!(blob, BlobArg::Vlen | BlobArg::Shard))
+    {
         take_apart(dump, element, blob, known);
     }
 }
@@ -146,24 +201,48 @@ fn inside_a_store(file: &Path) -> Option<(PathBuf, String)> {
     let file = file.canonicalize().ok()?;
     let numeric = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit());
     let parts: Vec<&Path> = file.ancestors().skip(1).take(24).collect();
-    let chunks = parts.iter().position(|folder| folder.file_name().is_some_and(|name| name == "c"))?;
-    let named = |folder: &&Path| folder.file_name().and_then(|name| name.to_str()).is_some_and(numeric);
+    let chunks = parts
+        .iter()
+        .position(|folder| folder.file_name().is_some_and(|name| name == "c"))?;
+    let named = |folder: &&Path| {
+        folder
+            .file_name()
+            .and_then(|name| name.to_str())
+            .is_some_and(numeric)
+    };
     let below = parts.get(..chunks)?;
-    if !below.iter().all(named) || !file.file_name().and_then(|name| name.to_str()).is_some_and(numeric) {
+    if !below.iter().all(named)
+        || !file
+            .file_name()
+            .and_then(|name| name.to_str())
+            .is_some_and(numeric)
+    {
         return None;
     }
-    let is_root = |folder: &Path| std::fs::read(folder.join("zarr.json")).is_ok_and(|bytes| RootDoc::parse(&bytes).is_ok());
+    let is_root = |folder: &Path| {
+        std::fs::read(folder.join("zarr.json")).is_ok_and(|bytes| RootDoc::parse(&bytes).is_ok())
+    };
     let array = parts.get(chunks + 1)?;
     if !array.join("zarr.json").is_file() {
         return None;
     }
-    let root = array.ancestors().skip(1).take(8).find(|folder| is_root(folder))?;
+    let root = array
+        .ancestors()
+        .skip(1)
+        .take(8)
+        .find(|folder| is_root(folder))?;
     let path = file.strip_prefix(root).ok()?.to_str()?.to_owned();
     Some((root.to_owned(), path))
 }
 
 /// A blob of a store.
-fn in_store(args: &InspectArgs, context: &mut Context<'_>, url: &str, path: &str, element: Option<&str>) -> Result<Shown> {
+fn in_store(
+    args: &InspectArgs,
+    context: &mut Context<'_>,
+    url: &str,
+    path: &str,
+    element: Option<&str>,
+) -> Result<Shown> {
     let raw = RawStore::open(url, &context.options()).map_err(|e| CliError::from(e).at(url))?;
     let mut reader = Reader { context, raw };
     let place = locate(&mut reader, path, element).map_err(|e| e.at(url))?;
@@ -171,30 +250,54 @@ fn in_store(args: &InspectArgs, context: &mut Context<'_>, url: &str, path: &str
     let mut dump = Dump::new(args.rows);
     match place {
         Place::Document { key } => {
-            let missing = || CliError::new(crate::error::Class::Io, format!("{url}: no object {key:?}"));
-            let bytes = reader.read(&key).map_err(|e| e.at(url))?.ok_or_else(missing)?;
+            let missing =
+                || CliError::new(crate::error::Class::Io, format!("{url}: no object {key:?}"));
+            let bytes = reader
+                .read(&key)
+                .map_err(|e| e.at(url))?
+                .ok_or_else(missing)?;
             head.push(("document".into(), key));
             take_apart(&mut dump, &bytes, BlobArg::Json, &Known::default());
-            Ok(Shown { head, blob: Some(BlobArg::Json), length: bytes.len() as u64, dump })
+            Ok(Shown {
+                head,
+                blob: Some(BlobArg::Json),
+                length: bytes.len() as u64,
+                dump,
+            })
         }
         Place::Object(mut place) => {
             place.known = overridden(args, place.known)?;
             if let Some(blob) = args.blob {
                 place.blob = blob;
             }
-            let chunk = place.known.chunk.as_deref().map(|chunk| format!(", chunk {}", key(chunk))).unwrap_or_default();
+            let chunk = place
+                .known
+                .chunk
+                .as_deref()
+                .map(|chunk| format!(", chunk {}", key(chunk)))
+                .unwrap_or_default();
             head.push(("array".into(), format!("{}{chunk}", place.array)));
             head.push(("object".into(), place.key.clone()));
             let blob = Some(place.blob);
             match reader.read(&place.key).map_err(|e| e.at(url))? {
                 None => {
                     dump.conclude("no such object: every element in it is empty");
-                    Ok(Shown { head, blob, length: 0, dump })
+                    Ok(Shown {
+                        head,
+                        blob,
+                        length: 0,
+                        dump,
+                    })
                 }
                 Some(bytes) => {
                     head.push(("size".into(), size(bytes.len() as u64)));
                     layers(&mut dump, &mut head, &place, &bytes);
-                    Ok(Shown { head, blob, length: bytes.len() as u64, dump })
+                    Ok(Shown {
+                        head,
+                        blob,
+                        length: bytes.len() as u64,
+                        dump,
+                    })
                 }
             }
         }
@@ -209,7 +312,11 @@ fn layers(dump: &mut Dump, head: &mut Vec<(String, String)>, place: &ObjectPlace
             dump.fault(0, "index_location start is not supported");
             return;
         }
-        let known = Known { entries: Some(entries), element: place.inner, ..Known::default() };
+        let known = Known {
+            entries: Some(entries),
+            element: place.inner,
+            ..Known::default()
+        };
         match shard::index(&mut Walk::new(dump, object), &known) {
             Err(_) => return,
             Ok(Some(inner)) => bytes = object.slice_ref(inner),
@@ -240,10 +347,24 @@ fn layers(dump: &mut Dump, head: &mut Vec<(String, String)>, place: &ObjectPlace
 }
 
 /// Undoes one codec and says what it did to the size.
-fn undo(dump: &mut Dump, head: &mut Vec<(String, String)>, key: &str, codec: &Codec, bytes: &Bytes) -> Option<Bytes> {
-    match undo_codecs(key, std::slice::from_ref(codec), bytes.clone(), &Limits::default()) {
+fn undo(
+    dump: &mut Dump,
+    head: &mut Vec<(String, String)>,
+    key: &str,
+    codec: &Codec,
+    bytes: &Bytes,
+) -> Option<Bytes> {
+    match undo_codecs(
+        key,
+        std::slice::from_ref(codec),
+        bytes.clone(),
+        &Limits::default(),
+    ) {
         Ok(decoded) => {
-            head.push((codec.name.clone(), format!("{} bytes become {}", bytes.len(), decoded.len())));
+            head.push((
+                codec.name.clone(),
+                format!("{} bytes become {}", bytes.len(), decoded.len()),
+            ));
             Some(decoded)
         }
         Err(error) => {
@@ -251,7 +372,12 @@ fn undo(dump: &mut Dump, head: &mut Vec<(String, String)>, key: &str, codec: &Co
             let mut walk = Walk::new(dump, bytes);
             let shown = walk.left().min(32);
             if walk.take(shown, "bytes").is_ok() {
-                walk.note(shown, "bytes", format!("first {shown} of {}", bytes.len()), "compressed");
+                walk.note(
+                    shown,
+                    "bytes",
+                    format!("first {shown} of {}", bytes.len()),
+                    "compressed",
+                );
             }
             let text = crate::error::fold(&error);
             dump.fault(0, text.strip_prefix(&format!("{key}: ")).unwrap_or(&text));

@@ -26,26 +26,60 @@ pub(crate) fn run(args: &LinksArgs, context: &mut Context<'_>) -> Result<()> {
     let url = args.store.as_str();
     let target = listing::format(args.output.as_deref())?;
     // `1` is as good as `+1` on a command line.
-    let delta: i32 = args
-        .delta
-        .parse()
-        .map_err(|_| CliError::usage(format!("--delta: found {:?}, expected 0, +1, -1 and the like", args.delta)))?;
-    let need = Need { link_deltas: Deltas::All, link_attributes: Names::All, ..Need::nothing() };
-    let store = context.open(url, args.level, need.clone())?;
-    let level = context.wait(store.level(args.level, &need))?.map_err(|e| CliError::from(e).at(url))?;
-    let Some(family) = level.links(delta) else {
-        let there: Vec<String> = level.link_families().iter().map(|family| format_delta(family.delta()).to_string()).collect();
-        let there = if there.is_empty() { "no link families".to_owned() } else { there.join(", ") };
-        let delta = format_delta(delta);
-        return Err(CliError::usage(format!("{url}: level {} has no links of delta {delta}, found {there}", args.level)));
+    let delta: i32 = args.delta.parse().map_err(|_| {
+        CliError::usage(format!(
+            "--delta: found {:?}, expected 0, +1, -1 and the like",
+            args.delta
+        ))
+    })?;
+    let need = Need {
+        link_deltas: Deltas::All,
+        link_attributes: Names::All,
+        ..Need::nothing()
     };
-    let answer = context.wait(zvf_query::list_links(&store, args.level, delta))?.map_err(|e| CliError::from(e).at(url))?;
-    let listing = listing::read(context, &store, answer, Table::Links, target, args.limit, None).map_err(|e| e.at(url))?;
+    let store = context.open(url, args.level, need.clone())?;
+    let level = context
+        .wait(store.level(args.level, &need))?
+        .map_err(|e| CliError::from(e).at(url))?;
+    let Some(family) = level.links(delta) else {
+        let there: Vec<String> = level
+            .link_families()
+            .iter()
+            .map(|family| format_delta(family.delta()).to_string())
+            .collect();
+        let there = if there.is_empty() {
+            "no link families".to_owned()
+        } else {
+            there.join(", ")
+        };
+        let delta = format_delta(delta);
+        return Err(CliError::usage(format!(
+            "{url}: level {} has no links of delta {delta}, found {there}",
+            args.level
+        )));
+    };
+    let answer = context
+        .wait(zvf_query::list_links(&store, args.level, delta))?
+        .map_err(|e| CliError::from(e).at(url))?;
+    let listing = listing::read(
+        context,
+        &store,
+        answer,
+        Table::Links,
+        target,
+        args.limit,
+        None,
+    )
+    .map_err(|e| e.at(url))?;
     if context.common.json {
         return print_json(&document(args, family, &listing));
     }
     match &listing.file {
-        Some(file) => context.remark(&format!("wrote {}: {}", file.display(), counted(listing.rows, "record"))),
+        Some(file) => context.remark(&format!(
+            "wrote {}: {}",
+            file.display(),
+            counted(listing.rows, "record")
+        )),
         None => print_text(&text(args, family, &listing))?,
     }
     Ok(())
@@ -53,28 +87,55 @@ pub(crate) fn run(args: &LinksArgs, context: &mut Context<'_>) -> Result<()> {
 
 /// Calls `each` with the endpoints of every record: chunk and row, in the application's order.
 fn records(batch: &RecordBatch, width: usize, mut each: impl FnMut(usize, Vec<(Vec<i64>, u64)>)) {
-    let list = |name: &str| batch.column_by_name(name).and_then(|column| column.as_fixed_size_list_opt());
-    let (Some(chunks), Some(rows)) = (list("chunks"), list("rows")) else { return };
+    let list = |name: &str| {
+        batch
+            .column_by_name(name)
+            .and_then(|column| column.as_fixed_size_list_opt())
+    };
+    let (Some(chunks), Some(rows)) = (list("chunks"), list("rows")) else {
+        return;
+    };
     for record in 0..batch.num_rows() {
         let (chunks, rows) = (chunks.value(record), rows.value(record));
-        let (Some(chunks), Some(rows)) = (chunks.as_primitive_opt::<Int64Type>(), rows.as_primitive_opt::<UInt64Type>()) else { return };
+        let (Some(chunks), Some(rows)) = (
+            chunks.as_primitive_opt::<Int64Type>(),
+            rows.as_primitive_opt::<UInt64Type>(),
+        ) else {
+            return;
+        };
         let rank = chunks.values().len().checked_div(width).unwrap_or(0).max(1);
-        let ends = chunks.values().chunks(rank).map(<[i64]>::to_vec).zip(rows.values().iter().copied()).collect();
+        let ends = chunks
+            .values()
+            .chunks(rank)
+            .map(<[i64]>::to_vec)
+            .zip(rows.values().iter().copied())
+            .collect();
         each(record, ends);
     }
 }
 
 /// Names and columns of the attributes of a batch.
 fn attributes(batch: &RecordBatch) -> impl Iterator<Item = (String, &dyn arrow_array::Array)> {
-    let names: Vec<String> = batch.schema_ref().fields().iter().map(|field| field.name().clone()).collect();
-    names.into_iter().zip(batch.columns().iter().map(AsRef::as_ref)).skip(2)
+    let names: Vec<String> = batch
+        .schema_ref()
+        .fields()
+        .iter()
+        .map(|field| field.name().clone())
+        .collect();
+    names
+        .into_iter()
+        .zip(batch.columns().iter().map(AsRef::as_ref))
+        .skip(2)
 }
 
 fn document(args: &LinksArgs, family: &LinkFamily, listing: &Listing) -> Value {
     let mut links = Vec::new();
     for batch in &listing.batches {
         records(batch, family.width(), |row, ends| {
-            let ends: Vec<Value> = ends.iter().map(|(chunk, row)| json!({ "chunk": chunk, "row": row })).collect();
+            let ends: Vec<Value> = ends
+                .iter()
+                .map(|(chunk, row)| json!({ "chunk": chunk, "row": row }))
+                .collect();
             let mut link = Map::new();
             link.insert("endpoints".into(), Value::Array(ends));
             link.extend(attributes(batch).map(|(name, column)| (name, member(column, row))));
@@ -96,12 +157,20 @@ fn document(args: &LinksArgs, family: &LinkFamily, listing: &Listing) -> Value {
 }
 
 fn text(args: &LinksArgs, family: &LinkFamily, listing: &Listing) -> String {
-    let names = listing.schema.iter().flat_map(|schema| schema.fields().iter().skip(2).map(|field| field.name().clone()));
+    let names = listing.schema.iter().flat_map(|schema| {
+        schema
+            .fields()
+            .iter()
+            .skip(2)
+            .map(|field| field.name().clone())
+    });
     let ends = (0..family.width()).map(|k| format!("endpoint {k}"));
     let mut table = TextTable::new(["record".to_owned()].into_iter().chain(ends).chain(names));
     for batch in &listing.batches {
         records(batch, family.width(), |row, ends| {
-            let ends = ends.iter().map(|(chunk, row)| format!("{}:{row}", key(chunk)));
+            let ends = ends
+                .iter()
+                .map(|(chunk, row)| format!("{}:{row}", key(chunk)));
             let values = attributes(batch).map(|(_, column)| {
                 let mut text = String::new();
                 write_value(&mut text, column, row, Style::Text);
@@ -117,9 +186,17 @@ fn text(args: &LinksArgs, family: &LinkFamily, listing: &Listing) -> String {
     if left > 0 {
         out.push_str(&format!("… {} more\n", count(left)));
     }
-    let directed = if family.directed() { "directed" } else { "undirected" };
+    let directed = if family.directed() {
+        "directed"
+    } else {
+        "undirected"
+    };
     let delta = format_delta(family.delta());
     let records = counted(listing.total, "record");
-    out.push_str(&format!("level {}, delta {delta}: {records} of {} endpoints, {directed}\n", args.level, family.width()));
+    out.push_str(&format!(
+        "level {}, delta {delta}: {records} of {} endpoints, {directed}\n",
+        args.level,
+        family.width()
+    ));
     out
 }

@@ -40,7 +40,10 @@ pub(crate) fn format(output: Option<&Path>) -> Result<Option<(&Path, FormatArg)>
     let Some(path) = output else { return Ok(None) };
     match format_of(path).filter(|format| *format != FormatArg::Npy) {
         Some(format) => Ok(Some((path, format))),
-        None => Err(CliError::usage(format!("{}: expected a name that ends in .csv, .ndjson or .arrow", path.display()))),
+        None => Err(CliError::usage(format!(
+            "{}: expected a name that ends in .csv, .ndjson or .arrow",
+            path.display()
+        ))),
     }
 }
 
@@ -69,12 +72,16 @@ pub(crate) fn read(
     let mut batches = Vec::new();
     let progress = context.progress("rows");
     while total.is_none() || rows < limit {
-        let Some((of, batch)) = context.wait(answer.next())?? else { break };
+        let Some((of, batch)) = context.wait(answer.next())?? else {
+            break;
+        };
         if of != table {
             continue;
         }
         seen = seen.saturating_add(batch.num_rows() as u64);
-        let take = usize::try_from(limit.saturating_sub(rows)).unwrap_or(usize::MAX).min(batch.num_rows());
+        let take = usize::try_from(limit.saturating_sub(rows))
+            .unwrap_or(usize::MAX)
+            .min(batch.num_rows());
         if take == 0 {
             continue;
         }
@@ -95,7 +102,14 @@ pub(crate) fn read(
     }
     let file = sink.map(FileSink::finish).transpose()?;
     context.warn(&warnings);
-    Ok(Listing { schema, batches, rows, total: total.unwrap_or(seen), file, warnings })
+    Ok(Listing {
+        schema,
+        batches,
+        rows,
+        total: total.unwrap_or(seen),
+        file,
+        warnings,
+    })
 }
 
 /// The value in a row of a column as JSON.

@@ -20,19 +20,43 @@ use crate::output::{print_json, print_text};
 pub(crate) fn run(args: &ObjectsArgs, context: &mut Context<'_>) -> Result<()> {
     let url = args.store.as_str();
     let target = listing::format(args.output.as_deref())?;
-    let need = Need { objects: true, object_attributes: Names::All, ..Need::nothing() };
-    let store = context.open(url, args.level, need.clone())?;
-    let level = context.wait(store.level(args.level, &need))?.map_err(|e| CliError::from(e).at(url))?;
-    let Some(total) = level.object_index().map(|index| index.len()) else {
-        return Err(CliError::usage(format!("{url}: level {} has no object index", args.level)));
+    let need = Need {
+        objects: true,
+        object_attributes: Names::All,
+        ..Need::nothing()
     };
-    let answer = context.wait(zvf_query::list_objects(&store, args.level))?.map_err(|e| CliError::from(e).at(url))?;
-    let listing = listing::read(context, &store, answer, Table::Objects, target, args.limit, Some(total)).map_err(|e| e.at(url))?;
+    let store = context.open(url, args.level, need.clone())?;
+    let level = context
+        .wait(store.level(args.level, &need))?
+        .map_err(|e| CliError::from(e).at(url))?;
+    let Some(total) = level.object_index().map(|index| index.len()) else {
+        return Err(CliError::usage(format!(
+            "{url}: level {} has no object index",
+            args.level
+        )));
+    };
+    let answer = context
+        .wait(zvf_query::list_objects(&store, args.level))?
+        .map_err(|e| CliError::from(e).at(url))?;
+    let listing = listing::read(
+        context,
+        &store,
+        answer,
+        Table::Objects,
+        target,
+        args.limit,
+        Some(total),
+    )
+    .map_err(|e| e.at(url))?;
     if context.common.json {
         return print_json(&document(args, &listing));
     }
     match &listing.file {
-        Some(file) => context.remark(&format!("wrote {}: {}", file.display(), counted(listing.rows, "object"))),
+        Some(file) => context.remark(&format!(
+            "wrote {}: {}",
+            file.display(),
+            counted(listing.rows, "object")
+        )),
         None => print_text(&text(args.level, &listing))?,
     }
     Ok(())
@@ -65,7 +89,10 @@ fn members(batch: &RecordBatch) -> Vec<Value> {
 }
 
 fn text(level: u32, listing: &Listing) -> String {
-    let titles = listing.schema.iter().flat_map(|schema| schema.fields().iter().map(|field| field.name().clone()));
+    let titles = listing
+        .schema
+        .iter()
+        .flat_map(|schema| schema.fields().iter().map(|field| field.name().clone()));
     let mut table = TextTable::new(titles);
     for batch in &listing.batches {
         table.batch(batch);
@@ -75,6 +102,9 @@ fn text(level: u32, listing: &Listing) -> String {
     if left > 0 {
         out.push_str(&format!("… {} more\n", count(left)));
     }
-    out.push_str(&format!("level {level}: {}\n", counted(listing.total, "object")));
+    out.push_str(&format!(
+        "level {level}: {}\n",
+        counted(listing.total, "object")
+    ));
     out
 }

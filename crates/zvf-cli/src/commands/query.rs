@@ -35,7 +35,9 @@ pub(crate) fn get(args: &GetArgs, context: &mut Context<'_>) -> Result<()> {
 fn target(args: &ResultArgs, context: &Context<'_>) -> Result<Target> {
     let target = Target::of(args.output.as_deref(), args.format);
     if context.common.json && matches!(target, Target::Stdout(_)) {
-        return Err(CliError::usage("--json and --format both want stdout: give -o OUT for the table"));
+        return Err(CliError::usage(
+            "--json and --format both want stdout: give -o OUT for the table",
+        ));
     }
     Ok(target)
 }
@@ -43,12 +45,20 @@ fn target(args: &ResultArgs, context: &Context<'_>) -> Result<Target> {
 fn run(url: &str, query: Query, target: &Target, context: &mut Context<'_>) -> Result<()> {
     let level = query.level;
     let store = context.open(url, level, select::need(&query))?;
-    let mut answer = context.wait(zvf_query::query(&store, query))?.map_err(|e| CliError::from(e).at(url))?;
-    let (has_links, has_objects) = (answer.schema(Table::Links).is_some(), answer.schema(Table::Objects).is_some());
+    let mut answer = context
+        .wait(zvf_query::query(&store, query))?
+        .map_err(|e| CliError::from(e).at(url))?;
+    let (has_links, has_objects) = (
+        answer.schema(Table::Links).is_some(),
+        answer.schema(Table::Objects).is_some(),
+    );
     let mut sink = Sink::open(target, |table| answer.schema(table).map(AsRef::as_ref))?;
     let mut digest = Digest::default();
     let progress = context.progress("vertices");
-    while let Some((table, batch)) = context.wait(answer.next())?.map_err(|e| CliError::from(e).at(url))? {
+    while let Some((table, batch)) = context
+        .wait(answer.next())?
+        .map_err(|e| CliError::from(e).at(url))?
+    {
         digest.look(table, &batch);
         if table == Table::Vertices {
             progress.add(batch.num_rows() as u64);

@@ -50,10 +50,25 @@ pub(crate) fn of_get(args: &GetArgs, target: &Target, budget: Option<u64>) -> Re
 }
 
 fn base(args: &ResultArgs, target: &Target, budget: Option<u64>) -> Result<Query> {
-    let columns = args.columns.iter().map(|name| name.trim().parse::<Column>()).collect::<std::result::Result<Vec<_>, _>>()?;
-    let mut query = Query { level: args.level, limit: args.limit, columns, attributes: names(&args.attributes)?, ..Query::default() };
+    let column = |name: &String| name.trim().parse::<Column>().map_err(CliError::from);
+    let columns = args
+        .columns
+        .iter()
+        .map(column)
+        .collect::<Result<Vec<_>>>()?;
+    let mut query = Query {
+        level: args.level,
+        limit: args.limit,
+        columns,
+        attributes: names(&args.attributes)?,
+        ..Query::default()
+    };
     if target.vertices_only() {
-        query.outputs = Outputs { vertices: true, links: false, objects: false };
+        query.outputs = Outputs {
+            vertices: true,
+            links: false,
+            objects: false,
+        };
     }
     if let Some(bytes) = budget {
         query.memory_budget = bytes;
@@ -69,7 +84,9 @@ fn names(text: &str) -> Result<Names> {
         list => {
             let names: Vec<String> = list.split(',').map(|name| name.trim().to_owned()).collect();
             if names.iter().any(String::is_empty) {
-                return Err(CliError::usage(format!("--attributes: found {text:?}, expected all, none or names between commas")));
+                return Err(CliError::usage(format!(
+                    "--attributes: found {text:?}, expected all, none or names between commas"
+                )));
             }
             Ok(Names::List(names))
         }
@@ -81,14 +98,23 @@ fn ids(text: &str) -> Result<Vec<i64>> {
     let (place, text) = match text.strip_prefix('@') {
         Some(file) => {
             let path = Path::new(file);
-            let text = std::fs::read_to_string(path).map_err(|e| CliError::file("read ids from", path, &e))?;
+            let text = std::fs::read_to_string(path)
+                .map_err(|e| CliError::file("read ids from", path, &e))?;
             (file.to_owned(), text)
         }
         None => ("object ids".to_owned(), text.to_owned()),
     };
-    let words = text.split(|c: char| c == ',' || c.is_whitespace()).filter(|word| !word.is_empty());
+    let words = text
+        .split(|c: char| c == ',' || c.is_whitespace())
+        .filter(|word| !word.is_empty());
     words
-        .map(|word| word.parse::<i64>().map_err(|_| CliError::usage(format!("{place}: found {word:?}, expected a whole number of 64 bits"))))
+        .map(|word| {
+            word.parse::<i64>().map_err(|_| {
+                CliError::usage(format!(
+                    "{place}: found {word:?}, expected a whole number of 64 bits"
+                ))
+            })
+        })
         .collect()
 }
 
@@ -121,9 +147,15 @@ mod tests {
         assert_eq!(ids("-4,7, 9").unwrap(), [-4, 7, 9]);
         let file = tempfile::NamedTempFile::new()?;
         std::fs::write(file.path(), "1 2\n3,\t4\n")?;
-        assert_eq!(ids(&format!("@{}", file.path().display())).unwrap(), [1, 2, 3, 4]);
+        assert_eq!(
+            ids(&format!("@{}", file.path().display())).unwrap(),
+            [1, 2, 3, 4]
+        );
         let error = ids("1,x").unwrap_err().to_string();
-        assert_eq!(error, "object ids: found \"x\", expected a whole number of 64 bits");
+        assert_eq!(
+            error,
+            "object ids: found \"x\", expected a whole number of 64 bits"
+        );
         assert!(ids("@/no/such/file").is_err());
         Ok(())
     }
@@ -131,7 +163,10 @@ mod tests {
     #[test]
     fn attribute_names() {
         assert_eq!(names("all").unwrap(), Names::All);
-        assert_eq!(names("a, b").unwrap(), Names::List(vec!["a".into(), "b".into()]));
+        assert_eq!(
+            names("a, b").unwrap(),
+            Names::List(vec!["a".into(), "b".into()])
+        );
         assert!(names("a,,b").is_err());
     }
 }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
-    UInt64Type,
+    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrowPrimitiveType, RecordBatch};
 use arrow_schema::{DataType, Schema, SchemaRef};
@@ -45,9 +45,17 @@ impl Digest {
 
     /// Extends the bounds by the positions of a batch; NaN is in no box and in no bounds.
     fn widen(&mut self, batch: &RecordBatch) {
-        let Some(list) = batch.column_by_name("position").and_then(|c| c.as_fixed_size_list_opt()) else { return };
+        let Some(list) = batch
+            .column_by_name("position")
+            .and_then(|c| c.as_fixed_size_list_opt())
+        else {
+            return;
+        };
         let dims = usize::try_from(list.value_length()).unwrap_or(0);
-        let values = list.values().slice(list.offset().saturating_mul(dims), list.len().saturating_mul(dims));
+        let values = list.values().slice(
+            list.offset().saturating_mul(dims),
+            list.len().saturating_mul(dims),
+        );
         self.lo.resize(dims, f64::INFINITY);
         self.hi.resize(dims, f64::NEG_INFINITY);
         self.single = matches!(values.data_type(), DataType::Float16 | DataType::Float32);
@@ -68,7 +76,9 @@ impl Digest {
     }
 
     fn rows<T: ArrowPrimitiveType>(&mut self, values: &dyn Array, real: impl Fn(T::Native) -> f64) {
-        let Some(values) = values.as_primitive_opt::<T>() else { return };
+        let Some(values) = values.as_primitive_opt::<T>() else {
+            return;
+        };
         for row in values.values().chunks_exact(self.lo.len().max(1)) {
             for ((lo, hi), value) in self.lo.iter_mut().zip(&mut self.hi).zip(row) {
                 let value = real(*value);
@@ -81,12 +91,21 @@ impl Digest {
     /// Smallest and largest coordinate on each axis, if there is any vertex.
     fn bounds(&self) -> Option<(Vec<f64>, Vec<f64>)> {
         let some = !self.lo.is_empty() && self.lo.iter().zip(&self.hi).all(|(lo, hi)| lo <= hi);
-        some.then(|| (self.lo.iter().map(|v| self.tidy(*v)).collect(), self.hi.iter().map(|v| self.tidy(*v)).collect()))
+        some.then(|| {
+            (
+                self.lo.iter().map(|v| self.tidy(*v)).collect(),
+                self.hi.iter().map(|v| self.tidy(*v)).collect(),
+            )
+        })
     }
 
     /// A number of 32 bits or less as the 64-bit one with the same digits.
     fn tidy(&self, value: f64) -> f64 {
-        if self.single { format!("{:?}", value as f32).parse().unwrap_or(value) } else { value }
+        if self.single {
+            format!("{:?}", value as f32).parse().unwrap_or(value)
+        } else {
+            value
+        }
     }
 }
 
@@ -127,8 +146,15 @@ pub(crate) struct Report<'a> {
 impl Report<'_> {
     /// The summary document.
     pub(crate) fn document(&self) -> Value {
-        let bounds = self.digest.bounds().map(|(lo, hi)| json!([numbers(&lo), numbers(&hi)]));
-        let files: Vec<String> = self.files.iter().map(|path| path.display().to_string()).collect();
+        let bounds = self
+            .digest
+            .bounds()
+            .map(|(lo, hi)| json!([numbers(&lo), numbers(&hi)]));
+        let files: Vec<String> = self
+            .files
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
         json!({
             "store": self.store,
             "level": self.level,
@@ -155,8 +181,15 @@ impl Report<'_> {
         let mut head = |name: &str, value: String| {
             let _ = writeln!(out, "{name:<10}{value}");
         };
-        head("store", format!("{} ({}, level {})", self.store, self.kind, self.level));
-        let cut = if summary.truncated { ", cut by --limit" } else { "" };
+        head(
+            "store",
+            format!("{} ({}, level {})", self.store, self.kind, self.level),
+        );
+        let cut = if summary.truncated {
+            ", cut by --limit"
+        } else {
+            ""
+        };
         head("vertices", format!("{}{cut}", count(summary.vertices)));
         if self.has_links {
             head("links", count(summary.links));
@@ -178,12 +211,27 @@ impl Report<'_> {
                 .collect();
             head("bounds", axes.join(", "));
         }
-        head("read", format!("{}, {}", counted(summary.chunks_read, "chunk"), counted(summary.cells_read, "cell")));
+        head(
+            "read",
+            format!(
+                "{}, {}",
+                counted(summary.chunks_read, "chunk"),
+                counted(summary.cells_read, "cell")
+            ),
+        );
         if let Some(schema) = schema {
-            let _ = write!(out, "\n{}", first(&schema, &self.digest.vertices, summary.vertices, "vertices"));
+            let _ = write!(
+                out,
+                "\n{}",
+                first(&schema, &self.digest.vertices, summary.vertices, "vertices")
+            );
         }
         if let Some(schema) = self.digest.objects.first().map(RecordBatch::schema) {
-            let _ = write!(out, "\n{}", first(&schema, &self.digest.objects, summary.objects, "objects"));
+            let _ = write!(
+                out,
+                "\n{}",
+                first(&schema, &self.digest.objects, summary.objects, "objects")
+            );
         }
         out
     }
@@ -196,15 +244,29 @@ fn first(schema: &SchemaRef, batches: &[RecordBatch], all: u64, what: &str) -> S
         table.batch(batch);
     }
     let shown = table.len() as u64;
-    let title = if shown < all { format!("first {shown} of {} {what}", count(all)) } else { what.to_owned() };
+    let title = if shown < all {
+        format!("first {shown} of {} {what}", count(all))
+    } else {
+        what.to_owned()
+    };
     format!("{title}\n{}", table.render(2))
 }
 
 /// Column titles; positions are one column titled by the axes.
 fn titles(schema: &Schema) -> Vec<String> {
     let axes = axis_names(schema);
-    let title = |name: &str| if name == "position" && !axes.is_empty() { axes.join(" ") } else { name.to_owned() };
-    schema.fields().iter().map(|field| title(field.name())).collect()
+    let title = |name: &str| {
+        if name == "position" && !axes.is_empty() {
+            axes.join(" ")
+        } else {
+            name.to_owned()
+        }
+    };
+    schema
+        .fields()
+        .iter()
+        .map(|field| title(field.name()))
+        .collect()
 }
 
 /// Numbers as JSON; those that JSON lacks are null.

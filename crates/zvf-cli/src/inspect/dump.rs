@@ -58,12 +58,18 @@ const SHOWN: usize = 32;
 impl Dump {
     /// An empty dump that shows this many rows of a table.
     pub(crate) fn new(rows: usize) -> Self {
-        Self { rows: rows.max(1), ..Self::default() }
+        Self {
+            rows: rows.max(1),
+            ..Self::default()
+        }
     }
 
     /// Begins a section.
     pub(crate) fn section(&mut self, title: impl Into<String>) {
-        self.sections.push(Section { title: title.into(), fields: Vec::new() });
+        self.sections.push(Section {
+            title: title.into(),
+            fields: Vec::new(),
+        });
     }
 
     /// Adds a field to the current section.
@@ -77,7 +83,12 @@ impl Dump {
     }
 
     /// Adds a remark without bytes.
-    pub(crate) fn remark(&mut self, name: &str, value: impl Into<String>, meaning: impl Into<String>) {
+    pub(crate) fn remark(
+        &mut self,
+        name: &str,
+        value: impl Into<String>,
+        meaning: impl Into<String>,
+    ) {
         self.push(Field {
             at: None,
             bytes: Vec::new(),
@@ -92,7 +103,10 @@ impl Dump {
     #[cold]
     pub(crate) fn fault(&mut self, at: u64, message: impl Into<String>) -> Stopped {
         if self.fault.is_none() {
-            self.fault = Some(Fault { at, message: message.into() });
+            self.fault = Some(Fault {
+                at,
+                message: message.into(),
+            });
         }
         Stopped
     }
@@ -169,7 +183,9 @@ impl<'d, 'a> Walk<'d, 'a> {
     /// Takes the next `length` bytes without writing them down, or says that they are cut short.
     pub(crate) fn take(&mut self, length: u64, name: &str) -> Result<&'a [u8], Stopped> {
         let rest = self.rest();
-        let taken = usize::try_from(length).ok().and_then(|length| rest.split_at_checked(length));
+        let taken = usize::try_from(length)
+            .ok()
+            .and_then(|length| rest.split_at_checked(length));
         match taken {
             Some((taken, _)) => {
                 self.at += taken.len();
@@ -180,14 +196,25 @@ impl<'d, 'a> Walk<'d, 'a> {
                     let field = self.field(self.at, rest, name, "", "cut short");
                     self.dump.push(field);
                 }
-                Err(self.fault_here(format!("{name} cut short: found {} bytes, expected {length}", rest.len())))
+                Err(self.fault_here(format!(
+                    "{name} cut short: found {} bytes, expected {length}",
+                    rest.len()
+                )))
             }
         }
     }
 
     /// Writes down the last `length` bytes read.
-    pub(crate) fn note(&mut self, length: u64, name: &str, value: impl Into<String>, meaning: impl Into<String>) {
-        let start = self.at.saturating_sub(usize::try_from(length).unwrap_or(usize::MAX));
+    pub(crate) fn note(
+        &mut self,
+        length: u64,
+        name: &str,
+        value: impl Into<String>,
+        meaning: impl Into<String>,
+    ) {
+        let start = self
+            .at
+            .saturating_sub(usize::try_from(length).unwrap_or(usize::MAX));
         let bytes = self.bytes.get(start..self.at).unwrap_or_default();
         let field = self.field(start, bytes, name, value, meaning);
         self.dump.push(field);
@@ -211,7 +238,14 @@ impl<'d, 'a> Walk<'d, 'a> {
         Ok(())
     }
 
-    fn field(&self, at: usize, bytes: &[u8], name: &str, value: impl Into<String>, meaning: impl Into<String>) -> Field {
+    fn field(
+        &self,
+        at: usize,
+        bytes: &[u8],
+        name: &str,
+        value: impl Into<String>,
+        meaning: impl Into<String>,
+    ) -> Field {
         Field {
             at: Some(at as u64),
             bytes: bytes.iter().copied().take(SHOWN).collect(),

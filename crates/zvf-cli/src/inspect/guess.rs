@@ -61,12 +61,18 @@ pub(crate) fn guess(bytes: &[u8]) -> Option<BlobArg> {
 
 /// Whether the bytes are a count of at least one and just as many elements.
 fn is_vlen(bytes: &[u8]) -> bool {
-    let Some((n, mut rest)) = bytes.split_first_chunk::<4>() else { return false };
+    let Some((n, mut rest)) = bytes.split_first_chunk::<4>() else {
+        return false;
+    };
     let n = u32::from_le_bytes(*n);
     for _ in 0..n {
-        let Some((length, after)) = rest.split_first_chunk::<4>() else { return false };
+        let Some((length, after)) = rest.split_first_chunk::<4>() else {
+            return false;
+        };
         let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
-        let Some((_, after)) = after.split_at_checked(length) else { return false };
+        let Some((_, after)) = after.split_at_checked(length) else {
+            return false;
+        };
         rest = after;
     }
     n > 0 && rest.is_empty()

@@ -1,10 +1,10 @@
 //! From a path inside a store to the bytes it names and all that is known about them.
 
 use bytes::Bytes;
-use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
-use zvf_meta::{ArrayDoc, Codec, LevelDoc, LinkFamilyDoc, ObjectIndexDoc, RootDoc};
+use zvf_meta::{ArrayDoc, Codec};
 use zvf_store::RawStore;
 
+use super::known::{blob_of, known, typed};
 use super::{Context as Known, key};
 use crate::args::BlobArg;
 use crate::context::Context;
@@ -29,8 +29,15 @@ impl Reader<'_, '_> {
     }
 
     /// Reads a document and parses it; one that is missing or damaged counts as unknown.
-    fn document<T, E>(&mut self, key: &str, parse: impl Fn(&[u8]) -> std::result::Result<T, E>) -> Option<T> {
-        self.read(key).ok().flatten().and_then(|bytes| parse(&bytes).ok())
+    pub(super) fn document<T, E>(
+        &mut self,
+        key: &str,
+        parse: impl Fn(&[u8]) -> std::result::Result<T, E>,
+    ) -> Option<T> {
+        self.read(key)
+            .ok()
+            .flatten()
+            .and_then(|bytes| parse(&bytes).ok())
     }
 }
 
@@ -74,7 +81,11 @@ pub(crate) struct ObjectPlace {
 /// # Errors
 ///
 /// Usage, when there is no such array, chunk or row; malformed, when the array's document cannot be read; I/O.
-pub(crate) fn locate(reader: &mut Reader<'_, '_>, path: &str, element: Option<&str>) -> Result<Place> {
+pub(crate) fn locate(
+    reader: &mut Reader<'_, '_>,
+    path: &str,
+    element: Option<&str>,
+) -> Result<Place> {
     let path = path.trim().trim_matches('/');
     let (path, element) = match (element, path.rsplit_once(char::is_whitespace)) {
         (Some(element), _) => (path, Some(element.trim())),
@@ -82,12 +93,15 @@ pub(crate) fn locate(reader: &mut Reader<'_, '_>, path: &str, element: Option<&s
         (None, None) => (path, None),
     };
     if let Some(element) = element {
-        let doc = array(reader, path)?.ok_or_else(|| CliError::usage(format!("no array {path:?} in the store")))?;
+        let doc = array(reader, path)?
+            .ok_or_else(|| CliError::usage(format!("no array {path:?} in the store")))?;
         let index = index_of(path, &doc, element)?;
         return place(reader, path, doc, &index, true);
     }
     if path.is_empty() {
-        return Ok(Place::Document { key: "zarr.json".into() });
+        return Ok(Place::Document {
+            key: "zarr.json".into(),
+        });
     }
     if path == "zarr.json" || path.ends_with("/zarr.json") {
         return Ok(Place::Document { key: path.into() });
@@ -101,15 +115,21 @@ pub(crate) fn locate(reader: &mut Reader<'_, '_>, path: &str, element: Option<&s
     let document = format!("{path}/zarr.json");
     match reader.read(&document)? {
         Some(_) => Ok(Place::Document { key: document }),
-        None => Err(CliError::usage(format!("nothing called {path:?} in the store: no document {document:?}"))),
+        None => Err(CliError::usage(format!(
+            "nothing called {path:?} in the store: no document {document:?}"
+        ))),
     }
 }
 
 /// The document of an array, if there is one.
 fn array(reader: &mut Reader<'_, '_>, path: &str) -> Result<Option<ArrayDoc>> {
     let key = format!("{path}/zarr.json");
-    let Some(bytes) = reader.read(&key)? else { return Ok(None) };
-    ArrayDoc::parse(&bytes).map(Some).map_err(|e| CliError::malformed(format!("{key}: {}", crate::error::fold(&e))))
+    let Some(bytes) = reader.read(&key)? else {
+        return Ok(None);
+    };
+    ArrayDoc::parse(&bytes)
+        .map(Some)
+        .map_err(|e| CliError::malformed(format!("{key}: {}", crate::error::fold(&e))))
 }
 
 /// The element of the array that a chunk key or row names, counted from the array's first.
@@ -126,9 +146,23 @@ fn index_of(path: &str, doc: &ArrayDoc, element: &str) -> Result<Vec<u64>> {
     if parts.len() != rank {
         return Err(wrong(&format!("{rank} components, such as {example}")));
     }
-    let origin = doc.attributes.chunk_grid_origin.clone().unwrap_or_else(|| vec![0; rank]);
-    let last: Vec<String> = origin.iter().zip(&doc.shape).map(|(o, s)| (i128::from(*o) + i128::from(*s) - 1).to_string()).collect();
-    let outside = || wrong(&format!("something from {} to {}", key(&origin), last.join(".")));
+    let origin = doc
+        .attributes
+        .chunk_grid_origin
+        .clone()
+        .unwrap_or_else(|| vec![0; rank]);
+    let last: Vec<String> = origin
+        .iter()
+        .zip(&doc.shape)
+        .map(|(o, s)| (i128::from(*o) + i128::from(*s) - 1).to_string())
+        .collect();
+    let outside = || {
+        wrong(&format!(
+            "something from {} to {}",
+            key(&origin),
+            last.join(".")
+        ))
+    };
     if doc.shape.contains(&0) {
         return Err(wrong("nothing: the array has no elements"));
     }
@@ -137,7 +171,9 @@ fn index_of(path: &str, doc: &ArrayDoc, element: &str) -> Result<Vec<u64>> {
         .zip(&origin)
         .zip(&doc.shape)
         .map(|((part, origin), extent)| {
-            let index = part.checked_sub(*origin).and_then(|index| u64::try_from(index).ok());
+            let index = part
+                .checked_sub(*origin)
+                .and_then(|index| u64::try_from(index).ok());
             index.filter(|index| index < extent).ok_or_else(outside)
         })
         .collect()
@@ -145,18 +181,46 @@ fn index_of(path: &str, doc: &ArrayDoc, element: &str) -> Result<Vec<u64>> {
 
 /// The first element of the object with the key `c/REST`.
 fn object_index(path: &str, doc: &ArrayDoc, rest: &str) -> Result<Vec<u64>> {
-    let parts: Option<Vec<u64>> = rest.split(['/', '.']).map(|part| part.parse().ok()).collect();
+    let parts: Option<Vec<u64>> = rest
+        .split(['/', '.'])
+        .map(|part| part.parse().ok())
+        .collect();
     let parts = parts.filter(|parts| parts.len() == doc.shape.len());
-    let parts = parts.ok_or_else(|| CliError::usage(format!("{path}: expected an object key with {} numbers after c/", doc.shape.len())))?;
-    Ok(parts.iter().zip(&doc.chunk_shape).map(|(part, extent)| part.saturating_mul(*extent)).collect())
+    let parts = parts.ok_or_else(|| {
+        CliError::usage(format!(
+            "{path}: expected an object key with {} numbers after c/",
+            doc.shape.len()
+        ))
+    })?;
+    Ok(parts
+        .iter()
+        .zip(&doc.chunk_shape)
+        .map(|(part, extent)| part.saturating_mul(*extent))
+        .collect())
 }
 
 /// Puts together what is known about the element `index` of an array.
-fn place(reader: &mut Reader<'_, '_>, path: &str, doc: ArrayDoc, index: &[u64], exact: bool) -> Result<Place> {
-    let malformed = |e: &dyn std::error::Error| CliError::malformed(format!("{path}/zarr.json: {}", crate::error::fold(e)));
+fn place(
+    reader: &mut Reader<'_, '_>,
+    path: &str,
+    doc: ArrayDoc,
+    index: &[u64],
+    exact: bool,
+) -> Result<Place> {
+    let malformed = |e: &dyn std::error::Error| {
+        CliError::malformed(format!("{path}/zarr.json: {}", crate::error::fold(e)))
+    };
     let sharding = doc.sharding().map_err(|e| malformed(&e))?;
-    let object: Vec<u64> = index.iter().zip(&doc.chunk_shape).map(|(i, extent)| i / (*extent).max(1)).collect();
-    let within: Vec<u64> = index.iter().zip(&doc.chunk_shape).map(|(i, extent)| i % (*extent).max(1)).collect();
+    let object: Vec<u64> = index
+        .iter()
+        .zip(&doc.chunk_shape)
+        .map(|(i, extent)| i / (*extent).max(1))
+        .collect();
+    let within: Vec<u64> = index
+        .iter()
+        .zip(&doc.chunk_shape)
+        .map(|(i, extent)| i % (*extent).max(1))
+        .collect();
     let object_key = format!("{path}/{}", doc.key_encoding.object_key(&object));
     let mut known = known(reader, path, &doc, index);
     let (mut inner, mut entries, mut index_at_end) = (None, None, true);
@@ -164,12 +228,25 @@ fn place(reader: &mut Reader<'_, '_>, path: &str, doc: ArrayDoc, index: &[u64], 
         None => (doc.codecs.clone(), doc.chunk_shape.clone(), within),
         Some(sharding) => {
             let shape = sharding.chunk_shape.clone();
-            let grid: Vec<u64> = doc.chunk_shape.iter().zip(&shape).map(|(outer, inner)| outer / (*inner).max(1)).collect();
-            let at: Vec<u64> = within.iter().zip(&shape).map(|(i, inner)| i / (*inner).max(1)).collect();
+            let grid: Vec<u64> = doc
+                .chunk_shape
+                .iter()
+                .zip(&shape)
+                .map(|(outer, inner)| outer / (*inner).max(1))
+                .collect();
+            let at: Vec<u64> = within
+                .iter()
+                .zip(&shape)
+                .map(|(i, inner)| i / (*inner).max(1))
+                .collect();
             inner = exact.then(|| c_order(&at, &grid));
             entries = Some(product(&grid));
             index_at_end = sharding.index_at_end;
-            let rest = within.iter().zip(&shape).map(|(i, inner)| i % (*inner).max(1)).collect();
+            let rest = within
+                .iter()
+                .zip(&shape)
+                .map(|(i, inner)| i % (*inner).max(1))
+                .collect();
             (sharding.codecs, shape, rest)
         }
     };
@@ -178,7 +255,11 @@ fn place(reader: &mut Reader<'_, '_>, path: &str, doc: ArrayDoc, index: &[u64], 
     let blob = blob_of(path, &doc);
     if !doc.data_type.is_vlen_bytes() {
         typed(&doc, &codecs, &element_shape, &within, &mut known)?;
-        let start = object.first().copied().unwrap_or(0).saturating_mul(doc.chunk_shape.first().copied().unwrap_or(1));
+        let start = object
+            .first()
+            .copied()
+            .unwrap_or(0)
+            .saturating_mul(doc.chunk_shape.first().copied().unwrap_or(1));
         known.real_rows = doc.shape.first().map(|rows| rows.saturating_sub(start));
     }
     Ok(Place::Object(Box::new(ObjectPlace {
@@ -194,143 +275,14 @@ fn place(reader: &mut Reader<'_, '_>, path: &str, doc: ArrayDoc, index: &[u64], 
     })))
 }
 
-fn product(shape: &[u64]) -> u64 {
+/// Elements of a shape.
+pub(super) fn product(shape: &[u64]) -> u64 {
     shape.iter().copied().fold(1, u64::saturating_mul)
 }
 
 /// The number of an element in C order: the last axis is the fastest.
 fn c_order(index: &[u64], shape: &[u64]) -> u64 {
-    index.iter().zip(shape).fold(0u64, |at, (index, extent)| at.saturating_mul(*extent).saturating_add(*index))
-}
-
-/// What is known about the cell of an element from documents around it.
-fn known(reader: &mut Reader<'_, '_>, path: &str, doc: &ArrayDoc, index: &[u64]) -> Known {
-    let attributes = &doc.attributes;
-    let mut known = Known {
-        dtype: attributes.dtype.as_deref().and_then(|name| DType::parse(name).ok()),
-        perm: attributes.has_perm,
-        width: attributes.link_width.and_then(|width| usize::try_from(width).ok()),
-        columns: attributes.channel_names.clone().unwrap_or_default(),
-        ..Known::default()
-    };
-    for category in attributes.categories.iter().flatten() {
-        known.categories.push(category.as_str().map_or_else(|| category.to_string(), str::to_owned));
-    }
-    if doc.shape.len() > 1 && doc.data_type.is_vlen_bytes() {
-        let origin = attributes.chunk_grid_origin.clone().unwrap_or_else(|| vec![0; doc.shape.len()]);
-        let chunk = origin.iter().zip(index).map(|(o, i)| o.saturating_add(i64::try_from(*i).unwrap_or(i64::MAX)));
-        known.chunk = Some(chunk.collect());
-    }
-    match blob_of(path, doc) {
-        BlobArg::Vertices => {
-            if let Some(root) = reader.document("zarr.json", RootDoc::parse) {
-                known.columns = root.axes().iter().map(|axis| axis.name.clone()).collect();
-            }
-        }
-        BlobArg::Manifest => {
-            let group = path.strip_suffix("/manifests").map(|group| format!("{group}/zarr.json"));
-            let index = group.and_then(|group| reader.document(&group, ObjectIndexDoc::parse));
-            known.key_rank = index.and_then(|index| index.sid_ndim).and_then(|rank| usize::try_from(rank).ok());
-        }
-        BlobArg::Attribute => known.width = attributes.declared_width().and_then(|width| usize::try_from(width).ok()),
-        BlobArg::Links | BlobArg::RaggedLinks => links(reader, path, doc, &mut known),
-        _ => {}
-    }
-    known
-}
-
-/// Width, permutation and endpoint chunks of a link array.
-fn links(reader: &mut Reader<'_, '_>, path: &str, doc: &ArrayDoc, known: &mut Known) {
-    let family = path.rsplit_once('/').map(|(family, _)| format!("{family}/zarr.json"));
-    let family = family.and_then(|family| reader.document(&family, LinkFamilyDoc::parse));
-    let offsets = doc.attributes.offsets.clone().unwrap_or_default();
-    let delta = doc.attributes.level_delta.or(family.as_ref().and_then(|family| family.level_delta)).unwrap_or(0);
-    let zero = offsets.iter().flatten().all(|part| *part == 0);
-    if let Some(family) = &family {
-        known.width = known.width.or(family.link_width.and_then(|width| usize::try_from(width).ok()));
-        known.perm = known.perm.or(Some(family.has_perm(delta, zero)));
-    }
-    known.dtype = known.dtype.or(DType::parse("int64").ok());
-    let Some(source) = &known.chunk else { return };
-    let anchor = if delta == 0 { Some(source.clone()) } else { anchor(reader, path, delta, source) };
-    // Without the levels' chunk shapes the chunks of coarser endpoints are unknown; the rows still are what they are.
-    let Some(anchor) = anchor else { return };
-    let level = path.split('/').next().and_then(|level| level.parse::<i64>().ok());
-    let level = level.filter(|_| delta != 0).map(|level| format!(" of level {}", level.saturating_add(i64::from(delta))));
-    known.endpoints = vec![format!("chunk {}", key(source))];
-    for offset in &offsets {
-        let chunk: Vec<i64> = anchor.iter().zip(offset).map(|(a, o)| a.saturating_add(*o)).collect();
-        known.endpoints.push(format!("chunk {}{}", key(&chunk), level.as_deref().unwrap_or_default()));
-    }
-}
-
-/// The chunk of another level from which offsets count: where the source chunk begins in that level's grid.
-fn anchor(reader: &mut Reader<'_, '_>, path: &str, delta: i32, source: &[i64]) -> Option<Vec<i64>> {
-    let level: i64 = path.split('/').next()?.parse().ok()?;
-    let root = reader.document("zarr.json", RootDoc::parse)?;
-    let base = &root.zarr_vectors.chunk_shape;
-    let own = ratios(reader, level, base)?;
-    let other = ratios(reader, level.checked_add(i64::from(delta))?, base).unwrap_or_else(|| own.clone());
-    // Keys with a leading attribute bin have one component more than there are axes.
-    let extra = source.len().checked_sub(own.len())?;
-    let ratio = |ratios: &[i64], k: usize| k.checked_sub(extra).and_then(|k| ratios.get(k)).copied().unwrap_or(1);
-    let component = |(k, part): (usize, &i64)| part.checked_mul(ratio(&own, k)).map(|part| part.div_euclid(ratio(&other, k)));
-    source.iter().enumerate().map(component).collect()
-}
-
-/// How many chunks of level 0 a chunk of the level is long, per axis.
-fn ratios(reader: &mut Reader<'_, '_>, level: i64, base: &[f64]) -> Option<Vec<i64>> {
-    let doc = reader.document(&format!("{level}/zarr.json"), LevelDoc::parse)?;
-    let Some(shape) = doc.chunk_shape else { return Some(vec![1; base.len()]) };
-    let ratio = |(own, base): (&f64, &f64)| {
-        let ratio = (own / base).round();
-        if (1.0..1e15).contains(&ratio) { Some(ratio as i64) } else { None }
-    };
-    shape.iter().zip(base).map(ratio).collect()
-}
-
-/// Element type, width and first row of a chunk of a typed array.
-fn typed(doc: &ArrayDoc, codecs: &[Codec], shape: &[u64], within: &[u64], known: &mut Known) -> Result<()> {
-    let name = doc.data_type.name.as_str();
-    let length = doc.data_type.length_bytes().and_then(|length| u32::try_from(length).ok()).filter(|length| *length > 0);
-    let dtype = match name {
-        "fixed_length_utf32" => length.map(|length| DType::little(DTypeKind::Utf32 { chars: (length / 4).max(1) })),
-        "null_terminated_bytes" | "raw_bytes" => length.map(|len| DType::little(DTypeKind::Bytes { len })),
-        other => DType::parse(other).ok(),
-    };
-    let mut dtype = dtype.ok_or_else(|| CliError::malformed(format!("data_type {name:?} is not supported")))?;
-    let big = codecs.first().is_some_and(|codec| codec.configuration.get("endian").is_some_and(|endian| endian == "big"));
-    if big {
-        dtype.order = ByteOrder::Big;
-    }
-    known.dtype = Some(dtype);
-    known.width = usize::try_from(product(shape.get(1..).unwrap_or_default())).ok();
-    known.first_row = within.first().copied().unwrap_or(0);
-    Ok(())
-}
-
-/// What the payload of an array's cells is, by its discriminator, else by its path.
-fn blob_of(path: &str, doc: &ArrayDoc) -> BlobArg {
-    let attributes = &doc.attributes;
-    let family = path.split('/').nth(1).unwrap_or_default();
-    let links = || {
-        let delta = attributes.level_delta.unwrap_or(0);
-        let inside = attributes.offsets.iter().flatten().flatten().all(|part| *part == 0);
-        if delta == 0 && inside { BlobArg::Links } else { BlobArg::RaggedLinks }
-    };
-    match attributes.zv_array.as_deref() {
-        Some("vertices") => BlobArg::Vertices,
-        Some("vertex_fragments" | "link_fragments") => BlobArg::FragmentIndex,
-        Some("links") => links(),
-        Some("groups") => BlobArg::Group,
-        Some(_) => BlobArg::Attribute,
-        None => match family {
-            "vertices" => BlobArg::Vertices,
-            "vertex_fragments" | "link_fragments" => BlobArg::FragmentIndex,
-            "links" => links(),
-            "object_index" if path.ends_with("/manifests") => BlobArg::Manifest,
-            "groups" => BlobArg::Group,
-            _ => BlobArg::Attribute,
-        },
-    }
+    index.iter().zip(shape).fold(0u64, |at, (index, extent)| {
+        at.saturating_mul(*extent).saturating_add(*index)
+    })
 }

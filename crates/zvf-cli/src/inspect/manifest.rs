@@ -11,37 +11,63 @@ const LAST: i64 = u32::MAX as i64 - 1;
 pub(crate) fn walk(walk: &mut Walk<'_, '_>, context: &Context) {
     if walk.len() == 0 {
         walk.section("manifest");
-        walk.dump().conclude("no bytes: the object is absent at this level, which reads as an empty manifest");
+        walk.dump().conclude(
+            "no bytes: the object is absent at this level, which reads as an empty manifest",
+        );
         return;
     }
-    let rank = context.key_rank.or_else(|| guess_rank(walk.rest())).unwrap_or(3);
+    let rank = context
+        .key_rank
+        .or_else(|| guess_rank(walk.rest()))
+        .unwrap_or(3);
     let _ = blob(walk, rank);
 }
 
 /// The key rank with which the bytes are consumed exactly, if there is just one from 2 to 5.
 pub(crate) fn guess_rank(bytes: &[u8]) -> Option<usize> {
-    let mut fitting = (2..=5).filter(|rank| zvf_format::manifest::Manifest::parse(bytes, *rank).is_ok());
+    let mut fitting =
+        (2..=5).filter(|rank| zvf_format::manifest::Manifest::parse(bytes, *rank).is_ok());
     let first = fitting.next()?;
     fitting.next().is_none().then_some(first)
 }
 
 fn blob(walk: &mut Walk<'_, '_>, rank: usize) -> Result<(), Stopped> {
-    walk.section(format!("manifest: B blocks, each a chunk of {rank} components and its fragments"));
+    walk.section(format!(
+        "manifest: B blocks, each a chunk of {rank} components and its fragments"
+    ));
     let blocks = u64::from(walk.u32("B")?);
-    walk.note(4, "B", blocks.to_string(), if blocks == 0 { "blocks: the object is empty" } else { "blocks, in the object's order" });
+    walk.note(
+        4,
+        "B",
+        blocks.to_string(),
+        if blocks == 0 {
+            "blocks: the object is empty"
+        } else {
+            "blocks, in the object's order"
+        },
+    );
     let shown = walk.shown();
     let mut references = 0u64;
     for b in 0..blocks {
         references = references.saturating_add(block(walk, rank, b, b < shown)?);
     }
     if blocks > shown {
-        walk.dump().remark("…", format!("{} more", blocks - shown), "blocks in the same form, read and found right");
+        walk.dump().remark(
+            "…",
+            format!("{} more", blocks - shown),
+            "blocks in the same form, read and found right",
+        );
     }
     let left = walk.left();
     if left > 0 {
-        return Err(walk.fault_here(format!("after the last block: found {left} more bytes, expected the end")));
+        return Err(walk.fault_here(format!(
+            "after the last block: found {left} more bytes, expected the end"
+        )));
     }
-    walk.dump().conclude(format!("the object is {}, their rows concatenated in this order", counted(references, "fragment")));
+    walk.dump().conclude(format!(
+        "the object is {}, their rows concatenated in this order",
+        counted(references, "fragment")
+    ));
     Ok(())
 }
 
@@ -53,7 +79,12 @@ fn block(walk: &mut Walk<'_, '_>, rank: usize, b: u64, show: bool) -> Result<u64
     }
     let key = key(&chunk);
     if show {
-        walk.note(8 * rank as u64, "chunk", &key, format!("block {b}: absolute chunk coordinate"));
+        walk.note(
+            8 * rank as u64,
+            "chunk",
+            &key,
+            format!("block {b}: absolute chunk coordinate"),
+        );
     }
     let mode = walk.take(1, "mode")?.first().copied().unwrap_or(0);
     if show {
@@ -67,12 +98,19 @@ fn block(walk: &mut Walk<'_, '_>, rank: usize, b: u64, show: bool) -> Result<u64
     }
     match mode {
         0 => {
-            number(walk, "fragment", show, LAST, |f| format!("fragment {f} of chunk {key}"))?;
+            number(walk, "fragment", show, LAST, |f| {
+                format!("fragment {f} of chunk {key}")
+            })?;
             Ok(1)
         }
         1 => {
             let start = number(walk, "start", show, LAST + 1, |_| String::new())?;
-            let meaning = |count| format!("fragments {start}..{} of chunk {key}", start.saturating_add(count));
+            let meaning = |count| {
+                format!(
+                    "fragments {start}..{} of chunk {key}",
+                    start.saturating_add(count)
+                )
+            };
             let count = number(walk, "count", show, LAST + 1 - start, meaning)?;
             Ok(count.unsigned_abs())
         }
@@ -83,11 +121,16 @@ fn block(walk: &mut Walk<'_, '_>, rank: usize, b: u64, show: bool) -> Result<u64
             }
             let shown = if show { walk.shown() } else { 0 };
             for i in 0..u64::from(n) {
-                number(walk, "fragment", i < shown, LAST, |f| format!("fragment {f} of chunk {key}"))?;
+                number(walk, "fragment", i < shown, LAST, |f| {
+                    format!("fragment {f} of chunk {key}")
+                })?;
             }
             Ok(u64::from(n))
         }
-        other => Err(walk.fault_back(1, format!("mode of block {b}: found {other}, expected 0, 1 or 2"))),
+        other => Err(walk.fault_back(
+            1,
+            format!("mode of block {b}: found {other}, expected 0, 1 or 2"),
+        )),
     }
 }
 
@@ -102,7 +145,16 @@ fn number(
     let value = walk.i64(name)?;
     let fits = (0..=most).contains(&value);
     if show || !fits {
-        walk.note(8, name, value.to_string(), if fits { meaning(value) } else { String::new() });
+        walk.note(
+            8,
+            name,
+            value.to_string(),
+            if fits { meaning(value) } else { String::new() },
+        );
     }
-    if fits { Ok(value) } else { Err(walk.fault_back(8, format!("{name}: found {value}, expected 0 to {most}"))) }
+    if fits {
+        Ok(value)
+    } else {
+        Err(walk.fault_back(8, format!("{name}: found {value}, expected 0 to {most}")))
+    }
 }

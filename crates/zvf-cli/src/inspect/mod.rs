@@ -9,6 +9,7 @@ pub(crate) mod dump;
 pub(crate) mod fragments;
 pub(crate) mod guess;
 pub(crate) mod json;
+pub(crate) mod known;
 pub(crate) mod links;
 pub(crate) mod locate;
 pub(crate) mod manifest;
@@ -70,7 +71,9 @@ pub(crate) fn take_apart(dump: &mut Dump, bytes: &[u8], blob: BlobArg, context: 
         BlobArg::Ragged => ragged::walk(&mut Walk::new(dump, bytes)),
         BlobArg::Vlen => vlen::walk(dump, bytes, context),
         BlobArg::Shard => shard::walk(&mut Walk::new(dump, bytes), context),
-        BlobArg::Vertices | BlobArg::Attribute => rows::walk(&mut Walk::new(dump, bytes), blob, context),
+        BlobArg::Vertices | BlobArg::Attribute => {
+            rows::walk(&mut Walk::new(dump, bytes), blob, context)
+        }
         BlobArg::Group => rows::walk_group(&mut Walk::new(dump, bytes)),
         BlobArg::Json => json::walk(dump, bytes),
     }
@@ -78,5 +81,9 @@ pub(crate) fn take_apart(dump: &mut Dump, bytes: &[u8], blob: BlobArg, context: 
 
 /// A chunk key.
 pub(crate) fn key(chunk: &[i64]) -> String {
-    chunk.iter().map(ToString::to_string).collect::<Vec<_>>().join(".")
+    chunk
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(".")
 }

@@ -14,12 +14,18 @@ fn blob(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
     for (g, length) in (0u64..).zip(&lengths) {
         walk.take(*length, "group")?;
         if g < shown {
-            walk.note(*length, &format!("group {g}"), format!("{length} bytes"), "");
+            walk.note(
+                *length,
+                &format!("group {g}"),
+                format!("{length} bytes"),
+                "",
+            );
         }
     }
     let groups = lengths.len() as u64;
     if groups > shown {
-        walk.dump().remark("…", format!("{} more", groups - shown), "groups");
+        walk.dump()
+            .remark("…", format!("{} more", groups - shown), "groups");
     }
     Ok(())
 }
@@ -34,7 +40,12 @@ pub(crate) fn head(walk: &mut Walk<'_, '_>) -> Result<Vec<u64>, Stopped> {
         return Ok(Vec::new());
     }
     let groups = walk.i64("Gn")?;
-    walk.note(8, "Gn", groups.to_string(), "groups; always a 64-bit number, whatever the rows are");
+    walk.note(
+        8,
+        "Gn",
+        groups.to_string(),
+        "groups; always a 64-bit number, whatever the rows are",
+    );
     if groups < 0 {
         return Err(walk.fault_back(8, format!("Gn: found {groups}, expected at least 0")));
     }
@@ -46,28 +57,53 @@ pub(crate) fn head(walk: &mut Walk<'_, '_>) -> Result<Vec<u64>, Stopped> {
     for g in 0..groups {
         let offset = walk.i64("group offset")?;
         if g < shown {
-            walk.note(8, &format!("offset {g}"), offset.to_string(), format!("where group {g} begins inside the data"));
+            walk.note(
+                8,
+                &format!("offset {g}"),
+                offset.to_string(),
+                format!("where group {g} begins inside the data"),
+            );
         }
         if g == 0 && offset != 0 {
-            return Err(walk.fault_back(8, format!("first group offset: found {offset}, expected 0")));
+            return Err(
+                walk.fault_back(8, format!("first group offset: found {offset}, expected 0"))
+            );
         }
         if offset < before {
-            return Err(walk.fault_back(8, format!("group offset {g}: found {offset}, expected at least {before}")));
+            return Err(walk.fault_back(
+                8,
+                format!("group offset {g}: found {offset}, expected at least {before}"),
+            ));
         }
         // Without room for the whole table the next read says that it is cut short.
         if let Some(data) = data.filter(|data| offset.unsigned_abs() > *data) {
-            return Err(walk.fault_back(8, format!("group offset {g}: found {offset}, expected at most the {data} bytes of data")));
+            return Err(walk.fault_back(
+                8,
+                format!(
+                    "group offset {g}: found {offset}, expected at most the {data} bytes of data"
+                ),
+            ));
         }
         before = offset;
         offsets.push(offset.unsigned_abs());
     }
     if groups > shown {
-        walk.dump().remark("…", format!("{} more", groups - shown), "offsets, read and found right");
+        walk.dump().remark(
+            "…",
+            format!("{} more", groups - shown),
+            "offsets, read and found right",
+        );
     }
     let end = walk.left();
     if offsets.is_empty() && end > 0 {
-        return Err(walk.fault_here(format!("data: found {end} bytes without a group, expected the end")));
+        return Err(walk.fault_here(format!(
+            "data: found {end} bytes without a group, expected the end"
+        )));
     }
     let ends = offsets.iter().copied().skip(1).chain([end]);
-    Ok(offsets.iter().zip(ends).map(|(from, to)| to.saturating_sub(*from)).collect())
+    Ok(offsets
+        .iter()
+        .zip(ends)
+        .map(|(from, to)| to.saturating_sub(*from))
+        .collect())
 }

@@ -17,9 +17,26 @@ pub(crate) fn text(head: &[(String, String)], dump: &Dump) -> String {
     }
     for section in &dump.sections {
         let _ = writeln!(out, "\n{}", section.title);
-        let name = section.fields.iter().map(|f| f.name.chars().count()).max().unwrap_or(0).min(28);
-        let value = section.fields.iter().map(|f| f.value.chars().count()).max().unwrap_or(0).min(56);
-        let hex = section.fields.iter().map(|f| f.bytes.len().min(LINE)).max().unwrap_or(0);
+        let name = section
+            .fields
+            .iter()
+            .map(|f| f.name.chars().count())
+            .max()
+            .unwrap_or(0)
+            .min(28);
+        let value = section
+            .fields
+            .iter()
+            .map(|f| f.value.chars().count())
+            .max()
+            .unwrap_or(0)
+            .min(56);
+        let hex = section
+            .fields
+            .iter()
+            .map(|f| f.bytes.len().min(LINE))
+            .max()
+            .unwrap_or(0);
         for field in &section.fields {
             line(&mut out, field, hex * 3, name, value);
         }
@@ -43,9 +60,17 @@ fn line(out: &mut String, field: &Field, hex_width: usize, name_width: usize, va
     let mut text = String::from("  ");
     // A section without any bytes (a document) has no columns for them.
     if hex_width > 0 || field.at.is_some() {
-        let _ = write!(text, "{offset:<8}{:<hex_width$} ", hex(parts.next().unwrap_or_default()));
+        let _ = write!(
+            text,
+            "{offset:<8}{:<hex_width$} ",
+            hex(parts.next().unwrap_or_default())
+        );
     }
-    let _ = write!(text, "{:<name_width$}  {:<value_width$}  {}", field.name, field.value, field.meaning);
+    let _ = write!(
+        text,
+        "{:<name_width$}  {:<value_width$}  {}",
+        field.name, field.value, field.meaning
+    );
     out.push_str(text.trim_end());
     out.push('\n');
     let mut at = field.at.unwrap_or(0);
@@ -61,11 +86,20 @@ fn line(out: &mut String, field: &Field, hex_width: usize, name_width: usize, va
 
 /// Bytes as pairs of hexadecimal digits with blanks between.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
+    bytes
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// The dump as a JSON document.
-pub(crate) fn document(head: &[(String, String)], kind: Option<&str>, length: u64, dump: &Dump) -> Value {
+pub(crate) fn document(
+    head: &[(String, String)],
+    kind: Option<&str>,
+    length: u64,
+    dump: &Dump,
+) -> Value {
     let sections: Vec<Value> = dump
         .sections
         .iter()
@@ -74,7 +108,9 @@ pub(crate) fn document(head: &[(String, String)], kind: Option<&str>, length: u6
             json!({ "title": section.title, "fields": fields })
         })
         .collect();
-    let source = head.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str())));
+    let source = head
+        .iter()
+        .map(|(name, value)| (name.clone(), Value::from(value.as_str())));
     json!({
         "source": source.collect::<serde_json::Map<_, _>>(),
         "type": kind,

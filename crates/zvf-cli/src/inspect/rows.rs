@@ -18,11 +18,21 @@ fn rows(walk: &mut Walk<'_, '_>, blob: BlobArg, context: &Context) -> Result<(),
     let vertices = blob == BlobArg::Vertices;
     let dtype = context.dtype.unwrap_or(DType::DEFAULT);
     let named = Some(context.columns.len()).filter(|columns| *columns > 0);
-    let width = context.width.or(named).unwrap_or(if vertices { 3 } else { 1 }).max(1);
+    let width = context
+        .width
+        .or(named)
+        .unwrap_or(if vertices { 3 } else { 1 })
+        .max(1);
     let item = item_bytes(dtype);
     let row_bytes = item.saturating_mul(width as u64);
-    let what = if vertices { "positions" } else { "attribute rows" };
-    walk.section(format!("{what}: {width} x {dtype} a row ({row_bytes} bytes), no header"));
+    let what = if vertices {
+        "positions"
+    } else {
+        "attribute rows"
+    };
+    walk.section(format!(
+        "{what}: {width} x {dtype} a row ({row_bytes} bytes), no header"
+    ));
     if draco(walk, vertices)? {
         return Ok(());
     }
@@ -35,7 +45,10 @@ fn rows(walk: &mut Walk<'_, '_>, blob: BlobArg, context: &Context) -> Result<(),
         let bytes = walk.take(row_bytes, "row")?;
         let mut text = String::new();
         let mut outside = String::new();
-        for (k, item) in bytes.chunks_exact(usize::try_from(item).unwrap_or(usize::MAX).max(1)).enumerate() {
+        for (k, item) in bytes
+            .chunks_exact(usize::try_from(item).unwrap_or(usize::MAX).max(1))
+            .enumerate()
+        {
             let value = element_text(item, dtype);
             let value = category(context, item, dtype).unwrap_or(value);
             let gap = if k == 0 { "" } else { ", " };
@@ -49,15 +62,26 @@ fn rows(walk: &mut Walk<'_, '_>, blob: BlobArg, context: &Context) -> Result<(),
         }
         walk.note(row_bytes, &format!("row {i}"), text, outside);
     }
-    walk.skip_rows(count.saturating_sub(end).saturating_mul(row_bytes), count.saturating_sub(end), "rows")?;
+    walk.skip_rows(
+        count.saturating_sub(end).saturating_mul(row_bytes),
+        count.saturating_sub(end),
+        "rows",
+    )?;
     if stored > count {
         let padding = stored.saturating_sub(count).saturating_mul(row_bytes);
         walk.take(padding, "padding")?;
-        walk.note(padding, "padding", counted(stored.saturating_sub(count), "row"), "chunks are stored whole: the fill value after the array's last row");
+        walk.note(
+            padding,
+            "padding",
+            counted(stored.saturating_sub(count), "row"),
+            "chunks are stored whole: the fill value after the array's last row",
+        );
     }
     let rest = walk.left();
     if rest > 0 {
-        let fault = walk.fault_here(format!("{what}: found {rest} bytes after {count} rows, expected rows of {row_bytes} bytes"));
+        let fault = walk.fault_here(format!(
+            "{what}: found {rest} bytes after {count} rows, expected rows of {row_bytes} bytes"
+        ));
         walk.trailing("less than a row");
         return Err(fault);
     }
@@ -72,7 +96,10 @@ fn draco(walk: &mut Walk<'_, '_>, vertices: bool) -> Result<bool, Stopped> {
     }
     walk.take(5, "magic")?;
     walk.note(5, "magic", "'DRACO'", "a Draco bitstream, not rows");
-    Err(walk.fault_back(5, "encoding draco is not supported: found a Draco bitstream, expected rows"))
+    Err(walk.fault_back(
+        5,
+        "encoding draco is not supported: found a Draco bitstream, expected rows",
+    ))
 }
 
 /// Takes the members of a group apart.
@@ -86,12 +113,23 @@ fn group(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
     let shown = walk.shown();
     for i in 0..count.min(shown) {
         let id = walk.i64("object id")?;
-        walk.note(8, &format!("member {i}"), id.to_string(), "object id, not a row of the object index");
+        walk.note(
+            8,
+            &format!("member {i}"),
+            id.to_string(),
+            "object id, not a row of the object index",
+        );
     }
-    walk.skip_rows(count.saturating_sub(shown).saturating_mul(8), count.saturating_sub(shown), "object ids")?;
+    walk.skip_rows(
+        count.saturating_sub(shown).saturating_mul(8),
+        count.saturating_sub(shown),
+        "object ids",
+    )?;
     let rest = walk.left();
     if rest > 0 {
-        let fault = walk.fault_here(format!("group: found {rest} bytes after {count} ids, expected ids of 8 bytes"));
+        let fault = walk.fault_here(format!(
+            "group: found {rest} bytes after {count} ids, expected ids of 8 bytes"
+        ));
         walk.trailing("less than an id");
         return Err(fault);
     }
@@ -115,7 +153,9 @@ fn category(context: &Context, bytes: &[u8], dtype: DType) -> Option<String> {
         return None;
     }
     let code = element(bytes, dtype)?;
-    let value = usize::try_from(code).ok().and_then(|code| context.categories.get(code));
+    let value = usize::try_from(code)
+        .ok()
+        .and_then(|code| context.categories.get(code));
     Some(match value {
         Some(value) => format!("{code} ({value})"),
         None => format!("{code} (no such category)"),
@@ -168,27 +208,50 @@ fn text(bytes: &[u8], dtype: DType) -> Option<String> {
             1 => "true".into(),
             other => format!("{other} (neither 0 nor 1)"),
         },
-        DTypeKind::F16 => format!("{:?}", half::f16::from_le_bytes(little(bytes, dtype)?).to_f32()),
+        DTypeKind::F16 => format!(
+            "{:?}",
+            half::f16::from_le_bytes(little(bytes, dtype)?).to_f32()
+        ),
         DTypeKind::F32 => format!("{:?}", f32::from_le_bytes(little(bytes, dtype)?)),
         DTypeKind::F64 => format!("{:?}", f64::from_le_bytes(little(bytes, dtype)?)),
         DTypeKind::C64 => {
             let (re, im) = bytes.split_at_checked(4)?;
-            format!("{:?} + {:?}i", f32::from_le_bytes(little(re, dtype)?), f32::from_le_bytes(little(im, dtype)?))
+            format!(
+                "{:?} + {:?}i",
+                f32::from_le_bytes(little(re, dtype)?),
+                f32::from_le_bytes(little(im, dtype)?)
+            )
         }
         DTypeKind::C128 => {
             let (re, im) = bytes.split_at_checked(8)?;
-            format!("{:?} + {:?}i", f64::from_le_bytes(little(re, dtype)?), f64::from_le_bytes(little(im, dtype)?))
+            format!(
+                "{:?} + {:?}i",
+                f64::from_le_bytes(little(re, dtype)?),
+                f64::from_le_bytes(little(im, dtype)?)
+            )
         }
         DTypeKind::U64 => u64::from_le_bytes(little(bytes, dtype)?).to_string(),
         DTypeKind::Utf32 { .. } => {
-            let points = bytes.chunks_exact(4).filter_map(|c| little::<4>(c, dtype)).map(u32::from_le_bytes);
-            let text: String = points.map(|p| char::from_u32(p).unwrap_or('\u{fffd}')).collect();
+            let points = bytes
+                .chunks_exact(4)
+                .filter_map(|c| little::<4>(c, dtype))
+                .map(u32::from_le_bytes);
+            let text: String = points
+                .map(|p| char::from_u32(p).unwrap_or('\u{fffd}'))
+                .collect();
             format!("{:?}", text.trim_end_matches('\0'))
         }
-        DTypeKind::Bytes { .. } => format!("{:?}", String::from_utf8_lossy(bytes).trim_end_matches('\0')),
+        DTypeKind::Bytes { .. } => format!(
+            "{:?}",
+            String::from_utf8_lossy(bytes).trim_end_matches('\0')
+        ),
         DTypeKind::Datetime { unit } | DTypeKind::Timedelta { unit } => {
             let value = i64::from_le_bytes(little(bytes, dtype)?);
-            if value == i64::MIN { "not a time".into() } else { format!("{value} {}", unit.name()) }
+            if value == i64::MIN {
+                "not a time".into()
+            } else {
+                format!("{value} {}", unit.name())
+            }
         }
         DTypeKind::Object => "an address in the memory of the program that wrote it".into(),
         _ => element(bytes, dtype)?.to_string(),

@@ -16,18 +16,34 @@ pub(crate) fn walk(walk: &mut Walk<'_, '_>, context: &Context) {
 }
 
 /// Walks the index; gives the bytes of the inner chunk asked for, if it is there.
-pub(crate) fn index<'a>(walk: &mut Walk<'_, 'a>, context: &Context) -> Result<Option<&'a [u8]>, Stopped> {
+pub(crate) fn index<'a>(
+    walk: &mut Walk<'_, 'a>,
+    context: &Context,
+) -> Result<Option<&'a [u8]>, Stopped> {
     let all = walk.rest();
     let entries = context.entries.or_else(|| guess_entries(all)).unwrap_or(1);
     let length = entries.saturating_mul(ENTRY).saturating_add(CHECKSUM);
     walk.section("shard: inner chunks back to back, then the index");
     let Some(data) = walk.len().checked_sub(length) else {
-        return Err(walk.fault_here(format!("shard index cut short: found {} bytes, expected {length} for {entries} entries", walk.len())));
+        return Err(walk.fault_here(format!(
+            "shard index cut short: found {} bytes, expected {length} for {entries} entries",
+            walk.len()
+        )));
     };
     walk.take(data, "inner chunks")?;
-    walk.note(data, "data", format!("{data} bytes"), "inner chunks in any order; the index says where each lies");
-    walk.section(format!("shard index: {entries} entries in C order of the inner chunks"));
-    let table = usize::try_from(entries.saturating_mul(ENTRY)).ok().and_then(|length| walk.rest().get(..length)).unwrap_or_default();
+    walk.note(
+        data,
+        "data",
+        format!("{data} bytes"),
+        "inner chunks in any order; the index says where each lies",
+    );
+    walk.section(format!(
+        "shard index: {entries} entries in C order of the inner chunks"
+    ));
+    let table = usize::try_from(entries.saturating_mul(ENTRY))
+        .ok()
+        .and_then(|length| walk.rest().get(..length))
+        .unwrap_or_default();
     let shown = walk.shown();
     let wanted = context.element;
     let mut found = None;
@@ -43,11 +59,25 @@ pub(crate) fn index<'a>(walk: &mut Walk<'_, 'a>, context: &Context) -> Result<Op
                 walk.dump().remark("…", format!("{hidden} more"), "entries");
                 hidden = 0;
             }
-            let place = if Some(i) == wanted { ", taken apart below" } else { "" };
-            if absent {
-                walk.note(ENTRY, &format!("entry {i}"), "absent", "offset and length 2^64 - 1: no such inner chunk");
+            let place = if Some(i) == wanted {
+                ", taken apart below"
             } else {
-                walk.note(ENTRY, &format!("entry {i}"), format!("{nbytes} bytes at {offset}"), format!("inner chunk {i}{place}"));
+                ""
+            };
+            if absent {
+                walk.note(
+                    ENTRY,
+                    &format!("entry {i}"),
+                    "absent",
+                    "offset and length 2^64 - 1: no such inner chunk",
+                );
+            } else {
+                walk.note(
+                    ENTRY,
+                    &format!("entry {i}"),
+                    format!("{nbytes} bytes at {offset}"),
+                    format!("inner chunk {i}{place}"),
+                );
             }
         } else {
             hidden += 1;
@@ -57,10 +87,18 @@ pub(crate) fn index<'a>(walk: &mut Walk<'_, 'a>, context: &Context) -> Result<Op
         }
         let end = offset.checked_add(nbytes).filter(|end| *end <= data);
         let Some(end) = end else {
-            return Err(walk.fault_back(ENTRY, format!("entry {i}: found {nbytes} bytes at {offset}, expected an end of at most {data}")));
+            return Err(walk.fault_back(
+                ENTRY,
+                format!(
+                    "entry {i}: found {nbytes} bytes at {offset}, expected an end of at most {data}"
+                ),
+            ));
         };
         if Some(i) == wanted {
-            found = usize::try_from(offset).ok().zip(usize::try_from(end).ok()).and_then(|(from, to)| all.get(from..to));
+            found = usize::try_from(offset)
+                .ok()
+                .zip(usize::try_from(end).ok())
+                .and_then(|(from, to)| all.get(from..to));
         }
     }
     if hidden > 0 {
@@ -68,11 +106,20 @@ pub(crate) fn index<'a>(walk: &mut Walk<'_, 'a>, context: &Context) -> Result<Op
     }
     let stored = walk.u32("checksum")?;
     let computed = crc32c::crc32c(table);
-    walk.note(4, "crc32c", format!("{stored:#010x}"), "Castagnoli checksum of the index");
+    walk.note(
+        4,
+        "crc32c",
+        format!("{stored:#010x}"),
+        "Castagnoli checksum of the index",
+    );
     if stored != computed {
-        return Err(walk.fault_back(4, format!("checksum of the index: found {stored:#010x}, expected {computed:#010x}")));
+        return Err(walk.fault_back(
+            4,
+            format!("checksum of the index: found {stored:#010x}, expected {computed:#010x}"),
+        ));
     }
-    walk.dump().conclude(format!("{present} of {entries} inner chunks are present"));
+    walk.dump()
+        .conclude(format!("{present} of {entries} inner chunks are present"));
     Ok(found)
 }
 
@@ -85,9 +132,14 @@ pub(crate) fn guess_entries(bytes: &[u8]) -> Option<u64> {
         let start = body.len().checked_sub(entries.checked_mul(16)?)?;
         let table = body.get(start..)?;
         let (offset, rest) = table.split_first_chunk::<8>()?;
-        let (offset, nbytes) = (u64::from_le_bytes(*offset), u64::from_le_bytes(*rest.first_chunk::<8>()?));
+        let (offset, nbytes) = (
+            u64::from_le_bytes(*offset),
+            u64::from_le_bytes(*rest.first_chunk::<8>()?),
+        );
         let absent = offset == ABSENT && nbytes == ABSENT;
-        let inside = offset.checked_add(nbytes).is_some_and(|end| end <= start as u64);
+        let inside = offset
+            .checked_add(nbytes)
+            .is_some_and(|end| end <= start as u64);
         ((absent || inside) && crc32c::crc32c(table) == stored).then_some(entries as u64)
     })
 }

@@ -38,7 +38,10 @@ const ALL: [BlobArg; 11] = [
 
 fn hex(text: &str) -> Vec<u8> {
     let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
-    digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+    digits
+        .chunks(2)
+        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
+        .collect()
 }
 
 /// The worked example of the fragment-index page.
@@ -48,9 +51,11 @@ fn worked_example() -> Vec<u8> {
 }
 
 fn manifest() -> Vec<u8> {
-    hex("03000000 feffffffffffffff ffffffffffffffff 00 0000000000000000
+    hex(
+        "03000000 feffffffffffffff ffffffffffffffff 00 0000000000000000
          0000000000000000 0100000000000000 01 0200000000000000 0300000000000000
-         0000000000000000 0200000000000000 02 02000000 0500000000000000 0100000000000000")
+         0000000000000000 0200000000000000 02 02000000 0500000000000000 0100000000000000",
+    )
 }
 
 fn ragged() -> Vec<u8> {
@@ -62,7 +67,12 @@ fn dump_of(bytes: &[u8], blob: BlobArg, known: &Context) -> Dump {
     let mut dump = Dump::new(4);
     take_apart(&mut dump, bytes, blob, known);
     let text = render::text(&[], &dump);
-    assert!(text.len() < 100_000, "{} bytes of text for {} bytes of {blob:?}", text.len(), bytes.len());
+    assert!(
+        text.len() < 100_000,
+        "{} bytes of text for {} bytes of {blob:?}",
+        text.len(),
+        bytes.len()
+    );
     let _ = render::document(&[], None, 0, &dump);
     dump
 }
@@ -71,7 +81,11 @@ fn dump_of(bytes: &[u8], blob: BlobArg, known: &Context) -> Dump {
 fn agrees(bytes: &[u8], blob: BlobArg, known: &Context, accepts: impl Fn(&[u8]) -> bool) {
     let check = |bytes: &[u8], what: &str| {
         let fault = dump_of(bytes, blob, known).fault;
-        assert_eq!(fault.is_none(), accepts(bytes), "{blob:?} {what}: {fault:?}");
+        assert_eq!(
+            fault.is_none(),
+            accepts(bytes),
+            "{blob:?} {what}: {fault:?}"
+        );
         if let Some(fault) = fault {
             assert!(fault.at <= bytes.len() as u64, "{blob:?} {what}: {fault:?}");
         }
@@ -90,35 +104,69 @@ fn agrees(bytes: &[u8], blob: BlobArg, known: &Context, accepts: impl Fn(&[u8]) 
 #[test]
 fn fragment_indexes_agree_with_the_decoder() {
     let accepts = |bytes: &[u8]| {
-        FragmentIndex::parse(bytes).is_ok_and(|index| index.verify().is_ok() && index.extent().is_ok())
+        FragmentIndex::parse(bytes)
+            .is_ok_and(|index| index.verify().is_ok() && index.extent().is_ok())
     };
-    agrees(&worked_example(), BlobArg::FragmentIndex, &Context::default(), accepts);
-    agrees(&worked_example()[..16], BlobArg::FragmentIndex, &Context::default(), accepts);
+    agrees(
+        &worked_example(),
+        BlobArg::FragmentIndex,
+        &Context::default(),
+        accepts,
+    );
+    agrees(
+        &worked_example()[..16],
+        BlobArg::FragmentIndex,
+        &Context::default(),
+        accepts,
+    );
 }
 
 #[test]
 fn manifests_agree_with_the_decoder() {
-    let known = Context { key_rank: Some(2), ..Context::default() };
-    agrees(&manifest(), BlobArg::Manifest, &known, |bytes| Manifest::parse(bytes, 2).is_ok());
+    let known = Context {
+        key_rank: Some(2),
+        ..Context::default()
+    };
+    agrees(&manifest(), BlobArg::Manifest, &known, |bytes| {
+        Manifest::parse(bytes, 2).is_ok()
+    });
 }
 
 #[test]
 fn ragged_blobs_agree_with_the_decoder() {
-    agrees(&ragged(), BlobArg::Ragged, &Context::default(), |bytes| RaggedBlob::parse(bytes).is_ok());
+    agrees(&ragged(), BlobArg::Ragged, &Context::default(), |bytes| {
+        RaggedBlob::parse(bytes).is_ok()
+    });
 }
 
 #[test]
 fn framing_agrees_with_the_decoder() {
-    let known = Context { elements: Some(3), ..Context::default() };
+    let known = Context {
+        elements: Some(3),
+        ..Context::default()
+    };
     let bytes = hex("03000000 02000000 0102 00000000 01000000 ff");
-    agrees(&bytes, BlobArg::Vlen, &known, |bytes| VlenChunk::parse(bytes, 3).is_ok());
+    agrees(&bytes, BlobArg::Vlen, &known, |bytes| {
+        VlenChunk::parse(bytes, 3).is_ok()
+    });
 }
 
 #[test]
 fn the_worked_example_is_explained() {
-    let dump = dump_of(&worked_example(), BlobArg::FragmentIndex, &Context::default());
+    let dump = dump_of(
+        &worked_example(),
+        BlobArg::FragmentIndex,
+        &Context::default(),
+    );
     let text = render::text(&[], &dump);
-    for line in ["'ZVFG'", "fragment 0: rows 0..4", "12 7 19", "fragment 2: rows 20..28", "names rows 0..28", "does not tile"] {
+    for line in [
+        "'ZVFG'",
+        "fragment 0: rows 0..4",
+        "12 7 19",
+        "fragment 2: rows 20..28",
+        "names rows 0..28",
+        "does not tile",
+    ] {
         assert!(text.contains(line), "{line} in\n{text}");
     }
 }
@@ -130,7 +178,10 @@ fn damage_is_shown_where_it_is() {
     let dump = dump_of(&bytes, BlobArg::FragmentIndex, &Context::default());
     let text = render::text(&[], &dump);
     assert!(text.contains("fragment 2: rows 20..28"), "{text}");
-    assert_eq!(dump.fault.map(|fault| (fault.at, fault.message)), Some((0x40, "list row cut short: found 4 bytes, expected 8".into())));
+    assert_eq!(
+        dump.fault.map(|fault| (fault.at, fault.message)),
+        Some((0x40, "list row cut short: found 4 bytes, expected 8".into()))
+    );
 }
 
 #[test]
@@ -142,10 +193,17 @@ fn link_rows_undo_their_permutation() {
         endpoints: vec!["chunk 0.0.0".into(), "chunk 1.0.0".into()],
         ..Context::default()
     };
-    let bytes = hex("0100000000000000 0000000000000000 0100000000000000 0100000000000000 0000000000000000");
+    let bytes =
+        hex("0100000000000000 0000000000000000 0100000000000000 0100000000000000 0000000000000000");
     let text = render::text(&[], &dump_of(&bytes, BlobArg::RaggedLinks, &known));
-    assert!(text.contains("record 0, endpoint 1: row 1 of chunk 0.0.0"), "{text}");
-    assert!(text.contains("record 0, endpoint 0: row 0 of chunk 1.0.0"), "{text}");
+    assert!(
+        text.contains("record 0, endpoint 1: row 1 of chunk 0.0.0"),
+        "{text}"
+    );
+    assert!(
+        text.contains("record 0, endpoint 0: row 0 of chunk 1.0.0"),
+        "{text}"
+    );
     let mut wrong = bytes.clone();
     wrong[16] = 2;
     let fault = dump_of(&wrong, BlobArg::RaggedLinks, &known).fault;
@@ -154,7 +212,10 @@ fn link_rows_undo_their_permutation() {
 
 #[test]
 fn blobs_are_recognised() {
-    assert_eq!(guess::guess(&worked_example()), Some(BlobArg::FragmentIndex));
+    assert_eq!(
+        guess::guess(&worked_example()),
+        Some(BlobArg::FragmentIndex)
+    );
     assert_eq!(guess::guess(&manifest()), Some(BlobArg::Manifest));
     assert_eq!(guess::guess(&ragged()), Some(BlobArg::Ragged));
     assert_eq!(guess::guess(b" {\"a\": 1}"), Some(BlobArg::Json));
@@ -179,9 +240,25 @@ fn noise_never_panics() {
     let mut noise = Noise(0x9e37_79b9_7f4a_7c15);
     let contexts = [
         Context::default(),
-        Context { key_rank: Some(16), width: Some(8), perm: Some(true), dtype: DType::parse("uint8").ok(), ..Context::default() },
-        Context { elements: Some(u64::MAX), entries: Some(u64::MAX), element: Some(u64::MAX), first_row: u64::MAX, ..Context::default() },
-        Context { width: Some(1024), dtype: DType::parse("<U5").ok(), ..Context::default() },
+        Context {
+            key_rank: Some(16),
+            width: Some(8),
+            perm: Some(true),
+            dtype: DType::parse("uint8").ok(),
+            ..Context::default()
+        },
+        Context {
+            elements: Some(u64::MAX),
+            entries: Some(u64::MAX),
+            element: Some(u64::MAX),
+            first_row: u64::MAX,
+            ..Context::default()
+        },
+        Context {
+            width: Some(1024),
+            dtype: DType::parse("<U5").ok(),
+            ..Context::default()
+        },
     ];
     for length in 0..200 {
         let mut bytes: Vec<u8> = (0..length).map(|_| noise.byte()).collect();
@@ -217,7 +294,11 @@ fn bundled_files_never_panic() -> anyhow::Result<()> {
                 let cut = bytes.get(..length).unwrap_or_default();
                 if let Some(blob) = guess::guess(cut) {
                     let dump = dump_of(cut, blob, &Context::default());
-                    assert!(length < bytes.len() || dump.fault.is_none(), "{case} {key}: {:?}", dump.fault);
+                    assert!(
+                        length < bytes.len() || dump.fault.is_none(),
+                        "{case} {key}: {:?}",
+                        dump.fault
+                    );
                 }
             }
         }

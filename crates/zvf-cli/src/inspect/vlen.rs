@@ -9,12 +9,23 @@ pub(crate) fn walk(dump: &mut Dump, bytes: &[u8], context: &Context) {
 }
 
 /// Walks the framing; gives the element asked for, the first when none is, if there is such an element.
-pub(crate) fn elements<'a>(walk: &mut Walk<'_, 'a>, context: &Context) -> Result<Option<&'a [u8]>, Stopped> {
+pub(crate) fn elements<'a>(
+    walk: &mut Walk<'_, 'a>,
+    context: &Context,
+) -> Result<Option<&'a [u8]>, Stopped> {
     walk.section("vlen-bytes chunk: n elements, each a length and that many bytes");
     let n = u64::from(walk.u32("n")?);
-    walk.note(4, "n", n.to_string(), "elements in this chunk; 1 in the arrays of the chunk grid");
+    walk.note(
+        4,
+        "n",
+        n.to_string(),
+        "elements in this chunk; 1 in the arrays of the chunk grid",
+    );
     if let Some(expected) = context.elements.filter(|expected| *expected != n) {
-        return Err(walk.fault_back(4, format!("n: found {n}, expected {expected}, the elements of a chunk of this array")));
+        return Err(walk.fault_back(
+            4,
+            format!("n: found {n}, expected {expected}, the elements of a chunk of this array"),
+        ));
     }
     let wanted = context.element.unwrap_or(0);
     let shown = walk.shown();
@@ -24,11 +35,17 @@ pub(crate) fn elements<'a>(walk: &mut Walk<'_, 'a>, context: &Context) -> Result
         let length = u64::from(walk.u32("len")?);
         let show = i < shown || i == wanted;
         if show && hidden > 0 {
-            walk.dump().remark("…", format!("{hidden} more"), "elements");
+            walk.dump()
+                .remark("…", format!("{hidden} more"), "elements");
             hidden = 0;
         }
         if show {
-            walk.note(4, "len", length.to_string(), format!("bytes of element {i}"));
+            walk.note(
+                4,
+                "len",
+                length.to_string(),
+                format!("bytes of element {i}"),
+            );
         }
         let bytes = walk.take(length, "element")?;
         if show {
@@ -37,7 +54,12 @@ pub(crate) fn elements<'a>(walk: &mut Walk<'_, 'a>, context: &Context) -> Result
                 _ if i == wanted => "taken apart below".to_owned(),
                 _ => String::new(),
             };
-            walk.note(length, &format!("element {i}"), format!("{length} bytes"), meaning);
+            walk.note(
+                length,
+                &format!("element {i}"),
+                format!("{length} bytes"),
+                meaning,
+            );
         } else {
             hidden += 1;
         }
@@ -46,7 +68,8 @@ pub(crate) fn elements<'a>(walk: &mut Walk<'_, 'a>, context: &Context) -> Result
         }
     }
     if hidden > 0 {
-        walk.dump().remark("…", format!("{hidden} more"), "elements");
+        walk.dump()
+            .remark("…", format!("{hidden} more"), "elements");
     }
     walk.trailing("after the last element; readers ignore it");
     Ok(found)

@@ -21,7 +21,8 @@ impl<W: Write> ArrowWriter<W> {
     /// When the head cannot be written.
     pub(crate) fn new(out: W, schema: &Schema) -> io::Result<Self> {
         // The file format allows one dictionary a column, or growing ones as deltas; every batch of a column brings the same.
-        let options = IpcWriteOptions::default().with_dictionary_handling(DictionaryHandling::Delta);
+        let options =
+            IpcWriteOptions::default().with_dictionary_handling(DictionaryHandling::Delta);
         let inner = FileWriter::try_new_with_options(out, schema, options).map_err(io_error)?;
         Ok(Self { inner })
     }

@@ -26,9 +26,14 @@ impl<W: Write> CsvWriter<W> {
     ///
     /// When the header cannot be written.
     pub(crate) fn new(out: W, schema: &Schema) -> io::Result<Self> {
-        let mut inner = csv::WriterBuilder::new().buffer_capacity(1 << 16).from_writer(out);
+        let mut inner = csv::WriterBuilder::new()
+            .buffer_capacity(1 << 16)
+            .from_writer(out);
         inner.write_record(column_names(schema)).map_err(io_error)?;
-        Ok(Self { inner, text: String::new() })
+        Ok(Self {
+            inner,
+            text: String::new(),
+        })
     }
 }
 
@@ -64,11 +69,24 @@ struct Flat<'a> {
 
 impl<'a> Flat<'a> {
     fn of(rows: &'a ArrayRef) -> Self {
-        let DataType::FixedSizeList(_, width) = rows.data_type() else { return Self { rows, elements: None, width: 1 } };
+        let DataType::FixedSizeList(_, width) = rows.data_type() else {
+            return Self {
+                rows,
+                elements: None,
+                width: 1,
+            };
+        };
         let width = usize::try_from(*width).unwrap_or(0);
         let list = rows.as_fixed_size_list();
-        let elements = list.values().slice(list.offset().saturating_mul(width), list.len().saturating_mul(width));
-        Self { rows, elements: Some(elements), width }
+        let elements = list.values().slice(
+            list.offset().saturating_mul(width),
+            list.len().saturating_mul(width),
+        );
+        Self {
+            rows,
+            elements: Some(elements),
+            width,
+        }
     }
 
     fn write(&self, out: &mut String, row: usize, channel: usize) {
@@ -96,7 +114,9 @@ pub(crate) fn column_names(schema: &Schema) -> Vec<String> {
             let axis = axes.get(channel).filter(|_| field.name() == "position");
             names.push(match axis {
                 // An attribute may be called `x` too; then the axis columns say whose they are.
-                Some(axis) if schema.fields().iter().any(|other| other.name() == axis) => format!("position_{axis}"),
+                Some(axis) if schema.fields().iter().any(|other| other.name() == axis) => {
+                    format!("position_{axis}")
+                }
                 Some(axis) => axis.clone(),
                 None => format!("{}_{channel}", field.name()),
             });

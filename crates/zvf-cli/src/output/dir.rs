@@ -12,8 +12,11 @@ use crate::args::FormatArg;
 use crate::error::Result;
 
 /// The tables and the names of their files.
-const FILES: [(Table, &str); 3] =
-    [(Table::Vertices, "vertices.arrow"), (Table::Links, "links.arrow"), (Table::Objects, "objects.arrow")];
+const FILES: [(Table, &str); 3] = [
+    (Table::Vertices, "vertices.arrow"),
+    (Table::Links, "links.arrow"),
+    (Table::Objects, "objects.arrow"),
+];
 
 /// Tables on their way into a directory.
 pub(crate) struct DirSink {
@@ -27,12 +30,19 @@ impl DirSink {
     /// # Errors
     ///
     /// Usage, when `path` holds anything but an earlier result; I/O.
-    pub(crate) fn create<'s>(path: &Path, schema: impl Fn(Table) -> Option<&'s Schema>) -> Result<Self> {
+    pub(crate) fn create<'s>(
+        path: &Path,
+        schema: impl Fn(Table) -> Option<&'s Schema>,
+    ) -> Result<Self> {
         let staged = Staged::directory(path, &FILES.map(|(_, name)| name))?;
         let mut tables = Vec::new();
         for (table, name) in FILES {
             if let Some(schema) = schema(table) {
-                tables.push((table, name, FileSink::create(&staged.path().join(name), FormatArg::Arrow, schema)?));
+                tables.push((
+                    table,
+                    name,
+                    FileSink::create(&staged.path().join(name), FormatArg::Arrow, schema)?,
+                ));
             }
         }
         Ok(Self { tables, staged })

@@ -118,8 +118,13 @@ impl Sink {
     /// # Errors
     ///
     /// Usage, when the vertex table does not fit the format or the target may not be replaced; I/O.
-    pub(crate) fn open<'s>(target: &Target, schema: impl Fn(Table) -> Option<&'s Schema>) -> Result<Self> {
-        let vertices = || schema(Table::Vertices).ok_or_else(|| CliError::usage("the result has no vertex table"));
+    pub(crate) fn open<'s>(
+        target: &Target,
+        schema: impl Fn(Table) -> Option<&'s Schema>,
+    ) -> Result<Self> {
+        let vertices = || {
+            schema(Table::Vertices).ok_or_else(|| CliError::usage("the result has no vertex table"))
+        };
         Ok(match target {
             Target::Summary => Self::Nothing,
             Target::Stdout(format) => Self::Stdout(stdout_writer(*format, vertices()?)?),
@@ -136,7 +141,9 @@ impl Sink {
     pub(crate) fn write(&mut self, table: Table, batch: &RecordBatch) -> Result<()> {
         match self {
             Self::Nothing => Ok(()),
-            Self::Stdout(writer) if table == Table::Vertices => writer.write(batch).map_err(|e| CliError::stdout(&e)),
+            Self::Stdout(writer) if table == Table::Vertices => {
+                writer.write(batch).map_err(|e| CliError::stdout(&e))
+            }
             Self::File(file) if table == Table::Vertices => file.write(batch),
             Self::Directory(dir) => dir.write(table, batch),
             Self::Stdout(_) | Self::File(_) => Ok(()),
@@ -151,7 +158,10 @@ impl Sink {
     pub(crate) fn finish(self) -> Result<Vec<PathBuf>> {
         match self {
             Self::Nothing => Ok(Vec::new()),
-            Self::Stdout(writer) => writer.finish().map_err(|e| CliError::stdout(&e)).map(|()| Vec::new()),
+            Self::Stdout(writer) => writer
+                .finish()
+                .map_err(|e| CliError::stdout(&e))
+                .map(|()| Vec::new()),
             Self::File(file) => file.finish().map(|path| vec![path]),
             Self::Directory(dir) => dir.finish(),
         }
@@ -174,10 +184,17 @@ impl FileSink {
     pub(crate) fn create(path: &Path, format: FormatArg, schema: &Schema) -> Result<Self> {
         let staged = Staged::file(path)?;
         let failed = |e: io::Error| CliError::file("write", path, &e);
-        let file = File::options().read(true).write(true).create_new(true).open(staged.path()).map_err(failed)?;
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(staged.path())
+            .map_err(failed)?;
         let out = BufWriter::with_capacity(BUFFER, file);
         let writer: Box<dyn TableWriter> = match format {
-            FormatArg::Npy => Box::new(npy::NpyWriter::new(out, npy::Rows::of(schema)?).map_err(failed)?),
+            FormatArg::Npy => {
+                Box::new(npy::NpyWriter::new(out, npy::Rows::of(schema)?).map_err(failed)?)
+            }
             other => plain_writer(other, out, schema).map_err(failed)?,
         };
         Ok(Self { writer, staged })
@@ -190,7 +207,9 @@ impl FileSink {
     /// I/O.
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         let Self { writer, staged } = self;
-        writer.write(batch).map_err(|e| CliError::file("write", staged.target(), &e))
+        writer
+            .write(batch)
+            .map_err(|e| CliError::file("write", staged.target(), &e))
     }
 
     /// Completes the table and gives it its name.
@@ -200,18 +219,27 @@ impl FileSink {
     /// I/O.
     pub(crate) fn finish(self) -> Result<PathBuf> {
         let Self { writer, staged } = self;
-        writer.finish().map_err(|e| CliError::file("write", staged.target(), &e))?;
+        writer
+            .finish()
+            .map_err(|e| CliError::file("write", staged.target(), &e))?;
         staged.commit()
     }
 }
 
 /// A writer of the formats that need no rewinding.
-fn plain_writer<W: Write + 'static>(format: FormatArg, out: W, schema: &Schema) -> io::Result<Box<dyn TableWriter>> {
+fn plain_writer<W: Write + 'static>(
+    format: FormatArg,
+    out: W,
+    schema: &Schema,
+) -> io::Result<Box<dyn TableWriter>> {
     Ok(match format {
         FormatArg::Csv => Box::new(csv::CsvWriter::new(out, schema)?),
         FormatArg::Ndjson => Box::new(ndjson::NdjsonWriter::new(out, schema)),
         FormatArg::Arrow => Box::new(arrow::ArrowWriter::new(out, schema)?),
-        FormatArg::Npy => Box::new(npy::SpooledNpy::new(out, npy::Rows::of(schema).map_err(|e| io::Error::other(e.to_string()))?)?),
+        FormatArg::Npy => Box::new(npy::SpooledNpy::new(
+            out,
+            npy::Rows::of(schema).map_err(|e| io::Error::other(e.to_string()))?,
+        )?),
     })
 }
 
@@ -220,19 +248,30 @@ fn stdout_writer(format: FormatArg, schema: &Schema) -> Result<Box<dyn TableWrit
     if format == FormatArg::Npy {
         npy::Rows::of(schema)?;
     }
-    plain_writer(format, BufWriter::with_capacity(BUFFER, io::stdout()), schema).map_err(|e| CliError::stdout(&e))
+    plain_writer(
+        format,
+        BufWriter::with_capacity(BUFFER, io::stdout()),
+        schema,
+    )
+    .map_err(|e| CliError::stdout(&e))
 }
 
 /// Axis names in the schema metadata, in axis order; empty when there are none.
 pub(crate) fn axis_names(schema: &Schema) -> Vec<String> {
-    let Some(Ok(Value::Array(axes))) = schema.metadata().get("zvf.axes").map(|text| serde_json::from_str(text)) else {
+    let Some(Ok(Value::Array(axes))) = schema
+        .metadata()
+        .get("zvf.axes")
+        .map(|text| serde_json::from_str(text))
+    else {
         return Vec::new();
     };
     let name = |axis: &Value| match axis {
         Value::String(name) => Some(name.clone()),
         other => other.get("name").and_then(Value::as_str).map(str::to_owned),
     };
-    axes.iter().map(|axis| name(axis).unwrap_or_else(|| "?".into())).collect()
+    axes.iter()
+        .map(|axis| name(axis).unwrap_or_else(|| "?".into()))
+        .collect()
 }
 
 /// Prints one JSON document on stdout.
@@ -241,7 +280,8 @@ pub(crate) fn axis_names(schema: &Schema) -> Vec<String> {
 ///
 /// I/O.
 pub(crate) fn print_json(document: &Value) -> Result<()> {
-    let mut text = serde_json::to_string_pretty(document).map_err(|e| CliError::stdout(&io::Error::other(e)))?;
+    let mut text = serde_json::to_string_pretty(document)
+        .map_err(|e| CliError::stdout(&io::Error::other(e)))?;
     text.push('\n');
     print_text(&text)
 }
@@ -253,7 +293,9 @@ pub(crate) fn print_json(document: &Value) -> Result<()> {
 /// I/O.
 pub(crate) fn print_text(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|e| CliError::stdout(&e))
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|e| CliError::stdout(&e))
 }
 
 #[cfg(test)]

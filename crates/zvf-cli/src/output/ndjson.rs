@@ -26,7 +26,11 @@ impl<W: Write> NdjsonWriter<W> {
             head.push(':');
             head
         });
-        Self { out, heads: heads.collect(), line: String::new() }
+        Self {
+            out,
+            heads: heads.collect(),
+            line: String::new(),
+        }
     }
 }
 
@@ -38,7 +42,8 @@ impl<W: Write> TableWriter for NdjsonWriter<W> {
                 self.line.push_str(head);
                 write_value(&mut self.line, column.as_ref(), row, Style::Json);
             }
-            self.line.push_str(if self.heads.is_empty() { "{}\n" } else { "}\n" });
+            self.line
+                .push_str(if self.heads.is_empty() { "{}\n" } else { "}\n" });
             self.out.write_all(self.line.as_bytes())?;
         }
         Ok(())

@@ -7,8 +7,8 @@ use std::io::{self, Seek, SeekFrom, Write};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
-    UInt64Type,
+    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrowPrimitiveType, RecordBatch};
 use arrow_schema::{DataType, Schema};
@@ -33,11 +33,14 @@ impl Rows {
     ///
     /// Usage, when the table has no `position` column or its numbers have no NumPy form.
     pub(crate) fn of(schema: &Schema) -> Result<Self> {
-        let field = schema
-            .field_with_name("position")
-            .map_err(|_| CliError::usage("npy output holds positions only, and position is not among --columns"))?;
+        let field = schema.field_with_name("position").map_err(|_| {
+            CliError::usage("npy output holds positions only, and position is not among --columns")
+        })?;
         let DataType::FixedSizeList(item, dims) = field.data_type() else {
-            return Err(CliError::usage(format!("npy output needs positions as lists, found {}", field.data_type())));
+            return Err(CliError::usage(format!(
+                "npy output needs positions as lists, found {}",
+                field.data_type()
+            )));
         };
         let descr = match item.data_type() {
             DataType::Float16 => "<f2",
@@ -51,7 +54,11 @@ impl Rows {
             DataType::UInt16 => "<u2",
             DataType::UInt32 => "<u4",
             DataType::UInt64 => "<u8",
-            other => return Err(CliError::usage(format!("npy output has no element type for positions of {other}"))),
+            other => {
+                return Err(CliError::usage(format!(
+                    "npy output has no element type for positions of {other}"
+                )));
+            }
         };
         Ok(Self { descr, dims: *dims })
     }
@@ -76,13 +83,20 @@ impl<F: Write + Seek> NpyWriter<F> {
     /// When the file cannot be written.
     pub(crate) fn new(mut file: F, shape: Rows) -> io::Result<Self> {
         file.write_all(&[0; HEADER])?;
-        Ok(Self { file, shape, rows: 0 })
+        Ok(Self {
+            file,
+            shape,
+            rows: 0,
+        })
     }
 
     /// Writes the header and gives the file back, rewound to its start.
     fn close(mut self) -> io::Result<F> {
         let Rows { descr, dims } = self.shape;
-        let mut text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({}, {dims}), }}", self.rows);
+        let mut text = format!(
+            "{{'descr': '{descr}', 'fortran_order': False, 'shape': ({}, {dims}), }}",
+            self.rows
+        );
         // Magic, version and length take 10 bytes; the text ends with a line break.
         while text.len() < HEADER - 11 {
             text.push(' ');
@@ -101,14 +115,21 @@ impl<F: Write + Seek> NpyWriter<F> {
 
 impl<F: Write + Seek> TableWriter for NpyWriter<F> {
     fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
-        let Some(column) = batch.column_by_name("position") else { return Ok(()) };
+        let Some(column) = batch.column_by_name("position") else {
+            return Ok(());
+        };
         let list = column.as_fixed_size_list();
         let width = usize::try_from(list.value_length()).unwrap_or(0);
         // A sliced list keeps its whole child; the rows of this batch start at its offset.
-        let values = list.values().slice(list.offset().saturating_mul(width), list.len().saturating_mul(width));
+        let values = list.values().slice(
+            list.offset().saturating_mul(width),
+            list.len().saturating_mul(width),
+        );
         self.rows = self.rows.saturating_add(list.len() as u64);
         match values.data_type() {
-            DataType::Float16 => put::<Float16Type, 2>(&mut self.file, &values, |v| v.to_le_bytes()),
+            DataType::Float16 => {
+                put::<Float16Type, 2>(&mut self.file, &values, |v| v.to_le_bytes())
+            }
             DataType::Float32 => put::<Float32Type, 4>(&mut self.file, &values, f32::to_le_bytes),
             DataType::Float64 => put::<Float64Type, 8>(&mut self.file, &values, f64::to_le_bytes),
             DataType::Int8 => put::<Int8Type, 1>(&mut self.file, &values, i8::to_le_bytes),
@@ -133,7 +154,9 @@ fn put<T: ArrowPrimitiveType, const N: usize>(
     values: &dyn Array,
     bytes: impl Fn(T::Native) -> [u8; N],
 ) -> io::Result<()> {
-    let Some(values) = values.as_primitive_opt::<T>() else { return Err(io::Error::other("positions changed their type")) };
+    let Some(values) = values.as_primitive_opt::<T>() else {
+        return Err(io::Error::other("positions changed their type"));
+    };
     // One write a block, not one a value.
     let mut block = Vec::with_capacity(N * 4096);
     for part in values.values().chunks(4096) {
@@ -158,7 +181,10 @@ impl<W: Write> SpooledNpy<W> {
     ///
     /// When no temporary file can be made.
     pub(crate) fn new(out: W, shape: Rows) -> io::Result<Self> {
-        Ok(Self { inner: NpyWriter::new(tempfile::tempfile()?, shape)?, out })
+        Ok(Self {
+            inner: NpyWriter::new(tempfile::tempfile()?, shape)?,
+            out,
+        })
     }
 }
 
@@ -186,9 +212,19 @@ mod tests {
 
     fn table() -> Result<RecordBatch> {
         let item = Arc::new(Field::new("item", DataType::Float32, false));
-        let list = FixedSizeListArray::new(Arc::clone(&item), 2, Arc::new(Float32Array::from(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0])), None);
-        let schema = Schema::new(vec![Field::new("position", DataType::FixedSizeList(item, 2), false)]);
-        RecordBatch::try_new(Arc::new(schema), vec![Arc::new(list)]).map_err(|e| CliError::usage(e.to_string()))
+        let list = FixedSizeListArray::new(
+            Arc::clone(&item),
+            2,
+            Arc::new(Float32Array::from(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0])),
+            None,
+        );
+        let schema = Schema::new(vec![Field::new(
+            "position",
+            DataType::FixedSizeList(item, 2),
+            false,
+        )]);
+        RecordBatch::try_new(Arc::new(schema), vec![Arc::new(list)])
+            .map_err(|e| CliError::usage(e.to_string()))
     }
 
     #[test]
@@ -202,9 +238,17 @@ mod tests {
         let bytes = file.into_inner();
         assert_eq!(bytes.get(..10), Some(&b"\x93NUMPY\x01\x00\x76\x00"[..]));
         let text = String::from_utf8_lossy(bytes.get(10..128).unwrap_or_default()).into_owned();
-        assert_eq!(text.trim_end(), "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }");
+        assert_eq!(
+            text.trim_end(),
+            "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }"
+        );
         assert!(text.ends_with('\n'));
-        let values: Vec<f32> = bytes.get(128..).unwrap_or_default().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+        let values: Vec<f32> = bytes
+            .get(128..)
+            .unwrap_or_default()
+            .chunks_exact(4)
+            .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+            .collect();
         assert_eq!(values, [3.0, 4.0, 5.0, 6.0]);
         Ok(())
     }

@@ -22,7 +22,10 @@ impl Staged {
     /// Usage, when `target` has no name or is a directory; I/O when its parent does not exist.
     pub(crate) fn file(target: &Path) -> Result<Self> {
         if target.is_dir() {
-            return Err(CliError::usage(format!("{}: found a directory, expected a file or nothing there", target.display())));
+            return Err(CliError::usage(format!(
+                "{}: found a directory, expected a file or nothing there",
+                target.display()
+            )));
         }
         Self::beside(target)
     }
@@ -34,7 +37,10 @@ impl Staged {
     /// Usage, when `target` exists and is not a directory that holds nothing but `ours`; I/O.
     pub(crate) fn directory(target: &Path, ours: &[&str]) -> Result<Self> {
         if target.is_file() {
-            return Err(CliError::usage(format!("{}: found a file, expected a directory or nothing there", target.display())));
+            return Err(CliError::usage(format!(
+                "{}: found a file, expected a directory or nothing there",
+                target.display()
+            )));
         }
         if let Ok(entries) = fs::read_dir(target) {
             for entry in entries.flatten() {
@@ -55,19 +61,30 @@ impl Staged {
 
     fn beside(target: &Path) -> Result<Self> {
         let Some(name) = target.file_name() else {
-            return Err(CliError::usage(format!("{}: expected a name to write to", target.display())));
+            return Err(CliError::usage(format!(
+                "{}: expected a name to write to",
+                target.display()
+            )));
         };
         let parent = match target.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
         };
         if !parent.is_dir() {
-            return Err(CliError::file("write", target, &io::Error::new(io::ErrorKind::NotFound, "its directory does not exist")));
+            return Err(CliError::file(
+                "write",
+                target,
+                &io::Error::new(io::ErrorKind::NotFound, "its directory does not exist"),
+            ));
         }
         let name = format!(".{}.{}.partial", name.to_string_lossy(), std::process::id());
         let temporary = target.with_file_name(name);
         remove(&temporary);
-        Ok(Self { target: target.to_owned(), temporary, committed: false })
+        Ok(Self {
+            target: target.to_owned(),
+            temporary,
+            committed: false,
+        })
     }
 
     /// Where to write.
@@ -116,7 +133,11 @@ impl Drop for Staged {
 
 /// Removes a file or directory if it is there.
 fn remove(path: &Path) {
-    let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    let _ = if path.is_dir() {
+        fs::remove_dir_all(path)
+    } else {
+        fs::remove_file(path)
+    };
 }
 
 #[cfg(test)]

@@ -19,12 +19,20 @@ pub(crate) struct TextTable {
 impl TextTable {
     /// A table with these column titles.
     pub(crate) fn new<S: Into<String>>(header: impl IntoIterator<Item = S>) -> Self {
-        Self { header: header.into_iter().map(Into::into).collect(), rows: Vec::new() }
+        Self {
+            header: header.into_iter().map(Into::into).collect(),
+            rows: Vec::new(),
+        }
     }
 
     /// Adds a row; values that are missing at its end stay blank.
     pub(crate) fn row<S: Into<String>>(&mut self, values: impl IntoIterator<Item = S>) {
-        self.rows.push(values.into_iter().map(|value| shorten(&value.into())).collect());
+        self.rows.push(
+            values
+                .into_iter()
+                .map(|value| shorten(&value.into()))
+                .collect(),
+        );
     }
 
     /// Adds the rows of a batch, with lists in brackets.
@@ -45,14 +53,31 @@ impl TextTable {
 
     /// The table, every line indented by `indent` blanks and ended by a line break.
     pub(crate) fn render(&self, indent: usize) -> String {
-        let columns = self.rows.iter().map(Vec::len).chain([self.header.len()]).max().unwrap_or(0);
+        let columns = self
+            .rows
+            .iter()
+            .map(Vec::len)
+            .chain([self.header.len()])
+            .max()
+            .unwrap_or(0);
         let cell = |row: &[String], i: usize| row.get(i).cloned().unwrap_or_default();
         let width = |i: usize| {
-            self.rows.iter().chain([&self.header]).map(|row| cell(row, i).chars().count()).max().unwrap_or(0)
+            self.rows
+                .iter()
+                .chain([&self.header])
+                .map(|row| cell(row, i).chars().count())
+                .max()
+                .unwrap_or(0)
         };
         let widths: Vec<usize> = (0..columns).map(width).collect();
         let numeric: Vec<bool> = (0..columns)
-            .map(|i| !self.rows.is_empty() && self.rows.iter().all(|row| row.get(i).is_none_or(|text| is_number(text))))
+            .map(|i| {
+                !self.rows.is_empty()
+                    && self
+                        .rows
+                        .iter()
+                        .all(|row| row.get(i).is_none_or(|text| is_number(text)))
+            })
             .collect();
         let mut out = String::new();
         for row in [&self.header].into_iter().chain(&self.rows) {
@@ -63,7 +88,11 @@ impl TextTable {
                 }
                 let text = cell(row, i);
                 let pad = " ".repeat(width.saturating_sub(text.chars().count()));
-                let _ = if numeric { write!(line, "{pad}{text}") } else { write!(line, "{text}{pad}") };
+                let _ = if numeric {
+                    write!(line, "{pad}{text}")
+                } else {
+                    write!(line, "{text}{pad}")
+                };
             }
             out.push_str(line.trim_end());
             out.push('\n');
@@ -74,12 +103,19 @@ impl TextTable {
 
 /// Whether a value counts as a number for alignment; blank and `-` do, and lists of numbers.
 fn is_number(text: &str) -> bool {
-    text.is_empty() || text == "-" || text.split([' ', ',']).all(|part| part.replace(',', "").parse::<f64>().is_ok())
+    text.is_empty()
+        || text == "-"
+        || text
+            .split([' ', ','])
+            .all(|part| part.replace(',', "").parse::<f64>().is_ok())
 }
 
 /// A value cut to what a table can hold.
 fn shorten(text: &str) -> String {
-    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let clean: String = text
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
     if clean.chars().count() <= WIDEST {
         return clean;
     }
@@ -142,8 +178,26 @@ mod tests {
 
     #[test]
     fn counts_and_sizes() {
-        assert_eq!((count(0), count(999), count(1_234_567)), ("0".into(), "999".into(), "1 234 567".into()));
-        assert_eq!((counted(1, "vertex"), counted(2, "vertex"), counted(0, "link")), ("1 vertex".into(), "2 vertices".into(), "0 links".into()));
-        assert_eq!((size(1023), size(1536), size(5 << 30), size(u64::MAX)), ("1023 B".into(), "1.5 KiB".into(), "5.0 GiB".into(), "16777215.9 TiB".into()));
+        assert_eq!(
+            (count(0), count(999), count(1_234_567)),
+            ("0".into(), "999".into(), "1 234 567".into())
+        );
+        assert_eq!(
+            (
+                counted(1, "vertex"),
+                counted(2, "vertex"),
+                counted(0, "link")
+            ),
+            ("1 vertex".into(), "2 vertices".into(), "0 links".into())
+        );
+        assert_eq!(
+            (size(1023), size(1536), size(5 << 30), size(u64::MAX)),
+            (
+                "1023 B".into(),
+                "1.5 KiB".into(),
+                "5.0 GiB".into(),
+                "16777215.9 TiB".into()
+            )
+        );
     }
 }

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use arrow_array::types::UInt8Type;
-use arrow_array::{Array, ArrayRef, DictionaryArray, FixedSizeListArray, Float32Array, Int64Array, RecordBatch};
+use arrow_array::{
+    Array, ArrayRef, DictionaryArray, FixedSizeListArray, Float32Array, Int64Array, RecordBatch,
+};
 use arrow_ipc::reader::FileReader;
 use arrow_schema::{DataType, Field, Schema};
 
@@ -35,21 +37,40 @@ impl Write for Shared {
 
 fn list(width: i32, values: Vec<f32>) -> ArrayRef {
     let item = Arc::new(Field::new("item", DataType::Float32, false));
-    Arc::new(FixedSizeListArray::new(item, width, Arc::new(Float32Array::from(values)), None))
+    Arc::new(FixedSizeListArray::new(
+        item,
+        width,
+        Arc::new(Float32Array::from(values)),
+        None,
+    ))
 }
 
 fn table() -> RecordBatch {
-    let labels: DictionaryArray<UInt8Type> = vec![Some("axon"), None, Some("a,b")].into_iter().collect();
+    let labels: DictionaryArray<UInt8Type> =
+        vec![Some("axon"), None, Some("a,b")].into_iter().collect();
     let columns: Vec<(&str, ArrayRef)> = vec![
         ("position", list(2, vec![0.5, 1.0, 2.0, -3.0, 4.0, 5.0])),
         ("color", list(2, vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0])),
         ("label", Arc::new(labels)),
-        ("object_id", Arc::new(Int64Array::from(vec![Some(-4), None, Some(i64::MAX)]))),
+        (
+            "object_id",
+            Arc::new(Int64Array::from(vec![Some(-4), None, Some(i64::MAX)])),
+        ),
     ];
-    let fields: Vec<Field> = columns.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), true)).collect();
-    let metadata = HashMap::from([("zvf.axes".to_owned(), r#"[{"name":"y"},{"name":"x"}]"#.to_owned())]);
+    let fields: Vec<Field> = columns
+        .iter()
+        .map(|(name, array)| Field::new(*name, array.data_type().clone(), true))
+        .collect();
+    let metadata = HashMap::from([(
+        "zvf.axes".to_owned(),
+        r#"[{"name":"y"},{"name":"x"}]"#.to_owned(),
+    )]);
     let schema = Schema::new(fields).with_metadata(metadata);
-    RecordBatch::try_new(Arc::new(schema), columns.into_iter().map(|(_, array)| array).collect()).unwrap()
+    RecordBatch::try_new(
+        Arc::new(schema),
+        columns.into_iter().map(|(_, array)| array).collect(),
+    )
+    .unwrap()
 }
 
 fn written(format: FormatArg) -> Vec<u8> {
@@ -75,9 +96,15 @@ fn csv_flattens() {
 #[test]
 fn ndjson_is_one_object_a_line() {
     let text = String::from_utf8(written(FormatArg::Ndjson)).unwrap();
-    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     assert_eq!(lines.len(), 3);
-    assert_eq!(text.lines().nth(1), Some(r#"{"position":[2.0,-3.0],"color":[3.0,4.0],"label":null,"object_id":null}"#));
+    assert_eq!(
+        text.lines().nth(1),
+        Some(r#"{"position":[2.0,-3.0],"color":[3.0,4.0],"label":null,"object_id":null}"#)
+    );
 }
 
 #[test]
@@ -103,19 +130,44 @@ fn npy_is_the_same_on_a_pipe_and_in_a_file() {
 #[test]
 fn axis_names_give_way_to_attributes() {
     let batch = table();
-    let mut fields: Vec<Field> = batch.schema().fields().iter().map(|field| field.as_ref().clone()).collect();
+    let mut fields: Vec<Field> = batch
+        .schema()
+        .fields()
+        .iter()
+        .map(|field| field.as_ref().clone())
+        .collect();
     fields.push(Field::new("x", DataType::Float32, true));
     let schema = Schema::new(fields).with_metadata(batch.schema().metadata().clone());
-    assert_eq!(csv::column_names(&schema), ["y", "position_x", "color_0", "color_1", "label", "object_id", "x"]);
+    assert_eq!(
+        csv::column_names(&schema),
+        [
+            "y",
+            "position_x",
+            "color_0",
+            "color_1",
+            "label",
+            "object_id",
+            "x"
+        ]
+    );
 }
 
 #[test]
 fn endings_decide() {
     let target = |name: &str| Target::of(Some(Path::new(name)), None);
-    assert_eq!(target("a/b.CSV"), Target::File("a/b.CSV".into(), FormatArg::Csv));
+    assert_eq!(
+        target("a/b.CSV"),
+        Target::File("a/b.CSV".into(), FormatArg::Csv)
+    );
     assert_eq!(target("a.parquet"), Target::Directory("a.parquet".into()));
     assert_eq!(target("out"), Target::Directory("out".into()));
-    assert_eq!(Target::of(None, Some(FormatArg::Npy)), Target::Stdout(FormatArg::Npy));
-    assert_eq!(Target::of(Some(Path::new("x")), Some(FormatArg::Csv)), Target::File("x".into(), FormatArg::Csv));
+    assert_eq!(
+        Target::of(None, Some(FormatArg::Npy)),
+        Target::Stdout(FormatArg::Npy)
+    );
+    assert_eq!(
+        Target::of(Some(Path::new("x")), Some(FormatArg::Csv)),
+        Target::File("x".into(), FormatArg::Csv)
+    );
     assert_eq!(Target::of(None, None), Target::Summary);
 }

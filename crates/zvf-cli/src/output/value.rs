@@ -8,9 +8,10 @@ use std::fmt::Write as _;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    ArrowDictionaryKeyType, DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType, DurationSecondType,
-    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
-    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    ArrowDictionaryKeyType, DurationMicrosecondType, DurationMillisecondType,
+    DurationNanosecondType, DurationSecondType, Float16Type, Float32Type, Float64Type, Int8Type,
+    Int16Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
@@ -39,7 +40,11 @@ pub(crate) fn write_value(out: &mut String, array: &dyn Array, row: usize, style
         }};
     }
     match array.data_type() {
-        DataType::Boolean => out.push_str(if array.as_boolean().value(row) { "true" } else { "false" }),
+        DataType::Boolean => out.push_str(if array.as_boolean().value(row) {
+            "true"
+        } else {
+            "false"
+        }),
         DataType::Int8 => number!(Int8Type),
         DataType::Int16 => number!(Int16Type),
         DataType::Int32 => number!(Int32Type),
@@ -63,8 +68,12 @@ pub(crate) fn write_value(out: &mut String, array: &dyn Array, row: usize, style
         DataType::Utf8 => write_str(out, array.as_string::<i32>().value(row), style),
         DataType::LargeUtf8 => write_str(out, array.as_string::<i64>().value(row), style),
         DataType::Binary => write_hex(out, array.as_binary::<i32>().value(row), style),
-        DataType::FixedSizeBinary(_) => write_hex(out, array.as_fixed_size_binary().value(row), style),
-        DataType::FixedSizeList(_, _) => write_list(out, &array.as_fixed_size_list().value(row), style),
+        DataType::FixedSizeBinary(_) => {
+            write_hex(out, array.as_fixed_size_binary().value(row), style)
+        }
+        DataType::FixedSizeList(_, _) => {
+            write_list(out, &array.as_fixed_size_list().value(row), style)
+        }
         DataType::List(_) => write_list(out, &array.as_list::<i32>().value(row), style),
         DataType::LargeList(_) => write_list(out, &array.as_list::<i64>().value(row), style),
         DataType::Dictionary(key, _) => match key.as_ref() {
@@ -80,9 +89,18 @@ pub(crate) fn write_value(out: &mut String, array: &dyn Array, row: usize, style
         DataType::Timestamp(unit, _) => {
             let (value, per_second) = match unit {
                 TimeUnit::Second => (array.as_primitive::<TimestampSecondType>().value(row), 1),
-                TimeUnit::Millisecond => (array.as_primitive::<TimestampMillisecondType>().value(row), 1_000),
-                TimeUnit::Microsecond => (array.as_primitive::<TimestampMicrosecondType>().value(row), 1_000_000),
-                TimeUnit::Nanosecond => (array.as_primitive::<TimestampNanosecondType>().value(row), 1_000_000_000),
+                TimeUnit::Millisecond => (
+                    array.as_primitive::<TimestampMillisecondType>().value(row),
+                    1_000,
+                ),
+                TimeUnit::Microsecond => (
+                    array.as_primitive::<TimestampMicrosecondType>().value(row),
+                    1_000_000,
+                ),
+                TimeUnit::Nanosecond => (
+                    array.as_primitive::<TimestampNanosecondType>().value(row),
+                    1_000_000_000,
+                ),
             };
             write_str(out, &timestamp(value, per_second), style);
         }
@@ -101,9 +119,17 @@ fn write_float(out: &mut String, value: f64, digits: std::fmt::Arguments<'_>, st
     let name = if value.is_nan() {
         "NaN"
     } else if value == f64::INFINITY {
-        if style == Style::Json { "Infinity" } else { "inf" }
+        if style == Style::Json {
+            "Infinity"
+        } else {
+            "inf"
+        }
     } else if value == f64::NEG_INFINITY {
-        if style == Style::Json { "-Infinity" } else { "-inf" }
+        if style == Style::Json {
+            "-Infinity"
+        } else {
+            "-inf"
+        }
     } else {
         let _ = out.write_fmt(digits);
         return;
@@ -164,9 +190,21 @@ fn write_list(out: &mut String, items: &ArrayRef, style: Style) {
 }
 
 /// The value a dictionary code stands for.
-fn write_coded<K: ArrowDictionaryKeyType>(out: &mut String, array: &dyn Array, row: usize, style: Style) {
-    let Some(coded) = array.as_dictionary_opt::<K>() else { return };
-    write_value(out, coded.values().as_ref(), coded.key(row).unwrap_or(usize::MAX), style);
+fn write_coded<K: ArrowDictionaryKeyType>(
+    out: &mut String,
+    array: &dyn Array,
+    row: usize,
+    style: Style,
+) {
+    let Some(coded) = array.as_dictionary_opt::<K>() else {
+        return;
+    };
+    write_value(
+        out,
+        coded.values().as_ref(),
+        coded.key(row).unwrap_or(usize::MAX),
+        style,
+    );
 }
 
 /// ISO 8601 text of a moment counted from 1970 in units of 1/`per_second` s, UTC, without a zone.
@@ -175,7 +213,12 @@ fn timestamp(value: i64, per_second: i64) -> String {
     let fraction = value.rem_euclid(per_second);
     let (year, month, day) = civil(seconds.div_euclid(86_400));
     let second = seconds.rem_euclid(86_400);
-    let mut text = format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60);
+    let mut text = format!(
+        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}",
+        second / 3600,
+        second / 60 % 60,
+        second % 60
+    );
     if per_second > 1 {
         let digits = per_second.ilog10() as usize;
         let _ = write!(text, ".{fraction:0digits$}");
@@ -189,11 +232,16 @@ fn civil(days: i64) -> (i64, i64, i64) {
     let shifted = days.saturating_add(719_468);
     let era = shifted.div_euclid(146_097);
     let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let march_month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
+    let month = if march_month < 10 {
+        march_month + 3
+    } else {
+        march_month - 9
+    };
     let year = year_of_era + era * 400 + i64::from(month <= 2);
     (year, month, day)
 }
@@ -205,8 +253,8 @@ mod tests {
     use arrow_array::builder::{Int64Builder, ListBuilder};
     use arrow_array::types::Int8Type;
     use arrow_array::{
-        BinaryArray, BooleanArray, DictionaryArray, Float32Array, Float64Array, Int64Array, StringArray,
-        TimestampMillisecondArray, TimestampNanosecondArray,
+        BinaryArray, BooleanArray, DictionaryArray, Float32Array, Float64Array, Int64Array,
+        StringArray, TimestampMillisecondArray, TimestampNanosecondArray,
     };
 
     use super::*;
@@ -220,27 +268,57 @@ mod tests {
 
     #[test]
     fn numbers_read_back() {
-        let floats = Float32Array::from(vec![Some(0.1), Some(f32::NAN), Some(f32::NEG_INFINITY), None, Some(1e30), Some(3.0)]);
+        let floats = Float32Array::from(vec![
+            Some(0.1),
+            Some(f32::NAN),
+            Some(f32::NEG_INFINITY),
+            None,
+            Some(1e30),
+            Some(3.0),
+        ]);
         let texts: Vec<_> = (0..7).map(|i| both(&floats, i)).collect();
         let want = [
-            ("0.1", "0.1"), ("NaN", "\"NaN\""), ("-inf", "\"-Infinity\""), ("", "null"), ("1e30", "1e30"), ("3.0", "3.0"), ("", "null"),
+            ("0.1", "0.1"),
+            ("NaN", "\"NaN\""),
+            ("-inf", "\"-Infinity\""),
+            ("", "null"),
+            ("1e30", "1e30"),
+            ("3.0", "3.0"),
+            ("", "null"),
         ];
         for (got, want) in texts.iter().zip(want) {
             assert_eq!((got.0.as_str(), got.1.as_str()), want);
         }
-        assert_eq!(both(&Float64Array::from(vec![1.0 / 3.0]), 0).0, "0.3333333333333333");
-        assert_eq!(both(&Int64Array::from(vec![i64::MIN]), 0).0, "-9223372036854775808");
+        assert_eq!(
+            both(&Float64Array::from(vec![1.0 / 3.0]), 0).0,
+            "0.3333333333333333"
+        );
+        assert_eq!(
+            both(&Int64Array::from(vec![i64::MIN]), 0).0,
+            "-9223372036854775808"
+        );
         assert_eq!(both(&BooleanArray::from(vec![true]), 0).1, "true");
     }
 
     #[test]
     fn text_lists_and_codes() {
-        assert_eq!(both(&StringArray::from(vec!["a\"\n\u{1}é"]), 0).1, "\"a\\\"\\n\\u0001é\"");
-        assert_eq!(both(&BinaryArray::from(vec![&[0u8, 255][..]]), 0), ("00ff".into(), "\"00ff\"".into()));
+        assert_eq!(
+            both(&StringArray::from(vec!["a\"\n\u{1}é"]), 0).1,
+            "\"a\\\"\\n\\u0001é\""
+        );
+        assert_eq!(
+            both(&BinaryArray::from(vec![&[0u8, 255][..]]), 0),
+            ("00ff".into(), "\"00ff\"".into())
+        );
         let mut list = ListBuilder::new(Int64Builder::new());
         list.append_value([Some(1), None, Some(3)]);
-        assert_eq!(both(&list.finish(), 0), ("1  3".into(), "[1,null,3]".into()));
-        let coded: DictionaryArray<Int8Type> = vec![Some("glia"), None, Some("neuron")].into_iter().collect();
+        assert_eq!(
+            both(&list.finish(), 0),
+            ("1  3".into(), "[1,null,3]".into())
+        );
+        let coded: DictionaryArray<Int8Type> = vec![Some("glia"), None, Some("neuron")]
+            .into_iter()
+            .collect();
         assert_eq!(both(&coded, 2), ("neuron".into(), "\"neuron\"".into()));
         assert_eq!(both(&coded, 1).1, "null");
         let coded: ArrayRef = Arc::new(coded);
@@ -249,8 +327,14 @@ mod tests {
 
     #[test]
     fn moments() {
-        assert_eq!(both(&TimestampMillisecondArray::from(vec![0]), 0).0, "1970-01-01T00:00:00.000");
-        assert_eq!(both(&TimestampNanosecondArray::from(vec![-1]), 0).0, "1969-12-31T23:59:59.999999999");
+        assert_eq!(
+            both(&TimestampMillisecondArray::from(vec![0]), 0).0,
+            "1970-01-01T00:00:00.000"
+        );
+        assert_eq!(
+            both(&TimestampNanosecondArray::from(vec![-1]), 0).0,
+            "1969-12-31T23:59:59.999999999"
+        );
         assert_eq!(timestamp(951_782_400, 1), "2000-02-29T00:00:00");
         assert_eq!(timestamp(1_735_689_599, 1), "2024-12-31T23:59:59");
         let _ = timestamp(i64::MIN, 1);

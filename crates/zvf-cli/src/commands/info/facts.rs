@@ -91,8 +91,17 @@ pub(crate) struct LinkFacts {
 
 /// Names of the codecs of an array; those of a sharded one are those of its inner chunks.
 fn codecs(doc: &ArrayDoc) -> Vec<String> {
-    let inner = doc.sharding().ok().flatten().map(|sharding| sharding.codecs);
-    inner.as_ref().unwrap_or(&doc.codecs).iter().map(|codec| codec.name.clone()).collect()
+    let inner = doc
+        .sharding()
+        .ok()
+        .flatten()
+        .map(|sharding| sharding.codecs);
+    inner
+        .as_ref()
+        .unwrap_or(&doc.codecs)
+        .iter()
+        .map(|codec| codec.name.clone())
+        .collect()
 }
 
 impl ArrayFacts {
@@ -109,10 +118,17 @@ impl ArrayFacts {
             shape: doc.shape.clone(),
             origin: Some(array.origin().to_vec()),
             chunks: Some(array.presence().len() as u64),
-            shard_shape: doc.sharding().ok().flatten().map(|_| doc.chunk_shape.clone()),
+            shard_shape: doc
+                .sharding()
+                .ok()
+                .flatten()
+                .map(|_| doc.chunk_shape.clone()),
             codecs: codecs(doc),
             unit: attributes.unit.clone(),
-            categories: attributes.categories.as_ref().map(|categories| categories.len() as u64),
+            categories: attributes
+                .categories
+                .as_ref()
+                .map(|categories| categories.len() as u64),
             description: attributes.description.clone(),
         }
     }
@@ -159,8 +175,16 @@ impl LinkFacts {
             directed: family.directed(),
             store: family.store().to_string(),
             links: family.doc().num_links,
-            segments: family.arrays().iter().map(|array| array.segment().to_owned()).collect(),
-            attributes: family.attributes().iter().map(|attribute| attribute.name.clone()).collect(),
+            segments: family
+                .arrays()
+                .iter()
+                .map(|array| array.segment().to_owned())
+                .collect(),
+            attributes: family
+                .attributes()
+                .iter()
+                .map(|attribute| attribute.name.clone())
+                .collect(),
         }
     }
 
@@ -181,14 +205,39 @@ impl LevelFacts {
     /// What is known of a level, with the bytes below its prefix and, if they were counted, its rows.
     pub(super) fn of(level: &Level, usage: Option<Usage>, counted: Option<u64>) -> Self {
         let doc = level.doc();
-        let mut arrays = vec![ArrayFacts::grid(level.vertices(), Some(level.dims() as u64))];
-        arrays.extend(level.vertex_fragments().map(|array| ArrayFacts::grid(array, None)));
-        for attribute in level.vertex_attributes().iter().chain(level.fragment_attributes()) {
-            arrays.push(ArrayFacts::grid(&attribute.array, Some(attribute.declared_width.unwrap_or(1))));
+        let mut arrays = vec![ArrayFacts::grid(
+            level.vertices(),
+            Some(level.dims() as u64),
+        )];
+        arrays.extend(
+            level
+                .vertex_fragments()
+                .map(|array| ArrayFacts::grid(array, None)),
+        );
+        for attribute in level
+            .vertex_attributes()
+            .iter()
+            .chain(level.fragment_attributes())
+        {
+            arrays.push(ArrayFacts::grid(
+                &attribute.array,
+                Some(attribute.declared_width.unwrap_or(1)),
+            ));
         }
-        arrays.extend(level.object_attributes().iter().chain(level.group_attributes()).map(ArrayFacts::typed));
+        arrays.extend(
+            level
+                .object_attributes()
+                .iter()
+                .chain(level.group_attributes())
+                .map(ArrayFacts::typed),
+        );
         for family in level.link_families() {
-            arrays.extend(family.arrays().iter().map(|links| ArrayFacts::grid(&links.array, Some(family.width() as u64))));
+            arrays.extend(
+                family
+                    .arrays()
+                    .iter()
+                    .map(|links| ArrayFacts::grid(&links.array, Some(family.width() as u64))),
+            );
         }
         let objects = level.object_index().map(|index| ObjectFacts {
             rows: index.len(),
@@ -214,7 +263,9 @@ impl LevelFacts {
             chunk_attribute: doc.chunk_attribute_name.clone(),
             arrays,
             links: level.link_families().iter().map(LinkFacts::of).collect(),
-            groups: level.groups().map(|groups| (0..groups.len()).map(|g| groups.name(g)).collect()),
+            groups: level
+                .groups()
+                .map(|groups| (0..groups.len()).map(|g| groups.name(g)).collect()),
         }
     }
 
@@ -251,16 +302,25 @@ impl LevelFacts {
 
 impl Facts {
     /// What is known of a store.
-    pub(super) fn of(url: &str, store: &Store, levels: Vec<LevelFacts>, parametric: bool, headers: Option<Vec<String>>) -> Self {
+    pub(super) fn of(
+        url: &str,
+        store: &Store,
+        levels: Vec<LevelFacts>,
+        parametric: bool,
+        headers: Option<Vec<String>>,
+    ) -> Self {
         let root = store.root();
         let zv = &root.zarr_vectors;
-        let convention = root.links_convention().map(|convention| convention.to_string());
+        let convention = root
+            .links_convention()
+            .map(|convention| convention.to_string());
         Self {
             store: url.to_owned(),
             version: zv.zv_version.clone(),
             kind: store.kind().to_string(),
             geometry_types: zv.geometry_types.clone(),
-            links_convention: convention.unwrap_or_else(|_| zv.links_convention.clone().unwrap_or_default()),
+            links_convention: convention
+                .unwrap_or_else(|_| zv.links_convention.clone().unwrap_or_default()),
             axes: root.axes().to_vec(),
             bounds: zv.bounds.clone(),
             chunk_shape: zv.chunk_shape.clone(),
@@ -269,7 +329,12 @@ impl Facts {
             crs: zv.crs.clone(),
             capabilities: zv.format_capabilities.clone(),
             attribute_specs: zv.attribute_specs.clone().map(Value::Object),
-            user_metadata: root.user_metadata.iter().filter_map(Value::as_object).flat_map(|map| map.keys().cloned()).collect(),
+            user_metadata: root
+                .user_metadata
+                .iter()
+                .filter_map(Value::as_object)
+                .flat_map(|map| map.keys().cloned())
+                .collect(),
             levels,
             parametric,
             headers,
@@ -279,7 +344,10 @@ impl Facts {
 
     /// The JSON document.
     pub(super) fn document(&self) -> Value {
-        let axes = self.axes.iter().map(|axis| json!({ "name": axis.name, "type": axis.kind(), "unit": axis.unit }));
+        let axes = self
+            .axes
+            .iter()
+            .map(|axis| json!({ "name": axis.name, "type": axis.kind(), "unit": axis.unit }));
         json!({
             "store": self.store,
             "version": self.version,

@@ -21,15 +21,32 @@ impl Facts {
         };
         head("store", &self.store);
         head("version", &self.version);
-        let more = self.geometry_types.iter().skip(1).cloned().collect::<Vec<_>>().join(", ");
-        head("kind", &if more.is_empty() { self.kind.clone() } else { format!("{} (also {more})", self.kind) });
+        let more = self
+            .geometry_types
+            .iter()
+            .skip(1)
+            .cloned()
+            .collect::<Vec<_>>()
+            .join(", ");
+        head(
+            "kind",
+            &if more.is_empty() {
+                self.kind.clone()
+            } else {
+                format!("{} (also {more})", self.kind)
+            },
+        );
         head("links", &self.links_convention);
         let axes: Vec<String> = self
             .axes
             .iter()
             .zip(self.bounds.0.iter().zip(&self.bounds.1))
             .map(|(axis, (lo, hi))| {
-                let unit = axis.unit.as_deref().map(|unit| format!(" {unit}")).unwrap_or_default();
+                let unit = axis
+                    .unit
+                    .as_deref()
+                    .map(|unit| format!(" {unit}"))
+                    .unwrap_or_default();
                 format!("{} {lo} to {hi}{unit}", axis.name)
             })
             .collect();
@@ -65,16 +82,34 @@ impl Facts {
     }
 
     fn levels_table(&self) -> String {
-        let mut table = TextTable::new(["level", "vertices", "chunks", "objects", "size", "files", "chunk shape", "bin shape"]);
+        let mut table = TextTable::new([
+            "level",
+            "vertices",
+            "chunks",
+            "objects",
+            "size",
+            "files",
+            "chunk shape",
+            "bin shape",
+        ]);
         for level in &self.levels {
             let dash = || "-".to_owned();
             table.row([
                 level.level.to_string(),
-                format!("{}{}", level.vertices, if level.counted { " counted" } else { "" }),
+                format!(
+                    "{}{}",
+                    level.vertices,
+                    if level.counted { " counted" } else { "" }
+                ),
                 level.chunks.to_string(),
-                level.objects.as_ref().map_or_else(dash, |objects| objects.rows.to_string()),
+                level
+                    .objects
+                    .as_ref()
+                    .map_or_else(dash, |objects| objects.rows.to_string()),
                 level.usage.map_or_else(dash, |usage| size(usage.bytes)),
-                level.usage.map_or_else(dash, |usage| usage.objects.to_string()),
+                level
+                    .usage
+                    .map_or_else(dash, |usage| usage.objects.to_string()),
                 product(&level.chunk_shape),
                 level.bin_shape.as_deref().map_or_else(dash, product),
             ]);
@@ -88,41 +123,99 @@ impl LevelFacts {
         let mut traits = Vec::new();
         traits.extend(self.parent.map(|parent| {
             let method = self.method.as_deref().unwrap_or("unknown method");
-            let sparsity = if self.sparsity < 1.0 { format!(", 1 in {} objects kept", (1.0 / self.sparsity).round()) } else { String::new() };
+            let sparsity = if self.sparsity < 1.0 {
+                format!(", 1 in {} objects kept", (1.0 / self.sparsity).round())
+            } else {
+                String::new()
+            };
             format!("made from level {parent} ({method}{sparsity})")
         }));
         traits.extend(self.tile.then(|| "fragments tile".to_owned()));
-        traits.extend(self.shared_fragments.then(|| "fragments may be shared".to_owned()));
-        traits.extend(self.preserves_object_ids.then(|| "keeps object ids".to_owned()));
-        traits.extend(self.chunk_attribute.as_ref().map(|name| format!("chunked by {name}")));
+        traits.extend(
+            self.shared_fragments
+                .then(|| "fragments may be shared".to_owned()),
+        );
+        traits.extend(
+            self.preserves_object_ids
+                .then(|| "keeps object ids".to_owned()),
+        );
+        traits.extend(
+            self.chunk_attribute
+                .as_ref()
+                .map(|name| format!("chunked by {name}")),
+        );
         let gap = if traits.is_empty() { "" } else { ": " };
         let _ = writeln!(out, "\nlevel {}{gap}{}", self.level, traits.join(", "));
         let mut table = TextTable::new(["array", "type", "chunks", "grid", "codecs", "remarks"]);
-        for array in self.arrays.iter().filter(|array| !array.path.contains("/links/")) {
+        for array in self
+            .arrays
+            .iter()
+            .filter(|array| !array.path.contains("/links/"))
+        {
             array.row(&mut table);
         }
         out.push_str(&table.render(2));
         if let Some(objects) = &self.objects {
             let layout = objects.layout.as_deref().unwrap_or("vlen_manifests_v1");
-            let present = objects.present.map(|present| format!(", {} with fragments", count(present))).unwrap_or_default();
-            let sorted = if objects.sorted == Some(true) { ", ids sorted" } else { "" };
-            let _ = writeln!(out, "  objects: {}{present}, {layout}{sorted}", counted(objects.rows, "row"));
+            let present = objects
+                .present
+                .map(|present| format!(", {} with fragments", count(present)))
+                .unwrap_or_default();
+            let sorted = if objects.sorted == Some(true) {
+                ", ids sorted"
+            } else {
+                ""
+            };
+            let _ = writeln!(
+                out,
+                "  objects: {}{present}, {layout}{sorted}",
+                counted(objects.rows, "row")
+            );
         }
         if let Some(groups) = &self.groups {
             let names: Vec<&str> = groups.iter().take(8).map(String::as_str).collect();
-            let more = if groups.len() > names.len() { ", …" } else { "" };
-            let _ = writeln!(out, "  groups: {} ({}{more})", count(groups.len() as u64), names.join(", "));
+            let more = if groups.len() > names.len() {
+                ", …"
+            } else {
+                ""
+            };
+            let _ = writeln!(
+                out,
+                "  groups: {} ({}{more})",
+                count(groups.len() as u64),
+                names.join(", ")
+            );
         }
         for family in &self.links {
-            let links = family.links.map(|links| format!("{} records, ", count(links))).unwrap_or_default();
-            let directed = if family.directed { "directed" } else { "undirected" };
+            let links = family
+                .links
+                .map(|links| format!("{} records, ", count(links)))
+                .unwrap_or_default();
+            let directed = if family.directed {
+                "directed"
+            } else {
+                "undirected"
+            };
             let own = format!("{}/links/{}/", self.level, format_delta(family.delta));
-            let codecs = self.arrays.iter().find(|array| array.path.starts_with(&own)).map(|array| array.codecs.join("+"));
-            let mut segments: Vec<&str> = family.segments.iter().take(SEGMENTS).map(String::as_str).collect();
+            let codecs = self
+                .arrays
+                .iter()
+                .find(|array| array.path.starts_with(&own))
+                .map(|array| array.codecs.join("+"));
+            let mut segments: Vec<&str> = family
+                .segments
+                .iter()
+                .take(SEGMENTS)
+                .map(String::as_str)
+                .collect();
             if family.segments.len() > SEGMENTS {
                 segments.push("…");
             }
-            let attributes = if family.attributes.is_empty() { String::new() } else { format!(", with {}", family.attributes.join(", ")) };
+            let attributes = if family.attributes.is_empty() {
+                String::new()
+            } else {
+                format!(", with {}", family.attributes.join(", "))
+            };
             let _ = writeln!(
                 out,
                 "  links {}: {links}{} endpoints, {directed}, {}{attributes}, {} in {} ({})",
@@ -139,17 +232,29 @@ impl LevelFacts {
 
 impl ArrayFacts {
     fn row(&self, table: &mut TextTable) {
-        let short = self.path.split_once('/').map_or(self.path.as_str(), |(_, name)| name);
-        let width = self.width.filter(|width| *width > 1).map(|width| format!(" x {width}")).unwrap_or_default();
+        let short = self
+            .path
+            .split_once('/')
+            .map_or(self.path.as_str(), |(_, name)| name);
+        let width = self
+            .width
+            .filter(|width| *width > 1)
+            .map(|width| format!(" x {width}"))
+            .unwrap_or_default();
         let mut remarks = Vec::new();
-        remarks.extend(self.shard_shape.as_ref().map(|shape| format!("shards of {}", product(shape))));
+        remarks.extend(
+            self.shard_shape
+                .as_ref()
+                .map(|shape| format!("shards of {}", product(shape))),
+        );
         remarks.extend(self.categories.map(|n| counted(n, "category")));
         remarks.extend(self.unit.clone());
         remarks.extend(self.description.clone());
         table.row([
             short.to_owned(),
             format!("{}{width}", self.dtype),
-            self.chunks.map_or_else(|| "-".to_owned(), |chunks| chunks.to_string()),
+            self.chunks
+                .map_or_else(|| "-".to_owned(), |chunks| chunks.to_string()),
             product(&self.shape),
             self.codecs.join("+"),
             remarks.join(", "),
@@ -159,5 +264,9 @@ impl ArrayFacts {
 
 /// Numbers with a multiplication sign between.
 fn product<T: ToString>(values: &[T]) -> String {
-    values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" x ")
+    values
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(" x ")
 }

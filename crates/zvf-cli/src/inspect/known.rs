@@ -1,0 +1,240 @@
+//! What the documents around a cell say about it: types, widths, names, where the endpoints of links lie.
+
+use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
+use zvf_meta::{ArrayDoc, Codec, LevelDoc, LinkFamilyDoc, ObjectIndexDoc, RootDoc};
+
+use super::locate::{Reader, product};
+use super::{Context as Known, key};
+use crate::args::BlobArg;
+use crate::error::{CliError, Result};
+
+/// What is known about the cell of an element from documents around it.
+pub(super) fn known(
+    reader: &mut Reader<'_, '_>,
+    path: &str,
+    doc: &ArrayDoc,
+    index: &[u64],
+) -> Known {
+    let attributes = &doc.attributes;
+    let mut known = Known {
+        dtype: attributes
+            .dtype
+            .as_deref()
+            .and_then(|name| DType::parse(name).ok()),
+        perm: attributes.has_perm,
+        width: attributes
+            .link_width
+            .and_then(|width| usize::try_from(width).ok()),
+        columns: attributes.channel_names.clone().unwrap_or_default(),
+        ..Known::default()
+    };
+    for category in attributes.categories.iter().flatten() {
+        known.categories.push(
+            category
+                .as_str()
+                .map_or_else(|| category.to_string(), str::to_owned),
+        );
+    }
+    if doc.shape.len() > 1 && doc.data_type.is_vlen_bytes() {
+        let origin = attributes
+            .chunk_grid_origin
+            .clone()
+            .unwrap_or_else(|| vec![0; doc.shape.len()]);
+        let chunk = origin
+            .iter()
+            .zip(index)
+            .map(|(o, i)| o.saturating_add(i64::try_from(*i).unwrap_or(i64::MAX)));
+        known.chunk = Some(chunk.collect());
+    }
+    match blob_of(path, doc) {
+        BlobArg::Vertices => {
+            if let Some(root) = reader.document("zarr.json", RootDoc::parse) {
+                known.columns = root.axes().iter().map(|axis| axis.name.clone()).collect();
+            }
+        }
+        BlobArg::Manifest => {
+            let group = path
+                .strip_suffix("/manifests")
+                .map(|group| format!("{group}/zarr.json"));
+            let index = group.and_then(|group| reader.document(&group, ObjectIndexDoc::parse));
+            known.key_rank = index
+                .and_then(|index| index.sid_ndim)
+                .and_then(|rank| usize::try_from(rank).ok());
+        }
+        BlobArg::Attribute => {
+            known.width = attributes
+                .declared_width()
+                .and_then(|width| usize::try_from(width).ok())
+        }
+        BlobArg::Links | BlobArg::RaggedLinks => links(reader, path, doc, &mut known),
+        _ => {}
+    }
+    known
+}
+
+/// Width, permutation and endpoint chunks of a link array.
+fn links(reader: &mut Reader<'_, '_>, path: &str, doc: &ArrayDoc, known: &mut Known) {
+    let family = path
+        .rsplit_once('/')
+        .map(|(family, _)| format!("{family}/zarr.json"));
+    let family = family.and_then(|family| reader.document(&family, LinkFamilyDoc::parse));
+    let offsets = doc.attributes.offsets.clone().unwrap_or_default();
+    let delta = doc
+        .attributes
+        .level_delta
+        .or(family.as_ref().and_then(|family| family.level_delta))
+        .unwrap_or(0);
+    let zero = offsets.iter().flatten().all(|part| *part == 0);
+    if let Some(family) = &family {
+        known.width = known.width.or(family
+            .link_width
+            .and_then(|width| usize::try_from(width).ok()));
+        known.perm = known.perm.or(Some(family.has_perm(delta, zero)));
+    }
+    known.dtype = known.dtype.or(DType::parse("int64").ok());
+    let Some(source) = &known.chunk else { return };
+    let anchor = if delta == 0 {
+        Some(source.clone())
+    } else {
+        anchor(reader, path, delta, source)
+    };
+    // Without the levels' chunk shapes the chunks of coarser endpoints are unknown; the rows still are what they are.
+    let Some(anchor) = anchor else { return };
+    let level = path
+        .split('/')
+        .next()
+        .and_then(|level| level.parse::<i64>().ok());
+    let level = level
+        .filter(|_| delta != 0)
+        .map(|level| format!(" of level {}", level.saturating_add(i64::from(delta))));
+    known.endpoints = vec![format!("chunk {}", key(source))];
+    for offset in &offsets {
+        let chunk: Vec<i64> = anchor
+            .iter()
+            .zip(offset)
+            .map(|(a, o)| a.saturating_add(*o))
+            .collect();
+        known.endpoints.push(format!(
+            "chunk {}{}",
+            key(&chunk),
+            level.as_deref().unwrap_or_default()
+        ));
+    }
+}
+
+/// The chunk of another level from which offsets count: where the source chunk begins in that level's grid.
+fn anchor(reader: &mut Reader<'_, '_>, path: &str, delta: i32, source: &[i64]) -> Option<Vec<i64>> {
+    let level: i64 = path.split('/').next()?.parse().ok()?;
+    let root = reader.document("zarr.json", RootDoc::parse)?;
+    let base = &root.zarr_vectors.chunk_shape;
+    let own = ratios(reader, level, base)?;
+    let other =
+        ratios(reader, level.checked_add(i64::from(delta))?, base).unwrap_or_else(|| own.clone());
+    // Keys with a leading attribute bin have one component more than there are axes.
+    let extra = source.len().checked_sub(own.len())?;
+    let ratio = |ratios: &[i64], k: usize| {
+        k.checked_sub(extra)
+            .and_then(|k| ratios.get(k))
+            .copied()
+            .unwrap_or(1)
+    };
+    let component = |(k, part): (usize, &i64)| {
+        part.checked_mul(ratio(&own, k))
+            .map(|part| part.div_euclid(ratio(&other, k)))
+    };
+    source.iter().enumerate().map(component).collect()
+}
+
+/// How many chunks of level 0 a chunk of the level is long, per axis.
+fn ratios(reader: &mut Reader<'_, '_>, level: i64, base: &[f64]) -> Option<Vec<i64>> {
+    let doc = reader.document(&format!("{level}/zarr.json"), LevelDoc::parse)?;
+    let Some(shape) = doc.chunk_shape else {
+        return Some(vec![1; base.len()]);
+    };
+    let ratio = |(own, base): (&f64, &f64)| {
+        let ratio = (own / base).round();
+        if (1.0..1e15).contains(&ratio) {
+            Some(ratio as i64)
+        } else {
+            None
+        }
+    };
+    shape.iter().zip(base).map(ratio).collect()
+}
+
+/// Element type, width and first row of a chunk of a typed array.
+pub(super) fn typed(
+    doc: &ArrayDoc,
+    codecs: &[Codec],
+    shape: &[u64],
+    within: &[u64],
+    known: &mut Known,
+) -> Result<()> {
+    let name = doc.data_type.name.as_str();
+    let length = doc
+        .data_type
+        .length_bytes()
+        .and_then(|length| u32::try_from(length).ok())
+        .filter(|length| *length > 0);
+    let dtype = match name {
+        "fixed_length_utf32" => length.map(|length| {
+            DType::little(DTypeKind::Utf32 {
+                chars: (length / 4).max(1),
+            })
+        }),
+        "null_terminated_bytes" | "raw_bytes" => {
+            length.map(|len| DType::little(DTypeKind::Bytes { len }))
+        }
+        other => DType::parse(other).ok(),
+    };
+    let mut dtype =
+        dtype.ok_or_else(|| CliError::malformed(format!("data_type {name:?} is not supported")))?;
+    let big = codecs.first().is_some_and(|codec| {
+        codec
+            .configuration
+            .get("endian")
+            .is_some_and(|endian| endian == "big")
+    });
+    if big {
+        dtype.order = ByteOrder::Big;
+    }
+    known.dtype = Some(dtype);
+    known.width = usize::try_from(product(shape.get(1..).unwrap_or_default())).ok();
+    known.first_row = within.first().copied().unwrap_or(0);
+    Ok(())
+}
+
+/// What the payload of an array's cells is, by its discriminator, else by its path.
+pub(super) fn blob_of(path: &str, doc: &ArrayDoc) -> BlobArg {
+    let attributes = &doc.attributes;
+    let family = path.split('/').nth(1).unwrap_or_default();
+    let links = || {
+        let delta = attributes.level_delta.unwrap_or(0);
+        let inside = attributes
+            .offsets
+            .iter()
+            .flatten()
+            .flatten()
+            .all(|part| *part == 0);
+        if delta == 0 && inside {
+            BlobArg::Links
+        } else {
+            BlobArg::RaggedLinks
+        }
+    };
+    match attributes.zv_array.as_deref() {
+        Some("vertices") => BlobArg::Vertices,
+        Some("vertex_fragments" | "link_fragments") => BlobArg::FragmentIndex,
+        Some("links") => links(),
+        Some("groups") => BlobArg::Group,
+        Some(_) => BlobArg::Attribute,
+        None => match family {
+            "vertices" => BlobArg::Vertices,
+            "vertex_fragments" | "link_fragments" => BlobArg::FragmentIndex,
+            "links" => links(),
+            "object_index" if path.ends_with("/manifests") => BlobArg::Manifest,
+            "groups" => BlobArg::Group,
+            _ => BlobArg::Attribute,
+        },
+    }
+}
