@@ -99,7 +99,7 @@ class Checker:
             difference = Counter(found.tolist())
             difference.subtract(expected.tolist())
             wrong = sum(abs(n) for n in difference.values())
-        self.note(what, len(expected), wrong, f"expected {len(expected)} rows, found {len(found)}")
+        self.note(what, max(1, len(expected)), wrong, f"expected {len(expected)} rows, found {len(found)}")
         if len(found):
             truth = self.world[found]
             positions = tables.positions
@@ -144,7 +144,7 @@ class Checker:
         difference = Counter(map(tuple, links.tolist()))
         difference.subtract(map(tuple, truth.tolist()))
         example = next((f"{k} {n:+}" for k, n in difference.items() if n), "")
-        self.note(what, len(truth), sum(abs(n) for n in difference.values()), example)
+        self.note(what, max(1, len(truth)), sum(abs(n) for n in difference.values()), example)
         self.check_link_attributes(tables, links)
 
     def check_link_attributes(self, tables: Tables, links: np.ndarray) -> None:
@@ -336,6 +336,8 @@ class Checker:
             self.check_grouped("unknown ids", tables, [some[0]])
         self.listing(ids)
         self.objects_and_box(some)
+        self.objects_limited(some)
+        self.objects_of_filter()
 
     def listing(self, ids: list[int]) -> None:
         try:
@@ -363,6 +365,29 @@ class Checker:
         )
         if tables is not None:
             self.check_rows("objects and a box", tables, rows)
+
+    def objects_limited(self, some: list[int]) -> None:
+        """A limit never cuts an object: whole ones, in the order asked, as long as they fit."""
+        sizes = np.cumsum([len(self.item.objects[k]) for k in some])
+        limit = int(sizes[-1] * self.rng.uniform(0.3, 1.0))
+        if limit == 0:
+            return
+        fit = int((sizes <= limit).sum())
+        tables = self.ask("objects and a limit", "get", self.store, *some, "--limit", limit)
+        if tables is not None:
+            self.check_grouped("objects and a limit", tables, some[:fit])
+            truncated = tables.summary.get("truncated")
+            self.note("objects and a limit", 1, int(truncated != (fit < len(some))), f"truncated is {truncated}, {fit} of {len(some)} fit in {limit}")
+
+    def objects_of_filter(self) -> None:
+        """Whole objects with at least one vertex that satisfies a condition."""
+        if not len(self.world):
+            return
+        few = np.sort(self.rng.integers(0, len(self.world), 3))
+        expression = " or ".join(f"id == {k}" for k in few)
+        tables = self.ask("whole objects by where", "query", self.store, "--where", expression, "--select", "objects")
+        if tables is not None:
+            self.check_grouped("whole objects by where", tables, sorted(set(self.item.owner()[few].tolist())))
 
     def groups(self) -> None:
         if not self.item.groups:
@@ -394,6 +419,12 @@ class Checker:
         if "label" in item.attributes:
             a = item.attributes["label"]
             yield "label == 'axon'", np.array([v == "axon" for v in a])
+            yield "label != 'axon'", np.array([v is not None and v != "axon" for v in a])
+        if "gene" in item.attributes:
+            a = item.attributes["gene"]
+            value = f"'{a[0]}'" if a.dtype == object else str(a[0])
+            yield f"gene == {value}", a == a[0]
+            yield f"gene != {value} and id > 5", (a != a[0]) & (item.attributes["id"] > 5)
 
     def limits(self) -> None:
         """The first rows of the same result, and the word that something was left out."""
@@ -437,6 +468,8 @@ class Checker:
             if number:
                 self.note("levels", len(level.positions), int((rows < 0).sum()) + abs(len(rows) - len(level.positions)), f"level {number}")
                 self.level_objects(number, level)
+                self.level_box(number, tables.positions)
+                self.level_groups(number, level)
             chunk = values(tables.vertices, "chunk")
             places.append({(tuple(c) if not isinstance(c, str) else c, r): int(k) for c, r, k in zip(chunk, values(tables.vertices, "row"), rows)})
         if storage == "none":
@@ -478,6 +511,31 @@ class Checker:
         for name, a, n in zip(some, tables.objects["start"].to_pylist(), tables.objects["length"].to_pylist()):
             wrong += rows[a : a + n].tolist() != level.objects[name].tolist()
         self.note("levels", len(some), wrong, f"objects of level {number}")
+
+    def level_box(self, number: int, positions: np.ndarray) -> None:
+        """A box of a coarse level: of the vertices just found right, those inside."""
+        if not len(positions):
+            return
+        f8 = positions.astype("f8")
+        low, high = np.sort(self.rng.uniform(f8.min(0), f8.max(0), (2, self.item.dims)), 0)
+        inside = positions[((f8 >= low) & (f8 <= high)).all(1)]
+        tables = self.ask("levels", "query", self.store, "--level", number, "--bbox", f"{numbers(low)}:{numbers(high)}")
+        if tables is not None:
+            found = Counter(row.tobytes() for row in tables.positions)
+            found.subtract(row.tobytes() for row in inside)
+            self.note("levels", max(1, len(inside)), sum(abs(n) for n in found.values()), f"box of level {number}")
+
+    def level_groups(self, number: int, level: pyramid.Level) -> None:
+        """Groups are kept at level 0 only; coarse levels keep the ids (T21)."""
+        if not self.item.groups or not level.objects:
+            return
+        group, members = next(iter(self.item.groups.items()))
+        wanted = sorted({k for k in members if k in level.objects})
+        tables = self.ask("levels", "query", self.store, "--level", number, "--groups", group)
+        if tables is not None:
+            rows = self.match(tables.positions, level).tolist()
+            truth = [row for k in wanted for row in level.objects[k].tolist()]
+            self.note("levels", max(1, len(truth)), int(rows != truth), f"group {group} of level {number}")
 
     def cross(self, level: int, delta: int, here: dict, there: dict, truth: list[tuple[int, int]]) -> None:
         """Cross-level links against the parents that the input implies."""
