@@ -96,7 +96,13 @@ impl Answer {
         let run: BoxFuture<'static, _> = run(Emit { sender }).boxed();
         let end = run.map(|summary| summary.map(|summary| Item::End(Box::new(summary))));
         let items = futures::stream::select(receiver.map(Ok), end.into_stream()).boxed();
-        let mut answer = Self { items, schemas: Schemas::default(), summary: Summary::default(), complete: false, ended: false };
+        let mut answer = Self {
+            items,
+            schemas: Schemas::default(),
+            summary: Summary::default(),
+            complete: false,
+            ended: false,
+        };
         loop {
             match answer.items.next().await {
                 Some(Ok(Item::Schemas(schemas))) => {
@@ -148,7 +154,10 @@ impl Answer {
     ///
     /// As [`next`](Self::next).
     pub async fn collect(mut self) -> Result<Collected, QueryError> {
-        let mut all = Collected { schemas: self.schemas.clone(), ..Collected::default() };
+        let mut all = Collected {
+            schemas: self.schemas.clone(),
+            ..Collected::default()
+        };
         while let Some((table, batch)) = self.next().await? {
             match table {
                 Table::Vertices => all.vertices.push(batch),
@@ -236,13 +245,19 @@ impl Collected {
             Table::Links => (&self.schemas.links, &self.links),
             Table::Objects => (&self.schemas.objects, &self.objects),
         };
-        let Some(schema) = schema else { return Ok(None) };
-        arrow_select::concat::concat_batches(schema, batches).map(Some).map_err(|_| QueryError::Limit {
-            place: crate::Place::default(),
-            what: "rows of one batch",
-            found: batches.iter().map(|batch| crate::int::wide(batch.num_rows())).sum(),
-            limit: u64::from(i32::MAX.unsigned_abs()),
-        })
+        let Some(schema) = schema else {
+            return Ok(None);
+        };
+        arrow_select::concat::concat_batches(schema, batches)
+            .map(Some)
+            .map_err(|_| {
+                let found = batches
+                    .iter()
+                    .map(|batch| crate::int::wide(batch.num_rows()))
+                    .sum();
+                let limit = u64::from(i32::MAX.unsigned_abs());
+                QueryError::limit(crate::Place::default(), "rows of one batch", found, limit)
+            })
     }
 }
 

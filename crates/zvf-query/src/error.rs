@@ -22,12 +22,19 @@ pub struct Place {
 impl Place {
     /// A place in one array of one level.
     pub(crate) fn array(level: u32, array: &str) -> Self {
-        Self { level: Some(level), array: Some(array.to_owned()), ..Self::default() }
+        Self {
+            level: Some(level),
+            array: Some(array.to_owned()),
+            ..Self::default()
+        }
     }
 
     /// A cell of one array.
     pub(crate) fn cell(level: u32, array: &str, chunk: &[i64]) -> Self {
-        Self { chunk: Some(chunk.to_vec()), ..Self::array(level, array) }
+        Self {
+            chunk: Some(chunk.to_vec()),
+            ..Self::array(level, array)
+        }
     }
 
     /// The same place, of one object.
@@ -73,7 +80,7 @@ pub enum QueryError {
     #[error("{place}: {source}")]
     Decode {
         /// Where the blob lies.
-        place: Place,
+        place: Box<Place>,
         /// What is wrong, and at which byte.
         source: DecodeError,
     },
@@ -81,7 +88,7 @@ pub enum QueryError {
     #[error("{place}: {what}")]
     Malformed {
         /// Where the contradiction was met.
-        place: Place,
+        place: Box<Place>,
         /// What was found and what was expected.
         what: String,
     },
@@ -89,7 +96,7 @@ pub enum QueryError {
     #[error("{place}: {what} is not supported")]
     Unsupported {
         /// Where it was met.
-        place: Place,
+        place: Box<Place>,
         /// The thing that is not read, by its name in the store.
         what: String,
     },
@@ -103,7 +110,7 @@ pub enum QueryError {
     #[error("{place}: {found} {what} exceed the limit of {limit}")]
     Limit {
         /// Where it was met.
-        place: Place,
+        place: Box<Place>,
         /// What is counted.
         what: &'static str,
         /// How many there are, as far as known.
@@ -119,7 +126,9 @@ impl QueryError {
         match self {
             Self::Store(source) => source.class(),
             Self::Decode { source, .. } if source.is_limit() => Class::Limit,
-            Self::Decode { .. } | Self::Malformed { .. } | Self::Unsupported { .. } => Class::Malformed,
+            Self::Decode { .. } | Self::Malformed { .. } | Self::Unsupported { .. } => {
+                Class::Malformed
+            }
             Self::Misuse { .. } => Class::Misuse,
             Self::Limit { .. } => Class::Limit,
         }
@@ -143,24 +152,47 @@ impl QueryError {
 
     #[cold]
     pub(crate) fn malformed(place: Place, what: impl Into<String>) -> Self {
-        Self::Malformed { place, what: what.into() }
+        Self::Malformed {
+            place: Box::new(place),
+            what: what.into(),
+        }
     }
 
     #[cold]
     pub(crate) fn unsupported(place: Place, what: impl Into<String>) -> Self {
-        Self::Unsupported { place, what: what.into() }
+        Self::Unsupported {
+            place: Box::new(place),
+            what: what.into(),
+        }
+    }
+
+    #[cold]
+    pub(crate) fn limit(place: Place, what: &'static str, found: u64, limit: u64) -> Self {
+        Self::Limit {
+            place: Box::new(place),
+            what,
+            found,
+            limit,
+        }
     }
 
     #[cold]
     pub(crate) fn decode(place: Place, source: DecodeError) -> Self {
-        Self::Decode { place, source }
+        Self::Decode {
+            place: Box::new(place),
+            source,
+        }
     }
 }
 
 /// Says which of `names` exist, for messages about one that does not.
 pub(crate) fn existing<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.collect();
-    if names.is_empty() { "there are none".to_owned() } else { format!("there are {}", names.join(", ")) }
+    if names.is_empty() {
+        "there are none".to_owned()
+    } else {
+        format!("there are {}", names.join(", "))
+    }
 }
 
 #[cfg(test)]

@@ -63,7 +63,11 @@ impl<'a> Rows<'a> {
         match self {
             Self::Range { start, count } => u64::from(kept.count_in(start, count)),
             Self::List(rows) => {
-                let mut hit: Vec<u32> = rows.iter().copied().filter(|row| kept.rank(*row).is_some()).collect();
+                let mut hit: Vec<u32> = rows
+                    .iter()
+                    .copied()
+                    .filter(|row| kept.rank(*row).is_some())
+                    .collect();
                 hit.sort_unstable();
                 hit.dedup();
                 int::wide(hit.len())
@@ -81,7 +85,11 @@ impl Fragments {
     pub(crate) fn decode(blob: &[u8], rows: u32) -> Result<Self, DecodeError> {
         let index = FragmentIndex::parse(blob)?;
         index.check_rows(u64::from(rows))?;
-        let mut found = Self { spans: Vec::with_capacity(int::at(index.len())), disjoint: true, ..Self::default() };
+        let mut found = Self {
+            spans: Vec::with_capacity(int::at(index.len())),
+            disjoint: true,
+            ..Self::default()
+        };
         let mut next = 0_u32;
         for fragment in &index {
             // The check above has shown that every number fits.
@@ -101,9 +109,13 @@ impl Fragments {
                         *flag = true;
                     }
                     let start = int::row32(found.rows.len()).unwrap_or(u32::MAX);
-                    found.rows.extend(list.iter().map(|stored| row(stored.get())));
+                    found
+                        .rows
+                        .extend(list.iter().map(|stored| row(stored.get())));
                     found.disjoint &= list.is_empty();
-                    found.spans.push((start, int::row32(list.len()).unwrap_or(u32::MAX)));
+                    found
+                        .spans
+                        .push((start, int::row32(list.len()).unwrap_or(u32::MAX)));
                 }
             }
         }
@@ -125,7 +137,9 @@ impl Fragments {
         let (start, count) = *self.spans.get(int::at(fragment))?;
         if self.lists.get(int::at(fragment)).copied().unwrap_or(false) {
             let start = int::at(start);
-            return Some(Rows::List(self.rows.get(start..start.checked_add(int::at(count))?)?));
+            return Some(Rows::List(
+                self.rows.get(start..start.checked_add(int::at(count))?)?,
+            ));
         }
         Some(Rows::Range { start, count })
     }
@@ -147,7 +161,10 @@ impl Fragments {
         }
         match kept {
             Kept::All(_) => of,
-            Kept::Rows(rows) => rows.iter().map(|row| of.get(int::at(*row)).copied().unwrap_or(u32::MAX)).collect(),
+            Kept::Rows(rows) => rows
+                .iter()
+                .map(|row| of.get(int::at(*row)).copied().unwrap_or(u32::MAX))
+                .collect(),
         }
     }
 }
@@ -157,7 +174,10 @@ mod tests {
     use super::*;
     use zvf_store::format::fragments::FragmentIndexBuilder;
 
-    fn of(build: impl FnOnce(&mut FragmentIndexBuilder), rows: u32) -> Result<Fragments, DecodeError> {
+    fn of(
+        build: impl FnOnce(&mut FragmentIndexBuilder),
+        rows: u32,
+    ) -> Result<Fragments, DecodeError> {
         let mut builder = FragmentIndexBuilder::new();
         build(&mut builder);
         Fragments::decode(&builder.finish(), rows)
@@ -190,7 +210,11 @@ mod tests {
     fn rows_outside_the_buffer_are_refused() {
         assert!(of(|builder| builder.push_range(3, 3).unwrap(), 5).is_err());
         assert!(of(|builder| builder.push_rows(&[5]).unwrap(), 5).is_err());
-        assert!(of(|builder| builder.push_range(3, 2).unwrap(), 5).unwrap().disjoint());
+        assert!(
+            of(|builder| builder.push_range(3, 2).unwrap(), 5)
+                .unwrap()
+                .disjoint()
+        );
         assert!(Fragments::decode(&[1, 2, 3], 5).is_err());
     }
 }

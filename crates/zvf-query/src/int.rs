@@ -26,13 +26,19 @@ pub(crate) fn signed(row: i64) -> Option<usize> {
 }
 
 /// The nearest `i64` to a number that was already rounded; infinities saturate, NaN is zero.
-#[expect(clippy::cast_possible_truncation, reason = "saturation is what is wanted")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "saturation is what is wanted"
+)]
 pub(crate) fn saturate(number: f64) -> i64 {
     number as i64
 }
 
 /// An integer as the nearest `f64`.
-#[expect(clippy::cast_precision_loss, reason = "rounding to nearest is what is wanted")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "rounding to nearest is what is wanted"
+)]
 pub(crate) fn float(number: i64) -> f64 {
     number as f64
 }

@@ -20,7 +20,12 @@ pub(crate) struct KeptChunk {
 
 impl Default for KeptChunk {
     fn default() -> Self {
-        Self { base: 0, rows: None, kept: Kept::Rows(Vec::new()), fragments: None }
+        Self {
+            base: 0,
+            rows: None,
+            kept: Kept::Rows(Vec::new()),
+            fragments: None,
+        }
     }
 }
 
@@ -40,7 +45,9 @@ pub(crate) struct KeptTable {
 impl KeptTable {
     /// A table of chunks of which nothing is kept.
     pub(crate) fn new(chunks: usize) -> Self {
-        Self { chunks: vec![KeptChunk::default(); chunks] }
+        Self {
+            chunks: vec![KeptChunk::default(); chunks],
+        }
     }
 
     /// One chunk.

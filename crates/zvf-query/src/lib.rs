@@ -32,7 +32,8 @@ pub use zvf_store::{Class, Names};
 pub async fn query(store: &zvf_store::Store, query: Query) -> Result<Answer, QueryError> {
     let prepared = prepare::prepare(store, query).await?;
     let asked = &prepared.query;
-    let by_object = asked.objects.is_some() || asked.groups.is_some() || asked.select == Select::Objects;
+    let by_object =
+        asked.objects.is_some() || asked.groups.is_some() || asked.select == Select::Objects;
     if by_object {
         return Answer::start(|emit| grouped::run::run(prepared, emit)).await;
     }

@@ -43,7 +43,11 @@ const BATCH: usize = 1 << 14;
 /// Misuse where the level does not exist. I/O; malformed manifests and fragment indexes. Source: `zvf-0.9`,
 /// section 11.
 pub async fn list_objects(store: &Store, level: u32) -> Result<Answer, QueryError> {
-    let need = Need { object_attributes: Names::All, objects: true, ..Need::default() };
+    let need = Need {
+        object_attributes: Names::All,
+        objects: true,
+        ..Need::default()
+    };
     let level = store.level(level, &need).await?;
     Answer::start(|emit| objects(level, emit)).await
 }
@@ -58,13 +62,20 @@ async fn objects(level: Level, mut emit: Emit) -> Result<Summary, QueryError> {
     let metadata = HashMap::from([("zvf.level".to_owned(), level.number().to_string())]);
     let table = ObjectTable::new(&level, Form::Listed, metadata, &mut summary.warnings);
     let objects = Some(Arc::clone(&table.schema));
-    emit.schemas(Schemas { objects, ..Schemas::default() }).await;
+    emit.schemas(Schemas {
+        objects,
+        ..Schemas::default()
+    })
+    .await;
     let (ids, lengths) = futures::join!(index.ids_in(round), lengths(&level, round));
     let (ids, (chunks, lengths, cells)) = (ids?, lengths?);
     summary.cells_read = cells;
     for number in 0..index.manifest_chunks() {
         let part = index.manifest_chunk_in(round, number).await?;
-        let (first, end) = (part.first_slot(), part.first_slot().saturating_add(int::wide(part.len())));
+        let (first, end) = (
+            part.first_slot(),
+            part.first_slot().saturating_add(int::wide(part.len())),
+        );
         for start in (first..end).step_by(BATCH) {
             let rows = start..start.saturating_add(int::wide(BATCH)).min(end);
             let values = table.read(rows.clone(), round).await?;
@@ -73,44 +84,80 @@ async fn objects(level: Level, mut emit: Emit) -> Result<Summary, QueryError> {
                 let id = ids.id(row);
                 let numbers = count(&level, part.blob(row), &chunks, &lengths, id)?;
                 let empty = numbers.iter().all(|number| *number == 0);
-                list.push(ObjectRow { id, row: Some(row), numbers, empty });
+                list.push(ObjectRow {
+                    id,
+                    row: Some(row),
+                    numbers,
+                    empty,
+                });
             }
-            summary.objects += send(&mut emit, Table::Objects, &table.batch(Form::Listed, &list, &values)?, BATCH).await;
+            summary.objects += send(
+                &mut emit,
+                Table::Objects,
+                &table.batch(Form::Listed, &list, &values)?,
+                BATCH,
+            )
+            .await;
         }
     }
     Ok(summary)
 }
 
 /// Row counts of every fragment, by chunk.
-async fn lengths(level: &Level, round: u32) -> Result<(Arc<ChunkTable>, Vec<Vec<u32>>, u64), QueryError> {
+async fn lengths(
+    level: &Level,
+    round: u32,
+) -> Result<(Arc<ChunkTable>, Vec<Vec<u32>>, u64), QueryError> {
     let number = level.number();
-    let Some(array) = level.vertex_fragments() else { return Ok((Arc::default(), Vec::new(), 0)) };
-    let table = ChunkTable::new(level.key_rank(), array.presence().iter()).ok_or_else(|| QueryError::Limit {
-        place: Place::array(number, "vertex_fragments"),
-        what: "chunks",
-        found: int::wide(array.presence().len()),
-        limit: u64::from(Slot::MAX - 1),
+    let Some(array) = level.vertex_fragments() else {
+        return Ok((Arc::default(), Vec::new(), 0));
+    };
+    let table = ChunkTable::new(level.key_rank(), array.presence().iter()).ok_or_else(|| {
+        let place = Place::array(number, "vertex_fragments");
+        QueryError::limit(
+            place,
+            "chunks",
+            int::wide(array.presence().len()),
+            u64::from(Slot::MAX - 1),
+        )
     })?;
     let chunks = u32::try_from(table.len()).unwrap_or(Slot::MAX);
-    let load = Load { rows_per_chunk: 1, row_bytes: 1 << 16, batch_rows: 1 << 16, budget: 64 << 20, limit: None };
+    let load = Load {
+        rows_per_chunk: 1,
+        row_bytes: 1 << 16,
+        batch_rows: 1 << 16,
+        budget: 64 << 20,
+        limit: None,
+    };
     let pace = Pace::new(chunks, load);
     let table = Arc::new(table);
     let groups = pace.groups.into_iter().map(|slots: Range<Slot>| {
         let wants = slots
             .clone()
-            .map(|slot| CellWant { array: Arc::clone(array), chunk: ChunkCoord::from(table.get(slot)) })
+            .map(|slot| CellWant {
+                array: Arc::clone(array),
+                chunk: ChunkCoord::from(table.get(slot)),
+            })
             .collect();
         let table = Arc::clone(&table);
         level.store().fetch_map(round, wants, move |cells| {
             slots
                 .zip(cells)
                 .map(|(slot, cell)| {
-                    let Some(cell) = cell else { return Ok(Vec::new()) };
+                    let Some(cell) = cell else {
+                        return Ok(Vec::new());
+                    };
                     // How many rows there are is not known here; rows far outside are refused by the counts below.
                     let fragments = Fragments::decode(&cell, u32::MAX).map_err(|source| {
-                        QueryError::decode(Place::cell(number, "vertex_fragments", table.get(slot)), source)
+                        QueryError::decode(
+                            Place::cell(number, "vertex_fragments", table.get(slot)),
+                            source,
+                        )
                     })?;
-                    Ok(fragments.iter().map(|(_, rows)| int::row32(rows.len()).unwrap_or(u32::MAX)).collect())
+                    Ok(fragments
+                        .iter()
+                        .map(|(_, rows)| int::row32(rows.len()).unwrap_or(u32::MAX))
+                        .collect())
                 })
                 .collect::<Result<Vec<Vec<u32>>, QueryError>>()
         })
@@ -126,26 +173,49 @@ async fn lengths(level: &Level, round: u32) -> Result<(Arc<ChunkTable>, Vec<Vec<
 }
 
 /// Vertices, chunks and fragments of one manifest.
-fn count(level: &Level, blob: &[u8], table: &ChunkTable, lengths: &[Vec<u32>], id: i64) -> Result<[u64; 3], QueryError> {
+fn count(
+    level: &Level,
+    blob: &[u8],
+    table: &ChunkTable,
+    lengths: &[Vec<u32>],
+    id: i64,
+) -> Result<[u64; 3], QueryError> {
     let place = || Place::array(level.number(), "object_index/manifests").of(Some(id));
-    let manifest =
-        Manifest::parse(blob, level.key_rank()).map_err(|source| QueryError::decode(place(), source))?;
+    let manifest = Manifest::parse(blob, level.key_rank())
+        .map_err(|source| QueryError::decode(place(), source))?;
     let (mut vertices, mut fragments) = (0_u64, 0_u64);
     let mut slots = Vec::new();
     let mut chunk = vec![0_i64; level.key_rank()];
     for block in manifest.blocks() {
-        chunk.iter_mut().zip(block.chunk).for_each(|(into, part)| *into = part.get());
-        let known = table.slot(&chunk).and_then(|slot| Some((slot, lengths.get(int::at(slot))?)));
+        chunk
+            .iter_mut()
+            .zip(block.chunk)
+            .for_each(|(into, part)| *into = part.get());
+        let known = table
+            .slot(&chunk)
+            .and_then(|slot| Some((slot, lengths.get(int::at(slot))?)));
         let Some((slot, lengths)) = known else {
-            let place = Place { chunk: Some(chunk), ..place() };
-            return Err(QueryError::malformed(place, "the manifest names a chunk that has no vertices"));
+            let place = Place {
+                chunk: Some(chunk),
+                ..place()
+            };
+            return Err(QueryError::malformed(
+                place,
+                "the manifest names a chunk that has no vertices",
+            ));
         };
         slots.push(slot);
         for fragment in block.fragments.iter() {
             let length = int::signed(fragment).and_then(|fragment| lengths.get(fragment));
             let Some(length) = length else {
-                let place = Place { chunk: Some(chunk), ..place() };
-                let what = format!("the manifest names fragment {fragment}, the chunk has {}", lengths.len());
+                let place = Place {
+                    chunk: Some(chunk),
+                    ..place()
+                };
+                let what = format!(
+                    "the manifest names fragment {fragment}, the chunk has {}",
+                    lengths.len()
+                );
                 return Err(QueryError::malformed(place, what));
             };
             vertices = vertices.saturating_add(u64::from(*length));
@@ -174,11 +244,20 @@ fn count(level: &Level, blob: &[u8], table: &ChunkTable, lengths: &[Vec<u32>], i
 ///
 /// Misuse where the level or the family does not exist. I/O; malformed cells. Source: `zvf-0.9`, section 13.
 pub async fn list_links(store: &Store, level: u32, delta: i32) -> Result<Answer, QueryError> {
-    let need =
-        Need { link_attributes: Names::All, link_deltas: Deltas::List(vec![delta]), ..Need::default() };
+    let need = Need {
+        link_attributes: Names::All,
+        link_deltas: Deltas::List(vec![delta]),
+        ..Need::default()
+    };
     let opened = store.level(level, &need).await?;
-    let Some(family) = opened.links(delta).filter(|family| family.width() > 0).cloned() else {
-        return Err(QueryError::misuse(format!("level {level} has no links of delta {delta}")));
+    let Some(family) = opened
+        .links(delta)
+        .filter(|family| family.width() > 0)
+        .cloned()
+    else {
+        return Err(QueryError::misuse(format!(
+            "level {level} has no links of delta {delta}"
+        )));
     };
     Answer::start(move |emit| links(opened, family, emit)).await
 }
@@ -188,14 +267,22 @@ async fn links(level: Level, family: LinkFamily, mut emit: Emit) -> Result<Summa
     let (width, rank) = (family.width(), level.key_rank());
     let family = Arc::new(Family::new(family, number));
     let mut fields = vec![
-        Field::new("chunks", list_type(DataType::Int64, width.saturating_mul(rank)), false),
+        Field::new(
+            "chunks",
+            list_type(DataType::Int64, width.saturating_mul(rank)),
+            false,
+        ),
         Field::new("rows", list_type(DataType::UInt64, width), false),
     ];
     for column in &family.columns {
         fields.extend(column.field(column.declared.unwrap_or(1)));
     }
     let schema = Arc::new(Schema::new(fields));
-    emit.schemas(Schemas { links: Some(Arc::clone(&schema)), ..Schemas::default() }).await;
+    emit.schemas(Schemas {
+        links: Some(Arc::clone(&schema)),
+        ..Schemas::default()
+    })
+    .await;
     let round = level.next_round();
     let mut summary = Summary::default();
     let cells = family.all_cells();
@@ -239,21 +326,24 @@ fn batch(
     let mut ends = Vec::new();
     for cell in cells {
         let place = Place::cell(family.level, &family.path(cell.array), &cell.source);
-        family.each(&cell, bytes, &mut ends, &mut record, |ends, record| {
-            for end in record {
-                let start = end.which.saturating_mul(rank);
-                chunks.extend_from_slice(ends.get(start..start.saturating_add(rank)).unwrap_or(&[]));
-                rows.push(u64::try_from(end.row).unwrap_or(u64::MAX));
-            }
-        })?
-        .into_iter()
-        .zip(&mut columns)
-        .zip(&family.columns)
-        .try_for_each(|(((values, count), column), spec)| {
-            column
-                .push(spec, &values, Pick::Range { start: 0, count })
-                .map_err(|what| QueryError::malformed(place.clone(), what))
-        })?;
+        family
+            .each(&cell, bytes, &mut ends, &mut record, |ends, record| {
+                for end in record {
+                    let start = end.which.saturating_mul(rank);
+                    chunks.extend_from_slice(
+                        ends.get(start..start.saturating_add(rank)).unwrap_or(&[]),
+                    );
+                    rows.push(u64::try_from(end.row).unwrap_or(u64::MAX));
+                }
+            })?
+            .into_iter()
+            .zip(&mut columns)
+            .zip(&family.columns)
+            .try_for_each(|(((values, count), column), spec)| {
+                column
+                    .push(spec, &values, Pick::Range { start: 0, count })
+                    .map_err(|what| QueryError::malformed(place.clone(), what))
+            })?;
     }
     let wrong = |error: arrow_schema::ArrowError| {
         QueryError::malformed(Place::array(family.level, "links"), error.to_string())
@@ -263,11 +353,18 @@ fn batch(
         arrow::list(Field::new("item", item, false), width, items, count, None).map_err(wrong)
     };
     let mut arrays = vec![
-        list(DataType::Int64, width.saturating_mul(rank), Arc::new(Int64Array::from(chunks)))?,
+        list(
+            DataType::Int64,
+            width.saturating_mul(rank),
+            Arc::new(Int64Array::from(chunks)),
+        )?,
         list(DataType::UInt64, width, Arc::new(UInt64Array::from(rows)))?,
     ];
     for (column, spec) in columns.into_iter().zip(&family.columns) {
-        arrays.push(spec.finish(column, spec.declared.unwrap_or(1), count).map_err(wrong)?);
+        arrays.push(
+            spec.finish(column, spec.declared.unwrap_or(1), count)
+                .map_err(wrong)?,
+        );
     }
     RecordBatch::try_new(Arc::clone(schema), arrays).map_err(wrong)
 }

@@ -62,11 +62,18 @@ impl ObjectTable {
         warnings: &mut Vec<String>,
     ) -> Self {
         let mut fields = vec![Field::new("object_id", DataType::Int64, false)];
-        fields.extend(form.names().iter().map(|name| Field::new(*name, DataType::UInt64, false)));
+        fields.extend(
+            form.names()
+                .iter()
+                .map(|name| Field::new(*name, DataType::UInt64, false)),
+        );
         let mut attributes = Vec::new();
         for attribute in level.object_attributes() {
             let Some(element) = arrow::element_type(attribute.dtype()) else {
-                warnings.push(format!("object attribute {:?} has no values to read", attribute.name()));
+                warnings.push(format!(
+                    "object attribute {:?} has no values to read",
+                    attribute.name()
+                ));
                 continue;
             };
             let width = usize::try_from(attribute.width()).unwrap_or(usize::MAX);
@@ -76,13 +83,24 @@ impl ObjectTable {
             attributes.push(attribute.clone());
         }
         let schema = Arc::new(Schema::new_with_metadata(fields, metadata));
-        Self { schema, attributes, level: level.number() }
+        Self {
+            schema,
+            attributes,
+            level: level.number(),
+        }
     }
 
     /// Bytes of all attributes of all rows.
     pub(crate) fn bytes(&self) -> u64 {
-        let row = |attribute: &TypedArray| attribute.width().saturating_mul(int::wide(attribute.dtype().size()));
-        self.attributes.iter().map(|attribute| attribute.rows().saturating_mul(row(attribute))).sum()
+        let row = |attribute: &TypedArray| {
+            attribute
+                .width()
+                .saturating_mul(int::wide(attribute.dtype().size()))
+        };
+        self.attributes
+            .iter()
+            .map(|attribute| attribute.rows().saturating_mul(row(attribute)))
+            .sum()
     }
 
     /// Reads the attributes of some rows.
@@ -90,9 +108,19 @@ impl ObjectTable {
     /// # Errors
     ///
     /// I/O; malformed chunks.
-    pub(crate) async fn read(&self, rows: std::ops::Range<u64>, round: u32) -> Result<ObjectValues, QueryError> {
-        let all = self.attributes.iter().map(|attribute| attribute.read_rows_in(round, rows.clone()));
-        Ok(ObjectValues { start: rows.start, values: try_join_all(all).await? })
+    pub(crate) async fn read(
+        &self,
+        rows: std::ops::Range<u64>,
+        round: u32,
+    ) -> Result<ObjectValues, QueryError> {
+        let all = self
+            .attributes
+            .iter()
+            .map(|attribute| attribute.read_rows_in(round, rows.clone()));
+        Ok(ObjectValues {
+            start: rows.start,
+            values: try_join_all(all).await?,
+        })
     }
 
     /// One batch.
@@ -100,18 +128,32 @@ impl ObjectTable {
     /// # Errors
     ///
     /// Malformed: values that their type does not allow.
-    pub(crate) fn batch(&self, form: Form, rows: &[ObjectRow], values: &ObjectValues) -> Result<RecordBatch, QueryError> {
+    pub(crate) fn batch(
+        &self,
+        form: Form,
+        rows: &[ObjectRow],
+        values: &ObjectValues,
+    ) -> Result<RecordBatch, QueryError> {
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.schema.fields().len());
-        arrays.push(Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.id))));
+        arrays.push(Arc::new(Int64Array::from_iter_values(
+            rows.iter().map(|row| row.id),
+        )));
         for number in 0..form.names().len() {
-            let numbers = rows.iter().map(|row| row.numbers.get(number).copied().unwrap_or(0)).collect();
+            let numbers = rows
+                .iter()
+                .map(|row| row.numbers.get(number).copied().unwrap_or(0))
+                .collect();
             arrays.push(arrow::counts(numbers));
         }
         for (attribute, of) in self.attributes.iter().zip(&values.values) {
             arrays.push(self.column(attribute, of, values.start, rows)?);
         }
-        RecordBatch::try_new(Arc::clone(&self.schema), arrays)
-            .map_err(|error| QueryError::malformed(Place::array(self.level, "object_attributes"), error.to_string()))
+        RecordBatch::try_new(Arc::clone(&self.schema), arrays).map_err(|error| {
+            QueryError::malformed(
+                Place::array(self.level, "object_attributes"),
+                error.to_string(),
+            )
+        })
     }
 
     fn column(
@@ -126,7 +168,10 @@ impl ObjectTable {
         let mut bytes = MutableBuffer::with_capacity(rows.len().saturating_mul(size));
         let mut valid = Vec::with_capacity(rows.len());
         for row in rows {
-            let at = row.row.and_then(|row| row.checked_sub(start)).and_then(int::index);
+            let at = row
+                .row
+                .and_then(|row| row.checked_sub(start))
+                .and_then(int::index);
             let found = at.and_then(|at| Some((at, values.row(at)?)));
             match found {
                 Some((at, value)) if !(values.is_absent(at) && (float || row.empty)) => {
@@ -149,7 +194,11 @@ impl ObjectTable {
 
 /// The name of an attribute's column: its own, unless the table has a column of that name.
 pub(crate) fn free_name(name: &str, fields: &[Field]) -> String {
-    if fields.iter().any(|field| field.name() == name) { format!("attribute:{name}") } else { name.to_owned() }
+    if fields.iter().any(|field| field.name() == name) {
+        format!("attribute:{name}")
+    } else {
+        name.to_owned()
+    }
 }
 
 impl Form {
@@ -175,7 +224,10 @@ fn attribute_metadata(attribute: &TypedArray) -> HashMap<String, String> {
         metadata.insert("zvf.channel_names".to_owned(), json!(names).to_string());
     }
     if attribute.sentinel().is_some() {
-        metadata.insert("zvf.absent_value".to_owned(), attribute.doc().fill_value.to_string());
+        metadata.insert(
+            "zvf.absent_value".to_owned(),
+            attribute.doc().fill_value.to_string(),
+        );
     }
     metadata
 }

@@ -46,14 +46,29 @@ pub(crate) struct Prepared {
 pub(crate) async fn prepare(store: &Store, query: Query) -> Result<Prepared, QueryError> {
     let dims = store.root().dims();
     if let Some(bbox) = query.bbox.as_ref().filter(|bbox| bbox.dims() != dims) {
-        return Err(QueryError::misuse(format!("the box has {} axes, the store has {dims}", bbox.dims())));
+        return Err(QueryError::misuse(format!(
+            "the box has {} axes, the store has {dims}",
+            bbox.dims()
+        )));
     }
     let wanted = wanted_names(&query);
     let need = Need {
         vertex_attributes: wanted.clone(),
-        object_attributes: if query.outputs.objects { Names::All } else { Names::None },
-        link_attributes: if query.outputs.links { Names::All } else { Names::None },
-        link_deltas: if query.outputs.links { Deltas::List(vec![0]) } else { Deltas::None },
+        object_attributes: if query.outputs.objects {
+            Names::All
+        } else {
+            Names::None
+        },
+        link_attributes: if query.outputs.links {
+            Names::All
+        } else {
+            Names::None
+        },
+        link_deltas: if query.outputs.links {
+            Deltas::List(vec![0])
+        } else {
+            Deltas::None
+        },
         objects: true,
         groups: query.groups.is_some(),
         ..Need::default()
@@ -68,25 +83,43 @@ pub(crate) async fn prepare(store: &Store, query: Query) -> Result<Prepared, Que
     let mut warnings = Vec::new();
     check_encoding(&level)?;
     let columns = columns(store, &level, &query, &wanted, &mut warnings).await?;
-    let offset = store.root().zarr_vectors.coordinate_offset.clone().unwrap_or_default();
-    let position = PositionSpec::new(level.vertices().dtype(), level.dims(), &offset).ok_or_else(|| {
-        let what = format!("positions of dtype {}", level.vertices().dtype());
-        QueryError::unsupported(Place::array(query.level, "vertices"), what)
-    })?;
+    let offset = store
+        .root()
+        .zarr_vectors
+        .coordinate_offset
+        .clone()
+        .unwrap_or_default();
+    let position =
+        PositionSpec::new(level.vertices().dtype(), level.dims(), &offset).ok_or_else(|| {
+            let what = format!("positions of dtype {}", level.vertices().dtype());
+            QueryError::unsupported(Place::array(query.level, "vertices"), what)
+        })?;
     let filter = match &query.filter {
         Some(filter) => Some(BoundFilter::bind(filter, &|name| {
-            let found = columns.iter().enumerate().find(|(_, column)| column.name == name);
+            let found = columns
+                .iter()
+                .enumerate()
+                .find(|(_, column)| column.name == name);
             let found = found.map(|(index, column)| (index, column.operand_type()));
-            found.ok_or_else(|| QueryError::misuse(format!("the filter names attribute {name:?}, which is not there")))
+            found.ok_or_else(|| {
+                QueryError::misuse(format!(
+                    "the filter names attribute {name:?}, which is not there"
+                ))
+            })
         })?),
         None => None,
     };
     let bins = level.bin_shape().filter(|_| query.level == 0);
     let grid = Grid::new(level.chunk_shape(), bins);
-    let table = TablePlan { outs: outs(&query, &columns), metadata: metadata(store, &query) };
+    let table = TablePlan {
+        outs: outs(&query, &columns),
+        metadata: metadata(store, &query),
+    };
     let convention = store.root().links_convention().ok();
     let rule = Rule::of(store.kind(), convention);
-    let family = level.links(0).filter(|links| links.width() > 0 && query.outputs.links);
+    let family = level
+        .links(0)
+        .filter(|links| links.width() > 0 && query.outputs.links);
     let family = match family {
         Some(links) => {
             let family = Family::new(links.clone(), query.level);
@@ -97,7 +130,9 @@ pub(crate) async fn prepare(store: &Store, query: Query) -> Result<Prepared, Que
         }
         None => None,
     };
-    let round = level.next_round().max(base.as_ref().map_or(0, Level::next_round));
+    let round = level
+        .next_round()
+        .max(base.as_ref().map_or(0, Level::next_round));
     let reader = Reader {
         number: query.level,
         table: ChunkTable::default(),
@@ -113,7 +148,17 @@ pub(crate) async fn prepare(store: &Store, query: Query) -> Result<Prepared, Que
         level: level.clone(),
     };
     check_presence(&level, query.bbox.is_some(), &mut warnings)?;
-    Ok(Prepared { query, level, base, reader, table, rule, family, warnings, round })
+    Ok(Prepared {
+        query,
+        level,
+        base,
+        reader,
+        table,
+        rule,
+        family,
+        warnings,
+        round,
+    })
 }
 
 /// Every attribute name that the documents must be read of.
@@ -124,7 +169,11 @@ fn wanted_names(query: &Query) -> Names {
         Names::List(names) => names,
     };
     names.extend(query.filter.iter().flat_map(crate::Filter::names));
-    if names.is_empty() { Names::None } else { Names::List(names) }
+    if names.is_empty() {
+        Names::None
+    } else {
+        Names::List(names)
+    }
 }
 
 /// The attributes that come out.
@@ -147,25 +196,39 @@ fn output_names(query: &Query) -> Names {
             _ => {}
         }
     }
-    if names.is_empty() { Names::None } else { Names::List(names) }
+    if names.is_empty() {
+        Names::None
+    } else {
+        Names::List(names)
+    }
 }
 
 fn check_encoding(level: &Level) -> Result<(), QueryError> {
     match level.vertices().doc().attributes.encoding.as_deref() {
         None | Some("raw") => Ok(()),
-        Some(other) => {
-            Err(QueryError::unsupported(Place::array(level.number(), "vertices"), format!("encoding {other:?}")))
-        }
+        Some(other) => Err(QueryError::unsupported(
+            Place::array(level.number(), "vertices"),
+            format!("encoding {other:?}"),
+        )),
     }
 }
 
 /// Keys outside the grid are no cells: reading everything would leave something out.
-fn check_presence(level: &Level, boxed: bool, warnings: &mut Vec<String>) -> Result<(), QueryError> {
-    let Some(problem) = level.vertices().presence().problems().first() else { return Ok(()) };
+fn check_presence(
+    level: &Level,
+    boxed: bool,
+    warnings: &mut Vec<String>,
+) -> Result<(), QueryError> {
+    let Some(problem) = level.vertices().presence().problems().first() else {
+        return Ok(());
+    };
     if !boxed {
         level.vertices().check_presence()?;
     }
-    warnings.push(format!("{}: nonempty_chunks: {problem}", level.vertices().path()));
+    warnings.push(format!(
+        "{}: nonempty_chunks: {problem}",
+        level.vertices().path()
+    ));
     Ok(())
 }
 
@@ -185,7 +248,10 @@ async fn columns(
             for attribute in level.vertex_attributes() {
                 if arrow::element_type(attribute.dtype).is_none() {
                     let name = &attribute.name;
-                    warnings.push(format!("attribute {name:?} of dtype {} has no values to read", attribute.dtype));
+                    warnings.push(format!(
+                        "attribute {name:?} of dtype {} has no values to read",
+                        attribute.dtype
+                    ));
                     continue;
                 }
                 found.push(spec(attribute));
@@ -202,11 +268,17 @@ async fn columns(
                 if found.iter().any(|column| column.name == *name) {
                     continue;
                 }
-                let attribute = level.vertex_attributes().iter().find(|attribute| attribute.name == *name);
+                let attribute = level
+                    .vertex_attributes()
+                    .iter()
+                    .find(|attribute| attribute.name == *name);
                 match (attribute, &key) {
                     (Some(attribute), _) if arrow::element_type(attribute.dtype).is_none() => {
                         let place = Place::array(query.level, &format!("vertex_attributes/{name}"));
-                        return Err(QueryError::unsupported(place, format!("dtype {}", attribute.dtype)));
+                        return Err(QueryError::unsupported(
+                            place,
+                            format!("dtype {}", attribute.dtype),
+                        ));
                     }
                     (Some(attribute), _) => found.push(spec(attribute)),
                     (None, Some(key)) if key.name == *name => found.push(key.clone()),
@@ -220,15 +292,25 @@ async fn columns(
 
 /// Says which names there are.
 async fn unknown_name(store: &Store, number: u32, name: &str) -> QueryError {
-    let need = Need { vertex_attributes: Names::All, ..Need::default() };
+    let need = Need {
+        vertex_attributes: Names::All,
+        ..Need::default()
+    };
     let level = match store.level(number, &need).await {
         Ok(level) => level,
         Err(error) if error.class() == Class::Io => return error.into(),
         Err(_) => return QueryError::misuse(format!("no vertex attribute {name:?}")),
     };
     let key = level.doc().chunk_attribute_name.as_deref();
-    let names = level.vertex_attributes().iter().map(|attribute| attribute.name.as_str()).chain(key);
-    QueryError::misuse(format!("no vertex attribute {name:?} on level {number}: {}", existing(names)))
+    let names = level
+        .vertex_attributes()
+        .iter()
+        .map(|attribute| attribute.name.as_str())
+        .chain(key);
+    QueryError::misuse(format!(
+        "no vertex attribute {name:?} on level {number}: {}",
+        existing(names)
+    ))
 }
 
 fn spec(attribute: &VertexAttribute) -> ColumnSpec {
@@ -246,9 +328,14 @@ fn spec(attribute: &VertexAttribute) -> ColumnSpec {
         name: attribute.name.clone(),
         array: Some(Arc::clone(&attribute.array)),
         dtype: attribute.dtype,
-        declared: attribute.declared_width.and_then(|width| usize::try_from(width).ok()),
+        declared: attribute
+            .declared_width
+            .and_then(|width| usize::try_from(width).ok()),
         categories: attribute.categories.clone(),
-        dictionary: attribute.categories.as_ref().map(|categories| arrow::categories(categories)),
+        dictionary: attribute
+            .categories
+            .as_ref()
+            .map(|categories| arrow::categories(categories)),
         fill_code: attribute.fill_code,
         metadata,
     }
@@ -257,13 +344,21 @@ fn spec(attribute: &VertexAttribute) -> ColumnSpec {
 /// The attribute that the first component of the keys stands for.
 fn key_column(level: &Level) -> Option<ColumnSpec> {
     let doc = level.doc();
-    let (name, values) = (doc.chunk_attribute_name.as_ref()?, doc.chunk_attribute_values.as_ref()?);
+    let (name, values) = (
+        doc.chunk_attribute_name.as_ref()?,
+        doc.chunk_attribute_values.as_ref()?,
+    );
     (level.key_rank() > level.dims()).then(|| ColumnSpec::of_key(name, values))
 }
 
 /// The columns of the vertex table.
 fn outs(query: &Query, columns: &[ColumnSpec]) -> Vec<Out> {
-    let named = |name: &str| columns.iter().position(|column| column.name == name).map(Out::Attribute);
+    let named = |name: &str| {
+        columns
+            .iter()
+            .position(|column| column.name == name)
+            .map(Out::Attribute)
+    };
     let selected = || -> Vec<Out> {
         match &query.attributes {
             Names::None => Vec::new(),
@@ -322,6 +417,9 @@ fn metadata(store: &Store, query: &Query) -> HashMap<String, String> {
         ("zvf.units".to_owned(), json!(units).to_string()),
         ("zvf.kind".to_owned(), store.kind().name().to_owned()),
         ("zvf.level".to_owned(), query.level.to_string()),
-        ("zvf.version".to_owned(), root.zarr_vectors.zv_version.clone()),
+        (
+            "zvf.version".to_owned(),
+            root.zarr_vectors.zv_version.clone(),
+        ),
     ])
 }

@@ -93,7 +93,11 @@ pub struct Outputs {
 
 impl Default for Outputs {
     fn default() -> Self {
-        Self { vertices: true, links: true, objects: true }
+        Self {
+            vertices: true,
+            links: true,
+            objects: true,
+        }
     }
 }
 
@@ -146,8 +150,14 @@ mod tests {
     #[test]
     fn columns_are_words_or_attributes() {
         assert_eq!("row".parse::<Column>().unwrap(), Column::Row);
-        assert_eq!("fa".parse::<Column>().unwrap(), Column::Attribute("fa".into()));
-        assert_eq!("attribute:row".parse::<Column>().unwrap(), Column::Attribute("row".into()));
+        assert_eq!(
+            "fa".parse::<Column>().unwrap(),
+            Column::Attribute("fa".into())
+        );
+        assert_eq!(
+            "attribute:row".parse::<Column>().unwrap(),
+            Column::Attribute("row".into())
+        );
         assert!("".parse::<Column>().is_err());
     }
 }

@@ -75,7 +75,10 @@ impl Decoded {
             Cell::Rows { bytes, .. } => bytes.len(),
             _ => 0,
         });
-        let fragments = self.fragments.as_ref().map_or(0, |fragments| fragments.len().saturating_mul(8));
+        let fragments = self
+            .fragments
+            .as_ref()
+            .map_or(0, |fragments| fragments.len().saturating_mul(8));
         int::wide(self.positions.len() + cells.sum::<usize>() + fragments + 256)
     }
 }
@@ -86,7 +89,10 @@ impl Reader {
     pub(crate) fn wants(&self, slot: Slot, what: &What, out: &mut Vec<CellWant>) {
         let chunk = self.table.get(slot);
         let mut want = |array: &Arc<GridArray>| {
-            out.push(CellWant { array: Arc::clone(array), chunk: ChunkCoord::from(chunk) });
+            out.push(CellWant {
+                array: Arc::clone(array),
+                chunk: ChunkCoord::from(chunk),
+            });
         };
         if what.vertices {
             want(self.level.vertices());
@@ -99,10 +105,19 @@ impl Reader {
     }
 
     /// The arrays beside `vertices` that `what` names: fragments, then attributes; `None` where there is no array.
-    fn side_arrays<'a>(&'a self, what: &'a What) -> impl Iterator<Item = Option<&'a Arc<GridArray>>> {
+    fn side_arrays<'a>(
+        &'a self,
+        what: &'a What,
+    ) -> impl Iterator<Item = Option<&'a Arc<GridArray>>> {
         let fragments = what.fragments.then(|| self.level.vertex_fragments());
-        let wanted = self.columns.iter().zip(&what.attributes).filter(|(_, wanted)| **wanted);
-        fragments.into_iter().chain(wanted.map(|(column, _)| column.array.as_ref()))
+        let wanted = self
+            .columns
+            .iter()
+            .zip(&what.attributes)
+            .filter(|(_, wanted)| **wanted);
+        fragments
+            .into_iter()
+            .chain(wanted.map(|(column, _)| column.array.as_ref()))
     }
 
     /// Takes the cells of one chunk, in the order of [`wants`](Self::wants), and finds the rows that satisfy the
@@ -119,7 +134,11 @@ impl Reader {
         cells: &mut impl Iterator<Item = Option<Bytes>>,
     ) -> Result<Decoded, QueryError> {
         let chunk = self.table.get(slot);
-        let stored = if what.vertices { cells.next().flatten() } else { None };
+        let stored = if what.vertices {
+            cells.next().flatten()
+        } else {
+            None
+        };
         let absent = what.vertices && stored.is_none();
         let mut next = |array: Option<&Arc<GridArray>>| match array {
             Some(array) if array.presence().contains(chunk) => cells.next().flatten(),
@@ -143,15 +162,31 @@ impl Reader {
         let mut extent = None;
         if self.test.placed {
             let stored_extent = self.position.extent(&little);
-            in_place = self.grid.in_place(chunk, &stored_extent.min, &stored_extent.max);
-            extent = self.position.world.offset.is_empty().then_some(stored_extent);
+            in_place = self
+                .grid
+                .in_place(chunk, &stored_extent.min, &stored_extent.max);
+            extent = self
+                .position
+                .world
+                .offset
+                .is_empty()
+                .then_some(stored_extent);
         }
         let positions = match self.position.to_world(little) {
             Cow::Borrowed(_) => stored.clone(),
             Cow::Owned(world) => Bytes::from(world),
         };
         let kept = self.kept(chunk, rows, &positions, extent.as_ref(), &found)?;
-        Ok(Decoded { slot, rows, absent, positions, fragments, cells: found, kept, in_place })
+        Ok(Decoded {
+            slot,
+            rows,
+            absent,
+            positions,
+            fragments,
+            cells: found,
+            kept,
+            in_place,
+        })
     }
 
     /// Adds attribute cells to a chunk that was decoded before, in the order of [`wants`](Self::wants).
@@ -201,34 +236,59 @@ impl Reader {
     fn rows(&self, chunk: &[i64], stored: &[u8]) -> Result<u32, QueryError> {
         let row = self.position.row_bytes();
         let place = || self.place(self.level.vertices().path(), chunk);
-        if row == 0 || stored.len() % row != 0 {
+        if row == 0 || !stored.len().is_multiple_of(row) {
             let what = format!("found {} bytes, expected a multiple of {row}", stored.len());
             return Err(QueryError::malformed(place(), what));
         }
-        int::row32(stored.len() / row).ok_or_else(|| QueryError::Limit {
-            place: place(),
-            what: "rows of a chunk",
-            found: int::wide(stored.len() / row),
-            limit: u64::from(u32::MAX),
+        let count = stored.len() / row;
+        int::row32(count).ok_or_else(|| {
+            QueryError::limit(
+                place(),
+                "rows of a chunk",
+                int::wide(count),
+                u64::from(u32::MAX),
+            )
         })
     }
 
-    fn fragments(&self, chunk: &[i64], rows: u32, absent: bool, blob: Option<Bytes>) -> Result<Fragments, QueryError> {
+    fn fragments(
+        &self,
+        chunk: &[i64],
+        rows: u32,
+        absent: bool,
+        blob: Option<Bytes>,
+    ) -> Result<Fragments, QueryError> {
         let place = || {
-            let path = self.level.vertex_fragments().map_or("vertex_fragments", |array| array.path());
+            let path = self
+                .level
+                .vertex_fragments()
+                .map_or("vertex_fragments", |array| array.path());
             self.place(path, chunk)
         };
         match blob {
             // Listed vertices that are not there have no rows, whatever their fragments say.
             _ if absent => Ok(Fragments::default()),
-            Some(blob) => Fragments::decode(&blob, rows).map_err(|source| QueryError::decode(place(), source)),
+            Some(blob) => {
+                Fragments::decode(&blob, rows).map_err(|source| QueryError::decode(place(), source))
+            }
             None if rows == 0 => Ok(Fragments::default()),
-            None => Err(QueryError::malformed(place(), format!("no fragment index for a chunk of {rows} rows"))),
+            None => Err(QueryError::malformed(
+                place(),
+                format!("no fragment index for a chunk of {rows} rows"),
+            )),
         }
     }
 
-    fn attribute(&self, column: &ColumnSpec, chunk: &[i64], rows: u32, bytes: Bytes) -> Result<Cell, QueryError> {
-        let cell = column.cell(bytes, rows).and_then(|cell| column.check_codes(&cell).map(|()| cell));
+    fn attribute(
+        &self,
+        column: &ColumnSpec,
+        chunk: &[i64],
+        rows: u32,
+        bytes: Bytes,
+    ) -> Result<Cell, QueryError> {
+        let cell = column
+            .cell(bytes, rows)
+            .and_then(|cell| column.check_codes(&cell).map(|()| cell));
         cell.map_err(|what| QueryError::malformed(self.column_place(column, chunk), what))
     }
 
@@ -237,7 +297,10 @@ impl Reader {
         let cell = Cell::Code(chunk.first().copied().unwrap_or(-1));
         match column.check_codes(&cell) {
             Ok(()) => Ok(cell),
-            Err(what) => Err(QueryError::malformed(self.place(self.level.vertices().path(), chunk), what)),
+            Err(what) => Err(QueryError::malformed(
+                self.place(self.level.vertices().path(), chunk),
+                what,
+            )),
         }
     }
 
@@ -253,16 +316,24 @@ impl Reader {
             Some(bbox) if !self.test.whole_chunks => self.position.inside(positions, bbox, extent),
             _ => Kept::All(rows),
         };
-        let Some(filter) = self.filter.as_ref().filter(|_| kept.len() > 0) else { return Ok(kept) };
+        let Some(filter) = self.filter.as_ref().filter(|_| kept.len() > 0) else {
+            return Ok(kept);
+        };
         let operands: Vec<Operand<'_>> = cells.iter().map(Cell::operand).collect();
-        let truths = filter.eval(int::at(rows), &operands).map_err(|fault| match fault {
-            Fault::Misuse(what) => QueryError::misuse(what),
-            Fault::Malformed { name, what } => {
-                let path = format!("vertex_attributes/{name}");
-                QueryError::malformed(self.place(&path, chunk), what)
-            }
-        })?;
-        let holds = |row: &u32| truths.get(int::at(*row)).is_some_and(|truth| BoundFilter::holds(*truth));
+        let truths = filter
+            .eval(int::at(rows), &operands)
+            .map_err(|fault| match fault {
+                Fault::Misuse(what) => QueryError::misuse(what),
+                Fault::Malformed { name, what } => {
+                    let path = format!("vertex_attributes/{name}");
+                    QueryError::malformed(self.place(&path, chunk), what)
+                }
+            })?;
+        let holds = |row: &u32| {
+            truths
+                .get(int::at(*row))
+                .is_some_and(|truth| BoundFilter::holds(*truth))
+        };
         let passing: Vec<u32> = kept.iter().filter(holds).collect();
         if self.test.whole_chunks {
             if passing.is_empty() {
@@ -276,19 +347,29 @@ impl Reader {
 
     /// Whether the filter rules a chunk out before anything of it is read.
     pub(crate) fn rules_out(&self, chunk: &[i64]) -> bool {
-        let Some(filter) = &self.filter else { return false };
+        let Some(filter) = &self.filter else {
+            return false;
+        };
         let code = chunk.first().copied().unwrap_or(-1);
         let operands: Vec<Operand<'_>> = self
             .columns
             .iter()
-            .map(|column| if column.array.is_none() { Operand::Code(code) } else { Operand::Unread })
+            .map(|column| {
+                if column.array.is_none() {
+                    Operand::Code(code)
+                } else {
+                    Operand::Unread
+                }
+            })
             .collect();
         filter.rules_out(&operands)
     }
 
     /// Whether any chunk of the query has a cell of an attribute.
     pub(crate) fn has_cells(&self, column: &ColumnSpec) -> bool {
-        let Some(array) = &column.array else { return false };
+        let Some(array) = &column.array else {
+            return false;
+        };
         let presence = array.presence();
         self.table.iter().any(|chunk| presence.contains(chunk))
     }
@@ -298,9 +379,15 @@ impl Reader {
         let array = self.level.vertices();
         let (origin, shape) = (array.origin(), array.shape());
         chunk.len() == shape.len()
-            && chunk.iter().zip(origin).zip(shape).all(|((at, origin), edge)| {
-                at.checked_sub(*origin).and_then(|at| u64::try_from(at).ok()).is_some_and(|at| at < *edge)
-            })
+            && chunk
+                .iter()
+                .zip(origin)
+                .zip(shape)
+                .all(|((at, origin), edge)| {
+                    at.checked_sub(*origin)
+                        .and_then(|at| u64::try_from(at).ok())
+                        .is_some_and(|at| at < *edge)
+                })
     }
 
     /// A cell of one array, given its path with or without the level.
@@ -310,7 +397,10 @@ impl Reader {
 
     /// A cell of an attribute.
     pub(crate) fn column_place(&self, column: &ColumnSpec, chunk: &[i64]) -> Place {
-        let path = column.array.as_ref().map_or(column.name.as_str(), |array| array.path());
+        let path = column
+            .array
+            .as_ref()
+            .map_or(column.name.as_str(), |array| array.path());
         self.place(path, chunk)
     }
 

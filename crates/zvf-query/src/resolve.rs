@@ -3,7 +3,7 @@
 use zvf_store::IdTable;
 
 use crate::error::Place;
-use crate::kept::{Key, KeptTable};
+use crate::kept::{KeptTable, Key};
 use crate::reader::Reader;
 use crate::walk::{Entry, Walk};
 use crate::{QueryError, int};
@@ -32,7 +32,10 @@ impl Used {
         let mut next = 0;
         for chunk in &kept.chunks {
             used.starts.push(next);
-            next += chunk.fragments.as_ref().map_or(0, |fragments| fragments.len());
+            next += chunk
+                .fragments
+                .as_ref()
+                .map_or(0, |fragments| fragments.len());
         }
         used.flags = vec![false; next];
         used
@@ -41,12 +44,20 @@ impl Used {
     /// The flags of one chunk, by fragment.
     pub(crate) fn of(&self, slot: u32) -> &[bool] {
         let start = self.starts.get(int::at(slot)).copied().unwrap_or(0);
-        let end = self.starts.get(int::at(slot) + 1).copied().unwrap_or(self.flags.len());
+        let end = self
+            .starts
+            .get(int::at(slot) + 1)
+            .copied()
+            .unwrap_or(self.flags.len());
         self.flags.get(start..end).unwrap_or(&[])
     }
 
     fn mark(&mut self, slot: u32, fragment: u32) {
-        let start = self.starts.get(int::at(slot)).copied().unwrap_or(usize::MAX);
+        let start = self
+            .starts
+            .get(int::at(slot))
+            .copied()
+            .unwrap_or(usize::MAX);
         if let Some(flag) = self.flags.get_mut(start.saturating_add(int::at(fragment))) {
             *flag = true;
         }
@@ -65,7 +76,10 @@ pub(crate) fn resolve(
     joins: bool,
     ids: &IdTable,
 ) -> Result<Resolved, QueryError> {
-    let mut found = Resolved { used: Used::new(kept), ..Resolved::default() };
+    let mut found = Resolved {
+        used: Used::new(kept),
+        ..Resolved::default()
+    };
     let mut bridges: Vec<(Key, Key)> = Vec::new();
     let mut pieces: Vec<(u32, u32)> = Vec::new();
     for (row, entries) in walk.objects() {
@@ -75,7 +89,9 @@ pub(crate) fn resolve(
         pieces.clear();
         for entry in entries {
             let chunk = kept.get(entry.slot).filter(|_| entry.slot != Entry::GAP);
-            let Some((chunk, fragments)) = chunk.and_then(|chunk| Some((chunk, chunk.fragments.as_ref()?))) else {
+            let Some((chunk, fragments)) =
+                chunk.and_then(|chunk| Some((chunk, chunk.fragments.as_ref()?)))
+            else {
                 last = None;
                 continue;
             };
@@ -86,7 +102,13 @@ pub(crate) fn resolve(
             exact &= fragments.disjoint();
             for fragment in entry.fragments() {
                 let Some(rows) = fragments.get(fragment) else {
-                    return Err(no_fragment(reader, entry.slot, fragment, fragments.len(), ids.get(u64::from(row))));
+                    return Err(no_fragment(
+                        reader,
+                        entry.slot,
+                        fragment,
+                        fragments.len(),
+                        ids.get(u64::from(row)),
+                    ));
                 };
                 found.used.mark(entry.slot, fragment);
                 pieces.push((entry.slot, fragment));
@@ -100,7 +122,11 @@ pub(crate) fn resolve(
             }
         }
         pieces.sort_unstable();
-        if !exact || pieces.windows(2).any(|pair| matches!(pair, [a, b] if a == b)) {
+        if !exact
+            || pieces
+                .windows(2)
+                .any(|pair| matches!(pair, [a, b] if a == b))
+        {
             total = distinct(&pieces, kept);
         }
         if total > 0 {
@@ -108,7 +134,11 @@ pub(crate) fn resolve(
         }
     }
     let both = |(a, b): &(Key, Key)| Some((kept.global(*a)?, kept.global(*b)?));
-    found.bridges = bridges.iter().filter_map(both).filter(|(a, b)| a != b).collect();
+    found.bridges = bridges
+        .iter()
+        .filter_map(both)
+        .filter(|(a, b)| a != b)
+        .collect();
     found.bridges.sort_unstable();
     found.bridges.dedup();
     Ok(found)
@@ -118,9 +148,22 @@ pub(crate) fn resolve(
 fn distinct(pieces: &[(u32, u32)], kept: &KeptTable) -> u64 {
     let mut rows: Vec<Key> = Vec::new();
     for (slot, fragment) in pieces {
-        let Some(chunk) = kept.get(*slot) else { continue };
-        let Some(fragment) = chunk.fragments.as_ref().and_then(|fragments| fragments.get(*fragment)) else { continue };
-        rows.extend(fragment.iter().filter(|row| chunk.kept.rank(*row).is_some()).map(|row| Key::new(*slot, row)));
+        let Some(chunk) = kept.get(*slot) else {
+            continue;
+        };
+        let Some(fragment) = chunk
+            .fragments
+            .as_ref()
+            .and_then(|fragments| fragments.get(*fragment))
+        else {
+            continue;
+        };
+        rows.extend(
+            fragment
+                .iter()
+                .filter(|row| chunk.kept.rank(*row).is_some())
+                .map(|row| Key::new(*slot, row)),
+        );
     }
     rows.sort_unstable();
     rows.dedup();
@@ -129,7 +172,21 @@ fn distinct(pieces: &[(u32, u32)], kept: &KeptTable) -> u64 {
 
 /// A manifest names a fragment that its chunk does not have.
 #[cold]
-pub(crate) fn no_fragment(reader: &Reader, slot: u32, fragment: u32, count: usize, id: Option<i64>) -> QueryError {
-    let place = Place::cell(reader.number, "object_index/manifests", reader.table.get(slot)).of(id);
-    QueryError::malformed(place, format!("the manifest names fragment {fragment}, the chunk has {count}"))
+pub(crate) fn no_fragment(
+    reader: &Reader,
+    slot: u32,
+    fragment: u32,
+    count: usize,
+    id: Option<i64>,
+) -> QueryError {
+    let place = Place::cell(
+        reader.number,
+        "object_index/manifests",
+        reader.table.get(slot),
+    )
+    .of(id);
+    QueryError::malformed(
+        place,
+        format!("the manifest names fragment {fragment}, the chunk has {count}"),
+    )
 }

@@ -43,15 +43,24 @@ impl TablePlan {
     }
 
     /// The schema, given the width of every column of the reader.
-    pub(crate) fn schema(&self, reader: &Reader, widths: &[Option<usize>]) -> Result<SchemaRef, QueryError> {
+    pub(crate) fn schema(
+        &self,
+        reader: &Reader,
+        widths: &[Option<usize>],
+    ) -> Result<SchemaRef, QueryError> {
         let mut fields = Vec::with_capacity(self.outs.len());
         for out in &self.outs {
             fields.push(match out {
                 Out::Position => {
-                    let element = arrow::element_type(reader.position.dtype).unwrap_or(DataType::Null);
+                    let element =
+                        arrow::element_type(reader.position.dtype).unwrap_or(DataType::Null);
                     Field::new("position", fixed_list(element, reader.position.dims), false)
                 }
-                Out::Chunk => Field::new("chunk", fixed_list(DataType::Int64, reader.level.key_rank()), false),
+                Out::Chunk => Field::new(
+                    "chunk",
+                    fixed_list(DataType::Int64, reader.level.key_rank()),
+                    false,
+                ),
                 Out::Row => Field::new("row", DataType::UInt64, false),
                 Out::Fragment => Field::new("fragment", DataType::UInt64, true),
                 Out::ObjectId => Field::new("object_id", DataType::Int64, true),
@@ -60,24 +69,33 @@ impl TablePlan {
                     Field::new("object_ids", DataType::List(item), false)
                 }
                 Out::Attribute(index) => {
-                    let Some(column) = reader.columns.get(*index) else { continue };
+                    let Some(column) = reader.columns.get(*index) else {
+                        continue;
+                    };
                     let width = width_of(reader, widths, *index);
                     let field = column.field(width).ok_or_else(|| {
-                        let place = Place::array(reader.number, &format!("vertex_attributes/{}", column.name));
+                        let place = Place::array(
+                            reader.number,
+                            &format!("vertex_attributes/{}", column.name),
+                        );
                         QueryError::unsupported(place, format!("dtype {}", column.dtype))
                     })?;
                     field.with_name(free_name(&column.name, &fields))
                 }
             });
         }
-        Ok(Arc::new(Schema::new_with_metadata(fields, self.metadata.clone())))
+        Ok(Arc::new(Schema::new_with_metadata(
+            fields,
+            self.metadata.clone(),
+        )))
     }
 }
 
 /// Width of a column: what cells said, else what the document says, else 1.
 pub(crate) fn width_of(reader: &Reader, widths: &[Option<usize>], index: usize) -> usize {
     let told = widths.get(index).copied().flatten();
-    told.or_else(|| reader.columns.get(index).and_then(|column| column.declared)).unwrap_or(1)
+    told.or_else(|| reader.columns.get(index).and_then(|column| column.declared))
+        .unwrap_or(1)
 }
 
 fn fixed_list(item: DataType, width: usize) -> DataType {
@@ -133,7 +151,12 @@ impl Gathered {
     ) -> Result<(), QueryError> {
         for out in &plan.outs {
             match out {
-                Out::Position => gather(&chunk.positions, reader.position.row_bytes(), pick, &mut self.position),
+                Out::Position => gather(
+                    &chunk.positions,
+                    reader.position.row_bytes(),
+                    pick,
+                    &mut self.position,
+                ),
                 Out::Chunk => {
                     let coord = reader.table.get(chunk.slot);
                     for _ in 0..pick.len() {
@@ -143,7 +166,11 @@ impl Gathered {
                 Out::Row => self.row.extend(pick.iter().map(u64::from)),
                 Out::Fragment => self.push_fragments(chunk, pick, fragment),
                 Out::Attribute(index) => {
-                    let found = self.columns.get_mut(*index).zip(reader.columns.get(*index)).zip(chunk.cells.get(*index));
+                    let found = self
+                        .columns
+                        .get_mut(*index)
+                        .zip(reader.columns.get(*index))
+                        .zip(chunk.cells.get(*index));
                     if let Some(((column, spec), cell)) = found {
                         column.push(spec, cell, pick).map_err(|what| {
                             let place = reader.column_place(spec, reader.table.get(chunk.slot));
@@ -165,12 +192,15 @@ impl Gathered {
             return;
         };
         if let Some(fragment) = fragment.filter(|_| fragments.disjoint()) {
-            self.fragment.extend(std::iter::repeat_n(Some(u64::from(fragment)), count));
+            self.fragment
+                .extend(std::iter::repeat_n(Some(u64::from(fragment)), count));
             return;
         }
         let of = fragments.of_rows(chunk.rows, &Kept::All(chunk.rows));
         self.fragment.extend(pick.iter().map(|row| {
-            of.get(int::at(row)).filter(|fragment| **fragment != u32::MAX).map(|fragment| u64::from(*fragment))
+            of.get(int::at(row))
+                .filter(|fragment| **fragment != u32::MAX)
+                .map(|fragment| u64::from(*fragment))
         }));
     }
 
@@ -211,7 +241,8 @@ impl Gathered {
                 Out::Chunk => {
                     let items = Arc::new(Int64Array::from(std::mem::take(&mut self.chunk)));
                     let field = Field::new("item", DataType::Int64, false);
-                    arrow::list(field, reader.level.key_rank(), items, rows, None).map_err(wrong("vertices"))?
+                    arrow::list(field, reader.level.key_rank(), items, rows, None)
+                        .map_err(wrong("vertices"))?
                 }
                 Out::Row => arrow::counts(std::mem::take(&mut self.row)),
                 Out::Fragment => Arc::new(UInt64Array::from(std::mem::take(&mut self.fragment))),
@@ -225,13 +256,20 @@ impl Gathered {
                     Arc::new(list.finish())
                 }
                 Out::Attribute(index) => {
-                    let (Some(column), Some(spec)) = (self.columns.get_mut(*index), reader.columns.get(*index)) else {
+                    let (Some(column), Some(spec)) =
+                        (self.columns.get_mut(*index), reader.columns.get(*index))
+                    else {
                         continue;
                     };
                     let width = width_of(reader, widths, *index);
                     if let Some(found) = column.width.filter(|found| *found != width) {
-                        let place = Place::array(reader.number, &format!("vertex_attributes/{}", spec.name));
-                        let what = format!("found {found} values a row, expected {width} as in other chunks");
+                        let place = Place::array(
+                            reader.number,
+                            &format!("vertex_attributes/{}", spec.name),
+                        );
+                        let what = format!(
+                            "found {found} values a row, expected {width} as in other chunks"
+                        );
                         return Err(QueryError::malformed(place, what));
                     }
                     spec.finish(std::mem::take(column), width, rows)
@@ -240,12 +278,15 @@ impl Gathered {
             });
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options).map_err(wrong("vertices"))
+        RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)
+            .map_err(wrong("vertices"))
     }
 }
 
 /// Cuts a batch into pieces of at most `rows` rows, sharing its buffers.
 pub(crate) fn pieces(batch: &RecordBatch, rows: usize) -> impl Iterator<Item = RecordBatch> {
     let rows = rows.max(1);
-    (0..batch.num_rows()).step_by(rows).map(move |start| batch.slice(start, rows.min(batch.num_rows() - start)))
+    (0..batch.num_rows())
+        .step_by(rows)
+        .map(move |start| batch.slice(start, rows.min(batch.num_rows() - start)))
 }

@@ -44,15 +44,24 @@ pub(crate) struct Walk {
 impl Walk {
     /// The objects in row order with their entries.
     pub(crate) fn objects(&self) -> impl Iterator<Item = (u32, &[Entry])> {
-        let ends = self.starts.iter().skip(1).copied().chain(std::iter::once(self.entries.len()));
+        let ends = self
+            .starts
+            .iter()
+            .skip(1)
+            .copied()
+            .chain(std::iter::once(self.entries.len()));
         let spans = self.starts.iter().copied().zip(ends);
-        self.rows.iter().copied().zip(spans.map(|(start, end)| self.entries.get(start..end).unwrap_or(&[])))
+        self.rows
+            .iter()
+            .copied()
+            .zip(spans.map(|(start, end)| self.entries.get(start..end).unwrap_or(&[])))
     }
 
     fn append(&mut self, mut other: Self) {
         let base = self.entries.len();
         self.rows.append(&mut other.rows);
-        self.starts.extend(other.starts.iter().map(|start| base + start));
+        self.starts
+            .extend(other.starts.iter().map(|start| base + start));
         self.entries.append(&mut other.entries);
     }
 }
@@ -84,7 +93,8 @@ pub(crate) async fn walk_all(
         let mut parts = stream::iter(0..index.manifest_chunks())
             .map(|number| async move {
                 let chunk = index.manifest_chunk_in(round, number).await?;
-                let (reader, scope, key_rank) = (Arc::clone(reader), scope.clone(), index.key_rank());
+                let (reader, scope, key_rank) =
+                    (Arc::clone(reader), scope.clone(), index.key_rank());
                 let store = reader.level.store().clone();
                 let work = move |_| walk_chunk(&chunk, &reader, &scope, key_rank);
                 Ok::<_, QueryError>(store.fetch_map(round, Vec::new(), work).await?)
@@ -116,14 +126,19 @@ impl Fault {
     fn with_id(self, ids: &IdTable) -> QueryError {
         let id = ids.get(self.row);
         match self.error {
-            QueryError::Malformed { place, what } => QueryError::Malformed { place: place.of(id), what },
-            QueryError::Decode { place, source } => QueryError::Decode { place: place.of(id), source },
+            QueryError::Malformed { place, what } => QueryError::malformed(place.of(id), what),
+            QueryError::Decode { place, source } => QueryError::decode(place.of(id), source),
             other => other,
         }
     }
 }
 
-fn walk_chunk(chunk: &ManifestChunk, reader: &Reader, scope: &Scope, key_rank: usize) -> Result<Walk, Fault> {
+fn walk_chunk(
+    chunk: &ManifestChunk,
+    reader: &Reader,
+    scope: &Scope,
+    key_rank: usize,
+) -> Result<Walk, Fault> {
     let mut walk = Walk::default();
     let presence = reader.level.vertices().presence();
     let mut coord = vec![0_i64; key_rank];
@@ -133,7 +148,10 @@ fn walk_chunk(chunk: &ManifestChunk, reader: &Reader, scope: &Scope, key_rank: u
         let before = walk.entries.len();
         let mut any = false;
         for block in manifest.blocks() {
-            coord.iter_mut().zip(block.chunk).for_each(|(into, part)| *into = part.get());
+            coord
+                .iter_mut()
+                .zip(block.chunk)
+                .for_each(|(into, part)| *into = part.get());
             match reader.table.slot(&coord) {
                 Some(slot) => {
                     any = true;
@@ -149,8 +167,17 @@ fn walk_chunk(chunk: &ManifestChunk, reader: &Reader, scope: &Scope, key_rank: u
                         return Err(fault(no_chunk(reader, &coord)));
                     }
                     // One gap stands for any number of unseen fragments.
-                    if any && walk.entries.last().is_some_and(|entry| entry.slot != Entry::GAP) {
-                        walk.entries.push(Entry { slot: Entry::GAP, first: 0, count: 0 });
+                    if any
+                        && walk
+                            .entries
+                            .last()
+                            .is_some_and(|entry| entry.slot != Entry::GAP)
+                    {
+                        walk.entries.push(Entry {
+                            slot: Entry::GAP,
+                            first: 0,
+                            count: 0,
+                        });
                     }
                 }
             }
@@ -166,8 +193,14 @@ fn walk_chunk(chunk: &ManifestChunk, reader: &Reader, scope: &Scope, key_rank: u
 fn parse<'a>(blob: &'a [u8], reader: &Reader, key_rank: usize) -> Result<Manifest<'a>, QueryError> {
     let place = || Place::array(reader.number, "object_index/manifests");
     if key_rank != reader.level.key_rank() {
-        let what = format!("sid_ndim is {key_rank}, expected {}", reader.level.key_rank());
-        return Err(QueryError::malformed(Place::array(reader.number, "object_index"), what));
+        let what = format!(
+            "sid_ndim is {key_rank}, expected {}",
+            reader.level.key_rank()
+        );
+        return Err(QueryError::malformed(
+            Place::array(reader.number, "object_index"),
+            what,
+        ));
     }
     Manifest::parse(blob, key_rank).map_err(|source| QueryError::decode(place(), source))
 }
@@ -182,10 +215,22 @@ fn push_block(slot: Slot, fragments: FragmentRefs<'_>, out: &mut Vec<Entry>) {
     // Parsing has shown that every number fits 32 bits.
     let number = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);
     match fragments {
-        FragmentRefs::One(fragment) => out.push(Entry { slot, first: number(fragment), count: 1 }),
-        FragmentRefs::Range { start, count } => out.push(Entry { slot, first: number(start), count: number(count) }),
+        FragmentRefs::One(fragment) => out.push(Entry {
+            slot,
+            first: number(fragment),
+            count: 1,
+        }),
+        FragmentRefs::Range { start, count } => out.push(Entry {
+            slot,
+            first: number(start),
+            count: number(count),
+        }),
         FragmentRefs::List(list) => {
-            out.extend(list.iter().map(|fragment| Entry { slot, first: number(fragment.get()), count: 1 }));
+            out.extend(list.iter().map(|fragment| Entry {
+                slot,
+                first: number(fragment.get()),
+                count: 1,
+            }));
         }
     }
 }
@@ -218,43 +263,74 @@ pub(crate) fn choose(
     let mut coord = vec![0_i64; rank];
     for (at, blob) in blobs.iter().enumerate() {
         let manifest = Manifest::parse(blob, rank).map_err(|source| {
-            QueryError::decode(Place::array(level, "object_index/manifests").of(ids.get(at).copied()), source)
+            QueryError::decode(
+                Place::array(level, "object_index/manifests").of(ids.get(at).copied()),
+                source,
+            )
         })?;
         let mut entries = Vec::new();
         for block in manifest.blocks() {
-            coord.iter_mut().zip(block.chunk).for_each(|(into, part)| *into = part.get());
+            coord
+                .iter_mut()
+                .zip(block.chunk)
+                .for_each(|(into, part)| *into = part.get());
             if visible(&coord) {
-                let number = u32::try_from(coords.len().checked_div(rank).unwrap_or(0)).unwrap_or(Entry::GAP);
+                let number = u32::try_from(coords.len().checked_div(rank).unwrap_or(0))
+                    .unwrap_or(Entry::GAP);
                 let known = entries.last().is_some_and(|last: &Entry| {
                     let start = int::at(last.slot).saturating_mul(rank);
                     coords.get(start..start.saturating_add(rank)) == Some(coord.as_slice())
                 });
-                let number = if known { number.saturating_sub(1) } else { number };
+                let number = if known {
+                    number.saturating_sub(1)
+                } else {
+                    number
+                };
                 if !known {
                     coords.extend_from_slice(&coord);
                 }
                 push_block(number, block.fragments, &mut entries);
             } else if entries.last().is_some_and(|entry| entry.slot != Entry::GAP) {
-                entries.push(Entry { slot: Entry::GAP, first: 0, count: 0 });
+                entries.push(Entry {
+                    slot: Entry::GAP,
+                    first: 0,
+                    count: 0,
+                });
             }
         }
         blocks.push(entries);
     }
     let table = ChunkTable::from_unsorted(rank, coords.chunks_exact(rank.max(1)).collect());
-    let table = table.ok_or_else(|| QueryError::Limit {
-        place: Place::array(level, "object_index/manifests"),
-        what: "chunks",
-        found: int::wide(coords.len()),
-        limit: u64::from(u32::MAX - 1),
+    let table = table.ok_or_else(|| {
+        let place = Place::array(level, "object_index/manifests");
+        QueryError::limit(
+            place,
+            "chunks",
+            int::wide(coords.len()),
+            u64::from(u32::MAX - 1),
+        )
     })?;
-    let numbers: Vec<Slot> =
-        coords.chunks_exact(rank.max(1)).map(|coord| table.slot(coord).unwrap_or(Entry::GAP)).collect();
-    let mut chosen = Chosen { table, starts: Vec::with_capacity(blobs.len() + 1), entries: Vec::new() };
+    let numbers: Vec<Slot> = coords
+        .chunks_exact(rank.max(1))
+        .map(|coord| table.slot(coord).unwrap_or(Entry::GAP))
+        .collect();
+    let mut chosen = Chosen {
+        table,
+        starts: Vec::with_capacity(blobs.len() + 1),
+        entries: Vec::new(),
+    };
     for entries in blocks {
         chosen.starts.push(chosen.entries.len());
         chosen.entries.extend(entries.into_iter().map(|entry| {
-            let slot = if entry.slot == Entry::GAP { None } else { numbers.get(int::at(entry.slot)).copied() };
-            Entry { slot: slot.unwrap_or(Entry::GAP), ..entry }
+            let slot = if entry.slot == Entry::GAP {
+                None
+            } else {
+                numbers.get(int::at(entry.slot)).copied()
+            };
+            Entry {
+                slot: slot.unwrap_or(Entry::GAP),
+                ..entry
+            }
         }));
     }
     chosen.starts.push(chosen.entries.len());
@@ -275,9 +351,16 @@ mod tests {
         first.push(&[-1], 7).unwrap();
         let mut second = ManifestBuilder::new(1).unwrap();
         second.push_list(&[-1], &[4, 2]).unwrap();
-        let blobs = [first.finish().into(), bytes::Bytes::new(), second.finish().into()];
+        let blobs = [
+            first.finish().into(),
+            bytes::Bytes::new(),
+            second.finish().into(),
+        ];
         let chosen = choose(&blobs, &[1, 2, 3], 0, 1, |chunk| chunk != [9]).unwrap();
-        assert_eq!(chosen.table.iter().collect::<Vec<_>>(), [&[-1_i64][..], &[5]]);
+        assert_eq!(
+            chosen.table.iter().collect::<Vec<_>>(),
+            [&[-1_i64][..], &[5]]
+        );
         assert_eq!(chosen.starts, [0, 4, 4, 6]);
         let entry = |slot, first, count| Entry { slot, first, count };
         assert_eq!(
@@ -295,7 +378,19 @@ mod tests {
 
     #[test]
     fn a_damaged_manifest_names_its_object() {
-        let error = choose(&[bytes::Bytes::from_static(&[1, 0, 0, 0, 9])], &[42], 3, 1, |_| true).unwrap_err();
-        assert!(error.to_string().starts_with("level 3, array object_index/manifests, object 42: "), "{error}");
+        let error = choose(
+            &[bytes::Bytes::from_static(&[1, 0, 0, 0, 9])],
+            &[42],
+            3,
+            1,
+            |_| true,
+        )
+        .unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with("level 3, array object_index/manifests, object 42: "),
+            "{error}"
+        );
     }
 }

@@ -17,7 +17,10 @@ fn cell(column: &Column, row: usize) -> String {
         Values::Uint(values) => values[at].to_string(),
         Values::Text(values) => values[at].clone(),
     };
-    (row * width..(row + 1) * width).map(text).collect::<Vec<_>>().join(" ")
+    (row * width..(row + 1) * width)
+        .map(text)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// A vertex of the input as text, in the form of [`Got::rows`].
@@ -27,12 +30,23 @@ fn vertex(truth: &Truth, row: usize) -> String {
         parts.insert(name.clone(), cell(values, row));
     }
     parts.insert("position".into(), cell(&truth.positions, row));
-    parts.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("; ")
+    parts
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// The rows of an answer, without attributes that the truth does not tell.
 fn rows_of(truth: &Truth, got: &Got) -> Vec<String> {
-    got.rows_of(truth.attributes.keys().cloned().chain(["position".to_owned()]).collect())
+    got.rows_of(
+        truth
+            .attributes
+            .keys()
+            .cloned()
+            .chain(["position".to_owned()])
+            .collect(),
+    )
 }
 
 fn position(truth: &Truth, row: usize) -> String {
@@ -41,12 +55,21 @@ fn position(truth: &Truth, row: usize) -> String {
 
 fn pairs(column: &Column) -> Vec<Vec<usize>> {
     let width = column.width();
-    column.i64s().unwrap().chunks(width).map(|row| row.iter().map(|v| *v as usize).collect()).collect()
+    column
+        .i64s()
+        .unwrap()
+        .chunks(width)
+        .map(|row| row.iter().map(|v| *v as usize).collect())
+        .collect()
 }
 
 /// Links that a result of these rows must have, as tuples of positions with the link's attributes.
 fn expected_links(case: &Case, truth: &Truth, rows: &BTreeSet<usize>) -> Vec<String> {
-    let tuple = |ends: &[usize]| ends.iter().map(|row| position(truth, *row)).collect::<Vec<_>>();
+    let tuple = |ends: &[usize]| {
+        ends.iter()
+            .map(|row| position(truth, *row))
+            .collect::<Vec<_>>()
+    };
     let inside = |ends: &[usize]| ends.iter().all(|row| rows.contains(row));
     let mut found = Vec::new();
     match case.kind.as_str() {
@@ -97,9 +120,16 @@ fn cyclic(mut ends: Vec<String>) -> Vec<String> {
 
 fn got_links(case: &Case, got: &Got) -> Vec<String> {
     let positions = got.column("position");
-    let Some(batch) = &got.links else { return Vec::new() };
-    let names: Vec<String> =
-        batch.schema().fields().iter().skip(1).map(|field| field.name().clone()).collect();
+    let Some(batch) = &got.links else {
+        return Vec::new();
+    };
+    let names: Vec<String> = batch
+        .schema()
+        .fields()
+        .iter()
+        .skip(1)
+        .map(|field| field.name().clone())
+        .collect();
     let columns: Vec<Vec<String>> = names.iter().map(|name| column(batch, name)).collect();
     let text = |(number, ends): (usize, &Vec<usize>)| {
         let mut text: Vec<String> = ends.iter().map(|row| positions[*row].clone()).collect();
@@ -117,28 +147,64 @@ fn got_links(case: &Case, got: &Got) -> Vec<String> {
 }
 
 async fn check_boxes(name: &str, store: &Store) {
-    let (case, truth) = (zvf_testkit::case(name).unwrap(), zvf_testkit::truth(name).unwrap());
+    let (case, truth) = (
+        zvf_testkit::case(name).unwrap(),
+        zvf_testkit::truth(name).unwrap(),
+    );
     for (number, asked) in case.queries.iter().enumerate() {
         let bbox = BBox::new(asked.lo.clone(), asked.hi.clone()).unwrap();
-        let got = ask(store, Query { level: asked.level, bbox: Some(bbox), ..Query::default() }).await.unwrap();
+        let got = ask(
+            store,
+            Query {
+                level: asked.level,
+                bbox: Some(bbox),
+                ..Query::default()
+            },
+        )
+        .await
+        .unwrap();
         let rows: BTreeSet<usize> = asked.rows.iter().copied().collect();
         let expected = sorted(rows.iter().map(|row| vertex(&truth, *row)).collect());
-        assert_eq!(sorted(rows_of(&truth, &got)), expected, "{name}, box {number}");
-        assert_eq!(got_links(&case, &got), expected_links(&case, &truth, &rows), "{name}, links of box {number}");
+        assert_eq!(
+            sorted(rows_of(&truth, &got)),
+            expected,
+            "{name}, box {number}"
+        );
+        assert_eq!(
+            got_links(&case, &got),
+            expected_links(&case, &truth, &rows),
+            "{name}, links of box {number}"
+        );
         if !case.objects.is_empty() {
             check_counts(name, &case, &truth, &got, &rows);
         }
-        assert_eq!(got.all.summary.warnings, Vec::<String>::new(), "{name}, box {number}");
+        assert_eq!(
+            got.all.summary.warnings,
+            Vec::<String>::new(),
+            "{name}, box {number}"
+        );
     }
 }
 
 /// The object table of a box: how many rows of each object, and the attributes.
 fn check_counts(name: &str, case: &Case, truth: &Truth, got: &Got, rows: &BTreeSet<usize>) {
     let batch = got.objects.as_ref().unwrap();
-    let count = |object: &Vec<usize>| object.iter().collect::<BTreeSet<_>>().intersection(&rows.iter().collect()).count();
-    let counts = case.objects.iter().map(|(id, object)| (id.to_string(), count(object).to_string()));
+    let count = |object: &Vec<usize>| {
+        object
+            .iter()
+            .collect::<BTreeSet<_>>()
+            .intersection(&rows.iter().collect())
+            .count()
+    };
+    let counts = case
+        .objects
+        .iter()
+        .map(|(id, object)| (id.to_string(), count(object).to_string()));
     let expected: Vec<(String, String)> = counts.filter(|(_, count)| count != "0").collect();
-    let found: Vec<(String, String)> = column(batch, "object_id").into_iter().zip(column(batch, "vertices")).collect();
+    let found: Vec<(String, String)> = column(batch, "object_id")
+        .into_iter()
+        .zip(column(batch, "vertices"))
+        .collect();
     assert_eq!(sorted(found), sorted(expected), "{name}, objects");
     check_object_attributes(name, truth, got);
 }
@@ -150,27 +216,60 @@ fn check_object_attributes(name: &str, truth: &Truth, got: &Got) {
     for (attribute, values) in &truth.object_attributes {
         // A column of the table's own keeps its name.
         let own = attribute == "length" && batch.column_by_name("start").is_some();
-        let attribute = if own { format!("attribute:{attribute}") } else { attribute.clone() };
-        for (id, value) in column(batch, "object_id").iter().zip(column(batch, &attribute)) {
-            assert_eq!(value, cell(values, place[id]), "{name}, object {id}, {attribute}");
+        let attribute = if own {
+            format!("attribute:{attribute}")
+        } else {
+            attribute.clone()
+        };
+        for (id, value) in column(batch, "object_id")
+            .iter()
+            .zip(column(batch, &attribute))
+        {
+            assert_eq!(
+                value,
+                cell(values, place[id]),
+                "{name}, object {id}, {attribute}"
+            );
         }
     }
 }
 
 async fn check_objects(name: &str, store: &Store) {
-    let (case, truth) = (zvf_testkit::case(name).unwrap(), zvf_testkit::truth(name).unwrap());
+    let (case, truth) = (
+        zvf_testkit::case(name).unwrap(),
+        zvf_testkit::truth(name).unwrap(),
+    );
     let ordered = matches!(case.kind.as_str(), "line" | "polyline" | "streamline");
     for (id, rows) in &case.objects {
-        let got = ask(store, Query { objects: Some(vec![*id]), ..Query::default() }).await.unwrap();
+        let got = ask(
+            store,
+            Query {
+                objects: Some(vec![*id]),
+                ..Query::default()
+            },
+        )
+        .await
+        .unwrap();
         let expected: Vec<String> = rows.iter().map(|row| vertex(&truth, *row)).collect();
         if ordered {
             assert_eq!(rows_of(&truth, &got), expected, "{name}, object {id}");
         } else {
-            assert_eq!(sorted(rows_of(&truth, &got)), sorted(expected), "{name}, object {id}");
+            assert_eq!(
+                sorted(rows_of(&truth, &got)),
+                sorted(expected),
+                "{name}, object {id}"
+            );
         }
         let of: BTreeSet<usize> = rows.iter().copied().collect();
-        let one = Case { objects: BTreeMap::from([(*id, rows.clone())]), ..case.clone() };
-        assert_eq!(got_links(&one, &got), expected_links(&one, &truth, &of), "{name}, links of object {id}");
+        let one = Case {
+            objects: BTreeMap::from([(*id, rows.clone())]),
+            ..case.clone()
+        };
+        assert_eq!(
+            got_links(&one, &got),
+            expected_links(&one, &truth, &of),
+            "{name}, links of object {id}"
+        );
         let objects = got.objects.as_ref().unwrap();
         assert_eq!(column(objects, "object_id"), [id.to_string()]);
         assert_eq!(column(objects, "start"), ["0"]);
@@ -182,33 +281,82 @@ async fn check_objects(name: &str, store: &Store) {
     }
     // All objects at once, the last first.
     let ids: Vec<i64> = case.objects.keys().rev().copied().collect();
-    let got = ask(store, Query { objects: Some(ids.clone()), ..Query::default() }).await.unwrap();
+    let got = ask(
+        store,
+        Query {
+            objects: Some(ids.clone()),
+            ..Query::default()
+        },
+    )
+    .await
+    .unwrap();
     let all = rows_of(&truth, &got);
     let objects = got.objects.as_ref().unwrap();
-    assert_eq!(column(objects, "object_id"), ids.iter().map(i64::to_string).collect::<Vec<_>>());
+    assert_eq!(
+        column(objects, "object_id"),
+        ids.iter().map(i64::to_string).collect::<Vec<_>>()
+    );
     let number = |text: &String| text.parse::<usize>().unwrap();
-    let spans = column(objects, "start").iter().map(number).zip(column(objects, "length").iter().map(number).collect::<Vec<_>>()).collect::<Vec<_>>();
+    let spans = column(objects, "start")
+        .iter()
+        .map(number)
+        .zip(
+            column(objects, "length")
+                .iter()
+                .map(number)
+                .collect::<Vec<_>>(),
+        )
+        .collect::<Vec<_>>();
     for (id, (start, length)) in ids.iter().zip(spans) {
-        let expected: Vec<String> = case.objects[id].iter().map(|row| vertex(&truth, *row)).collect();
+        let expected: Vec<String> = case.objects[id]
+            .iter()
+            .map(|row| vertex(&truth, *row))
+            .collect();
         let found = all[start..start + length].to_vec();
         if ordered {
             assert_eq!(found, expected, "{name}, object {id} of all");
         } else {
-            assert_eq!(sorted(found), sorted(expected), "{name}, object {id} of all");
+            assert_eq!(
+                sorted(found),
+                sorted(expected),
+                "{name}, object {id} of all"
+            );
         }
     }
     let every: BTreeSet<usize> = case.objects.values().flatten().copied().collect();
-    assert_eq!(got_links(&case, &got), expected_links(&case, &truth, &every), "{name}, links of all objects");
+    assert_eq!(
+        got_links(&case, &got),
+        expected_links(&case, &truth, &every),
+        "{name}, links of all objects"
+    );
 }
 
 async fn check_groups(name: &str, store: &Store) {
-    let (case, truth) = (zvf_testkit::case(name).unwrap(), zvf_testkit::truth(name).unwrap());
+    let (case, truth) = (
+        zvf_testkit::case(name).unwrap(),
+        zvf_testkit::truth(name).unwrap(),
+    );
     for (group, members) in &case.groups {
-        let got = ask(store, Query { groups: Some(vec![*group]), ..Query::default() }).await.unwrap();
+        let got = ask(
+            store,
+            Query {
+                groups: Some(vec![*group]),
+                ..Query::default()
+            },
+        )
+        .await
+        .unwrap();
         let ids: BTreeSet<i64> = members.iter().copied().collect();
-        let expected: Vec<String> =
-            ids.iter().flat_map(|id| &case.objects[id]).map(|row| vertex(&truth, *row)).collect();
-        assert_eq!(sorted(rows_of(&truth, &got)), sorted(expected), "{name}, group {group}");
+        let expected: Vec<String> = ids
+            .iter()
+            .flat_map(|id| &case.objects[id])
+            .map(|row| vertex(&truth, *row))
+            .collect();
+        assert_eq!(
+            sorted(rows_of(&truth, &got)),
+            sorted(expected),
+            "{name}, group {group}"
+        );
         let found = column(got.objects.as_ref().unwrap(), "object_id");
         assert_eq!(found, ids.iter().map(i64::to_string).collect::<Vec<_>>());
     }
@@ -239,8 +387,19 @@ macro_rules! cases {
 }
 
 cases!(
-    graph, lines, mesh, points_2d_f8, points_4d_sharded, points_bins, points_ids, real_mesh, real_skeleton,
-    real_synapses, real_tractogram, skeleton, streamlines
+    graph,
+    lines,
+    mesh,
+    points_2d_f8,
+    points_4d_sharded,
+    points_bins,
+    points_ids,
+    real_mesh,
+    real_skeleton,
+    real_synapses,
+    real_tractogram,
+    skeleton,
+    streamlines
 );
 
 #[test]

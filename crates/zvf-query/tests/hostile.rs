@@ -10,7 +10,11 @@ use crate::support::{ask, memory};
 
 /// Two streamlines over three chunks.
 fn lines() -> Made {
-    let line = |y: f32| (0..6).map(|at| [at as f32 * 5.0, y, 1.0]).collect::<Vec<_>>();
+    let line = |y: f32| {
+        (0..6)
+            .map(|at| [at as f32 * 5.0, y, 1.0])
+            .collect::<Vec<_>>()
+    };
     Made::streamlines(&[(4, line(1.0)), (9, line(2.0))])
 }
 
@@ -25,9 +29,20 @@ async fn first_error_of(files: &BTreeMap<String, Vec<u8>>) -> QueryError {
     let mut first = None;
     for query in [
         Query::default(),
-        Query { bbox: bbox.clone(), ..Query::default() },
-        Query { objects: Some(vec![9, 4]), ignore_missing: true, ..Query::default() },
-        Query { bbox, select: Select::Objects, ..Query::default() },
+        Query {
+            bbox: bbox.clone(),
+            ..Query::default()
+        },
+        Query {
+            objects: Some(vec![9, 4]),
+            ignore_missing: true,
+            ..Query::default()
+        },
+        Query {
+            bbox,
+            select: Select::Objects,
+            ..Query::default()
+        },
     ] {
         if let Err(error) = ask(&store, query).await {
             first.get_or_insert(error);
@@ -39,7 +54,10 @@ async fn first_error_of(files: &BTreeMap<String, Vec<u8>>) -> QueryError {
 fn says(error: &QueryError, class: Class, parts: &[&str]) {
     assert_eq!(error.class(), class, "{error}");
     for part in parts {
-        assert!(error.to_string().contains(part), "{error} does not say {part}");
+        assert!(
+            error.to_string().contains(part),
+            "{error} does not say {part}"
+        );
     }
 }
 
@@ -47,24 +65,70 @@ fn says(error: &QueryError, class: Class, parts: &[&str]) {
 async fn a_manifest_that_names_a_missing_chunk() {
     let mut made = lines();
     made.objects.as_mut().unwrap()[1].1.push(([1, 0, 7], 0));
-    says(&first_error(&made).await, Class::Malformed, &["level 0", "object_index/manifests", "chunk 1.0.7", "object 9"]);
+    says(
+        &first_error(&made).await,
+        Class::Malformed,
+        &[
+            "level 0",
+            "object_index/manifests",
+            "chunk 1.0.7",
+            "object 9",
+        ],
+    );
     let store = memory(&made.files()).await;
-    let query = Query { objects: Some(vec![9]), ..Query::default() };
+    let query = Query {
+        objects: Some(vec![9]),
+        ..Query::default()
+    };
     let error = ask(&store, query).await.err().unwrap();
     says(&error, Class::Malformed, &["chunk 1.0.7", "object 9"]);
     // The other object is whole.
-    assert!(ask(&store, Query { objects: Some(vec![4]), ..Query::default() }).await.is_ok());
-    assert!(list_objects(&store, 0).await.unwrap().collect().await.is_err());
+    assert!(
+        ask(
+            &store,
+            Query {
+                objects: Some(vec![4]),
+                ..Query::default()
+            }
+        )
+        .await
+        .is_ok()
+    );
+    assert!(
+        list_objects(&store, 0)
+            .await
+            .unwrap()
+            .collect()
+            .await
+            .is_err()
+    );
 }
 
 #[tokio::test]
 async fn a_manifest_that_names_a_missing_fragment() {
     let mut made = lines();
     made.objects.as_mut().unwrap()[0].1[1].1 = 5;
-    says(&first_error(&made).await, Class::Malformed, &["fragment 5", "chunk 1.0.0", "object 4"]);
+    says(
+        &first_error(&made).await,
+        Class::Malformed,
+        &["fragment 5", "chunk 1.0.0", "object 4"],
+    );
     let store = memory(&made.files()).await;
-    let error = ask(&store, Query { objects: Some(vec![4]), ..Query::default() }).await.err().unwrap();
-    says(&error, Class::Malformed, &["fragment 5", "chunk 1.0.0", "object 4"]);
+    let error = ask(
+        &store,
+        Query {
+            objects: Some(vec![4]),
+            ..Query::default()
+        },
+    )
+    .await
+    .err()
+    .unwrap();
+    says(
+        &error,
+        Class::Malformed,
+        &["fragment 5", "chunk 1.0.0", "object 4"],
+    );
 }
 
 #[tokio::test]
@@ -74,7 +138,11 @@ async fn manifests_cut_short_or_huge() {
         let mut files = lines().files();
         let elements = [whole[..length].to_vec(), manifest_blob(&Vec::new())];
         files.insert("0/object_index/manifests/c/0".into(), vlen(&elements));
-        says(&first_error_of(&files).await, Class::Malformed, &["object_index/manifests", "object 4"]);
+        says(
+            &first_error_of(&files).await,
+            Class::Malformed,
+            &["object_index/manifests", "object 4"],
+        );
     }
     // A range of four thousand million fragments.
     let mut blob = 1_u32.to_le_bytes().to_vec();
@@ -83,15 +151,26 @@ async fn manifests_cut_short_or_huge() {
     blob.extend(0_i64.to_le_bytes());
     blob.extend(0xFFFF_FFFE_i64.to_le_bytes());
     let mut files = lines().files();
-    files.insert("0/object_index/manifests/c/0".into(), vlen(&[blob, Vec::new()]));
-    says(&first_error_of(&files).await, Class::Malformed, &["fragment", "chunk 0.0.0", "object 4"]);
+    files.insert(
+        "0/object_index/manifests/c/0".into(),
+        vlen(&[blob, Vec::new()]),
+    );
+    says(
+        &first_error_of(&files).await,
+        Class::Malformed,
+        &["fragment", "chunk 0.0.0", "object 4"],
+    );
 }
 
 #[tokio::test]
 async fn fragments_outside_the_buffer_and_damaged_ones() {
     let mut made = lines();
     made.chunks.get_mut(&[1, 0, 0]).unwrap().fragments[0].push(77);
-    says(&first_error(&made).await, Class::Malformed, &["level 0", "vertex_fragments", "chunk 1.0.0"]);
+    says(
+        &first_error(&made).await,
+        Class::Malformed,
+        &["level 0", "vertex_fragments", "chunk 1.0.0"],
+    );
     let files = lines().files();
     let key = "0/vertex_fragments/c/1/0/0";
     for cut in (8..files[key].len()).step_by(7) {
@@ -102,17 +181,35 @@ async fn fragments_outside_the_buffer_and_damaged_ones() {
     }
     let mut files = files;
     files.remove(key);
-    says(&first_error_of(&files).await, Class::Malformed, &["vertex_fragments", "chunk 1.0.0"]);
+    says(
+        &first_error_of(&files).await,
+        Class::Malformed,
+        &["vertex_fragments", "chunk 1.0.0"],
+    );
 }
 
 #[tokio::test]
 async fn lengths_that_do_not_fit() {
     let mut made = lines();
-    made.chunks.get_mut(&[1, 0, 0]).unwrap().attributes.get_mut("s").unwrap().pop();
-    says(&first_error(&made).await, Class::Malformed, &["level 0", "vertex_attributes/s", "chunk 1.0.0"]);
+    made.chunks
+        .get_mut(&[1, 0, 0])
+        .unwrap()
+        .attributes
+        .get_mut("s")
+        .unwrap()
+        .pop();
+    says(
+        &first_error(&made).await,
+        Class::Malformed,
+        &["level 0", "vertex_attributes/s", "chunk 1.0.0"],
+    );
     let mut files = lines().files();
     files.insert("0/vertices/c/1/0/0".into(), vlen(&[vec![0; 13]]));
-    says(&first_error_of(&files).await, Class::Malformed, &["level 0", "array vertices", "chunk 1.0.0", "13 bytes"]);
+    says(
+        &first_error_of(&files).await,
+        Class::Malformed,
+        &["level 0", "array vertices", "chunk 1.0.0", "13 bytes"],
+    );
 }
 
 #[tokio::test]
@@ -120,10 +217,24 @@ async fn listed_vertices_that_are_not_there_are_a_warning() {
     let mut files = lines().files();
     files.remove("0/vertices/c/1/0/0");
     let store = memory(&files).await;
-    for query in [Query::default(), Query { objects: Some(vec![4, 9]), ..Query::default() }] {
+    for query in [
+        Query::default(),
+        Query {
+            objects: Some(vec![4, 9]),
+            ..Query::default()
+        },
+    ] {
         let got = ask(&store, query).await.unwrap();
         assert_eq!(got.all.summary.vertices, 8);
-        assert!(got.all.summary.warnings.iter().any(|warning| warning.contains("vertices")), "{:?}", got.all.summary);
+        assert!(
+            got.all
+                .summary
+                .warnings
+                .iter()
+                .any(|warning| warning.contains("vertices")),
+            "{:?}",
+            got.all.summary
+        );
         // No link bridges the hole.
         assert_eq!(got.links().len(), 4);
     }
@@ -135,80 +246,194 @@ fn graph(rows: &[&[i64]]) -> Made {
     (made.kind, made.convention) = ("graph", "explicit");
     made.objects = Some(vec![(4, vec![([0, 0, 0], 0)])]);
     let cells = BTreeMap::from([([0, 0, 0], flat(rows))]);
-    made.links =
-        Some(Links { directed: false, store: "canonical", width: 2, arrays: BTreeMap::from([("0.0.0".into(), cells)]) });
+    made.links = Some(Links {
+        directed: false,
+        store: "canonical",
+        width: 2,
+        arrays: BTreeMap::from([("0.0.0".into(), cells)]),
+    });
     made
 }
 
 #[tokio::test]
 async fn links_to_rows_that_are_not_there() {
     let store = memory(&graph(&[&[0, 1], &[2, 2], &[0, 1]]).files()).await;
-    assert_eq!(ask(&store, Query::default()).await.unwrap().links(), [[0, 1], [2, 2], [0, 1]]);
-    let listed = list_links(&store, 0, 0).await.unwrap().collect().await.unwrap();
+    assert_eq!(
+        ask(&store, Query::default()).await.unwrap().links(),
+        [[0, 1], [2, 2], [0, 1]]
+    );
+    let listed = list_links(&store, 0, 0)
+        .await
+        .unwrap()
+        .collect()
+        .await
+        .unwrap();
     assert_eq!(listed.summary.links, 3);
-    assert_eq!(list_links(&store, 0, 1).await.err().unwrap().class(), Class::Misuse);
+    assert_eq!(
+        list_links(&store, 0, 1).await.err().unwrap().class(),
+        Class::Misuse
+    );
     for row in [3, -1, i64::MAX, i64::MIN] {
         let made = graph(&[&[0, 1], &[1, row]]);
-        says(&first_error(&made).await, Class::Malformed, &["links/0/0.0.0"]);
+        says(
+            &first_error(&made).await,
+            Class::Malformed,
+            &["links/0/0.0.0"],
+        );
     }
     let mut files = graph(&[&[0, 1]]).files();
     files.insert("0/links/0/0.0.0/c/0/0/0".into(), vlen(&[vec![0; 17]]));
-    says(&first_error_of(&files).await, Class::Malformed, &["links/0/0.0.0"]);
+    says(
+        &first_error_of(&files).await,
+        Class::Malformed,
+        &["links/0/0.0.0"],
+    );
 }
 
 #[tokio::test]
 async fn draco_is_refused_by_name() {
     let mut files = lines().files();
     let text = String::from_utf8(files["0/vertices/zarr.json"].clone()).unwrap();
-    files.insert("0/vertices/zarr.json".into(), text.replace("\"raw\"", "\"draco\"").into_bytes());
-    says(&first_error_of(&files).await, Class::Malformed, &["level 0", "vertices", "draco"]);
+    files.insert(
+        "0/vertices/zarr.json".into(),
+        text.replace("\"raw\"", "\"draco\"").into_bytes(),
+    );
+    says(
+        &first_error_of(&files).await,
+        Class::Malformed,
+        &["level 0", "vertices", "draco"],
+    );
 }
 
 #[tokio::test]
 async fn codes_without_category_and_values_that_are_addresses() {
     let mut made = Made::points(&[[1.0, 1.0, 1.0]]);
-    made.attributes.insert("c".into(), json!({"dtype": "int8", "categories": ["x"], "encoding": "dictionary", "_FillValue": -1}));
-    made.chunks.get_mut(&[0, 0, 0]).unwrap().attributes.insert("c".into(), vec![1]);
+    made.attributes.insert(
+        "c".into(),
+        json!({"dtype": "int8", "categories": ["x"], "encoding": "dictionary", "_FillValue": -1}),
+    );
+    made.chunks
+        .get_mut(&[0, 0, 0])
+        .unwrap()
+        .attributes
+        .insert("c".into(), vec![1]);
     let store = memory(&made.files()).await;
     let error = ask(&store, Query::default()).await.err().unwrap();
-    says(&error, Class::Malformed, &["vertex_attributes/c", "chunk 0.0.0", "code 1"]);
+    says(
+        &error,
+        Class::Malformed,
+        &["vertex_attributes/c", "chunk 0.0.0", "code 1"],
+    );
     for (code, value) in [(0, "x"), (0xFF, "null")] {
-        made.chunks.get_mut(&[0, 0, 0]).unwrap().attributes.insert("c".into(), vec![code]);
-        let got = ask(&memory(&made.files()).await, Query::default()).await.unwrap();
+        made.chunks
+            .get_mut(&[0, 0, 0])
+            .unwrap()
+            .attributes
+            .insert("c".into(), vec![code]);
+        let got = ask(&memory(&made.files()).await, Query::default())
+            .await
+            .unwrap();
         assert_eq!(got.column("c"), [value]);
     }
-    made.attributes.insert("c".into(), json!({"dtype": "object"}));
-    made.chunks.get_mut(&[0, 0, 0]).unwrap().attributes.insert("c".into(), vec![0; 8]);
+    made.attributes
+        .insert("c".into(), json!({"dtype": "object"}));
+    made.chunks
+        .get_mut(&[0, 0, 0])
+        .unwrap()
+        .attributes
+        .insert("c".into(), vec![0; 8]);
     let store = memory(&made.files()).await;
     let got = ask(&store, Query::default()).await.unwrap();
     assert!(got.vertices.as_ref().unwrap().column_by_name("c").is_none());
     assert!(got.all.summary.warnings[0].contains("\"c\""));
-    let query = Query { attributes: zvf_query::Names::List(vec!["c".into()]), ..Query::default() };
-    says(&ask(&store, query).await.err().unwrap(), Class::Malformed, &["vertex_attributes/c", "object"]);
+    let query = Query {
+        attributes: zvf_query::Names::List(vec!["c".into()]),
+        ..Query::default()
+    };
+    says(
+        &ask(&store, query).await.err().unwrap(),
+        Class::Malformed,
+        &["vertex_attributes/c", "object"],
+    );
 }
 
 #[tokio::test]
 async fn questions_that_cannot_be() {
     let store = memory(&Made::points(&[[1.0, 1.0, 1.0]]).files()).await;
     for (query, what) in [
-        (Query { bbox: Some(BBox::parse("0,0:1,1").unwrap()), ..Query::default() }, "2 axes"),
-        (Query { objects: Some(vec![1]), ..Query::default() }, "object index"),
-        (Query { groups: Some(vec![1]), ..Query::default() }, "object index"),
-        (Query { select: Select::Objects, ..Query::default() }, "object index"),
-        (Query { level: 3, ..Query::default() }, "no level 3"),
-        (Query { filter: Some(zvf_query::Filter::parse("q > 1").unwrap()), ..Query::default() }, "\"q\""),
-        (Query { filter: Some(zvf_query::Filter::parse("n == 'x'").unwrap()), ..Query::default() }, "int32"),
+        (
+            Query {
+                bbox: Some(BBox::parse("0,0:1,1").unwrap()),
+                ..Query::default()
+            },
+            "2 axes",
+        ),
+        (
+            Query {
+                objects: Some(vec![1]),
+                ..Query::default()
+            },
+            "object index",
+        ),
+        (
+            Query {
+                groups: Some(vec![1]),
+                ..Query::default()
+            },
+            "object index",
+        ),
+        (
+            Query {
+                select: Select::Objects,
+                ..Query::default()
+            },
+            "object index",
+        ),
+        (
+            Query {
+                level: 3,
+                ..Query::default()
+            },
+            "no level 3",
+        ),
+        (
+            Query {
+                filter: Some(zvf_query::Filter::parse("q > 1").unwrap()),
+                ..Query::default()
+            },
+            "\"q\"",
+        ),
+        (
+            Query {
+                filter: Some(zvf_query::Filter::parse("n == 'x'").unwrap()),
+                ..Query::default()
+            },
+            "int32",
+        ),
     ] {
-        says(&ask(&store, query).await.err().unwrap(), Class::Misuse, &[what]);
+        says(
+            &ask(&store, query).await.err().unwrap(),
+            Class::Misuse,
+            &[what],
+        );
     }
 }
 
 #[tokio::test]
 async fn every_damaged_file_gives_an_answer_or_an_error() {
     let mut made = lines();
-    made.links = Some(Links { directed: false, store: "canonical", width: 2, arrays: BTreeMap::new() });
+    made.links = Some(Links {
+        directed: false,
+        store: "canonical",
+        width: 2,
+        arrays: BTreeMap::new(),
+    });
     let files = made.files();
-    let keys: Vec<String> = files.keys().filter(|key| key.contains("/c/")).cloned().collect();
+    let keys: Vec<String> = files
+        .keys()
+        .filter(|key| key.contains("/c/"))
+        .cloned()
+        .collect();
     for key in keys {
         let length = files[&key].len();
         for at in (0..length).step_by(length / 24 + 1) {
@@ -221,7 +446,13 @@ async fn every_damaged_file_gives_an_answer_or_an_error() {
                     bytes[at] ^= 0x81;
                 }
                 let store = memory(&files).await;
-                for query in [Query::default(), Query { objects: Some(vec![9, 4]), ..Query::default() }] {
+                for query in [
+                    Query::default(),
+                    Query {
+                        objects: Some(vec![9, 4]),
+                        ..Query::default()
+                    },
+                ] {
                     if let Err(error) = ask(&store, query).await {
                         assert_ne!(error.class(), Class::Io, "{key}, byte {at}: {error}");
                     }

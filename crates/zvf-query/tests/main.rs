@@ -1,5 +1,12 @@
 //! Queries against the bundled stores, against stores made here from the format's pages, and against damage.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking, in its helpers too"
+)]
+
 mod fixtures;
 mod hostile;
 mod make;

@@ -80,11 +80,19 @@ impl Made {
     /// As [`Self::points`], with cells placed by another chunk size.
     pub(crate) fn placed(positions: &[[f32; 3]], size: f64) -> Self {
         let mut made = Self::new("point_cloud");
-        made.attributes.insert("n".into(), json!({"dtype": "int32", "row_shape": []}));
+        made.attributes
+            .insert("n".into(), json!({"dtype": "int32", "row_shape": []}));
         for (number, position) in (0_i32..).zip(positions) {
-            let chunk = made.chunks.entry(Self::chunk_of(*position, size)).or_default();
+            let chunk = made
+                .chunks
+                .entry(Self::chunk_of(*position, size))
+                .or_default();
             chunk.rows.push(*position);
-            chunk.attributes.entry("n".into()).or_default().extend(number.to_le_bytes());
+            chunk
+                .attributes
+                .entry("n".into())
+                .or_default()
+                .extend(number.to_le_bytes());
         }
         for chunk in made.chunks.values_mut() {
             chunk.fragments = vec![(0..chunk.rows.len() as i64).collect()];
@@ -101,7 +109,10 @@ impl Made {
         let mut manifests: BTreeMap<i64, Manifest> = BTreeMap::new();
         let mut chunks: BTreeMap<Coord, Vec<(i64, [f32; 3])>> = BTreeMap::new();
         for (position, id) in positions.iter().zip(ids) {
-            chunks.entry(Self::chunk_of(*position, 10.0)).or_default().push((*id, *position));
+            chunks
+                .entry(Self::chunk_of(*position, 10.0))
+                .or_default()
+                .push((*id, *position));
         }
         for (coord, mut rows) in chunks {
             rows.sort_by_key(|(id, _)| *id);
@@ -124,7 +135,8 @@ impl Made {
     /// Streamlines: one fragment for each run of vertices in one chunk. Attribute `s` is the number along the line.
     pub(crate) fn streamlines(lines: &[(i64, Vec<[f32; 3]>)]) -> Self {
         let mut made = Self::new("streamline");
-        made.attributes.insert("s".into(), json!({"dtype": "int32", "row_shape": []}));
+        made.attributes
+            .insert("s".into(), json!({"dtype": "int32", "row_shape": []}));
         let mut objects = Vec::new();
         for (id, line) in lines {
             let mut manifest: Manifest = Vec::new();
@@ -137,7 +149,11 @@ impl Made {
                 }
                 let row = chunk.rows.len() as i64;
                 chunk.rows.push(*position);
-                chunk.attributes.entry("s".into()).or_default().extend(number.to_le_bytes());
+                chunk
+                    .attributes
+                    .entry("s".into())
+                    .or_default()
+                    .extend(number.to_le_bytes());
                 chunk.fragments.last_mut().unwrap().push(row);
             }
             objects.push((*id, manifest));
@@ -155,23 +171,58 @@ impl Made {
             "zv_version": "0.9.2", "format_capabilities": [], "chunk_shape": [self.chunk_shape, self.chunk_shape, self.chunk_shape],
             "bounds": [bounds.0, bounds.1], "geometry_types": [self.kind], "links_convention": self.convention,
         });
-        block.as_object_mut().unwrap().extend(self.root.as_object().unwrap().clone());
-        let axes: Vec<Value> = ["x", "y", "z"].iter().map(|name| json!({"name": name, "type": "space"})).collect();
+        block
+            .as_object_mut()
+            .unwrap()
+            .extend(self.root.as_object().unwrap().clone());
+        let axes: Vec<Value> = ["x", "y", "z"]
+            .iter()
+            .map(|name| json!({"name": name, "type": "space"}))
+            .collect();
         let datasets = json!([{"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [1.0, 1.0, 1.0]}]}]);
-        let multiscales = json!([{"version": "0.4", "name": "default", "axes": axes, "datasets": datasets}]);
-        group(&mut files, "", json!({"zarr_vectors": block, "multiscales": multiscales}));
+        let multiscales =
+            json!([{"version": "0.4", "name": "default", "axes": axes, "datasets": datasets}]);
+        group(
+            &mut files,
+            "",
+            json!({"zarr_vectors": block, "multiscales": multiscales}),
+        );
         let rows: usize = self.chunks.values().map(|chunk| chunk.rows.len()).sum();
         let level = json!({"level": 0, "vertex_count": rows, "arrays_present": ["vertices"], "object_sparsity": 1.0,
             "coarsening_method": "none", "parent_level": null});
         group(&mut files, "0", json!({"zarr_vectors_level": level}));
         let cells = |of: &dyn Fn(&Chunk) -> Option<Vec<u8>>| -> BTreeMap<Coord, Vec<u8>> {
-            self.chunks.iter().filter_map(|(coord, chunk)| Some((*coord, of(chunk)?))).collect()
+            self.chunks
+                .iter()
+                .filter_map(|(coord, chunk)| Some((*coord, of(chunk)?)))
+                .collect()
         };
-        let vertices = cells(&|chunk| Some(chunk.rows.iter().flatten().flat_map(|p| p.to_le_bytes()).collect()));
-        grid(&mut files, "0/vertices", (lo, hi), json!({"zv_array": "vertices", "dtype": "float32", "encoding": "raw"}), &vertices);
+        let vertices = cells(&|chunk| {
+            Some(
+                chunk
+                    .rows
+                    .iter()
+                    .flatten()
+                    .flat_map(|p| p.to_le_bytes())
+                    .collect(),
+            )
+        });
+        grid(
+            &mut files,
+            "0/vertices",
+            (lo, hi),
+            json!({"zv_array": "vertices", "dtype": "float32", "encoding": "raw"}),
+            &vertices,
+        );
         let fragments = cells(&|chunk| Some(fragment_index(&chunk.fragments)));
         let encoding = json!({"zv_array": "vertex_fragments", "encoding": "fragment_index_v1"});
-        grid(&mut files, "0/vertex_fragments", (lo, hi), encoding, &fragments);
+        grid(
+            &mut files,
+            "0/vertex_fragments",
+            (lo, hi),
+            encoding,
+            &fragments,
+        );
         if !self.attributes.is_empty() {
             group(&mut files, "0/vertex_attributes", json!({}));
         }
@@ -181,7 +232,13 @@ impl Made {
             document["name"] = json!(name);
             let cells = cells(&|chunk| chunk.attributes.get(name).cloned());
             let from = lo.map(|at| at - self.shift);
-            grid(&mut files, &format!("0/vertex_attributes/{name}"), (from, hi), document, &cells);
+            grid(
+                &mut files,
+                &format!("0/vertex_attributes/{name}"),
+                (from, hi),
+                document,
+                &cells,
+            );
         }
         if let Some(objects) = &self.objects {
             self.object_index(&mut files, objects);
@@ -193,7 +250,13 @@ impl Made {
             group(&mut files, "0/links/0", family);
             for (segment, cells) in &links.arrays {
                 let document = json!({"zv_array": "links", "dtype": "int64", "link_width": links.width, "level_delta": 0});
-                grid(&mut files, &format!("0/links/0/{segment}"), (lo, hi), document, cells);
+                grid(
+                    &mut files,
+                    &format!("0/links/0/{segment}"),
+                    (lo, hi),
+                    document,
+                    cells,
+                );
             }
         }
         files
@@ -204,7 +267,10 @@ impl Made {
         let document = json!({"zv_array": "object_index", "num_objects": count, "num_present": count, "sid_ndim": 3,
             "layout": "vlen_manifests_v2"});
         group(files, "0/object_index", document);
-        let manifests: Vec<Vec<u8>> = objects.iter().map(|(_, manifest)| manifest_blob(manifest)).collect();
+        let manifests: Vec<Vec<u8>> = objects
+            .iter()
+            .map(|(_, manifest)| manifest_blob(manifest))
+            .collect();
         let array = json!({
             "shape": [count], "data_type": "variable_length_bytes",
             "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [count]}},
@@ -212,7 +278,10 @@ impl Made {
             "codecs": [{"name": "vlen-bytes", "configuration": {}}], "attributes": {}, "zarr_format": 3,
             "node_type": "array", "storage_transformers": []
         });
-        files.insert("0/object_index/manifests/zarr.json".into(), array.to_string().into_bytes());
+        files.insert(
+            "0/object_index/manifests/zarr.json".into(),
+            array.to_string().into_bytes(),
+        );
         files.insert("0/object_index/manifests/c/0".into(), vlen(&manifests));
         let array = json!({
             "shape": [count], "data_type": "int64",
@@ -221,8 +290,14 @@ impl Made {
             "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}], "attributes": {}, "zarr_format": 3,
             "node_type": "array", "storage_transformers": []
         });
-        files.insert("0/object_index/object_ids/zarr.json".into(), array.to_string().into_bytes());
-        let ids = objects.iter().flat_map(|(id, _)| id.to_le_bytes()).collect();
+        files.insert(
+            "0/object_index/object_ids/zarr.json".into(),
+            array.to_string().into_bytes(),
+        );
+        let ids = objects
+            .iter()
+            .flat_map(|(id, _)| id.to_le_bytes())
+            .collect();
         files.insert("0/object_index/object_ids/c/0".into(), ids);
     }
 
@@ -230,23 +305,41 @@ impl Made {
         let mut keys = self.chunks.keys();
         let first = keys.next().copied().unwrap_or_default();
         keys.fold((first, first), |(lo, hi), key| {
-            (std::array::from_fn(|a| lo[a].min(key[a])), std::array::from_fn(|a| hi[a].max(key[a])))
+            (
+                std::array::from_fn(|a| lo[a].min(key[a])),
+                std::array::from_fn(|a| hi[a].max(key[a])),
+            )
         })
     }
 
     fn data_bounds(&self) -> (Vec<f64>, Vec<f64>) {
-        let rows: Vec<[f32; 3]> = self.chunks.values().flat_map(|chunk| chunk.rows.iter().copied()).collect();
+        let rows: Vec<[f32; 3]> = self
+            .chunks
+            .values()
+            .flat_map(|chunk| chunk.rows.iter().copied())
+            .collect();
         let of = |axis: usize, pick: fn(f64, f64) -> f64, start: f64| {
-            let found = rows.iter().map(|row| f64::from(row[axis])).filter(|p| p.is_finite()).fold(start, pick);
+            let found = rows
+                .iter()
+                .map(|row| f64::from(row[axis]))
+                .filter(|p| p.is_finite())
+                .fold(start, pick);
             if found.is_finite() { found } else { 0.0 }
         };
-        ((0..3).map(|a| of(a, f64::min, f64::INFINITY)).collect(), (0..3).map(|a| of(a, f64::max, f64::NEG_INFINITY)).collect())
+        (
+            (0..3).map(|a| of(a, f64::min, f64::INFINITY)).collect(),
+            (0..3).map(|a| of(a, f64::max, f64::NEG_INFINITY)).collect(),
+        )
     }
 }
 
 /// A group document.
 pub(crate) fn group(files: &mut BTreeMap<String, Vec<u8>>, path: &str, attributes: Value) {
-    let key = if path.is_empty() { "zarr.json".to_owned() } else { format!("{path}/zarr.json") };
+    let key = if path.is_empty() {
+        "zarr.json".to_owned()
+    } else {
+        format!("{path}/zarr.json")
+    };
     let document = json!({"zarr_format": 3, "node_type": "group", "attributes": attributes});
     files.insert(key, document.to_string().into_bytes());
 }
@@ -259,7 +352,10 @@ fn grid(
     mut attributes: Value,
     cells: &BTreeMap<Coord, Vec<u8>>,
 ) {
-    let mut keys: Vec<String> = cells.keys().map(|c| format!("{}.{}.{}", c[0], c[1], c[2])).collect();
+    let mut keys: Vec<String> = cells
+        .keys()
+        .map(|c| format!("{}.{}.{}", c[0], c[1], c[2]))
+        .collect();
     keys.sort();
     attributes["nonempty_chunks"] = json!(keys);
     if lo != [0; 3] {
@@ -273,10 +369,16 @@ fn grid(
         "codecs": [{"name": "vlen-bytes", "configuration": {}}], "attributes": attributes, "zarr_format": 3,
         "node_type": "array", "storage_transformers": []
     });
-    files.insert(format!("{path}/zarr.json"), document.to_string().into_bytes());
+    files.insert(
+        format!("{path}/zarr.json"),
+        document.to_string().into_bytes(),
+    );
     for (coord, bytes) in cells {
         let at: Vec<String> = (0..3).map(|a| (coord[a] - lo[a]).to_string()).collect();
-        files.insert(format!("{path}/c/{}", at.join("/")), vlen(std::slice::from_ref(bytes)));
+        files.insert(
+            format!("{path}/c/{}", at.join("/")),
+            vlen(std::slice::from_ref(bytes)),
+        );
     }
 }
 
@@ -292,7 +394,8 @@ pub(crate) fn vlen(elements: &[Vec<u8>]) -> Vec<u8> {
 
 /// A fragment index (section 9.1): rising runs become ranges.
 pub(crate) fn fragment_index(fragments: &[Vec<i64>]) -> Vec<u8> {
-    let is_range = |rows: &Vec<i64>| !rows.is_empty() && rows.windows(2).all(|pair| pair[1] == pair[0] + 1);
+    let is_range =
+        |rows: &Vec<i64>| !rows.is_empty() && rows.windows(2).all(|pair| pair[1] == pair[0] + 1);
     let ranges = fragments.iter().filter(|rows| is_range(rows)).count();
     let mut bytes = 0x5A56_4647_u32.to_le_bytes().to_vec();
     bytes.extend([1, 0, 0, 0]);
@@ -302,7 +405,11 @@ pub(crate) fn fragment_index(fragments: &[Vec<i64>]) -> Vec<u8> {
         return bytes;
     }
     let mut bitmap = vec![0_u8; fragments.len().div_ceil(64) * 8];
-    for (number, _) in fragments.iter().enumerate().filter(|(_, rows)| is_range(rows)) {
+    for (number, _) in fragments
+        .iter()
+        .enumerate()
+        .filter(|(_, rows)| is_range(rows))
+    {
         bitmap[number / 8] |= 1 << (number % 8);
     }
     bytes.extend(bitmap);
@@ -335,7 +442,10 @@ pub(crate) fn manifest_blob(manifest: &Manifest) -> Vec<u8> {
 
 /// A flat cell of link rows (section 13.4).
 pub(crate) fn flat(rows: &[&[i64]]) -> Vec<u8> {
-    rows.iter().flat_map(|row| row.iter()).flat_map(|value| value.to_le_bytes()).collect()
+    rows.iter()
+        .flat_map(|row| row.iter())
+        .flat_map(|value| value.to_le_bytes())
+        .collect()
 }
 
 /// A cell of link rows in one group (section 13.4).

@@ -9,12 +9,21 @@ use crate::make::Made;
 use crate::support::{Got, ask, column, memory, sorted};
 
 fn block_on<T>(work: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(work)
 }
 
 /// Coordinates that often lie on chunk borders.
 fn coordinate() -> impl Strategy<Value = f32> {
-    prop_oneof![(-40_i32..40).prop_map(|at| at as f32), -40.0_f32..40.0, Just(-10.0), Just(10.0)]
+    prop_oneof![
+        (-40_i32..40).prop_map(|at| at as f32),
+        -40.0_f32..40.0,
+        Just(-10.0),
+        Just(10.0)
+    ]
 }
 
 fn position() -> impl Strategy<Value = [f32; 3]> {
@@ -23,20 +32,37 @@ fn position() -> impl Strategy<Value = [f32; 3]> {
 
 fn corner() -> impl Strategy<Value = f64> {
     prop_oneof![
-        coordinate().prop_map(f64::from), Just(f64::INFINITY), Just(f64::NEG_INFINITY), Just(10.0), -45.0_f64..45.0
+        coordinate().prop_map(f64::from),
+        Just(f64::INFINITY),
+        Just(f64::NEG_INFINITY),
+        Just(10.0),
+        -45.0_f64..45.0
     ]
 }
 
 fn bbox() -> impl Strategy<Value = BBox> {
-    ([corner(), corner(), corner()], [corner(), corner(), corner()], any::<bool>()).prop_map(|(a, b, ordered)| {
-        let lo = (0..3).map(|at| if ordered { a[at].min(b[at]) } else { a[at] }).collect();
-        let hi = (0..3).map(|at| if ordered { a[at].max(b[at]) } else { b[at] }).collect();
-        BBox::new(lo, hi).unwrap()
-    })
+    (
+        [corner(), corner(), corner()],
+        [corner(), corner(), corner()],
+        any::<bool>(),
+    )
+        .prop_map(|(a, b, ordered)| {
+            let lo = (0..3)
+                .map(|at| if ordered { a[at].min(b[at]) } else { a[at] })
+                .collect();
+            let hi = (0..3)
+                .map(|at| if ordered { a[at].max(b[at]) } else { b[at] })
+                .collect();
+            BBox::new(lo, hi).unwrap()
+        })
 }
 
 fn text(position: &[f32; 3]) -> String {
-    position.iter().map(|p| format!("{:?}", f64::from(*p))).collect::<Vec<_>>().join(" ")
+    position
+        .iter()
+        .map(|p| format!("{:?}", f64::from(*p)))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn inside(bbox: &BBox, position: &[f32; 3]) -> bool {
@@ -45,7 +71,12 @@ fn inside(bbox: &BBox, position: &[f32; 3]) -> bool {
 
 fn edges(got: &Got) -> Vec<(String, String)> {
     let positions = got.column("position");
-    sorted(got.links().iter().map(|ends| (positions[ends[0]].clone(), positions[ends[1]].clone())).collect())
+    sorted(
+        got.links()
+            .iter()
+            .map(|ends| (positions[ends[0]].clone(), positions[ends[1]].clone()))
+            .collect(),
+    )
 }
 
 proptest! {
@@ -173,13 +204,32 @@ fn every_row_of_every_bundled_level_comes_once() {
             let store = crate::support::bundled(&case).await;
             for level in store.levels().to_vec() {
                 let columns = vec![Column::Chunk, Column::Row];
-                let got = ask(&store, Query { level, columns, ..Query::default() }).await.unwrap();
-                let rows: Vec<(String, String)> =
-                    got.column("chunk").into_iter().zip(got.column("row")).collect();
+                let got = ask(
+                    &store,
+                    Query {
+                        level,
+                        columns,
+                        ..Query::default()
+                    },
+                )
+                .await
+                .unwrap();
+                let rows: Vec<(String, String)> = got
+                    .column("chunk")
+                    .into_iter()
+                    .zip(got.column("row"))
+                    .collect();
                 let once: BTreeSet<&(String, String)> = rows.iter().collect();
                 assert_eq!(once.len(), rows.len(), "{case}, level {level}");
-                let opened = store.level(level, &zvf_store::Need::nothing()).await.unwrap();
-                assert_eq!(rows.len() as u64, opened.doc().vertex_count, "{case}, level {level}");
+                let opened = store
+                    .level(level, &zvf_store::Need::nothing())
+                    .await
+                    .unwrap();
+                assert_eq!(
+                    rows.len() as u64,
+                    opened.doc().vertex_count,
+                    "{case}, level {level}"
+                );
             }
         }
     });

@@ -11,8 +11,8 @@ use futures::stream::BoxStream;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
-    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt,
-    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 use zvf_query::{BBox, Query, Select};
 use zvf_store::{IoTrace, OpenOptions, Store};
@@ -35,7 +35,9 @@ impl fmt::Display for Slow {
 }
 
 fn read_only() -> object_store::Error {
-    object_store::Error::NotSupported { source: "read only".into() }
+    object_store::Error::NotSupported {
+        source: "read only".into(),
+    }
 }
 
 #[async_trait]
@@ -44,17 +46,27 @@ impl ObjectStore for Slow {
         Err(read_only())
     }
 
-    async fn put_multipart_opts(&self, _: &Path, _: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
+    async fn put_multipart_opts(
+        &self,
+        _: &Path,
+        _: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
         Err(read_only())
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
-        self.keys.lock().unwrap().push(format!("{location} {:?}", options.range));
+        self.keys
+            .lock()
+            .unwrap()
+            .push(format!("{location} {:?}", options.range));
         tokio::time::sleep(DELAY).await;
         self.inner.get_opts(location, options).await
     }
 
-    fn delete_stream(&self, _: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+    fn delete_stream(
+        &self,
+        _: BoxStream<'static, Result<Path>>,
+    ) -> BoxStream<'static, Result<Path>> {
         futures::stream::once(async { Err(read_only()) }).boxed()
     }
 
@@ -76,20 +88,36 @@ impl ObjectStore for Slow {
 async fn cold(case: &str, query: Query) -> (u32, u32) {
     let inner = InMemory::new();
     for (key, bytes) in zvf_testkit::files(case).unwrap() {
-        inner.put(&Path::parse(key).unwrap(), bytes.into()).await.unwrap();
+        inner
+            .put(&Path::parse(key).unwrap(), bytes.into())
+            .await
+            .unwrap();
     }
-    let slow = Arc::new(Slow { inner, keys: Mutex::default() });
+    let slow = Arc::new(Slow {
+        inner,
+        keys: Mutex::default(),
+    });
     let trace = IoTrace::on();
     let start = tokio::time::Instant::now();
     let backend: Arc<Slow> = Arc::clone(&slow);
-    let options = OpenOptions::new().with_object_store(backend).with_trace(trace.clone()).with_concurrency(4096);
+    let options = OpenOptions::new()
+        .with_object_store(backend)
+        .with_trace(trace.clone())
+        .with_concurrency(4096);
     let store = Store::open_with("memory:///", options).await.unwrap();
     ask(&store, query).await.unwrap();
     let rounds = start.elapsed().as_secs_f64() / DELAY.as_secs_f64();
-    assert!((rounds - rounds.round()).abs() < 0.05, "{case}: {rounds} is no whole number of rounds");
+    assert!(
+        (rounds - rounds.round()).abs() < 0.05,
+        "{case}: {rounds} is no whole number of rounds"
+    );
     let keys = slow.keys.lock().unwrap();
     let once: BTreeSet<&String> = keys.iter().collect();
-    assert_eq!(once.len(), keys.len(), "{case}: something was asked for twice");
+    assert_eq!(
+        once.len(),
+        keys.len(),
+        "{case}: something was asked for twice"
+    );
     (rounds.round() as u32, trace.rounds())
 }
 
@@ -98,11 +126,24 @@ async fn a_cold_box_takes_three_rounds() {
     for name in zvf_testkit::cases().unwrap() {
         for asked in zvf_testkit::case(&name).unwrap().queries {
             let bbox = BBox::new(asked.lo, asked.hi).unwrap();
-            let (clock, trace) = cold(&name, Query { bbox: Some(bbox), ..Query::default() }).await;
-            assert!(clock <= 3 && trace <= 3, "{name}: {clock} rounds by the clock, {trace} by the trace");
+            let (clock, trace) = cold(
+                &name,
+                Query {
+                    bbox: Some(bbox),
+                    ..Query::default()
+                },
+            )
+            .await;
+            assert!(
+                clock <= 3 && trace <= 3,
+                "{name}: {clock} rounds by the clock, {trace} by the trace"
+            );
         }
         let (clock, trace) = cold(&name, Query::default()).await;
-        assert!(clock <= 3 && trace <= 3, "{name}, all: {clock} rounds by the clock, {trace} by the trace");
+        assert!(
+            clock <= 3 && trace <= 3,
+            "{name}, all: {clock} rounds by the clock, {trace} by the trace"
+        );
     }
 }
 
@@ -110,26 +151,64 @@ async fn a_cold_box_takes_three_rounds() {
 async fn a_cold_object_takes_four_rounds() {
     for name in zvf_testkit::cases().unwrap() {
         let case = zvf_testkit::case(&name).unwrap();
-        let Some(id) = case.objects.keys().next() else { continue };
-        let (clock, trace) = cold(&name, Query { objects: Some(vec![*id]), ..Query::default() }).await;
-        assert!(clock <= 4 && trace <= 4, "{name}: {clock} rounds by the clock, {trace} by the trace");
-        let all = Query { objects: Some(case.objects.keys().copied().collect()), ..Query::default() };
+        let Some(id) = case.objects.keys().next() else {
+            continue;
+        };
+        let (clock, trace) = cold(
+            &name,
+            Query {
+                objects: Some(vec![*id]),
+                ..Query::default()
+            },
+        )
+        .await;
+        assert!(
+            clock <= 4 && trace <= 4,
+            "{name}: {clock} rounds by the clock, {trace} by the trace"
+        );
+        let all = Query {
+            objects: Some(case.objects.keys().copied().collect()),
+            ..Query::default()
+        };
         let (clock, trace) = cold(&name, all).await;
-        assert!(clock <= 4 && trace <= 4, "{name}, all objects: {clock} by the clock, {trace} by the trace");
+        assert!(
+            clock <= 4 && trace <= 4,
+            "{name}, all objects: {clock} by the clock, {trace} by the trace"
+        );
         if let Some(group) = case.groups.keys().next() {
-            let (clock, trace) = cold(&name, Query { groups: Some(vec![*group]), ..Query::default() }).await;
-            assert!(clock <= 4 && trace <= 4, "{name}, a group: {clock} by the clock, {trace} by the trace");
+            let (clock, trace) = cold(
+                &name,
+                Query {
+                    groups: Some(vec![*group]),
+                    ..Query::default()
+                },
+            )
+            .await;
+            assert!(
+                clock <= 4 && trace <= 4,
+                "{name}, a group: {clock} by the clock, {trace} by the trace"
+            );
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn whole_objects_of_a_box_read_no_cell_twice() {
-    for name in ["streamlines", "real_tractogram", "graph", "lines", "points_ids"] {
+    for name in [
+        "streamlines",
+        "real_tractogram",
+        "graph",
+        "lines",
+        "points_ids",
+    ] {
         let asked = zvf_testkit::case(name).unwrap().queries.swap_remove(4);
         let bbox = BBox::new(asked.lo, asked.hi).unwrap();
         // The objects are known when the cells of the box are there: their other cells are one round more.
-        let query = Query { bbox: Some(bbox), select: Select::Objects, ..Query::default() };
+        let query = Query {
+            bbox: Some(bbox),
+            select: Select::Objects,
+            ..Query::default()
+        };
         let (clock, _) = cold(name, query).await;
         assert!(clock <= 4, "{name}: {clock} rounds");
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
-    UInt32Type, UInt64Type,
+    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
@@ -24,9 +24,14 @@ pub(crate) async fn memory(files: &BTreeMap<String, Vec<u8>>) -> Store {
 pub(crate) async fn open(files: &BTreeMap<String, Vec<u8>>, options: OpenOptions) -> Store {
     let backend = InMemory::new();
     for (key, bytes) in files {
-        backend.put(&Path::parse(key).unwrap(), bytes.clone().into()).await.unwrap();
+        backend
+            .put(&Path::parse(key).unwrap(), bytes.clone().into())
+            .await
+            .unwrap();
     }
-    Store::open_with("memory:///", options.with_object_store(Arc::new(backend))).await.unwrap()
+    Store::open_with("memory:///", options.with_object_store(Arc::new(backend)))
+        .await
+        .unwrap()
 }
 
 /// A bundled store in memory.
@@ -69,12 +74,19 @@ pub(crate) fn value(array: &ArrayRef, row: usize) -> String {
 }
 
 fn list(items: &ArrayRef) -> String {
-    (0..items.len()).map(|at| value(items, at)).collect::<Vec<_>>().join(" ")
+    (0..items.len())
+        .map(|at| value(items, at))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// A float as text that tells every value from every other.
 pub(crate) fn float(value: f64) -> String {
-    if value.is_nan() { "nan".into() } else { format!("{value:?}") }
+    if value.is_nan() {
+        "nan".into()
+    } else {
+        format!("{value:?}")
+    }
 }
 
 /// A whole answer.
@@ -94,7 +106,8 @@ pub(crate) async fn ask(store: &Store, asked: Query) -> Result<Got, QueryError> 
         objects: all.table(Table::Objects)?,
         all,
     };
-    let rows = |batch: &Option<RecordBatch>| batch.as_ref().map_or(0, |batch| batch.num_rows() as u64);
+    let rows =
+        |batch: &Option<RecordBatch>| batch.as_ref().map_or(0, |batch| batch.num_rows() as u64);
     if got.vertices.is_some() {
         assert_eq!(rows(&got.vertices), got.all.summary.vertices);
     }
@@ -112,7 +125,13 @@ impl Got {
     /// Every row of the vertex table as text: columns in order of their names.
     pub(crate) fn rows(&self) -> Vec<String> {
         let schema = self.vertices.as_ref().unwrap().schema();
-        self.rows_of(schema.fields().iter().map(|field| field.name().clone()).collect())
+        self.rows_of(
+            schema
+                .fields()
+                .iter()
+                .map(|field| field.name().clone())
+                .collect(),
+        )
     }
 
     /// As [`Self::rows`], of some columns.
@@ -122,7 +141,10 @@ impl Got {
         let columns: Vec<Vec<String>> = names.iter().map(|name| column(batch, name)).collect();
         (0..batch.num_rows())
             .map(|row| {
-                let values = names.iter().zip(&columns).map(|(name, column)| format!("{name}={}", column[row]));
+                let values = names
+                    .iter()
+                    .zip(&columns)
+                    .map(|(name, column)| format!("{name}={}", column[row]));
                 values.collect::<Vec<_>>().join("; ")
             })
             .collect()
@@ -130,17 +152,32 @@ impl Got {
 
     /// The links, as rows of the vertex table.
     pub(crate) fn links(&self) -> Vec<Vec<usize>> {
-        let Some(batch) = &self.links else { return Vec::new() };
-        let lists = batch.column_by_name("vertices").unwrap().as_fixed_size_list();
+        let Some(batch) = &self.links else {
+            return Vec::new();
+        };
+        let lists = batch
+            .column_by_name("vertices")
+            .unwrap()
+            .as_fixed_size_list();
         (0..batch.num_rows())
-            .map(|row| lists.value(row).as_primitive::<UInt64Type>().values().iter().map(|v| *v as usize).collect())
+            .map(|row| {
+                lists
+                    .value(row)
+                    .as_primitive::<UInt64Type>()
+                    .values()
+                    .iter()
+                    .map(|v| *v as usize)
+                    .collect()
+            })
             .collect()
     }
 }
 
 /// A column of a table as text.
 pub(crate) fn column(batch: &RecordBatch, name: &str) -> Vec<String> {
-    let array = batch.column_by_name(name).unwrap_or_else(|| panic!("no column {name}"));
+    let array = batch
+        .column_by_name(name)
+        .unwrap_or_else(|| panic!("no column {name}"));
     (0..array.len()).map(|row| value(array, row)).collect()
 }
 

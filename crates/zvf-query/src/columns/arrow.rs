@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use arrow_array::types::{
-    ArrowPrimitiveType, DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType, DurationSecondType,
-    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
-    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type,
-    UInt64Type,
-};
 use arrow_array::builder::{BinaryBuilder, StringBuilder};
+use arrow_array::types::{
+    ArrowPrimitiveType, DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType,
+    DurationSecondType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, DictionaryArray, FixedSizeListArray, Float64Array, Int64Array, PrimitiveArray,
-    StringArray,
+    Array, ArrayRef, BooleanArray, DictionaryArray, FixedSizeListArray, Float64Array, Int64Array,
+    PrimitiveArray, StringArray,
 };
 use arrow_buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, TimeUnit as ArrowUnit};
@@ -82,14 +82,29 @@ pub(crate) fn row_type(element: DataType, width: usize) -> DataType {
 }
 
 /// An array of rows of `width` elements from their bytes, row-major. `valid` speaks of rows.
-pub(crate) fn rows(dtype: DType, width: usize, bytes: MutableBuffer, valid: Option<NullBuffer>) -> Result<ArrayRef, ArrowError> {
+pub(crate) fn rows(
+    dtype: DType,
+    width: usize,
+    bytes: MutableBuffer,
+    valid: Option<NullBuffer>,
+) -> Result<ArrayRef, ArrowError> {
     if width == 1 {
         return elements(dtype, bytes, valid);
     }
-    let element = element_type(dtype).ok_or_else(|| ArrowError::NotYetImplemented(format!("type {dtype}")))?;
-    let count = bytes.len().checked_div(width.saturating_mul(dtype.size())).unwrap_or(0);
+    let element = element_type(dtype)
+        .ok_or_else(|| ArrowError::NotYetImplemented(format!("type {dtype}")))?;
+    let count = bytes
+        .len()
+        .checked_div(width.saturating_mul(dtype.size()))
+        .unwrap_or(0);
     let items = elements(dtype, bytes, None)?;
-    list(Field::new("item", element, true), width, items, count, valid)
+    list(
+        Field::new("item", element, true),
+        width,
+        items,
+        count,
+        valid,
+    )
 }
 
 /// A fixed-size list over the items of `count` rows.
@@ -100,14 +115,24 @@ pub(crate) fn list(
     count: usize,
     valid: Option<NullBuffer>,
 ) -> Result<ArrayRef, ArrowError> {
-    let width = i32::try_from(width).map_err(|_| ArrowError::InvalidArgumentError(format!("{width} columns")))?;
-    let array = FixedSizeListArray::try_new_with_length(Arc::new(field), width, items, valid, count)?;
+    let width = i32::try_from(width)
+        .map_err(|_| ArrowError::InvalidArgumentError(format!("{width} columns")))?;
+    let array =
+        FixedSizeListArray::try_new_with_length(Arc::new(field), width, items, valid, count)?;
     Ok(Arc::new(array))
 }
 
 /// An array of single elements from their bytes.
-pub(crate) fn elements(dtype: DType, mut bytes: MutableBuffer, valid: Option<NullBuffer>) -> Result<ArrayRef, ArrowError> {
-    let native = if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
+pub(crate) fn elements(
+    dtype: DType,
+    mut bytes: MutableBuffer,
+    valid: Option<NullBuffer>,
+) -> Result<ArrayRef, ArrowError> {
+    let native = if cfg!(target_endian = "big") {
+        ByteOrder::Big
+    } else {
+        ByteOrder::Little
+    };
     let part = match dtype.kind {
         DTypeKind::C64 | DTypeKind::C128 => dtype.size() / 2,
         DTypeKind::Utf32 { .. } | DTypeKind::Bytes { .. } => 1,
@@ -119,7 +144,9 @@ pub(crate) fn elements(dtype: DType, mut bytes: MutableBuffer, valid: Option<Nul
     let count = bytes.len().checked_div(dtype.size()).unwrap_or(0);
     Ok(match dtype.kind {
         DTypeKind::Bool => {
-            let bits = BooleanBuffer::collect_bool(count, |i| bytes.as_slice().get(i).is_some_and(|byte| *byte != 0));
+            let bits = BooleanBuffer::collect_bool(count, |i| {
+                bytes.as_slice().get(i).is_some_and(|byte| *byte != 0)
+            });
             Arc::new(BooleanArray::new(bits, valid))
         }
         DTypeKind::I8 => primitive::<Int8Type>(bytes.into(), valid)?,
@@ -135,11 +162,23 @@ pub(crate) fn elements(dtype: DType, mut bytes: MutableBuffer, valid: Option<Nul
         DTypeKind::F64 => primitive::<Float64Type>(bytes.into(), valid)?,
         DTypeKind::C64 => {
             let items = primitive::<Float32Type>(bytes.into(), None)?;
-            list(Field::new("item", DataType::Float32, false), 2, items, count, valid)?
+            list(
+                Field::new("item", DataType::Float32, false),
+                2,
+                items,
+                count,
+                valid,
+            )?
         }
         DTypeKind::C128 => {
             let items = primitive::<Float64Type>(bytes.into(), None)?;
-            list(Field::new("item", DataType::Float64, false), 2, items, count, valid)?
+            list(
+                Field::new("item", DataType::Float64, false),
+                2,
+                items,
+                count,
+                valid,
+            )?
         }
         DTypeKind::Utf32 { .. } => texts(dtype, bytes.as_slice(), valid.as_ref())?,
         DTypeKind::Bytes { .. } => {
@@ -154,30 +193,53 @@ pub(crate) fn elements(dtype: DType, mut bytes: MutableBuffer, valid: Option<Nul
             Arc::new(array.finish())
         }
         DTypeKind::Datetime { unit } => match scale(unit) {
-            Some((ArrowUnit::Second, by)) => time::<TimestampSecondType>(bytes.into(), by, valid.as_ref()),
-            Some((ArrowUnit::Millisecond, by)) => time::<TimestampMillisecondType>(bytes.into(), by, valid.as_ref()),
-            Some((ArrowUnit::Microsecond, by)) => time::<TimestampMicrosecondType>(bytes.into(), by, valid.as_ref()),
-            Some((ArrowUnit::Nanosecond, by)) => time::<TimestampNanosecondType>(bytes.into(), by, valid.as_ref()),
+            Some((ArrowUnit::Second, by)) => {
+                time::<TimestampSecondType>(bytes.into(), by, valid.as_ref())
+            }
+            Some((ArrowUnit::Millisecond, by)) => {
+                time::<TimestampMillisecondType>(bytes.into(), by, valid.as_ref())
+            }
+            Some((ArrowUnit::Microsecond, by)) => {
+                time::<TimestampMicrosecondType>(bytes.into(), by, valid.as_ref())
+            }
+            Some((ArrowUnit::Nanosecond, by)) => {
+                time::<TimestampNanosecondType>(bytes.into(), by, valid.as_ref())
+            }
             None => time::<Int64Type>(bytes.into(), 1, valid.as_ref()),
         },
         DTypeKind::Timedelta { unit } => match scale(unit) {
-            Some((ArrowUnit::Second, by)) => time::<DurationSecondType>(bytes.into(), by, valid.as_ref()),
-            Some((ArrowUnit::Millisecond, by)) => time::<DurationMillisecondType>(bytes.into(), by, valid.as_ref()),
-            Some((ArrowUnit::Microsecond, by)) => time::<DurationMicrosecondType>(bytes.into(), by, valid.as_ref()),
-            Some((ArrowUnit::Nanosecond, by)) => time::<DurationNanosecondType>(bytes.into(), by, valid.as_ref()),
+            Some((ArrowUnit::Second, by)) => {
+                time::<DurationSecondType>(bytes.into(), by, valid.as_ref())
+            }
+            Some((ArrowUnit::Millisecond, by)) => {
+                time::<DurationMillisecondType>(bytes.into(), by, valid.as_ref())
+            }
+            Some((ArrowUnit::Microsecond, by)) => {
+                time::<DurationMicrosecondType>(bytes.into(), by, valid.as_ref())
+            }
+            Some((ArrowUnit::Nanosecond, by)) => {
+                time::<DurationNanosecondType>(bytes.into(), by, valid.as_ref())
+            }
             None => time::<Int64Type>(bytes.into(), 1, valid.as_ref()),
         },
         _ => return Err(ArrowError::NotYetImplemented(format!("type {dtype}"))),
     })
 }
 
-fn primitive<T: ArrowPrimitiveType>(bytes: Buffer, valid: Option<NullBuffer>) -> Result<ArrayRef, ArrowError> {
+fn primitive<T: ArrowPrimitiveType>(
+    bytes: Buffer,
+    valid: Option<NullBuffer>,
+) -> Result<ArrayRef, ArrowError> {
     let values = ScalarBuffer::<T::Native>::from(bytes);
     Ok(Arc::new(PrimitiveArray::<T>::try_new(values, valid)?))
 }
 
 /// Dates and times: the smallest number is "not a time", and coarse steps are counted in seconds.
-fn time<T: ArrowPrimitiveType<Native = i64>>(bytes: Buffer, by: i64, valid: Option<&NullBuffer>) -> ArrayRef {
+fn time<T: ArrowPrimitiveType<Native = i64>>(
+    bytes: Buffer,
+    by: i64,
+    valid: Option<&NullBuffer>,
+) -> ArrayRef {
     let values = ScalarBuffer::<i64>::from(bytes);
     let array: PrimitiveArray<T> = values
         .iter()
@@ -192,7 +254,8 @@ fn time<T: ArrowPrimitiveType<Native = i64>>(bytes: Buffer, by: i64, valid: Opti
 
 fn texts(dtype: DType, bytes: &[u8], valid: Option<&NullBuffer>) -> Result<ArrayRef, ArrowError> {
     let size = dtype.size();
-    let mut array = StringBuilder::with_capacity(bytes.len().checked_div(size).unwrap_or(0), bytes.len() / 4);
+    let mut array =
+        StringBuilder::with_capacity(bytes.len().checked_div(size).unwrap_or(0), bytes.len() / 4);
     let mut text = String::new();
     for (row, item) in bytes.chunks_exact(size).enumerate() {
         if valid.is_some_and(|valid| valid.is_null(row)) {
@@ -202,7 +265,9 @@ fn texts(dtype: DType, bytes: &[u8], valid: Option<&NullBuffer>) -> Result<Array
         text.clear();
         for code in Utf32::new(item, dtype.order).codes() {
             let Some(c) = char::from_u32(code) else {
-                return Err(ArrowError::InvalidArgumentError(format!("row {row}: {code:#x} is no code point")));
+                return Err(ArrowError::InvalidArgumentError(format!(
+                    "row {row}: {code:#x} is no code point"
+                )));
             };
             text.push(c);
         }
@@ -226,7 +291,12 @@ pub(crate) fn categories(values: &[Value]) -> ArrayRef {
     if all(Value::is_number) {
         return Arc::new(values.iter().map(Value::as_f64).collect::<Float64Array>());
     }
-    Arc::new(values.iter().map(|value| Some(value.to_string())).collect::<StringArray>())
+    Arc::new(
+        values
+            .iter()
+            .map(|value| Some(value.to_string()))
+            .collect::<StringArray>(),
+    )
 }
 
 /// A dictionary array of codes. `fill` is the code of missing values; codes were checked where they were read.
@@ -240,16 +310,24 @@ pub(crate) fn dictionary(
     macro_rules! codes {
         ($type:ty) => {{
             let codes = elements(dtype, bytes, valid)?;
-            let codes = codes.as_any().downcast_ref::<PrimitiveArray<$type>>().cloned();
+            let codes = codes
+                .as_any()
+                .downcast_ref::<PrimitiveArray<$type>>()
+                .cloned();
             let codes = codes.ok_or_else(|| ArrowError::CastError("codes".to_owned()))?;
-            let fill = fill.and_then(|fill| <$type as ArrowPrimitiveType>::Native::try_from(fill).ok());
+            let fill =
+                fill.and_then(|fill| <$type as ArrowPrimitiveType>::Native::try_from(fill).ok());
             let codes: PrimitiveArray<$type> = match fill {
-                Some(fill) if codes.values().contains(&fill) => {
-                    codes.iter().map(|code| code.filter(|code| *code != fill)).collect()
-                }
+                Some(fill) if codes.values().contains(&fill) => codes
+                    .iter()
+                    .map(|code| code.filter(|code| *code != fill))
+                    .collect(),
                 _ => codes,
             };
-            Ok(Arc::new(DictionaryArray::<$type>::try_new(codes, Arc::clone(categories))?))
+            Ok(Arc::new(DictionaryArray::<$type>::try_new(
+                codes,
+                Arc::clone(categories),
+            )?))
         }};
     }
     match dtype.kind {
@@ -261,13 +339,18 @@ pub(crate) fn dictionary(
         DTypeKind::U16 => codes!(UInt16Type),
         DTypeKind::U32 => codes!(UInt32Type),
         DTypeKind::U64 => codes!(UInt64Type),
-        _ => Err(ArrowError::InvalidArgumentError(format!("codes of type {dtype}"))),
+        _ => Err(ArrowError::InvalidArgumentError(format!(
+            "codes of type {dtype}"
+        ))),
     }
 }
 
 /// A column of plain counts.
 pub(crate) fn counts(values: Vec<u64>) -> ArrayRef {
-    Arc::new(PrimitiveArray::<UInt64Type>::new(ScalarBuffer::from(values), None))
+    Arc::new(PrimitiveArray::<UInt64Type>::new(
+        ScalarBuffer::from(values),
+        None,
+    ))
 }
 
 /// Validity from stretches of missing rows.
@@ -305,27 +388,66 @@ mod tests {
 
     #[test]
     fn numbers_keep_type_and_value() {
-        assert_eq!(of("int16", &[1, 0, 0xff, 0xff], 1).as_primitive::<Int16Type>().values(), &[1, -1]);
-        assert_eq!(of(">f4", &[0x3f, 0x80, 0, 0], 1).as_primitive::<Float32Type>().values(), &[1.0]);
-        assert_eq!(of("float16", &[0, 0x3c], 1).as_primitive::<Float16Type>().value(0).to_f32(), 1.0);
+        assert_eq!(
+            of("int16", &[1, 0, 0xff, 0xff], 1)
+                .as_primitive::<Int16Type>()
+                .values(),
+            &[1, -1]
+        );
+        assert_eq!(
+            of(">f4", &[0x3f, 0x80, 0, 0], 1)
+                .as_primitive::<Float32Type>()
+                .values(),
+            &[1.0]
+        );
+        assert_eq!(
+            of("float16", &[0, 0x3c], 1)
+                .as_primitive::<Float16Type>()
+                .value(0)
+                .to_f32(),
+            1.0
+        );
         assert!(of("bool", &[0, 1], 1).as_boolean().value(1));
         let wide = of("uint8", &[1, 2, 3, 4, 5, 6], 3);
-        assert_eq!((wide.len(), wide.as_fixed_size_list().value_length()), (2, 3));
+        assert_eq!(
+            (wide.len(), wide.as_fixed_size_list().value_length()),
+            (2, 3)
+        );
     }
 
     #[test]
     fn complex_numbers_are_pairs() {
-        let bytes: Vec<u8> = [1.0_f32, -2.0].iter().flat_map(|v| v.to_le_bytes()).collect();
+        let bytes: Vec<u8> = [1.0_f32, -2.0]
+            .iter()
+            .flat_map(|v| v.to_le_bytes())
+            .collect();
         let array = of("complex64", &bytes, 1);
-        assert_eq!(array.as_fixed_size_list().value(0).as_primitive::<Float32Type>().values(), &[1.0, -2.0]);
+        assert_eq!(
+            array
+                .as_fixed_size_list()
+                .value(0)
+                .as_primitive::<Float32Type>()
+                .values(),
+            &[1.0, -2.0]
+        );
         let twice: Vec<u8> = bytes.iter().chain(&bytes).copied().collect();
         assert_eq!(of("complex64", &twice, 2).len(), 1);
     }
 
     #[test]
     fn texts_lose_their_padding() {
-        let bytes: Vec<u8> = ['é', '\0', 'a', 'b'].iter().flat_map(|c| u32::from(*c).to_le_bytes()).collect();
-        assert_eq!(of("<U2", &bytes, 1).as_string::<i32>().iter().flatten().collect::<Vec<_>>(), ["é", "ab"]);
+        let bytes: Vec<u8> = ['é', '\0', 'a', 'b']
+            .iter()
+            .flat_map(|c| u32::from(*c).to_le_bytes())
+            .collect();
+        assert_eq!(
+            of("<U2", &bytes, 1)
+                .as_string::<i32>()
+                .iter()
+                .flatten()
+                .collect::<Vec<_>>(),
+            ["é", "ab"]
+        );
         assert_eq!(of("|S2", b"a\0bc", 1).as_binary::<i32>().value(0), b"a");
         let mut buffer = MutableBuffer::new(0);
         buffer.extend_from_slice(&[0xff_u8; 4]);
@@ -335,10 +457,24 @@ mod tests {
     #[test]
     fn times_are_counted_in_arrow_units() {
         let day = 2_i64.to_le_bytes();
-        assert_eq!(of("datetime64[D]", &day, 1).as_primitive::<TimestampSecondType>().value(0), 172_800);
+        assert_eq!(
+            of("datetime64[D]", &day, 1)
+                .as_primitive::<TimestampSecondType>()
+                .value(0),
+            172_800
+        );
         let none = i64::MIN.to_le_bytes();
-        assert!(of("timedelta64[ns]", &none, 1).as_primitive::<DurationNanosecondType>().is_null(0));
-        assert_eq!(of("datetime64[Y]", &day, 1).as_primitive::<Int64Type>().value(0), 2);
+        assert!(
+            of("timedelta64[ns]", &none, 1)
+                .as_primitive::<DurationNanosecondType>()
+                .is_null(0)
+        );
+        assert_eq!(
+            of("datetime64[Y]", &day, 1)
+                .as_primitive::<Int64Type>()
+                .value(0),
+            2
+        );
     }
 
     #[test]
@@ -346,7 +482,14 @@ mod tests {
         let values = categories(&["x".into(), "y".into()]);
         let mut bytes = MutableBuffer::new(0);
         bytes.extend_from_slice(&[1_u8, 0xff, 0]);
-        let array = dictionary(DType::parse("int8").unwrap(), bytes, Some(-1), &values, None).unwrap();
+        let array = dictionary(
+            DType::parse("int8").unwrap(),
+            bytes,
+            Some(-1),
+            &values,
+            None,
+        )
+        .unwrap();
         let array = array.as_dictionary::<Int8Type>();
         assert!(array.is_null(1) && array.is_valid(2));
         assert_eq!(array.keys().value(0), 1);

@@ -8,8 +8,8 @@ use arrow_buffer::MutableBuffer;
 use arrow_schema::{ArrowError, DataType, Field};
 use bytes::Bytes;
 use serde_json::Value;
-use zvf_store::format::dtype::{DType, DTypeKind};
 use zvf_store::GridArray;
+use zvf_store::format::dtype::{DType, DTypeKind};
 
 use super::arrow;
 use super::gather::{Pick, gather};
@@ -53,7 +53,10 @@ impl Cell {
             Self::Unread => Operand::Unread,
             Self::Missing => Operand::Missing,
             Self::Code(code) => Operand::Code(*code),
-            Self::Rows { bytes, width } => Operand::Rows { bytes, width: *width },
+            Self::Rows { bytes, width } => Operand::Rows {
+                bytes,
+                width: *width,
+            },
         }
     }
 }
@@ -75,7 +78,11 @@ impl ColumnSpec {
 
     /// What a filter needs to know.
     pub(crate) fn operand_type(&self) -> OperandType {
-        OperandType { dtype: self.dtype, categories: self.categories.clone(), fill_code: self.fill_code }
+        OperandType {
+            dtype: self.dtype,
+            categories: self.categories.clone(),
+            fill_code: self.fill_code,
+        }
     }
 
     /// Width of a cell of `rows` rows: the bytes decide, the document is only a check (trap T8).
@@ -96,8 +103,13 @@ impl ColumnSpec {
                 ));
             }
         };
-        if let Some(declared) = self.declared.filter(|declared| *declared != width && rows > 0) {
-            return Err(format!("found {width} values a row, expected {declared} after row_shape"));
+        if let Some(declared) = self
+            .declared
+            .filter(|declared| *declared != width && rows > 0)
+        {
+            return Err(format!(
+                "found {width} values a row, expected {declared} after row_shape"
+            ));
         }
         if self.categories.is_some() && width > 1 {
             return Err(format!("found {width} codes a row, expected 1"));
@@ -107,7 +119,9 @@ impl ColumnSpec {
 
     /// Checks that every code has a category.
     pub(crate) fn check_codes(&self, cell: &Cell) -> Result<(), String> {
-        let Some(categories) = &self.categories else { return Ok(()) };
+        let Some(categories) = &self.categories else {
+            return Ok(());
+        };
         let known = i128::from(int::wide(categories.len()));
         let fill = self.fill_code.map(i128::from);
         let mut bad = None;
@@ -141,23 +155,38 @@ impl ColumnSpec {
         let element = arrow::element_type(self.dtype)?;
         match &self.dictionary {
             Some(values) if self.plain_values() => Some(values.data_type().clone()),
-            Some(values) => Some(DataType::Dictionary(Box::new(element), Box::new(values.data_type().clone()))),
+            Some(values) => Some(DataType::Dictionary(
+                Box::new(element),
+                Box::new(values.data_type().clone()),
+            )),
             None => Some(arrow::row_type(element, width)),
         }
     }
 
     /// The field of the finished column.
     pub(crate) fn field(&self, width: usize) -> Option<Field> {
-        Some(Field::new(&self.name, self.data_type(width)?, true).with_metadata(self.metadata.clone()))
+        Some(
+            Field::new(&self.name, self.data_type(width)?, true)
+                .with_metadata(self.metadata.clone()),
+        )
     }
 
     /// Numbers and booleans of chunk keys come as themselves, not as dictionaries.
     fn plain_values(&self) -> bool {
-        self.array.is_none() && self.dictionary.as_ref().is_some_and(|values| *values.data_type() != DataType::Utf8)
+        self.array.is_none()
+            && self
+                .dictionary
+                .as_ref()
+                .is_some_and(|values| *values.data_type() != DataType::Utf8)
     }
 
     /// The finished column of `rows` rows.
-    pub(crate) fn finish(&self, column: Column, width: usize, rows: usize) -> Result<ArrayRef, ArrowError> {
+    pub(crate) fn finish(
+        &self,
+        column: Column,
+        width: usize,
+        rows: usize,
+    ) -> Result<ArrayRef, ArrowError> {
         let valid = arrow::validity(rows, &column.missing);
         let bytes = column.filled(width.saturating_mul(self.dtype.size()), rows);
         match &self.dictionary {
@@ -185,7 +214,10 @@ pub(crate) struct Column {
 impl Column {
     /// Makes room.
     pub(crate) fn with_capacity(bytes: u64) -> Self {
-        Self { bytes: arrow::buffer(bytes), ..Self::default() }
+        Self {
+            bytes: arrow::buffer(bytes),
+            ..Self::default()
+        }
     }
 
     /// Appends rows of a cell.
@@ -193,7 +225,12 @@ impl Column {
     /// # Errors
     ///
     /// When another cell had another width, for the caller to place.
-    pub(crate) fn push(&mut self, spec: &ColumnSpec, cell: &Cell, pick: Pick<'_>) -> Result<(), String> {
+    pub(crate) fn push(
+        &mut self,
+        spec: &ColumnSpec,
+        cell: &Cell,
+        pick: Pick<'_>,
+    ) -> Result<(), String> {
         let count = pick.len();
         if count == 0 {
             return Ok(());
@@ -209,11 +246,18 @@ impl Column {
             Cell::Rows { bytes, width } => {
                 match self.width {
                     Some(before) if before != *width => {
-                        return Err(format!("found {width} values a row, expected {before} as in other chunks"));
+                        return Err(format!(
+                            "found {width} values a row, expected {before} as in other chunks"
+                        ));
                     }
                     _ => self.width = Some(*width),
                 }
-                gather(bytes, width.saturating_mul(spec.dtype.size()), pick, &mut self.bytes);
+                gather(
+                    bytes,
+                    width.saturating_mul(spec.dtype.size()),
+                    pick,
+                    &mut self.bytes,
+                );
             }
         }
         self.rows += count;
@@ -258,40 +302,60 @@ mod tests {
     #[test]
     fn bytes_decide_the_width() {
         let spec = spec("int16", None);
-        let Ok(Cell::Rows { width, .. }) = spec.cell(Bytes::from_static(&[0; 12]), 3) else { panic!() };
+        let Ok(Cell::Rows { width, .. }) = spec.cell(Bytes::from_static(&[0; 12]), 3) else {
+            panic!()
+        };
         assert_eq!(width, 2);
         assert!(spec.cell(Bytes::from_static(&[0; 11]), 3).is_err());
         assert!(spec.cell(Bytes::from_static(&[0; 2]), 0).is_err());
         assert!(spec.cell(Bytes::new(), 0).is_ok());
         let declared = super::tests::spec("int16", Some(3));
-        assert!(declared.cell(Bytes::from_static(&[0; 12]), 3).unwrap_err().contains("row_shape"));
+        assert!(
+            declared
+                .cell(Bytes::from_static(&[0; 12]), 3)
+                .unwrap_err()
+                .contains("row_shape")
+        );
     }
 
     #[test]
     fn missing_rows_become_nulls_in_place() {
         let spec = spec("int16", None);
         let mut column = Column::default();
-        let cell = spec.cell(Bytes::from_static(&[1, 0, 2, 0, 3, 0]), 3).unwrap();
-        column.push(&spec, &Cell::Missing, Pick::Range { start: 0, count: 2 }).unwrap();
+        let cell = spec
+            .cell(Bytes::from_static(&[1, 0, 2, 0, 3, 0]), 3)
+            .unwrap();
+        column
+            .push(&spec, &Cell::Missing, Pick::Range { start: 0, count: 2 })
+            .unwrap();
         column.push(&spec, &cell, Pick::Rows(&[0, 2])).unwrap();
-        column.push(&spec, &Cell::Missing, Pick::Rows(&[7])).unwrap();
+        column
+            .push(&spec, &Cell::Missing, Pick::Rows(&[7]))
+            .unwrap();
         column.push(&spec, &cell, Pick::Rows(&[1])).unwrap();
         let array = spec.finish(column, 1, 6).unwrap();
         let array = array.as_primitive::<Int16Type>();
-        assert_eq!(array.iter().collect::<Vec<_>>(), [None, None, Some(1), Some(3), None, Some(2)]);
+        assert_eq!(
+            array.iter().collect::<Vec<_>>(),
+            [None, None, Some(1), Some(3), None, Some(2)]
+        );
     }
 
     #[test]
     fn key_values_come_as_themselves() {
         let numbers = ColumnSpec::of_key("n", &[Value::from(7), Value::from(9)]);
         let mut column = Column::default();
-        column.push(&numbers, &Cell::Code(1), Pick::Range { start: 0, count: 2 }).unwrap();
+        column
+            .push(&numbers, &Cell::Code(1), Pick::Range { start: 0, count: 2 })
+            .unwrap();
         let array = numbers.finish(column, 1, 2).unwrap();
         assert_eq!(array.as_primitive::<Int64Type>().values(), &[9, 9]);
         assert!(numbers.check_codes(&Cell::Code(2)).is_err());
         let words = ColumnSpec::of_key("w", &[Value::from("g1")]);
         let mut column = Column::default();
-        column.push(&words, &Cell::Code(0), Pick::Range { start: 0, count: 1 }).unwrap();
+        column
+            .push(&words, &Cell::Code(0), Pick::Range { start: 0, count: 1 })
+            .unwrap();
         let array = words.finish(column, 1, 1).unwrap();
         assert_eq!(Some(array.data_type()), words.data_type(1).as_ref());
     }

@@ -92,7 +92,10 @@ impl<'a> Pick<'a> {
 impl<'a> From<&'a Kept> for Pick<'a> {
     fn from(kept: &'a Kept) -> Self {
         match kept {
-            Kept::All(count) => Self::Range { start: 0, count: *count },
+            Kept::All(count) => Self::Range {
+                start: 0,
+                count: *count,
+            },
             Kept::Rows(rows) => Self::Rows(rows),
         }
     }
@@ -136,7 +139,9 @@ fn fixed<const N: usize>(cell: &[u8], rows: &[u32], out: &mut MutableBuffer) {
     let (items, _) = cell.as_chunks::<N>();
     let before = out.len();
     out.resize(before + rows.len() * N, 0);
-    let Some(into) = out.as_slice_mut().get_mut(before..) else { return };
+    let Some(into) = out.as_slice_mut().get_mut(before..) else {
+        return;
+    };
     let (into, _) = into.as_chunks_mut::<N>();
     for (into, row) in into.iter_mut().zip(rows) {
         if let Some(item) = items.get(int::at(*row)) {
@@ -148,9 +153,21 @@ fn fixed<const N: usize>(cell: &[u8], rows: &[u32], out: &mut MutableBuffer) {
 /// Reverses the bytes of every element, for cells that are stored big-endian (or read on such a machine).
 pub(crate) fn swap(bytes: &mut [u8], size: usize) {
     match size {
-        2 => bytes.as_chunks_mut::<2>().0.iter_mut().for_each(|item| item.reverse()),
-        4 => bytes.as_chunks_mut::<4>().0.iter_mut().for_each(|item| item.reverse()),
-        8 => bytes.as_chunks_mut::<8>().0.iter_mut().for_each(|item| item.reverse()),
+        2 => bytes
+            .as_chunks_mut::<2>()
+            .0
+            .iter_mut()
+            .for_each(|item| item.reverse()),
+        4 => bytes
+            .as_chunks_mut::<4>()
+            .0
+            .iter_mut()
+            .for_each(|item| item.reverse()),
+        8 => bytes
+            .as_chunks_mut::<8>()
+            .0
+            .iter_mut()
+            .for_each(|item| item.reverse()),
         _ => {}
     }
 }
@@ -162,11 +179,16 @@ mod tests {
     #[test]
     fn rows_of_every_size_are_copied() {
         for size in 1..=26 {
-            let cell: Vec<u8> = (0..5).flat_map(|row| std::iter::repeat_n(row, size)).collect();
+            let cell: Vec<u8> = (0..5)
+                .flat_map(|row| std::iter::repeat_n(row, size))
+                .collect();
             let mut out = MutableBuffer::new(0);
             gather(&cell, size, Pick::Rows(&[0, 3, 4]), &mut out);
             gather(&cell, size, (&Kept::All(2)).into(), &mut out);
-            let expected: Vec<u8> = [0, 3, 4, 0, 1].iter().flat_map(|row| std::iter::repeat_n(*row, size)).collect();
+            let expected: Vec<u8> = [0, 3, 4, 0, 1]
+                .iter()
+                .flat_map(|row| std::iter::repeat_n(*row, size))
+                .collect();
             assert_eq!(out.as_slice(), expected, "{size}");
         }
     }
@@ -175,7 +197,14 @@ mod tests {
     fn ranks_and_counts_agree() {
         let some = Kept::Rows(vec![1, 4, 5, 9]);
         assert_eq!((some.rank(4), some.rank(3)), (Some(1), None));
-        assert_eq!((some.count_in(0, 5), some.count_in(5, 100), some.count_in(6, 3)), (2, 2, 0));
+        assert_eq!(
+            (
+                some.count_in(0, 5),
+                some.count_in(5, 100),
+                some.count_in(6, 3)
+            ),
+            (2, 2, 0)
+        );
         let all = Kept::All(10);
         assert_eq!((all.rank(9), all.rank(10)), (Some(9), None));
         assert_eq!((all.count_in(8, 5), all.count_in(12, 5)), (2, 0));

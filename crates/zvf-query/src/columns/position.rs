@@ -89,17 +89,50 @@ impl Number for f64 {
 macro_rules! with_type {
     ($dtype:expr, $T:ident => $body:expr, $else:expr) => {
         match $dtype.kind {
-            DTypeKind::I8 => { type $T = i8; $body }
-            DTypeKind::I16 => { type $T = i16; $body }
-            DTypeKind::I32 => { type $T = i32; $body }
-            DTypeKind::I64 => { type $T = i64; $body }
-            DTypeKind::U8 => { type $T = u8; $body }
-            DTypeKind::U16 => { type $T = u16; $body }
-            DTypeKind::U32 => { type $T = u32; $body }
-            DTypeKind::U64 => { type $T = u64; $body }
-            DTypeKind::F16 => { type $T = f16; $body }
-            DTypeKind::F32 => { type $T = f32; $body }
-            DTypeKind::F64 => { type $T = f64; $body }
+            DTypeKind::I8 => {
+                type $T = i8;
+                $body
+            }
+            DTypeKind::I16 => {
+                type $T = i16;
+                $body
+            }
+            DTypeKind::I32 => {
+                type $T = i32;
+                $body
+            }
+            DTypeKind::I64 => {
+                type $T = i64;
+                $body
+            }
+            DTypeKind::U8 => {
+                type $T = u8;
+                $body
+            }
+            DTypeKind::U16 => {
+                type $T = u16;
+                $body
+            }
+            DTypeKind::U32 => {
+                type $T = u32;
+                $body
+            }
+            DTypeKind::U64 => {
+                type $T = u64;
+                $body
+            }
+            DTypeKind::F16 => {
+                type $T = f16;
+                $body
+            }
+            DTypeKind::F32 => {
+                type $T = f32;
+                $body
+            }
+            DTypeKind::F64 => {
+                type $T = f64;
+                $body
+            }
             _ => $else,
         }
     };
@@ -115,7 +148,11 @@ impl PositionSpec {
             DTypeKind::F64 => (f64::EPSILON, 0.0),
             _ => (f64::EPSILON, 1.0),
         };
-        let world = World { offset: if moved { offset.to_vec() } else { Vec::new() }, epsilon, step };
+        let world = World {
+            offset: if moved { offset.to_vec() } else { Vec::new() },
+            epsilon,
+            step,
+        };
         with_type!(dtype, T => Some(Self { dtype, dims, world: { let _: T = T::nearest(0.0); world } }), None)
     }
 
@@ -158,8 +195,11 @@ impl PositionSpec {
 
     /// Extent of little-endian rows, in one pass.
     pub(crate) fn extent(&self, rows: &[u8]) -> Extent {
-        let mut extent =
-            Extent { min: vec![f64::INFINITY; self.dims], max: vec![f64::NEG_INFINITY; self.dims], nan: false };
+        let mut extent = Extent {
+            min: vec![f64::INFINITY; self.dims],
+            max: vec![f64::NEG_INFINITY; self.dims],
+            nan: false,
+        };
         with_type!(self.dtype, T => {
             let (items, _) = rows.as_chunks::<{ size_of::<T>() }>();
             let read = |item: &[u8; size_of::<T>()]| T::from_le_bytes(*item);
@@ -191,9 +231,17 @@ impl PositionSpec {
         let (lo, hi) = (bbox.lo(), bbox.hi());
         let within = |axis: usize, lo: &f64, hi: &f64| {
             let (min, max) = (extent.min.get(axis), extent.max.get(axis));
-            (min.is_some_and(|min| lo <= min) && max.is_some_and(|max| max <= hi), min.is_none_or(|min| min > hi) || max.is_none_or(|max| max < lo))
+            (
+                min.is_some_and(|min| lo <= min) && max.is_some_and(|max| max <= hi),
+                min.is_none_or(|min| min > hi) || max.is_none_or(|max| max < lo),
+            )
         };
-        let axes: Vec<(bool, bool)> = lo.iter().zip(hi).enumerate().map(|(axis, (lo, hi))| within(axis, lo, hi)).collect();
+        let axes: Vec<(bool, bool)> = lo
+            .iter()
+            .zip(hi)
+            .enumerate()
+            .map(|(axis, (lo, hi))| within(axis, lo, hi))
+            .collect();
         if !extent.nan && axes.iter().all(|(inside, _)| *inside) {
             return all;
         }
@@ -213,11 +261,19 @@ impl PositionSpec {
                 }
             }
         }, ());
-        if kept.len() == count { all } else { Kept::Rows(kept) }
+        if kept.len() == count {
+            all
+        } else {
+            Kept::Rows(kept)
+        }
     }
 }
 
-fn extent_of<const D: usize, I, T: Number>(items: &[I], read: impl Fn(&I) -> T, extent: &mut Extent) {
+fn extent_of<const D: usize, I, T: Number>(
+    items: &[I],
+    read: impl Fn(&I) -> T,
+    extent: &mut Extent,
+) {
     let (rows, _) = items.as_chunks::<D>();
     let Some(first) = rows.first() else { return };
     let mut min = first.each_ref().map(&read);
@@ -260,7 +316,10 @@ mod tests {
     }
 
     fn floats(values: &[f32]) -> Vec<u8> {
-        values.iter().flat_map(|value| value.to_le_bytes()).collect()
+        values
+            .iter()
+            .flat_map(|value| value.to_le_bytes())
+            .collect()
     }
 
     #[test]
@@ -278,8 +337,10 @@ mod tests {
     fn both_faces_of_a_box_are_inside() {
         for dims in 1..=6 {
             let spec = spec("int16", dims, &[]);
-            let rows: Vec<u8> =
-                (0..5_i16).flat_map(|value| std::iter::repeat_n(value, dims)).flat_map(i16::to_le_bytes).collect();
+            let rows: Vec<u8> = (0..5_i16)
+                .flat_map(|value| std::iter::repeat_n(value, dims))
+                .flat_map(i16::to_le_bytes)
+                .collect();
             let bbox = BBox::new(vec![1.0; dims], vec![3.0; dims]).unwrap();
             assert_eq!(spec.inside(&rows, &bbox, None), Kept::Rows(vec![1, 2, 3]));
             let bbox = BBox::new(vec![0.0; dims], vec![4.0; dims]).unwrap();
@@ -293,7 +354,10 @@ mod tests {
     fn an_offset_is_added_in_the_stored_type() {
         let spec = spec("float32", 2, &[100.0, 0.5]);
         let rows = floats(&[1.0, 2.0]);
-        assert_eq!(spec.to_world(Cow::Borrowed(&rows)).as_ref(), floats(&[101.0, 2.5]));
+        assert_eq!(
+            spec.to_world(Cow::Borrowed(&rows)).as_ref(),
+            floats(&[101.0, 2.5])
+        );
     }
 
     #[test]

@@ -29,7 +29,10 @@ pub(crate) struct Utf32<'a> {
 
 impl<'a> Utf32<'a> {
     pub(crate) fn new(bytes: &'a [u8], order: ByteOrder) -> Self {
-        Self { bytes, big: order == ByteOrder::Big }
+        Self {
+            bytes,
+            big: order == ByteOrder::Big,
+        }
     }
 
     /// The code points without padding.
@@ -39,7 +42,10 @@ impl<'a> Utf32<'a> {
             if self.big { code.swap_bytes() } else { code }
         };
         let (items, _) = self.bytes.as_chunks::<4>();
-        let length = items.iter().rposition(|item| *item != [0; 4]).map_or(0, |last| last + 1);
+        let length = items
+            .iter()
+            .rposition(|item| *item != [0; 4])
+            .map_or(0, |last| last + 1);
         items.iter().take(length).map(code)
     }
 
@@ -118,15 +124,27 @@ pub(crate) fn each<'a>(
         DTypeKind::F32 => numbers!(f32, Scalar::F32),
         DTypeKind::F64 => numbers!(f64, Scalar::F64),
         DTypeKind::Datetime { .. } | DTypeKind::Timedelta { .. } => {
-            numbers!(i64, |v| if v == i64::MIN { Scalar::Null } else { Scalar::Int(i128::from(v)) });
+            numbers!(i64, |v| if v == i64::MIN {
+                Scalar::Null
+            } else {
+                Scalar::Int(i128::from(v))
+            });
         }
         DTypeKind::Utf32 { .. } => {
-            for item in bytes.chunks_exact(dtype.size()).skip(channel).step_by(width.max(1)) {
+            for item in bytes
+                .chunks_exact(dtype.size())
+                .skip(channel)
+                .step_by(width.max(1))
+            {
                 f(Scalar::Utf32(Utf32::new(item, dtype.order)));
             }
         }
         DTypeKind::Bytes { .. } => {
-            for item in bytes.chunks_exact(dtype.size()).skip(channel).step_by(width.max(1)) {
+            for item in bytes
+                .chunks_exact(dtype.size())
+                .skip(channel)
+                .step_by(width.max(1))
+            {
                 f(Scalar::Bytes(unpadded(item)));
             }
         }
@@ -137,12 +155,18 @@ pub(crate) fn each<'a>(
 
 /// Fixed-width bytes without trailing zeros.
 pub(crate) fn unpadded(item: &[u8]) -> &[u8] {
-    let length = item.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    let length = item
+        .iter()
+        .rposition(|byte| *byte != 0)
+        .map_or(0, |last| last + 1);
     item.get(..length).unwrap_or(item)
 }
 
 /// The nearest `f32`.
-#[expect(clippy::cast_possible_truncation, reason = "rounding to nearest is what is wanted")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "rounding to nearest is what is wanted"
+)]
 pub(crate) fn narrow(number: f64) -> f32 {
     number as f32
 }

@@ -39,6 +39,9 @@ pub(crate) enum Operand<'a> {
     Code(i64),
 }
 
+/// Gives the number and type of an attribute.
+pub(crate) type Find<'a> = dyn Fn(&str) -> Result<(usize, OperandType), QueryError> + 'a;
+
 /// A filter whose names are numbers of operands and whose values have the attributes' types.
 #[derive(Debug, Clone)]
 pub(crate) struct BoundFilter {
@@ -64,11 +67,20 @@ struct Leaf {
 
 #[derive(Debug, Clone)]
 enum Test {
-    IsNull { fill: Option<i64>, coded: bool },
+    IsNull {
+        fill: Option<i64>,
+        coded: bool,
+    },
     /// Truth by category, and the code of missing values.
-    Codes { truths: Vec<u8>, fill: Option<i64> },
+    Codes {
+        truths: Vec<u8>,
+        fill: Option<i64>,
+    },
     /// A value compared with each of `values`; true when one comparison is.
-    Values { op: Op, values: Vec<Literal> },
+    Values {
+        op: Op,
+        values: Vec<Literal>,
+    },
 }
 
 impl BoundFilter {
@@ -77,11 +89,10 @@ impl BoundFilter {
     /// # Errors
     ///
     /// Misuse: a value that the attribute cannot be compared with. Unknown names are whatever `find` says.
-    pub(crate) fn bind(
-        filter: &Filter,
-        find: &dyn Fn(&str) -> Result<(usize, OperandType), QueryError>,
-    ) -> Result<Self, QueryError> {
-        Ok(Self { root: bind(&filter.condition, find)? })
+    pub(crate) fn bind(filter: &Filter, find: &Find<'_>) -> Result<Self, QueryError> {
+        Ok(Self {
+            root: bind(&filter.condition, find)?,
+        })
     }
 
     /// Truth of every row.
@@ -113,11 +124,13 @@ pub(crate) enum Fault {
     Malformed { name: String, what: String },
 }
 
-fn bind(
-    condition: &Condition,
-    find: &dyn Fn(&str) -> Result<(usize, OperandType), QueryError>,
-) -> Result<Node, QueryError> {
-    let many = |terms: &[Condition]| terms.iter().map(|term| bind(term, find)).collect::<Result<Vec<_>, _>>();
+fn bind(condition: &Condition, find: &Find<'_>) -> Result<Node, QueryError> {
+    let many = |terms: &[Condition]| {
+        terms
+            .iter()
+            .map(|term| bind(term, find))
+            .collect::<Result<Vec<_>, _>>()
+    };
     let (name, channel) = match condition {
         Condition::All(terms) => return Ok(Node::All(many(terms)?)),
         Condition::Any(terms) => return Ok(Node::Any(many(terms)?)),
@@ -131,12 +144,24 @@ fn bind(
         Condition::Compare { op, value, .. } => (*op, vec![value.clone()]),
         Condition::In { values, .. } => (Op::Equal, values.clone()),
         _ => {
-            let test = Test::IsNull { fill: kind.fill_code, coded: kind.categories.is_some() };
-            return Ok(Node::Leaf(Leaf { name: name.clone(), operand, channel, dtype: kind.dtype, test }));
+            let test = Test::IsNull {
+                fill: kind.fill_code,
+                coded: kind.categories.is_some(),
+            };
+            return Ok(Node::Leaf(Leaf {
+                name: name.clone(),
+                operand,
+                channel,
+                dtype: kind.dtype,
+                test,
+            }));
         }
     };
     let test = match &kind.categories {
-        Some(categories) => Test::Codes { truths: category_truths(name, categories, op, &values)?, fill: kind.fill_code },
+        Some(categories) => Test::Codes {
+            truths: category_truths(name, categories, op, &values)?,
+            fill: kind.fill_code,
+        },
         None => {
             for value in &values {
                 if !comparable(kind.dtype, value) {
@@ -150,7 +175,13 @@ fn bind(
             Test::Values { op, values }
         }
     };
-    Ok(Node::Leaf(Leaf { name: name.clone(), operand, channel, dtype: kind.dtype, test }))
+    Ok(Node::Leaf(Leaf {
+        name: name.clone(),
+        operand,
+        channel,
+        dtype: kind.dtype,
+        test,
+    }))
 }
 
 fn comparable(dtype: DType, value: &Literal) -> bool {
@@ -164,19 +195,31 @@ fn comparable(dtype: DType, value: &Literal) -> bool {
     }
 }
 
-fn category_truths(name: &str, categories: &[Value], op: Op, values: &[Literal]) -> Result<Vec<u8>, QueryError> {
+fn category_truths(
+    name: &str,
+    categories: &[Value],
+    op: Op,
+    values: &[Literal],
+) -> Result<Vec<u8>, QueryError> {
     let mut truths = Vec::with_capacity(categories.len());
     let mut any = categories.is_empty();
     for category in categories {
-        let found: Vec<Option<Ordering>> = values.iter().map(|value| compare_json(category, value)).collect();
+        let found: Vec<Option<Ordering>> = values
+            .iter()
+            .map(|value| compare_json(category, value))
+            .collect();
         any |= found.iter().any(Option::is_some);
         // A category of another type is unequal, and neither less nor more.
-        let holds = found.iter().any(|order| order.map_or(op == Op::NotEqual, |order| passes(op, Some(order))));
+        let holds = found
+            .iter()
+            .any(|order| order.map_or(op == Op::NotEqual, |order| passes(op, Some(order))));
         truths.push(if holds { TRUE } else { FALSE });
     }
     if !any {
         let value = values.first().map_or_else(String::new, shown);
-        return Err(QueryError::misuse(format!("the categories of attribute {name:?} cannot be compared with {value}")));
+        return Err(QueryError::misuse(format!(
+            "the categories of attribute {name:?} cannot be compared with {value}"
+        )));
     }
     Ok(truths)
 }
@@ -195,7 +238,10 @@ fn compare_json(category: &Value, value: &Literal) -> Option<Ordering> {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "only reached where the other side is a float")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "only reached where the other side is a float"
+)]
 fn float(number: i128) -> f64 {
     number as f64
 }
@@ -230,7 +276,13 @@ fn eval(node: &Node, rows: usize, operands: &[Operand<'_>]) -> Result<Truths, Fa
             all.iter_mut().for_each(|truth| *truth = TRUE - *truth);
             Ok(all)
         }
-        Node::Leaf(leaf) => leaf.eval(rows, operands.get(leaf.operand).copied().unwrap_or(Operand::Missing)),
+        Node::Leaf(leaf) => leaf.eval(
+            rows,
+            operands
+                .get(leaf.operand)
+                .copied()
+                .unwrap_or(Operand::Missing),
+        ),
     }
 }
 
@@ -239,7 +291,11 @@ impl Leaf {
         let (bytes, width) = match operand {
             Operand::Unread => return Ok(vec![UNKNOWN; rows]),
             Operand::Missing => {
-                let truth = if matches!(self.test, Test::IsNull { .. }) { TRUE } else { UNKNOWN };
+                let truth = if matches!(self.test, Test::IsNull { .. }) {
+                    TRUE
+                } else {
+                    UNKNOWN
+                };
                 return Ok(vec![truth; rows]);
             }
             Operand::Code(code) => return Ok(vec![self.code(i128::from(code))?; rows]),
@@ -285,18 +341,28 @@ impl Leaf {
                 Scalar::Int(code) => self.code(code),
                 _ => Ok(UNKNOWN),
             },
-            Test::IsNull { .. } => Ok(if matches!(value, Scalar::Null) { TRUE } else { FALSE }),
+            Test::IsNull { .. } => Ok(if matches!(value, Scalar::Null) {
+                TRUE
+            } else {
+                FALSE
+            }),
             Test::Values { op, values } => {
                 let holds = match value {
                     Scalar::Null => return Ok(UNKNOWN),
                     Scalar::Int(a) => values.iter().any(|b| passes(*op, order_int(a, b))),
-                    Scalar::Bool(a) => values.iter().any(|b| passes(*op, order_int(i128::from(a), b))),
+                    Scalar::Bool(a) => values
+                        .iter()
+                        .any(|b| passes(*op, order_int(i128::from(a), b))),
                     Scalar::F16(a) => values.iter().any(|b| {
                         let b = half::f16::from_f64(number(b));
                         passes(*op, a.partial_cmp(&b))
                     }),
-                    Scalar::F32(a) => values.iter().any(|b| passes(*op, a.partial_cmp(&scalar::narrow(number(b))))),
-                    Scalar::F64(a) => values.iter().any(|b| passes(*op, a.partial_cmp(&number(b)))),
+                    Scalar::F32(a) => values
+                        .iter()
+                        .any(|b| passes(*op, a.partial_cmp(&scalar::narrow(number(b))))),
+                    Scalar::F64(a) => values
+                        .iter()
+                        .any(|b| passes(*op, a.partial_cmp(&number(b)))),
                     Scalar::Utf32(a) => values.iter().any(|b| match b {
                         Literal::Text(b) => passes(*op, Some(a.compare(b))),
                         _ => false,
@@ -320,7 +386,10 @@ impl Leaf {
                 let truth = usize::try_from(code).ok().and_then(|code| truths.get(code));
                 truth.copied().ok_or_else(|| Fault::Malformed {
                     name: self.name.clone(),
-                    what: format!("code {code} has no category: there are {}", int::wide(truths.len())),
+                    what: format!(
+                        "code {code} has no category: there are {}",
+                        int::wide(truths.len())
+                    ),
                 })
             }
             Test::Values { .. } => Ok(UNKNOWN),
@@ -358,24 +427,41 @@ fn shown(value: &Literal) -> String {
 mod tests {
     use super::*;
 
-    fn bound(text: &str, dtype: &str, categories: Option<Vec<Value>>) -> Result<BoundFilter, QueryError> {
+    fn bound(
+        text: &str,
+        dtype: &str,
+        categories: Option<Vec<Value>>,
+    ) -> Result<BoundFilter, QueryError> {
         let filter = Filter::parse(text)?;
         BoundFilter::bind(&filter, &|name| {
             let fill_code = categories.is_some().then_some(-1);
             let categories = categories.clone().map(Arc::new);
             let dtype = DType::parse(dtype).map_err(|_| QueryError::misuse("no dtype"))?;
-            Ok((usize::from(name == "b"), OperandType { dtype, categories, fill_code }))
+            Ok((
+                usize::from(name == "b"),
+                OperandType {
+                    dtype,
+                    categories,
+                    fill_code,
+                },
+            ))
         })
     }
 
     fn truths(text: &str, dtype: &str, bytes: &[u8], rows: usize) -> Truths {
         let width = bytes.len() / rows / DType::parse(dtype).unwrap().size();
-        bound(text, dtype, None).unwrap().eval(rows, &[Operand::Rows { bytes, width }, Operand::Missing]).unwrap()
+        bound(text, dtype, None)
+            .unwrap()
+            .eval(rows, &[Operand::Rows { bytes, width }, Operand::Missing])
+            .unwrap()
     }
 
     #[test]
     fn floats_are_compared_in_their_own_type() {
-        let bytes: Vec<u8> = [0.3_f32, 0.5, f32::NAN].iter().flat_map(|v| v.to_le_bytes()).collect();
+        let bytes: Vec<u8> = [0.3_f32, 0.5, f32::NAN]
+            .iter()
+            .flat_map(|v| v.to_le_bytes())
+            .collect();
         assert_eq!(truths("a == 0.3", "float32", &bytes, 3), [2, 0, 0]);
         assert_eq!(truths("a > 0.3", "float32", &bytes, 3), [0, 2, 0]);
         assert_eq!(truths("a != 0.3", "float32", &bytes, 3), [0, 2, 2]);
@@ -384,8 +470,14 @@ mod tests {
 
     #[test]
     fn integers_are_exact_and_big_endian_is_read() {
-        let bytes: Vec<u8> = [u64::MAX, u64::MAX - 1].iter().flat_map(|v| v.to_le_bytes()).collect();
-        assert_eq!(truths("a == 18446744073709551615", "uint64", &bytes, 2), [2, 0]);
+        let bytes: Vec<u8> = [u64::MAX, u64::MAX - 1]
+            .iter()
+            .flat_map(|v| v.to_le_bytes())
+            .collect();
+        assert_eq!(
+            truths("a == 18446744073709551615", "uint64", &bytes, 2),
+            [2, 0]
+        );
         let mut reversed = 258_i32.to_le_bytes();
         reversed.reverse();
         assert_eq!(truths("a == 258", ">i4", &reversed, 1), [2]);
@@ -403,7 +495,12 @@ mod tests {
 
     #[test]
     fn categories_are_compared_by_value() {
-        let filter = bound("a in ('x', 'z')", "int8", Some(vec!["x".into(), "y".into()])).unwrap();
+        let filter = bound(
+            "a in ('x', 'z')",
+            "int8",
+            Some(vec!["x".into(), "y".into()]),
+        )
+        .unwrap();
         let eval = |bytes: &[u8]| filter.eval(bytes.len(), &[Operand::Rows { bytes, width: 1 }]);
         assert_eq!(eval(&[0, 1, 0xff]).unwrap(), [2, 0, 1]);
         assert!(matches!(eval(&[2]), Err(Fault::Malformed { .. })));
@@ -414,15 +511,30 @@ mod tests {
 
     #[test]
     fn channels_are_named_where_there_are_several() {
-        let bytes: Vec<u8> = [1_i16, 2, 3, 4].iter().flat_map(|v| v.to_le_bytes()).collect();
+        let bytes: Vec<u8> = [1_i16, 2, 3, 4]
+            .iter()
+            .flat_map(|v| v.to_le_bytes())
+            .collect();
         assert_eq!(truths("a[1] == 4", "int16", &bytes, 2), [0, 2]);
         let filter = bound("a == 4", "int16", None).unwrap();
-        assert!(matches!(filter.eval(2, &[Operand::Rows { bytes: &bytes, width: 2 }]), Err(Fault::Misuse(_))));
+        assert!(matches!(
+            filter.eval(
+                2,
+                &[Operand::Rows {
+                    bytes: &bytes,
+                    width: 2
+                }]
+            ),
+            Err(Fault::Misuse(_))
+        ));
     }
 
     #[test]
     fn texts_are_compared_without_padding() {
-        let bytes: Vec<u8> = ['a', '\0', 'a', 'b'].iter().flat_map(|c| u32::from(*c).to_le_bytes()).collect();
+        let bytes: Vec<u8> = ['a', '\0', 'a', 'b']
+            .iter()
+            .flat_map(|c| u32::from(*c).to_le_bytes())
+            .collect();
         assert_eq!(truths("a == 'a'", "<U2", &bytes, 2), [2, 0]);
         assert_eq!(truths("a > 'a'", "|S2", b"a\0ab", 2), [0, 2]);
         assert!(bound("a > 1", "<U2", None).is_err());

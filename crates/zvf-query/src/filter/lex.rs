@@ -15,7 +15,9 @@ pub(super) enum Token {
     Sign(&'static str),
 }
 
-const SIGNS: [&str; 15] = ["==", "!=", "<>", "<=", ">=", "=", "<", ">", "(", ")", "[", "]", ",", "-", "+"];
+const SIGNS: [&str; 15] = [
+    "==", "!=", "<>", "<=", ">=", "=", "<", ">", "(", ")", "[", "]", ",", "-", "+",
+];
 
 /// Cuts an expression into words with the byte at which each starts.
 pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token)>, QueryError> {
@@ -24,7 +26,9 @@ pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token)>, QueryError> {
     loop {
         rest = rest.trim_start();
         let at = text.len() - rest.len();
-        let Some(first) = rest.chars().next() else { return Ok(found) };
+        let Some(first) = rest.chars().next() else {
+            return Ok(found);
+        };
         let (token, after) = match first {
             '\'' => quoted(rest, first, at).map(|(text, after)| (Token::Text(text), after))?,
             '"' | '`' => {
@@ -33,11 +37,22 @@ pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token)>, QueryError> {
             }
             _ if first.is_ascii_digit() || first == '.' => number(rest),
             _ if first.is_alphabetic() || first == '_' => {
-                let end = rest.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | ':' | '@')));
+                let end = rest.find(|c: char| {
+                    !(c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | ':' | '@'))
+                });
                 let (word, after) = rest.split_at(end.unwrap_or(rest.len()));
-                (Token::Name { text: word.to_owned(), quoted: false }, after)
+                (
+                    Token::Name {
+                        text: word.to_owned(),
+                        quoted: false,
+                    },
+                    after,
+                )
             }
-            _ => match SIGNS.iter().find_map(|sign| Some((*sign, rest.strip_prefix(sign)?))) {
+            _ => match SIGNS
+                .iter()
+                .find_map(|sign| Some((*sign, rest.strip_prefix(sign)?)))
+            {
                 Some((sign, after)) => (Token::Sign(sign), after),
                 None => return Err(error(at, &format!("unexpected {first:?}"))),
             },
@@ -58,7 +73,9 @@ fn quoted(rest: &str, quote: char, at: usize) -> Result<(String, &str), QueryErr
             text.push(quote);
             chars.next();
         } else {
-            let after = chars.peek().map_or("", |(next, _)| rest.get(*next..).unwrap_or(""));
+            let after = chars
+                .peek()
+                .map_or("", |(next, _)| rest.get(*next..).unwrap_or(""));
             return Ok((text, after));
         }
     }
@@ -93,20 +110,37 @@ mod tests {
         let words: Vec<String> = found
             .iter()
             .map(|(at, token)| match token {
-                Token::Name { text, .. } | Token::Number(text) | Token::Text(text) => format!("{at}:{text}"),
+                Token::Name { text, .. } | Token::Number(text) | Token::Text(text) => {
+                    format!("{at}:{text}")
+                }
                 Token::Sign(sign) => format!("{at}:{sign}"),
             })
             .collect();
         assert_eq!(
             words,
-            ["0:fa", "2:>=", "4:-", "5:1.5e-3", "12:and", "16:my name", "25:[", "26:2", "27:]", "28:!=", "30:it's"]
+            [
+                "0:fa",
+                "2:>=",
+                "4:-",
+                "5:1.5e-3",
+                "12:and",
+                "16:my name",
+                "25:[",
+                "26:2",
+                "27:]",
+                "28:!=",
+                "30:it's"
+            ]
         );
     }
 
     #[test]
     fn what_cannot_be_cut_says_where() {
         for (text, place) in [("a == 'x", "byte 5"), ("a ; b", "byte 2"), ("`", "byte 0")] {
-            assert!(tokens(text).unwrap_err().to_string().contains(place), "{text}");
+            assert!(
+                tokens(text).unwrap_err().to_string().contains(place),
+                "{text}"
+            );
         }
     }
 }

@@ -46,7 +46,10 @@ impl Filter {
     /// Misuse, with the byte at which the expression goes wrong. Whether the attributes exist shows when a query
     /// runs.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
-        Ok(Self { text: text.to_owned(), condition: parse::parse(text)? })
+        Ok(Self {
+            text: text.to_owned(),
+            condition: parse::parse(text)?,
+        })
     }
 
     /// The attributes named, each once, in order of first appearance.
@@ -69,9 +72,21 @@ enum Condition {
     All(Vec<Condition>),
     Any(Vec<Condition>),
     Not(Box<Condition>),
-    Compare { name: String, channel: Option<usize>, op: Op, value: Literal },
-    In { name: String, channel: Option<usize>, values: Vec<Literal> },
-    IsNull { name: String, channel: Option<usize> },
+    Compare {
+        name: String,
+        channel: Option<usize>,
+        op: Op,
+        value: Literal,
+    },
+    In {
+        name: String,
+        channel: Option<usize>,
+        values: Vec<Literal>,
+    },
+    IsNull {
+        name: String,
+        channel: Option<usize>,
+    },
 }
 
 impl Condition {

@@ -10,11 +10,18 @@ const DEPTH: usize = 200;
 /// Parses a whole expression.
 pub(super) fn parse(text: &str) -> Result<Condition, QueryError> {
     let tokens = tokens(text)?;
-    let mut parser = Parser { tokens: &tokens, next: 0, end: text.len() };
+    let mut parser = Parser {
+        tokens: &tokens,
+        next: 0,
+        end: text.len(),
+    };
     let condition = parser.any(DEPTH)?;
     match parser.peek() {
         None => Ok(condition),
-        Some(token) => Err(error(parser.at(), &format!("expected `and`, `or` or the end, found {}", shown(token)))),
+        Some(token) => Err(error(
+            parser.at(),
+            &format!("expected `and`, `or` or the end, found {}", shown(token)),
+        )),
     }
 }
 
@@ -46,14 +53,17 @@ impl<'a> Parser<'a> {
     }
 
     fn word(&mut self, word: &str) -> bool {
-        let found =
-            matches!(self.peek(), Some(Token::Name { text, quoted: false }) if text.eq_ignore_ascii_case(word));
+        let found = matches!(self.peek(), Some(Token::Name { text, quoted: false }) if text.eq_ignore_ascii_case(word));
         self.next += usize::from(found);
         found
     }
 
     fn expect(&mut self, sign: &str) -> Result<(), QueryError> {
-        if self.sign(sign) { Ok(()) } else { Err(self.expected(&format!("`{sign}`"))) }
+        if self.sign(sign) {
+            Ok(())
+        } else {
+            Err(self.expected(&format!("`{sign}`")))
+        }
     }
 
     fn expected(&self, what: &str) -> QueryError {
@@ -102,7 +112,11 @@ impl<'a> Parser<'a> {
                 return Err(self.expected("`null`"));
             }
             let test = Condition::IsNull { name, channel };
-            return Ok(if negated { Condition::Not(Box::new(test)) } else { test });
+            return Ok(if negated {
+                Condition::Not(Box::new(test))
+            } else {
+                test
+            });
         }
         let negated = self.word("not");
         if self.word("in") {
@@ -112,8 +126,16 @@ impl<'a> Parser<'a> {
                 values.push(self.literal()?);
             }
             self.expect(")")?;
-            let test = Condition::In { name, channel, values };
-            return Ok(if negated { Condition::Not(Box::new(test)) } else { test });
+            let test = Condition::In {
+                name,
+                channel,
+                values,
+            };
+            return Ok(if negated {
+                Condition::Not(Box::new(test))
+            } else {
+                test
+            });
         }
         if negated {
             return Err(self.expected("`in`"));
@@ -121,11 +143,18 @@ impl<'a> Parser<'a> {
         let Some(op) = self.op() else {
             return Err(self.expected("a comparison"));
         };
-        Ok(Condition::Compare { name, channel, op, value: self.literal()? })
+        Ok(Condition::Compare {
+            name,
+            channel,
+            op,
+            value: self.literal()?,
+        })
     }
 
     fn op(&mut self) -> Option<Op> {
-        let Some(Token::Sign(sign)) = self.peek() else { return None };
+        let Some(Token::Sign(sign)) = self.peek() else {
+            return None;
+        };
         let op = match *sign {
             "==" | "=" => Op::Equal,
             "!=" | "<>" => Op::NotEqual,
@@ -152,8 +181,9 @@ impl<'a> Parser<'a> {
         let Some(Token::Number(digits)) = self.take() else {
             return Err(error(at, "expected a channel number"));
         };
-        let channel =
-            digits.parse::<usize>().map_err(|_| error(at, &format!("{digits:?} is not a channel number")))?;
+        let channel = digits
+            .parse::<usize>()
+            .map_err(|_| error(at, &format!("{digits:?} is not a channel number")))?;
         self.expect("]")?;
         Ok((name, Some(channel)))
     }
@@ -169,19 +199,29 @@ impl<'a> Parser<'a> {
         match found {
             Some(Token::Number(digits)) => number(digits, negative)
                 .ok_or_else(|| error(at, &format!("{digits:?} is not a number"))),
-            Some(Token::Name { text, quoted: false }) if text.eq_ignore_ascii_case("inf") => {
-                Ok(Literal::Float(if negative { f64::NEG_INFINITY } else { f64::INFINITY }))
-            }
+            Some(Token::Name {
+                text,
+                quoted: false,
+            }) if text.eq_ignore_ascii_case("inf") => Ok(Literal::Float(if negative {
+                f64::NEG_INFINITY
+            } else {
+                f64::INFINITY
+            })),
             Some(Token::Text(text)) if !signed => Ok(Literal::Text(text.clone())),
-            Some(Token::Name { text, quoted: false }) if !signed && text.eq_ignore_ascii_case("true") => {
-                Ok(Literal::Bool(true))
-            }
-            Some(Token::Name { text, quoted: false }) if !signed && text.eq_ignore_ascii_case("false") => {
-                Ok(Literal::Bool(false))
-            }
+            Some(Token::Name {
+                text,
+                quoted: false,
+            }) if !signed && text.eq_ignore_ascii_case("true") => Ok(Literal::Bool(true)),
+            Some(Token::Name {
+                text,
+                quoted: false,
+            }) if !signed && text.eq_ignore_ascii_case("false") => Ok(Literal::Bool(false)),
             found => {
                 let found = found.map_or_else(|| "the end".to_owned(), shown);
-                Err(error(at, &format!("expected a number, a 'text', true or false, found {found}")))
+                Err(error(
+                    at,
+                    &format!("expected a number, a 'text', true or false, found {found}"),
+                ))
             }
         }
     }
@@ -199,7 +239,9 @@ fn number(digits: &str, negative: bool) -> Option<Literal> {
 }
 
 fn is_keyword(word: &str) -> bool {
-    ["and", "or", "not", "in", "is", "null", "true", "false"].iter().any(|key| word.eq_ignore_ascii_case(key))
+    ["and", "or", "not", "in", "is", "null", "true", "false"]
+        .iter()
+        .any(|key| word.eq_ignore_ascii_case(key))
 }
 
 fn one_or(mut terms: Vec<Condition>, join: fn(Vec<Condition>) -> Condition) -> Condition {
@@ -227,7 +269,12 @@ mod tests {
     use proptest::prelude::*;
 
     fn compare(name: &str, op: Op, value: Literal) -> Condition {
-        Condition::Compare { name: name.into(), channel: None, op, value }
+        Condition::Compare {
+            name: name.into(),
+            channel: None,
+            op,
+            value,
+        }
     }
 
     #[test]
@@ -238,7 +285,11 @@ mod tests {
                 compare("a", Op::Greater, Literal::Float(0.5)),
                 compare("b", Op::Equal, Literal::Int(3)),
             ]),
-            Condition::Not(Box::new(compare("c", Op::NotEqual, Literal::Text("x".into())))),
+            Condition::Not(Box::new(compare(
+                "c",
+                Op::NotEqual,
+                Literal::Text("x".into()),
+            ))),
         ]);
         assert_eq!(parsed, expected);
     }
@@ -246,8 +297,18 @@ mod tests {
     #[test]
     fn every_form_is_read() {
         for text in [
-            "a = 1", "a <> -2", "`a b` <= 1e3", "\"and\" >= .5", "a[1] < +7", "a in (1, 2, 'x')", "a not in (true)",
-            "a is null", "a is not null", "((a == false))", "A IN (1) AND NOT b IS NULL", "a > -inf",
+            "a = 1",
+            "a <> -2",
+            "`a b` <= 1e3",
+            "\"and\" >= .5",
+            "a[1] < +7",
+            "a in (1, 2, 'x')",
+            "a not in (true)",
+            "a is null",
+            "a is not null",
+            "((a == false))",
+            "A IN (1) AND NOT b IS NULL",
+            "a > -inf",
         ] {
             parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
         }
@@ -257,14 +318,26 @@ mod tests {
     fn what_is_wrong_is_said_with_its_place() {
         for (text, what) in [
             ("", "at byte 0: expected an attribute name, found the end"),
-            ("a >", "at byte 3: expected a number, a 'text', true or false, found the end"),
-            ("a > 1 b", "at byte 6: expected `and`, `or` or the end, found `b`"),
+            (
+                "a >",
+                "at byte 3: expected a number, a 'text', true or false, found the end",
+            ),
+            (
+                "a > 1 b",
+                "at byte 6: expected `and`, `or` or the end, found `b`",
+            ),
             ("a[x] > 1", "at byte 2: expected a channel number"),
             ("(a > 1", "at byte 6: expected `)`, found the end"),
-            ("and > 1", "at byte 0: expected an attribute name, found `and`"),
+            (
+                "and > 1",
+                "at byte 0: expected an attribute name, found `and`",
+            ),
             ("a > 1x", "at byte 4: \"1x\" is not a number"),
         ] {
-            assert_eq!(parse(text).unwrap_err().to_string(), format!("filter, {what}"));
+            assert_eq!(
+                parse(text).unwrap_err().to_string(),
+                format!("filter, {what}")
+            );
         }
     }
 

@@ -65,7 +65,11 @@ impl VertexPlan {
     /// # Errors
     ///
     /// Malformed cells.
-    pub(crate) fn run(&self, slots: Range<Slot>, cells: Vec<Option<Bytes>>) -> Result<GroupOut, QueryError> {
+    pub(crate) fn run(
+        &self,
+        slots: Range<Slot>,
+        cells: Vec<Option<Bytes>>,
+    ) -> Result<GroupOut, QueryError> {
         let mut out = GroupOut {
             cells: crate::int::wide(cells.len()),
             missing: vec![0; self.reader.columns.len()],
@@ -90,7 +94,13 @@ impl VertexPlan {
         }
         out.gathered = Gathered::with_capacity(&self.table, &self.reader, rows);
         for chunk in &decoded {
-            out.gathered.push(&self.table, &self.reader, chunk, Pick::from(&chunk.kept), None)?;
+            out.gathered.push(
+                &self.table,
+                &self.reader,
+                chunk,
+                Pick::from(&chunk.kept),
+                None,
+            )?;
         }
         for chunk in decoded {
             out.chunks.push(ChunkOut {
@@ -128,5 +138,7 @@ pub(crate) fn link_records(
     cells: Vec<Option<Bytes>>,
 ) -> Result<Vec<RecordCell>, QueryError> {
     let mut cells = cells.into_iter();
-    refs.into_iter().map(|cell| family.decode(cell, table, &mut cells)).collect()
+    refs.into_iter()
+        .map(|cell| family.decode(cell, table, &mut cells))
+        .collect()
 }

@@ -21,7 +21,10 @@ impl Owners {
     /// Sorts the entries of all manifests by chunk.
     pub(crate) fn new(walk: &Walk, chunks: usize) -> Self {
         let mut starts = vec![0_usize; chunks + 1];
-        let all = || walk.objects().flat_map(|(row, entries)| entries.iter().map(move |entry| (row, entry)));
+        let all = || {
+            walk.objects()
+                .flat_map(|(row, entries)| entries.iter().map(move |entry| (row, entry)))
+        };
         let seen = |entry: &Entry| entry.slot != Entry::GAP && int::at(entry.slot) < chunks;
         for (_, entry) in all().filter(|(_, entry)| seen(entry)) {
             if let Some(count) = starts.get_mut(int::at(entry.slot) + 1) {
@@ -61,7 +64,9 @@ impl Owners {
         if let Some(fragments) = &chunk.fragments {
             for (start, count, object) in self.of(chunk.slot) {
                 for fragment in *start..start.saturating_add(*count) {
-                    let Some(rows) = fragments.get(fragment) else { break };
+                    let Some(rows) = fragments.get(fragment) else {
+                        break;
+                    };
                     for row in rows.iter() {
                         if let Some(first) = first.get_mut(int::at(row)) {
                             *first = (*first).min(*object);
@@ -75,7 +80,12 @@ impl Owners {
         }
         let id = |object: u32| ids.get(u64::from(object));
         for row in chunk.kept.iter() {
-            out.first.push(first.get(int::at(row)).filter(|object| **object != NOBODY).and_then(|object| id(*object)));
+            out.first.push(
+                first
+                    .get(int::at(row))
+                    .filter(|object| **object != NOBODY)
+                    .and_then(|object| id(*object)),
+            );
         }
         if all {
             every.sort_unstable();
@@ -84,7 +94,12 @@ impl Owners {
                 let from = every.partition_point(|(at, _)| *at < row);
                 let until = every.partition_point(|(at, _)| *at <= row);
                 let owners = every.get(from..until).unwrap_or(&[]);
-                out.all.push(owners.iter().filter_map(|(_, object)| id(*object)).collect());
+                out.all.push(
+                    owners
+                        .iter()
+                        .filter_map(|(_, object)| id(*object))
+                        .collect(),
+                );
             }
         }
     }

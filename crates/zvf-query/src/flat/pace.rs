@@ -40,8 +40,10 @@ impl Pace {
         let rows = load.rows_per_chunk.max(1);
         let by_rows = u32::try_from(load.batch_rows.div_ceil(rows)).unwrap_or(GROUP);
         let size = by_rows.clamp(1, GROUP).min((chunks / 8).max(1));
-        let groups: Vec<Range<Slot>> =
-            (0..chunks).step_by(int::at(size)).map(|start| start..start.saturating_add(size).min(chunks)).collect();
+        let groups: Vec<Range<Slot>> = (0..chunks)
+            .step_by(int::at(size))
+            .map(|start| start..start.saturating_add(size).min(chunks))
+            .collect();
         let rows = rows.saturating_mul(u64::from(size));
         let bytes = rows.saturating_mul(load.row_bytes).max(1);
         // Decoded cells and gathered columns exist side by side.
@@ -49,7 +51,10 @@ impl Pace {
         if let Some(limit) = load.limit {
             window = window.min((limit / rows).saturating_add(2));
         }
-        Self { groups, window: usize::try_from(window).unwrap_or(2) }
+        Self {
+            groups,
+            window: usize::try_from(window).unwrap_or(2),
+        }
     }
 }
 
@@ -58,7 +63,13 @@ mod tests {
     use super::*;
 
     fn pace(chunks: u32, rows_per_chunk: u64, limit: Option<u64>) -> Pace {
-        let load = Load { rows_per_chunk, row_bytes: 20, batch_rows: 65_536, budget: 256 << 20, limit };
+        let load = Load {
+            rows_per_chunk,
+            row_bytes: 20,
+            batch_rows: 65_536,
+            budget: 256 << 20,
+            limit,
+        };
         Pace::new(chunks, load)
     }
 

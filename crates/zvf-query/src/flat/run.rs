@@ -35,7 +35,12 @@ const WORKERS: usize = 2;
 pub(crate) async fn run(mut p: Prepared, mut emit: Emit) -> Result<Summary, QueryError> {
     let index = p.level.object_index().is_some();
     let objects = (index && p.query.outputs.objects).then(|| {
-        ObjectTable::new(&p.level, Form::Counted, p.table.metadata.clone(), &mut p.warnings)
+        ObjectTable::new(
+            &p.level,
+            Form::Counted,
+            p.table.metadata.clone(),
+            &mut p.warnings,
+        )
     });
     let links = link_table(&p)?;
     let owned = p.table.has(Out::ObjectId) || p.table.has(Out::ObjectIds);
@@ -43,11 +48,18 @@ pub(crate) async fn run(mut p: Prepared, mut emit: Emit) -> Result<Summary, Quer
     let branches = links.is_some() && p.rule == Rule::Branches;
     let walk = index && (objects.is_some() || owned || sequential);
     let stored = links.as_ref().filter(|_| !sequential || !index).is_some()
-        || links.as_ref().and_then(|table| table.family.as_ref()).is_some_and(|family| !family.columns.is_empty());
+        || links
+            .as_ref()
+            .and_then(|table| table.family.as_ref())
+            .is_some_and(|family| !family.columns.is_empty());
     let ask = Ask {
         fragments: walk || sequential || branches || p.table.has(Out::Fragment),
         walk,
-        links: (links.is_some() && stored).then_some(if branches { Touch::Any } else { Touch::All }),
+        links: (links.is_some() && stored).then_some(if branches {
+            Touch::Any
+        } else {
+            Touch::All
+        }),
         objects: objects.clone(),
         hold: 0,
         limit: p.query.limit,
@@ -73,7 +85,13 @@ pub(crate) async fn run(mut p: Prepared, mut emit: Emit) -> Result<Summary, Quer
         }
         let mut columns = OwnerColumns::default();
         if owned {
-            own(&group.chunks, &scan.side, owners.as_ref(), p.table.has(Out::ObjectIds), &mut columns);
+            own(
+                &group.chunks,
+                &scan.side,
+                owners.as_ref(),
+                p.table.has(Out::ObjectIds),
+                &mut columns,
+            );
         }
         // Rows past the limit are gathered already; their owners are null, since the rows are cut off below.
         let gathered: Gathered = std::mem::take(&mut group.gathered);
@@ -85,17 +103,25 @@ pub(crate) async fn run(mut p: Prepared, mut emit: Emit) -> Result<Summary, Quer
         }
     }
 
-    let mut summary = Summary { vertices: scan.vertices, truncated: scan.truncated, ..Summary::default() };
+    let mut summary = Summary {
+        vertices: scan.vertices,
+        truncated: scan.truncated,
+        ..Summary::default()
+    };
     let kept = Arc::new(std::mem::take(&mut scan.kept));
     let resolved = match (scan.side.walk.clone(), scan.side.ids.clone()) {
         (Some(walk), Some(ids)) if objects.is_some() || sequential => {
             let (reader, kept) = (Arc::clone(&scan.reader), Arc::clone(&kept));
-            Some(Arc::new(scan.offload(move || resolve(&reader, &walk, &kept, sequential, &ids)).await?))
+            Some(Arc::new(
+                scan.offload(move || resolve(&reader, &walk, &kept, sequential, &ids))
+                    .await?,
+            ))
         }
         _ => None,
     };
     if let Some(table) = links {
-        summary.links = send_links(&p, &mut scan, table, &kept, resolved.clone(), &mut emit).await?;
+        summary.links =
+            send_links(&p, &mut scan, table, &kept, resolved.clone(), &mut emit).await?;
     }
     if let (Some(table), Some(resolved)) = (objects, resolved) {
         summary.objects = send_objects(&p, &scan.side, &table, &resolved, &mut emit).await?;
@@ -115,11 +141,20 @@ pub(crate) fn link_table(p: &Prepared) -> Result<Option<LinkTable>, QueryError> 
         return Ok(None);
     }
     // Implied links have two ends, whatever a stray family says.
-    let family = p.family.clone().filter(|family| !implied || family.width() == 2);
+    let family = p
+        .family
+        .clone()
+        .filter(|family| !implied || family.width() == 2);
     LinkTable::new(family, p.table.metadata.clone()).map(Some)
 }
 
-fn own(chunks: &[super::job::ChunkOut], side: &Side, owners: Option<&Owners>, all: bool, out: &mut OwnerColumns) {
+fn own(
+    chunks: &[super::job::ChunkOut],
+    side: &Side,
+    owners: Option<&Owners>,
+    all: bool,
+    out: &mut OwnerColumns,
+) {
     if let (Some(owners), Some(ids)) = (owners, &side.ids) {
         for chunk in chunks {
             owners.push(chunk, ids, all, out);
@@ -138,21 +173,26 @@ async fn send_links(
     let mut sent = 0_u64;
     if p.rule == Rule::Stored {
         // Batches are made two at a time while the next cells are on their way.
-        let mut waiting: std::collections::VecDeque<BoxFuture<'static, Result<RecordBatch, QueryError>>> =
-            std::collections::VecDeque::new();
+        let mut waiting: std::collections::VecDeque<
+            BoxFuture<'static, Result<RecordBatch, QueryError>>,
+        > = std::collections::VecDeque::new();
         loop {
             let cells = scan.next_links().await?;
             let end = cells.is_none();
             if let (Some(cells), Some(family)) = (cells, table.family.clone()) {
                 let (table, kept) = (table.clone(), Arc::clone(kept));
                 let work = move || {
-                    cells.iter().try_for_each(|cell| family.check_rows(cell, |slot| kept.rows(slot)))?;
+                    cells
+                        .iter()
+                        .try_for_each(|cell| family.check_rows(cell, |slot| kept.rows(slot)))?;
                     explicit::batch(&table, &cells, &kept)
                 };
                 waiting.push_back(started(scan.offload(work)).await);
             }
             while waiting.len() >= WORKERS || (end && !waiting.is_empty()) {
-                let Some(batch) = waiting.pop_front() else { break };
+                let Some(batch) = waiting.pop_front() else {
+                    break;
+                };
                 sent += send(emit, Table::Links, &batch.await?, p.query.batch_rows).await;
             }
             if end {
@@ -163,18 +203,28 @@ async fn send_links(
     let mut cells: Vec<RecordCell> = Vec::new();
     while let Some(mut more) = scan.next_links().await? {
         if let Some(family) = &table.family {
-            more.iter().try_for_each(|cell| family.check_rows(cell, |slot| kept.rows(slot)))?;
+            more.iter()
+                .try_for_each(|cell| family.check_rows(cell, |slot| kept.rows(slot)))?;
         }
         cells.append(&mut more);
     }
     type Make = Arc<dyn Fn(Range<Slot>) -> Result<RecordBatch, QueryError> + Send + Sync>;
     let make: Make = if p.rule == Rule::Branches {
         let parents = Parents::new(table.family.as_deref(), cells)?;
-        let state = Branches { table, kept: Arc::clone(kept), parents };
+        let state = Branches {
+            table,
+            kept: Arc::clone(kept),
+            parents,
+        };
         Arc::new(move |slots| state.batch(slots))
     } else {
         let stored = Stored::new(cells, |key| kept.global(key));
-        let state = Sequential { table, kept: Arc::clone(kept), resolved, stored };
+        let state = Sequential {
+            table,
+            kept: Arc::clone(kept),
+            resolved,
+            stored,
+        };
         Arc::new(move |slots| state.batch(slots))
     };
     let ranges = ranges(kept, int::wide(p.query.batch_rows));

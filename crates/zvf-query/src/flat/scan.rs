@@ -101,7 +101,8 @@ impl Scan {
         }
         let what = "rows lie in other chunks than chunk_shape says: all chunks are read";
         (scan, _) = Self::attempt(p, ask, false).await?;
-        scan.warnings.push(format!("level {}: {what}", p.query.level));
+        scan.warnings
+            .push(format!("level {}: {what}", p.query.level));
         Ok(scan)
     }
 
@@ -121,7 +122,11 @@ impl Scan {
                 .iter()
                 .enumerate()
                 .map(|(index, column)| {
-                    let filtered = p.query.filter.as_ref().is_some_and(|filter| filter.names().contains(&column.name));
+                    let filtered = p
+                        .query
+                        .filter
+                        .as_ref()
+                        .is_some_and(|filter| filter.names().contains(&column.name));
                     filtered || ask.table.has(crate::vertex_table::Out::Attribute(index))
                 })
                 .collect(),
@@ -129,10 +134,18 @@ impl Scan {
         check_count(p, &reader, &what)?;
         let pace = pace(p, &reader, &what, ask.limit);
         let stop = Arc::new(AtomicBool::new(false));
-        let plan =
-            VertexPlan { reader: Arc::clone(&reader), what, table: ask.table.clone(), hold: ask.hold > 0 };
+        let plan = VertexPlan {
+            reader: Arc::clone(&reader),
+            what,
+            table: ask.table.clone(),
+            hold: ask.hold > 0,
+        };
         let links = match (&p.family, ask.links) {
-            (Some(family), Some(touch)) => family.cells(&reader.table, scope.is_none() && p.query.filter.is_none(), touch)?,
+            (Some(family), Some(touch)) => family.cells(
+                &reader.table,
+                scope.is_none() && p.query.filter.is_none(),
+                touch,
+            )?,
             _ => Vec::new(),
         };
         let mut jobs = jobs(p, Arc::new(plan), pace, links, &stop);
@@ -140,7 +153,8 @@ impl Scan {
         let witness = witness(p, &reader, scope.as_ref());
         let (first, side, witness) = futures::join!(jobs.next(), side, witness);
         let first = first.transpose()?;
-        let placed = witness? && !matches!(&first, Some(Job::Vertices(group)) if group.misplaced.is_some());
+        let placed =
+            witness? && !matches!(&first, Some(Job::Vertices(group)) if group.misplaced.is_some());
         let mut scan = Self {
             kept: KeptTable::new(reader.table.len()),
             missing: vec![0; reader.columns.len()],
@@ -184,15 +198,22 @@ impl Scan {
         let reader = Arc::clone(&self.reader);
         let table = self.table.clone();
         let open = |widths: &[Option<usize>]| {
-            reader.columns.iter().zip(widths).enumerate().any(|(index, (column, width))| {
-                width.is_none()
-                    && column.declared.is_none()
-                    && table.has(crate::vertex_table::Out::Attribute(index))
-                    && reader.has_cells(column)
-            })
+            reader
+                .columns
+                .iter()
+                .zip(widths)
+                .enumerate()
+                .any(|(index, (column, width))| {
+                    width.is_none()
+                        && column.declared.is_none()
+                        && table.has(crate::vertex_table::Out::Attribute(index))
+                        && reader.has_cells(column)
+                })
         };
         while open(&widths) && self.ready_links.is_none() {
-            let Some(job) = self.jobs.try_next().await? else { break };
+            let Some(job) = self.jobs.try_next().await? else {
+                break;
+            };
             match job {
                 Job::Vertices(group) => {
                     group.gathered.widths(&mut widths);
@@ -217,12 +238,19 @@ impl Scan {
                 None => return Ok(None),
             }
         }
-        let Some(mut group) = self.ready.pop_front() else { return Ok(None) };
+        let Some(mut group) = self.ready.pop_front() else {
+            return Ok(None);
+        };
         self.cells += group.cells;
         if let Some(slot) = group.misplaced {
             let chunk = self.reader.table.get(slot);
-            let place = self.reader.place(self.reader.level.vertices().path(), chunk);
-            return Err(QueryError::malformed(place, "rows lie outside their chunk, so that a box cannot be found"));
+            let place = self
+                .reader
+                .place(self.reader.level.vertices().path(), chunk);
+            return Err(QueryError::malformed(
+                place,
+                "rows lie outside their chunk, so that a box cannot be found",
+            ));
         }
         let mut taken = 0;
         for chunk in &mut group.chunks {
@@ -300,10 +328,14 @@ impl Scan {
     pub(crate) fn remarks(&mut self) {
         let number = self.reader.number;
         if self.absent > 0 {
-            let what = format!("level {number}, vertices: {} listed chunks have no object", self.absent);
+            let what = format!(
+                "level {number}, vertices: {} listed chunks have no object",
+                self.absent
+            );
             self.warnings.push(what);
         }
-        for (index, (column, missing)) in self.reader.columns.iter().zip(&self.missing).enumerate() {
+        for (index, (column, missing)) in self.reader.columns.iter().zip(&self.missing).enumerate()
+        {
             if *missing > 0 && self.table.has(crate::vertex_table::Out::Attribute(index)) {
                 let name = &column.name;
                 self.warnings.push(format!("level {number}, attribute {name}: no cell for {missing} chunks, values are null"));
@@ -318,12 +350,17 @@ pub(crate) fn offload<R: Send + 'static>(
     round: u32,
     work: impl FnOnce() -> Result<R, QueryError> + Send + 'static,
 ) -> BoxFuture<'static, Result<R, QueryError>> {
-    let run = reader.level.store().fetch_map(round, Vec::new(), move |_| work());
+    let run = reader
+        .level
+        .store()
+        .fetch_map(round, Vec::new(), move |_| work());
     async move { run.await? }.boxed()
 }
 
 /// Starts a future that is waited for later: what it hands to other threads runs meanwhile.
-pub(crate) async fn started<T: Send + 'static>(mut work: BoxFuture<'static, T>) -> BoxFuture<'static, T> {
+pub(crate) async fn started<T: Send + 'static>(
+    mut work: BoxFuture<'static, T>,
+) -> BoxFuture<'static, T> {
     match futures::poll!(&mut work) {
         Poll::Ready(done) => futures::future::ready(done).boxed(),
         Poll::Pending => work,
@@ -348,22 +385,27 @@ fn plan_chunks(p: &Prepared, prune: bool) -> Result<(ChunkTable, Option<Candidat
             None => ChunkTable::new(rank, std::iter::empty()),
         },
     };
-    let table = table.ok_or_else(|| QueryError::Limit {
-        place: Place::array(p.query.level, "vertices"),
-        what: "chunks",
-        found: int::wide(presence.len()),
-        limit: u64::from(Slot::MAX - 1),
+    let table = table.ok_or_else(|| {
+        let place = Place::array(p.query.level, "vertices");
+        QueryError::limit(
+            place,
+            "chunks",
+            int::wide(presence.len()),
+            u64::from(Slot::MAX - 1),
+        )
     })?;
     Ok((table, scope))
 }
 
 fn check_count(p: &Prepared, reader: &Reader, what: &What) -> Result<(), QueryError> {
-    let each = 1 + u64::from(what.fragments) + int::wide(what.attributes.iter().filter(|wanted| **wanted).count());
+    let each = 1
+        + u64::from(what.fragments)
+        + int::wide(what.attributes.iter().filter(|wanted| **wanted).count());
     let found = int::wide(reader.table.len()).saturating_mul(each);
     let limit = p.level.store().limits().cells_per_query;
     if found > limit {
         let place = Place::array(p.query.level, "vertices");
-        return Err(QueryError::Limit { place, what: "cells of one query", found, limit });
+        return Err(QueryError::limit(place, "cells of one query", found, limit));
     }
     Ok(())
 }
@@ -376,8 +418,14 @@ fn pace(p: &Prepared, reader: &Reader, what: &What, limit: Option<u64>) -> Pace 
         0 => 4096,
         count => count.div_ceil(chunks),
     };
-    let attributes = reader.columns.iter().zip(&what.attributes).filter(|(_, wanted)| **wanted);
-    let attributes: usize = attributes.map(|(column, _)| column.dtype.size() * column.declared.unwrap_or(1)).sum();
+    let attributes = reader
+        .columns
+        .iter()
+        .zip(&what.attributes)
+        .filter(|(_, wanted)| **wanted);
+    let attributes: usize = attributes
+        .map(|(column, _)| column.dtype.size() * column.declared.unwrap_or(1))
+        .sum();
     let load = Load {
         rows_per_chunk,
         row_bytes: int::wide(reader.position.row_bytes() + attributes),
@@ -400,15 +448,20 @@ fn jobs(
     let round = p.round;
     let stop = Arc::clone(stop);
     let reader = Arc::clone(&plan.reader);
-    let groups = pace.groups.into_iter().take_while(move |_| !stop.load(Ordering::Relaxed));
+    let groups = pace
+        .groups
+        .into_iter()
+        .take_while(move |_| !stop.load(Ordering::Relaxed));
     let vertices = {
         let store = store.clone();
-        groups.map(move |slots: Range<Slot>| -> BoxFuture<'static, Result<Job, QueryError>> {
-            let wants = plan.wants(&slots);
-            let plan = Arc::clone(&plan);
-            let done = store.fetch_map(round, wants, move |cells| plan.run(slots, cells));
-            async move { Ok(Job::Vertices(done.await??)) }.boxed()
-        })
+        groups.map(
+            move |slots: Range<Slot>| -> BoxFuture<'static, Result<Job, QueryError>> {
+                let wants = plan.wants(&slots);
+                let plan = Arc::clone(&plan);
+                let done = store.fetch_map(round, wants, move |cells| plan.run(slots, cells));
+                async move { Ok(Job::Vertices(done.await??)) }.boxed()
+            },
+        )
     };
     let family = p.family.clone();
     let mut cells = links.into_iter();
@@ -416,22 +469,33 @@ fn jobs(
         let batch: Vec<LinkCellRef> = cells.by_ref().take(LINK_CELLS).collect();
         (!batch.is_empty()).then_some(batch)
     });
-    let links = batches.filter_map(move |batch| -> Option<BoxFuture<'static, Result<Job, QueryError>>> {
-        let family = Arc::clone(family.as_ref()?);
-        let reader = Arc::clone(&reader);
-        let wants = link_wants(&family, &batch);
-        let count = int::wide(wants.len());
-        let work = move |cells| link_records(&family, &reader.table, batch, cells);
-        let done = store.fetch_map(round, wants, work);
-        Some(async move { Ok(Job::Links(done.await??, count)) }.boxed())
-    });
-    stream::iter(vertices.chain(links)).buffered(pace.window).boxed()
+    let links = batches.filter_map(
+        move |batch| -> Option<BoxFuture<'static, Result<Job, QueryError>>> {
+            let family = Arc::clone(family.as_ref()?);
+            let reader = Arc::clone(&reader);
+            let wants = link_wants(&family, &batch);
+            let count = int::wide(wants.len());
+            let work = move |cells| link_records(&family, &reader.table, batch, cells);
+            let done = store.fetch_map(round, wants, work);
+            Some(async move { Ok(Job::Links(done.await??, count)) }.boxed())
+        },
+    );
+    stream::iter(vertices.chain(links))
+        .buffered(pace.window)
+        .boxed()
 }
 
 /// Manifests, ids and object attributes.
-async fn side(p: &Prepared, ask: &Ask, reader: &Arc<Reader>, scope: Option<Candidates>) -> Result<Side, QueryError> {
+async fn side(
+    p: &Prepared,
+    ask: &Ask,
+    reader: &Arc<Reader>,
+    scope: Option<Candidates>,
+) -> Result<Side, QueryError> {
     let mut side = Side::default();
-    let Some(index) = p.level.object_index() else { return Ok(side) };
+    let Some(index) = p.level.object_index() else {
+        return Ok(side);
+    };
     let scope = scope.map_or(Scope::Whole, Scope::Box);
     let walk = async {
         if !ask.walk {
@@ -440,7 +504,10 @@ async fn side(p: &Prepared, ask: &Ask, reader: &Arc<Reader>, scope: Option<Candi
         walk_all(index, reader, &scope, p.round).await.map(Some)
     };
     // Attributes of very many objects are read later, piece by piece.
-    let small = ask.objects.as_ref().filter(|table| table.bytes() <= p.query.memory_budget / 4);
+    let small = ask
+        .objects
+        .as_ref()
+        .filter(|table| table.bytes() <= p.query.memory_budget / 4);
     let values = async {
         match small {
             Some(table) => table.read(0..index.len(), p.round).await.map(Some),
@@ -458,7 +525,11 @@ async fn side(p: &Prepared, ask: &Ask, reader: &Arc<Reader>, scope: Option<Candi
 
 /// Whether the chunk that would show it best is where its key says. Asked only where the listed chunks are not those
 /// that the store's bounds lead to.
-async fn witness(p: &Prepared, reader: &Arc<Reader>, scope: Option<&Candidates>) -> Result<bool, QueryError> {
+async fn witness(
+    p: &Prepared,
+    reader: &Arc<Reader>,
+    scope: Option<&Candidates>,
+) -> Result<bool, QueryError> {
     let presence = p.level.vertices().presence();
     let pruned = scope.is_some() && reader.table.len() < presence.len();
     if !pruned || p.query.level != 0 {
@@ -469,16 +540,27 @@ async fn witness(p: &Prepared, reader: &Arc<Reader>, scope: Option<&Candidates>)
     let expected = reader.grid.extents(lo, hi);
     let agrees = presence.extent().is_some_and(|(first, last)| {
         let skip = first.len().saturating_sub(dims);
-        first.iter().zip(&last).skip(skip).map(|(first, last)| (*first, *last)).eq(expected.iter().copied())
+        first
+            .iter()
+            .zip(&last)
+            .skip(skip)
+            .map(|(first, last)| (*first, *last))
+            .eq(expected.iter().copied())
     });
-    let far = farthest(presence.iter(), dims).filter(|chunk| !agrees && reader.table.slot(chunk).is_none());
+    let far = farthest(presence.iter(), dims)
+        .filter(|chunk| !agrees && reader.table.slot(chunk).is_none());
     let Some(chunk) = far else { return Ok(true) };
     let want = CellWant::new(p.level.vertices(), chunk);
     let (reader, chunk) = (Arc::clone(reader), chunk.to_vec());
-    let checked = p.level.store().fetch_map(p.round, vec![want], move |cells| {
-        let Some(cell) = cells.into_iter().next().flatten() else { return true };
-        let extent = reader.position.extent(&reader.position.little(&cell));
-        reader.grid.in_place(&chunk, &extent.min, &extent.max)
-    });
+    let checked = p
+        .level
+        .store()
+        .fetch_map(p.round, vec![want], move |cells| {
+            let Some(cell) = cells.into_iter().next().flatten() else {
+                return true;
+            };
+            let extent = reader.position.extent(&reader.position.little(&cell));
+            reader.grid.in_place(&chunk, &extent.min, &extent.max)
+        });
     Ok(checked.await?)
 }

@@ -31,11 +31,17 @@ pub(crate) struct Batches {
 
 /// Cuts entries into batches.
 pub(crate) fn cut(entries: &[Entry], chunks: usize) -> Batches {
-    let mut batches = Batches { list: Vec::new(), last_use: vec![0; chunks] };
+    let mut batches = Batches {
+        list: Vec::new(),
+        last_use: vec![0; chunks],
+    };
     let mut seen = vec![false; chunks];
     let mut start = 0;
     let (mut slots, mut new) = (Vec::new(), Vec::new());
-    let mut close = |range: Range<usize>, slots: &mut Vec<Slot>, new: &mut Vec<Slot>, last_use: &mut [usize]| {
+    let mut close = |range: Range<usize>,
+                     slots: &mut Vec<Slot>,
+                     new: &mut Vec<Slot>,
+                     last_use: &mut [usize]| {
         if range.is_empty() {
             return;
         }
@@ -47,7 +53,11 @@ pub(crate) fn cut(entries: &[Entry], chunks: usize) -> Batches {
                 *last = batches.list.len();
             }
         }
-        batches.list.push(Batch { entries: range, slots: std::mem::take(slots), new: std::mem::take(new) });
+        batches.list.push(Batch {
+            entries: range,
+            slots: std::mem::take(slots),
+            new: std::mem::take(new),
+        });
     };
     let mut last_use = std::mem::take(&mut batches.last_use);
     for (at, entry) in entries.iter().enumerate() {
@@ -81,11 +91,19 @@ mod tests {
     #[test]
     fn every_entry_is_in_one_batch_and_every_chunk_is_new_once() {
         let entries: Vec<Entry> = (0..10_000_u32)
-            .map(|at| Entry { slot: if at % 97 == 0 { Entry::GAP } else { (at * 7) % 200 }, first: at, count: 1 })
+            .map(|at| Entry {
+                slot: if at % 97 == 0 {
+                    Entry::GAP
+                } else {
+                    (at * 7) % 200
+                },
+                first: at,
+                count: 1,
+            })
             .collect();
         let batches = cut(&entries, 200);
         let mut next = 0;
-        let mut new = Vec::new();
+        let mut new: Vec<Slot> = Vec::new();
         for (number, batch) in batches.list.iter().enumerate() {
             assert_eq!(batch.entries.start, next);
             next = batch.entries.end;

@@ -72,15 +72,19 @@ impl Fetch {
                 work.push((*slot, what, known));
             }
             let reader = Arc::clone(&self.reader);
-            let run = self.reader.level.store().fetch_map(self.round, wants, move |cells| {
-                let mut cells = cells.into_iter();
-                work.into_iter()
-                    .map(|(slot, what, known)| match known {
-                        Some(chunk) => reader.complete(chunk, &what, &mut cells),
-                        None => reader.decode(slot, &what, &mut cells),
-                    })
-                    .collect::<Result<Vec<Decoded>, QueryError>>()
-            });
+            let run = self
+                .reader
+                .level
+                .store()
+                .fetch_map(self.round, wants, move |cells| {
+                    let mut cells = cells.into_iter();
+                    work.into_iter()
+                        .map(|(slot, what, known)| match known {
+                            Some(chunk) => reader.complete(chunk, &what, &mut cells),
+                            None => reader.decode(slot, &what, &mut cells),
+                        })
+                        .collect::<Result<Vec<Decoded>, QueryError>>()
+                });
             parts.push(async move { run.await? });
         }
         async move { Ok(try_join_all(parts).await?.into_iter().flatten().collect()) }.boxed()
@@ -101,17 +105,30 @@ pub(crate) fn jobs(
         .into_iter()
         .filter_map(|(chunk, decoded)| {
             let slot = reader.table.slot(&chunk)?;
-            Some((slot, Decoded { slot, kept: crate::columns::gather::Kept::All(decoded.rows), ..decoded }))
+            Some((
+                slot,
+                Decoded {
+                    slot,
+                    kept: crate::columns::gather::Kept::All(decoded.rows),
+                    ..decoded
+                },
+            ))
         })
         .collect();
     let fetch = Arc::clone(fetch);
     let chunks = {
         let fetch = Arc::clone(&fetch);
-        batches.into_iter().map(move |batch| -> BoxFuture<'static, Result<Job, QueryError>> {
-            let held = batch.new.iter().filter_map(|slot| Some((*slot, known.remove(slot)?))).collect();
-            let run = fetch.chunks(batch.new.clone(), held);
-            async move { Ok(Job::Chunks(batch, run.await?)) }.boxed()
-        })
+        batches.into_iter().map(
+            move |batch| -> BoxFuture<'static, Result<Job, QueryError>> {
+                let held = batch
+                    .new
+                    .iter()
+                    .filter_map(|slot| Some((*slot, known.remove(slot)?)))
+                    .collect();
+                let run = fetch.chunks(batch.new.clone(), held);
+                async move { Ok(Job::Chunks(batch, run.await?)) }.boxed()
+            },
+        )
     };
     let family = p.family.clone();
     let mut cells = links.into_iter();
@@ -119,15 +136,19 @@ pub(crate) fn jobs(
         let part: Vec<LinkCellRef> = cells.by_ref().take(LINK_CELLS).collect();
         (!part.is_empty()).then_some(part)
     });
-    let links = parts.filter_map(move |part| -> Option<BoxFuture<'static, Result<Job, QueryError>>> {
-        let family = Arc::clone(family.as_ref()?);
-        let wants = link_wants(&family, &part);
-        let count = int::wide(wants.len());
-        let reader = Arc::clone(&fetch.reader);
-        let store = fetch.reader.level.store();
-        let run = store.fetch_map(fetch.round, wants, move |cells| link_records(&family, &reader.table, part, cells));
-        Some(async move { Ok(Job::Links(run.await??, count)) }.boxed())
-    });
+    let links = parts.filter_map(
+        move |part| -> Option<BoxFuture<'static, Result<Job, QueryError>>> {
+            let family = Arc::clone(family.as_ref()?);
+            let wants = link_wants(&family, &part);
+            let count = int::wide(wants.len());
+            let reader = Arc::clone(&fetch.reader);
+            let store = fetch.reader.level.store();
+            let run = store.fetch_map(fetch.round, wants, move |cells| {
+                link_records(&family, &reader.table, part, cells)
+            });
+            Some(async move { Ok(Job::Links(run.await??, count)) }.boxed())
+        },
+    );
     stream::iter(chunks.chain(links)).buffered(window).boxed()
 }
 
@@ -135,8 +156,18 @@ pub(crate) fn jobs(
 fn window(p: &Prepared, fetch: &Fetch) -> usize {
     let chunks = int::wide(p.level.vertices().presence().len()).max(1);
     let rows = p.level.doc().vertex_count.div_ceil(chunks).max(1024);
-    let columns = fetch.reader.columns.iter().zip(&fetch.what.attributes).filter(|(_, wanted)| **wanted);
-    let columns: usize = columns.map(|(column, _)| column.dtype.size() * column.declared.unwrap_or(1)).sum();
-    let bytes = rows.saturating_mul(int::wide(fetch.reader.position.row_bytes() + columns)).saturating_mul(32);
-    usize::try_from((p.query.memory_budget / bytes.saturating_mul(4).max(1)).clamp(2, 32)).unwrap_or(2)
+    let columns = fetch
+        .reader
+        .columns
+        .iter()
+        .zip(&fetch.what.attributes)
+        .filter(|(_, wanted)| **wanted);
+    let columns: usize = columns
+        .map(|(column, _)| column.dtype.size() * column.declared.unwrap_or(1))
+        .sum();
+    let bytes = rows
+        .saturating_mul(int::wide(fetch.reader.position.row_bytes() + columns))
+        .saturating_mul(32);
+    usize::try_from((p.query.memory_budget / bytes.saturating_mul(4).max(1)).clamp(2, 32))
+        .unwrap_or(2)
 }

@@ -82,17 +82,27 @@ impl GatherPlan {
             pieces: Vec::new(),
             rest: None,
             absent: 0,
-            misplaced: chunks.values().filter(|chunk| !chunk.in_place).map(|chunk| chunk.slot).min(),
+            misplaced: chunks
+                .values()
+                .filter(|chunk| !chunk.in_place)
+                .map(|chunk| chunk.slot)
+                .min(),
         };
         let mut rows = Vec::new();
         for at in from.entry..end {
-            let (Some(entry), Some(pick)) = (self.entries.get(at).copied(), self.picks.get(at).copied()) else { break };
+            let (Some(entry), Some(pick)) =
+                (self.entries.get(at).copied(), self.picks.get(at).copied())
+            else {
+                break;
+            };
             let first = if at == from.entry { from.fragment } else { 0 };
             if entry.slot == Entry::GAP {
                 step.pieces.push(gap(pick));
                 continue;
             }
-            let Some(chunk) = chunks.get(&entry.slot) else { continue };
+            let Some(chunk) = chunks.get(&entry.slot) else {
+                continue;
+            };
             if chunk.absent {
                 self.check_listed(chunk, pick)?;
                 step.absent += 1;
@@ -104,7 +114,10 @@ impl GatherPlan {
                     continue;
                 }
                 if step.gathered.rows >= self.most_rows {
-                    step.rest = Some(Cursor { entry: at, fragment: number });
+                    step.rest = Some(Cursor {
+                        entry: at,
+                        fragment: number,
+                    });
                     return Ok(step);
                 }
                 let piece = self.piece(chunk, pick, fragment, &mut rows, &mut step.gathered)?;
@@ -124,8 +137,15 @@ impl GatherPlan {
         gathered: &mut Gathered,
     ) -> Result<Piece, QueryError> {
         let id = || self.ids.get(int::at(pick)).copied();
-        let count = chunk.fragments.as_ref().map_or(0, |fragments| fragments.len());
-        let Some(found) = chunk.fragments.as_ref().and_then(|fragments| fragments.get(fragment)) else {
+        let count = chunk
+            .fragments
+            .as_ref()
+            .map_or(0, |fragments| fragments.len());
+        let Some(found) = chunk
+            .fragments
+            .as_ref()
+            .and_then(|fragments| fragments.get(fragment))
+        else {
             return Err(no_fragment(&self.reader, chunk.slot, fragment, count, id()));
         };
         let length = found.len();
@@ -147,7 +167,13 @@ impl GatherPlan {
                         rows.push(row);
                     }
                 }
-                gathered.push(&self.table, &self.reader, chunk, Rows::Rows(rows), Some(fragment))?;
+                gathered.push(
+                    &self.table,
+                    &self.reader,
+                    chunk,
+                    Rows::Rows(rows),
+                    Some(fragment),
+                )?;
                 if kept.len() < length {
                     positions = Some(kept.into_boxed_slice());
                 }
@@ -160,7 +186,16 @@ impl GatherPlan {
         });
         let taken = positions.as_ref().map_or(length, |kept| kept.len());
         let taken = int::row32(taken).unwrap_or(u32::MAX);
-        Ok(Piece { pick, slot: chunk.slot, fragment, out: 0, taken, positions, joined: false, ends })
+        Ok(Piece {
+            pick,
+            slot: chunk.slot,
+            fragment,
+            out: 0,
+            taken,
+            positions,
+            joined: false,
+            ends,
+        })
     }
 
     /// A chunk without vertices is forgiven where the level lists it, and only there.
@@ -171,7 +206,10 @@ impl GatherPlan {
         }
         let place = Place::cell(self.reader.number, "object_index/manifests", coord);
         let place = place.of(self.ids.get(int::at(pick)).copied());
-        Err(QueryError::malformed(place, "the manifest names a chunk that has no vertices"))
+        Err(QueryError::malformed(
+            place,
+            "the manifest names a chunk that has no vertices",
+        ))
     }
 }
 

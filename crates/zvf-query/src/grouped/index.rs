@@ -31,27 +31,51 @@ impl RowIndex {
     /// Sorts pieces by chunk. Eight bytes and a bit for each fragment of the answer, more where fragments overlap.
     pub(crate) fn new(pieces: &[Piece], fragments: &[Option<Arc<Fragments>>]) -> Self {
         let mut spans: Vec<Vec<Span>> = vec![Vec::new(); fragments.len()];
-        for piece in pieces.iter().filter(|piece| piece.slot != Entry::GAP && piece.taken > 0) {
-            let Some(into) = spans.get_mut(int::at(piece.slot)) else { continue };
-            let Some(rows) = rows_of(piece, fragments) else { continue };
+        for piece in pieces
+            .iter()
+            .filter(|piece| piece.slot != Entry::GAP && piece.taken > 0)
+        {
+            let Some(into) = spans.get_mut(int::at(piece.slot)) else {
+                continue;
+            };
+            let Some(rows) = rows_of(piece, fragments) else {
+                continue;
+            };
             match (rows, &piece.positions) {
                 (Rows::Range { start, count }, None) => {
-                    into.push(Span { start, count, pick: piece.pick, out: piece.out });
+                    into.push(Span {
+                        start,
+                        count,
+                        pick: piece.pick,
+                        out: piece.out,
+                    });
                 }
                 (rows, None) => {
                     let singles = rows.iter().zip(piece.out..);
-                    into.extend(singles.map(|(start, out)| Span { start, count: 1, pick: piece.pick, out }));
+                    into.extend(singles.map(|(start, out)| Span {
+                        start,
+                        count: 1,
+                        pick: piece.pick,
+                        out,
+                    }));
                 }
                 (rows, Some(positions)) => {
                     let kept = positions.iter().filter_map(|position| rows.get(*position));
                     let singles = kept.zip(piece.out..);
-                    into.extend(singles.map(|(start, out)| Span { start, count: 1, pick: piece.pick, out }));
+                    into.extend(singles.map(|(start, out)| Span {
+                        start,
+                        count: 1,
+                        pick: piece.pick,
+                        out,
+                    }));
                 }
             }
         }
         for chunk in &mut spans {
             chunk.sort_unstable();
-            let overlap = chunk.windows(2).any(|pair| matches!(pair, [a, b] if a.start + a.count > b.start));
+            let overlap = chunk
+                .windows(2)
+                .any(|pair| matches!(pair, [a, b] if a.start + a.count > b.start));
             if overlap && chunk.iter().any(|span| span.count > 1) {
                 let single = |span: &Span| {
                     let span = *span;
@@ -72,7 +96,9 @@ impl RowIndex {
     /// The rows of the answer that a row became, one for each object: the first in it, objects in order.
     pub(crate) fn hits(&self, key: Key, out: &mut Vec<Hit>) {
         out.clear();
-        let Some(chunk) = self.spans.get(int::at(key.slot())) else { return };
+        let Some(chunk) = self.spans.get(int::at(key.slot())) else {
+            return;
+        };
         let row = key.row();
         let after = chunk.partition_point(|span| span.start <= row);
         // Spans that begin at or before the row, from the last one backwards: they are disjoint, or single rows.
@@ -89,8 +115,14 @@ impl RowIndex {
 }
 
 /// The rows of a piece's fragment.
-pub(crate) fn rows_of<'a>(piece: &Piece, fragments: &'a [Option<Arc<Fragments>>]) -> Option<Rows<'a>> {
-    fragments.get(int::at(piece.slot))?.as_ref()?.get(piece.fragment)
+pub(crate) fn rows_of<'a>(
+    piece: &Piece,
+    fragments: &'a [Option<Arc<Fragments>>],
+) -> Option<Rows<'a>> {
+    fragments
+        .get(int::at(piece.slot))?
+        .as_ref()?
+        .get(piece.fragment)
 }
 
 #[cfg(test)]
@@ -99,7 +131,16 @@ mod tests {
     use zvf_store::format::fragments::FragmentIndexBuilder;
 
     fn piece(pick: u32, fragment: u32, out: u64, taken: u32) -> Piece {
-        Piece { pick, slot: 0, fragment, out, taken, positions: None, joined: false, ends: Some((true, true)) }
+        Piece {
+            pick,
+            slot: 0,
+            fragment,
+            out,
+            taken,
+            positions: None,
+            joined: false,
+            ends: Some((true, true)),
+        }
     }
 
     #[test]
@@ -108,10 +149,18 @@ mod tests {
         builder.push_range(0, 4).unwrap();
         builder.push_range(2, 4).unwrap();
         builder.push_rows(&[7, 6]).unwrap();
-        let fragments = [Some(Arc::new(Fragments::decode(&builder.finish(), 8).unwrap()))];
+        let fragments = [Some(Arc::new(
+            Fragments::decode(&builder.finish(), 8).unwrap(),
+        ))];
         let mut partial = piece(1, 1, 20, 2);
         partial.positions = Some(Box::new([0, 3]));
-        let pieces = [piece(0, 0, 0, 4), piece(0, 2, 4, 2), piece(1, 0, 10, 4), partial, piece(1, 0, 30, 4)];
+        let pieces = [
+            piece(0, 0, 0, 4),
+            piece(0, 2, 4, 2),
+            piece(1, 0, 10, 4),
+            partial,
+            piece(1, 0, 30, 4),
+        ];
         let index = RowIndex::new(&pieces, &fragments);
         let hits = |row| {
             let mut out = Vec::new();

@@ -51,7 +51,10 @@ impl Placed {
             Some(positions) => *positions.get(int::at(number))?,
             None => number,
         };
-        Some(Key::new(piece.slot, rows_of(piece, &self.fragments)?.get(position)?))
+        Some(Key::new(
+            piece.slot,
+            rows_of(piece, &self.fragments)?.get(position)?,
+        ))
     }
 }
 
@@ -76,7 +79,12 @@ impl Lines {
                 }
             }
         }
-        Self { table, placed, cells, stored }
+        Self {
+            table,
+            placed,
+            cells,
+            stored,
+        }
     }
 
     /// The links that end in some pieces.
@@ -97,13 +105,18 @@ impl Lines {
                     None => true,
                     Some(positions) => {
                         let at = int::at(number);
-                        positions.get(at - 1).zip(positions.get(at)).is_some_and(|(a, b)| *b == a + 1)
+                        positions
+                            .get(at - 1)
+                            .zip(positions.get(at))
+                            .is_some_and(|(a, b)| *b == a + 1)
                     }
                 };
                 if next {
                     let out = piece.out + u64::from(number);
                     let ends = if sink.has_attributes() {
-                        self.placed.key(piece, number - 1).zip(self.placed.key(piece, number))
+                        self.placed
+                            .key(piece, number - 1)
+                            .zip(self.placed.key(piece, number))
                     } else {
                         None
                     };
@@ -119,11 +132,22 @@ impl Lines {
 
     /// The last kept row before a piece.
     fn last_key(&self, piece: usize) -> Option<Key> {
-        let before = self.placed.pieces(0..piece).iter().rev().find(|piece| piece.taken > 0)?;
+        let before = self
+            .placed
+            .pieces(0..piece)
+            .iter()
+            .rev()
+            .find(|piece| piece.taken > 0)?;
         self.placed.key(before, before.taken - 1)
     }
 
-    fn push(&self, sink: &mut LinkSink, a: u64, b: u64, ends: Option<(Key, Key)>) -> Result<(), QueryError> {
+    fn push(
+        &self,
+        sink: &mut LinkSink,
+        a: u64,
+        b: u64,
+        ends: Option<(Key, Key)>,
+    ) -> Result<(), QueryError> {
         sink.push_pair(a, b);
         if !sink.has_attributes() {
             return Ok(());
@@ -158,7 +182,9 @@ impl Trees {
         let mut sink = LinkSink::new(&self.table, 1 << 12);
         let (mut children, mut parents) = (Vec::new(), Vec::new());
         for piece in self.placed.pieces(range) {
-            let Some(rows) = rows_of(piece, &self.placed.fragments) else { continue };
+            let Some(rows) = rows_of(piece, &self.placed.fragments) else {
+                continue;
+            };
             let mut before: Option<u32> = None;
             for number in 0..piece.taken {
                 let position = match &piece.positions {
@@ -166,7 +192,8 @@ impl Trees {
                     None => number,
                 };
                 let out = piece.out + u64::from(number);
-                let follows = position.checked_sub(1).is_some() && before == position.checked_sub(1);
+                let follows =
+                    position.checked_sub(1).is_some() && before == position.checked_sub(1);
                 before = Some(position);
                 let record = self.record(piece.slot, rows, position);
                 let parent = match record {
@@ -197,9 +224,15 @@ fn parent_of(pick: u32, children: &[Hit], parents: &[Hit]) -> Option<u64> {
     if let Some((_, parent)) = parents.iter().find(|(object, _)| *object == pick) {
         return Some(*parent);
     }
-    let shared = children.iter().any(|(child, _)| parents.iter().any(|(parent, _)| parent == child));
+    let shared = children
+        .iter()
+        .any(|(child, _)| parents.iter().any(|(parent, _)| parent == child));
     let first = children.first().is_some_and(|(object, _)| *object == pick);
-    if first && !shared { parents.first().map(|(_, parent)| *parent) } else { None }
+    if first && !shared {
+        parents.first().map(|(_, parent)| *parent)
+    } else {
+        None
+    }
 }
 
 /// Stored links, in the order of their records: once for each object that has all ends, else once across objects.
@@ -207,7 +240,11 @@ fn parent_of(pick: u32, children: &[Hit], parents: &[Hit]) -> Option<u64> {
 /// # Errors
 ///
 /// Malformed link attributes.
-pub(crate) fn stored(table: &LinkTable, cells: &[RecordCell], index: &RowIndex) -> Result<RecordBatch, QueryError> {
+pub(crate) fn stored(
+    table: &LinkTable,
+    cells: &[RecordCell],
+    index: &RowIndex,
+) -> Result<RecordBatch, QueryError> {
     let mut sink = LinkSink::new(table, 1 << 12);
     let mut ends: Vec<Vec<Hit>> = vec![Vec::new(); table.width];
     for cell in cells {
@@ -222,14 +259,21 @@ pub(crate) fn stored(table: &LinkTable, cells: &[RecordCell], index: &RowIndex) 
             let before = rows.len();
             let objects = ends.first().map_or(&[][..], Vec::as_slice);
             for (object, _) in objects {
-                let row_in = |hits: &Vec<Hit>| hits.iter().find(|(pick, _)| pick == object).map(|(_, out)| *out);
+                let row_in = |hits: &Vec<Hit>| {
+                    hits.iter()
+                        .find(|(pick, _)| pick == object)
+                        .map(|(_, out)| *out)
+                };
                 if ends.iter().all(|hits| row_in(hits).is_some()) {
                     sink.push_vertices(ends.iter().filter_map(row_in));
                     rows.push(cell.row(at));
                 }
             }
             if rows.len() == before {
-                sink.push_vertices(ends.iter().filter_map(|hits| hits.first().map(|(_, out)| *out)));
+                sink.push_vertices(
+                    ends.iter()
+                        .filter_map(|hits| hits.first().map(|(_, out)| *out)),
+                );
                 rows.push(cell.row(at));
             }
         }

@@ -62,9 +62,15 @@ impl Waiting {
         entries: Range<usize>,
         chunks: HashMap<Slot, Arc<Decoded>>,
     ) -> Self {
-        let from = Cursor { entry: entries.start, fragment: 0 };
+        let from = Cursor {
+            entry: entries.start,
+            fragment: 0,
+        };
         let found = Self::at(plan, round, from, entries.end, Arc::new(chunks));
-        Self { step: started(found.step).await, ..found }
+        Self {
+            step: started(found.step).await,
+            ..found
+        }
     }
 
     fn at(
@@ -77,7 +83,11 @@ impl Waiting {
         let rows: u64 = chunks.values().map(|chunk| u64::from(chunk.rows)).sum();
         let (worker, data) = (Arc::clone(plan), Arc::clone(&chunks));
         let work = move || worker.step(from, end, &data);
-        let step = if rows <= INLINE { async move { work() }.boxed() } else { offload(&plan.reader, round, work) };
+        let step = if rows <= INLINE {
+            async move { work() }.boxed()
+        } else {
+            offload(&plan.reader, round, work)
+        };
         Self { end, chunks, step }
     }
 
@@ -86,9 +96,15 @@ impl Waiting {
     /// # Errors
     ///
     /// Those of the step.
-    pub(crate) async fn finish(self, plan: &Arc<GatherPlan>, round: u32) -> Result<(Step, Option<Self>), QueryError> {
+    pub(crate) async fn finish(
+        self,
+        plan: &Arc<GatherPlan>,
+        round: u32,
+    ) -> Result<(Step, Option<Self>), QueryError> {
         let step = self.step.await?;
-        let rest = step.rest.map(|from| Self::at(plan, round, from, self.end, self.chunks));
+        let rest = step
+            .rest
+            .map(|from| Self::at(plan, round, from, self.end, self.chunks));
         Ok((step, rest))
     }
 }
@@ -194,15 +210,25 @@ impl Outlet {
 
     /// Whether the width of a column is not known, and later chunks can tell it.
     fn open(&self, plan: &GatherPlan) -> bool {
-        self.reader.columns.iter().zip(&self.widths).enumerate().any(|(index, (column, width))| {
-            width.is_none()
-                && column.declared.is_none()
-                && plan.table.has(Out::Attribute(index))
-                && self.reader.has_cells(column)
-        })
+        self.reader
+            .columns
+            .iter()
+            .zip(&self.widths)
+            .enumerate()
+            .any(|(index, (column, width))| {
+                width.is_none()
+                    && column.declared.is_none()
+                    && plan.table.has(Out::Attribute(index))
+                    && self.reader.has_cells(column)
+            })
     }
 
-    async fn drain(&mut self, plan: &GatherPlan, emit: &mut Emit, sent: &mut Sent) -> Result<(), QueryError> {
+    async fn drain(
+        &mut self,
+        plan: &GatherPlan,
+        emit: &mut Emit,
+        sent: &mut Sent,
+    ) -> Result<(), QueryError> {
         let schema = match &self.schema {
             Some(schema) => Arc::clone(schema),
             None => {
@@ -237,7 +263,10 @@ impl Outlet {
         let before = sent.rows;
         let batch = if self.vertices && rows > 0 {
             let owners = self.columns(&step.pieces, plan, sent);
-            Some(step.gathered.finish(&plan.table, &self.reader, schema, &self.widths, owners)?)
+            Some(
+                step.gathered
+                    .finish(&plan.table, &self.reader, schema, &self.widths, owners)?,
+            )
         } else {
             None
         };
@@ -248,7 +277,8 @@ impl Outlet {
         }
         if let Some(batch) = batch {
             let room = int::index(sent.rows.saturating_sub(before)).unwrap_or(usize::MAX);
-            self.held.push_back(batch.slice(0, room.min(batch.num_rows())));
+            self.held
+                .push_back(batch.slice(0, room.min(batch.num_rows())));
         }
         // Under a limit an object goes out when it is known to fit.
         let ready = match sent.pieces.last() {
@@ -266,8 +296,12 @@ impl Outlet {
     fn cut(&mut self, limit: u64, sent: &mut Sent) {
         self.full = true;
         sent.truncated = true;
-        let at = sent.pieces.partition_point(|piece| piece.out.saturating_add(u64::from(piece.taken)) <= limit);
-        let Some(crossing) = sent.pieces.get(at).map(|piece| piece.pick) else { return };
+        let at = sent
+            .pieces
+            .partition_point(|piece| piece.out.saturating_add(u64::from(piece.taken)) <= limit);
+        let Some(crossing) = sent.pieces.get(at).map(|piece| piece.pick) else {
+            return;
+        };
         if self.whole {
             let first = sent.pieces.partition_point(|piece| piece.pick < crossing);
             sent.rows = sent.pieces.get(first).map_or(0, |piece| piece.out);
@@ -286,7 +320,10 @@ impl Outlet {
             piece.positions = Some(kept.into_boxed_slice());
         }
         sent.pieces.truncate(at.saturating_add(1));
-        let started = sent.pieces.iter().any(|piece| piece.pick == crossing && piece.taken > 0);
+        let started = sent
+            .pieces
+            .iter()
+            .any(|piece| piece.pick == crossing && piece.taken > 0);
         sent.picks = int::at(crossing) + usize::from(started);
     }
 
@@ -297,11 +334,13 @@ impl Outlet {
             let room = until.saturating_sub(self.released).min(rows);
             let cut = int::index(room).unwrap_or(usize::MAX);
             if room > 0 {
-                self.released += send(emit, Table::Vertices, &batch.slice(0, cut), self.batch_rows).await;
+                self.released +=
+                    send(emit, Table::Vertices, &batch.slice(0, cut), self.batch_rows).await;
             }
             if room < rows {
                 if !self.full {
-                    self.held.push_front(batch.slice(cut, batch.num_rows() - cut));
+                    self.held
+                        .push_front(batch.slice(cut, batch.num_rows() - cut));
                 }
                 return;
             }
@@ -314,28 +353,50 @@ impl Outlet {
         if plan.table.has(Out::ObjectId) {
             for piece in pieces {
                 let id = plan.ids.get(int::at(piece.pick)).copied();
-                columns.first.extend(std::iter::repeat_n(id, int::at(piece.taken)));
+                columns
+                    .first
+                    .extend(std::iter::repeat_n(id, int::at(piece.taken)));
             }
         }
-        let Some((owners, ids)) = &self.owners else { return columns };
+        let Some((owners, ids)) = &self.owners else {
+            return columns;
+        };
         let mut known: HashMap<Slot, Vec<Vec<i64>>> = HashMap::new();
-        for piece in pieces.iter().filter(|piece| piece.slot != Entry::GAP && piece.taken > 0) {
+        for piece in pieces
+            .iter()
+            .filter(|piece| piece.slot != Entry::GAP && piece.taken > 0)
+        {
             let all = known.entry(piece.slot).or_insert_with(|| {
                 let rows = sent.buffers.get(int::at(piece.slot)).copied().flatten();
                 let fragments = sent.fragments.get(int::at(piece.slot)).cloned().flatten();
                 let kept = Kept::All(rows.unwrap_or(0));
                 let mut found = OwnerColumns::default();
-                owners.push(&ChunkOut { slot: piece.slot, rows, kept, fragments }, ids, true, &mut found);
+                owners.push(
+                    &ChunkOut {
+                        slot: piece.slot,
+                        rows,
+                        kept,
+                        fragments,
+                    },
+                    ids,
+                    true,
+                    &mut found,
+                );
                 found.all
             });
-            let Some(rows) = rows_of(piece, &sent.fragments) else { continue };
+            let Some(rows) = rows_of(piece, &sent.fragments) else {
+                continue;
+            };
             for number in 0..piece.taken {
                 let position = match &piece.positions {
                     Some(positions) => positions.get(int::at(number)).copied(),
                     None => Some(number),
                 };
                 let row = position.and_then(|position| rows.get(position));
-                columns.all.push(row.and_then(|row| all.get(int::at(row)).cloned()).unwrap_or_default());
+                columns.all.push(
+                    row.and_then(|row| all.get(int::at(row)).cloned())
+                        .unwrap_or_default(),
+                );
             }
         }
         columns

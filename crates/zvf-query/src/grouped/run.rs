@@ -55,23 +55,38 @@ pub(crate) async fn run(mut p: Prepared, mut emit: Emit) -> Result<Summary, Quer
         asked if conditions => hits(&p, asked, &mut summary, &mut held).await?,
         _ => {
             let ids = index.ids_in(p.round).await?;
-            let picks = (0..index.len()).map(|row| Pick { id: ids.id(row), row }).collect();
+            let picks = (0..index.len())
+                .map(|row| Pick {
+                    id: ids.id(row),
+                    row,
+                })
+                .collect();
             (ids, picks)
         }
     };
     let links = link_table(&p)?;
     let mut run = Run::plan(&p, ids, picks, links.as_ref(), held, true).await?;
-    let mut answer = run.vertices(&p, &mut emit, links.as_ref(), &mut warnings).await?;
+    let mut answer = run
+        .vertices(&p, &mut emit, links.as_ref(), &mut warnings)
+        .await?;
     if answer.is_none() {
         // Rows lie in other chunks than their keys say (trap T12), so that the box cannot leave chunks out.
-        warnings.push(format!("level {}: rows lie in other chunks than chunk_shape says: all chunks are read", p.query.level));
+        warnings.push(format!(
+            "level {}: rows lie in other chunks than chunk_shape says: all chunks are read",
+            p.query.level
+        ));
         let (ids, picks) = (Arc::clone(&run.ids), std::mem::take(&mut run.picks));
         run = Run::plan(&p, ids, picks, links.as_ref(), HashMap::new(), false).await?;
-        answer = run.vertices(&p, &mut emit, links.as_ref(), &mut warnings).await?;
+        answer = run
+            .vertices(&p, &mut emit, links.as_ref(), &mut warnings)
+            .await?;
     }
     let Some(mut answer) = answer else {
         let place = Place::array(p.query.level, "vertices");
-        return Err(QueryError::malformed(place, "rows lie outside their chunks"));
+        return Err(QueryError::malformed(
+            place,
+            "rows lie outside their chunks",
+        ));
     };
     summary.vertices = answer.rows;
     summary.truncated = answer.truncated;
@@ -85,13 +100,18 @@ pub(crate) async fn run(mut p: Prepared, mut emit: Emit) -> Result<Summary, Quer
     summary.cells_read = summary.cells_read.saturating_add(run.cells_read);
     if answer.absent > 0 {
         let count = answer.absent;
-        warnings.push(format!("level {}, vertices: {count} listed chunks have no object", p.query.level));
+        warnings.push(format!(
+            "level {}, vertices: {count} listed chunks have no object",
+            p.query.level
+        ));
     }
     for (column, missing) in run.reader.columns.iter().zip(&run.missing) {
         if *missing > 0 {
             let name = &column.name;
             let level = p.query.level;
-            warnings.push(format!("level {level}, attribute {name}: no cell for {missing} chunks, values are null"));
+            warnings.push(format!(
+                "level {level}, attribute {name}: no cell for {missing} chunks, values are null"
+            ));
         }
     }
     warnings.append(&mut summary.warnings);
@@ -114,7 +134,10 @@ async fn hits(
         objects: None,
         hold: p.query.memory_budget / 2,
         limit: None,
-        table: TablePlan { outs: Vec::new(), metadata: HashMap::new() },
+        table: TablePlan {
+            outs: Vec::new(),
+            metadata: HashMap::new(),
+        },
     };
     let mut scan = Scan::start(p, &ask).await?;
     while scan.next().await?.is_some() {}
@@ -123,7 +146,9 @@ async fn hits(
     };
     let kept = std::mem::take(&mut scan.kept);
     let (reader, table) = (Arc::clone(&scan.reader), Arc::clone(&ids));
-    let resolved = scan.offload(move || resolve(&reader, &walk, &kept, false, &table)).await?;
+    let resolved = scan
+        .offload(move || resolve(&reader, &walk, &kept, false, &table))
+        .await?;
     scan.remarks();
     summary.chunks_read = scan.chunks;
     summary.cells_read = scan.cells;
@@ -131,13 +156,21 @@ async fn hits(
     for chunk in scan.held.drain(..) {
         held.insert(scan.reader.table.get(chunk.slot).to_vec(), chunk);
     }
-    let hit = |row: u64| resolved.counts.binary_search_by_key(&row, |(row, _)| u64::from(*row)).is_ok();
+    let hit = |row: u64| {
+        resolved
+            .counts
+            .binary_search_by_key(&row, |(row, _)| u64::from(*row))
+            .is_ok()
+    };
     let picks = match asked {
         Some((_, picks)) => picks.into_iter().filter(|pick| hit(pick.row)).collect(),
         None => resolved
             .counts
             .iter()
-            .map(|(row, _)| Pick { id: ids.id(u64::from(*row)), row: u64::from(*row) })
+            .map(|(row, _)| Pick {
+                id: ids.id(u64::from(*row)),
+                row: u64::from(*row),
+            })
             .collect(),
     };
     Ok((ids, picks))
@@ -177,19 +210,30 @@ impl Run {
         let blobs = index.manifests_in(p.round, &rows).await?;
         let whole = p.query.select == Select::Objects;
         let scope = match &p.query.bbox {
-            Some(bbox) if prune && !whole => Some(p.reader.grid.candidates(bbox, &p.reader.position.world)),
+            Some(bbox) if prune && !whole => {
+                Some(p.reader.grid.candidates(bbox, &p.reader.position.world))
+            }
             _ => None,
         };
         let visible = |chunk: &[i64]| {
-            whole || (scope.as_ref().is_none_or(|scope| scope.contains(chunk)) && !p.reader.rules_out(chunk))
+            whole
+                || (scope.as_ref().is_none_or(|scope| scope.contains(chunk))
+                    && !p.reader.rules_out(chunk))
         };
         let names: Vec<i64> = picks.iter().map(|pick| pick.id).collect();
         let rank = p.level.key_rank();
         if index.key_rank() != rank {
             let place = Place::array(p.query.level, "object_index");
-            return Err(QueryError::malformed(place, format!("sid_ndim is {}, expected {rank}", index.key_rank())));
+            return Err(QueryError::malformed(
+                place,
+                format!("sid_ndim is {}, expected {rank}", index.key_rank()),
+            ));
         }
-        let Chosen { table, starts, entries } = choose(&blobs, &names, p.query.level, rank, visible)?;
+        let Chosen {
+            table,
+            starts,
+            entries,
+        } = choose(&blobs, &names, p.query.level, rank, visible)?;
         let mut reader = p.reader.clone();
         reader.table = table;
         reader.test.placed = scope.is_some();
@@ -201,7 +245,11 @@ impl Run {
         let owners: Vec<u32> = owners(&starts);
         check_grid(&reader, &entries, &owners, &names)?;
         let filtered = |name: &String| {
-            !whole && p.query.filter.as_ref().is_some_and(|filter| filter.names().contains(name))
+            !whole
+                && p.query
+                    .filter
+                    .as_ref()
+                    .is_some_and(|filter| filter.names().contains(name))
         };
         let what = What {
             vertices: true,
@@ -216,7 +264,11 @@ impl Run {
         let batches = cut(&entries, reader.table.len());
         let cells = match (&p.family, links.and_then(|table| table.family.as_ref())) {
             (Some(family), Some(_)) if p.rule != Rule::Sequential || !family.columns.is_empty() => {
-                let touch = if p.rule == Rule::Branches { Touch::Any } else { Touch::All };
+                let touch = if p.rule == Rule::Branches {
+                    Touch::Any
+                } else {
+                    Touch::All
+                };
                 family.cells(&reader.table, false, touch)?
             }
             _ => Vec::new(),
@@ -224,7 +276,11 @@ impl Run {
         // Manifests came in the round before.
         let round = p.round + 1;
         let chunk_count = reader.table.len();
-        let fetch = Arc::new(Fetch { reader: Arc::clone(&reader), what, round });
+        let fetch = Arc::new(Fetch {
+            reader: Arc::clone(&reader),
+            what,
+            round,
+        });
         let jobs = jobs(p, &fetch, batches.list, held, cells);
         let plan = GatherPlan {
             reader: Arc::clone(&reader),
@@ -260,9 +316,10 @@ impl Run {
         links: Option<&LinkTable>,
         warnings: &mut Vec<String>,
     ) -> Result<Option<Sent>, QueryError> {
-        let objects = p.query.outputs.objects.then(|| {
-            ObjectTable::new(&p.level, Form::Grouped, p.table.metadata.clone(), warnings)
-        });
+        let objects =
+            p.query.outputs.objects.then(|| {
+                ObjectTable::new(&p.level, Form::Grouped, p.table.metadata.clone(), warnings)
+            });
         let values = read_values(objects.as_ref(), &self.picks, self.round);
         let (first, values) = futures::join!(self.jobs.next(), values);
         let values = values?;
@@ -299,8 +356,12 @@ impl Run {
                         cache.insert(chunk.slot, Arc::new(chunk));
                     }
                     // Chunks that had to make room are read again.
-                    let gone: Vec<Slot> =
-                        batch.slots.iter().copied().filter(|slot| !cache.contains_key(slot)).collect();
+                    let gone: Vec<Slot> = batch
+                        .slots
+                        .iter()
+                        .copied()
+                        .filter(|slot| !cache.contains_key(slot))
+                        .collect();
                     for chunk in self.fetch.chunks(gone, HashMap::new()).await? {
                         cache.insert(chunk.slot, Arc::new(chunk));
                     }
@@ -309,8 +370,15 @@ impl Run {
                         .iter()
                         .filter_map(|slot| Some((*slot, Arc::clone(cache.get(slot)?))))
                         .collect();
-                    waiting.push_back(Waiting::start(&self.plan, self.round, batch.entries.clone(), data).await);
-                    shrink(&mut cache, &self.last_use, number, p.query.memory_budget / 2);
+                    waiting.push_back(
+                        Waiting::start(&self.plan, self.round, batch.entries.clone(), data).await,
+                    );
+                    shrink(
+                        &mut cache,
+                        &self.last_use,
+                        number,
+                        p.query.memory_budget / 2,
+                    );
                     number += 1;
                 }
                 Some(Job::Links(cells, count)) => {
@@ -321,13 +389,18 @@ impl Run {
                 None => done = true,
             }
             while waiting.len() >= WORKERS || (done && !waiting.is_empty()) {
-                let Some(mut step) = waiting.pop_front() else { break };
+                let Some(mut step) = waiting.pop_front() else {
+                    break;
+                };
                 loop {
                     let (made, rest) = step.finish(&self.plan, self.round).await?;
                     if made.misplaced.is_some() && self.pruned {
                         if out.sent() {
                             let place = Place::array(p.query.level, "vertices");
-                            return Err(QueryError::malformed(place, "rows lie outside their chunks, so that a box cannot be found"));
+                            return Err(QueryError::malformed(
+                                place,
+                                "rows lie outside their chunks, so that a box cannot be found",
+                            ));
                         }
                         return Ok(None);
                     }
@@ -355,7 +428,10 @@ impl Run {
     }
 
     /// Owners of every row, where all of them are asked for.
-    async fn all_owners(&mut self, p: &Prepared) -> Result<Option<(Owners, Arc<IdTable>)>, QueryError> {
+    async fn all_owners(
+        &mut self,
+        p: &Prepared,
+    ) -> Result<Option<(Owners, Arc<IdTable>)>, QueryError> {
         if !p.table.has(Out::ObjectIds) {
             return Ok(None);
         }
@@ -408,21 +484,27 @@ impl Run {
         let mut sent = 0;
         if p.rule == Rule::Stored {
             let index = Arc::new(RowIndex::new(&placed.pieces, &placed.fragments));
-            let mut waiting: VecDeque<BoxFuture<'static, Result<RecordBatch, QueryError>>> = VecDeque::new();
+            let mut waiting: VecDeque<BoxFuture<'static, Result<RecordBatch, QueryError>>> =
+                VecDeque::new();
             loop {
                 let cells = self.next_links().await?;
                 let end = cells.is_none();
                 if let (Some(cells), Some(family)) = (cells, table.family.clone()) {
-                    let (table, index, buffers) = (table.clone(), Arc::clone(&index), Arc::clone(&buffers));
+                    let (table, index, buffers) =
+                        (table.clone(), Arc::clone(&index), Arc::clone(&buffers));
                     let work = move || {
                         let of = |slot: Slot| buffers.get(int::at(slot)).copied().flatten();
-                        cells.iter().try_for_each(|cell| family.check_rows(cell, of))?;
+                        cells
+                            .iter()
+                            .try_for_each(|cell| family.check_rows(cell, of))?;
                         stored(&table, &cells, &index)
                     };
                     waiting.push_back(started(offload(&self.reader, self.round, work)).await);
                 }
                 while waiting.len() >= WORKERS || (end && !waiting.is_empty()) {
-                    let Some(batch) = waiting.pop_front() else { break };
+                    let Some(batch) = waiting.pop_front() else {
+                        break;
+                    };
                     sent += send(emit, Table::Links, &batch.await?, rows).await;
                 }
                 if end {
@@ -434,7 +516,8 @@ impl Run {
         while let Some(mut more) = self.next_links().await? {
             if let Some(family) = &table.family {
                 let of = |slot: Slot| buffers.get(int::at(slot)).copied().flatten();
-                more.iter().try_for_each(|cell| family.check_rows(cell, of))?;
+                more.iter()
+                    .try_for_each(|cell| family.check_rows(cell, of))?;
             }
             cells.append(&mut more);
         }
@@ -442,7 +525,12 @@ impl Run {
         let make: Make = if p.rule == Rule::Branches {
             let index = RowIndex::new(&placed.pieces, &placed.fragments);
             let parents = Parents::new(table.family.as_deref(), cells)?;
-            let trees = Trees { table, placed: Arc::clone(&placed), index, parents };
+            let trees = Trees {
+                table,
+                placed: Arc::clone(&placed),
+                index,
+                parents,
+            };
             Arc::new(move |range| trees.batch(range))
         } else {
             let lines = Lines::new(table, Arc::clone(&placed), cells);
@@ -453,10 +541,13 @@ impl Run {
             return Ok(send(emit, Table::Links, &batch, rows).await);
         }
         let (reader, round) = (Arc::clone(&self.reader), self.round);
-        let batches = placed.ranges(int::wide(rows)).into_iter().map(move |range| {
-            let make = Arc::clone(&make);
-            offload(&reader, round, move || make(range))
-        });
+        let batches = placed
+            .ranges(int::wide(rows))
+            .into_iter()
+            .map(move |range| {
+                let make = Arc::clone(&make);
+                offload(&reader, round, move || make(range))
+            });
         let mut batches = stream::iter(batches).buffered(WORKERS);
         while let Some(batch) = batches.try_next().await? {
             sent += send(emit, Table::Links, &batch, rows).await;
@@ -520,17 +611,35 @@ fn owners(starts: &[usize]) -> Vec<u32> {
         [start, end] => end.saturating_sub(*start),
         _ => 0,
     });
-    (0_u32..).zip(spans).flat_map(|(pick, count)| std::iter::repeat_n(pick, count)).collect()
+    (0_u32..)
+        .zip(spans)
+        .flat_map(|(pick, count)| std::iter::repeat_n(pick, count))
+        .collect()
 }
 
 /// Manifests may only name chunks that the grid can hold.
-fn check_grid(reader: &Reader, entries: &[Entry], owners: &[u32], ids: &[i64]) -> Result<(), QueryError> {
-    let bad = (0_u32..).zip(reader.table.iter()).find(|(_, chunk)| !reader.in_grid(chunk));
-    let Some((slot, chunk)) = bad else { return Ok(()) };
-    let owner = entries.iter().position(|entry| entry.slot == slot).and_then(|at| owners.get(at));
+fn check_grid(
+    reader: &Reader,
+    entries: &[Entry],
+    owners: &[u32],
+    ids: &[i64],
+) -> Result<(), QueryError> {
+    let bad = (0_u32..)
+        .zip(reader.table.iter())
+        .find(|(_, chunk)| !reader.in_grid(chunk));
+    let Some((slot, chunk)) = bad else {
+        return Ok(());
+    };
+    let owner = entries
+        .iter()
+        .position(|entry| entry.slot == slot)
+        .and_then(|at| owners.get(at));
     let id = owner.and_then(|owner| ids.get(int::at(*owner))).copied();
     let place = Place::cell(reader.number, "object_index/manifests", chunk).of(id);
-    Err(QueryError::malformed(place, "the manifest names a chunk outside the grid"))
+    Err(QueryError::malformed(
+        place,
+        "the manifest names a chunk outside the grid",
+    ))
 }
 
 /// Attribute values of the objects of an answer.
@@ -541,6 +650,10 @@ async fn read_values(
 ) -> Result<Option<ObjectValues>, QueryError> {
     let Some(table) = table else { return Ok(None) };
     let first = picks.iter().map(|pick| pick.row).min().unwrap_or(0);
-    let last = picks.iter().map(|pick| pick.row.saturating_add(1)).max().unwrap_or(0);
+    let last = picks
+        .iter()
+        .map(|pick| pick.row.saturating_add(1))
+        .max()
+        .unwrap_or(0);
     table.read(first..last, round).await.map(Some)
 }

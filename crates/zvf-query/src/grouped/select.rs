@@ -6,9 +6,9 @@ use std::sync::Arc;
 use futures::future::try_join_all;
 use zvf_store::{IdTable, Level, Need, ObjectIndex};
 
+use crate::QueryError;
 use crate::error::existing;
 use crate::prepare::Prepared;
-use crate::QueryError;
 
 /// One object of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,10 @@ pub(crate) struct Pick {
 /// Misuse where the level has none.
 pub(crate) fn index(p: &Prepared) -> Result<&Arc<ObjectIndex>, QueryError> {
     p.level.object_index().ok_or_else(|| {
-        QueryError::misuse(format!("level {} has no object index: objects and groups cannot be asked for", p.query.level))
+        QueryError::misuse(format!(
+            "level {} has no object index: objects and groups cannot be asked for",
+            p.query.level
+        ))
     })
 }
 
@@ -36,7 +39,10 @@ pub(crate) fn index(p: &Prepared) -> Result<&Arc<ObjectIndex>, QueryError> {
 ///
 /// Misuse: an id that no object has, unless missing ones are ignored; a group that does not exist; groups where there
 /// are none. I/O.
-pub(crate) async fn picks(p: &Prepared, index: &ObjectIndex) -> Result<Option<(Arc<IdTable>, Vec<Pick>)>, QueryError> {
+pub(crate) async fn picks(
+    p: &Prepared,
+    index: &ObjectIndex,
+) -> Result<Option<(Arc<IdTable>, Vec<Pick>)>, QueryError> {
     if p.query.objects.is_none() && p.query.groups.is_none() {
         return Ok(None);
     }
@@ -45,15 +51,21 @@ pub(crate) async fn picks(p: &Prepared, index: &ObjectIndex) -> Result<Option<(A
     let find = |id: i64| ids.slot(id).map(|row| Pick { id, row });
     let picks = match &p.query.objects {
         Some(asked) => {
-            let members: Option<HashSet<i64>> = members.map(|members| members.into_iter().collect());
+            let members: Option<HashSet<i64>> =
+                members.map(|members| members.into_iter().collect());
             let mut picks = Vec::with_capacity(asked.len());
             for id in asked {
                 match find(*id) {
-                    Some(pick) if members.as_ref().is_none_or(|members| members.contains(id)) => picks.push(pick),
+                    Some(pick) if members.as_ref().is_none_or(|members| members.contains(id)) => {
+                        picks.push(pick)
+                    }
                     Some(_) => {}
                     None if p.query.ignore_missing => {}
                     None => {
-                        return Err(QueryError::misuse(format!("no object {id} on level {}", p.query.level)));
+                        return Err(QueryError::misuse(format!(
+                            "no object {id} on level {}",
+                            p.query.level
+                        )));
                     }
                 }
             }
@@ -72,19 +84,32 @@ pub(crate) async fn picks(p: &Prepared, index: &ObjectIndex) -> Result<Option<(A
 
 /// Members of the groups asked for. A coarse level that keeps object ids has the groups of level 0 (trap T21).
 async fn members(p: &Prepared) -> Result<Option<Vec<i64>>, QueryError> {
-    let Some(groups) = &p.query.groups else { return Ok(None) };
+    let Some(groups) = &p.query.groups else {
+        return Ok(None);
+    };
     let base: Level;
     let found = match (p.level.groups(), &p.base) {
         (Some(found), _) => found,
         (None, Some(level)) if p.level.doc().preserves_object_ids => {
             base = level.clone();
-            base.groups().ok_or_else(|| QueryError::misuse("the store has no groups"))?
+            base.groups()
+                .ok_or_else(|| QueryError::misuse("the store has no groups"))?
         }
-        _ => return Err(QueryError::misuse(format!("level {} has no groups", p.query.level))),
+        _ => {
+            return Err(QueryError::misuse(format!(
+                "level {} has no groups",
+                p.query.level
+            )));
+        }
     };
     if let Some(group) = groups.iter().find(|group| **group >= found.len()) {
-        let names: Vec<String> = (0..found.len().min(20)).map(|group| format!("{group} ({})", found.name(group))).collect();
-        return Err(QueryError::misuse(format!("no group {group}: {}", existing(names.iter().map(String::as_str)))));
+        let names: Vec<String> = (0..found.len().min(20))
+            .map(|group| format!("{group} ({})", found.name(group)))
+            .collect();
+        return Err(QueryError::misuse(format!(
+            "no group {group}: {}",
+            existing(names.iter().map(String::as_str))
+        )));
     }
     let all = try_join_all(groups.iter().map(|group| found.members_in(p.round, *group))).await?;
     Ok(Some(all.into_iter().flatten().collect()))
@@ -95,7 +120,8 @@ async fn members(p: &Prepared) -> Result<Option<Vec<i64>>, QueryError> {
 async fn early_manifests(p: &Prepared, index: &ObjectIndex) -> Result<(), QueryError> {
     const MOST: u64 = 4;
     if p.query.groups.is_some() && index.manifest_chunks() <= MOST {
-        let chunks = (0..index.manifest_chunks()).map(|chunk| index.manifest_chunk_in(p.round, chunk));
+        let chunks =
+            (0..index.manifest_chunks()).map(|chunk| index.manifest_chunk_in(p.round, chunk));
         let _ = futures::future::join_all(chunks).await;
     }
     Ok(())
@@ -103,5 +129,8 @@ async fn early_manifests(p: &Prepared, index: &ObjectIndex) -> Result<(), QueryE
 
 /// What level 0 must load where its groups stand in for those of a coarse level.
 pub(crate) fn base_need() -> Need {
-    Need { groups: true, ..Need::default() }
+    Need {
+        groups: true,
+        ..Need::default()
+    }
 }

@@ -10,7 +10,7 @@ use super::records::{Family, RecordCell};
 use super::table::{LinkSink, LinkTable};
 use crate::error::Place;
 use crate::fragments::Fragments;
-use crate::kept::{Key, KeptTable};
+use crate::kept::{KeptTable, Key};
 use crate::plan::chunks::Slot;
 use crate::{QueryError, int};
 
@@ -43,17 +43,27 @@ impl Parents {
     /// Malformed: a family whose records are not pairs.
     pub(crate) fn new(family: Option<&Family>, cells: Vec<RecordCell>) -> Result<Self, QueryError> {
         let mut records = Vec::new();
-        let Some(family) = family else { return Ok(Self::default()) };
+        let Some(family) = family else {
+            return Ok(Self::default());
+        };
         if family.width() != 2 {
             let place = Place::array(family.level, "links/0");
-            return Err(QueryError::malformed(place, format!("link_width is {}, expected 2", family.width())));
+            return Err(QueryError::malformed(
+                place,
+                format!("link_width is {}, expected 2", family.width()),
+            ));
         }
         for (number, cell) in cells.iter().enumerate() {
             let reversed = family.links.directed() && !cell.intra;
             for (at, pair) in cell.keys.chunks_exact(2).enumerate() {
                 if let [a, b] = pair {
                     let (child, parent) = if reversed { (*b, *a) } else { (*a, *b) };
-                    records.push(StoredParent { child, parent, cell: number, row: cell.row(at) });
+                    records.push(StoredParent {
+                        child,
+                        parent,
+                        cell: number,
+                        row: cell.row(at),
+                    });
                 }
             }
         }
@@ -67,8 +77,12 @@ impl Parents {
 
     /// The records of children in a stretch of rows of one chunk.
     pub(crate) fn of(&self, slot: Slot, rows: Range<u32>) -> &[StoredParent] {
-        let from = self.records.partition_point(|record| record.child < Key::new(slot, rows.start));
-        let until = self.records.partition_point(|record| record.child < Key::new(slot, rows.end));
+        let from = self
+            .records
+            .partition_point(|record| record.child < Key::new(slot, rows.start));
+        let until = self
+            .records
+            .partition_point(|record| record.child < Key::new(slot, rows.end));
         self.records.get(from..until).unwrap_or(&[])
     }
 
@@ -108,7 +122,9 @@ impl Branches {
     pub(crate) fn batch(&self, slots: Range<Slot>) -> Result<RecordBatch, QueryError> {
         let mut sink = LinkSink::new(&self.table, 1 << 12);
         for slot in slots {
-            let Some(chunk) = self.kept.get(slot) else { continue };
+            let Some(chunk) = self.kept.get(slot) else {
+                continue;
+            };
             let Some(rows) = chunk.rows else { continue };
             let implied = match &chunk.fragments {
                 Some(fragments) => implied_parents(fragments, rows),
@@ -120,7 +136,9 @@ impl Branches {
                 let record = stored.next_if(|record| record.child.row() == row);
                 let parent = match record {
                     Some(record) => self.kept.global(record.parent),
-                    None => implied.get(int::at(row)).and_then(|parent| chunk.global(*parent)),
+                    None => implied
+                        .get(int::at(row))
+                        .and_then(|parent| chunk.global(*parent)),
                 };
                 if let Some(parent) = parent {
                     self.parents.push(&mut sink, global, parent, record)?;
@@ -141,13 +159,19 @@ pub(crate) fn implied_parents(fragments: &Fragments, rows: u32) -> Vec<u32> {
     for (_, rows) in fragments.iter() {
         let mut before = NONE;
         for row in rows.iter() {
-            if let Some(parent) = parents.get_mut(int::at(row)).filter(|parent| **parent == UNSEEN) {
+            if let Some(parent) = parents
+                .get_mut(int::at(row))
+                .filter(|parent| **parent == UNSEEN)
+            {
                 *parent = before;
             }
             before = row;
         }
     }
-    parents.iter_mut().filter(|parent| **parent == UNSEEN).for_each(|parent| *parent = NONE);
+    parents
+        .iter_mut()
+        .filter(|parent| **parent == UNSEEN)
+        .for_each(|parent| *parent = NONE);
     parents
 }
 
@@ -163,6 +187,9 @@ mod tests {
         builder.push_range(3, 1).unwrap();
         builder.push_rows(&[5, 2, 4]).unwrap();
         let fragments = Fragments::decode(&builder.finish(), 7).unwrap();
-        assert_eq!(implied_parents(&fragments, 7), [NONE, 0, 1, NONE, 2, NONE, NONE]);
+        assert_eq!(
+            implied_parents(&fragments, 7),
+            [NONE, 0, 1, NONE, 2, NONE, NONE]
+        );
     }
 }

@@ -12,7 +12,11 @@ use crate::kept::KeptTable;
 /// # Errors
 ///
 /// Malformed link attributes.
-pub(crate) fn batch(table: &LinkTable, cells: &[RecordCell], kept: &KeptTable) -> Result<RecordBatch, QueryError> {
+pub(crate) fn batch(
+    table: &LinkTable,
+    cells: &[RecordCell],
+    kept: &KeptTable,
+) -> Result<RecordBatch, QueryError> {
     let records = cells.iter().map(|cell| cell.keys.len()).sum::<usize>();
     let mut sink = LinkSink::new(table, records.checked_div(table.width).unwrap_or(0));
     let mut vertices = vec![0_u64; table.width];

@@ -37,10 +37,19 @@ mod tests {
 
     #[test]
     fn kind_and_convention_decide() {
-        assert_eq!(Rule::of(Kind::Graph, Some(LinksConvention::ImplicitSequential)), Rule::Stored);
-        assert_eq!(Rule::of(Kind::Skeleton, Some(LinksConvention::Explicit)), Rule::Stored);
+        assert_eq!(
+            Rule::of(Kind::Graph, Some(LinksConvention::ImplicitSequential)),
+            Rule::Stored
+        );
+        assert_eq!(
+            Rule::of(Kind::Skeleton, Some(LinksConvention::Explicit)),
+            Rule::Stored
+        );
         assert_eq!(Rule::of(Kind::Skeleton, None), Rule::Branches);
-        assert_eq!(Rule::of(Kind::Streamline, Some(LinksConvention::ImplicitSequential)), Rule::Sequential);
+        assert_eq!(
+            Rule::of(Kind::Streamline, Some(LinksConvention::ImplicitSequential)),
+            Rule::Sequential
+        );
         assert_eq!(Rule::of(Kind::PointCloud, None), Rule::Stored);
     }
 }

@@ -7,8 +7,8 @@ use zvf_store::format::keys::format_key;
 use zvf_store::meta::LinkStore;
 use zvf_store::{CellWant, ChunkCoord, Endpoint, LinkAttribute, LinkFamily};
 
-use crate::columns::attribute::{Cell, ColumnSpec};
 use crate::columns::arrow;
+use crate::columns::attribute::{Cell, ColumnSpec};
 use crate::error::Place;
 use crate::kept::Key;
 use crate::plan::chunks::{ChunkTable, Slot};
@@ -63,7 +63,12 @@ impl Family {
     /// Prepares a family.
     pub(crate) fn new(links: LinkFamily, level: u32) -> Self {
         let readable = |attribute: &&LinkAttribute| arrow::element_type(attribute.dtype).is_some();
-        let attributes: Vec<LinkAttribute> = links.attributes().iter().filter(readable).cloned().collect();
+        let attributes: Vec<LinkAttribute> = links
+            .attributes()
+            .iter()
+            .filter(readable)
+            .cloned()
+            .collect();
         let columns = attributes
             .iter()
             .map(|attribute| ColumnSpec {
@@ -74,10 +79,19 @@ impl Family {
                 categories: None,
                 dictionary: None,
                 fill_code: None,
-                metadata: attribute.unit.iter().map(|unit| ("zvf.unit".to_owned(), unit.clone())).collect(),
+                metadata: attribute
+                    .unit
+                    .iter()
+                    .map(|unit| ("zvf.unit".to_owned(), unit.clone()))
+                    .collect(),
             })
             .collect();
-        Self { links, attributes, columns, level }
+        Self {
+            links,
+            attributes,
+            columns,
+            level,
+        }
     }
 
     /// Endpoints a record.
@@ -88,7 +102,8 @@ impl Family {
     /// Attributes whose type has no values; they are left out.
     pub(crate) fn unreadable(&self) -> impl Iterator<Item = &str> {
         let all = self.links.attributes().iter();
-        all.filter(|attribute| arrow::element_type(attribute.dtype).is_none()).map(|attribute| attribute.name.as_str())
+        all.filter(|attribute| arrow::element_type(attribute.dtype).is_none())
+            .map(|attribute| attribute.name.as_str())
     }
 
     /// The cells that can hold links of the query's chunks, in the order of record numbers (`zvf-0.9`, section 13.5).
@@ -96,30 +111,56 @@ impl Family {
     /// # Errors
     ///
     /// Malformed: where the query takes the `whole` level, a cell that reaches into a chunk without vertices.
-    pub(crate) fn cells(&self, table: &ChunkTable, whole: bool, touch: Touch) -> Result<Vec<LinkCellRef>, QueryError> {
+    pub(crate) fn cells(
+        &self,
+        table: &ChunkTable,
+        whole: bool,
+        touch: Touch,
+    ) -> Result<Vec<LinkCellRef>, QueryError> {
         let mut found = Vec::new();
-        let Some(rank) = table.iter().next().map(<[i64]>::len) else { return Ok(found) };
+        let Some(rank) = table.iter().next().map(<[i64]>::len) else {
+            return Ok(found);
+        };
         let mut ends = Vec::new();
         for (number, array) in self.links.arrays().iter().enumerate() {
             let start = found.len();
             let presence = array.array.presence();
             // From the chunks where there are few, from the cells where there are more chunks.
             let from_table = table.len().saturating_mul(self.width()) < presence.len();
-            let near = if from_table { sources(table, array.offsets(), touch) } else { Vec::new() };
-            let far = if from_table { None } else { Some(presence.iter()) };
-            let near = near.iter().map(Vec::as_slice).filter(|source| presence.contains(source));
+            let near = if from_table {
+                sources(table, array.offsets(), touch)
+            } else {
+                Vec::new()
+            };
+            let far = if from_table {
+                None
+            } else {
+                Some(presence.iter())
+            };
+            let near = near
+                .iter()
+                .map(Vec::as_slice)
+                .filter(|source| presence.contains(source));
             for source in near.chain(far.into_iter().flatten()) {
                 array.endpoint_chunks(source, &mut ends)?;
-                let mut inside = ends.chunks_exact(rank).map(|chunk| table.slot(chunk).is_some());
+                let mut inside = ends
+                    .chunks_exact(rank)
+                    .map(|chunk| table.slot(chunk).is_some());
                 let wanted = match touch {
                     Touch::All => inside.all(|inside| inside),
                     Touch::Any => inside.any(|inside| inside),
                 };
                 if wanted {
-                    found.push(LinkCellRef { array: number, source: ChunkCoord::from(source) });
+                    found.push(LinkCellRef {
+                        array: number,
+                        source: ChunkCoord::from(source),
+                    });
                 } else if whole {
                     let place = Place::cell(self.level, &self.path(number), source);
-                    return Err(QueryError::malformed(place, "links reach into a chunk that has no vertices"));
+                    return Err(QueryError::malformed(
+                        place,
+                        "links reach into a chunk that has no vertices",
+                    ));
                 }
             }
             if let Some(part) = found.get_mut(start..) {
@@ -131,20 +172,33 @@ impl Family {
 
     /// Path of an array of the family inside its level.
     pub(crate) fn path(&self, array: usize) -> String {
-        let segment = self.links.arrays().get(array).map_or("", |array| array.segment());
-        format!("links/{}/{segment}", zvf_store::format::keys::format_delta(self.links.delta()))
+        let segment = self
+            .links
+            .arrays()
+            .get(array)
+            .map_or("", |array| array.segment());
+        format!(
+            "links/{}/{segment}",
+            zvf_store::format::keys::format_delta(self.links.delta())
+        )
     }
 
     /// The cells of one link cell: records, then attributes.
     pub(crate) fn wants(&self, cell: &LinkCellRef, out: &mut Vec<CellWant>) {
         if let Some(array) = self.links.arrays().get(cell.array) {
-            out.push(CellWant { array: Arc::clone(&array.array), chunk: cell.source.clone() });
+            out.push(CellWant {
+                array: Arc::clone(&array.array),
+                chunk: cell.source.clone(),
+            });
         }
         for attribute in &self.attributes {
             if let Some(Some(array)) = attribute.arrays.get(cell.array)
                 && array.presence().contains(&cell.source)
             {
-                out.push(CellWant { array: Arc::clone(array), chunk: cell.source.clone() });
+                out.push(CellWant {
+                    array: Arc::clone(array),
+                    chunk: cell.source.clone(),
+                });
             }
         }
     }
@@ -155,7 +209,10 @@ impl Family {
         for (number, array) in self.links.arrays().iter().enumerate() {
             let start = found.len();
             let sources = array.array.presence().iter();
-            found.extend(sources.map(|source| LinkCellRef { array: number, source: ChunkCoord::from(source) }));
+            found.extend(sources.map(|source| LinkCellRef {
+                array: number,
+                source: ChunkCoord::from(source),
+            }));
             if let Some(part) = found.get_mut(start..) {
                 part.sort_by_cached_key(|cell| format_key(&cell.source).to_string());
             }
@@ -179,7 +236,10 @@ impl Family {
         mut each: impl FnMut(&[i64], &[Endpoint]),
     ) -> Result<Vec<(Cell, u32)>, QueryError> {
         let Some(array) = self.links.arrays().get(at.array) else {
-            return Err(QueryError::malformed(Place::array(self.level, "links"), "no such array"));
+            return Err(QueryError::malformed(
+                Place::array(self.level, "links"),
+                "no such array",
+            ));
         };
         let bytes = cells.next().flatten().unwrap_or_default();
         let place = || Place::cell(self.level, &self.path(at.array), &at.source);
@@ -188,11 +248,17 @@ impl Family {
         let cell = array.decode(&at.source, &bytes)?;
         // Copies of other chunks are skipped as a whole: all records of a cell have the same endpoint chunks.
         let copy = self.links.store() == LinkStore::Duplicate
-            && ends.chunks_exact(rank).min().is_some_and(|least| *least != *at.source);
+            && ends
+                .chunks_exact(rank)
+                .min()
+                .is_some_and(|least| *least != *at.source);
         let records = if copy { 0 } else { cell.len() };
         for i in 0..records {
             if !cell.record(i, record) {
-                return Err(QueryError::malformed(place(), format!("record {i} cannot be read")));
+                return Err(QueryError::malformed(
+                    place(),
+                    format!("record {i} cannot be read"),
+                ));
             }
             if let Some(end) = record.iter().find(|end| u32::try_from(end.row).is_err()) {
                 let what = format!("record {i} names row {}, outside every chunk", end.row);
@@ -239,17 +305,31 @@ impl Family {
         let mut slots: Option<Vec<Option<Slot>>> = None;
         let rank = at.source.len().max(1);
         let attributes = self.each(&at, cells, &mut ends, &mut record, |ends, record| {
-            let slots =
-                slots.get_or_insert_with(|| ends.chunks_exact(rank).map(|chunk| table.slot(chunk)).collect());
+            let slots = slots.get_or_insert_with(|| {
+                ends.chunks_exact(rank)
+                    .map(|chunk| table.slot(chunk))
+                    .collect()
+            });
             for end in record {
                 let slot = slots.get(end.which).copied().flatten();
-                let key = slot.zip(u32::try_from(end.row).ok()).map(|(slot, row)| Key::new(slot, row));
+                let key = slot
+                    .zip(u32::try_from(end.row).ok())
+                    .map(|(slot, row)| Key::new(slot, row));
                 keys.push(key.unwrap_or(Key::OUTSIDE));
             }
         })?;
-        let intra = self.links.arrays().get(at.array).is_some_and(|array| array.is_intra());
+        let intra = self
+            .links
+            .arrays()
+            .get(at.array)
+            .is_some_and(|array| array.is_intra());
         let attributes = attributes.into_iter().map(|(values, _)| values).collect();
-        Ok(RecordCell { at, intra, keys, attributes })
+        Ok(RecordCell {
+            at,
+            intra,
+            keys,
+            attributes,
+        })
     }
 
     /// Checks that every endpoint of a cell lies inside its chunk's buffer.
@@ -266,7 +346,10 @@ impl Family {
             if let Some(rows) = rows(key.slot()).filter(|rows| key.row() >= *rows) {
                 let record = cell.row(at.checked_div(self.width()).unwrap_or(0));
                 let place = Place::cell(self.level, &self.path(cell.at.array), &cell.at.source);
-                let what = format!("record {record} names row {}, the chunk has {rows}", key.row());
+                let what = format!(
+                    "record {record} names row {}, the chunk has {rows}",
+                    key.row()
+                );
                 return Err(QueryError::malformed(place, what));
             }
         }
@@ -278,11 +361,17 @@ impl Family {
 /// is enough, the chunks whose offsets lead to it.
 fn sources(table: &ChunkTable, offsets: &[i64], touch: Touch) -> Vec<Vec<i64>> {
     let mut found: Vec<Vec<i64>> = table.iter().map(<[i64]>::to_vec).collect();
-    let Some(rank) = found.first().map(Vec::len) else { return found };
+    let Some(rank) = found.first().map(Vec::len) else {
+        return found;
+    };
     if touch == Touch::Any {
         for chunk in table.iter() {
             for offset in offsets.chunks_exact(rank) {
-                let source: Option<Vec<i64>> = chunk.iter().zip(offset).map(|(at, step)| at.checked_sub(*step)).collect();
+                let source: Option<Vec<i64>> = chunk
+                    .iter()
+                    .zip(offset)
+                    .map(|(at, step)| at.checked_sub(*step))
+                    .collect();
                 found.extend(source);
             }
         }

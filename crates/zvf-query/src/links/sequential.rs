@@ -34,7 +34,10 @@ pub(crate) struct Stored {
 
 impl Stored {
     /// Sorts the records whose two endpoints are kept. The first of several records of one link counts.
-    pub(crate) fn new(cells: Vec<RecordCell>, kept: impl Fn(crate::kept::Key) -> Option<u64>) -> Self {
+    pub(crate) fn new(
+        cells: Vec<RecordCell>,
+        kept: impl Fn(crate::kept::Key) -> Option<u64>,
+    ) -> Self {
         let mut records = Vec::new();
         for (number, cell) in cells.iter().enumerate() {
             for (at, pair) in cell.keys.chunks_exact(2).enumerate() {
@@ -57,7 +60,10 @@ impl Stored {
     /// Appends a link with its attributes, or with none where no record is stored.
     pub(crate) fn push(&self, sink: &mut LinkSink, a: u64, b: u64) -> Result<(), QueryError> {
         sink.push_vertices([a, b].into_iter());
-        let found = self.records.binary_search_by_key(&(a, b), |(pair, _, _)| *pair).ok();
+        let found = self
+            .records
+            .binary_search_by_key(&(a, b), |(pair, _, _)| *pair)
+            .ok();
         match found.and_then(|at| self.records.get(at)) {
             Some((_, cell, row)) if sink.has_attributes() => match self.cells.get(*cell) {
                 Some(cell) => sink.push_attributes(cell, &[*row]),
@@ -79,11 +85,16 @@ impl Sequential {
     /// Malformed link attributes.
     pub(crate) fn batch(&self, slots: Range<Slot>) -> Result<RecordBatch, QueryError> {
         let own = self.stored_pairs();
-        let bridges = self.resolved.as_ref().map_or(own.as_slice(), |resolved| resolved.bridges.as_slice());
+        let bridges = self
+            .resolved
+            .as_ref()
+            .map_or(own.as_slice(), |resolved| resolved.bridges.as_slice());
         let mut sink = LinkSink::new(&self.table, 1 << 12);
         let mut inner = Vec::new();
         for slot in slots {
-            let Some(chunk) = self.kept.get(slot) else { continue };
+            let Some(chunk) = self.kept.get(slot) else {
+                continue;
+            };
             inner.clear();
             self.inside(slot, chunk, &mut inner);
             let end = chunk.base + crate::int::wide(chunk.kept.len());
@@ -102,15 +113,25 @@ impl Sequential {
 
     /// Without an object index nothing but stored records joins fragments.
     fn stored_pairs(&self) -> Vec<(u64, u64)> {
-        if self.resolved.is_some() { Vec::new() } else { self.stored.pairs() }
+        if self.resolved.is_some() {
+            Vec::new()
+        } else {
+            self.stored.pairs()
+        }
     }
 
     /// Links inside the fragments of one chunk, sorted, each once.
     fn inside(&self, slot: Slot, chunk: &KeptChunk, out: &mut Vec<(u64, u64)>) {
-        let Some(fragments) = &chunk.fragments else { return };
-        let used = self.resolved.as_ref().map(|resolved| resolved.used.of(slot));
+        let Some(fragments) = &chunk.fragments else {
+            return;
+        };
+        let used = self
+            .resolved
+            .as_ref()
+            .map(|resolved| resolved.used.of(slot));
         for (fragment, rows) in fragments.iter() {
-            let used = used.is_none_or(|used| used.get(crate::int::at(fragment)).copied().unwrap_or(false));
+            let used = used
+                .is_none_or(|used| used.get(crate::int::at(fragment)).copied().unwrap_or(false));
             if used {
                 pairs(rows, chunk, out);
             }
@@ -187,7 +208,12 @@ mod tests {
         let mut builder = FragmentIndexBuilder::new();
         build(&mut builder);
         let fragments = Arc::new(Fragments::decode(&builder.finish(), 10).unwrap());
-        KeptChunk { base: 100, rows: Some(10), kept, fragments: Some(fragments) }
+        KeptChunk {
+            base: 100,
+            rows: Some(10),
+            kept,
+            fragments: Some(fragments),
+        }
     }
 
     fn links(chunk: &KeptChunk) -> Vec<(u64, u64)> {
@@ -210,7 +236,18 @@ mod tests {
             builder.push_range(4, 6).unwrap();
         };
         let all = links(&chunk(Kept::All(10), ranges));
-        assert_eq!(all, [(100, 101), (101, 102), (104, 105), (105, 106), (106, 107), (107, 108), (108, 109)]);
+        assert_eq!(
+            all,
+            [
+                (100, 101),
+                (101, 102),
+                (104, 105),
+                (105, 106),
+                (106, 107),
+                (107, 108),
+                (108, 109)
+            ]
+        );
         let some = links(&chunk(Kept::Rows(vec![1, 2, 3, 4, 5, 7, 9]), ranges));
         assert_eq!(some, [(100, 101), (103, 104)]);
     }
@@ -221,16 +258,23 @@ mod tests {
             builder.push_rows(&[5, 2, 2, 3]).unwrap();
             builder.push_range(2, 3).unwrap();
         };
-        assert_eq!(links(&chunk(Kept::All(10), lists)), [(102, 103), (103, 104), (105, 102)]);
+        assert_eq!(
+            links(&chunk(Kept::All(10), lists)),
+            [(102, 103), (103, 104), (105, 102)]
+        );
     }
 
     #[test]
     fn merging_keeps_order_and_drops_repeats() {
         let mut out = Vec::new();
-        merge(&[(0, 1), (2, 3), (5, 6)], &[(1, 9), (2, 3), (7, 0)], |a, b| {
-            out.push((a, b));
-            Ok(())
-        })
+        merge(
+            &[(0, 1), (2, 3), (5, 6)],
+            &[(1, 9), (2, 3), (7, 0)],
+            |a, b| {
+                out.push((a, b));
+                Ok(())
+            },
+        )
         .unwrap();
         assert_eq!(out, [(0, 1), (1, 9), (2, 3), (5, 6), (7, 0)]);
     }

@@ -40,13 +40,18 @@ impl LinkTable {
         if let Some(family) = &family {
             for column in &family.columns {
                 let field = column.field(column.declared.unwrap_or(1)).ok_or_else(|| {
-                    let place = Place::array(family.level, &format!("link_attributes/{}", column.name));
+                    let place =
+                        Place::array(family.level, &format!("link_attributes/{}", column.name));
                     QueryError::unsupported(place, format!("dtype {}", column.dtype))
                 })?;
                 fields.push(field.with_name(free_name(&column.name, &fields)));
             }
         }
-        Ok(Self { schema: Arc::new(Schema::new_with_metadata(fields, metadata)), width, family })
+        Ok(Self {
+            schema: Arc::new(Schema::new_with_metadata(fields, metadata)),
+            width,
+            family,
+        })
     }
 }
 
@@ -61,14 +66,26 @@ pub(crate) struct LinkSink {
 impl LinkSink {
     /// Room for `links` links.
     pub(crate) fn new(table: &LinkTable, links: usize) -> Self {
-        let columns = table.family.iter().flat_map(|family| &family.columns).map(|_| Column::default()).collect();
+        let columns = table
+            .family
+            .iter()
+            .flat_map(|family| &family.columns)
+            .map(|_| Column::default())
+            .collect();
         let room = links.saturating_mul(table.width).min(1 << 22);
-        Self { table: table.clone(), vertices: Vec::with_capacity(room), columns }
+        Self {
+            table: table.clone(),
+            vertices: Vec::with_capacity(room),
+            columns,
+        }
     }
 
     /// Number of links.
     pub(crate) fn len(&self) -> usize {
-        self.vertices.len().checked_div(self.table.width).unwrap_or(0)
+        self.vertices
+            .len()
+            .checked_div(self.table.width)
+            .unwrap_or(0)
     }
 
     /// Whether attributes are wanted, so that links must be pushed with them.
@@ -91,20 +108,35 @@ impl LinkSink {
     /// # Errors
     ///
     /// Malformed: another width than in other cells.
-    pub(crate) fn push_attributes(&mut self, cell: &RecordCell, rows: &[u32]) -> Result<(), QueryError> {
-        let Some(family) = &self.table.family else { return Ok(()) };
-        for ((column, spec), values) in self.columns.iter_mut().zip(&family.columns).zip(&cell.attributes) {
-            column.push(spec, values, Pick::Rows(rows)).map_err(|what| {
-                let path = format!("link_attributes/{}", spec.name);
-                QueryError::malformed(Place::cell(family.level, &path, &cell.at.source), what)
-            })?;
+    pub(crate) fn push_attributes(
+        &mut self,
+        cell: &RecordCell,
+        rows: &[u32],
+    ) -> Result<(), QueryError> {
+        let Some(family) = &self.table.family else {
+            return Ok(());
+        };
+        for ((column, spec), values) in self
+            .columns
+            .iter_mut()
+            .zip(&family.columns)
+            .zip(&cell.attributes)
+        {
+            column
+                .push(spec, values, Pick::Rows(rows))
+                .map_err(|what| {
+                    let path = format!("link_attributes/{}", spec.name);
+                    QueryError::malformed(Place::cell(family.level, &path, &cell.at.source), what)
+                })?;
         }
         Ok(())
     }
 
     /// Appends missing attributes for `count` implied links.
     pub(crate) fn push_missing(&mut self, count: usize) {
-        let Some(family) = &self.table.family else { return };
+        let Some(family) = &self.table.family else {
+            return;
+        };
         let count = int::row32(count).unwrap_or(u32::MAX);
         for (column, spec) in self.columns.iter_mut().zip(&family.columns) {
             // A missing value fits every column.
@@ -121,12 +153,17 @@ impl LinkSink {
         let rows = self.len();
         let level = self.table.family.as_ref().map(|family| family.level);
         let wrong = |error: arrow_schema::ArrowError| {
-            let place = Place { level, array: Some("links".to_owned()), ..Place::default() };
+            let place = Place {
+                level,
+                array: Some("links".to_owned()),
+                ..Place::default()
+            };
             QueryError::malformed(place, error.to_string())
         };
         let items: ArrayRef = Arc::new(UInt64Array::from(self.vertices));
         let field = Field::new("item", DataType::UInt64, false);
-        let mut arrays = vec![arrow::list(field, self.table.width, items, rows, None).map_err(wrong)?];
+        let mut arrays =
+            vec![arrow::list(field, self.table.width, items, rows, None).map_err(wrong)?];
         if let Some(family) = &self.table.family {
             for (column, spec) in self.columns.into_iter().zip(&family.columns) {
                 let width = spec.declared.unwrap_or(1);

@@ -49,7 +49,9 @@ impl BBox {
     /// Misuse, saying which part is wrong.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
         let Some((lo, hi)) = text.split_once(':') else {
-            return Err(QueryError::misuse(format!("box {text:?} lacks the colon of LO:HI")));
+            return Err(QueryError::misuse(format!(
+                "box {text:?} lacks the colon of LO:HI"
+            )));
         };
         Self::new(corner(lo)?, corner(hi)?)
     }
@@ -77,7 +79,11 @@ impl BBox {
     /// Whether `lo <= p <= hi` on every axis; a NaN coordinate is in no box.
     pub fn contains(&self, position: &[f64]) -> bool {
         position.len() == self.lo.len()
-            && position.iter().zip(&self.lo).zip(&self.hi).all(|((p, lo), hi)| lo <= p && p <= hi)
+            && position
+                .iter()
+                .zip(&self.lo)
+                .zip(&self.hi)
+                .all(|((p, lo), hi)| lo <= p && p <= hi)
     }
 }
 

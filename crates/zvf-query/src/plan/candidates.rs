@@ -20,11 +20,19 @@ pub(crate) struct Grid {
 impl Grid {
     /// The grid of a level with this effective chunk shape and, at level 0 of a store that declares bins, bin shape.
     pub(crate) fn new(chunk: &[f64], bin: Option<&[f64]>) -> Self {
-        let bins = bin.filter(|bin| bin.len() == chunk.len() && *bin != chunk).map(|bin| {
-            let each = chunk.iter().zip(bin).map(|(chunk, bin)| saturate((chunk / bin).round_ties_even()).max(1));
-            (bin.to_vec(), each.collect())
-        });
-        Self { chunk: chunk.to_vec(), bins }
+        let bins = bin
+            .filter(|bin| bin.len() == chunk.len() && *bin != chunk)
+            .map(|bin| {
+                let each = chunk
+                    .iter()
+                    .zip(bin)
+                    .map(|(chunk, bin)| saturate((chunk / bin).round_ties_even()).max(1));
+                (bin.to_vec(), each.collect())
+            });
+        Self {
+            chunk: chunk.to_vec(),
+            bins,
+        }
     }
 
     /// Number of axes.
@@ -49,13 +57,20 @@ impl Grid {
     /// key; a leading attribute component is skipped.
     pub(crate) fn in_place(&self, chunk: &[i64], min: &[f64], max: &[f64]) -> bool {
         let skip = chunk.len().saturating_sub(self.dims());
-        let Some(chunk) = chunk.get(skip..) else { return false };
-        chunk.iter().zip(min).zip(max).enumerate().all(|(axis, ((&at, &min), &max))| {
-            // Rows of NaN alone leave an empty range; nothing can be said about them.
-            min > max
-                || (self.straight(axis, min) == at && self.straight(axis, max) == at)
-                || (self.binned(axis, min) == Some(at) && self.binned(axis, max) == Some(at))
-        })
+        let Some(chunk) = chunk.get(skip..) else {
+            return false;
+        };
+        chunk
+            .iter()
+            .zip(min)
+            .zip(max)
+            .enumerate()
+            .all(|(axis, ((&at, &min), &max))| {
+                // Rows of NaN alone leave an empty range; nothing can be said about them.
+                min > max
+                    || (self.straight(axis, min) == at && self.straight(axis, max) == at)
+                    || (self.binned(axis, min) == Some(at) && self.binned(axis, max) == Some(at))
+            })
     }
 
     /// The chunks a box meets.
@@ -69,7 +84,11 @@ impl Grid {
             }
         }
         let binned = (binned.len() == self.dims() && binned != straight).then_some(binned);
-        Candidates { straight, binned, empty: bbox.is_empty() }
+        Candidates {
+            straight,
+            binned,
+            empty: bbox.is_empty(),
+        }
     }
 
     /// The first and last chunk that the store's bounds lead to, by axis.
@@ -98,11 +117,17 @@ impl World {
     fn stored_range(&self, axis: usize, bbox: &BBox) -> (f64, f64) {
         let lo = bbox.lo().get(axis).copied().unwrap_or(f64::NEG_INFINITY);
         let hi = bbox.hi().get(axis).copied().unwrap_or(f64::INFINITY);
-        let Some(&offset) = self.offset.get(axis) else { return (lo, hi) };
+        let Some(&offset) = self.offset.get(axis) else {
+            return (lo, hi);
+        };
         let slack = |corner: f64| (corner.abs() + offset.abs()) * self.epsilon + self.step;
         let widened = |corner: f64, sign: f64| {
             let stored = corner - offset;
-            if stored.is_finite() { stored + sign * slack(corner) } else { stored }
+            if stored.is_finite() {
+                stored + sign * slack(corner)
+            } else {
+                stored
+            }
         };
         (widened(lo, -1.0), widened(hi, 1.0))
     }
@@ -125,7 +150,11 @@ impl Candidates {
         let extra = rank.checked_sub(self.straight.len())?;
         let (mut lo, mut hi) = (vec![i64::MIN; extra], vec![i64::MAX; extra]);
         for (axis, &(first, last)) in self.straight.iter().enumerate() {
-            let other = self.binned.as_ref().and_then(|binned| binned.get(axis)).copied();
+            let other = self
+                .binned
+                .as_ref()
+                .and_then(|binned| binned.get(axis))
+                .copied();
             let (first2, last2) = other.unwrap_or((first, last));
             lo.push(first.min(first2));
             hi.push(last.max(last2));
@@ -137,7 +166,11 @@ impl Candidates {
     pub(crate) fn contains(&self, chunk: &[i64]) -> bool {
         let inside = |block: &[(i64, i64)]| {
             let skip = chunk.len().saturating_sub(block.len());
-            chunk.iter().skip(skip).zip(block).all(|(at, (lo, hi))| lo <= at && at <= hi)
+            chunk
+                .iter()
+                .skip(skip)
+                .zip(block)
+                .all(|(at, (lo, hi))| lo <= at && at <= hi)
         };
         !self.empty && (inside(&self.straight) || self.binned.as_deref().is_some_and(inside))
     }
@@ -145,10 +178,17 @@ impl Candidates {
 
 /// The chunk farthest from the origin: where cells were placed by another chunk shape than the metadata says (trap
 /// T12), it is the one that shows it best.
-pub(crate) fn farthest<'a>(chunks: impl Iterator<Item = &'a [i64]>, dims: usize) -> Option<&'a [i64]> {
+pub(crate) fn farthest<'a>(
+    chunks: impl Iterator<Item = &'a [i64]>,
+    dims: usize,
+) -> Option<&'a [i64]> {
     let distance = |chunk: &[i64]| {
         let skip = chunk.len().saturating_sub(dims);
-        chunk.iter().skip(skip).map(|at| float(*at).abs()).fold(0.0, f64::max)
+        chunk
+            .iter()
+            .skip(skip)
+            .map(|at| float(*at).abs())
+            .fold(0.0, f64::max)
     };
     let mut best: Option<(&[i64], f64)> = None;
     for chunk in chunks {
@@ -174,7 +214,10 @@ mod tests {
         let found = candidates(&grid, "0,-0.5:10,9.9");
         assert_eq!(found.hull(2), Some((vec![0, -1], vec![1, 0])));
         assert!(found.contains(&[1, 0]) && !found.contains(&[2, 0]));
-        assert!(found.contains(&[7, 1, 0]), "an attribute component is no axis");
+        assert!(
+            found.contains(&[7, 1, 0]),
+            "an attribute component is no axis"
+        );
     }
 
     #[test]
@@ -184,7 +227,10 @@ mod tests {
         assert!(found.contains(&[0]) && found.contains(&[1]));
         assert!(grid.in_place(&[0], &[0.3], &[0.3]) && grid.in_place(&[1], &[0.3], &[0.3]));
         let drift = Grid::new(&[10.0], Some(&[3.0]));
-        assert!(candidates(&drift, "91:92").contains(&[10]) && candidates(&drift, "91:92").contains(&[9]));
+        assert!(
+            candidates(&drift, "91:92").contains(&[10])
+                && candidates(&drift, "91:92").contains(&[9])
+        );
     }
 
     #[test]
@@ -202,7 +248,11 @@ mod tests {
 
     #[test]
     fn an_offset_moves_and_widens_the_box() {
-        let world = World { offset: vec![100.0], epsilon: 1e-7, step: 0.0 };
+        let world = World {
+            offset: vec![100.0],
+            epsilon: 1e-7,
+            step: 0.0,
+        };
         let bbox = BBox::parse("110:119.999999").unwrap();
         let found = Grid::new(&[10.0], None).candidates(&bbox, &world);
         assert_eq!(found.hull(1), Some((vec![0], vec![2])));
@@ -214,7 +264,10 @@ mod tests {
         assert!(grid.in_place(&[0, 1], &[0.0, 10.0], &[9.0, 19.0]));
         assert!(!grid.in_place(&[0, 1], &[0.0, 9.0], &[9.0, 19.0]));
         assert!(grid.in_place(&[4, 0, 1], &[0.0, 10.0], &[9.0, 19.0]));
-        assert!(grid.in_place(&[0, 1], &[f64::INFINITY; 2], &[f64::NEG_INFINITY; 2]), "only NaN");
+        assert!(
+            grid.in_place(&[0, 1], &[f64::INFINITY; 2], &[f64::NEG_INFINITY; 2]),
+            "only NaN"
+        );
     }
 
     #[test]

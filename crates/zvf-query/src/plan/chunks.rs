@@ -19,7 +19,11 @@ enum Lookup {
     #[default]
     Search,
     /// One entry a chunk of the block around all chunks; [`Slot::MAX`] where there is none.
-    Dense { lo: Vec<i64>, shape: Vec<i64>, slots: Vec<Slot> },
+    Dense {
+        lo: Vec<i64>,
+        shape: Vec<i64>,
+        slots: Vec<Slot>,
+    },
 }
 
 impl ChunkTable {
@@ -41,8 +45,14 @@ impl ChunkTable {
 
     fn from_flat(rank: usize, coords: Vec<i64>) -> Option<Self> {
         let count = coords.len().checked_div(rank).unwrap_or(0);
-        u32::try_from(count).ok().filter(|count| *count < Slot::MAX)?;
-        let mut table = Self { rank, coords, lookup: Lookup::Search };
+        u32::try_from(count)
+            .ok()
+            .filter(|count| *count < Slot::MAX)?;
+        let mut table = Self {
+            rank,
+            coords,
+            lookup: Lookup::Search,
+        };
         if let Some(dense) = table.dense(count) {
             table.lookup = dense;
         }
@@ -84,7 +94,9 @@ impl ChunkTable {
     /// Coordinate of a chunk; empty past the end.
     pub(crate) fn get(&self, slot: Slot) -> &[i64] {
         let start = at(slot).saturating_mul(self.rank);
-        self.coords.get(start..start.saturating_add(self.rank)).unwrap_or(&[])
+        self.coords
+            .get(start..start.saturating_add(self.rank))
+            .unwrap_or(&[])
     }
 
     /// The chunks in lex order.
