@@ -300,6 +300,8 @@ fn sorted_any(rank: usize, flat: Vec<i64>, problems: &mut Problems) -> Vec<i64> 
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::Presence;
 
     fn of(keys: &[&str], origin: &[i64], shape: &[u64]) -> Presence {
@@ -324,33 +326,31 @@ mod tests {
     }
 
     #[test]
-    fn a_box_gives_what_a_scan_gives() {
-        let mut keys = Vec::new();
-        for x in -4i64..5 {
-            for y in -3i64..4 {
-                for z in 0i64..6 {
-                    if (x * 7 + y * 3 + z) % 3 != 0 {
-                        keys.push(format!("{x}.{y}.{z}"));
-                    }
-                }
-            }
+    fn a_box_of_any_size_is_fine() {
+        let p = of(&["-1.0", "0.1", "10.0", "2.0"], &[-1, 0], &[20, 2]);
+        assert_eq!(p.in_box(&[i64::MIN; 2], &[i64::MAX; 2]).count(), 4);
+        assert_eq!(p.in_box(&[1; 2], &[0; 2]).count(), 0);
+        assert_eq!(p.in_box(&[1; 3], &[5; 3]).count(), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn a_box_gives_what_a_scan_gives(
+            cells in proptest::collection::btree_set([-5i64..6, -3..4, -2..3], 0..200),
+            lo in [-7i64..7, -7..7, -7..7],
+            size in [-1i64..9, -1..9, -1..9],
+        ) {
+            // The order of keys is ASCII, as stores have it.
+            let mut keys: Vec<String> = cells.iter().map(|[x, y, z]| format!("{x}.{y}.{z}")).collect();
+            keys.sort();
+            let p = Presence::from_keys(keys.iter().map(String::as_str), &[-5, -3, -2], &[11, 7, 5]);
+            prop_assert_eq!(p.len(), cells.len());
+            prop_assert!(p.iter().zip(&cells).all(|(a, b)| a == b));
+            let hi = [0, 1, 2].map(|a| lo[a] + size[a]);
+            let expected: Vec<&[i64]> =
+                p.iter().filter(|c| (0..3).all(|a| lo[a] <= c[a] && c[a] <= hi[a])).collect();
+            let found: Vec<&[i64]> = p.in_box(&lo, &hi).collect();
+            prop_assert_eq!(found, expected);
         }
-        keys.sort();
-        let p = Presence::from_keys(keys.iter().map(String::as_str), &[-4, -3, 0], &[9, 7, 6]);
-        assert_eq!(p.len(), keys.len());
-        for lo in [[-9, -9, -9], [-1, 0, 2], [0, 0, 0], [4, 3, 5]] {
-            for hi in [[9, 9, 9], [1, 1, 3], [0, 0, 0], [i64::MAX; 3]] {
-                let want: Vec<&[i64]> = p
-                    .iter()
-                    .filter(|c| (0..3).all(|a| lo[a] <= c[a] && c[a] <= hi[a]))
-                    .collect();
-                let got: Vec<&[i64]> = p.in_box(&lo, &hi).collect();
-                assert_eq!(got, want, "{lo:?} {hi:?}");
-            }
-        }
-        let all: Vec<&[i64]> = p.in_box(&[i64::MIN; 3], &[i64::MAX; 3]).collect();
-        assert_eq!(all.len(), p.len());
-        assert_eq!(p.in_box(&[1; 3], &[0; 3]).count(), 0);
-        assert_eq!(p.in_box(&[1; 2], &[5; 2]).count(), 0);
     }
 }

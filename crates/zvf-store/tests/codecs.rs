@@ -46,7 +46,7 @@ fn document(chunk_shape: &Value, codecs: &Value) -> Value {
 }
 
 /// A store whose `vertices` array was written by `zarrs`.
-fn written(chunk_shape: Value, codecs: Value) -> Files {
+pub(crate) fn written(chunk_shape: Value, codecs: Value) -> Files {
     let document = document(&chunk_shape, &codecs);
     let storage = Arc::new(MemoryStore::new());
     let metadata: ArrayMetadata = serde_json::from_value(document.clone()).unwrap();
@@ -116,7 +116,7 @@ async fn check(chunk_shape: Value, codecs: Value) {
         .unwrap_or_else(|e| panic!("{name} on disk: {e}"));
 }
 
-fn vlen(codecs: &[Value]) -> Value {
+pub(crate) fn vlen(codecs: &[Value]) -> Value {
     let mut all = vec![json!({"name": "vlen-bytes", "configuration": {}})];
     all.extend_from_slice(codecs);
     Value::Array(all)
@@ -130,11 +130,11 @@ fn sharded(codecs: &Value, location: &str) -> Value {
     }}])
 }
 
-fn zstd(checksum: bool) -> Value {
+pub(crate) fn zstd(checksum: bool) -> Value {
     json!({"name": "zstd", "configuration": {"level": 3, "checksum": checksum}})
 }
 
-fn blosc(cname: &str, shuffle: &str, typesize: u32, blocksize: u32) -> Value {
+pub(crate) fn blosc(cname: &str, shuffle: &str, typesize: u32, blocksize: u32) -> Value {
     json!({"name": "blosc", "configuration":
         {"typesize": typesize, "cname": cname, "clevel": 5, "shuffle": shuffle, "blocksize": blocksize}})
 }

@@ -188,3 +188,22 @@ async fn read_loosely(files: &Files) -> Result<(), StoreError> {
     }
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn damaged_frames_of_every_codec() {
+    use crate::codecs::{blosc, vlen, written, zstd};
+    use serde_json::json;
+    let gzip = json!({"name": "gzip", "configuration": {"level": 5}});
+    for codecs in [
+        vec![blosc("blosclz", "shuffle", 4, 1024)],
+        vec![blosc("blosclz", "noshuffle", 1, 0)],
+        vec![blosc("lz4", "bitshuffle", 8, 2048)],
+        vec![blosc("zlib", "shuffle", 3, 1024)],
+        vec![blosc("zstd", "bitshuffle", 4, 0)],
+        vec![gzip],
+        vec![zstd(false)],
+    ] {
+        let files = written(json!([5, 4, 6]), vlen(&codecs));
+        damage(&files, "0/vertices/c/0/0/0", 100, 400).await;
+    }
+}

@@ -45,6 +45,8 @@ impl Merge {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::Merge;
 
     #[test]
@@ -68,26 +70,23 @@ mod tests {
         assert!(merge.requests(&mut Vec::new()).is_empty());
     }
 
-    #[test]
-    fn every_range_lies_in_one_request() {
-        let merge = Merge { gap: 7, most: 64 };
-        let mut x = 1u64;
-        let mut ranges: Vec<_> = (0..500)
-            .map(|_| {
-                x = x
-                    .wrapping_mul(6364136223846793005)
-                    .wrapping_add(1442695040888963407);
-                let start = (x >> 33) % 5000;
-                start..start + (x >> 20) % 40
-            })
-            .collect();
-        let requests = merge.requests(&mut ranges);
-        for range in &ranges {
-            assert!(
-                requests
-                    .iter()
-                    .any(|r| r.start <= range.start && range.end <= r.end)
-            );
+    proptest! {
+        #[test]
+        fn every_range_lies_in_one_request(
+            list in proptest::collection::vec((0u64..5000, 0u64..200), 0..300),
+            gap in 0u64..100,
+            most in 1u64..2000,
+        ) {
+            let mut ranges: Vec<_> = list.iter().map(|(start, length)| *start..start + length).collect();
+            let requests = Merge { gap, most }.requests(&mut ranges);
+            for range in &ranges {
+                let inside = requests.iter().filter(|r| r.start <= range.start && range.end <= r.end).count();
+                prop_assert!(inside >= 1);
+            }
+            for request in &requests {
+                let alone = ranges.iter().any(|r| r == request);
+                prop_assert!(request.end - request.start <= most || alone);
+            }
         }
     }
 }

@@ -109,16 +109,20 @@ impl Tree {
 
     fn required_grid(&self, path: &str, more: &mut Vec<Question>) -> Result<Shared, StoreError> {
         let key = format!("{path}/zarr.json");
-        if let Some(bytes) = self.document(&key)
-            && matches!(node_kind(&bytes), Ok(NodeKind::Group))
-        {
-            return Err(StoreError::unsupported(
-                key,
-                "a group of chunks, the container of versions before 0.9,",
-            ));
+        match self.grid(path, MISSING, more) {
+            Ok(Some(array)) => Ok(array),
+            Ok(None) => Err(self.missing(&key)),
+            Err(error) => {
+                let bytes = self.document(&key);
+                match bytes.map(|bytes| node_kind(&bytes)) {
+                    Some(Ok(NodeKind::Group)) => Err(StoreError::unsupported(
+                        key,
+                        "a group of chunks, the container of versions before 0.9,",
+                    )),
+                    _ => Err(error),
+                }
+            }
         }
-        self.grid(path, MISSING, more)?
-            .ok_or_else(|| self.missing(&key))
     }
 
     /// A chunk-grid array, when it exists. Built once.
