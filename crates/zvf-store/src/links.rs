@@ -96,15 +96,6 @@ impl LinkArray {
                 ));
             }
         }
-        if array.key_rank() != key_rank {
-            return Err(StoreError::malformed(
-                path(),
-                format!(
-                    "the grid has {} axes, expected {key_rank}",
-                    array.key_rank()
-                ),
-            ));
-        }
         let elem = Elem::from_dtype(array.dtype()).ok_or_else(|| {
             StoreError::malformed(
                 path(),

@@ -522,3 +522,89 @@ async fn s11_5_groups_are_lists_or_ranges() {
     assert_eq!(groups.members(3).await.unwrap_err().class(), Class::Misuse);
     assert_eq!((groups.find("group_1"), groups.find("b")), (Some(1), None));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s4_2_keys_are_made_as_the_document_says() {
+    for (encoding, separator, key) in [
+        ("default", ".", "0/vertices/c.3.1"),
+        ("v2", ".", "0/vertices/3.1"),
+        ("v2", "/", "0/vertices/3/1"),
+    ] {
+        let mut files = plain();
+        let moved = files.remove("0/vertices/c/3/1").unwrap();
+        files.insert(key.to_owned(), moved);
+        edit(&mut files, "0/vertices/zarr.json", |d| {
+            d["chunk_key_encoding"] =
+                json!({"name": encoding, "configuration": {"separator": separator}});
+            d["attributes"]
+                .as_object_mut()
+                .unwrap()
+                .remove("nonempty_chunks");
+        });
+        files.retain(|key, _| !key.starts_with("0/vertices/c/"));
+        let folder = on_disk(&files);
+        let local = Store::open(folder.path().to_str().unwrap()).await.unwrap();
+        for store in [open_memory(&files).await, local] {
+            let level = store.level(0, &Need::default()).await.unwrap();
+            let wants = all_cells(level.vertices());
+            assert_eq!(wants.len(), 1, "{key}");
+            let cells = store.fetch(2, wants).await.unwrap();
+            assert_eq!(
+                cells[0].as_deref(),
+                Some(cell_of(&[1, 1]).as_slice()),
+                "{key}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn s4_2_documents_that_promise_something_else_are_refused() {
+    type Change = fn(&mut Value);
+    let changes: [(Change, &str); 6] = [
+        (|d| d["fill_value"] = json!("AAAA"), "fill_value"),
+        (|d| d["data_type"] = json!("int8"), "int8"),
+        (
+            |d| d["chunk_grid"]["configuration"]["chunk_shape"] = json!([1]),
+            "chunk_shape",
+        ),
+        (
+            |d| d["chunk_grid"]["configuration"]["chunk_shape"] = json!([1, 0]),
+            "chunk_shape",
+        ),
+        (
+            |d| d["attributes"]["chunk_grid_origin"] = json!([1]),
+            "chunk_grid_origin",
+        ),
+        (|d| d["attributes"]["dtype"] = json!("float7"), "float7"),
+    ];
+    for (change, word) in changes {
+        let mut files = plain();
+        edit(&mut files, "0/vertices/zarr.json", change);
+        let store = open_memory(&files).await;
+        let error = match store.level(0, &Need::default()).await {
+            Err(error) => error,
+            Ok(level) => store
+                .fetch(2, all_cells(level.vertices()))
+                .await
+                .unwrap_err(),
+        };
+        assert_eq!(error.class(), Class::Malformed, "{error}");
+        assert!(error.to_string().contains(word), "{error}");
+    }
+    // An attribute of another rank than its level.
+    let mut files = plain();
+    add_grid(
+        &mut files,
+        "0/vertex_attributes/a",
+        &[4],
+        &[0],
+        &[(vec![1], vec![1; 4])],
+    );
+    let need = Need {
+        vertex_attributes: Names::List(vec!["a".to_owned()]),
+        ..Need::default()
+    };
+    let error = open_memory(&files).await.level(0, &need).await.unwrap_err();
+    assert!(error.to_string().contains("expected 2"), "{error}");
+}

@@ -37,19 +37,15 @@ impl Tree {
         let chunk_shape = self.chunk_shape(root, &doc, &key)?;
         let bin_shape = bin_shape(root, level, &doc);
 
-        let vertices = self.required_grid(&format!("{level}/vertices"), more)?;
-        if vertices.key_rank() != key_rank {
-            return Err(StoreError::malformed(
-                format!("{level}/vertices/zarr.json"),
-                format!(
-                    "the grid has {} axes, expected {key_rank}",
-                    vertices.key_rank()
-                ),
-            ));
-        }
-        let vertex_fragments = self.grid(&format!("{level}/vertex_fragments"), MISSING, more)?;
-        let vertex_attributes = self.attributes(level, Family::Vertex, need, more)?;
-        let fragment_attributes = self.attributes(level, Family::Fragment, need, more)?;
+        let vertices = self.required_grid(&format!("{level}/vertices"), key_rank, more)?;
+        let vertex_fragments = self.grid(
+            &format!("{level}/vertex_fragments"),
+            MISSING,
+            key_rank,
+            more,
+        )?;
+        let vertex_attributes = self.attributes(level, Family::Vertex, need, key_rank, more)?;
+        let fragment_attributes = self.attributes(level, Family::Fragment, need, key_rank, more)?;
         let object_index = if need.objects {
             self.object_index(level, key_rank)?
         } else {
@@ -107,9 +103,14 @@ impl Tree {
         Ok(shape.clone())
     }
 
-    fn required_grid(&self, path: &str, more: &mut Vec<Question>) -> Result<Shared, StoreError> {
+    fn required_grid(
+        &self,
+        path: &str,
+        key_rank: usize,
+        more: &mut Vec<Question>,
+    ) -> Result<Shared, StoreError> {
         let key = format!("{path}/zarr.json");
-        match self.grid(path, MISSING, more) {
+        match self.grid(path, MISSING, key_rank, more) {
             Ok(Some(array)) => Ok(array),
             Ok(None) => Err(self.missing(&key)),
             Err(error) => {
@@ -130,6 +131,7 @@ impl Tree {
         &self,
         path: &str,
         missing: DType,
+        key_rank: usize,
         more: &mut Vec<Question>,
     ) -> Result<Option<Shared>, StoreError> {
         if let Some(array) = self.state().grids.get(path) {
@@ -140,6 +142,15 @@ impl Tree {
         };
         let lacks = GridArray::lacks_presence(&doc);
         let mut array = GridArray::new(path.to_owned(), doc, missing, &self.kv.limits)?;
+        if array.key_rank() != key_rank {
+            return Err(StoreError::malformed(
+                format!("{path}/zarr.json"),
+                format!(
+                    "the grid has {} axes, expected {key_rank}",
+                    array.key_rank()
+                ),
+            ));
+        }
         if lacks {
             let question = Question::Keys(path.to_owned());
             if !self.state().knows(&question) {
@@ -162,6 +173,7 @@ impl Tree {
         level: u32,
         family: Family,
         need: &Need,
+        key_rank: usize,
         more: &mut Vec<Question>,
     ) -> Result<Vec<VertexAttribute>, StoreError> {
         let names = self
@@ -170,7 +182,7 @@ impl Tree {
         let mut attributes = Vec::with_capacity(names.len());
         for name in names {
             let path = format!("{level}/{}/{name}", family.folder());
-            match self.grid(&path, MISSING, more) {
+            match self.grid(&path, MISSING, key_rank, more) {
                 Ok(Some(array)) => attributes.push(VertexAttribute::new(name, array)),
                 Ok(None) => {}
                 Err(error) => self.skip(family, need, error)?,

@@ -78,7 +78,8 @@ impl Tree {
                 .segments_of(&self.state(), level, delta)
                 .unwrap_or_default();
             for segment in segments {
-                let Some(array) = self.grid(&format!("{folder}/{segment}"), MISSING_LINK, more)?
+                let Some(array) =
+                    self.grid(&format!("{folder}/{segment}"), MISSING_LINK, key_rank, more)?
                 else {
                     continue;
                 };
@@ -94,7 +95,7 @@ impl Tree {
                 )?;
                 family.arrays.push(array);
             }
-            self.link_attributes(level, need, &mut family, more)?;
+            self.link_attributes(level, need, &mut family, key_rank, more)?;
             families.push(family);
         }
         Ok(families)
@@ -105,6 +106,7 @@ impl Tree {
         level: u32,
         need: &Need,
         family: &mut LinkFamily,
+        key_rank: usize,
         more: &mut Vec<Question>,
     ) -> Result<(), StoreError> {
         let names = self
@@ -116,7 +118,7 @@ impl Tree {
             let mut failed = None;
             for link in &family.arrays {
                 let path = format!("{level}/link_attributes/{name}/{delta}/{}", link.segment());
-                match self.grid(&path, MISSING, more) {
+                match self.grid(&path, MISSING, key_rank, more) {
                     Ok(array) => arrays.push(array),
                     Err(error) => failed = Some(error),
                 }

@@ -390,3 +390,49 @@ fn time_unit(name: &str) -> Option<TimeUnit> {
         },
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use zvf_format::dtype::DType;
+
+    use super::TypedValues;
+
+    fn of(dtype: &str, bytes: &[u8]) -> TypedValues {
+        let dtype = DType::parse(dtype).unwrap();
+        let rows = bytes.len() / dtype.size();
+        TypedValues {
+            dtype,
+            width: 1,
+            rows,
+            bytes: Bytes::copy_from_slice(bytes),
+            sentinel: None,
+        }
+    }
+
+    #[test]
+    fn integers_of_every_width_widen() {
+        assert_eq!(of("int8", &[0xFE, 3]).to_i64(), Some(vec![-2, 3]));
+        assert_eq!(
+            of("int16", &[0xFE, 0xFF, 3, 1]).to_i64(),
+            Some(vec![-2, 259])
+        );
+        assert_eq!(
+            of("uint32", &[0xFE, 0xFF, 0xFF, 0xFF]).to_i64(),
+            Some(vec![4_294_967_294])
+        );
+        assert_eq!(of("int64", &[0xFF; 8]).to_i64(), Some(vec![-1]));
+        assert_eq!(of("uint64", &[0xFF; 8]).to_i64(), None);
+        assert_eq!(of("float64", &[0; 8]).to_i64(), None);
+    }
+
+    #[test]
+    fn a_row_is_absent_when_all_its_channels_are() {
+        let mut values = of("int8", &[9, 9, 9, 1]);
+        (values.width, values.rows) = (2, 2);
+        assert!(!values.is_absent(0));
+        values.sentinel = Some(Bytes::from_static(&[9]));
+        assert!(values.is_absent(0) && !values.is_absent(1) && !values.is_absent(2));
+        assert_eq!((values.row(1), values.row(2)), (Some(&[9, 1][..]), None));
+    }
+}
