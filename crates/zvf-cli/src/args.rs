@@ -175,7 +175,7 @@ pub(crate) struct ResultArgs {
     /// At most this many vertices; objects are never cut
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
-    /// Attributes to read: all, none, or names
+    /// Attributes to read: all, none, or names (which also work where the storage cannot list)
     #[arg(long, value_name = "all|none|NAME,..", default_value = "all")]
     pub(crate) attributes: String,
     /// Columns of the vertex table: position, chunk, row, fragment, object_id, object_ids or attribute names

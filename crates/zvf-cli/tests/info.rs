@@ -37,3 +37,12 @@ fn counting_agrees_with_the_input() -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn a_file_url_is_a_store_too() -> Result<()> {
+    let home = Home::new("graph")?;
+    let url = format!("file://{}", home.file(STORE).display());
+    let text = home.text(&["info", &url])?;
+    assert_eq!(text.replace(&url, STORE), home.text(&["info", STORE])?);
+    Ok(())
+}
