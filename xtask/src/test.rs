@@ -35,7 +35,8 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         programs,
         ..
     } = report;
-    println!("\n{passed} passed, {failed} failed in {programs} test programs");
+    println!("\n{programs} test programs");
+    println!("{passed} passed, {failed} failed");
     if status.success() {
         Ok(())
     } else {
