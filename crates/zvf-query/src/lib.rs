@@ -1,4 +1,74 @@
-//! Objects, boxes, links and filters of Zarr Vectors stores as Arrow record batches.
+//! Objects, boxes, links and filters of Zarr Vectors stores, as Arrow record batches.
+//!
+//! A [`Query`] asks one level of a store: a box, object ids, groups, a filter on vertex attributes, a limit; all
+//! conditions combine with *and*. [`query`] plans it from the level's documents, asks for everything that does not
+//! depend on anything else at once, and returns an [`Answer`]: up to three tables, each a stream of record batches.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use zvf_query::{BBox, Query, Table, query};
+//! use zvf_store::{OpenOptions, Store, blocking::Runtime};
+//!
+//! # async fn bundled() -> Result<Store, Box<dyn std::error::Error>> {
+//! #     use object_store::{ObjectStoreExt, memory::InMemory, path::Path};
+//! #     let backend = InMemory::new();
+//! #     for (key, bytes) in zvf_testkit::files("streamlines")? {
+//! #         backend.put(&Path::parse(key)?, bytes.into()).await?;
+//! #     }
+//! #     let options = OpenOptions::new().with_object_store(Arc::new(backend));
+//! #     Ok(Store::open_with("memory:///", options).await?)
+//! # }
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! Runtime::new()?.wait(async {
+//!     let store = bundled().await?; // or Store::open("s3://bucket/tracts.zarrvectors")
+//!     let bbox = BBox::parse("0,0,0:150,150,150")?;
+//!     let mut answer = query(&store, Query { bbox: Some(bbox), ..Query::default() }).await?;
+//!     while let Some((table, batch)) = answer.next().await? {
+//!         if table == Table::Vertices {
+//!             assert!(batch.column_by_name("position").is_some());
+//!         }
+//!     }
+//!     assert!(answer.summary().vertices > 0);
+//!     Ok(())
+//! })
+//! # }
+//! ```
+//!
+//! # What comes back
+//!
+//! | table | rows | columns |
+//! |---|---|---|
+//! | [`Table::Vertices`] | one a vertex | `position`, attributes; on request `chunk`, `row`, `fragment`, `object_id`, `object_ids` |
+//! | [`Table::Links`] | one a link whose ends are all in the vertex table | `vertices`: rows of the vertex table; link attributes |
+//! | [`Table::Objects`] | one an object | `object_id`; `start` and `length`, or `vertices`; object attributes |
+//!
+//! Positions are world coordinates, `coordinate_offset` included, in the stored number type; the box test is
+//! `lo <= p <= hi` on exactly the value that is returned. Axis names and units ride in the schema metadata (`zvf.axes`,
+//! `zvf.units`, `zvf.kind`, `zvf.level`, `zvf.version`); units and descriptions of attributes in the metadata of their
+//! fields. An attribute whose name a table uses itself is called `attribute:NAME`.
+//!
+//! Without objects the rows stand in chunk order: chunks by coordinate, rows as stored, each once. With object ids,
+//! groups or [`Select::Objects`] they are grouped by object, each object in the order of its manifest; a vertex that
+//! two objects share comes once for each.
+//!
+//! # Links
+//!
+//! Graphs and meshes have the links that are stored. Rows of lines, polylines and streamlines are linked to the next row of
+//! their object, fragment after fragment as its manifest says. A row of a skeleton is linked to its parent: the row
+//! before it in its fragment, unless a stored record names another one, even one outside the box. (`zvf-0.9`, section 14.)
+//!
+//! # Rounds and memory
+//!
+//! After the documents, a box is one round of requests, objects are two (manifests, then cells), whole objects of a box
+//! are two. Groups of chunks are read, decoded, tested and gathered on worker threads, several at a time, as
+//! [`Query::memory_budget`] allows, and nothing is read while nobody asks for the next batch. What is kept to the end:
+//! eight bytes a fragment, four bytes a kept row of partly kept chunks, and the manifests of the chunks concerned.
+//!
+//! # Errors
+//!
+//! [`QueryError::class`] tells I/O, malformed data, misuse and limits apart. Parts of a store that contradict each
+//! other are malformed, with level, array, chunk and object; what is merely missing is a warning in the
+//! [`Summary`] and null or nothing in the answer. Nothing panics on input.
 
 mod answer;
 mod columns;
@@ -29,6 +99,24 @@ pub use query::{Column, Outputs, Query, Select};
 pub use zvf_store::{Class, Names};
 
 /// Runs a query.
+///
+/// Returns as soon as the schemas are known, which is when the first cells are there: the width of an attribute follows
+/// from its bytes (trap T8). The rest is read as the answer is.
+///
+/// # Cost
+///
+/// One round of requests for documents that are not loaded yet; one for a box, two for objects. No cell is asked for
+/// twice, except under a memory budget that is smaller than what one object's chunks need, and where the first cells show
+/// that chunk keys are worthless, so that all chunks are read (trap T12).
+///
+/// # Errors
+///
+/// Misuse: a level, attribute, object id or group that does not exist, a box of other dimensions, objects where there
+/// is no object index, a filter that does not fit. I/O; malformed or unsupported data; a limit.
+///
+/// # Examples
+///
+/// See the crate's page.
 pub async fn query(store: &zvf_store::Store, query: Query) -> Result<Answer, QueryError> {
     let prepared = prepare::prepare(store, query).await?;
     let asked = &prepared.query;

@@ -9,6 +9,7 @@
 
 mod fixtures;
 mod hostile;
+mod kinds;
 mod make;
 mod properties;
 mod rounds;

@@ -42,6 +42,10 @@ pub(crate) struct Made {
     /// Further members of the root's `zarr_vectors`.
     pub(crate) root: Value,
     pub(crate) bounds: Option<(Vec<f64>, Vec<f64>)>,
+    /// Axes; the first so many numbers of a row are stored. With two, chunk keys begin with an attribute's bin.
+    pub(crate) dims: usize,
+    /// Further members of the level's block.
+    pub(crate) level: Value,
     /// Cells by which attribute grids begin earlier than the grid of `vertices` (trap T6).
     pub(crate) shift: i64,
 }
@@ -63,6 +67,8 @@ impl Made {
             attributes: BTreeMap::new(),
             root: json!({}),
             bounds: None,
+            dims: 3,
+            level: json!({}),
             shift: 0,
         }
     }
@@ -168,8 +174,8 @@ impl Made {
         let (lo, hi) = self.extent();
         let bounds = self.bounds.clone().unwrap_or_else(|| self.data_bounds());
         let mut block = json!({
-            "zv_version": "0.9.2", "format_capabilities": [], "chunk_shape": [self.chunk_shape, self.chunk_shape, self.chunk_shape],
-            "bounds": [bounds.0, bounds.1], "geometry_types": [self.kind], "links_convention": self.convention,
+            "zv_version": "0.9.2", "format_capabilities": [], "chunk_shape": vec![self.chunk_shape; self.dims],
+            "bounds": [&bounds.0[..self.dims], &bounds.1[..self.dims]], "geometry_types": [self.kind], "links_convention": self.convention,
         });
         block
             .as_object_mut()
@@ -177,9 +183,10 @@ impl Made {
             .extend(self.root.as_object().unwrap().clone());
         let axes: Vec<Value> = ["x", "y", "z"]
             .iter()
+            .take(self.dims)
             .map(|name| json!({"name": name, "type": "space"}))
             .collect();
-        let datasets = json!([{"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [1.0, 1.0, 1.0]}]}]);
+        let datasets = json!([{"path": "0", "coordinateTransformations": [{"type": "scale", "scale": vec![1.0; self.dims]}]}]);
         let multiscales =
             json!([{"version": "0.4", "name": "default", "axes": axes, "datasets": datasets}]);
         group(
@@ -188,8 +195,12 @@ impl Made {
             json!({"zarr_vectors": block, "multiscales": multiscales}),
         );
         let rows: usize = self.chunks.values().map(|chunk| chunk.rows.len()).sum();
-        let level = json!({"level": 0, "vertex_count": rows, "arrays_present": ["vertices"], "object_sparsity": 1.0,
+        let mut level = json!({"level": 0, "vertex_count": rows, "arrays_present": ["vertices"], "object_sparsity": 1.0,
             "coarsening_method": "none", "parent_level": null});
+        level
+            .as_object_mut()
+            .unwrap()
+            .extend(self.level.as_object().unwrap().clone());
         group(&mut files, "0", json!({"zarr_vectors_level": level}));
         let cells = |of: &dyn Fn(&Chunk) -> Option<Vec<u8>>| -> BTreeMap<Coord, Vec<u8>> {
             self.chunks
@@ -202,7 +213,7 @@ impl Made {
                 chunk
                     .rows
                     .iter()
-                    .flatten()
+                    .flat_map(|row| &row[..self.dims])
                     .flat_map(|p| p.to_le_bytes())
                     .collect(),
             )

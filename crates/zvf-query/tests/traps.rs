@@ -633,7 +633,7 @@ async fn t37_attributes_asked_for_are_the_attributes_returned() {
             };
             for name in &every {
                 let query = Query {
-                    attributes: Names::List(vec!std::slice::from_ref(name)),
+                    attributes: Names::List(vec![name.clone()]),
                     ..base.clone()
                 };
                 assert_eq!(
