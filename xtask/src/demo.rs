@@ -58,7 +58,7 @@ pub(crate) fn run(_: &[String]) -> Outcome {
 
     tour.heading("A human tractogram: the streamlines that pass a small box, whole");
     tour.zvf(&["info", &tracts])?;
-    let bundle = ["--bbox", "80,95,70:90,105,80", "--select", "objects"];
+    let bundle = ["--bbox", "92,82,80:101,92,92", "--select", "objects"];
     let mut query = vec!["query", tracts.as_str()];
     query.extend(bundle);
     tour.zvf(&query)?;
