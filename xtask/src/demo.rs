@@ -35,14 +35,21 @@ pub(crate) fn run(_: &[String]) -> Outcome {
         "-o",
         "neuron.csv",
     ])?;
-    tour.picture("neuron.csv", 0, 2)?;
+    tour.picture(
+        "neuron.csv",
+        View {
+            across: 0,
+            down: 2,
+            flip: false,
+        },
+    )?;
 
     tour.heading("A box out of it: vertices, their radius, the edges between them");
     tour.zvf(&[
         "query",
         &neuron,
         "--bbox",
-        "14000,20000,16000:22000,26000,22000",
+        "15000,34000,24000:17000,35000,25000",
     ])?;
     let thick = [
         "query",
@@ -58,17 +65,47 @@ pub(crate) fn run(_: &[String]) -> Outcome {
 
     tour.heading("A human tractogram: the streamlines that pass a small box, whole");
     tour.zvf(&["info", &tracts])?;
+    tour.zvf(&[
+        "query",
+        &tracts,
+        "--columns",
+        "position",
+        "-o",
+        "tracts.csv",
+    ])?;
+    tour.picture(
+        "tracts.csv",
+        View {
+            across: 1,
+            down: 2,
+            flip: true,
+        },
+    )?;
     let bundle = ["--bbox", "92,82,80:101,92,92", "--select", "objects"];
     let mut query = vec!["query", tracts.as_str()];
     query.extend(bundle);
     tour.zvf(&query)?;
     query.extend(["--columns", "position", "-o", "bundle.csv"]);
     tour.zvf(&query)?;
-    tour.picture("bundle.csv", 1, 2)?;
+    tour.picture(
+        "bundle.csv",
+        View {
+            across: 1,
+            down: 2,
+            flip: true,
+        },
+    )?;
 
     tour.heading("One streamline by its id, and how it lies in the store");
     tour.zvf(&["get", &tracts, "42", "--limit", "1000"])?;
-    tour.zvf(&["inspect", &tracts, "0/object_index/manifests", "42"])?;
+    tour.zvf(&[
+        "inspect",
+        &tracts,
+        "0/object_index/manifests",
+        "42",
+        "--rows",
+        "2",
+    ])?;
     tour.zvf(&[
         "inspect",
         &tracts,
@@ -123,17 +160,25 @@ impl Tour {
         )
     }
 
-    /// Draws the points of a csv file, seen along the axis that is neither `across` nor `down`.
-    fn picture(&self, file: &str, across: usize, down: usize) -> Outcome {
+    /// Draws the points of a csv file.
+    fn picture(&self, file: &str, view: View) -> Outcome {
         let text = std::fs::read_to_string(self.folder.join(file))?;
         let points = positions(&text)?;
         println!();
-        for line in draw(&points, across, down) {
+        for line in draw(&points, view) {
             println!("  {line}");
         }
-        println!("  {} vertices", points.len());
         Ok(())
     }
+}
+
+/// Which axes of the data lie across and down the picture.
+#[derive(Clone, Copy)]
+struct View {
+    across: usize,
+    down: usize,
+    /// The smallest coordinate is at the bottom.
+    flip: bool,
 }
 
 fn quoted(argument: &str) -> String {
@@ -165,7 +210,7 @@ fn positions(csv: &str) -> Outcome<Vec<[f64; 3]>> {
 }
 
 /// Counts points in a grid and turns the counts into ink. Both axes keep one scale; a character is twice as high as wide.
-fn draw(points: &[[f64; 3]], across: usize, down: usize) -> Vec<String> {
+fn draw(points: &[[f64; 3]], view: View) -> Vec<String> {
     let range = |axis: usize| {
         let low = points
             .iter()
@@ -177,13 +222,13 @@ fn draw(points: &[[f64; 3]], across: usize, down: usize) -> Vec<String> {
             .fold(f64::NEG_INFINITY, f64::max);
         (low, (high - low).max(f64::MIN_POSITIVE))
     };
-    let ((left, width), (top, height)) = (range(across), range(down));
+    let ((left, width), (top, height)) = (range(view.across), range(view.down));
     let (columns, rows) = PICTURE;
     let scale = (columns as f64 / width).min(2.0 * rows as f64 / height);
     let mut counts = vec![vec![0_u32; columns]; rows];
     for point in points {
-        let column = (((point[across] - left) * scale) as usize).min(columns - 1);
-        let row = (((point[down] - top) * scale / 2.0) as usize).min(rows - 1);
+        let column = (((point[view.across] - left) * scale) as usize).min(columns - 1);
+        let row = (((point[view.down] - top) * scale / 2.0) as usize).min(rows - 1);
         counts[row][column] += 1;
     }
     let used = counts
@@ -191,6 +236,9 @@ fn draw(points: &[[f64; 3]], across: usize, down: usize) -> Vec<String> {
         .rposition(|row| row.iter().any(|count| *count > 0))
         .map_or(0, |last| last + 1);
     counts.truncate(used);
+    if view.flip {
+        counts.reverse();
+    }
     let ink = |count: &u32| {
         let step = (f64::from(*count).sqrt() * 2.5).ceil() as usize;
         char::from(INK[step.min(INK.len() - 1)])
@@ -213,7 +261,14 @@ mod tests {
 
     #[test]
     fn corners_of_the_data_are_corners_of_the_picture() {
-        let lines = draw(&[[0.0, 0.0, 0.0], [96.0, 0.0, 80.0]], 0, 2);
+        let lines = draw(
+            &[[0.0, 0.0, 0.0], [96.0, 0.0, 80.0]],
+            View {
+                across: 0,
+                down: 2,
+                flip: false,
+            },
+        );
         assert_eq!(lines.len(), 40);
         assert!(
             lines[0].starts_with('-') && lines[39].ends_with('-'),
