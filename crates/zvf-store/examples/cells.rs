@@ -5,7 +5,7 @@
 //! cargo run --release -p zvf-store --features zarrs --example cells
 //! ```
 //!
-//! Prints a table: microseconds a cell, median and best of the rounds, for cells compressed with zstd and raw ones,
+//! Words behind `--` choose the lines that contain all of them. Prints a table: microseconds a cell, median and best of the rounds, for cells compressed with zstd and raw ones,
 //! one object a cell and sharded. All ways read the same cells in the same random order, and their sums are compared.
 
 #![allow(
@@ -194,6 +194,12 @@ fn sum(cell: &[u8]) -> u64 {
 }
 
 fn report(name: &str, way: &str, mut run: impl FnMut() -> u64) {
+    if !std::env::args()
+        .skip(1)
+        .all(|word| name.contains(&word) || way.contains(&word))
+    {
+        return;
+    }
     let expected: u64 = (0..SIDE.pow(3)).map(|c| sum(&payload(c))).sum();
     let mut times: Vec<f64> = (0..ROUNDS)
         .map(|_| {

@@ -80,9 +80,14 @@ impl Store {
             )),
             Err(error) => return Err(refused_root(&bytes, error)),
         }
-        let kind = root
-            .kind()
-            .map_err(|e| StoreError::document("zarr.json", e))?;
+        let kind = if root.zarr_vectors.geometry_types.is_empty() {
+            tree.warnings
+                .add("geometry_types is empty: the store is read as points".to_owned());
+            Kind::PointCloud
+        } else {
+            root.kind()
+                .map_err(|e| StoreError::document("zarr.json", e))?
+        };
         if root.dims() == 0 || root.dims() > 16 {
             return Err(StoreError::malformed(
                 "zarr.json",

@@ -608,3 +608,19 @@ async fn s4_2_documents_that_promise_something_else_are_refused() {
     let error = open_memory(&files).await.level(0, &need).await.unwrap_err();
     assert!(error.to_string().contains("expected 2"), "{error}");
 }
+
+#[tokio::test]
+async fn s5_1_a_store_without_a_kind_is_read_as_points() {
+    let mut files = plain();
+    edit(&mut files, "zarr.json", |d| {
+        d["attributes"]["zarr_vectors"]["geometry_types"] = json!([])
+    });
+    let store = open_memory(&files).await;
+    assert_eq!(store.kind(), zvf_store::meta::Kind::PointCloud);
+    assert!(store.warnings()[0].contains("geometry_types"));
+    edit(&mut files, "zarr.json", |d| {
+        d["attributes"]["zarr_vectors"]["geometry_types"] = json!(["blob"])
+    });
+    let error = try_open(&files, Default::default()).await.unwrap_err();
+    assert!(error.to_string().contains("blob"), "{error}");
+}
