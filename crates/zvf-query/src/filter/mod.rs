@@ -1,8 +1,11 @@
 //! Conditions on vertex attributes.
 
 mod bind;
+mod eval;
 mod lex;
 mod parse;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 

@@ -4,31 +4,25 @@
 //! cells, manifests, ids, object attributes are one round of requests.
 
 use std::collections::VecDeque;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 
 use futures::future::{BoxFuture, FutureExt};
-use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
-use zvf_store::{CellWant, IdTable};
+use futures::stream::{BoxStream, StreamExt, TryStreamExt};
+use zvf_store::IdTable;
 
-use super::job::{GroupOut, VertexPlan, link_records, link_wants};
-use super::pace::{Load, Pace};
-use crate::error::Place;
+use super::job::{GroupOut, VertexPlan};
+use super::plan::{check_count, pace, plan_chunks, witness};
+use super::requests::{Job, jobs, side};
 use crate::kept::{KeptChunk, KeptTable};
-use crate::links::records::{LinkCellRef, RecordCell, Touch};
+use crate::links::records::{RecordCell, Touch};
 use crate::objects::{ObjectTable, ObjectValues};
-use crate::plan::candidates::{Candidates, farthest};
-use crate::plan::chunks::{ChunkTable, Slot};
 use crate::prepare::Prepared;
 use crate::reader::{Decoded, Reader, What};
 use crate::vertex_table::TablePlan;
-use crate::walk::{Scope, Walk, walk_all};
+use crate::walk::Walk;
 use crate::{QueryError, int};
-
-/// Link cells of one job.
-const LINK_CELLS: usize = 64;
 
 /// What a pass needs beside vertices.
 #[derive(Debug, Clone)]
@@ -54,12 +48,6 @@ pub(crate) struct Side {
     pub(crate) ids: Option<Arc<IdTable>>,
     pub(crate) walk: Option<Arc<Walk>>,
     pub(crate) values: Option<ObjectValues>,
-}
-
-#[derive(Debug)]
-enum Job {
-    Vertices(GroupOut),
-    Links(Vec<RecordCell>, u64),
 }
 
 /// A pass under way.
@@ -365,202 +353,4 @@ pub(crate) async fn started<T: Send + 'static>(
         Poll::Ready(done) => futures::future::ready(done).boxed(),
         Poll::Pending => work,
     }
-}
-
-/// The chunks of a query, and the region they were taken from; `None`: all of the level.
-fn plan_chunks(p: &Prepared, prune: bool) -> Result<(ChunkTable, Option<Candidates>), QueryError> {
-    let presence = p.level.vertices().presence();
-    let rank = p.level.key_rank();
-    let scope = match &p.query.bbox {
-        Some(bbox) if prune => Some(p.reader.grid.candidates(bbox, &p.reader.position.world)),
-        _ => None,
-    };
-    let keep = |chunk: &&[i64]| {
-        scope.as_ref().is_none_or(|scope| scope.contains(chunk)) && !p.reader.rules_out(chunk)
-    };
-    let table = match &scope {
-        None => ChunkTable::new(rank, presence.iter().filter(keep)),
-        Some(scope) => match scope.hull(rank) {
-            Some((lo, hi)) => ChunkTable::new(rank, presence.in_box(&lo, &hi).filter(keep)),
-            None => ChunkTable::new(rank, std::iter::empty()),
-        },
-    };
-    let table = table.ok_or_else(|| {
-        let place = Place::array(p.query.level, "vertices");
-        QueryError::limit(
-            place,
-            "chunks",
-            int::wide(presence.len()),
-            u64::from(Slot::MAX - 1),
-        )
-    })?;
-    Ok((table, scope))
-}
-
-fn check_count(p: &Prepared, reader: &Reader, what: &What) -> Result<(), QueryError> {
-    let each = 1
-        + u64::from(what.fragments)
-        + int::wide(what.attributes.iter().filter(|wanted| **wanted).count());
-    let found = int::wide(reader.table.len()).saturating_mul(each);
-    let limit = p.level.store().limits().cells_per_query;
-    if found > limit {
-        let place = Place::array(p.query.level, "vertices");
-        return Err(QueryError::limit(place, "cells of one query", found, limit));
-    }
-    Ok(())
-}
-
-/// How much is read at one time.
-fn pace(p: &Prepared, reader: &Reader, what: &What, limit: Option<u64>) -> Pace {
-    let chunks = int::wide(p.level.vertices().presence().len()).max(1);
-    let rows_per_chunk = match p.level.doc().vertex_count {
-        // Some writers leave the count at zero.
-        0 => 4096,
-        count => count.div_ceil(chunks),
-    };
-    let attributes = reader
-        .columns
-        .iter()
-        .zip(&what.attributes)
-        .filter(|(_, wanted)| **wanted);
-    let attributes: usize = attributes
-        .map(|(column, _)| column.dtype.size() * column.declared.unwrap_or(1))
-        .sum();
-    let load = Load {
-        rows_per_chunk,
-        row_bytes: int::wide(reader.position.row_bytes() + attributes),
-        batch_rows: int::wide(p.query.batch_rows.max(1)),
-        budget: p.query.memory_budget,
-        limit,
-    };
-    Pace::new(u32::try_from(reader.table.len()).unwrap_or(Slot::MAX), load)
-}
-
-/// Vertices, then links, as many at a time as the pace allows, in order.
-fn jobs(
-    p: &Prepared,
-    plan: Arc<VertexPlan>,
-    pace: Pace,
-    links: Vec<LinkCellRef>,
-    stop: &Arc<AtomicBool>,
-) -> BoxStream<'static, Result<Job, QueryError>> {
-    let store = p.level.store().clone();
-    let round = p.round;
-    let stop = Arc::clone(stop);
-    let reader = Arc::clone(&plan.reader);
-    let groups = pace
-        .groups
-        .into_iter()
-        .take_while(move |_| !stop.load(Ordering::Relaxed));
-    let vertices = {
-        let store = store.clone();
-        groups.map(
-            move |slots: Range<Slot>| -> BoxFuture<'static, Result<Job, QueryError>> {
-                let wants = plan.wants(&slots);
-                let plan = Arc::clone(&plan);
-                let done = store.fetch_map(round, wants, move |cells| plan.run(slots, cells));
-                async move { Ok(Job::Vertices(done.await??)) }.boxed()
-            },
-        )
-    };
-    let family = p.family.clone();
-    let mut cells = links.into_iter();
-    let batches = std::iter::from_fn(move || {
-        let batch: Vec<LinkCellRef> = cells.by_ref().take(LINK_CELLS).collect();
-        (!batch.is_empty()).then_some(batch)
-    });
-    let links = batches.filter_map(
-        move |batch| -> Option<BoxFuture<'static, Result<Job, QueryError>>> {
-            let family = Arc::clone(family.as_ref()?);
-            let reader = Arc::clone(&reader);
-            let wants = link_wants(&family, &batch);
-            let count = int::wide(wants.len());
-            let work = move |cells| link_records(&family, &reader.table, batch, cells);
-            let done = store.fetch_map(round, wants, work);
-            Some(async move { Ok(Job::Links(done.await??, count)) }.boxed())
-        },
-    );
-    stream::iter(vertices.chain(links))
-        .buffered(pace.window)
-        .boxed()
-}
-
-/// Manifests, ids and object attributes.
-async fn side(
-    p: &Prepared,
-    ask: &Ask,
-    reader: &Arc<Reader>,
-    scope: Option<Candidates>,
-) -> Result<Side, QueryError> {
-    let mut side = Side::default();
-    let Some(index) = p.level.object_index() else {
-        return Ok(side);
-    };
-    let scope = scope.map_or(Scope::Whole, Scope::Box);
-    let walk = async {
-        if !ask.walk {
-            return Ok(None);
-        }
-        walk_all(index, reader, &scope, p.round).await.map(Some)
-    };
-    // Attributes of very many objects are read later, piece by piece.
-    let small = ask
-        .objects
-        .as_ref()
-        .filter(|table| table.bytes() <= p.query.memory_budget / 4);
-    let values = async {
-        match small {
-            Some(table) => table.read(0..index.len(), p.round).await.map(Some),
-            None => Ok(None),
-        }
-    };
-    let (walk, values) = futures::try_join!(walk, values)?;
-    side.values = values;
-    if let Some((ids, walk)) = walk {
-        side.ids = Some(ids);
-        side.walk = Some(Arc::new(walk));
-    }
-    Ok(side)
-}
-
-/// Whether the chunk that would show it best is where its key says. Asked only where the listed chunks are not those
-/// that the store's bounds lead to.
-async fn witness(
-    p: &Prepared,
-    reader: &Arc<Reader>,
-    scope: Option<&Candidates>,
-) -> Result<bool, QueryError> {
-    let presence = p.level.vertices().presence();
-    let pruned = scope.is_some() && reader.table.len() < presence.len();
-    if !pruned || p.query.level != 0 {
-        return Ok(true);
-    }
-    let dims = p.level.dims();
-    let (lo, hi) = &p.level.store().root().zarr_vectors.bounds;
-    let expected = reader.grid.extents(lo, hi);
-    let agrees = presence.extent().is_some_and(|(first, last)| {
-        let skip = first.len().saturating_sub(dims);
-        first
-            .iter()
-            .zip(&last)
-            .skip(skip)
-            .map(|(first, last)| (*first, *last))
-            .eq(expected.iter().copied())
-    });
-    let far = farthest(presence.iter(), dims)
-        .filter(|chunk| !agrees && reader.table.slot(chunk).is_none());
-    let Some(chunk) = far else { return Ok(true) };
-    let want = CellWant::new(p.level.vertices(), chunk);
-    let (reader, chunk) = (Arc::clone(reader), chunk.to_vec());
-    let checked = p
-        .level
-        .store()
-        .fetch_map(p.round, vec![want], move |cells| {
-            let Some(cell) = cells.into_iter().next().flatten() else {
-                return true;
-            };
-            let extent = reader.position.extent(&reader.position.little(&cell));
-            reader.grid.in_place(&chunk, &extent.min, &extent.max)
-        });
-    Ok(checked.await?)
 }

@@ -1,10 +1,13 @@
 //! Results by object: each object whole or cut by the conditions, one after another.
 
 pub(crate) mod batches;
+pub(crate) mod deliver;
 pub(crate) mod fetch;
 pub(crate) mod gather;
+pub(crate) mod hits;
 pub(crate) mod index;
 pub(crate) mod links;
 pub(crate) mod outlet;
+pub(crate) mod plan;
 pub(crate) mod run;
 pub(crate) mod select;

@@ -1,0 +1,164 @@
+//! A bound condition against the rows of a chunk.
+
+use std::cmp::Ordering;
+
+use super::Literal;
+use super::bind::{FALSE, Fault, Leaf, Node, Operand, TRUE, Test, Truths, UNKNOWN, float, passes};
+use crate::columns::scalar::{self, Scalar};
+use crate::int;
+
+pub(super) fn eval(node: &Node, rows: usize, operands: &[Operand<'_>]) -> Result<Truths, Fault> {
+    let fold = |terms: &[Node], start: u8, join: fn(u8, u8) -> u8| {
+        let mut all = vec![start; rows];
+        for term in terms {
+            for (into, truth) in all.iter_mut().zip(eval(term, rows, operands)?) {
+                *into = join(*into, truth);
+            }
+        }
+        Ok(all)
+    };
+    match node {
+        Node::All(terms) => fold(terms, TRUE, u8::min),
+        Node::Any(terms) => fold(terms, FALSE, u8::max),
+        Node::Not(term) => {
+            let mut all = eval(term, rows, operands)?;
+            all.iter_mut().for_each(|truth| *truth = TRUE - *truth);
+            Ok(all)
+        }
+        Node::Leaf(leaf) => leaf.eval(
+            rows,
+            operands
+                .get(leaf.operand)
+                .copied()
+                .unwrap_or(Operand::Missing),
+        ),
+    }
+}
+
+impl Leaf {
+    fn eval(&self, rows: usize, operand: Operand<'_>) -> Result<Truths, Fault> {
+        let (bytes, width) = match operand {
+            Operand::Unread => return Ok(vec![UNKNOWN; rows]),
+            Operand::Missing => {
+                let truth = if matches!(self.test, Test::IsNull { .. }) {
+                    TRUE
+                } else {
+                    UNKNOWN
+                };
+                return Ok(vec![truth; rows]);
+            }
+            Operand::Code(code) => return Ok(vec![self.code(i128::from(code))?; rows]),
+            Operand::Rows { bytes, width } => (bytes, width),
+        };
+        let channel = match self.channel {
+            Some(channel) if channel < width => channel,
+            Some(channel) => {
+                return Err(Fault::Misuse(format!(
+                    "filter names channel {channel} of attribute {:?}, which has {width}",
+                    self.name
+                )));
+            }
+            None if width == 1 || rows == 0 => 0,
+            None => {
+                return Err(Fault::Misuse(format!(
+                    "attribute {0:?} has {width} channels: name one, as in {0}[0]",
+                    self.name
+                )));
+            }
+        };
+        let mut truths = Vec::with_capacity(rows);
+        let mut fault = None;
+        let read = scalar::each(self.dtype, bytes, width, channel, |value| {
+            truths.push(self.value(value).unwrap_or_else(|found| {
+                fault.get_or_insert(found);
+                FALSE
+            }));
+        });
+        match fault {
+            Some(fault) => Err(fault),
+            None if read.is_err() => Err(Fault::Misuse(format!(
+                "attribute {:?} of type {} cannot be compared",
+                self.name, self.dtype
+            ))),
+            None => Ok(truths),
+        }
+    }
+
+    fn value(&self, value: Scalar<'_>) -> Result<u8, Fault> {
+        match &self.test {
+            Test::Codes { .. } | Test::IsNull { coded: true, .. } => match value {
+                Scalar::Int(code) => self.code(code),
+                _ => Ok(UNKNOWN),
+            },
+            Test::IsNull { .. } => Ok(if matches!(value, Scalar::Null) {
+                TRUE
+            } else {
+                FALSE
+            }),
+            Test::Values { op, values } => {
+                let holds = match value {
+                    Scalar::Null => return Ok(UNKNOWN),
+                    Scalar::Int(a) => values.iter().any(|b| passes(*op, order_int(a, b))),
+                    Scalar::Bool(a) => values
+                        .iter()
+                        .any(|b| passes(*op, order_int(i128::from(a), b))),
+                    Scalar::F16(a) => values.iter().any(|b| {
+                        let b = half::f16::from_f64(number(b));
+                        passes(*op, a.partial_cmp(&b))
+                    }),
+                    Scalar::F32(a) => values
+                        .iter()
+                        .any(|b| passes(*op, a.partial_cmp(&scalar::narrow(number(b))))),
+                    Scalar::F64(a) => values
+                        .iter()
+                        .any(|b| passes(*op, a.partial_cmp(&number(b)))),
+                    Scalar::Utf32(a) => values.iter().any(|b| match b {
+                        Literal::Text(b) => passes(*op, Some(a.compare(b))),
+                        _ => false,
+                    }),
+                    Scalar::Bytes(a) => values.iter().any(|b| match b {
+                        Literal::Text(b) => passes(*op, Some(a.cmp(b.as_bytes()))),
+                        _ => false,
+                    }),
+                };
+                Ok(if holds { TRUE } else { FALSE })
+            }
+        }
+    }
+
+    fn code(&self, code: i128) -> Result<u8, Fault> {
+        let is_fill = |fill: &Option<i64>| fill.is_some_and(|fill| i128::from(fill) == code);
+        match &self.test {
+            Test::IsNull { fill, .. } => Ok(if is_fill(fill) { TRUE } else { FALSE }),
+            Test::Codes { fill, .. } if is_fill(fill) => Ok(UNKNOWN),
+            Test::Codes { truths, .. } => {
+                let truth = usize::try_from(code).ok().and_then(|code| truths.get(code));
+                truth.copied().ok_or_else(|| Fault::Malformed {
+                    name: self.name.clone(),
+                    what: format!(
+                        "code {code} has no category: there are {}",
+                        int::wide(truths.len())
+                    ),
+                })
+            }
+            Test::Values { .. } => Ok(UNKNOWN),
+        }
+    }
+}
+
+fn order_int(a: i128, b: &Literal) -> Option<Ordering> {
+    match b {
+        Literal::Int(b) => Some(a.cmp(b)),
+        Literal::Bool(b) => Some(a.cmp(&i128::from(*b))),
+        Literal::Float(b) => float(a).partial_cmp(b),
+        Literal::Text(_) => None,
+    }
+}
+
+fn number(value: &Literal) -> f64 {
+    match value {
+        Literal::Int(value) => float(*value),
+        Literal::Float(value) => *value,
+        Literal::Bool(_) | Literal::Text(_) => f64::NAN,
+    }
+}

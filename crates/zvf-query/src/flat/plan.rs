@@ -1,0 +1,127 @@
+//! Which chunks a query takes, and how many of them at a time.
+
+use std::sync::Arc;
+
+use zvf_store::CellWant;
+
+use super::pace::{Load, Pace};
+use crate::error::Place;
+use crate::plan::candidates::{Candidates, farthest};
+use crate::plan::chunks::{ChunkTable, Slot};
+use crate::prepare::Prepared;
+use crate::reader::{Reader, What};
+use crate::{QueryError, int};
+
+/// The chunks of a query, and the region they were taken from; `None`: all of the level.
+pub(crate) fn plan_chunks(
+    p: &Prepared,
+    prune: bool,
+) -> Result<(ChunkTable, Option<Candidates>), QueryError> {
+    let presence = p.level.vertices().presence();
+    let rank = p.level.key_rank();
+    let scope = match &p.query.bbox {
+        Some(bbox) if prune => Some(p.reader.grid.candidates(bbox, &p.reader.position.world)),
+        _ => None,
+    };
+    let keep = |chunk: &&[i64]| {
+        scope.as_ref().is_none_or(|scope| scope.contains(chunk)) && !p.reader.rules_out(chunk)
+    };
+    let table = match &scope {
+        None => ChunkTable::new(rank, presence.iter().filter(keep)),
+        Some(scope) => match scope.hull(rank) {
+            Some((lo, hi)) => ChunkTable::new(rank, presence.in_box(&lo, &hi).filter(keep)),
+            None => ChunkTable::new(rank, std::iter::empty()),
+        },
+    };
+    let table = table.ok_or_else(|| {
+        let place = Place::array(p.query.level, "vertices");
+        QueryError::limit(
+            place,
+            "chunks",
+            int::wide(presence.len()),
+            u64::from(Slot::MAX - 1),
+        )
+    })?;
+    Ok((table, scope))
+}
+
+pub(crate) fn check_count(p: &Prepared, reader: &Reader, what: &What) -> Result<(), QueryError> {
+    let each = 1
+        + u64::from(what.fragments)
+        + int::wide(what.attributes.iter().filter(|wanted| **wanted).count());
+    let found = int::wide(reader.table.len()).saturating_mul(each);
+    let limit = p.level.store().limits().cells_per_query;
+    if found > limit {
+        let place = Place::array(p.query.level, "vertices");
+        return Err(QueryError::limit(place, "cells of one query", found, limit));
+    }
+    Ok(())
+}
+
+/// How much is read at one time.
+pub(crate) fn pace(p: &Prepared, reader: &Reader, what: &What, limit: Option<u64>) -> Pace {
+    let chunks = int::wide(p.level.vertices().presence().len()).max(1);
+    let rows_per_chunk = match p.level.doc().vertex_count {
+        // Some writers leave the count at zero.
+        0 => 4096,
+        count => count.div_ceil(chunks),
+    };
+    let attributes = reader
+        .columns
+        .iter()
+        .zip(&what.attributes)
+        .filter(|(_, wanted)| **wanted);
+    let attributes: usize = attributes
+        .map(|(column, _)| column.dtype.size() * column.declared.unwrap_or(1))
+        .sum();
+    let load = Load {
+        rows_per_chunk,
+        row_bytes: int::wide(reader.position.row_bytes() + attributes),
+        batch_rows: int::wide(p.query.batch_rows.max(1)),
+        budget: p.query.memory_budget,
+        limit,
+    };
+    Pace::new(u32::try_from(reader.table.len()).unwrap_or(Slot::MAX), load)
+}
+
+/// Whether the chunk that would show it best is where its key says. Asked only where the listed chunks are not those
+/// that the store's bounds lead to.
+pub(crate) async fn witness(
+    p: &Prepared,
+    reader: &Arc<Reader>,
+    scope: Option<&Candidates>,
+) -> Result<bool, QueryError> {
+    let presence = p.level.vertices().presence();
+    let pruned = scope.is_some() && reader.table.len() < presence.len();
+    if !pruned || p.query.level != 0 {
+        return Ok(true);
+    }
+    let dims = p.level.dims();
+    let (lo, hi) = &p.level.store().root().zarr_vectors.bounds;
+    let expected = reader.grid.extents(lo, hi);
+    let agrees = presence.extent().is_some_and(|(first, last)| {
+        let skip = first.len().saturating_sub(dims);
+        first
+            .iter()
+            .zip(&last)
+            .skip(skip)
+            .map(|(first, last)| (*first, *last))
+            .eq(expected.iter().copied())
+    });
+    let far = farthest(presence.iter(), dims)
+        .filter(|chunk| !agrees && reader.table.slot(chunk).is_none());
+    let Some(chunk) = far else { return Ok(true) };
+    let want = CellWant::new(p.level.vertices(), chunk);
+    let (reader, chunk) = (Arc::clone(reader), chunk.to_vec());
+    let checked = p
+        .level
+        .store()
+        .fetch_map(p.round, vec![want], move |cells| {
+            let Some(cell) = cells.into_iter().next().flatten() else {
+                return true;
+            };
+            let extent = reader.position.extent(&reader.position.little(&cell));
+            reader.grid.in_place(&chunk, &extent.min, &extent.max)
+        });
+    Ok(checked.await?)
+}

@@ -1,0 +1,117 @@
+//! What is asked for at once: groups of chunks, then link cells; manifests, ids and object attributes beside them.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures::future::{BoxFuture, FutureExt};
+use futures::stream::{self, BoxStream, StreamExt};
+
+use super::job::{GroupOut, VertexPlan, link_records, link_wants};
+use super::pace::Pace;
+use super::scan::{Ask, Side};
+use crate::links::records::{LinkCellRef, RecordCell};
+use crate::plan::candidates::Candidates;
+use crate::plan::chunks::Slot;
+use crate::prepare::Prepared;
+use crate::reader::Reader;
+use crate::walk::{Scope, walk_all};
+use crate::{QueryError, int};
+
+/// Link cells of one job.
+const LINK_CELLS: usize = 64;
+
+/// What came.
+#[derive(Debug)]
+pub(crate) enum Job {
+    Vertices(GroupOut),
+    /// Records, and how many cells were asked for.
+    Links(Vec<RecordCell>, u64),
+}
+
+/// Vertices, then links, as many at a time as the pace allows, in order.
+pub(crate) fn jobs(
+    p: &Prepared,
+    plan: Arc<VertexPlan>,
+    pace: Pace,
+    links: Vec<LinkCellRef>,
+    stop: &Arc<AtomicBool>,
+) -> BoxStream<'static, Result<Job, QueryError>> {
+    let store = p.level.store().clone();
+    let round = p.round;
+    let stop = Arc::clone(stop);
+    let reader = Arc::clone(&plan.reader);
+    let groups = pace
+        .groups
+        .into_iter()
+        .take_while(move |_| !stop.load(Ordering::Relaxed));
+    let vertices = {
+        let store = store.clone();
+        groups.map(
+            move |slots: Range<Slot>| -> BoxFuture<'static, Result<Job, QueryError>> {
+                let wants = plan.wants(&slots);
+                let plan = Arc::clone(&plan);
+                let done = store.fetch_map(round, wants, move |cells| plan.run(slots, cells));
+                async move { Ok(Job::Vertices(done.await??)) }.boxed()
+            },
+        )
+    };
+    let family = p.family.clone();
+    let mut cells = links.into_iter();
+    let batches = std::iter::from_fn(move || {
+        let batch: Vec<LinkCellRef> = cells.by_ref().take(LINK_CELLS).collect();
+        (!batch.is_empty()).then_some(batch)
+    });
+    let links = batches.filter_map(
+        move |batch| -> Option<BoxFuture<'static, Result<Job, QueryError>>> {
+            let family = Arc::clone(family.as_ref()?);
+            let reader = Arc::clone(&reader);
+            let wants = link_wants(&family, &batch);
+            let count = int::wide(wants.len());
+            let work = move |cells| link_records(&family, &reader.table, batch, cells);
+            let done = store.fetch_map(round, wants, work);
+            Some(async move { Ok(Job::Links(done.await??, count)) }.boxed())
+        },
+    );
+    stream::iter(vertices.chain(links))
+        .buffered(pace.window)
+        .boxed()
+}
+
+/// Manifests, ids and object attributes.
+pub(crate) async fn side(
+    p: &Prepared,
+    ask: &Ask,
+    reader: &Arc<Reader>,
+    scope: Option<Candidates>,
+) -> Result<Side, QueryError> {
+    let mut side = Side::default();
+    let Some(index) = p.level.object_index() else {
+        return Ok(side);
+    };
+    let scope = scope.map_or(Scope::Whole, Scope::Box);
+    let walk = async {
+        if !ask.walk {
+            return Ok(None);
+        }
+        walk_all(index, reader, &scope, p.round).await.map(Some)
+    };
+    // Attributes of very many objects are read later, piece by piece.
+    let small = ask
+        .objects
+        .as_ref()
+        .filter(|table| table.bytes() <= p.query.memory_budget / 4);
+    let values = async {
+        match small {
+            Some(table) => table.read(0..index.len(), p.round).await.map(Some),
+            None => Ok(None),
+        }
+    };
+    let (walk, values) = futures::try_join!(walk, values)?;
+    side.values = values;
+    if let Some((ids, walk)) = walk {
+        side.ids = Some(ids);
+        side.walk = Some(Arc::new(walk));
+    }
+    Ok(side)
+}

@@ -1,0 +1,72 @@
+//! Which objects have a row that satisfies the conditions.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use zvf_store::IdTable;
+
+use super::select::Pick;
+use crate::QueryError;
+use crate::answer::Summary;
+use crate::flat::scan::{Ask, Scan};
+use crate::prepare::Prepared;
+use crate::reader::Decoded;
+use crate::resolve::resolve;
+use crate::vertex_table::TablePlan;
+
+/// The objects of which at least one row satisfies the conditions: those asked for, else all, by row. What was read
+/// to find them is kept in `held`.
+pub(super) async fn hits(
+    p: &Prepared,
+    asked: Option<(Arc<IdTable>, Vec<Pick>)>,
+    summary: &mut Summary,
+    held: &mut HashMap<Vec<i64>, Decoded>,
+) -> Result<(Arc<IdTable>, Vec<Pick>), QueryError> {
+    let ask = Ask {
+        fragments: true,
+        walk: true,
+        links: None,
+        objects: None,
+        hold: p.query.memory_budget / 2,
+        limit: None,
+        table: TablePlan {
+            outs: Vec::new(),
+            metadata: HashMap::new(),
+        },
+    };
+    let mut scan = Scan::start(p, &ask).await?;
+    while scan.next().await?.is_some() {}
+    let (Some(walk), Some(ids)) = (scan.side.walk.clone(), scan.side.ids.clone()) else {
+        return Err(QueryError::misuse("the level has no object index"));
+    };
+    let kept = std::mem::take(&mut scan.kept);
+    let (reader, table) = (Arc::clone(&scan.reader), Arc::clone(&ids));
+    let resolved = scan
+        .offload(move || resolve(&reader, &walk, &kept, false, &table))
+        .await?;
+    scan.remarks();
+    summary.chunks_read = scan.chunks;
+    summary.cells_read = scan.cells;
+    summary.warnings.append(&mut scan.warnings);
+    for chunk in scan.held.drain(..) {
+        held.insert(scan.reader.table.get(chunk.slot).to_vec(), chunk);
+    }
+    let hit = |row: u64| {
+        resolved
+            .counts
+            .binary_search_by_key(&row, |(row, _)| u64::from(*row))
+            .is_ok()
+    };
+    let picks = match asked {
+        Some((_, picks)) => picks.into_iter().filter(|pick| hit(pick.row)).collect(),
+        None => resolved
+            .counts
+            .iter()
+            .map(|(row, _)| Pick {
+                id: ids.id(u64::from(*row)),
+                row: u64::from(*row),
+            })
+            .collect(),
+    };
+    Ok((ids, picks))
+}
