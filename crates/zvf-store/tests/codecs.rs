@@ -122,7 +122,7 @@ pub(crate) fn vlen(codecs: &[Value]) -> Value {
     Value::Array(all)
 }
 
-fn sharded(codecs: &Value, location: &str) -> Value {
+pub(crate) fn sharded(codecs: &Value, location: &str) -> Value {
     json!([{"name": "sharding_indexed", "configuration": {
         "chunk_shape": [1, 1, 1], "codecs": codecs,
         "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}],

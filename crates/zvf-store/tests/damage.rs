@@ -207,3 +207,30 @@ async fn damaged_frames_of_every_codec() {
         damage(&files, "0/vertices/c/0/0/0", 100, 400).await;
     }
 }
+
+/// The generic reader may panic on damaged bytes; that ends its task and is an error like any other.
+#[cfg(feature = "zarrs")]
+#[tokio::test(flavor = "multi_thread")]
+async fn damaged_objects_of_foreign_layouts() {
+    use crate::codecs::{sharded, vlen, written, zstd};
+    use serde_json::json;
+    let inner = sharded(&vlen(&[]), "end");
+    let mut outer = sharded(&inner, "end");
+    outer[0]["configuration"]["chunk_shape"] = json!([1, 2, 2]);
+    damage(
+        &written(json!([2, 2, 2]), outer),
+        "0/vertices/c/0/0/0",
+        60,
+        200,
+    )
+    .await;
+    let mut around = sharded(&vlen(&[]), "end");
+    around.as_array_mut().unwrap().push(zstd(false));
+    damage(
+        &written(json!([2, 2, 2]), around),
+        "0/vertices/c/0/0/0",
+        60,
+        200,
+    )
+    .await;
+}

@@ -349,3 +349,36 @@ async fn a_local_batch_is_traced_file_by_file() {
                 .all(|r| r.round == 7 && r.method == Method::Read && r.bytes.is_some())
     );
 }
+
+/// A shard that is replaced while a store is open: the file that is open stays the old one, and where it was closed
+/// meanwhile the change is an error and not a mixture.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replaced_shard_is_never_mixed_with_its_old_index() {
+    let (files, cells) = big_shard();
+    let backend = memory(&files).await;
+    let options = OpenOptions::new().with_object_store(Arc::clone(&backend));
+    let store = Store::open_with("memory:///", options).await.unwrap();
+    let level = store.level(0, &Need::default()).await.unwrap();
+    let want = |x: i64, y: i64| vec![CellWant::new(level.vertices(), [x, y])];
+    assert!(store.fetch(3, want(0, 0)).await.unwrap()[0].is_some());
+    let mut other = files["0/vertices/c/0/0"].clone();
+    other[100] ^= 1;
+    let changed = Files::from([("0/vertices/c/0/0".to_owned(), other)]);
+    crate::support::put_all(&*backend, "", &changed).await;
+    let error = store.fetch(4, want(0, 1)).await.unwrap_err();
+    assert!(
+        matches!(error, zvf_store::StoreError::SourceChanged { .. }),
+        "{error}"
+    );
+
+    let folder = crate::support::on_disk(&files);
+    let store = Store::open(folder.path().to_str().unwrap()).await.unwrap();
+    let level = store.level(0, &Need::default()).await.unwrap();
+    let want = |x: i64, y: i64| vec![CellWant::new(level.vertices(), [x, y])];
+    assert!(store.fetch(3, want(0, 0)).await.unwrap()[0].is_some());
+    let path = folder.path().join("0/vertices/c/0/0");
+    std::fs::write(folder.path().join("new"), b"something else").unwrap();
+    std::fs::rename(folder.path().join("new"), &path).unwrap();
+    let found = store.fetch(4, want(3, 3)).await.unwrap();
+    assert_eq!(found[0].as_deref(), Some(cells[27].1.as_slice()));
+}

@@ -3,28 +3,28 @@
 //! On a local disk one batch is one blocking task that reads, decodes and runs the caller's function. Elsewhere
 //! the objects of a batch are asked for together, and decoding and the function run on a worker thread.
 
+mod local_disk;
 pub(crate) mod merge;
 mod shard;
 mod unit;
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::try_join_all;
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::codec::Data;
 use crate::grid::{GridArray, Reader};
-use crate::kv::{Ask, Backend, Cap, Kv, Object, blocking, local};
-use crate::trace::Method;
+use crate::kv::{Ask, Backend, Cap, Kv, blocking};
 use crate::{ChunkCoord, StoreError};
 
+use local_disk::Disk;
 use merge::Merge;
 pub(crate) use shard::ShardCache;
-use shard::{Head, ShardHead};
+use shard::ShardHead;
 use unit::{Unit, slot};
 
 /// One cell that is wanted.
@@ -155,8 +155,14 @@ async fn read_files<R: Send + 'static>(
     let (kv, root) = (kv.clone(), Arc::clone(root));
     blocking(move || {
         let mut budget = Budget::new(&kv);
+        let disk = Disk {
+            kv: &kv,
+            root: &root,
+            shards: &shards,
+            round,
+        };
         for object in &objects {
-            read_local(&kv, &root, &shards, round, object, &mut cells, &mut budget)?;
+            disk.read(object, &mut cells, &mut budget)?;
         }
         drop(permit);
         Ok(f(cells))
@@ -258,150 +264,6 @@ impl Budget {
         }
         Ok(())
     }
-}
-
-/// Reads and decodes the cells of one file. Blocks.
-fn read_local(
-    kv: &Kv,
-    root: &Path,
-    shards: &ShardCache,
-    round: u32,
-    object: &ObjectWant,
-    cells: &mut [Option<Bytes>],
-    budget: &mut Budget,
-) -> Result<(), StoreError> {
-    let Reader::Own(layout) = object.array.reader() else {
-        return Ok(());
-    };
-    let cap = Cap::cell(&kv.limits);
-    if layout.shard.is_some() {
-        return read_local_shard(kv, root, shards, round, object, cells, budget);
-    }
-    let start = kv.trace.start();
-    let mut size = None;
-    local::with_file(
-        &local::file(root, &object.key),
-        &object.key,
-        cap,
-        |contents| {
-            size = u64::try_from(contents.as_slice().len()).ok();
-            let data = match contents {
-                local::Contents::Borrowed(bytes) => Data::Borrowed(bytes),
-                local::Contents::Owned(bytes) => Data::Shared(bytes.into()),
-            };
-            unit::decode(&object.key, layout, data, &object.cells, cells, cap, budget)
-        },
-    )?;
-    if kv.trace.is_on() {
-        kv.trace
-            .record(start, round, Method::Read, &object.key, (None, None), size);
-    }
-    Ok(())
-}
-
-/// Reads and decodes the cells of one shard file: the index once, then merged ranges. Blocks.
-fn read_local_shard(
-    kv: &Kv,
-    root: &Path,
-    shards: &ShardCache,
-    round: u32,
-    object: &ObjectWant,
-    cells: &mut [Option<Bytes>],
-    budget: &mut Budget,
-) -> Result<(), StoreError> {
-    let Reader::Own(layout) = object.array.reader() else {
-        return Ok(());
-    };
-    let Some(shard) = layout.shard else {
-        return Ok(());
-    };
-    let (key, cap) = (object.key.as_str(), Cap::cell(&kv.limits));
-    let mut file = None;
-    let head = match shards.ready(key) {
-        Some(head) => head,
-        None => {
-            let start = kv.trace.start();
-            let ask = shard::first_ask(shard, Merge::LOCAL.gap);
-            file = local::OpenFile::open(&local::file(root, key), key)?;
-            let read = match &file {
-                None => None,
-                Some(file) => {
-                    let size = file.size(key)?;
-                    let (from, to) = match &ask {
-                        Ask::Suffix(n) => (size.saturating_sub(*n), size),
-                        Ask::Range(r) => (r.start.min(size), r.end.min(size)),
-                        Ask::Whole => (0, size),
-                    };
-                    let bytes = file.at(key, from, to.saturating_sub(from))?;
-                    Some(Object {
-                        bytes: bytes.into(),
-                        start: from,
-                        size,
-                        etag: None,
-                    })
-                }
-            };
-            if kv.trace.is_on() {
-                let bytes = read
-                    .as_ref()
-                    .and_then(|o| u64::try_from(o.bytes.len()).ok());
-                kv.trace
-                    .record(start, round, Method::Read, key, (None, None), bytes);
-            }
-            let head: Head = read
-                .map(|o| ShardHead::parse(key, shard, o).map(Arc::new))
-                .transpose()?;
-            shards.insert(key, head.clone());
-            head
-        }
-    };
-    let Some(head) = head else { return Ok(()) };
-    let chunks = shard::chunks(key, &head, &object.cells, cap)?;
-    let mut missing: Vec<Range<u64>> = chunks
-        .iter()
-        .filter(|c| c.bytes.is_none())
-        .map(|c| c.range.clone())
-        .collect();
-    let mut parts = Vec::new();
-    for range in Merge::LOCAL.requests(&mut missing) {
-        let start = kv.trace.start();
-        if file.is_none() {
-            file = local::OpenFile::open(&local::file(root, key), key)?;
-        }
-        let Some(file) = &file else {
-            return Err(StoreError::malformed(
-                key,
-                "the shard vanished while it was read",
-            ));
-        };
-        let bytes: Bytes = file.at(key, range.start, range.end - range.start)?.into();
-        if kv.trace.is_on() {
-            let asked = (Some(range.start), Some(range.end - range.start));
-            kv.trace.record(
-                start,
-                round,
-                Method::Read,
-                key,
-                asked,
-                u64::try_from(bytes.len()).ok(),
-            );
-        }
-        parts.push((range.start, bytes));
-    }
-    for chunk in chunks {
-        let bytes = shard::cut(key, &chunk, &parts)?;
-        unit::decode(
-            key,
-            layout,
-            Data::Shared(bytes),
-            &chunk.cells,
-            cells,
-            cap,
-            budget,
-        )
-        .map_err(|e| e.renamed(chunk.name(key)))?;
-    }
-    Ok(())
 }
 
 /// Fetches what is needed of one object from a backend.

@@ -12,6 +12,7 @@ use tokio::sync::OnceCell;
 
 use super::Cell;
 use crate::StoreError;
+use crate::kv::local::OpenFile;
 use crate::kv::{Ask, Cap, Object};
 use crate::layout::Shard;
 
@@ -240,7 +241,12 @@ pub(super) fn cut(
 pub(crate) struct ShardCache {
     state: Mutex<State>,
     limit: u64,
+    /// Files of a local disk, the one used last at the end.
+    files: Mutex<VecDeque<(String, Arc<OpenFile>)>>,
 }
+
+/// How many files stay open.
+const OPEN_FILES: usize = 32;
 
 #[derive(Debug, Default)]
 struct State {
@@ -254,7 +260,27 @@ impl ShardCache {
         Self {
             state: Mutex::default(),
             limit,
+            files: Mutex::default(),
         }
+    }
+
+    /// An open file that was kept.
+    pub(super) fn open_file(&self, key: &str) -> Option<Arc<OpenFile>> {
+        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        files
+            .iter()
+            .rev()
+            .find(|(name, _)| name == key)
+            .map(|(_, file)| Arc::clone(file))
+    }
+
+    /// Keeps a file open; the one kept longest is closed when there are too many.
+    pub(super) fn keep_file(&self, key: &str, file: Arc<OpenFile>) {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        if files.len() >= OPEN_FILES {
+            files.pop_front();
+        }
+        files.push_back((key.to_owned(), file));
     }
 
     /// The head, when it is there already.

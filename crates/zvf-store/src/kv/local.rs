@@ -97,6 +97,20 @@ impl OpenFile {
         Ok(meta.len())
     }
 
+    /// Bytes of the file, and a text that changes when the file is replaced or written to.
+    pub(crate) fn state(&self, key: &str) -> Result<(u64, String), StoreError> {
+        let meta = self.0.metadata().map_err(|e| StoreError::io(key, e))?;
+        if meta.is_dir() {
+            return Err(StoreError::malformed(key, "is a folder, expected a file"));
+        }
+        let written = meta
+            .modified()
+            .ok()
+            .and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok());
+        let nanos = written.map_or(0, |t| t.as_nanos());
+        Ok((meta.len(), format!("{nanos:x}-{:x}", meta.len())))
+    }
+
     /// The rest of the file, which should have `length` bytes.
     fn rest(&mut self, key: &str, length: u64) -> Result<Vec<u8>, StoreError> {
         let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));

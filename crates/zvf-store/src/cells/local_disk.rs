@@ -1,0 +1,175 @@
+//! Cells of a local disk: opened, read and decoded in one go. Everything here blocks.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::merge::Merge;
+use super::shard::{self, Head, ShardCache, ShardHead};
+use super::{Budget, ObjectWant, unit};
+use crate::StoreError;
+use crate::codec::Data;
+use crate::grid::Reader;
+use crate::kv::{Ask, Cap, Kv, Object, local};
+use crate::layout::Shard;
+use crate::trace::Method;
+
+/// One batch's view of the disk.
+pub(super) struct Disk<'a> {
+    pub(super) kv: &'a Kv,
+    pub(super) root: &'a Path,
+    pub(super) shards: &'a ShardCache,
+    pub(super) round: u32,
+}
+
+impl Disk<'_> {
+    /// Reads and decodes the cells of one file.
+    pub(super) fn read(
+        &self,
+        object: &ObjectWant,
+        cells: &mut [Option<Bytes>],
+        budget: &mut Budget,
+    ) -> Result<(), StoreError> {
+        let Reader::Own(layout) = object.array.reader() else {
+            return Ok(());
+        };
+        if let Some(shard) = layout.shard {
+            return self.read_shard(object, shard, cells, budget);
+        }
+        let (key, cap, trace) = (
+            object.key.as_str(),
+            Cap::cell(&self.kv.limits),
+            &self.kv.trace,
+        );
+        let start = trace.start();
+        let mut size = None;
+        local::with_file(&local::file(self.root, key), key, cap, |contents| {
+            size = u64::try_from(contents.as_slice().len()).ok();
+            let data = match contents {
+                local::Contents::Borrowed(bytes) => Data::Borrowed(bytes),
+                local::Contents::Owned(bytes) => Data::Shared(bytes.into()),
+            };
+            unit::decode(key, layout, data, &object.cells, cells, cap, budget)
+        })?;
+        if trace.is_on() {
+            trace.record(start, self.round, Method::Read, key, (None, None), size);
+        }
+        Ok(())
+    }
+
+    /// Reads and decodes the cells of one shard: the index once, then merged ranges.
+    fn read_shard(
+        &self,
+        object: &ObjectWant,
+        shard: Shard,
+        cells: &mut [Option<Bytes>],
+        budget: &mut Budget,
+    ) -> Result<(), StoreError> {
+        let Reader::Own(layout) = object.array.reader() else {
+            return Ok(());
+        };
+        let (key, cap, trace) = (
+            object.key.as_str(),
+            Cap::cell(&self.kv.limits),
+            &self.kv.trace,
+        );
+        let head = match self.shards.ready(key) {
+            Some(head) => head,
+            None => self.read_head(key, shard)?,
+        };
+        let Some(head) = head else { return Ok(()) };
+        let chunks = shard::chunks(key, &head, &object.cells, cap)?;
+        let mut missing: Vec<Range<u64>> = chunks
+            .iter()
+            .filter(|c| c.bytes.is_none())
+            .map(|c| c.range.clone())
+            .collect();
+        let mut parts = Vec::new();
+        let requests = Merge::LOCAL.requests(&mut missing);
+        if !requests.is_empty() {
+            let file = self.file(key, &head)?;
+            for range in requests {
+                let start = trace.start();
+                let bytes: Bytes = file.at(key, range.start, range.end - range.start)?.into();
+                if trace.is_on() {
+                    let asked = (Some(range.start), Some(range.end - range.start));
+                    let read = u64::try_from(bytes.len()).ok();
+                    trace.record(start, self.round, Method::Read, key, asked, read);
+                }
+                parts.push((range.start, bytes));
+            }
+        }
+        for chunk in chunks {
+            let bytes = shard::cut(key, &chunk, &parts)?;
+            unit::decode(
+                key,
+                layout,
+                Data::Shared(bytes),
+                &chunk.cells,
+                cells,
+                cap,
+                budget,
+            )
+            .map_err(|e| e.renamed(chunk.name(key)))?;
+        }
+        Ok(())
+    }
+
+    /// Reads the index of a shard, with the bytes beside it.
+    fn read_head(&self, key: &str, shard: Shard) -> Result<Head, StoreError> {
+        let trace = &self.kv.trace;
+        let start = trace.start();
+        let Some(file) = local::OpenFile::open(&local::file(self.root, key), key)? else {
+            trace.record(start, self.round, Method::Read, key, (None, None), None);
+            self.shards.insert(key, None);
+            return Ok(None);
+        };
+        let (size, state) = file.state(key)?;
+        let (from, to) = match shard::first_ask(shard, Merge::LOCAL.gap) {
+            Ask::Suffix(n) => (size.saturating_sub(n), size),
+            Ask::Range(r) => (r.start.min(size), r.end.min(size)),
+            Ask::Whole => (0, size),
+        };
+        let bytes: Bytes = file.at(key, from, to.saturating_sub(from))?.into();
+        let read = u64::try_from(bytes.len()).ok();
+        trace.record(start, self.round, Method::Read, key, (None, None), read);
+        let object = Object {
+            bytes,
+            start: from,
+            size,
+            etag: Some(state),
+        };
+        let head = Some(Arc::new(ShardHead::parse(key, shard, object)?));
+        self.shards.insert(key, head.clone());
+        self.shards.keep_file(key, Arc::new(file));
+        Ok(head)
+    }
+
+    /// The open file of a shard; a new one has to be in the state that the index was read from.
+    fn file(&self, key: &str, head: &ShardHead) -> Result<Arc<local::OpenFile>, StoreError> {
+        if let Some(file) = self.shards.open_file(key) {
+            return Ok(file);
+        }
+        let Some(file) = local::OpenFile::open(&local::file(self.root, key), key)? else {
+            return Err(StoreError::malformed(
+                key,
+                "the shard vanished while it was read",
+            ));
+        };
+        let (size, state) = file.state(key)?;
+        head.check_same(
+            key,
+            &Object {
+                bytes: Bytes::new(),
+                start: 0,
+                size,
+                etag: Some(state),
+            },
+        )?;
+        let file = Arc::new(file);
+        self.shards.keep_file(key, Arc::clone(&file));
+        Ok(file)
+    }
+}
