@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use futures::StreamExt;
 use serde_json::json;
 use zvf_store::format::vlen::VlenBuilder;
 use zvf_store::{CellWant, IoTrace, Level, Method, Names, Need, OpenOptions, Store};
@@ -381,4 +382,50 @@ async fn a_replaced_shard_is_never_mixed_with_its_old_index() {
     std::fs::rename(folder.path().join("new"), &path).unwrap();
     let found = store.fetch(4, want(3, 3)).await.unwrap();
     assert_eq!(found[0].as_deref(), Some(cells[27].1.as_slice()));
+}
+
+/// Readers whose owner does not poll them must not keep the slots that others wait for.
+#[tokio::test(flavor = "multi_thread")]
+async fn readers_that_nobody_polls_keep_no_slot() {
+    for local in [true, false] {
+        let unpacked = zvf_testkit::unpack("points_ids").unwrap();
+        let mut options = OpenOptions::new().with_concurrency(1);
+        let mut url = unpacked.url().unwrap();
+        if !local {
+            options = options.with_object_store(memory(&bundled("points_ids")).await);
+            url = "memory:///".to_owned();
+        }
+        let store = Store::open_with(&url, options).await.unwrap();
+        let level = store.level(0, &Need::all()).await.unwrap();
+        let tables = level.object_attributes().to_vec();
+        let index = Arc::clone(level.object_index().unwrap());
+        let cells: Vec<_> = all_cells(level.vertices());
+        let reads = (0..6).map(|i| {
+            let (store, index, tables, cells) = (
+                store.clone(),
+                Arc::clone(&index),
+                tables.clone(),
+                cells.clone(),
+            );
+            async move {
+                match i % 3 {
+                    0 => drop(store.fetch(3, cells).await.unwrap()),
+                    1 => drop(index.manifests(&[0]).await.unwrap()),
+                    _ => drop(tables[0].read().await.unwrap()),
+                }
+            }
+        });
+        let mut stream =
+            futures::StreamExt::buffered(futures::stream::iter(reads), 6).boxed_local();
+        let walk = async {
+            while futures::StreamExt::next(&mut stream).await.is_some() {
+                // The owner of the stream waits for something else, and the stream is not polled meanwhile.
+                store.fetch(4, cells.clone()).await.unwrap();
+                tables[0].read().await.unwrap();
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), walk)
+            .await
+            .unwrap();
+    }
 }

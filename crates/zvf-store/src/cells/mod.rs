@@ -18,7 +18,7 @@ use futures::future::try_join_all;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::grid::{GridArray, Reader};
-use crate::kv::{Ask, Backend, Cap, Kv, blocking};
+use crate::kv::{Ask, Backend, Cap, Kv, blocking, driven};
 use crate::{ChunkCoord, StoreError};
 
 use local_disk::Disk;
@@ -170,34 +170,6 @@ async fn read_files<R: Send + 'static>(
     .await?
 }
 
-/// Lets a future go on while nobody polls it; dropped, it ends.
-///
-/// Requests stand in line for a slot. A slot that is given to a future which is not polled, such as one in a buffered
-/// stream whose owner waits for something else, is lost for everyone behind it: with few slots all of them wait for
-/// ever.
-async fn driven<T: Send + 'static>(
-    work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
-) -> Result<T, StoreError> {
-    struct Task<T>(tokio::task::JoinHandle<T>);
-    impl<T> Drop for Task<T> {
-        fn drop(&mut self) {
-            self.0.abort();
-        }
-    }
-    let runtime = crate::kv::runtime()?;
-    let mut task = Task(runtime.spawn(work));
-    match (&mut task.0).await {
-        Ok(result) => result,
-        // A panic belongs to the caller's closure or to a bug: it goes on.
-        Err(error) => match error.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            Err(_) => Err(StoreError::misuse(
-                "the runtime was shut down while the store was read",
-            )),
-        },
-    }
-}
-
 /// Reads the cells of a plan one request at a time for generic ones, all at once for the others.
 async fn fetch_all<R: Send + 'static>(
     kv: Kv,
@@ -279,7 +251,7 @@ async fn fetch_remote(
     let cap = Cap::cell(&kv.limits);
     let Some(shard) = layout.shard else {
         let bytes = kv
-            .get(round, &object.key, Ask::Whole, cap)
+            .get_polled(round, &object.key, Ask::Whole, cap)
             .await?
             .map(|o| o.bytes);
         return Ok(bytes
@@ -291,7 +263,7 @@ async fn fetch_remote(
     let head = shards
         .get_or_fetch(key, async {
             let object = kv
-                .get(round, key, shard::first_ask(shard, Merge::REMOTE.gap), cap)
+                .get_polled(round, key, shard::first_ask(shard, Merge::REMOTE.gap), cap)
                 .await?;
             object
                 .map(|o| ShardHead::parse(key, shard, o).map(Arc::new))
@@ -314,7 +286,7 @@ async fn fetch_remote(
         .into_iter()
         .map(|range| async move {
             let object = kv
-                .get(round.saturating_add(1), key, Ask::Range(range.clone()), cap)
+                .get_polled(round.saturating_add(1), key, Ask::Range(range.clone()), cap)
                 .await?;
             let object = object.ok_or_else(|| {
                 StoreError::malformed(key, "the shard vanished while it was read")

@@ -41,7 +41,7 @@ impl Adapter {
     async fn fetch(&self, key: &StoreKey, ask: Ask) -> Result<Option<Object>, StorageError> {
         let result = self
             .kv
-            .get(self.round, key.as_str(), ask, Cap::cell(&self.kv.limits))
+            .get_polled(self.round, key.as_str(), ask, Cap::cell(&self.kv.limits))
             .await;
         result.map_err(|error| {
             let text = error.to_string();

@@ -164,6 +164,18 @@ impl Kv {
         ask: Ask,
         limit: Cap,
     ) -> Result<Option<Object>, StoreError> {
+        let (kv, key) = (self.clone(), key.to_owned());
+        driven(async move { kv.get_polled(round, &key, ask, limit).await }).await
+    }
+
+    /// As [`get`](Self::get), for callers that are polled until they are done: see [`driven`].
+    pub(crate) async fn get_polled(
+        &self,
+        round: u32,
+        key: &str,
+        ask: Ask,
+        limit: Cap,
+    ) -> Result<Option<Object>, StoreError> {
         match &self.backend {
             Backend::Local(root) => {
                 let (root, key, trace) = (Arc::clone(root), key.to_owned(), self.trace.clone());
@@ -220,6 +232,15 @@ impl Kv {
 
     /// Answers independent questions together: one blocking task on a local disk, concurrent requests elsewhere.
     pub(crate) async fn ask_all(
+        &self,
+        round: u32,
+        questions: Vec<Question>,
+    ) -> Result<Vec<(Question, Result<Reply, StoreError>)>, StoreError> {
+        let kv = self.clone();
+        driven(async move { kv.ask_all_polled(round, questions).await }).await
+    }
+
+    async fn ask_all_polled(
         &self,
         round: u32,
         questions: Vec<Question>,
@@ -293,6 +314,34 @@ pub(crate) fn runtime() -> Result<tokio::runtime::Handle, StoreError> {
             "no tokio runtime is running here: call from one, or use `zvf_store::blocking`",
         )
     })
+}
+
+/// Lets a future go on while nobody polls it; dropped, it ends.
+///
+/// Requests stand in line for a slot. A slot that is given to a future which is not polled, such as one in a buffered
+/// stream whose owner waits for something else, is lost for everyone behind it: with few slots all of them wait for
+/// ever.
+pub(crate) async fn driven<T: Send + 'static>(
+    work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+) -> Result<T, StoreError> {
+    struct Task<T>(tokio::task::JoinHandle<T>);
+    impl<T> Drop for Task<T> {
+        fn drop(&mut self) {
+            self.0.abort();
+        }
+    }
+    let runtime = runtime()?;
+    let mut task = Task(runtime.spawn(work));
+    match (&mut task.0).await {
+        Ok(result) => result,
+        // A panic belongs to the caller's closure or to a bug: it goes on.
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(StoreError::misuse(
+                "the runtime was shut down while the store was read",
+            )),
+        },
+    }
 }
 
 /// Runs `work` on a thread that may block.
