@@ -2,6 +2,8 @@
 //!
 //! Source: specification 0.9, section 11.5.
 
+use std::sync::Arc;
+
 use crate::StoreError;
 use crate::kv::Kv;
 use crate::ragged::RaggedArray;
@@ -11,7 +13,7 @@ use crate::ragged::RaggedArray;
 pub struct Groups {
     kv: Kv,
     round: u32,
-    members: RaggedArray,
+    members: Arc<RaggedArray>,
     names: Vec<String>,
 }
 
@@ -26,7 +28,7 @@ impl Groups {
         Self {
             kv: kv.clone(),
             round,
-            members,
+            members: Arc::new(members),
             names,
         }
     }

@@ -11,9 +11,10 @@ use tokio::sync::OnceCell;
 use zvf_meta::{ObjectIndexDoc, ObjectLayout};
 
 use crate::StoreError;
-use crate::kv::{Kv, blocking};
+use crate::kv::{Kv, blocking, driven};
 use crate::ragged::{RaggedArray, RaggedChunk};
 use crate::typed::TypedArray;
+use crate::warnings::Warnings;
 
 /// The objects of one level: a table of ids and a manifest for each row.
 ///
@@ -23,12 +24,20 @@ use crate::typed::TypedArray;
 pub struct ObjectIndex {
     kv: Kv,
     round: u32,
-    doc: ObjectIndexDoc,
     key_rank: usize,
-    manifests: Option<RaggedArray>,
-    id_table: Option<TypedArray>,
+    source: Arc<IdSource>,
+    manifests: Option<Arc<RaggedArray>>,
+}
+
+/// What the id table is made from, and the table.
+#[derive(Debug)]
+struct IdSource {
+    doc: ObjectIndexDoc,
+    rows: u64,
+    path: String,
+    table: Option<TypedArray>,
     ids: OnceCell<Arc<IdTable>>,
-    warnings: Arc<crate::warnings::Warnings>,
+    warnings: Arc<Warnings>,
 }
 
 impl ObjectIndex {
@@ -38,27 +47,37 @@ impl ObjectIndex {
         doc: ObjectIndexDoc,
         key_rank: usize,
         manifests: Option<RaggedArray>,
-        id_table: Option<TypedArray>,
-        warnings: Arc<crate::warnings::Warnings>,
+        table: Option<TypedArray>,
+        warnings: Arc<Warnings>,
     ) -> Self {
+        let rows = match (&manifests, doc.num_objects) {
+            (Some(manifests), Some(_)) => manifests.rows(),
+            _ => 0,
+        };
+        let path = manifests
+            .as_ref()
+            .map_or("object_index", RaggedArray::path)
+            .to_owned();
+        let source = IdSource {
+            doc,
+            rows,
+            path,
+            table,
+            ids: OnceCell::new(),
+            warnings,
+        };
         Self {
             kv: kv.clone(),
             round,
-            doc,
             key_rank,
-            manifests,
-            id_table,
-            ids: OnceCell::new(),
-            warnings,
+            source: Arc::new(source),
+            manifests: manifests.map(Arc::new),
         }
     }
 
     /// Number of rows, with or without a manifest; 0 for an index that was created and never filled.
     pub fn len(&self) -> u64 {
-        match (&self.manifests, self.doc.num_objects) {
-            (Some(manifests), Some(_)) => manifests.rows(),
-            _ => 0,
-        }
+        self.source.rows
     }
 
     /// Whether there are no rows.
@@ -73,7 +92,7 @@ impl ObjectIndex {
 
     /// The index's document.
     pub fn doc(&self) -> &ObjectIndexDoc {
-        &self.doc
+        &self.source.doc
     }
 
     /// The ids of all rows, loaded by the first call.
@@ -92,56 +111,19 @@ impl ObjectIndex {
     /// # Errors
     /// As [`ids`](Self::ids).
     pub async fn ids_in(&self, round: u32) -> Result<Arc<IdTable>, StoreError> {
-        self.ids
-            .get_or_try_init(|| self.load_ids(round))
-            .await
-            .cloned()
-    }
-
-    async fn load_ids(&self, round: u32) -> Result<Arc<IdTable>, StoreError> {
-        let rows = self.len();
-        if rows == 0 {
-            return Ok(Arc::new(IdTable::rows(0)));
+        if let Some(ids) = self.source.ids.get() {
+            return Ok(Arc::clone(ids));
         }
-        let layout = self
-            .doc
-            .layout()
-            .map_err(|e| StoreError::document("object_index/zarr.json", e))?;
-        let path = self
-            .manifests
-            .as_ref()
-            .map_or("object_index", RaggedArray::path);
-        let table = match (&self.id_table, layout) {
-            (_, ObjectLayout::V1) | (None, _) => return Ok(Arc::new(IdTable::rows(rows))),
-            (Some(table), ObjectLayout::V2) if table.rows() != rows || table.width() != 1 => {
-                self.warnings.add(format!(
-                    "{path}: the id table has {} rows for {rows} manifests, so row numbers are taken as ids",
-                    table.rows()
-                ));
-                return Ok(Arc::new(IdTable::rows(rows)));
-            }
-            (Some(table), ObjectLayout::V2) => table,
-        };
-        let values = table.read_in(round).await?;
-        let path = table.path().to_owned();
-        let named = path.clone();
-        let table = blocking(move || {
-            let ids = values.to_i64().ok_or_else(|| {
-                StoreError::malformed(
-                    named,
-                    format!("ids are {}, expected integers within 64 bits", values.dtype),
-                )
-            })?;
-            Ok::<_, StoreError>(IdTable::new(ids))
+        let source = Arc::clone(&self.source);
+        // Others may wait for the one who loads, so it goes on while nobody polls it.
+        driven(async move {
+            source
+                .ids
+                .get_or_try_init(|| source.load(round))
+                .await
+                .cloned()
         })
-        .await??;
-        if table.repeated > 0 {
-            self.warnings.add(format!(
-                "{path}: {} ids come more than once: the first row of each counts",
-                table.repeated
-            ));
-        }
-        Ok(Arc::new(table))
+        .await
     }
 
     /// Stored objects of the manifest array; one holds up to 16384 rows in stores of the reference.
@@ -149,7 +131,7 @@ impl ObjectIndex {
         if self.is_empty() {
             0
         } else {
-            self.manifests.as_ref().map_or(0, RaggedArray::chunks)
+            self.manifests.as_ref().map_or(0, |m| m.chunks())
         }
     }
 
@@ -224,6 +206,50 @@ impl ObjectIndex {
                 chunk.map(|c| c.blob_shared(*slot)).unwrap_or_default()
             })
             .collect())
+    }
+}
+
+impl IdSource {
+    async fn load(&self, round: u32) -> Result<Arc<IdTable>, StoreError> {
+        let (rows, path) = (self.rows, self.path.as_str());
+        if rows == 0 {
+            return Ok(Arc::new(IdTable::rows(0)));
+        }
+        let layout = self
+            .doc
+            .layout()
+            .map_err(|e| StoreError::document("object_index/zarr.json", e))?;
+        let table = match (&self.table, layout) {
+            (_, ObjectLayout::V1) | (None, _) => return Ok(Arc::new(IdTable::rows(rows))),
+            (Some(table), ObjectLayout::V2) if table.rows() != rows || table.width() != 1 => {
+                self.warnings.add(format!(
+                    "{path}: the id table has {} rows for {rows} manifests, so row numbers are taken as ids",
+                    table.rows()
+                ));
+                return Ok(Arc::new(IdTable::rows(rows)));
+            }
+            (Some(table), ObjectLayout::V2) => table,
+        };
+        let values = table.read_in(round).await?;
+        let path = table.path().to_owned();
+        let named = path.clone();
+        let table = blocking(move || {
+            let ids = values.to_i64().ok_or_else(|| {
+                StoreError::malformed(
+                    named,
+                    format!("ids are {}, expected integers within 64 bits", values.dtype),
+                )
+            })?;
+            Ok::<_, StoreError>(IdTable::new(ids))
+        })
+        .await??;
+        if table.repeated > 0 {
+            self.warnings.add(format!(
+                "{path}: {} ids come more than once: the first row of each counts",
+                table.repeated
+            ));
+        }
+        Ok(Arc::new(table))
     }
 }
 

@@ -10,7 +10,7 @@ use zvf_meta::ArrayDoc;
 
 use crate::codec::Data;
 use crate::grid::{self, Reader};
-use crate::kv::{Ask, Cap, Kv, blocking};
+use crate::kv::{Ask, Cap, Kv, blocking, driven};
 use crate::{Limits, StoreError};
 
 /// A one-dimensional variable-length array, read chunk by chunk; each chunk is loaded once and shared.
@@ -183,9 +183,9 @@ impl RaggedArray {
         row / self.per_chunk
     }
 
-    /// Loads a chunk, once.
+    /// Loads a chunk, once. The one who loads goes on while nobody polls it, since others may wait for it.
     pub(crate) async fn chunk(
-        &self,
+        self: &Arc<Self>,
         kv: &Kv,
         round: u32,
         number: u64,
@@ -204,17 +204,21 @@ impl RaggedArray {
         if let Some(chunk) = cell.get() {
             return Ok(Arc::clone(chunk));
         }
-        let mut loaded = false;
-        let chunk = cell
-            .get_or_try_init(|| {
-                loaded = true;
-                self.load(kv, round, number)
-            })
-            .await?;
-        if loaded {
-            self.account(number, chunk.weight());
-        }
-        Ok(Arc::clone(chunk))
+        let (array, kv) = (Arc::clone(self), kv.clone());
+        driven(async move {
+            let mut loaded = false;
+            let chunk = cell
+                .get_or_try_init(|| {
+                    loaded = true;
+                    array.load(&kv, round, number)
+                })
+                .await?;
+            if loaded {
+                array.account(number, chunk.weight());
+            }
+            Ok(Arc::clone(chunk))
+        })
+        .await
     }
 
     async fn load(&self, kv: &Kv, round: u32, number: u64) -> Result<Arc<RaggedChunk>, StoreError> {
@@ -241,7 +245,7 @@ impl RaggedArray {
         };
         let key = grid::object_key(&self.path, &self.doc, &[number]);
         let cap = Cap::cell(&kv.limits);
-        let Some(object) = kv.get(round, &key, Ask::Whole, cap).await? else {
+        let Some(object) = kv.get_polled(round, &key, Ask::Whole, cap).await? else {
             return Ok(Arc::new(RaggedChunk::empty(first)));
         };
         let (chain, elements) = (layout.chain.clone(), layout.elements);
