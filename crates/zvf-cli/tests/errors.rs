@@ -65,7 +65,7 @@ fn wrong_usage_is_2() -> Result<()> {
 
 #[test]
 fn io_is_3() -> Result<()> {
-    let home = Home::new("points_ids")?;
+    let home = Home::to_damage("points_ids")?;
     fails(
         &zvf_in(Path::new("."), &["info", "/no/such/store"])?,
         3,
@@ -98,7 +98,7 @@ fn io_is_3() -> Result<()> {
 
 #[test]
 fn malformed_data_is_4() -> Result<()> {
-    let home = Home::new("points_ids")?;
+    let home = Home::to_damage("points_ids")?;
     let root = home.file("store.zarrvectors/zarr.json");
     let document = fs::read_to_string(&root)?;
     fs::write(&root, document.replace("\"0.9.2\"", "\"0.7.0\""))?;

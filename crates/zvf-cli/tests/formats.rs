@@ -186,7 +186,7 @@ fn the_same_query_gives_the_same_bytes() -> Result<()> {
 
 #[test]
 fn what_fails_leaves_nothing_behind() -> Result<()> {
-    let home = Home::new("points_ids")?;
+    let home = Home::to_damage("points_ids")?;
     // One damaged cell, met after others were written.
     let cells = fs::read_dir(home.file("store.zarrvectors/0/vertices/c/6/6"))?;
     let cell = cells

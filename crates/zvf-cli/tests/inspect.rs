@@ -106,7 +106,7 @@ fn flags_say_what_bytes_are() -> Result<()> {
 
 #[test]
 fn damage_is_shown_up_to_where_it_is() -> Result<()> {
-    let home = Home::new("points_ids")?;
+    let home = Home::to_damage("points_ids")?;
     let cell = home.file("store.zarrvectors/1/vertex_fragments");
     let mut cells: Vec<_> = walk(&cell)?
         .into_iter()
@@ -136,7 +136,7 @@ fn damage_is_shown_up_to_where_it_is() -> Result<()> {
 
 #[test]
 fn broken_roots_do_not_stop_it() -> Result<()> {
-    let home = Home::new("points_ids")?;
+    let home = Home::to_damage("points_ids")?;
     fs::write(
         home.file("store.zarrvectors/zarr.json"),
         "{\"attributes\": {,}",

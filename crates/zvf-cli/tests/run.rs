@@ -9,9 +9,9 @@ use serde_json::Value;
 /// The name every bundled store has in its folder.
 pub(crate) const STORE: &str = "store.zarrvectors";
 
-/// A bundled store in a folder of its own.
+/// A folder with a bundled store in it, gone with this value.
 pub(crate) struct Home {
-    store: zvf_testkit::TempStore,
+    folder: tempfile::TempDir,
 }
 
 /// What a run left behind.
@@ -22,20 +22,28 @@ pub(crate) struct Ran {
 }
 
 impl Home {
-    /// Unpacks a bundled store.
+    /// A folder with a bundled store that is only read: the files are shared by all tests and runs.
     pub(crate) fn new(case: &str) -> Result<Self> {
-        Ok(Self {
-            store: zvf_testkit::unpack(case)?,
-        })
+        #[cfg(unix)]
+        {
+            let folder = tempfile::tempdir()?;
+            std::os::unix::fs::symlink(shared(case)?, folder.path().join(STORE))?;
+            Ok(Self { folder })
+        }
+        #[cfg(not(unix))]
+        Self::to_damage(case)
+    }
+
+    /// A folder with a copy of a bundled store of its own.
+    pub(crate) fn to_damage(case: &str) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        unpack(case, &folder.path().join(STORE))?;
+        Ok(Self { folder })
     }
 
     /// The folder that holds the store, where the program runs.
     pub(crate) fn path(&self) -> PathBuf {
-        self.store
-            .path()
-            .parent()
-            .map(Path::to_owned)
-            .unwrap_or_default()
+        self.folder.path().to_owned()
     }
 
     /// A file beside the store.
@@ -77,6 +85,42 @@ impl Home {
         names.sort();
         Ok(names)
     }
+}
+
+/// Writes the files of a bundled store below a folder.
+fn unpack(case: &str, folder: &Path) -> Result<()> {
+    for (key, bytes) in zvf_testkit::files(case)? {
+        let path = folder.join(key);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        std::fs::write(path, bytes)?;
+    }
+    Ok(())
+}
+
+/// A bundled store below the build directory, unpacked by the first test that wants it and kept for later runs: writing
+/// thousands of small files is what these tests would spend their time on.
+#[cfg(unix)]
+fn shared(case: &str) -> Result<PathBuf> {
+    let archive = zvf_testkit::testdata()
+        .join("zvf/0.9")
+        .join(format!("{case}.tar.gz"));
+    let sum = crc32c::crc32c(&std::fs::read(archive)?);
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let place = home.join(format!("{case}-{sum:08x}.zarrvectors"));
+    if !place.is_dir() {
+        std::fs::create_dir_all(home)?;
+        let fresh = tempfile::tempdir_in(home)?;
+        unpack(case, &fresh.path().join(STORE))?;
+        // Another test may have been faster; its files are the same.
+        if let Err(error) = std::fs::rename(fresh.path().join(STORE), &place)
+            && !place.is_dir()
+        {
+            return Err(error.into());
+        }
+    }
+    Ok(place)
 }
 
 /// Runs the program in a folder.
