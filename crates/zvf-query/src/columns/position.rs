@@ -251,13 +251,17 @@ impl PositionSpec {
         let mut kept = Vec::new();
         with_type!(self.dtype, T => {
             let (items, _) = rows.as_chunks::<{ size_of::<T>() }>();
-            for (row, items) in (0_u32..).zip(items.chunks_exact(self.dims.max(1))) {
-                let inside = items.iter().zip(lo).zip(hi).all(|((item, lo), hi)| {
-                    let value = T::from_le_bytes(*item).double();
-                    *lo <= value && value <= *hi
-                });
-                if inside {
-                    kept.push(row);
+            let read = |item: &[u8; size_of::<T>()]| T::from_le_bytes(*item).double();
+            match self.dims {
+                2 => rows_inside::<2, _>(items, read, lo, hi, &mut kept),
+                3 => rows_inside::<3, _>(items, read, lo, hi, &mut kept),
+                4 => rows_inside::<4, _>(items, read, lo, hi, &mut kept),
+                dims => {
+                    for (row, items) in (0_u32..).zip(items.chunks_exact(dims.max(1))) {
+                        if items.iter().map(read).zip(lo).zip(hi).all(|((value, lo), hi)| *lo <= value && value <= *hi) {
+                            kept.push(row);
+                        }
+                    }
                 }
             }
         }, ());
@@ -267,6 +271,34 @@ impl PositionSpec {
             Kept::Rows(kept)
         }
     }
+}
+
+/// Appends the rows inside a box. Whether a row is inside is as good as random, so nothing branches on it.
+fn rows_inside<const D: usize, I>(
+    items: &[I],
+    read: impl Fn(&I) -> f64,
+    lo: &[f64],
+    hi: &[f64],
+    kept: &mut Vec<u32>,
+) {
+    let (Some(lo), Some(hi)) = (lo.first_chunk::<D>(), hi.first_chunk::<D>()) else {
+        return;
+    };
+    let (rows, _) = items.as_chunks::<D>();
+    kept.resize(rows.len(), 0);
+    let mut found = 0;
+    for (row, items) in (0_u32..).zip(rows) {
+        let mut inside = true;
+        for ((item, lo), hi) in items.iter().zip(lo).zip(hi) {
+            let value = read(item);
+            inside &= (*lo <= value) & (value <= *hi);
+        }
+        if let Some(place) = kept.get_mut(found) {
+            *place = row;
+        }
+        found += usize::from(inside);
+    }
+    kept.truncate(found);
 }
 
 fn extent_of<const D: usize, I, T: Number>(
