@@ -121,6 +121,11 @@ pub(crate) async fn prepare(store: &Store, query: Query) -> Result<Prepared, Que
         .links(0)
         .filter(|links| links.width() > 0 && query.outputs.links);
     let family = match family {
+        Some(links) if rule != Rule::Stored && links.width() != 2 => {
+            let place = Place::array(query.level, "links/0");
+            let what = format!("link_width is {}, expected 2", links.width());
+            return Err(QueryError::malformed(place, what));
+        }
         Some(links) => {
             let family = Family::new(links.clone(), query.level);
             for name in family.unreadable() {

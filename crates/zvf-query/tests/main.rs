@@ -8,6 +8,7 @@
 )]
 
 mod fixtures;
+mod graphs;
 mod hostile;
 mod kinds;
 mod make;

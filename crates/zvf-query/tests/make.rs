@@ -344,6 +344,73 @@ impl Made {
     }
 }
 
+/// Places records (section 13.3): undirected canonical, or directed.
+pub(crate) fn place(records: &[Vec<(Coord, i64)>], directed: bool) -> Links {
+    let width = records.first().map_or(2, Vec::len);
+    let zero = vec!["0.0.0"; width - 1].join("_");
+    let mut rows: BTreeMap<String, BTreeMap<Coord, Vec<i64>>> = BTreeMap::new();
+    rows.entry(zero.clone()).or_default();
+    for record in records {
+        let one_chunk = record.iter().all(|end| end.0 == record[0].0);
+        let mut order: Vec<usize> = (0..width).collect();
+        if !one_chunk && !directed {
+            order.sort_by_key(|at| record[*at]);
+        }
+        let source = record[order[0]].0;
+        let step = |at: &usize| {
+            let parts = (0..3).map(|axis| match record[*at].0[axis] - source[axis] {
+                0 => "0".to_owned(),
+                step => format!("{step:+}"),
+            });
+            parts.collect::<Vec<_>>().join(".")
+        };
+        let segment = order[1..].iter().map(step).collect::<Vec<_>>().join("_");
+        let cell = rows
+            .entry(segment.clone())
+            .or_default()
+            .entry(source)
+            .or_default();
+        if segment != zero && !directed {
+            cell.push(lehmer(&order));
+        }
+        cell.extend(order.iter().map(|at| record[*at].1));
+    }
+    let mut arrays = BTreeMap::new();
+    for (segment, cells) in rows {
+        let bytes = |values: Vec<i64>| {
+            if segment == zero {
+                flat(&[&values])
+            } else {
+                ragged(&[&values])
+            }
+        };
+        let cells = cells
+            .into_iter()
+            .map(|(source, values)| (source, bytes(values)))
+            .collect();
+        arrays.insert(segment, cells);
+    }
+    Links {
+        directed,
+        store: "canonical",
+        width,
+        arrays,
+    }
+}
+
+/// The code of a permutation (section 13.3).
+fn lehmer(order: &[usize]) -> i64 {
+    let mut left: Vec<usize> = (0..order.len()).collect();
+    let mut code = 0;
+    for at in order {
+        let rank = left.iter().position(|value| value == at).unwrap();
+        left.remove(rank);
+        let rest: i64 = (1..=left.len() as i64).product();
+        code += rank as i64 * rest;
+    }
+    code
+}
+
 /// A group document.
 pub(crate) fn group(files: &mut BTreeMap<String, Vec<u8>>, path: &str, attributes: Value) {
     let key = if path.is_empty() {
