@@ -110,7 +110,6 @@ fn docs() -> Outcome {
         "doc",
         "--workspace",
         "--no-deps",
-        "--document-private-items",
         "--quiet",
     ]))
 }
