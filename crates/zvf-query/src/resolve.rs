@@ -64,6 +64,20 @@ impl Used {
     }
 }
 
+/// Most fragments of one object. A range of fragments takes 16 bytes of a manifest, however many it names.
+const MOST: usize = 1 << 24;
+
+#[cold]
+fn too_many(reader: &Reader, id: Option<i64>) -> QueryError {
+    let place = Place::array(reader.number, "object_index/manifests").of(id);
+    QueryError::limit(
+        place,
+        "fragments of one object",
+        int::wide(MOST) + 1,
+        int::wide(MOST),
+    )
+}
+
 /// Counts and joins.
 ///
 /// # Errors
@@ -110,6 +124,9 @@ pub(crate) fn resolve(
                         ids.get(u64::from(row)),
                     ));
                 };
+                if pieces.len() >= MOST {
+                    return Err(too_many(reader, ids.get(u64::from(row))));
+                }
                 found.used.mark(entry.slot, fragment);
                 pieces.push((entry.slot, fragment));
                 total += rows.kept(&chunk.kept);

@@ -132,7 +132,7 @@ impl Gathered {
         }
         for (index, column) in reader.columns.iter().enumerate() {
             found.columns.push(if plan.has(Out::Attribute(index)) {
-                Column::with_capacity(bytes(column.dtype.size() * column.declared.unwrap_or(1)))
+                Column::with_capacity(bytes(column.row_bytes()))
             } else {
                 Column::default()
             });

@@ -358,6 +358,60 @@ async fn codes_without_category_and_values_that_are_addresses() {
 }
 
 #[tokio::test]
+async fn widths_that_are_only_claimed() {
+    let mut made = Made::points(&[[1.0, 1.0, 1.0], [11.0, 1.0, 1.0]]);
+    for width in [1_u64 << 31, 1 << 40, u64::MAX] {
+        made.attributes.insert(
+            "w".into(),
+            json!({"dtype": "float64", "row_shape": [width]}),
+        );
+        let store = memory(&made.files()).await;
+        for query in [
+            Query::default(),
+            Query {
+                limit: Some(1),
+                ..Query::default()
+            },
+        ] {
+            let error = ask(&store, query).await.err().unwrap();
+            assert_ne!(error.class(), Class::Io, "{error}");
+        }
+        let query = Query {
+            attributes: zvf_query::Names::List(vec!["n".into()]),
+            ..Query::default()
+        };
+        assert!(ask(&store, query).await.is_ok());
+    }
+}
+
+#[tokio::test]
+async fn ranges_of_fragments_that_multiply() {
+    // A few hundred bytes that name thousands of fragments each, again and again.
+    let mut made = lines();
+    let chunk = made.chunks.get_mut(&[0, 0, 0]).unwrap();
+    chunk.fragments.extend(vec![Vec::new(); 200_000]);
+    let mut files = made.files();
+    let mut blob = 200_u32.to_le_bytes().to_vec();
+    for _ in 0..200 {
+        blob.extend([0_i64; 3].iter().flat_map(|at| at.to_le_bytes()));
+        blob.push(1);
+        blob.extend(0_i64.to_le_bytes());
+        blob.extend(200_000_i64.to_le_bytes());
+    }
+    files.insert(
+        "0/object_index/manifests/c/0".into(),
+        vlen(&[blob, Vec::new()]),
+    );
+    let store = memory(&files).await;
+    let error = ask(&store, Query::default()).await.err().unwrap();
+    says(
+        &error,
+        Class::Limit,
+        &["object_index/manifests", "object 4"],
+    );
+}
+
+#[tokio::test]
 async fn questions_that_cannot_be() {
     let store = memory(&Made::points(&[[1.0, 1.0, 1.0]]).files()).await;
     for (query, what) in [

@@ -17,6 +17,9 @@ use super::scalar;
 use crate::filter::{Operand, OperandType};
 use crate::int;
 
+/// Most bytes that stand for missing values in one batch: a declared width is only a claim.
+const MOST: usize = 1 << 30;
+
 /// One attribute of a level, as far as its documents tell.
 #[derive(Debug, Clone)]
 pub(crate) struct ColumnSpec {
@@ -74,6 +77,11 @@ impl ColumnSpec {
             fill_code: None,
             metadata: HashMap::new(),
         }
+    }
+
+    /// Bytes of a row, as far as the document tells.
+    pub(crate) fn row_bytes(&self) -> usize {
+        self.dtype.size().saturating_mul(self.declared.unwrap_or(1))
     }
 
     /// What a filter needs to know.
@@ -187,8 +195,13 @@ impl ColumnSpec {
         width: usize,
         rows: usize,
     ) -> Result<ArrayRef, ArrowError> {
+        let row = width.saturating_mul(self.dtype.size());
+        if !column.missing.is_empty() && rows.saturating_mul(row) > MOST {
+            let what = format!("{rows} rows of {row} bytes without values");
+            return Err(ArrowError::MemoryError(what));
+        }
         let valid = arrow::validity(rows, &column.missing);
-        let bytes = column.filled(width.saturating_mul(self.dtype.size()), rows);
+        let bytes = column.filled(row, rows);
         match &self.dictionary {
             Some(values) if self.plain_values() => {
                 let codes = arrow::elements(self.dtype, bytes, valid)?;

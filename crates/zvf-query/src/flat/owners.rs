@@ -58,6 +58,8 @@ impl Owners {
     /// Appends the owners of a chunk's kept rows: the first of each, and all of them where `all` says so.
     pub(crate) fn push(&self, chunk: &ChunkOut, ids: &IdTable, all: bool, out: &mut OwnerColumns) {
         const NOBODY: u32 = u32::MAX;
+        // Beyond this many pairs repeats are dropped before there is more room.
+        const MOST: usize = 1 << 22;
         let rows = int::at(chunk.rows.unwrap_or(0));
         let mut first = vec![NOBODY; rows];
         let mut every: Vec<(u32, u32)> = Vec::new();
@@ -73,6 +75,10 @@ impl Owners {
                         }
                         if all {
                             every.push((row, *object));
+                        }
+                        if every.len() >= MOST && every.len() == every.capacity() {
+                            every.sort_unstable();
+                            every.dedup();
                         }
                     }
                 }

@@ -8,6 +8,9 @@ use crate::plan::chunks::Slot;
 /// Most chunks of one group.
 const GROUP: u32 = 64;
 
+/// Up to so many chunks make two groups, more make at least four.
+const FEW: u32 = 32;
+
 /// Most groups in flight.
 const WINDOW: u64 = 64;
 
@@ -39,7 +42,9 @@ impl Pace {
     pub(crate) fn new(chunks: Slot, load: Load) -> Self {
         let rows = load.rows_per_chunk.max(1);
         let by_rows = u32::try_from(load.batch_rows.div_ceil(rows)).unwrap_or(GROUP);
-        let size = by_rows.clamp(1, GROUP).min(chunks.div_ceil(4).max(2));
+        // Waking a thread costs as much as some ten small cells.
+        let parts = if chunks <= FEW { 2 } else { 4 };
+        let size = by_rows.clamp(1, GROUP).min(chunks.div_ceil(parts).max(2));
         let groups: Vec<Range<Slot>> = (0..chunks)
             .step_by(int::at(size))
             .map(|start| start..start.saturating_add(size).min(chunks))
@@ -85,7 +90,7 @@ mod tests {
     #[test]
     fn large_chunks_make_small_groups_and_windows() {
         assert_eq!(pace(1000, 1000, None).groups.len(), 16);
-        assert_eq!(pace(27, 1000, None).groups.len(), 4);
+        assert_eq!(pace(27, 1000, None).groups.len(), 2);
         let large = pace(1000, 10_000_000, None);
         assert_eq!((large.groups.len(), large.window), (1000, 2));
         assert_eq!(pace(1000, 1000, Some(10)).window, 2);

@@ -72,11 +72,11 @@ pub(crate) fn pace(p: &Prepared, reader: &Reader, what: &What, limit: Option<u64
         .zip(&what.attributes)
         .filter(|(_, wanted)| **wanted);
     let attributes: usize = attributes
-        .map(|(column, _)| column.dtype.size() * column.declared.unwrap_or(1))
-        .sum();
+        .map(|(column, _)| column.row_bytes())
+        .fold(0, usize::saturating_add);
     let load = Load {
         rows_per_chunk,
-        row_bytes: int::wide(reader.position.row_bytes() + attributes),
+        row_bytes: int::wide(reader.position.row_bytes().saturating_add(attributes)),
         batch_rows: int::wide(p.query.batch_rows.max(1)),
         budget: p.query.memory_budget,
         limit,

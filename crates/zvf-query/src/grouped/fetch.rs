@@ -163,10 +163,12 @@ fn window(p: &Prepared, fetch: &Fetch) -> usize {
         .zip(&fetch.what.attributes)
         .filter(|(_, wanted)| **wanted);
     let columns: usize = columns
-        .map(|(column, _)| column.dtype.size() * column.declared.unwrap_or(1))
-        .sum();
+        .map(|(column, _)| column.row_bytes())
+        .fold(0, usize::saturating_add);
     let bytes = rows
-        .saturating_mul(int::wide(fetch.reader.position.row_bytes() + columns))
+        .saturating_mul(int::wide(
+            fetch.reader.position.row_bytes().saturating_add(columns),
+        ))
         .saturating_mul(32);
     usize::try_from((p.query.memory_budget / bytes.saturating_mul(4).max(1)).clamp(2, 32))
         .unwrap_or(2)

@@ -14,6 +14,9 @@ use crate::resolve::no_fragment;
 use crate::vertex_table::{Gathered, TablePlan};
 use crate::walk::Entry;
 
+/// Pieces after which a step ends.
+const MOST_PIECES: usize = 1 << 18;
+
 /// What came out of one fragment of one object.
 #[derive(Debug, Clone)]
 pub(crate) struct Piece {
@@ -113,7 +116,7 @@ impl GatherPlan {
                 if number < first {
                     continue;
                 }
-                if step.gathered.rows >= self.most_rows {
+                if step.gathered.rows >= self.most_rows || step.pieces.len() >= MOST_PIECES {
                     step.rest = Some(Cursor {
                         entry: at,
                         fragment: number,

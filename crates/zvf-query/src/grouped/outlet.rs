@@ -13,6 +13,7 @@ use super::gather::{Cursor, GatherPlan, Piece, Placer, Step};
 use super::index::rows_of;
 use crate::answer::{Emit, Schemas, Table};
 use crate::columns::gather::Kept;
+use crate::error::Place;
 use crate::flat::job::ChunkOut;
 use crate::flat::owners::Owners;
 use crate::flat::run::send;
@@ -28,6 +29,9 @@ use crate::{QueryError, Select, int};
 
 /// Rows below which a step is not worth a change of thread.
 pub(crate) const INLINE: u64 = 20_000;
+
+/// Most fragments of one answer: each is remembered for the links.
+const MOST_PIECES: usize = 1 << 26;
 
 /// The vertex table as it went out.
 #[derive(Debug)]
@@ -271,6 +275,16 @@ impl Outlet {
             None
         };
         sent.pieces.append(&mut step.pieces);
+        if sent.pieces.len() > MOST_PIECES {
+            let place = Place::array(self.reader.number, "object_index/manifests");
+            let found = int::wide(sent.pieces.len());
+            return Err(QueryError::limit(
+                place,
+                "fragments of one answer",
+                found,
+                int::wide(MOST_PIECES),
+            ));
+        }
         sent.rows = before.saturating_add(int::wide(rows));
         if let Some(limit) = self.limit.filter(|limit| sent.rows > *limit) {
             self.cut(limit, sent);
