@@ -48,6 +48,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
 #[derive(Default)]
 struct Report {
     name: String,
+    package: String,
     /// Lines of the current test program, shown when it fails.
     lines: Vec<String>,
     started: Option<Instant>,
@@ -61,7 +62,8 @@ impl Report {
     fn line(&mut self, line: &str) {
         let text = line.trim();
         if let Some(rest) = text.strip_prefix("Running ") {
-            self.begin(&program_name(rest));
+            let name = self.program_name(rest);
+            self.begin(&name);
         } else if let Some(rest) = text.strip_prefix("Doc-tests ") {
             self.begin(&format!("{} (documentation)", rest.replace('_', "-")));
         } else if let Some(rest) = text.strip_prefix("test result: ") {
@@ -75,6 +77,25 @@ impl Report {
             }
             self.lines.push(line.to_owned());
         }
+    }
+
+    /// `unittests src/lib.rs (target/debug/deps/zvf_format-0123)` becomes `zvf-format (unit)`; the integration tests
+    /// that follow belong to the same package.
+    fn program_name(&mut self, text: &str) -> String {
+        let (kind, file) = text.split_once(" (").unwrap_or((text, ""));
+        if !kind.starts_with("unittests") {
+            return format!("{} ({kind})", self.package);
+        }
+        let stem = file
+            .trim_end_matches(')')
+            .rsplit(['/', '\\'])
+            .next()
+            .unwrap_or_default();
+        self.package = stem
+            .rsplit_once('-')
+            .map_or(stem, |(name, _)| name)
+            .replace('_', "-");
+        format!("{} (unit)", self.package)
     }
 
     fn begin(&mut self, name: &str) {
@@ -122,25 +143,6 @@ impl Report {
     }
 }
 
-/// `unittests src/lib.rs (target/debug/deps/zvf_format-0123)` becomes `zvf-format (unit)`.
-fn program_name(text: &str) -> String {
-    let (kind, file) = text.split_once(" (").unwrap_or((text, ""));
-    let stem = file
-        .trim_end_matches(')')
-        .rsplit(['/', '\\'])
-        .next()
-        .unwrap_or_default();
-    let name = stem
-        .rsplit_once('-')
-        .map_or(stem, |(name, _)| name)
-        .replace('_', "-");
-    if kind.starts_with("unittests") {
-        format!("{name} (unit)")
-    } else {
-        format!("{name} ({kind})")
-    }
-}
-
 /// The number before `word` in a line such as `ok. 12 passed; 0 failed; …`.
 fn number(text: &str, word: &str) -> u64 {
     let before = text.split(word).next().unwrap_or_default();
@@ -162,14 +164,14 @@ mod tests {
     }
 
     #[test]
-    fn programs_are_named_after_their_crate() {
+    fn programs_are_named_after_their_package() {
+        let mut report = Report::default();
+        let unit = "unittests src/lib.rs (target/debug/deps/zvf_format-01ab)";
+        assert_eq!(report.program_name(unit), "zvf-format (unit)");
+        let integration = "tests/main.rs (target/debug/deps/main-01ab)";
         assert_eq!(
-            program_name("unittests src/lib.rs (target/debug/deps/zvf_format-01ab)"),
-            "zvf-format (unit)"
-        );
-        assert_eq!(
-            program_name("tests/main.rs (target/debug/deps/main-01ab)"),
-            "main (tests/main.rs)"
+            report.program_name(integration),
+            "zvf-format (tests/main.rs)"
         );
     }
 }

@@ -22,20 +22,25 @@ fn every_committed_input_passes() {
     }
 }
 
-/// Every truncation and every single-bit flip of every committed input.
+/// Every truncation and every single-bit flip of every committed input; a sample of them where each costs a whole store.
 #[test]
 fn damaged_inputs_pass() {
     let corpora = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/fuzz");
     for (name, target) in TARGETS {
+        let step = if ["array_document", "shard"].contains(name) {
+            11
+        } else {
+            1
+        };
         for entry in std::fs::read_dir(corpora.join(name)).unwrap() {
             let bytes = std::fs::read(entry.unwrap().path()).unwrap();
             if bytes.len() > 600 {
                 continue;
             }
-            for end in 0..bytes.len() {
+            for end in (0..bytes.len()).step_by(step) {
                 target(&bytes[..end]);
             }
-            for bit in 0..bytes.len() * 8 {
+            for bit in (0..bytes.len() * 8).step_by(step) {
                 let mut damaged = bytes.clone();
                 damaged[bit / 8] ^= 1 << (bit % 8);
                 target(&damaged);

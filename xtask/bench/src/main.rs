@@ -16,6 +16,10 @@ use zvf_store::blocking::Runtime;
 
 use job::Job;
 
+/// The allocator of the program `zvf`; the floor runs on it too.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
     let points = arguments.next().context("the points store is missing")?;
