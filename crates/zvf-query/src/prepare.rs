@@ -149,6 +149,7 @@ pub(crate) async fn prepare(store: &Store, query: Query) -> Result<Prepared, Que
             bbox: query.bbox.clone(),
             whole_chunks: query.select == Select::Chunks,
             placed: query.bbox.is_some(),
+            worthless_keys: false,
         },
         level: level.clone(),
     };

@@ -22,6 +22,8 @@ pub(crate) struct RowTest {
     pub(crate) bbox: Option<BBox>,
     /// A chunk is kept whole as soon as one row passes.
     pub(crate) whole_chunks: bool,
+    /// Chunk keys say nothing about where rows lie: a chunk meets the box when a row of it does.
+    pub(crate) worthless_keys: bool,
     /// Whether the rows of a chunk must be where its key says: boxes that leave chunks out depend on it.
     pub(crate) placed: bool,
 }
@@ -314,6 +316,12 @@ impl Reader {
     ) -> Result<Kept, QueryError> {
         let mut kept = match &self.test.bbox {
             Some(bbox) if !self.test.whole_chunks => self.position.inside(positions, bbox, extent),
+            Some(bbox) if self.test.worthless_keys => {
+                match self.position.inside(positions, bbox, extent) {
+                    none @ Kept::Rows(_) if none.len() == 0 => none,
+                    _ => Kept::All(rows),
+                }
+            }
             _ => Kept::All(rows),
         };
         let Some(filter) = self.filter.as_ref().filter(|_| kept.len() > 0) else {

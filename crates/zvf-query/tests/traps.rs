@@ -399,6 +399,16 @@ async fn t12_cells_placed_by_another_chunk_shape_are_found() {
                 "chunks of {size}, {lo} to {hi}"
             );
         }
+        let chunks = Query {
+            select: Select::Chunks,
+            ..boxed("6,0,0:7,5,5")
+        };
+        let got = ask(&store, chunks).await.unwrap();
+        let first = if size == 5.0 { 5 } else { 0 };
+        let expected: Vec<String> = (first..first + size as usize)
+            .map(|at| format!("{at}.0 1.0 1.0"))
+            .collect();
+        assert_eq!(got.column("position"), expected);
         let got = ask(&store, boxed("6,0,0:7,5,5")).await.unwrap();
         assert_eq!(got.all.summary.warnings.len(), 1, "{size}");
     }

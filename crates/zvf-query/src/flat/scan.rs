@@ -24,6 +24,9 @@ use crate::vertex_table::TablePlan;
 use crate::walk::Walk;
 use crate::{QueryError, int};
 
+/// Groups of a box that are read before the first row goes out.
+const LOOK_AHEAD: usize = 16;
+
 /// What a pass needs beside vertices.
 #[derive(Debug, Clone)]
 pub(crate) struct Ask {
@@ -100,7 +103,7 @@ impl Scan {
         let mut reader = p.reader.clone();
         reader.table = table;
         reader.test.placed = prune;
-        // Whole chunks have no row test to fall back on when the keys are worthless.
+        reader.test.worthless_keys = !prune && p.query.bbox.is_some();
         let reader = Arc::new(reader);
         let what = What {
             vertices: true,
@@ -141,8 +144,7 @@ impl Scan {
         let witness = witness(p, &reader, scope.as_ref());
         let (first, side, witness) = futures::join!(jobs.next(), side, witness);
         let first = first.transpose()?;
-        let placed =
-            witness? && !matches!(&first, Some(Job::Vertices(group)) if group.misplaced.is_some());
+        let placed = witness?;
         let mut scan = Self {
             kept: KeptTable::new(reader.table.len()),
             missing: vec![0; reader.columns.len()],
@@ -164,10 +166,22 @@ impl Scan {
             absent: 0,
             round: p.round,
         };
-        match first {
-            Some(Job::Vertices(group)) => scan.ready.push_back(group),
-            Some(Job::Links(cells, count)) => scan.take_links(cells, count),
-            None => {}
+        let mut next = first;
+        while let Some(job) = next.take() {
+            match job {
+                Job::Vertices(group) => {
+                    if group.misplaced.is_some() {
+                        return Ok((scan, false));
+                    }
+                    scan.ready.push_back(group);
+                }
+                Job::Links(cells, count) => scan.take_links(cells, count),
+            }
+            // A few groups are looked at before anything goes out, so that the pass can still start again.
+            let look = prune && ask.limit.is_none() && scan.ready.len() < LOOK_AHEAD;
+            if look && scan.ready_links.is_none() {
+                next = scan.jobs.try_next().await?;
+            }
         }
         Ok((scan, placed))
     }

@@ -62,6 +62,7 @@ impl Run {
         let mut reader = p.reader.clone();
         reader.table = table;
         reader.test.placed = scope.is_some();
+        reader.test.worthless_keys = scope.is_none() && p.query.bbox.is_some();
         if whole {
             reader.test = RowTest::default();
             reader.filter = None;
