@@ -22,6 +22,10 @@ use args::Cli;
 use context::Context;
 use error::{Class, CliError, Result};
 
+/// Cells are made on one thread and dropped on another, which the system's allocator does slowly.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
