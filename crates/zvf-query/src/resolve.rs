@@ -3,7 +3,8 @@
 use zvf_store::IdTable;
 
 use crate::error::Place;
-use crate::kept::{KeptTable, Key};
+use crate::fragments::Fragments;
+use crate::kept::{KeptChunk, KeptTable, Key};
 use crate::reader::Reader;
 use crate::walk::{Entry, Walk};
 use crate::{QueryError, int};
@@ -13,17 +14,67 @@ use crate::{QueryError, int};
 pub(crate) struct Resolved {
     /// Object row and how many rows of the result belong to it; only objects with at least one.
     pub(crate) counts: Vec<(u32, u64)>,
-    /// Links between consecutive fragments of an object, in rows of the result, sorted, each once.
-    pub(crate) bridges: Vec<(u64, u64)>,
+    /// Links between consecutive fragments of an object.
+    pub(crate) bridges: Bridges,
     /// Which fragments belong to some object.
     pub(crate) used: Used,
 }
 
-/// One flag for each fragment of each chunk.
+/// Links between the last row of a fragment and the first row of the next one, by the chunk they start in.
+#[derive(Debug, Default)]
+pub(crate) struct Bridges {
+    /// Where each chunk's links begin, and the end.
+    starts: Vec<usize>,
+    /// Row of the chunk, and where the link leads.
+    pairs: Vec<(u32, Key)>,
+}
+
+impl Bridges {
+    fn new(found: &[(Key, Key)], chunks: usize) -> Self {
+        let mut starts = vec![0_usize; chunks + 1];
+        for (from, _) in found {
+            if let Some(count) = starts.get_mut(int::at(from.slot()) + 1) {
+                *count += 1;
+            }
+        }
+        let mut sum = 0;
+        for start in &mut starts {
+            sum += *start;
+            *start = sum;
+        }
+        let mut next = starts.clone();
+        let mut pairs = vec![(0, Key::OUTSIDE); sum];
+        for (from, to) in found {
+            let Some(next) = next.get_mut(int::at(from.slot())) else {
+                continue;
+            };
+            if let Some(pair) = pairs.get_mut(*next) {
+                *pair = (from.row(), *to);
+            }
+            *next += 1;
+        }
+        Self { starts, pairs }
+    }
+
+    /// The links that start in a chunk and have both ends in the result, as rows of it, sorted, each once.
+    pub(crate) fn of(&self, slot: u32, kept: &KeptTable, out: &mut Vec<(u64, u64)>) {
+        out.clear();
+        let start = self.starts.get(int::at(slot)).copied().unwrap_or(0);
+        let end = self.starts.get(int::at(slot) + 1).copied().unwrap_or(start);
+        let Some(chunk) = kept.get(slot) else { return };
+        let pairs = self.pairs.get(start..end).unwrap_or(&[]);
+        let both = |(from, to): &(u32, Key)| Some((chunk.global(*from)?, kept.global(*to)?));
+        out.extend(pairs.iter().filter_map(both).filter(|(a, b)| a != b));
+        out.sort_unstable();
+        out.dedup();
+    }
+}
+
+/// One mark for each fragment of each chunk: the last object that named it, plus one.
 #[derive(Debug, Default)]
 pub(crate) struct Used {
     starts: Vec<usize>,
-    flags: Vec<bool>,
+    marks: Vec<u32>,
 }
 
 impl Used {
@@ -37,29 +88,32 @@ impl Used {
                 .as_ref()
                 .map_or(0, |fragments| fragments.len());
         }
-        used.flags = vec![false; next];
+        used.marks = vec![0; next];
         used
     }
 
-    /// The flags of one chunk, by fragment.
-    pub(crate) fn of(&self, slot: u32) -> &[bool] {
+    /// The marks of one chunk, by fragment; zero where no object names it.
+    pub(crate) fn of(&self, slot: u32) -> &[u32] {
         let start = self.starts.get(int::at(slot)).copied().unwrap_or(0);
         let end = self
             .starts
             .get(int::at(slot) + 1)
             .copied()
-            .unwrap_or(self.flags.len());
-        self.flags.get(start..end).unwrap_or(&[])
+            .unwrap_or(self.marks.len());
+        self.marks.get(start..end).unwrap_or(&[])
     }
 
-    fn mark(&mut self, slot: u32, fragment: u32) {
+    /// Marks a fragment; whether this object has named it before.
+    fn mark(&mut self, slot: u32, fragment: u32, object: u32) -> bool {
         let start = self
             .starts
             .get(int::at(slot))
             .copied()
             .unwrap_or(usize::MAX);
-        if let Some(flag) = self.flags.get_mut(start.saturating_add(int::at(fragment))) {
-            *flag = true;
+        let mark = object.saturating_add(1);
+        match self.marks.get_mut(start.saturating_add(int::at(fragment))) {
+            Some(found) => std::mem::replace(found, mark) == mark,
+            None => false,
         }
     }
 }
@@ -95,91 +149,87 @@ pub(crate) fn resolve(
         ..Resolved::default()
     };
     let mut bridges: Vec<(Key, Key)> = Vec::new();
-    let mut pieces: Vec<(u32, u32)> = Vec::new();
     for (row, entries) in walk.objects() {
         let mut total = 0_u64;
+        let mut count = 0_usize;
         let mut last: Option<Key> = None;
+        // Rows can only come twice where fragments overlap, or where one is named twice.
         let mut exact = true;
-        pieces.clear();
         for entry in entries {
-            let chunk = kept.get(entry.slot).filter(|_| entry.slot != Entry::GAP);
-            let Some((chunk, fragments)) =
-                chunk.and_then(|chunk| Some((chunk, chunk.fragments.as_ref()?)))
-            else {
+            let Some((chunk, fragments)) = chunk_of(*entry, kept) else {
                 last = None;
                 continue;
             };
-            if chunk.rows.is_none() {
-                last = None;
-                continue;
-            }
             exact &= fragments.disjoint();
+            count = count.saturating_add(int::at(entry.count));
             for fragment in entry.fragments() {
                 let Some(rows) = fragments.get(fragment) else {
+                    let id = ids.get(u64::from(row));
                     return Err(no_fragment(
                         reader,
                         entry.slot,
                         fragment,
                         fragments.len(),
-                        ids.get(u64::from(row)),
+                        id,
                     ));
                 };
-                if pieces.len() >= MOST {
-                    return Err(too_many(reader, ids.get(u64::from(row))));
-                }
-                found.used.mark(entry.slot, fragment);
-                pieces.push((entry.slot, fragment));
+                exact &= !found.used.mark(entry.slot, fragment, row);
                 total += rows.kept(&chunk.kept);
-                if let Some((first, end)) = rows.ends() {
-                    if let Some(last) = last.filter(|_| joins) {
+                if let Some((first, end)) = rows.ends().filter(|_| joins) {
+                    if let Some(last) = last {
                         bridges.push((last, Key::new(entry.slot, first)));
                     }
                     last = Some(Key::new(entry.slot, end));
                 }
             }
+            if count > MOST {
+                return Err(too_many(reader, ids.get(u64::from(row))));
+            }
         }
-        pieces.sort_unstable();
-        if !exact
-            || pieces
-                .windows(2)
-                .any(|pair| matches!(pair, [a, b] if a == b))
-        {
-            total = distinct(&pieces, kept);
+        if !exact {
+            total = distinct(entries, kept);
         }
         if total > 0 {
             found.counts.push((row, total));
         }
     }
-    let both = |(a, b): &(Key, Key)| Some((kept.global(*a)?, kept.global(*b)?));
-    found.bridges = bridges
-        .iter()
-        .filter_map(both)
-        .filter(|(a, b)| a != b)
-        .collect();
-    found.bridges.sort_unstable();
-    found.bridges.dedup();
+    found.bridges = Bridges::new(&bridges, kept.chunks.len());
     Ok(found)
 }
 
+/// The chunk of an entry and its fragments; `None` of a gap and of a chunk that was not read.
+fn chunk_of(entry: Entry, kept: &KeptTable) -> Option<(&KeptChunk, &Fragments)> {
+    let chunk = kept.get(entry.slot).filter(|_| entry.slot != Entry::GAP)?;
+    chunk.rows?;
+    Some((chunk, chunk.fragments.as_deref()?))
+}
+
 /// Kept rows of fragments that may overlap, each counted once.
-fn distinct(pieces: &[(u32, u32)], kept: &KeptTable) -> u64 {
+fn distinct(entries: &[Entry], kept: &KeptTable) -> u64 {
+    let mut pieces: Vec<(u32, u32)> = Vec::new();
+    for entry in entries.iter().filter(|entry| entry.slot != Entry::GAP) {
+        pieces.extend(entry.fragments().map(|fragment| (entry.slot, fragment)));
+    }
+    pieces.sort_unstable();
+    pieces.dedup();
     let mut rows: Vec<Key> = Vec::new();
     for (slot, fragment) in pieces {
-        let Some(chunk) = kept.get(*slot) else {
+        let entry = Entry {
+            slot,
+            first: fragment,
+            count: 1,
+        };
+        let Some((chunk, fragments)) = chunk_of(entry, kept) else {
             continue;
         };
-        let Some(fragment) = chunk
-            .fragments
-            .as_ref()
-            .and_then(|fragments| fragments.get(*fragment))
-        else {
-            continue;
-        };
+        let found = fragments
+            .get(fragment)
+            .into_iter()
+            .flat_map(|rows| rows.iter());
         rows.extend(
-            fragment
-                .iter()
+            found
                 .filter(|row| chunk.kept.rank(*row).is_some())
-                .map(|row| Key::new(*slot, row)),
+                .map(|row| Key::new(slot, row)),
         );
     }
     rows.sort_unstable();

@@ -148,6 +148,8 @@ proptest! {
                 both.map(|pair| (text(&pair[0]), text(&pair[1]))).collect()
             };
             let expected = sorted(lines.iter().flat_map(|(_, line)| pairs(line)).collect());
+            let order = got.links();
+            assert!(order.is_sorted_by(|a, b| a < b), "sorted, each once: {order:?}");
             assert_eq!(edges(&got), expected);
             // By object, the same rows and links, object by object.
             let ids: Vec<i64> = lines.iter().rev().map(|(id, _)| *id).collect();

@@ -85,22 +85,36 @@ impl Sequential {
     /// Malformed link attributes.
     pub(crate) fn batch(&self, slots: Range<Slot>) -> Result<RecordBatch, QueryError> {
         let own = self.stored_pairs();
-        let bridges = self
-            .resolved
-            .as_ref()
-            .map_or(own.as_slice(), |resolved| resolved.bridges.as_slice());
-        let mut sink = LinkSink::new(&self.table, 1 << 12);
-        let mut inner = Vec::new();
+        let rows = |slot| self.kept.get(slot).map_or(0, |chunk| chunk.kept.len());
+        let room = slots.clone().map(rows).sum::<usize>();
+        let mut sink = LinkSink::new(&self.table, room.saturating_add(room / 8));
+        let (mut inner, mut bridges) = (Vec::new(), Vec::new());
         for slot in slots {
             let Some(chunk) = self.kept.get(slot) else {
                 continue;
             };
+            match &self.resolved {
+                Some(resolved) => resolved.bridges.of(slot, &self.kept, &mut bridges),
+                None => {
+                    let end = chunk.base + crate::int::wide(chunk.kept.len());
+                    let from = own.partition_point(|(a, _)| *a < chunk.base);
+                    let until = own.partition_point(|(a, _)| *a < end);
+                    bridges.clear();
+                    bridges.extend_from_slice(own.get(from..until).unwrap_or(&[]));
+                }
+            }
+            let rising = chunk
+                .fragments
+                .as_ref()
+                .is_some_and(|fragments| fragments.disjoint());
+            // Stored records may start anywhere, manifests only at the end of a fragment.
+            if rising && self.resolved.is_some() && !sink.has_attributes() {
+                self.rising(slot, chunk, &bridges, &mut sink);
+                continue;
+            }
             inner.clear();
             self.inside(slot, chunk, &mut inner);
-            let end = chunk.base + crate::int::wide(chunk.kept.len());
-            let from = bridges.partition_point(|(a, _)| *a < chunk.base);
-            let until = bridges.partition_point(|(a, _)| *a < end);
-            merge(&inner, bridges.get(from..until).unwrap_or(&[]), |a, b| {
+            merge(&inner, &bridges, |a, b| {
                 if sink.has_attributes() {
                     return self.stored.push(&mut sink, a, b);
                 }
@@ -109,6 +123,47 @@ impl Sequential {
             })?;
         }
         sink.finish()
+    }
+
+    /// The links of a chunk whose fragments are rising ranges: those of each fragment, then those that leave its last
+    /// row. They come sorted by themselves.
+    fn rising(&self, slot: Slot, chunk: &KeptChunk, bridges: &[(u64, u64)], sink: &mut LinkSink) {
+        let Some(fragments) = &chunk.fragments else {
+            return;
+        };
+        let used = self
+            .resolved
+            .as_ref()
+            .map(|resolved| resolved.used.of(slot));
+        let mut bridges = bridges.iter().copied().peekable();
+        let mut ranks = Vec::new();
+        for (fragment, rows) in fragments.iter() {
+            let at = crate::int::at(fragment);
+            if used.is_some_and(|used| used.get(at).is_none_or(|mark| *mark == 0)) {
+                continue;
+            }
+            let end = match (rows, &chunk.kept) {
+                (Rows::Range { count: 0, .. }, _) => continue,
+                (Rows::Range { start, count }, Kept::All(_)) => {
+                    let first = chunk.base + u64::from(start);
+                    let last = first + u64::from(count) - 1;
+                    sink.push_run(first, last);
+                    last
+                }
+                _ => {
+                    ranks.clear();
+                    pairs(rows, chunk, &mut ranks);
+                    ranks.iter().for_each(|(a, b)| sink.push_pair(*a, *b));
+                    match rows.ends().and_then(|(_, last)| chunk.global(last)) {
+                        Some(last) => last,
+                        None => continue,
+                    }
+                }
+            };
+            while let Some((a, b)) = bridges.next_if(|(a, _)| *a <= end) {
+                sink.push_pair(a, b);
+            }
+        }
     }
 
     /// Without an object index nothing but stored records joins fragments.
@@ -130,8 +185,10 @@ impl Sequential {
             .as_ref()
             .map(|resolved| resolved.used.of(slot));
         for (fragment, rows) in fragments.iter() {
-            let used = used
-                .is_none_or(|used| used.get(crate::int::at(fragment)).copied().unwrap_or(false));
+            let used = used.is_none_or(|used| {
+                used.get(crate::int::at(fragment))
+                    .is_some_and(|mark| *mark > 0)
+            });
             if used {
                 pairs(rows, chunk, out);
             }

@@ -98,6 +98,22 @@ impl LinkSink {
         self.vertices.extend_from_slice(&[a, b]);
     }
 
+    /// Appends the links `first`-`first + 1` to `last - 1`-`last` to a table without attributes.
+    pub(crate) fn push_run(&mut self, first: u64, last: u64) {
+        let before = self.vertices.len();
+        let links = int::index(last.saturating_sub(first)).unwrap_or(0);
+        self.vertices
+            .resize(before.saturating_add(links.saturating_mul(2)), 0);
+        let (pairs, _) = self
+            .vertices
+            .get_mut(before..)
+            .unwrap_or(&mut [])
+            .as_chunks_mut::<2>();
+        for (pair, row) in pairs.iter_mut().zip(first..last) {
+            *pair = [row, row + 1];
+        }
+    }
+
     /// Appends the vertices of one link; its attributes follow.
     pub(crate) fn push_vertices(&mut self, vertices: impl Iterator<Item = u64>) {
         self.vertices.extend(vertices);
