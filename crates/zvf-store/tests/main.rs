@@ -8,6 +8,7 @@
 )]
 
 mod backends;
+mod blobs;
 mod bundled;
 mod codecs;
 mod damage;

@@ -7,7 +7,7 @@ use crate::error::{DecodeError, Expected};
 use crate::int::wide;
 
 /// How the cells of one link array are laid out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CellForm {
     /// L, endpoints of one record.
     pub link_width: usize,
