@@ -84,6 +84,7 @@ pub(crate) async fn run(mut p: Prepared, mut emit: Emit) -> Result<Summary, Quer
             continue;
         }
         let mut columns = OwnerColumns::default();
+        let gathered: Gathered = std::mem::take(&mut group.gathered);
         if owned {
             own(
                 &group.chunks,
@@ -92,11 +93,10 @@ pub(crate) async fn run(mut p: Prepared, mut emit: Emit) -> Result<Summary, Quer
                 p.table.has(Out::ObjectIds),
                 &mut columns,
             );
+            // Rows past the limit are gathered already; they have no owners, since they are cut off below.
+            columns.first.resize(gathered.rows, None);
+            columns.all.resize(gathered.rows, Vec::new());
         }
-        // Rows past the limit are gathered already; their owners are null, since the rows are cut off below.
-        let gathered: Gathered = std::mem::take(&mut group.gathered);
-        columns.first.resize(gathered.rows, None);
-        columns.all.resize(gathered.rows, Vec::new());
         let batch = gathered.finish(&p.table, &scan.reader, &schema, &widths, columns)?;
         for piece in pieces(&batch.slice(0, taken), p.query.batch_rows) {
             emit.batch(Table::Vertices, piece).await;
