@@ -172,7 +172,7 @@ pub(crate) struct ResultArgs {
     /// Resolution level; 0 is the finest
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) level: u32,
-    /// At most this many vertices; objects are never cut
+    /// The first N vertices; with --select objects whole objects while they fit
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
     /// Attributes to read: all, none, or names (which also work where the storage cannot list)
