@@ -251,6 +251,7 @@ async fn large_shards_are_an_index_and_merged_ranges() {
     store.fetch(5, wants).await.unwrap();
     let requests = trace.take();
     assert_eq!(requests.len(), 1, "{requests:?}");
+    assert_eq!(requests[0].round, 5, "the index was known");
     assert!(requests[0].bytes.unwrap() > 30 * (64 << 10));
     let wants: Vec<CellWant> = cells
         .iter()
@@ -278,7 +279,8 @@ async fn large_shards_on_a_disk_are_read_in_parts() {
         .unwrap();
     assert_eq!(found[0].as_deref(), Some(cells[21].1.as_slice()));
     let requests = trace.take();
-    assert_eq!(requests.len(), 2, "{requests:?}");
+    let rounds: Vec<u32> = requests.iter().map(|r| r.round).collect();
+    assert_eq!(rounds, [3, 4], "the index, then the chunk: {requests:?}");
     assert!(
         requests
             .iter()

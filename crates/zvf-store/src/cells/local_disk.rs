@@ -75,9 +75,10 @@ impl Disk<'_> {
             Cap::cell(&self.kv.limits),
             &self.kv.trace,
         );
-        let head = match self.shards.ready(key) {
-            Some(head) => head,
-            None => self.read_head(key, shard)?,
+        // Where a chunk lies is known only from the index: what is read after it belongs to the next round.
+        let (head, round) = match self.shards.ready(key) {
+            Some(head) => (head, self.round),
+            None => (self.read_head(key, shard)?, self.round.saturating_add(1)),
         };
         let Some(head) = head else { return Ok(()) };
         let chunks = shard::chunks(key, &head, &object.cells, cap)?;
@@ -96,7 +97,7 @@ impl Disk<'_> {
                 if trace.is_on() {
                     let asked = (Some(range.start), Some(range.end - range.start));
                     let read = u64::try_from(bytes.len()).ok();
-                    trace.record(start, self.round, Method::Read, key, asked, read);
+                    trace.record(start, round, Method::Read, key, asked, read);
                 }
                 parts.push((range.start, bytes));
             }

@@ -260,6 +260,8 @@ async fn fetch_remote(
             .collect());
     };
     let key = object.key.as_str();
+    // Where a chunk lies is known only from the index: what is asked for after it belongs to the next round.
+    let next = round.saturating_add(u32::from(shards.ready(key).is_none()));
     let head = shards
         .get_or_fetch(key, async {
             let object = kv
@@ -279,14 +281,13 @@ async fn fetch_remote(
         .filter(|c| c.bytes.is_none())
         .map(|c| c.range.clone())
         .collect();
-    // Where a chunk lies is known only from the index, so these requests belong to the next round.
     let head = &head;
     let requests = Merge::REMOTE
         .requests(&mut missing)
         .into_iter()
         .map(|range| async move {
             let object = kv
-                .get_polled(round.saturating_add(1), key, Ask::Range(range.clone()), cap)
+                .get_polled(next, key, Ask::Range(range.clone()), cap)
                 .await?;
             let object = object.ok_or_else(|| {
                 StoreError::malformed(key, "the shard vanished while it was read")
