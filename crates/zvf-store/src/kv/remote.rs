@@ -125,24 +125,13 @@ impl Remote {
                 .await
                 .map(Reply::Document),
             Question::Names(_) | Question::Keys(_) if !self.lists => Ok(Reply::Names(None)),
-            Question::Names(prefix) => {
+            Question::Names(prefix) | Question::Keys(prefix) => {
                 let slot = kv.slot().await?;
                 let start = kv.trace.start();
-                let result = self.names(prefix, kv.limits.listed_names).await;
-                drop(slot);
-                let count = result
-                    .as_ref()
-                    .ok()
-                    .and_then(Option::as_ref)
-                    .and_then(|n| u64::try_from(n.len()).ok());
-                kv.trace
-                    .record(start, round, Method::List, prefix, (None, None), count);
-                result.map(Reply::Names)
-            }
-            Question::Keys(prefix) => {
-                let slot = kv.slot().await?;
-                let start = kv.trace.start();
-                let result = self.keys(prefix, kv.limits.cells_per_query).await;
+                let result = match question {
+                    Question::Keys(_) => self.keys(prefix, kv.limits.cells_per_query).await,
+                    _ => self.names(prefix, kv.limits.listed_names).await,
+                };
                 drop(slot);
                 let count = result
                     .as_ref()
