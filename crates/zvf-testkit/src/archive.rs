@@ -7,8 +7,11 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// Folder of the bundled 0.9 stores, relative to `testdata`.
-const STORES: &str = "zvf/0.9";
+/// Folder of the bundled stores, relative to `testdata`: one folder a generation.
+const STORES: &str = "zvf";
+
+/// The generation of cases that are named without one.
+const NEWEST: &str = "0.9";
 
 /// Folder inside every archive that holds the store itself.
 const STORE: &str = "store.zarrvectors";
@@ -25,7 +28,33 @@ pub fn testdata() -> PathBuf {
 ///
 /// When the folder cannot be listed or is empty.
 pub fn cases() -> Result<Vec<String>> {
+    archives(NEWEST)
+}
+
+/// Names the bundled stores of every generation as `generation/case`, ascending: `0.7/graph`. Every function that
+/// takes a case takes such a name; one without a generation is of 0.9.
+///
+/// # Errors
+///
+/// When a folder cannot be listed or is empty.
+pub fn all_cases() -> Result<Vec<String>> {
     let folder = testdata().join(STORES);
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
+        let generation = entry?.file_name();
+        let generation = generation.to_str().context("a name is not UTF-8")?;
+        names.extend(
+            archives(generation)?
+                .iter()
+                .map(|case| format!("{generation}/{case}")),
+        );
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn archives(generation: &str) -> Result<Vec<String>> {
+    let folder = testdata().join(STORES).join(generation);
     let mut names = Vec::new();
     for entry in std::fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
         let name = entry?.file_name();
@@ -87,7 +116,7 @@ pub fn unpack(case: &str) -> Result<TempStore> {
 ///
 /// For an unknown case or a damaged archive.
 pub fn files(case: &str) -> Result<BTreeMap<String, Vec<u8>>> {
-    let prefix = format!("{case}/{STORE}/");
+    let prefix = format!("{}/{STORE}/", split(case).1);
     let mut found = BTreeMap::new();
     read_archive(case, |name, bytes| {
         if let Some(key) = name.strip_prefix(&prefix) {
@@ -100,7 +129,7 @@ pub fn files(case: &str) -> Result<BTreeMap<String, Vec<u8>>> {
 
 /// Returns one file that lies beside the store: `case.json` or `truth.npz`.
 pub(crate) fn side_file(case: &str, file: &str) -> Result<Vec<u8>> {
-    let wanted = format!("{case}/{file}");
+    let wanted = format!("{}/{file}", split(case).1);
     let mut found = None;
     read_archive(case, |name, bytes| {
         if name == wanted {
@@ -110,9 +139,18 @@ pub(crate) fn side_file(case: &str, file: &str) -> Result<Vec<u8>> {
     found.with_context(|| format!("archive {case} holds no {file}"))
 }
 
+/// The generation and the name of a case.
+fn split(case: &str) -> (&str, &str) {
+    case.split_once('/').unwrap_or((NEWEST, case))
+}
+
 /// Calls `each` with the name and content of every regular file of an archive.
 fn read_archive(case: &str, mut each: impl FnMut(&str, Vec<u8>)) -> Result<()> {
-    let path = testdata().join(STORES).join(format!("{case}.tar.gz"));
+    let (generation, name) = split(case);
+    let path = testdata()
+        .join(STORES)
+        .join(generation)
+        .join(format!("{name}.tar.gz"));
     let file = File::open(&path).with_context(|| format!("no bundled store {case}"))?;
     let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(file));
     for entry in archive.entries()? {

@@ -1,6 +1,6 @@
 //! Test support: the bundled stores and what went into them.
 //!
-//! `testdata/zvf/0.9` holds small stores written by the released Python package, real and made. Each archive
+//! `testdata/zvf` holds small stores of every generation of the format, real and made, one folder a generation. Each archive
 //! carries the store, the questions to ask of it ([`Case`]) and the input that the store was made from ([`Truth`]). Tests
 //! compare what we read with that input, never with what another program reads.
 //!
@@ -23,7 +23,7 @@ mod npy;
 mod npz;
 mod truth;
 
-pub use archive::{TempStore, cases, files, testdata, unpack};
+pub use archive::{TempStore, all_cases, cases, files, testdata, unpack};
 pub use case::{BoxQuery, Case, case};
 pub use npy::{Column, Values};
 pub use truth::{Truth, truth};
