@@ -3,17 +3,13 @@
 use std::sync::Arc;
 
 use zvf_format::dtype::{DType, DTypeKind};
-use zvf_meta::{LevelDoc, NodeKind, ObjectIndexDoc, RootDoc, node_kind};
+use zvf_meta::{LevelDoc, NodeKind, RootDoc, node_kind};
 
 use super::Tree;
 use super::plan::Family;
 use crate::grid::{GridArray, Shared};
-use crate::groups::Groups;
 use crate::kv::Question;
 use crate::level::{LevelInner, VertexAttribute};
-use crate::objects::ObjectIndex;
-use crate::ragged::RaggedArray;
-use crate::typed::TypedArray;
 use crate::{Names, Need, StoreError};
 
 /// Type of a grid array whose document does not say.
@@ -191,32 +187,6 @@ impl Tree {
         Ok(attributes)
     }
 
-    fn tables(
-        &self,
-        level: u32,
-        family: Family,
-        need: &Need,
-    ) -> Result<Vec<TypedArray>, StoreError> {
-        let names = self
-            .names_of(&self.state(), level, family, need)?
-            .unwrap_or_default();
-        let round = self.state().rounds.saturating_add(1);
-        let mut tables = Vec::with_capacity(names.len());
-        for name in names {
-            let path = format!("{level}/{}/{name}", family.folder());
-            let table = self.array_doc(&path).and_then(|doc| {
-                doc.map(|doc| TypedArray::new(&self.kv, round, path, name, doc, &self.kv.limits))
-                    .transpose()
-            });
-            match table {
-                Ok(Some(table)) => tables.push(table),
-                Ok(None) => {}
-                Err(error) => self.skip(family, need, error)?,
-            }
-        }
-        Ok(tables)
-    }
-
     /// An attribute that cannot be read spoils only a query that names it.
     pub(super) fn skip(
         &self,
@@ -236,94 +206,6 @@ impl Tree {
         }
         self.warnings.add(format!("left out: {error}"));
         Ok(())
-    }
-
-    /// The object index of a level, when its documents are there. Built once.
-    pub(crate) fn object_index(
-        &self,
-        level: u32,
-        key_rank: usize,
-    ) -> Result<Option<Arc<ObjectIndex>>, StoreError> {
-        if let Some(index) = self.state().object_indexes.get(&level) {
-            return Ok(Some(Arc::clone(index)));
-        }
-        let key = format!("{level}/object_index/zarr.json");
-        let Some(bytes) = self.document(&key) else {
-            return Ok(None);
-        };
-        let doc =
-            ObjectIndexDoc::parse(&bytes).map_err(|e| StoreError::document(key.clone(), e))?;
-        if doc.num_objects.is_some() {
-            doc.layout()
-                .map_err(|e| StoreError::document(key.clone(), e))?;
-        }
-        let stated = doc
-            .sid_ndim
-            .map_or(Some(key_rank), |n| usize::try_from(n).ok());
-        if stated != Some(key_rank) {
-            return Err(StoreError::malformed(
-                key,
-                format!(
-                    "sid_ndim is {}, expected {key_rank}",
-                    doc.sid_ndim.unwrap_or_default()
-                ),
-            ));
-        }
-        let limits = &self.kv.limits;
-        let path = format!("{level}/object_index/manifests");
-        let manifests = self
-            .array_doc(&path)?
-            .map(|doc| RaggedArray::new(path.clone(), doc, limits))
-            .transpose()?;
-        if let (Some(stated), None) = (doc.num_objects.filter(|n| *n > 0), &manifests) {
-            return Err(StoreError::malformed(
-                key,
-                format!("num_objects is {stated}, but there are no manifests"),
-            ));
-        }
-        if let (Some(stated), Some(manifests)) = (doc.num_objects, &manifests)
-            && stated != manifests.rows()
-        {
-            self.warnings.add(format!(
-                "{key}: num_objects is {stated}, but there are {} manifests",
-                manifests.rows()
-            ));
-        }
-        let round = self.state().rounds.saturating_add(1);
-        let path = format!("{level}/object_index/object_ids");
-        let ids = self
-            .array_doc(&path)?
-            .map(|doc| TypedArray::new(&self.kv, round, path, "object_ids".to_owned(), doc, limits))
-            .transpose()?;
-        let index = ObjectIndex::new(
-            &self.kv,
-            round,
-            doc,
-            key_rank,
-            manifests,
-            ids,
-            Arc::clone(&self.warnings),
-        );
-        let index = Arc::new(index);
-        self.state()
-            .object_indexes
-            .insert(level, Arc::clone(&index));
-        Ok(Some(index))
-    }
-
-    fn groups(&self, level: u32) -> Result<Option<Arc<Groups>>, StoreError> {
-        if let Some(groups) = self.state().groups.get(&level) {
-            return Ok(Some(Arc::clone(groups)));
-        }
-        let path = format!("{level}/groups");
-        let Some(doc) = self.array_doc(&path)? else {
-            return Ok(None);
-        };
-        let round = self.state().rounds.saturating_add(1);
-        let members = RaggedArray::new(path, doc, &self.kv.limits)?;
-        let groups = Arc::new(Groups::new(&self.kv, round, members));
-        self.state().groups.insert(level, Arc::clone(&groups));
-        Ok(Some(groups))
     }
 }
 

@@ -5,8 +5,10 @@
 //! the root is read, with the keys that every store has, and the second for attributes and link arrays.
 
 mod build;
+mod linkplan;
 mod links;
 mod listed;
+mod objects;
 mod plan;
 
 use std::collections::{BTreeMap, HashMap};

@@ -1,11 +1,8 @@
 //! Which documents and listings a level needs next. No I/O.
 
-use zvf_format::keys::{format_delta, format_offsets, parse_delta};
-use zvf_meta::{LinkFamilyDoc, LinkStore};
-
 use super::{State, Tree};
 use crate::kv::{Question, check_segment, is_segment};
-use crate::{Deltas, KnownNames, Names, Need, StoreError};
+use crate::{KnownNames, Names, Need, StoreError};
 
 /// A family of names below one folder of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,106 +119,6 @@ impl Tree {
             .unwrap_or_default()
     }
 
-    /// The deltas of the link families that are wanted and may exist; `None` when a listing comes first.
-    pub(crate) fn deltas_of(&self, state: &State, level: u32, need: &Need) -> Option<Vec<i32>> {
-        let mut deltas = match &need.link_deltas {
-            Deltas::None => Vec::new(),
-            Deltas::List(deltas) => deltas.clone(),
-            Deltas::All => match state.folders(&format!("{level}/links")) {
-                Some(Some(names)) => names
-                    .iter()
-                    .filter_map(|name| parse_delta(name).ok())
-                    .collect(),
-                None if self.kv.can_list() => return None,
-                Some(None) | None => match &self.names {
-                    Some(names) if !names.links.is_empty() => {
-                        names.links.iter().map(|(delta, _)| *delta).collect()
-                    }
-                    _ => vec![-1, 0, 1],
-                },
-            },
-        };
-        deltas.sort_unstable();
-        deltas.dedup();
-        Some(deltas)
-    }
-
-    /// The segments of a link family, in ASCII order; `None` when a listing comes first.
-    pub(crate) fn segments_of(&self, state: &State, level: u32, delta: i32) -> Option<Vec<String>> {
-        let prefix = format!("{level}/links/{}", format_delta(delta));
-        let mut segments: Vec<String> = match state.folders(&prefix) {
-            Some(Some(names)) => names.iter().filter(|n| is_segment(n)).cloned().collect(),
-            None if self.kv.can_list() => return None,
-            Some(None) | None => {
-                let given = self
-                    .names
-                    .as_ref()
-                    .and_then(|n| n.links.iter().find(|(d, _)| *d == delta));
-                match given {
-                    Some((_, segments)) => {
-                        segments.iter().filter(|n| is_segment(n)).cloned().collect()
-                    }
-                    None => self.neighbours(state, &prefix, delta),
-                }
-            }
-        };
-        segments.sort_unstable();
-        Some(segments)
-    }
-
-    /// The segments that links between neighbouring chunks have: what can be tried where nothing can be listed.
-    fn neighbours(&self, state: &State, prefix: &str, delta: i32) -> Vec<String> {
-        const MOST: usize = 512;
-        let family = state
-            .bytes(&format!("{prefix}/zarr.json"))
-            .and_then(|b| LinkFamilyDoc::parse(&b).ok());
-        let Some(family) = family else {
-            return Vec::new();
-        };
-        let (Some(width), Some(rank)) = (family.link_width, family.sid_ndim) else {
-            return Vec::new();
-        };
-        self.warnings.add(
-            "the backend cannot list: link arrays are read where they join neighbouring chunks, or their names are given"
-                .to_owned(),
-        );
-        let rank = usize::try_from(rank).unwrap_or(usize::MAX);
-        if width == 1 {
-            return vec!["self".to_owned()];
-        }
-        if rank == 0 || rank > 5 || width > 4 {
-            return Vec::new();
-        }
-        // Canonical families hold only offsets that are not below zero, in rising order (13.3).
-        let canonical = delta == 0 && !family.directed && family.store == LinkStore::Canonical;
-        let mut near: Vec<Vec<i64>> = vec![Vec::new()];
-        for _ in 0..rank {
-            near = near
-                .iter()
-                .flat_map(|c| [-1, 0, 1].map(|step| [c.as_slice(), &[step]].concat()))
-                .collect();
-        }
-        near.retain(|c| !canonical || c.as_slice() >= vec![0; rank].as_slice());
-        let mut offsets: Vec<(usize, Vec<i64>)> = vec![(0, Vec::new())];
-        for _ in 1..width {
-            offsets = offsets
-                .iter()
-                .flat_map(|(least, before)| {
-                    let first = if canonical { *least } else { 0 };
-                    near.iter()
-                        .enumerate()
-                        .skip(first)
-                        .map(move |(i, c)| (i, [before.as_slice(), c.as_slice()].concat()))
-                })
-                .take(MOST)
-                .collect();
-        }
-        offsets
-            .iter()
-            .map(|(_, flat)| format_offsets(flat, rank).to_string())
-            .collect()
-    }
-
     /// Everything of a level that can be asked for now. Questions that were answered before may be among them.
     pub(crate) fn plan(&self, level: u32, need: &Need) -> Result<Vec<Question>, StoreError> {
         let state = self.state();
@@ -230,21 +127,8 @@ impl Tree {
             |path: &str| questions.push(Question::Document(format!("{level}/{path}/zarr.json")));
         document("vertices");
         document("vertex_fragments");
-        if need.objects {
-            document("object_index");
-            document("object_index/manifests");
-            document("object_index/object_ids");
-        }
-        if need.groups {
-            document("groups");
-        }
         questions.push(Question::Document(format!("{level}/zarr.json")));
-        for family in [
-            Family::Vertex,
-            Family::Fragment,
-            Family::Object,
-            Family::Group,
-        ] {
+        for family in [Family::Vertex, Family::Fragment] {
             match self.names_of(&state, level, family, need)? {
                 Some(names) => questions.extend(names.iter().map(|n| {
                     Question::Document(format!("{level}/{}/{n}/zarr.json", family.folder()))
@@ -252,59 +136,8 @@ impl Tree {
                 None => questions.push(Question::Names(format!("{level}/{}", family.folder()))),
             }
         }
+        self.plan_objects(&state, level, need, &mut questions)?;
         self.plan_links(&state, level, need, &mut questions)?;
         Ok(questions)
-    }
-
-    fn plan_links(
-        &self,
-        state: &State,
-        level: u32,
-        need: &Need,
-        questions: &mut Vec<Question>,
-    ) -> Result<(), StoreError> {
-        if need.link_deltas.is_none() {
-            return Ok(());
-        }
-        let deltas = match self.deltas_of(state, level, need) {
-            Some(deltas) => deltas,
-            None => {
-                questions.push(Question::Names(format!("{level}/links")));
-                // Asked for before it is known whether they exist: that saves a round.
-                vec![0, 1, -1]
-            }
-        };
-        let names = self.names_of(state, level, Family::Link, need)?;
-        if names.is_none() {
-            questions.push(Question::Names(format!(
-                "{level}/{}",
-                Family::Link.folder()
-            )));
-        }
-        for delta in deltas {
-            let text = format_delta(delta);
-            questions.push(Question::Document(format!(
-                "{level}/links/{text}/zarr.json"
-            )));
-            let target = u32::try_from(i64::from(level) + i64::from(delta)).ok();
-            if let Some(target) = target.filter(|t| delta != 0 && state.levels.contains(t)) {
-                questions.push(Question::Document(format!("{target}/zarr.json")));
-            }
-            let Some(segments) = self.segments_of(state, level, delta) else {
-                questions.push(Question::Names(format!("{level}/links/{text}")));
-                continue;
-            };
-            for segment in &segments {
-                questions.push(Question::Document(format!(
-                    "{level}/links/{text}/{segment}/zarr.json"
-                )));
-                for name in names.iter().flatten() {
-                    questions.push(Question::Document(format!(
-                        "{level}/link_attributes/{name}/{text}/{segment}/zarr.json"
-                    )));
-                }
-            }
-        }
-        Ok(())
     }
 }
