@@ -77,6 +77,7 @@
 pub mod blocking;
 mod cells;
 mod codec;
+mod container;
 mod coord;
 mod error;
 mod generic;
