@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::error::MetaError;
+use crate::error::{MetaError, describe};
 use crate::json::{Builder, FromJson, JsonObject, Members, Pointer, parse_object};
 use crate::node::{NodeKind, pretty, take_head};
 
@@ -41,6 +41,8 @@ pub struct LevelDoc {
     pub shared_fragments: bool,
     /// Every fragment index of the level tiles its buffer (§9.4). A claim, to be verified before it is used.
     pub fragments_tile: bool,
+    /// Whether the level's own data is its complete content.
+    pub refinement: Refinement,
     /// Bin shape, where `multiscales` has none; `D` numbers.
     pub bin_shape: Option<Vec<f64>>,
     /// Fold of the bins against level 0, where `multiscales` has none; `D` numbers.
@@ -55,6 +57,31 @@ pub struct LevelDoc {
     pub attributes_extra: JsonObject,
     /// Unknown members beside `attributes`.
     pub node_extra: JsonObject,
+}
+
+/// What a level's own data is to its complete content (`refinement` of the level's block).
+///
+/// Source: upstream's page on additive refinement, capability `additive_levels`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Refinement {
+    /// The level's own data is its complete content: the word `replace`, or no word.
+    #[default]
+    Replace,
+    /// The complete content is the level's own data together with the complete content of the next coarser level:
+    /// the word `add`.
+    Add,
+}
+
+impl FromJson for Refinement {
+    const EXPECTED: &'static str = "\"replace\" or \"add\"";
+
+    fn from_json(value: Value, at: &Pointer<'_>) -> Result<Self, MetaError> {
+        match value.as_str() {
+            Some("replace") => Ok(Self::Replace),
+            Some("add") => Ok(Self::Add),
+            _ => Err(MetaError::unexpected(at, describe(&value), Self::EXPECTED)),
+        }
+    }
 }
 
 const BLOCK: &str = "/attributes/zarr_vectors_level";
@@ -139,6 +166,9 @@ impl LevelDoc {
             .put_some("bin_shape", self.bin_shape.as_ref())
             .put_some("bin_ratio", self.bin_ratio.as_ref())
             .put_some("bin_size", self.bin_size.as_ref());
+        if self.refinement == Refinement::Add {
+            map.put("refinement", "add");
+        }
         map.finish(&self.extra)
     }
 }
@@ -164,6 +194,7 @@ impl FromJson for LevelDoc {
             inherited_num_objects: members.optional("inherited_num_objects")?,
             shared_fragments: members.optional("shared_fragments")?.unwrap_or(false),
             fragments_tile: members.optional("fragments_tile")?.unwrap_or(false),
+            refinement: members.optional("refinement")?.unwrap_or_default(),
             bin_shape: members.optional("bin_shape")?,
             bin_ratio: members.optional("bin_ratio")?,
             bin_size: members.optional("bin_size")?,
@@ -194,7 +225,7 @@ mod tests {
                 "inherited_num_objects": 10, "shared_fragments": true}),
             json!({"level": 2, "object_sparsity": 1.0, "vertex_count": 186, "coarsening_method": "per_object",
                 "parent_level": 1, "arrays_present": ["vertices"], "chunk_shape": [200.0, 100.0, 200.0],
-                "inherited_num_objects": 0, "shared_fragments": true, "unknown": {"deep": [null]}}),
+                "inherited_num_objects": 0, "shared_fragments": true, "refinement": "add", "unknown": {"deep": [null]}}),
         ] {
             let level = parse(block.clone())?;
             assert_eq!(level.to_value().pointer(BLOCK), Some(&block));
@@ -213,6 +244,25 @@ mod tests {
         );
         assert!(parse(json!({"level": -1, "vertex_count": 1, "arrays_present": []})).is_err());
         assert!(parse(json!({"level": 0, "vertex_count": 1.5, "arrays_present": []})).is_err());
+    }
+
+    #[test]
+    fn refinement_is_one_of_two_words() -> Result<(), MetaError> {
+        let block = |word: Value| json!({"level": 0, "vertex_count": 0, "arrays_present": [], "refinement": word});
+        assert_eq!(parse(block(json!("add")))?.refinement, Refinement::Add);
+        for word in [json!("replace"), Value::Null] {
+            assert_eq!(parse(block(word))?.refinement, Refinement::Replace);
+        }
+        for word in [json!("multiply"), json!(1)] {
+            let error = parse(block(word)).expect_err("another word");
+            assert!(
+                error
+                    .to_string()
+                    .contains("expected \"replace\" or \"add\""),
+                "{error}"
+            );
+        }
+        Ok(())
     }
 
     #[test]

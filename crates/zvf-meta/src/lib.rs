@@ -97,7 +97,7 @@ pub use family::{LinkAttributeFamilyDoc, LinkFamilyDoc, ObjectIndexDoc, group_di
 pub use json::JsonObject;
 pub use key_encoding::{KeyEncoding, KeyScheme};
 pub use keylist::{KeyIter, KeyList, KeyListFull};
-pub use level::LevelDoc;
+pub use level::{LevelDoc, Refinement};
 pub use multiscales::{Axis, Dataset, LevelTransform, Multiscale, Multiscales, Transform};
 pub use names::{
     CrossChunkStrategy, CrossLevelStorage, Kind, LinkStore, LinksConvention, ObjectIndexConvention,
