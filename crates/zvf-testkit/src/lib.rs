@@ -16,9 +16,13 @@
 //!
 //! Stores reorder rows, so compare by content: sets of positions with their attributes, edges as pairs of
 //! positions, faces as cyclic triples, lines and streamlines in order.
+//!
+//! With the feature `faults` there are backends that fail, wait, lie and change under the reader: `faults`.
 
 mod archive;
 mod case;
+#[cfg(feature = "faults")]
+pub mod faults;
 mod npy;
 mod npz;
 mod truth;
