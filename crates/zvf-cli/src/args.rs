@@ -255,6 +255,8 @@ Examples:
   zvf inspect brain.zarrvectors '0/vertex_fragments 0.0.0'
   zvf inspect brain.zarrvectors 0/links/0/+1.0.0 3.4.2
   zvf inspect brain.zarrvectors '0/object_index/manifests 7'
+  zvf inspect old.zarrvectors 0/vertices/0.1.2
+  zvf inspect old.zarrvectors 0/cross_chunk_links/0/data --rows 3
   zvf inspect brain.zarrvectors 0/vertices/zarr.json
   zvf inspect brain.zarrvectors/0/vertices/c/0/0/0
   zvf inspect dumped.bin --as manifest --key-rank 3")]
@@ -346,8 +348,21 @@ pub(crate) enum BlobArg {
     Vertices,
     /// Rows of an attribute
     Attribute,
-    /// Object ids of one group
+    /// Object ids of one group, or of all groups one after another
     Group,
+    /// Link records with the chunks of their endpoints, without a header (cross-chunk links before 0.8)
+    Records,
+    /// Manifests back to back (object index of 0.6)
+    Manifests,
+    /// Byte offsets of rows
+    Offsets,
+    /// One byte a row: present or not
+    Mask,
+    /// Names, one a line
+    Names,
+    /// Several chunks packed into one; their index stands in the document
+    #[value(skip)]
+    Packed,
     /// A zarr.json document
     Json,
 }

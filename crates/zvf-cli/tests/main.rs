@@ -7,6 +7,7 @@ mod formats;
 mod help;
 mod info;
 mod inspect;
+mod inspect_blobs;
 mod links;
 mod objects;
 mod query;

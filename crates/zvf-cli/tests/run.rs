@@ -41,6 +41,19 @@ impl Home {
         Ok(Self { folder })
     }
 
+    /// A folder with a store of the given files.
+    pub(crate) fn made(files: &[(&str, Vec<u8>)]) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        for (key, bytes) in files {
+            let path = folder.path().join(STORE).join(key);
+            if let Some(parent) = path.parent() {
+                std::fs::create_dir_all(parent)?;
+            }
+            std::fs::write(path, bytes)?;
+        }
+        Ok(Self { folder })
+    }
+
     /// The folder that holds the store, where the program runs.
     pub(crate) fn path(&self) -> PathBuf {
         self.folder.path().to_owned()
@@ -103,12 +116,14 @@ fn unpack(case: &str, folder: &Path) -> Result<()> {
 /// thousands of small files is what these tests would spend their time on.
 #[cfg(unix)]
 fn shared(case: &str) -> Result<PathBuf> {
+    let (generation, name) = case.split_once('/').unwrap_or(("0.9", case));
     let archive = zvf_testkit::testdata()
-        .join("zvf/0.9")
-        .join(format!("{case}.tar.gz"));
+        .join("zvf")
+        .join(generation)
+        .join(format!("{name}.tar.gz"));
     let sum = crc32c::crc32c(&std::fs::read(archive)?);
     let home = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let place = home.join(format!("{case}-{sum:08x}.zarrvectors"));
+    let place = home.join(format!("{generation}-{name}-{sum:08x}.zarrvectors"));
     if !place.is_dir() {
         std::fs::create_dir_all(home)?;
         let fresh = tempfile::tempdir_in(home)?;

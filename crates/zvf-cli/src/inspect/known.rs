@@ -66,10 +66,40 @@ pub(super) fn known(
                 .declared_width()
                 .and_then(|width| usize::try_from(width).ok())
         }
+        BlobArg::RaggedLinks if path.contains("/cross_chunk_links/") => {
+            cross_chunk(path, doc, index, &mut known)
+        }
         BlobArg::Links | BlobArg::RaggedLinks => links(reader, path, doc, &mut known),
         _ => {}
     }
     known
+}
+
+/// Chunks of the endpoints of a cell of cross-chunk links kept in one array: a grid over the chunks of all endpoints, or a
+/// list with the cells' keys beside it (spec 0.8 §3.4 and §9.8).
+fn cross_chunk(path: &str, doc: &ArrayDoc, index: &[u64], known: &mut Known) {
+    let extra = &doc.attributes.extra;
+    known.perm = Some(true);
+    known.dtype = known.dtype.or(DType::parse("int64").ok());
+    known.key_rank = extra
+        .get("sid_ndim")
+        .and_then(serde_json::Value::as_u64)
+        .and_then(|rank| usize::try_from(rank).ok());
+    let mut parts = path.split('/');
+    let level = parts.next().and_then(|level| level.parse::<i64>().ok());
+    let delta = doc.attributes.level_delta.unwrap_or(0);
+    known.levels = level
+        .filter(|_| delta != 0)
+        .map(|level| (level, level.saturating_add(i64::from(delta))));
+    let packed = extra.get("cell_keys").and_then(|keys| {
+        let at = usize::try_from(*index.first()?).ok()?;
+        let text = keys.as_array()?.get(at)?.as_str()?;
+        text.split('.').map(|part| part.parse().ok()).collect()
+    });
+    let chunk: Option<Vec<i64>> = packed.or_else(|| known.chunk.clone());
+    if let Some(chunk) = chunk {
+        super::blobs::cell(known, &chunk);
+    }
 }
 
 /// Width, permutation and endpoint chunks of a link array.
@@ -108,6 +138,11 @@ fn links(reader: &mut Reader<'_, '_>, path: &str, doc: &ArrayDoc, known: &mut Kn
         .filter(|_| delta != 0)
         .map(|level| format!(" of level {}", level.saturating_add(i64::from(delta))));
     known.endpoints = vec![format!("chunk {}", key(source))];
+    if doc.attributes.offsets.is_none() && delta == 0 {
+        // One array for all links inside chunks (spec 0.8 §3.4).
+        let width = known.width.unwrap_or(2);
+        known.endpoints = vec![format!("chunk {}", key(source)); width];
+    }
     for offset in &offsets {
         let chunk: Vec<i64> = anchor
             .iter()
@@ -226,12 +261,14 @@ pub(super) fn blob_of(path: &str, doc: &ArrayDoc) -> BlobArg {
         Some("vertices") => BlobArg::Vertices,
         Some("vertex_fragments" | "link_fragments") => BlobArg::FragmentIndex,
         Some("links") => links(),
+        Some("cross_chunk_links") => BlobArg::RaggedLinks,
         Some("groups") => BlobArg::Group,
         Some(_) => BlobArg::Attribute,
         None => match family {
             "vertices" => BlobArg::Vertices,
             "vertex_fragments" | "link_fragments" => BlobArg::FragmentIndex,
             "links" => links(),
+            "cross_chunk_links" => BlobArg::RaggedLinks,
             "object_index" if path.ends_with("/manifests") => BlobArg::Manifest,
             "groups" => BlobArg::Group,
             _ => BlobArg::Attribute,

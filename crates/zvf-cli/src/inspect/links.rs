@@ -20,7 +20,7 @@ struct Shape {
 
 impl Shape {
     fn of(context: &Context, perm: bool) -> Self {
-        let width = context.width.unwrap_or(2);
+        let width = context.width.unwrap_or(2).min(1024);
         let dtype = context.dtype.unwrap_or_else(|| super::rows::known("int64"));
         let row_bytes = (width + usize::from(perm)) as u64 * super::rows::item_bytes(dtype);
         Self {
@@ -132,8 +132,17 @@ fn rows(
                     .map(|chunk| format!(" of {chunk}"))
                     .unwrap_or_default();
                 let place = order.get(k).copied().unwrap_or(k);
+                // Which level a chunk is of depends on which endpoint lies in it (spec 0.8 §13).
+                let level = match context.levels.filter(|_| shape.perm) {
+                    Some((near, _)) if place == 0 => format!(" of level {near}"),
+                    Some((_, far)) => format!(" of level {far}"),
+                    None => String::new(),
+                };
                 let text = element_text(bytes, shape.dtype);
-                let meaning = format!("record {}, endpoint {place}: row {text}{chunk}", first + i);
+                let meaning = format!(
+                    "record {}, endpoint {place}: row {text}{chunk}{level}",
+                    first + i
+                );
                 walk.note(item, &format!("v{k}"), text, meaning);
             }
         }

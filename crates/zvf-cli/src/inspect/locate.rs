@@ -1,9 +1,10 @@
 //! From a path inside a store to the bytes it names and all that is known about them.
 
 use bytes::Bytes;
-use zvf_meta::{ArrayDoc, Codec};
+use zvf_meta::{ArrayDoc, Codec, NodeKind, node_kind};
 use zvf_store::RawStore;
 
+use super::blobs::{self, Child};
 use super::known::{blob_of, known, typed};
 use super::{Context as Known, key};
 use crate::args::BlobArg;
@@ -74,6 +75,8 @@ pub(crate) struct ObjectPlace {
     pub(crate) blob: BlobArg,
     /// What is known about it.
     pub(crate) known: Known,
+    /// What the document says about a blob that is an array of its own.
+    pub(crate) child: Option<Child>,
 }
 
 /// Finds what `path` names; `element` is the chunk key or row, when it was given apart.
@@ -93,10 +96,18 @@ pub(crate) fn locate(
         (None, None) => (path, None),
     };
     if let Some(element) = element {
-        let doc = array(reader, path)?
-            .ok_or_else(|| CliError::usage(format!("no array {path:?} in the store")))?;
-        let index = index_of(path, &doc, element)?;
-        return place(reader, path, doc, &index, true);
+        return match array(reader, path)? {
+            Some(doc) if blobs::is_blob(path, &doc) => {
+                blobs::place(reader, path, doc, Some(element))
+            }
+            Some(doc) => {
+                let index = index_of(path, &doc, element)?;
+                place(reader, path, doc, &index, true)
+            }
+            None => blobs::of_family(reader, path, element)?.ok_or_else(|| {
+                CliError::usage(format!("no array {path:?} with {element:?} in the store"))
+            }),
+        };
     }
     if path.is_empty() {
         return Ok(Place::Document {
@@ -109,24 +120,46 @@ pub(crate) fn locate(
     if let Some((array_path, rest)) = path.rsplit_once("/c/")
         && let Some(doc) = array(reader, array_path)?
     {
+        if blobs::is_blob(array_path, &doc) {
+            return blobs::place(reader, array_path, doc, None);
+        }
         let index = object_index(path, &doc, rest)?;
         return place(reader, array_path, doc, &index, false);
     }
     let document = format!("{path}/zarr.json");
-    match reader.read(&document)? {
-        Some(_) => Ok(Place::Document { key: document }),
-        None => Err(CliError::usage(format!(
-            "nothing called {path:?} in the store: no document {document:?}"
-        ))),
+    if let Some(bytes) = reader.read(&document)? {
+        return match ArrayDoc::parse(&bytes) {
+            Ok(doc) if blobs::is_blob(path, &doc) => blobs::place(reader, path, doc, None),
+            _ => Ok(Place::Document { key: document }),
+        };
     }
+    // The last segment may be the key of a chunk.
+    if let Some((family, last)) = path.rsplit_once('/') {
+        if let Some(place) = blobs::of_family(reader, family, last)? {
+            return Ok(place);
+        }
+        let is_key = |text: &str| text.split('.').all(|part| part.parse::<i64>().is_ok());
+        if is_key(last)
+            && let Some(doc) = array(reader, family)?
+        {
+            let index = index_of(family, &doc, last)?;
+            return place(reader, family, doc, &index, true);
+        }
+    }
+    Err(CliError::usage(format!(
+        "nothing called {path:?} in the store: no document {document:?}"
+    )))
 }
 
-/// The document of an array, if there is one.
-fn array(reader: &mut Reader<'_, '_>, path: &str) -> Result<Option<ArrayDoc>> {
+/// The document of an array, if there is one; a group is none.
+pub(super) fn array(reader: &mut Reader<'_, '_>, path: &str) -> Result<Option<ArrayDoc>> {
     let key = format!("{path}/zarr.json");
     let Some(bytes) = reader.read(&key)? else {
         return Ok(None);
     };
+    if matches!(node_kind(&bytes), Ok(NodeKind::Group)) {
+        return Ok(None);
+    }
     ArrayDoc::parse(&bytes)
         .map(Some)
         .map_err(|e| CliError::malformed(format!("{key}: {}", crate::error::fold(&e))))
@@ -136,6 +169,9 @@ fn array(reader: &mut Reader<'_, '_>, path: &str) -> Result<Option<ArrayDoc>> {
 fn index_of(path: &str, doc: &ArrayDoc, element: &str) -> Result<Vec<u64>> {
     let wrong = |what: &str| CliError::usage(format!("{path}: found {element:?}, expected {what}"));
     let rank = doc.shape.len();
+    if let Some(at) = packed_cell(doc, element) {
+        return Ok(vec![at]);
+    }
     let example = vec!["0"; rank].join(".");
     let parts: Option<Vec<i64>> = element.split('.').map(|part| part.parse().ok()).collect();
     let mut parts = parts.ok_or_else(|| wrong(&format!("a chunk key such as {example}")))?;
@@ -177,6 +213,15 @@ fn index_of(path: &str, doc: &ArrayDoc, element: &str) -> Result<Vec<u64>> {
             index.filter(|index| index < extent).ok_or_else(outside)
         })
         .collect()
+}
+
+/// The element of a one-dimensional array of link cells that holds the cell of this key (spec 0.8 §9.8).
+fn packed_cell(doc: &ArrayDoc, element: &str) -> Option<u64> {
+    let keys = doc.attributes.extra.get("cell_keys")?.as_array()?;
+    let at = keys.iter().position(|key| key.as_str() == Some(element))?;
+    u64::try_from(at)
+        .ok()
+        .filter(|at| doc.shape.len() == 1 && doc.shape.first() > Some(at))
 }
 
 /// The first element of the object with the key `c/REST`.
@@ -271,6 +316,7 @@ fn place(
         codecs,
         blob,
         known,
+        child: None,
         doc,
     })))
 }

@@ -35,29 +35,7 @@ fn blob(walk: &mut Walk<'_, '_>, rank: usize) -> Result<(), Stopped> {
     walk.section(format!(
         "manifest: B blocks, each a chunk of {rank} components and its fragments"
     ));
-    let blocks = u64::from(walk.u32("B")?);
-    walk.note(
-        4,
-        "B",
-        blocks.to_string(),
-        if blocks == 0 {
-            "blocks: the object is empty"
-        } else {
-            "blocks, in the object's order"
-        },
-    );
-    let shown = walk.shown();
-    let mut references = 0u64;
-    for b in 0..blocks {
-        references = references.saturating_add(block(walk, rank, b, b < shown)?);
-    }
-    if blocks > shown {
-        walk.dump().remark(
-            "…",
-            format!("{} more", blocks - shown),
-            "blocks in the same form, read and found right",
-        );
-    }
+    let references = body(walk, rank, true)?;
     let left = walk.left();
     if left > 0 {
         return Err(walk.fault_here(format!(
@@ -69,6 +47,31 @@ fn blob(walk: &mut Walk<'_, '_>, rank: usize) -> Result<(), Stopped> {
         counted(references, "fragment")
     ));
     Ok(())
+}
+
+/// Walks one manifest, shown or not; gives the number of fragments it names.
+pub(super) fn body(walk: &mut Walk<'_, '_>, rank: usize, show: bool) -> Result<u64, Stopped> {
+    let blocks = u64::from(walk.u32("B")?);
+    if show {
+        let meaning = match blocks {
+            0 => "blocks: the object is empty",
+            _ => "blocks, in the object's order",
+        };
+        walk.note(4, "B", blocks.to_string(), meaning);
+    }
+    let shown = if show { walk.shown() } else { 0 };
+    let mut references = 0u64;
+    for b in 0..blocks {
+        references = references.saturating_add(block(walk, rank, b, b < shown)?);
+    }
+    if show && blocks > shown {
+        walk.dump().remark(
+            "…",
+            format!("{} more", blocks - shown),
+            "blocks in the same form, read and found right",
+        );
+    }
+    Ok(references)
 }
 
 /// Walks one block; gives the number of fragments it names.

@@ -5,6 +5,7 @@
 //! second time, on purpose. They are held to the decoders by tests: on every fixture blob, whole, cut short at every byte
 //! and with bits flipped, the walker finds fault exactly where the decoder refuses.
 
+pub(crate) mod blobs;
 pub(crate) mod dump;
 pub(crate) mod fragments;
 pub(crate) mod guess;
@@ -17,6 +18,7 @@ pub(crate) mod ragged;
 pub(crate) mod render;
 pub(crate) mod rows;
 pub(crate) mod shard;
+pub(crate) mod tables;
 pub(crate) mod vlen;
 
 #[cfg(test)]
@@ -45,6 +47,10 @@ pub(crate) struct Context {
     pub(crate) chunk: Option<Vec<i64>>,
     /// Where the endpoints of a link row lie, in stored order: `chunk 0.0.0`, `chunk 1.0.0 of level 1`.
     pub(crate) endpoints: Vec<String>,
+    /// Levels of the first and of the other endpoints, where they differ.
+    pub(crate) levels: Option<(i64, i64)>,
+    /// Byte offsets of the rows of a blob, from the table beside it.
+    pub(crate) offsets: Vec<u64>,
     /// Elements of a vlen chunk, when its array says so.
     pub(crate) elements: Option<u64>,
     /// The element of a vlen chunk or the entry of a shard that is asked for.
@@ -74,7 +80,14 @@ pub(crate) fn take_apart(dump: &mut Dump, bytes: &[u8], blob: BlobArg, context: 
         BlobArg::Vertices | BlobArg::Attribute => {
             rows::walk(&mut Walk::new(dump, bytes), blob, context)
         }
-        BlobArg::Group => rows::walk_group(&mut Walk::new(dump, bytes)),
+        BlobArg::Group => rows::walk_group(&mut Walk::new(dump, bytes), context),
+        BlobArg::Records => tables::walk_records(&mut Walk::new(dump, bytes), context),
+        BlobArg::Manifests => tables::walk_manifests(&mut Walk::new(dump, bytes), context),
+        BlobArg::Offsets => tables::walk_offsets(&mut Walk::new(dump, bytes), context),
+        BlobArg::Mask => tables::walk_mask(&mut Walk::new(dump, bytes), context),
+        BlobArg::Names => tables::walk_names(&mut Walk::new(dump, bytes)),
+        // The index of packed chunks stands in their document.
+        BlobArg::Packed => dump.conclude(format!("{} bytes of packed chunks", bytes.len())),
         BlobArg::Json => json::walk(dump, bytes),
     }
 }

@@ -103,15 +103,33 @@ fn draco(walk: &mut Walk<'_, '_>, vertices: bool) -> Result<bool, Stopped> {
 }
 
 /// Takes the members of a group apart.
-pub(crate) fn walk_group(walk: &mut Walk<'_, '_>) {
-    let _ = group(walk);
+pub(crate) fn walk_group(walk: &mut Walk<'_, '_>, context: &Context) {
+    let _ = group(walk, context);
 }
 
-fn group(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
-    walk.section("group: ids of its objects, 8 bytes each");
+fn group(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), Stopped> {
+    let several = !context.offsets.is_empty();
+    walk.section(if several {
+        "groups: ids of the objects of all groups back to back, 8 bytes each; `offsets` says where each begins"
+    } else {
+        "group: ids of its objects, 8 bytes each"
+    });
     let count = walk.left() / 8;
     let shown = walk.shown();
-    for i in 0..count.min(shown) {
+    // The first member of the group that is asked for.
+    let start = usize::try_from(context.first_row)
+        .ok()
+        .and_then(|group| context.offsets.get(group))
+        .map_or(0, |offset| offset / 8)
+        .min(count);
+    walk.skip_rows(start.saturating_mul(8), start, "object ids")?;
+    let end = start.saturating_add(shown).min(count);
+    for i in start..end {
+        for (group, offset) in context.offsets.iter().enumerate() {
+            if several && *offset == walk.at() {
+                walk.dump().remark(&format!("group {group}"), "", "");
+            }
+        }
         let id = walk.i64("object id")?;
         walk.note(
             8,
@@ -120,11 +138,8 @@ fn group(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
             "object id, not a row of the object index",
         );
     }
-    walk.skip_rows(
-        count.saturating_sub(shown).saturating_mul(8),
-        count.saturating_sub(shown),
-        "object ids",
-    )?;
+    let more = count.saturating_sub(end);
+    walk.skip_rows(more.saturating_mul(8), more, "object ids")?;
     let rest = walk.left();
     if rest > 0 {
         let fault = walk.fault_here(format!(

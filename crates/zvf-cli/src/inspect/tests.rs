@@ -22,7 +22,7 @@ impl Noise {
     }
 }
 
-const ALL: [BlobArg; 11] = [
+const ALL: [BlobArg; 16] = [
     BlobArg::FragmentIndex,
     BlobArg::Manifest,
     BlobArg::Links,
@@ -34,6 +34,11 @@ const ALL: [BlobArg; 11] = [
     BlobArg::Attribute,
     BlobArg::Group,
     BlobArg::Json,
+    BlobArg::Records,
+    BlobArg::Manifests,
+    BlobArg::Offsets,
+    BlobArg::Mask,
+    BlobArg::Names,
 ];
 
 fn hex(text: &str) -> Vec<u8> {
@@ -257,6 +262,8 @@ fn noise_never_panics() {
         Context {
             width: Some(1024),
             dtype: DType::parse("<U5").ok(),
+            offsets: vec![0, 4, 4, 33],
+            levels: Some((0, -1)),
             ..Context::default()
         },
     ];

@@ -1,0 +1,297 @@
+//! Blobs that versions before 0.9 keep beside the chunks: link records of a whole level, concatenated manifests, byte
+//! offsets, masks, names, and several chunks packed into one.
+//!
+//! Source: specification 0.7, sections 2.6, 9.4, 10 and 11.1.
+
+use super::blobs::Child;
+use super::dump::{Stopped, Walk};
+use super::{Context, key, manifest};
+use crate::output::table::counted;
+
+/// Takes link records apart that carry the chunks of their endpoints.
+pub(crate) fn walk_records(walk: &mut Walk<'_, '_>, context: &Context) {
+    let _ = records(walk, context);
+}
+
+fn records(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), Stopped> {
+    let rank = context.key_rank.unwrap_or(3).max(1) as u64;
+    let width = context.width.unwrap_or(2).max(1) as u64;
+    let record = width
+        .saturating_mul(rank.saturating_add(1))
+        .saturating_mul(8);
+    walk.section(format!(
+        "link records: {width} endpoints, each {rank} chunk components and a row, int64 ({record} bytes a record), no header"
+    ));
+    let count = walk.left() / record;
+    if let Some(stated) = context.real_rows.filter(|stated| *stated != count) {
+        return Err(walk.fault_here(format!(
+            "link records: found {} bytes, expected num_links {stated} x {record} bytes",
+            walk.left()
+        )));
+    }
+    let first = context.first_row.min(count);
+    walk.skip_rows(first.saturating_mul(record), first, "records")?;
+    let end = first.saturating_add(walk.shown()).min(count);
+    for r in first..end {
+        for k in 0..width {
+            let mut chunk = Vec::new();
+            for _ in 0..rank {
+                chunk.push(walk.i64("chunk component")?);
+            }
+            let level = match (context.levels, k) {
+                (Some((near, _)), 0) => format!(" of level {near}"),
+                (Some((_, far)), _) => format!(" of level {far}"),
+                (None, _) => String::new(),
+            };
+            let chunk = key(&chunk);
+            walk.note(rank.saturating_mul(8), "chunk", &chunk, "");
+            let row = walk.i64("row number")?;
+            let meaning = format!("record {r}, endpoint {k}: row {row} of chunk {chunk}{level}");
+            walk.note(8, &format!("v{k}"), row.to_string(), meaning);
+            if row < 0 {
+                return Err(walk.fault_back(
+                    8,
+                    format!("row number of record {r}: found {row}, expected at least 0"),
+                ));
+            }
+        }
+    }
+    let rest = count.saturating_sub(end);
+    walk.skip_rows(rest.saturating_mul(record), rest, "records")?;
+    if walk.left() > 0 {
+        let found = format!(
+            "link records: found {} bytes after {count} records, expected records of {record} bytes",
+            walk.left()
+        );
+        let fault = walk.fault_here(found);
+        walk.trailing("less than a record");
+        return Err(fault);
+    }
+    walk.dump().conclude(format!(
+        "{}, endpoints in the application's order",
+        counted(count, "record")
+    ));
+    Ok(())
+}
+
+/// Takes concatenated manifests apart; the offsets say where each begins, else each is followed by the next.
+pub(crate) fn walk_manifests(walk: &mut Walk<'_, '_>, context: &Context) {
+    let rank = context.key_rank.unwrap_or(3);
+    let _ = manifests(walk, context, rank);
+}
+
+fn manifests(walk: &mut Walk<'_, '_>, context: &Context, rank: usize) -> Result<(), Stopped> {
+    walk.section(format!(
+        "manifests of all objects back to back, chunks of {rank} components; `offsets` says where each begins"
+    ));
+    let shown = walk.shown();
+    let first = context.first_row;
+    let (mut object, mut hidden) = (0u64, 0u64);
+    loop {
+        let start = offset(context, object);
+        if context.offsets.is_empty() && walk.left() == 0
+            || start.is_none() && !context.offsets.is_empty()
+        {
+            break;
+        }
+        if let Some(start) = start.filter(|start| *start != walk.at()) {
+            return Err(walk.fault_here(format!(
+                "manifest of row {object}: the one before ends at {}, expected {start} as offsets say",
+                walk.at()
+            )));
+        }
+        let show = object >= first && object < first.saturating_add(shown);
+        // Rows without bytes are objects that are absent here.
+        let end = offset(context, object.saturating_add(1)).unwrap_or(walk.len());
+        let empty = !context.offsets.is_empty() && end == walk.at();
+        if show {
+            let what = if empty { "no bytes: absent" } else { "" };
+            walk.dump().remark(&format!("row {object}"), what, "");
+        } else {
+            hidden = hidden.saturating_add(1);
+        }
+        if !empty {
+            manifest::body(walk, rank, show)?;
+        }
+        object = object.saturating_add(1);
+    }
+    if hidden > 0 {
+        walk.dump().remark(
+            "…",
+            format!("{hidden} more"),
+            "manifests, read and found right; name a row to see it",
+        );
+    }
+    if walk.left() > 0 {
+        return Err(walk.fault_here(format!(
+            "manifests: found {} bytes after the last, expected the end",
+            walk.left()
+        )));
+    }
+    walk.dump().conclude(counted(object, "manifest"));
+    Ok(())
+}
+
+/// Where row `object` begins; a table may or may not have one more offset, the end (spec 0.7 §10.2).
+fn offset(context: &Context, object: u64) -> Option<u64> {
+    let at = usize::try_from(object).ok()?;
+    context.offsets.get(at).copied()
+}
+
+/// Takes a table of byte offsets apart.
+pub(crate) fn walk_offsets(walk: &mut Walk<'_, '_>, context: &Context) {
+    let _ = offsets(walk, context);
+}
+
+fn offsets(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), Stopped> {
+    walk.section(
+        "byte offsets into `data`, int64: where each row begins; the last ends with the data",
+    );
+    let count = walk.left() / 8;
+    let (first, shown) = (context.first_row, walk.shown());
+    let mut before = 0i64;
+    for row in 0..count {
+        let value = walk.i64("offset")?;
+        if row >= first && row < first.saturating_add(shown) {
+            let length = value.saturating_sub(before);
+            let meaning = match row {
+                0 => "row 0 begins here".to_owned(),
+                _ => format!("row {row} begins here; row {} has {length} bytes", row - 1),
+            };
+            walk.note(8, &format!("offset {row}"), value.to_string(), meaning);
+        }
+        if value < before || (row == 0 && value != 0) {
+            let least = if row == 0 {
+                "0".to_owned()
+            } else {
+                format!("at least {before}")
+            };
+            return Err(
+                walk.fault_back(8, format!("offset {row}: found {value}, expected {least}"))
+            );
+        }
+        before = value;
+    }
+    if count > shown {
+        walk.dump().remark(
+            "…",
+            format!("{} more", count - shown),
+            "offsets, read and found right",
+        );
+    }
+    let rest = walk.left();
+    if rest > 0 {
+        let fault = walk.fault_here(format!(
+            "offsets: found {rest} bytes after {count}, expected numbers of 8 bytes"
+        ));
+        walk.trailing("less than an offset");
+        return Err(fault);
+    }
+    walk.dump().conclude(counted(count, "offset"));
+    Ok(())
+}
+
+/// Takes a mask of present rows apart.
+pub(crate) fn walk_mask(walk: &mut Walk<'_, '_>, context: &Context) {
+    let _ = mask(walk, context);
+}
+
+fn mask(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), Stopped> {
+    walk.section("present mask: one byte a row, 1 where the row is a value");
+    let (count, shown, first) = (walk.left(), walk.shown(), context.first_row);
+    let mut present = 0u64;
+    for row in 0..count {
+        let byte = walk.take(1, "present")?.first().copied().unwrap_or(0);
+        if row >= first && row < first.saturating_add(shown) {
+            let meaning = match byte {
+                0 => "absent: the row in `data` is zeros and means nothing",
+                1 => "a value",
+                _ => "neither 0 nor 1",
+            };
+            walk.note(1, &format!("row {row}"), byte.to_string(), meaning);
+        }
+        present = present.saturating_add(u64::from(byte != 0));
+    }
+    if count > shown {
+        walk.dump()
+            .remark("…", format!("{} more", count - shown), "rows");
+    }
+    walk.dump().conclude(format!(
+        "{present} of {} have a value",
+        counted(count, "row")
+    ));
+    Ok(())
+}
+
+/// Takes a list of names apart.
+pub(crate) fn walk_names(walk: &mut Walk<'_, '_>) {
+    let _ = names(walk);
+}
+
+fn names(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
+    walk.section("names: UTF-8, one a line, no line break at the end");
+    let shown = walk.shown();
+    let lines: Vec<&[u8]> = walk.rest().split(|byte| *byte == b'\n').collect();
+    let count = lines.len() as u64;
+    for (row, line) in (0u64..).zip(lines) {
+        let length = (line.len() as u64).saturating_add(u64::from(row.saturating_add(1) < count));
+        walk.take(length, "name")?;
+        let Ok(text) = std::str::from_utf8(line) else {
+            return Err(walk.fault_back(length, format!("name {row}: expected UTF-8")));
+        };
+        if row < shown {
+            walk.note(length, &format!("name {row}"), format!("{text:?}"), "");
+        }
+    }
+    if count > shown {
+        walk.dump()
+            .remark("…", format!("{} more", count - shown), "names");
+    }
+    walk.dump().conclude(counted(count, "name"));
+    Ok(())
+}
+
+/// Takes a packed chunk apart; gives the bytes of the key that is asked for.
+pub(crate) fn packed<'a>(
+    walk: &mut Walk<'_, 'a>,
+    child: &Child,
+) -> Result<Option<&'a [u8]>, Stopped> {
+    let entries = child.packed.as_deref().unwrap_or_default();
+    walk.section(
+        "packed chunks: the blobs of several keys back to back; `shard_index` says where each lies",
+    );
+    let (all, shown) = (walk.rest(), walk.shown());
+    let mut found = None;
+    for (i, entry) in (0u64..).zip(entries) {
+        let wanted = child.wanted.as_ref() == Some(entry);
+        let range = entry.offset.checked_add(entry.length).and_then(|end| {
+            all.get(usize::try_from(entry.offset).ok()?..usize::try_from(end).ok()?)
+        });
+        let Some(bytes) = range else {
+            return Err(walk.fault_here(format!(
+                "shard_index of {:?}: found {} bytes at {}, expected an end of at most {}",
+                entry.key,
+                entry.length,
+                entry.offset,
+                all.len()
+            )));
+        };
+        if wanted {
+            found = Some(bytes);
+        }
+        if wanted || i < shown {
+            walk.dump().remark(
+                &entry.key,
+                format!("{} bytes at {}", entry.length, entry.offset),
+                if wanted { "taken apart below" } else { "" },
+            );
+        }
+    }
+    let count = entries.len() as u64;
+    if count > shown {
+        walk.dump()
+            .remark("…", format!("{} more", count - shown), "keys");
+    }
+    walk.dump().conclude(counted(count, "packed chunk"));
+    Ok(found)
+}
