@@ -210,7 +210,7 @@ fn output_names(query: &Query) -> Names {
 }
 
 fn check_encoding(level: &Level) -> Result<(), QueryError> {
-    match level.vertices().doc().attributes.encoding.as_deref() {
+    match level.vertices().attributes().encoding.as_deref() {
         None | Some("raw") => Ok(()),
         Some(other) => Err(QueryError::unsupported(
             Place::array(level.number(), "vertices"),

@@ -384,18 +384,7 @@ impl Reader {
 
     /// Whether a chunk lies inside the grid of `vertices`.
     pub(crate) fn in_grid(&self, chunk: &[i64]) -> bool {
-        let array = self.level.vertices();
-        let (origin, shape) = (array.origin(), array.shape());
-        chunk.len() == shape.len()
-            && chunk
-                .iter()
-                .zip(origin)
-                .zip(shape)
-                .all(|((at, origin), edge)| {
-                    at.checked_sub(*origin)
-                        .and_then(|at| u64::try_from(at).ok())
-                        .is_some_and(|at| at < *edge)
-                })
+        self.level.vertices().in_grid(chunk)
     }
 
     /// A cell of one array, given its path with or without the level.

@@ -159,7 +159,7 @@ pub struct VertexAttribute {
 
 impl VertexAttribute {
     pub(crate) fn new(name: String, array: Arc<GridArray>) -> Self {
-        let attributes = &array.doc().attributes;
+        let attributes = array.attributes();
         let declared_width = match &attributes.row_shape {
             Some(shape) if !shape.is_empty() => {
                 shape.iter().try_fold(1u64, |n, c| n.checked_mul(*c))

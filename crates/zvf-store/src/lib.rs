@@ -81,7 +81,6 @@ mod container;
 mod coord;
 mod error;
 mod generic;
-mod grid;
 mod groups;
 mod kv;
 mod layout;
@@ -104,9 +103,9 @@ pub use zvf_format as format;
 pub use zvf_meta as meta;
 
 pub use cells::CellWant;
+pub use container::{ContainerKind, GridArray};
 pub use coord::ChunkCoord;
 pub use error::{Class, Source, StoreError};
-pub use grid::GridArray;
 pub use groups::Groups;
 pub use level::{Level, VertexAttribute};
 pub use limits::Limits;

@@ -9,8 +9,8 @@ use zvf_format::links::{self as raw, CellForm, Elem, lehmer};
 use zvf_meta::{LinkFamilyDoc, LinkStore};
 
 use crate::StoreError;
+use crate::container::GridArray;
 use crate::coord::Dotted;
-use crate::grid::GridArray;
 
 /// The links of one level that span `delta` levels.
 #[derive(Debug, Clone)]
@@ -87,7 +87,7 @@ impl LinkArray {
         let used = zvf_format::keys::parse_offsets(&segment, key_rank, width, &mut offsets)
             .map_err(|e| StoreError::decode(path(), e))?;
         offsets.truncate(used);
-        if let Some(stated) = &array.doc().attributes.offsets {
+        if let Some(stated) = &array.attributes().offsets {
             let flat: Vec<i64> = stated.iter().flatten().copied().collect();
             if flat != offsets || stated.iter().any(|one| one.len() != key_rank) {
                 return Err(StoreError::malformed(
@@ -104,7 +104,7 @@ impl LinkArray {
         })?;
         let duplicate = family.store == LinkStore::Duplicate;
         let form = CellForm::derive(width, delta, &offsets, family.directed, duplicate, elem);
-        if let Some(stated) = array.doc().attributes.has_perm
+        if let Some(stated) = array.attributes().has_perm
             && stated != form.has_perm
         {
             return Err(StoreError::malformed(

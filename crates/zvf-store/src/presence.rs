@@ -61,6 +61,11 @@ impl Presence {
         Self::from_flat(rank, flat, Problems::default(), true)
     }
 
+    /// Builds the sorted form from coordinates that are known to have content.
+    pub(crate) fn from_known(rank: usize, flat: Vec<i64>) -> Self {
+        Self::from_flat(rank, flat, Problems::default(), false)
+    }
+
     fn from_flat(rank: usize, flat: Vec<i64>, mut problems: Problems, listed: bool) -> Self {
         let flat = match rank {
             0 => Vec::new(),

@@ -9,7 +9,7 @@ use zvf_format::vlen::VlenChunk;
 use zvf_meta::ArrayDoc;
 
 use crate::codec::Data;
-use crate::grid::{self, Reader};
+use crate::container::grid::{self, Reader};
 use crate::kv::{Ask, Cap, Kv, blocking, driven};
 use crate::{Limits, StoreError};
 

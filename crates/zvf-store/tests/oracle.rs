@@ -57,7 +57,7 @@ async fn zarrs_reads_the_same() {
                         .map(|(i, o)| *i as i64 + o)
                         .collect();
                     wants.push(CellWant::new(&array, chunk.as_slice()));
-                    for (i, n) in index.iter_mut().zip(array.shape()).rev() {
+                    for (i, n) in index.iter_mut().zip(array.shape().unwrap()).rev() {
                         *i += 1;
                         if *i < *n {
                             break;

@@ -11,7 +11,6 @@ use super::shard::{self, Head, ShardCache, ShardHead};
 use super::{Budget, ObjectWant, unit};
 use crate::StoreError;
 use crate::codec::Data;
-use crate::grid::Reader;
 use crate::kv::{Ask, Cap, Kv, Object, local};
 use crate::layout::Shard;
 use crate::trace::Method;
@@ -32,7 +31,7 @@ impl Disk<'_> {
         cells: &mut [Option<Bytes>],
         budget: &mut Budget,
     ) -> Result<(), StoreError> {
-        let Reader::Own(layout) = object.array.reader() else {
+        let Some(layout) = object.array.layout() else {
             return Ok(());
         };
         if let Some(shard) = layout.shard {
@@ -67,7 +66,7 @@ impl Disk<'_> {
         cells: &mut [Option<Bytes>],
         budget: &mut Budget,
     ) -> Result<(), StoreError> {
-        let Reader::Own(layout) = object.array.reader() else {
+        let Some(layout) = object.array.layout() else {
             return Ok(());
         };
         let (key, cap, trace) = (

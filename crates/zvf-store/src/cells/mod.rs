@@ -17,7 +17,8 @@ use bytes::Bytes;
 use futures::future::try_join_all;
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::grid::{GridArray, Reader};
+use crate::container::grid::{Reader, object_key};
+use crate::container::{Container, GridArray};
 use crate::kv::{Ask, Backend, Cap, Kv, blocking, driven};
 use crate::{ChunkCoord, StoreError};
 
@@ -68,7 +69,20 @@ struct Plan {
     objects: Vec<ObjectWant>,
     /// Cells of arrays that only the generic reader understands.
     generic: Vec<(usize, CellWant)>,
+    /// Cells that need not be read.
+    ready: Vec<(usize, Bytes)>,
     cells: usize,
+}
+
+impl Plan {
+    /// The places of the results; what need not be read stands there already.
+    fn slots(&self) -> Result<Vec<Option<Bytes>>, StoreError> {
+        let mut cells = vec![None; self.cells];
+        for (want, bytes) in &self.ready {
+            *slot(&mut cells, *want)? = Some(bytes.clone());
+        }
+        Ok(cells)
+    }
 }
 
 /// Sorts wants by the objects they lie in. Equal wants share their bytes.
@@ -80,19 +94,31 @@ fn plan(wants: Vec<CellWant>) -> Result<Plan, StoreError> {
     let mut seen: HashMap<String, usize> = HashMap::with_capacity(wants.len());
     let mut index = Vec::new();
     for (want, cell) in wants.into_iter().enumerate() {
-        cell.array.cell_index(&cell.chunk, &mut index)?;
-        let layout = match cell.array.reader() {
-            Reader::Own(layout) => layout,
-            Reader::Generic => {
+        let reader = match cell.array.contents() {
+            Container::Grid(reader) => {
+                cell.array.cell_index(&cell.chunk, &mut index)?;
+                reader
+            }
+            Container::Records(records) => {
+                cell.array.check_rank(&cell.chunk)?;
+                let at = cell.array.presence().position(&cell.chunk);
+                plan.ready
+                    .extend(at.and_then(|at| records.get(at)).map(|bytes| (want, bytes)));
+                continue;
+            }
+        };
+        let (layout, doc) = match (reader, cell.array.doc()) {
+            (Reader::Own(layout), Some(doc)) => (layout, doc),
+            (Reader::Unsupported(what), _) => {
+                return Err(StoreError::unsupported(cell.array.path(), what.clone()));
+            }
+            _ => {
                 plan.generic.push((want, cell));
                 continue;
             }
-            Reader::Unsupported(what) => {
-                return Err(StoreError::unsupported(cell.array.path(), what.clone()));
-            }
         };
         let place = layout.place(&index);
-        let key = cell.array.object_key(&place.object);
+        let key = object_key(cell.array.path(), doc, &place.object);
         let entry = Cell {
             want,
             entry: place.entry,
@@ -136,7 +162,7 @@ pub(crate) async fn fetch_map<R: Send + 'static>(
         && plan.generic.is_empty()
         && let Some(permit) = kv.free_slot()
     {
-        let cells = vec![None; plan.cells];
+        let cells = plan.slots()?;
         return read_files(&kv, root, shards, round, (plan.objects, cells), permit, f).await;
     }
     driven(fetch_all(kv, shards, round, plan, f)).await
@@ -178,7 +204,7 @@ async fn fetch_all<R: Send + 'static>(
     plan: Plan,
     f: impl FnOnce(Vec<Option<Bytes>>) -> R + Send + 'static,
 ) -> Result<R, StoreError> {
-    let mut cells: Vec<Option<Bytes>> = vec![None; plan.cells];
+    let mut cells = plan.slots()?;
     for (want, cell) in &plan.generic {
         let bytes = crate::generic::read_cell(&kv, round, &cell.array, &cell.chunk).await?;
         *slot(&mut cells, *want)? = bytes;
@@ -245,7 +271,7 @@ async fn fetch_remote(
     round: u32,
     object: ObjectWant,
 ) -> Result<Vec<Unit>, StoreError> {
-    let Reader::Own(layout) = object.array.reader() else {
+    let Some(layout) = object.array.layout() else {
         return Ok(Vec::new());
     };
     let cap = Cap::cell(&kv.limits);

@@ -8,7 +8,7 @@ use zvf_format::vlen::VlenChunk;
 use super::{Budget, Cell, ObjectWant};
 use crate::StoreError;
 use crate::codec::Data;
-use crate::grid::{GridArray, Reader};
+use crate::container::GridArray;
 use crate::kv::Cap;
 use crate::layout::Layout;
 
@@ -44,8 +44,8 @@ impl Unit {
         cap: Cap,
         budget: &mut Budget,
     ) -> Result<(), StoreError> {
-        match self.array.reader() {
-            Reader::Own(layout) => decode(
+        match self.array.layout() {
+            Some(layout) => decode(
                 &self.key,
                 layout,
                 Data::Shared(self.bytes),
@@ -54,7 +54,7 @@ impl Unit {
                 cap,
                 budget,
             ),
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
 }

@@ -1,3 +1,339 @@
-//! How the cells of an array lie in stored objects: one small file for each container.
+//! Arrays with one cell for each chunk of a level, and the containers in which such cells lie.
+//!
+//! Which container an array has is decided from the node at its path, never from the store's version. Families
+//! (what a cell means) know nothing of containers, and containers nothing of families.
 
 pub(crate) mod blob;
+pub(crate) mod grid;
+pub(crate) mod records;
+
+use std::sync::{Arc, OnceLock};
+
+use zvf_format::dtype::DType;
+use zvf_meta::{ArrayAttributes, ArrayDoc};
+
+use crate::coord::Dotted;
+use crate::layout::Layout;
+use crate::presence::Presence;
+use crate::{ChunkCoord, Limits, StoreError};
+
+use bytes::Bytes;
+use grid::Reader;
+use records::Records;
+
+/// In which form the cells of an array are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ContainerKind {
+    /// One variable-length array with one element for each cell, plain or sharded (0.9, section 7; 0.8, section 3.4).
+    Grid,
+    /// A group with one `uint8` array for each cell (0.7, section 2; 0.8, section 3.1).
+    Blobs,
+    /// One numeric array with room for the longest cell in each chunk (page "Chunk arrays").
+    Padded,
+    /// A list of cells and a list of their keys (0.8, section 9.8).
+    Packed,
+    /// Cells that were cut out of one blob of records when the level was loaded (0.7, sections 9.4 and 9.5).
+    Records,
+}
+
+impl std::fmt::Display for ContainerKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Grid => "grid",
+            Self::Blobs => "blobs",
+            Self::Padded => "padded",
+            Self::Packed => "packed",
+            Self::Records => "records",
+        })
+    }
+}
+
+/// The node that an array is read from.
+#[derive(Debug)]
+enum Node {
+    Array(Box<ArrayDoc>),
+    Group(Box<ArrayAttributes>),
+}
+
+/// A container and what it needs to find cells.
+#[derive(Debug)]
+pub(crate) enum Container {
+    Grid(Reader),
+    Records(Records),
+}
+
+/// One array of a level with a cell for each chunk: `vertices`, `vertex_fragments`, an attribute, a link array.
+///
+/// # Shape
+/// One cell for each chunk, found by the absolute coordinate of the chunk. Every array has its own shape and origin,
+/// also inside one level (trap T6).
+///
+/// Source: specification 0.9, section 7; 0.8, section 3; 0.7, section 2.
+#[derive(Debug)]
+pub struct GridArray {
+    path: String,
+    node: Node,
+    dtype: DType,
+    rank: usize,
+    origin: Vec<i64>,
+    container: Container,
+    presence: OnceLock<Arc<Presence>>,
+}
+
+/// A grid array that many cells and tables share.
+pub(crate) type Shared = Arc<GridArray>;
+
+impl GridArray {
+    /// Reads an array with one variable-length element for each chunk out of its document.
+    pub(crate) fn new(
+        path: String,
+        doc: ArrayDoc,
+        missing_dtype: DType,
+        limits: &Limits,
+    ) -> Result<Self, StoreError> {
+        let dtype = dtype_of(&path, &doc.attributes, missing_dtype)?;
+        let rank = doc.shape.len();
+        let origin = origin_of(&path, &doc.attributes, rank)?;
+        let reader = grid::reader(&path, &doc, limits)?;
+        Ok(Self {
+            path,
+            node: Node::Array(Box::new(doc)),
+            dtype,
+            rank,
+            origin,
+            container: Container::Grid(reader),
+            presence: OnceLock::new(),
+        })
+    }
+
+    /// An array whose cells were cut out of something else and are held in memory, by coordinates of `rank` numbers.
+    ///
+    /// `path` stands in messages, `attributes` are those of the node that the cells were cut from.
+    ///
+    /// # Errors
+    /// A coordinate of another rank, or one that comes twice.
+    pub(crate) fn from_memory(
+        path: String,
+        attributes: ArrayAttributes,
+        dtype: DType,
+        rank: usize,
+        cells: Vec<(ChunkCoord, Bytes)>,
+    ) -> Result<Self, StoreError> {
+        let (records, presence) = Records::new(&path, rank, cells)?;
+        Ok(Self {
+            path,
+            node: Node::Group(Box::new(attributes)),
+            dtype,
+            rank,
+            origin: vec![0; rank],
+            container: Container::Records(records),
+            presence: OnceLock::from(Arc::new(presence)),
+        })
+    }
+
+    /// Sets which cells have content, for an array without a presence list.
+    pub(crate) fn with_presence(mut self, presence: Arc<Presence>) -> Self {
+        self.presence = OnceLock::from(presence);
+        self
+    }
+
+    /// Path inside the store, such as `0/vertices`.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The array's attributes, out of its document or out of the group that stands for the array.
+    pub fn attributes(&self) -> &ArrayAttributes {
+        match &self.node {
+            Node::Array(doc) => &doc.attributes,
+            Node::Group(attributes) => attributes,
+        }
+    }
+
+    /// The document, where one Zarr array holds all cells.
+    pub fn doc(&self) -> Option<&ArrayDoc> {
+        match &self.node {
+            Node::Array(doc) => Some(doc),
+            Node::Group(_) => None,
+        }
+    }
+
+    /// In which form the cells are stored.
+    pub fn container(&self) -> ContainerKind {
+        match &self.container {
+            Container::Grid(_) => ContainerKind::Grid,
+            Container::Records(_) => ContainerKind::Records,
+        }
+    }
+
+    /// Type of the elements inside a cell; `float32` where the document does not say.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Absolute coordinate of the cell at index zero; zeros where cells are found by their key.
+    pub fn origin(&self) -> &[i64] {
+        &self.origin
+    }
+
+    /// Cells on each axis; `None` where cells are found by their key and there is no grid.
+    pub fn shape(&self) -> Option<&[u64]> {
+        match &self.container {
+            Container::Grid(_) => self.doc().and_then(|doc| doc.shape.get(..self.rank)),
+            Container::Records(_) => None,
+        }
+    }
+
+    /// Components of a chunk coordinate.
+    pub fn key_rank(&self) -> usize {
+        self.rank
+    }
+
+    /// Whether several cells share one stored object.
+    pub fn is_sharded(&self) -> bool {
+        match &self.container {
+            Container::Grid(Reader::Own(layout)) => layout.shard.is_some(),
+            Container::Grid(_) => self
+                .doc()
+                .and_then(|doc| doc.codecs.first())
+                .is_some_and(|c| c.name == "sharding_indexed"),
+            Container::Records(_) => true,
+        }
+    }
+
+    /// Whether a chunk can have a cell: it has the right rank and lies inside the grid, where there is one.
+    pub fn in_grid(&self, chunk: &[i64]) -> bool {
+        match self.shape() {
+            Some(shape) => crate::presence::in_grid(chunk, &self.origin, shape),
+            None => chunk.len() == self.rank,
+        }
+    }
+
+    /// The cells that have content.
+    ///
+    /// # Cost
+    /// The first call sorts the list, later ones are free.
+    pub fn presence(&self) -> &Presence {
+        self.shared_presence()
+    }
+
+    /// The cells that have content, to be shared with other arrays.
+    pub(crate) fn shared_presence(&self) -> &Arc<Presence> {
+        self.presence.get_or_init(|| {
+            let keys = self.attributes().nonempty_chunks.as_ref();
+            Arc::new(match (keys, self.shape()) {
+                (Some(keys), Some(shape)) => Presence::from_keys(keys.iter(), &self.origin, shape),
+                _ => Presence::default(),
+            })
+        })
+    }
+
+    /// Refuses an array whose presence list cannot be right: keys outside the grid, duplicates, text that is no key.
+    ///
+    /// # Errors
+    /// [`Class::Malformed`](crate::Class::Malformed), with the first problem.
+    pub fn check_presence(&self) -> Result<(), StoreError> {
+        match self.presence().problems().first() {
+            None => Ok(()),
+            Some(problem) => Err(StoreError::malformed(
+                format!("{}/zarr.json", self.path),
+                format!("nonempty_chunks: {problem}"),
+            )),
+        }
+    }
+
+    /// Whether the document has no presence list.
+    pub(crate) fn lacks_presence(doc: &ArrayDoc) -> bool {
+        doc.attributes.nonempty_chunks.is_none()
+    }
+
+    /// How the elements of the array that holds the cells lie in stored objects, where this crate reads them itself.
+    pub(crate) fn layout(&self) -> Option<&Layout> {
+        match &self.container {
+            Container::Grid(Reader::Own(layout)) => Some(layout),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn contents(&self) -> &Container {
+        &self.container
+    }
+
+    /// The grid index of a chunk.
+    ///
+    /// # Errors
+    /// When the coordinate has another rank or lies outside the grid.
+    pub(crate) fn cell_index(&self, chunk: &[i64], index: &mut Vec<u64>) -> Result<(), StoreError> {
+        index.clear();
+        let shape = self.shape().unwrap_or_default();
+        if chunk.len() == self.origin.len() {
+            for ((c, o), n) in chunk.iter().zip(&self.origin).zip(shape) {
+                match c
+                    .checked_sub(*o)
+                    .and_then(|i| u64::try_from(i).ok())
+                    .filter(|i| i < n)
+                {
+                    Some(i) => index.push(i),
+                    None => break,
+                }
+            }
+            if index.len() == chunk.len() {
+                return Ok(());
+            }
+        }
+        Err(StoreError::malformed(
+            self.path.clone(),
+            format!(
+                "chunk {} lies outside the grid of {shape:?} chunks from {}",
+                Dotted(chunk),
+                Dotted(&self.origin)
+            ),
+        ))
+    }
+
+    /// Refuses a coordinate of another rank than the array's.
+    pub(crate) fn check_rank(&self, chunk: &[i64]) -> Result<(), StoreError> {
+        if chunk.len() == self.rank {
+            return Ok(());
+        }
+        Err(StoreError::malformed(
+            self.path.clone(),
+            format!(
+                "chunk {} has {} components, expected {}",
+                Dotted(chunk),
+                chunk.len(),
+                self.rank
+            ),
+        ))
+    }
+}
+
+/// The declared type of the elements inside a cell.
+fn dtype_of(path: &str, attributes: &ArrayAttributes, missing: DType) -> Result<DType, StoreError> {
+    match &attributes.dtype {
+        Some(text) => {
+            DType::parse(text).map_err(|e| StoreError::decode(format!("{path}: dtype {text:?}"), e))
+        }
+        None => Ok(missing),
+    }
+}
+
+/// The declared coordinate of the cell at index zero.
+fn origin_of(
+    path: &str,
+    attributes: &ArrayAttributes,
+    rank: usize,
+) -> Result<Vec<i64>, StoreError> {
+    match &attributes.chunk_grid_origin {
+        None => Ok(vec![0; rank]),
+        Some(origin) if origin.len() == rank => Ok(origin.clone()),
+        Some(origin) => Err(StoreError::malformed(
+            format!("{path}/zarr.json"),
+            format!(
+                "chunk_grid_origin has {} components, expected {rank}",
+                origin.len()
+            ),
+        )),
+    }
+}

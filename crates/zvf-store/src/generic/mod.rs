@@ -24,7 +24,7 @@ mod without {
     use zvf_meta::ArrayDoc;
 
     use crate::StoreError;
-    use crate::grid::GridArray;
+    use crate::container::GridArray;
     use crate::kv::Kv;
 
     const WHAT: &str = "a layout of the feature \"zarrs\"";

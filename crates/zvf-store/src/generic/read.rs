@@ -10,8 +10,8 @@ use zvf_meta::ArrayDoc;
 
 use super::adapter::Adapter;
 use crate::StoreError;
+use crate::container::GridArray;
 use crate::coord::Dotted;
-use crate::grid::GridArray;
 use crate::kv::Kv;
 
 /// Reads a box of elements.
@@ -69,7 +69,10 @@ pub(crate) async fn read_cell(
     array.cell_index(chunk, &mut index)?;
     let ranges: Vec<Range<u64>> = index.iter().map(|i| *i..i.saturating_add(1)).collect();
     let name = format!("{} at {}", array.path(), Dotted(chunk));
-    let bytes = read(kv, round, array.path(), array.doc(), &ranges, name.clone()).await?;
+    let Some(doc) = array.doc() else {
+        return Err(StoreError::unsupported(array.path(), "a group of chunks"));
+    };
+    let bytes = read(kv, round, array.path(), doc, &ranges, name.clone()).await?;
     let (bytes, _) = bytes
         .into_variable()
         .map_err(|e| StoreError::malformed(name, e.to_string()))?

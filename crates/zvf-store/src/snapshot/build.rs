@@ -7,7 +7,7 @@ use zvf_meta::{LevelDoc, NodeKind, RootDoc, node_kind};
 
 use super::Tree;
 use super::plan::Family;
-use crate::grid::{GridArray, Shared};
+use crate::container::{GridArray, Shared};
 use crate::kv::Question;
 use crate::level::{LevelInner, VertexAttribute};
 use crate::{Names, Need, StoreError};
@@ -154,7 +154,7 @@ impl Tree {
                 return Ok(Some(Arc::new(array)));
             }
             let listed = self.listed_presence(&array)?;
-            array = array.with_listing(listed);
+            array = array.with_presence(Arc::new(listed));
         }
         let array = Arc::new(array);
         self.used(path);

@@ -130,7 +130,7 @@ impl Tree {
             let Some(first) = arrays.iter().flatten().next() else {
                 continue;
             };
-            let attributes = &first.doc().attributes;
+            let attributes = first.attributes();
             let width = match &attributes.row_shape {
                 Some(shape) => shape
                     .iter()

@@ -4,14 +4,17 @@ use zvf_meta::{ArrayDoc, KeyScheme};
 
 use super::Tree;
 use crate::StoreError;
-use crate::grid::GridArray;
+use crate::container::GridArray;
 use crate::presence::Presence;
 
 impl Tree {
     /// The presence of an array without a list: the objects that exist, or every cell where they cannot be listed.
     pub(super) fn listed_presence(&self, array: &GridArray) -> Result<Presence, StoreError> {
         let path = array.path();
-        let (doc, rank) = (array.doc(), array.key_rank());
+        let rank = array.key_rank();
+        let Some(doc) = array.doc() else {
+            return Ok(Presence::default());
+        };
         let limit = self.kv.limits.cells_per_query;
         let objects = self.state().objects(path);
         let mut flat = Vec::new();
@@ -62,7 +65,9 @@ fn push_block(
     flat: &mut Vec<i64>,
     limit: u64,
 ) -> Result<(), StoreError> {
-    let doc = array.doc();
+    let Some(doc) = array.doc() else {
+        return Ok(());
+    };
     let mut lo = Vec::with_capacity(index.len());
     let mut counts = Vec::with_capacity(index.len());
     for ((i, chunk), shape) in index.iter().zip(&doc.chunk_shape).zip(&doc.shape) {

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use zvf_meta::{ArrayDoc, RootDoc};
 
-use crate::grid::Shared;
+use crate::container::Shared;
 use crate::groups::Groups;
 use crate::kv::{Kv, Object, Question, Reply};
 use crate::objects::ObjectIndex;

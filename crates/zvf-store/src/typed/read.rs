@@ -9,7 +9,7 @@ use zvf_format::dtype::ByteOrder;
 use super::{Reader, TypedArray, TypedValues};
 use crate::StoreError;
 use crate::codec::{Chain, Data};
-use crate::grid::object_key;
+use crate::container::grid::object_key;
 use crate::kv::{Ask, Cap, blocking};
 
 /// One stored chunk, with its position in rows and columns.

@@ -107,7 +107,7 @@ fn codecs(doc: &ArrayDoc) -> Vec<String> {
 impl ArrayFacts {
     fn grid(array: &GridArray, width: Option<u64>) -> Self {
         let doc = array.doc();
-        let attributes = &doc.attributes;
+        let attributes = array.attributes();
         Self {
             path: array.path().to_owned(),
             dtype: match attributes.encoding.as_deref() {
@@ -115,15 +115,13 @@ impl ArrayFacts {
                 _ => array.dtype().to_string(),
             },
             width,
-            shape: doc.shape.clone(),
-            origin: Some(array.origin().to_vec()),
+            shape: doc.map(|doc| doc.shape.clone()).unwrap_or_default(),
+            origin: array.shape().map(|_| array.origin().to_vec()),
             chunks: Some(array.presence().len() as u64),
             shard_shape: doc
-                .sharding()
-                .ok()
-                .flatten()
-                .map(|_| doc.chunk_shape.clone()),
-            codecs: codecs(doc),
+                .filter(|doc| matches!(doc.sharding(), Ok(Some(_))))
+                .map(|doc| doc.chunk_shape.clone()),
+            codecs: doc.map(codecs).unwrap_or_default(),
             unit: attributes.unit.clone(),
             categories: attributes
                 .categories
