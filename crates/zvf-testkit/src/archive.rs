@@ -13,6 +13,9 @@ const STORES: &str = "zvf";
 /// The generation of cases that are named without one.
 const NEWEST: &str = "0.9";
 
+/// The folder of stores that must be refused.
+const REFUSED: &str = "refused";
+
 /// Folder inside every archive that holds the store itself.
 const STORE: &str = "store.zarrvectors";
 
@@ -31,8 +34,8 @@ pub fn cases() -> Result<Vec<String>> {
     archives(NEWEST)
 }
 
-/// Names the bundled stores of every generation as `generation/case`, ascending: `0.7/graph`. Every function that
-/// takes a case takes such a name; one without a generation is of 0.9.
+/// Names the readable bundled stores of every generation as `generation/case`, ascending: `0.7/graph`. Every function
+/// that takes a case takes such a name; one without a generation is of 0.9.
 ///
 /// # Errors
 ///
@@ -43,14 +46,30 @@ pub fn all_cases() -> Result<Vec<String>> {
     for entry in std::fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
         let generation = entry?.file_name();
         let generation = generation.to_str().context("a name is not UTF-8")?;
-        names.extend(
-            archives(generation)?
-                .iter()
-                .map(|case| format!("{generation}/{case}")),
-        );
+        if generation != REFUSED {
+            names.extend(of(generation)?);
+        }
     }
     names.sort();
     Ok(names)
+}
+
+/// Names the bundled stores that must be refused, or that are refused in part, as `refused/case`, ascending. Their
+/// [`Case::expect`](crate::Case) says what the message must name.
+///
+/// # Errors
+///
+/// When the folder cannot be listed or is empty.
+pub fn refused_cases() -> Result<Vec<String>> {
+    of(REFUSED)
+}
+
+fn of(generation: &str) -> Result<Vec<String>> {
+    let cases = archives(generation)?;
+    Ok(cases
+        .iter()
+        .map(|case| format!("{generation}/{case}"))
+        .collect())
 }
 
 fn archives(generation: &str) -> Result<Vec<String>> {
@@ -196,6 +215,15 @@ mod tests {
                 bytes,
                 "{key}"
             );
+        }
+    }
+
+    #[test]
+    fn refused_stores_are_apart_and_say_what_is_expected() {
+        let all = all_cases().unwrap();
+        for case in refused_cases().unwrap() {
+            assert!(!all.contains(&case));
+            assert!(!crate::case(&case).unwrap().expect.is_empty(), "{case}");
         }
     }
 

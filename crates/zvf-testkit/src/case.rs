@@ -20,6 +20,12 @@ pub struct Case {
     pub groups: BTreeMap<u64, Vec<i64>>,
     /// The writing release dropped the attribute of links across chunks.
     pub link_weight_incomplete: bool,
+    /// What every warning of a query must contain, in any order; empty where a query must not warn.
+    pub warnings: Vec<String>,
+    /// What the refusal of a store that must be refused names; empty for others.
+    pub expect: Vec<String>,
+    /// The whole document, for what only one case has.
+    pub document: Value,
 }
 
 /// One box and the input rows inside it.
@@ -33,6 +39,8 @@ pub struct BoxQuery {
     pub hi: Vec<f64>,
     /// Input rows inside, ascending.
     pub rows: Vec<usize>,
+    /// Asks for what the level itself holds, not for its complete content.
+    pub own_level_only: bool,
 }
 
 /// Reads the questions of one case.
@@ -47,13 +55,14 @@ pub fn case(name: &str) -> Result<Case> {
 
 fn parse(document: &Value) -> Result<Case> {
     let mut queries = Vec::new();
-    for query in document["queries"].as_array().context("no queries")? {
+    for query in document["queries"].as_array().into_iter().flatten() {
         let level = query["level"].as_u64().context("no level")?;
         queries.push(BoxQuery {
             level: u32::try_from(level)?,
             lo: list(&query["bbox"][0], Value::as_f64).context("no lower corner")?,
             hi: list(&query["bbox"][1], Value::as_f64).context("no upper corner")?,
             rows: list(&query["rows"], as_usize).context("no rows")?,
+            own_level_only: query["own_level_only"].as_bool().unwrap_or(false),
         });
     }
     Ok(Case {
@@ -64,7 +73,15 @@ fn parse(document: &Value) -> Result<Case> {
         link_weight_incomplete: document["link_weight_incomplete"]
             .as_bool()
             .unwrap_or(false),
+        warnings: texts(&document["warnings"]),
+        expect: texts(&document["expect"]),
+        document: document.clone(),
     })
+}
+
+/// A list of texts; absent and null are empty.
+fn texts(value: &Value) -> Vec<String> {
+    list(value, |item| item.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 /// An object whose names are numbers and whose values are lists; absent and null are empty.
@@ -98,7 +115,7 @@ mod tests {
 
     #[test]
     fn every_case_asks_boxes_within_its_truth() {
-        for name in crate::cases().unwrap() {
+        for name in crate::all_cases().unwrap() {
             let case = case(&name).unwrap();
             let rows = crate::truth(&name).unwrap().positions.rows();
             assert!(!case.queries.is_empty(), "{name}");

@@ -27,7 +27,7 @@ mod npy;
 mod npz;
 mod truth;
 
-pub use archive::{TempStore, all_cases, cases, files, testdata, unpack};
+pub use archive::{TempStore, all_cases, cases, files, refused_cases, testdata, unpack};
 pub use case::{BoxQuery, Case, case};
 pub use npy::{Column, Values};
 pub use truth::{Truth, truth};
