@@ -101,8 +101,8 @@ fn malformed_data_is_4() -> Result<()> {
     let home = Home::to_damage("points_ids")?;
     let root = home.file("store.zarrvectors/zarr.json");
     let document = fs::read_to_string(&root)?;
-    fs::write(&root, document.replace("\"0.9.2\"", "\"0.7.0\""))?;
-    fails(&home.zvf(&["info", STORE])?, 4, &["0.7.0"]);
+    fs::write(&root, document.replace("\"0.9.2\"", "\"0.5.0\""))?;
+    fails(&home.zvf(&["info", STORE])?, 4, &["0.5.0"]);
     fs::write(&root, &document[..document.len() / 2])?;
     fails(&home.zvf(&["info", STORE])?, 4, &["zarr.json"]);
     fs::write(&root, &document)?;

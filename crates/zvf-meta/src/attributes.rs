@@ -8,6 +8,7 @@ use crate::error::MetaError;
 use crate::family::discriminator;
 use crate::json::{Builder, FromJson, JsonObject, Members, Pointer};
 use crate::keylist::KeyList;
+use crate::node::GroupDoc;
 
 /// The attributes that arrays of this format carry; which of them depends on the array.
 ///
@@ -50,6 +51,8 @@ pub struct ArrayAttributes {
     pub level_delta: Option<i32>,
     /// Rows and channels of an object or group attribute; repeats the array's shape (§11.4).
     pub shape: Option<Vec<u64>>,
+    /// Whether a table of objects has a child `present_mask` (0.7 §10.3).
+    pub has_present_mask: Option<bool>,
     /// `absent`: rows equal to the fill value have no value (§11.4).
     pub fill_sentinel_meaning: Option<String>,
     /// Rows of `groups` (§11.5).
@@ -91,6 +94,34 @@ impl ArrayAttributes {
         }
     }
 
+    /// Reads the attributes of a group that stands for one array: its blobs or parts are children (0.7 §2.5).
+    ///
+    /// # Errors
+    ///
+    /// When a member is of another type.
+    pub fn from_group(group: &GroupDoc) -> Result<Self, MetaError> {
+        let mut members = group.attributes.clone();
+        let presence = members
+            .remove("nonempty_chunks")
+            .map(|value| {
+                <Vec<String>>::from_json(value, &Pointer::Prefix("/attributes/nonempty_chunks"))
+            })
+            .transpose()?;
+        let presence = match presence.as_deref().map(KeyList::try_from) {
+            None => None,
+            Some(Ok(keys)) => Some(keys),
+            Some(Err(full)) => {
+                let at = "/attributes/nonempty_chunks";
+                return Err(MetaError::unexpected(
+                    at,
+                    full.to_string(),
+                    "an array of chunk keys",
+                ));
+            }
+        };
+        Self::from_parts(presence, members)
+    }
+
     /// Tells whether the payload holds codes of [`categories`](Self::categories).
     #[must_use]
     pub fn is_categorical(&self) -> bool {
@@ -122,6 +153,7 @@ impl ArrayAttributes {
             link_width: members.optional("link_width")?,
             level_delta: members.optional("level_delta")?,
             shape: members.optional("shape")?,
+            has_present_mask: members.optional("has_present_mask")?,
             fill_sentinel_meaning: members.optional("fill_sentinel_meaning")?,
             num_groups: members.optional("num_groups")?,
             group_ranges: members
@@ -150,6 +182,7 @@ impl ArrayAttributes {
             .put_some("row_shape", self.row_shape.as_ref())
             .put_some("channel_names", self.channel_names.as_ref())
             .put_some("shape", self.shape.as_ref())
+            .put_some("has_present_mask", self.has_present_mask.as_ref())
             .put_some("fill_sentinel_meaning", self.fill_sentinel_meaning.as_ref())
             .put_some("unit", self.unit.as_ref())
             .put_some("description", self.description.as_ref())

@@ -2,7 +2,7 @@
 //!
 //! `format_capabilities` is a hint: what the writer used. No reader branches on it, and unknown tokens are kept.
 //! `required_capabilities` is a demand: a reader that does not know one of its tokens must not read the store,
-//! whatever the version says. No released writer emits it; it is how a later format will stop this crate.
+//! whatever the version says: additive levels are announced by it, and a later format will stop this crate by it.
 
 use crate::error::{MetaError, shorten};
 
@@ -14,6 +14,12 @@ pub const PRESERVED_OBJECT_IDS: &str = "preserved_object_ids";
 pub const MULTISCALE_LINKS: &str = "multiscale_links";
 /// Says nothing: fragments are always held by the fragment index. Defined, never written.
 pub const FRAGMENT_INDEX: &str = "fragment_index";
+/// A level with `refinement` `add` holds only what the next coarser level does not.
+pub const ADDITIVE_LEVELS: &str = "additive_levels";
+/// An object index of numeric arrays exists: layout `dense_manifests_v1`.
+pub const DENSE_MANIFESTS: &str = "dense_manifests";
+/// Some level has one link group for each vertex fragment, in that order. A hint for readers of parts of cells.
+pub const FRAGMENT_LINK_GROUPS: &str = "fragment_link_groups";
 /// A link layout of 0.8 that 0.9 gave up; known by name, never required of a 0.9 reader.
 pub const PARTITIONED_CROSS_CHUNK_LINKS: &str = "partitioned_cross_chunk_links";
 
@@ -55,6 +61,24 @@ pub const KNOWN: &[Capability] = &[
         meaning: "fragments are held by the fragment index, as always",
         supported: true,
         source: "0.9 §5.5",
+    },
+    Capability {
+        token: ADDITIVE_LEVELS,
+        meaning: "the complete content of a level marked so is its own and that of the next coarser level",
+        supported: true,
+        source: "0.9.4 §additive levels",
+    },
+    Capability {
+        token: DENSE_MANIFESTS,
+        meaning: "an object index holds spans of blocks in numeric arrays",
+        supported: true,
+        source: "0.9.4 §dense manifests",
+    },
+    Capability {
+        token: FRAGMENT_LINK_GROUPS,
+        meaning: "a level has one link group for each vertex fragment",
+        supported: true,
+        source: "0.9.4 §fragment link groups",
     },
     Capability {
         token: PARTITIONED_CROSS_CHUNK_LINKS,

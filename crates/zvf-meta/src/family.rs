@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::attributes::ArrayAttributes;
 use crate::error::{MetaError, quote};
 use crate::json::{Builder, JsonObject, Members, Pointer};
 use crate::names::{LinkStore, ObjectLayout};
@@ -20,7 +21,7 @@ pub struct ObjectIndexDoc {
     pub num_present: Option<u64>,
     /// `K`, rank of the chunk coordinates inside manifests.
     pub sid_ndim: Option<u32>,
-    /// Word of [`ObjectLayout`]; see [`layout`](Self::layout).
+    /// Word of [`ObjectLayout`]; see [`layout`](Self::layout). Absent in indexes of two blobs (0.7 §10.2).
     pub layout: Option<String>,
     /// The table of ids ascends, so that a binary search may find an id.
     pub object_ids_sorted: Option<bool>,
@@ -99,12 +100,13 @@ impl ObjectIndexDoc {
     }
 }
 
-/// Attributes of the group `links/<delta>`: the policy that all its arrays share.
+/// Attributes of the group `links/<delta>`: the policy that all its arrays share; in older stores also of the node
+/// `cross_chunk_links/<delta>`.
 ///
-/// Source: 0.9 §13.2.
+/// Source: 0.9 §13.2; 0.8 §9.5; 0.7 §9.1 and §9.4.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LinkFamilyDoc {
-    /// `links_family`; readers accept its absence.
+    /// `links_family`; readers accept its absence. Before 0.9 `links` or `cross_chunk_links`.
     pub zv_array: Option<String>,
     /// Levels spanned; repeats the group's name.
     pub level_delta: Option<i32>,
@@ -120,6 +122,11 @@ pub struct LinkFamilyDoc {
     pub num_links: Option<u64>,
     /// Rows on disk; absent or stale at times.
     pub num_physical_records: Option<u64>,
+    /// Element type of the rows, before 0.9 (0.7 §9.1).
+    pub dtype: Option<String>,
+    /// How links between chunks are stored, in some stores of 0.8: `packed_sharded`, `flat_cells`, or the word of a
+    /// dialect (0.8 §9.7).
+    pub layout: Option<String>,
     /// Unknown members.
     pub extra: JsonObject,
     /// Unknown members beside `attributes`.
@@ -143,7 +150,19 @@ impl LinkFamilyDoc {
     ///
     /// When a member is of another type, or `store` is an unknown word.
     pub fn from_group(group: GroupDoc) -> Result<Self, MetaError> {
-        let mut members = Members::new(group.attributes, &AT);
+        Ok(Self {
+            node_extra: group.extra,
+            ..Self::from_attributes(group.attributes)?
+        })
+    }
+
+    /// Gives the attributes of a node their types: a family of 0.8 may be a group or one array.
+    ///
+    /// # Errors
+    ///
+    /// When a member is of another type, or `store` is an unknown word.
+    pub fn from_attributes(attributes: JsonObject) -> Result<Self, MetaError> {
+        let mut members = Members::new(attributes, &AT);
         Ok(Self {
             zv_array: discriminator(&mut members)?,
             level_delta: members.optional("level_delta")?,
@@ -158,8 +177,10 @@ impl LinkFamilyDoc {
             sid_ndim: members.optional("sid_ndim")?,
             num_links: members.optional("num_links")?,
             num_physical_records: members.optional("num_physical_records")?,
+            dtype: members.optional("dtype")?,
+            layout: members.optional("layout")?,
             extra: members.rest(),
-            node_extra: group.extra,
+            node_extra: JsonObject::new(),
         })
     }
 
@@ -174,7 +195,9 @@ impl LinkFamilyDoc {
             .put("store", self.store.name())
             .put_some("sid_ndim", self.sid_ndim.as_ref())
             .put_some("num_links", self.num_links.as_ref())
-            .put_some("num_physical_records", self.num_physical_records.as_ref());
+            .put_some("num_physical_records", self.num_physical_records.as_ref())
+            .put_some("dtype", self.dtype.as_ref())
+            .put_some("layout", self.layout.as_ref());
         GroupDoc {
             attributes: map.finish(&self.extra),
             extra: self.node_extra.clone(),
@@ -185,6 +208,36 @@ impl LinkFamilyDoc {
     #[must_use]
     pub fn to_json(&self) -> String {
         self.to_group().to_json_line()
+    }
+
+    /// Reads the policy out of the attributes of an array, where the family is one array (0.8 §3.4 and §9.8).
+    ///
+    /// # Errors
+    ///
+    /// As [`from_attributes`](Self::from_attributes).
+    pub fn from_array(attributes: &ArrayAttributes) -> Result<Self, MetaError> {
+        let mut members = attributes.extra.clone();
+        let known = [
+            (
+                "zv_array",
+                attributes
+                    .zv_array
+                    .as_ref()
+                    .map(|v| Value::from(v.as_str())),
+            ),
+            (
+                "dtype",
+                attributes.dtype.as_ref().map(|v| Value::from(v.as_str())),
+            ),
+            ("link_width", attributes.link_width.map(Value::from)),
+            ("level_delta", attributes.level_delta.map(Value::from)),
+        ];
+        for (name, value) in known {
+            if let Some(value) = value {
+                members.insert(name.to_owned(), value);
+            }
+        }
+        Self::from_attributes(members)
     }
 
     /// Derives whether the rows of an array of this family begin with a permutation code: only links between
@@ -313,6 +366,19 @@ mod tests {
         assert!(!family.has_perm(0, false));
         family.store = LinkStore::Duplicate;
         assert!(family.has_perm(0, false));
+        Ok(())
+    }
+
+    #[test]
+    fn an_older_family_may_be_a_group_or_an_array() -> Result<(), MetaError> {
+        let group = r#"{"zarr_format":3,"node_type":"group","attributes":{"zv_array": "cross_chunk_links", "sid_ndim": 3, "level_delta": 1, "link_width": 2, "num_links": 3, "num_physical_records": 4, "directed": true, "store": "duplicate", "layout": "flat_cells"}}"#;
+        let family = LinkFamilyDoc::parse(group.as_bytes())?;
+        assert_eq!(
+            (family.layout.as_deref(), family.directed),
+            (Some("flat_cells"), true)
+        );
+        let attributes = ArrayAttributes::from_group(&GroupDoc::parse(group.as_bytes())?)?;
+        assert_eq!(LinkFamilyDoc::from_array(&attributes)?, family);
         Ok(())
     }
 

@@ -41,6 +41,8 @@ pub struct LevelDoc {
     pub shared_fragments: bool,
     /// Every fragment index of the level tiles its buffer (§9.4). A claim, to be verified before it is used.
     pub fragments_tile: bool,
+    /// Link groups follow vertex fragments. A claim, of use only to readers of parts of cells.
+    pub fragment_link_groups: bool,
     /// Whether the level's own data is its complete content.
     pub refinement: Refinement,
     /// Bin shape, where `multiscales` has none; `D` numbers.
@@ -163,6 +165,7 @@ impl LevelDoc {
             .put_some("inherited_num_objects", self.inherited_num_objects.as_ref())
             .put_if("shared_fragments", self.shared_fragments)
             .put_if("fragments_tile", self.fragments_tile)
+            .put_if("fragment_link_groups", self.fragment_link_groups)
             .put_some("bin_shape", self.bin_shape.as_ref())
             .put_some("bin_ratio", self.bin_ratio.as_ref())
             .put_some("bin_size", self.bin_size.as_ref());
@@ -194,6 +197,7 @@ impl FromJson for LevelDoc {
             inherited_num_objects: members.optional("inherited_num_objects")?,
             shared_fragments: members.optional("shared_fragments")?.unwrap_or(false),
             fragments_tile: members.optional("fragments_tile")?.unwrap_or(false),
+            fragment_link_groups: members.optional("fragment_link_groups")?.unwrap_or(false),
             refinement: members.optional("refinement")?.unwrap_or_default(),
             bin_shape: members.optional("bin_shape")?,
             bin_ratio: members.optional("bin_ratio")?,

@@ -61,7 +61,7 @@
 //!
 //! # Versions
 //!
-//! Format 0.9.0 to 0.9.2 is read, later versions with a warning, older ones are refused by name: see
+//! Format 0.6.0 to 0.9.4 is read, later versions with a warning, older ones are refused by name: see
 //! [`version::gate`] and [`RootDoc::admit`]. A store may also list capabilities that its readers must know: see
 //! [`capabilities`].
 //!
@@ -105,5 +105,5 @@ pub use names::{
 };
 pub use node::{GroupDoc, NodeKind, node_kind};
 pub use ome::{Ome, OmeNode};
-pub use role::Role;
+pub use role::{Role, is_known_family};
 pub use root::{RootDoc, ZarrVectors};

@@ -164,14 +164,19 @@ impl Default for LinkStore {
 }
 
 words! {
-    /// How rows of an object index are named.
+    /// How an object index holds manifests, and how its rows are named.
     ///
-    /// Source: 0.9 §11.2.
+    /// An index without the word holds manifests as two blobs, `data` and `offsets` (0.7 §10.2).
+    ///
+    /// Source: 0.9 §11.2; 0.9.4, dense manifests.
     ObjectLayout {
         /// The row number is the id; a table of ids is ignored even where there is one.
         V1 = "vlen_manifests_v1",
         /// `object_ids` holds the id of each row.
         V2 = "vlen_manifests_v2",
+        /// `manifest_spans` and `manifest_blocks` hold the manifests as integers, and `object_ids` the id of each row
+        /// where there is such a table.
+        Dense = "dense_manifests_v1",
     }
 }
 

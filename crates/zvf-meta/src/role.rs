@@ -59,6 +59,10 @@ pub enum Role<'a> {
     ObjectIds,
     /// `object_index/manifests`.
     Manifests,
+    /// `object_index/manifest_spans`: first block and number of blocks of each object.
+    ManifestSpans,
+    /// `object_index/manifest_blocks`: chunk coordinate and fragment of each block.
+    ManifestBlocks,
     /// `object_attributes/<name>`.
     ObjectAttribute {
         /// Name of the attribute.
@@ -102,6 +106,8 @@ impl<'a> Role<'a> {
             }
             [Some("object_index"), Some("object_ids"), None, ..] => Some(Self::ObjectIds),
             [Some("object_index"), Some("manifests"), None, ..] => Some(Self::Manifests),
+            [Some("object_index"), Some("manifest_spans"), None, ..] => Some(Self::ManifestSpans),
+            [Some("object_index"), Some("manifest_blocks"), None, ..] => Some(Self::ManifestBlocks),
             [Some("vertex_attributes"), Some(name), None, ..] => {
                 Some(Self::VertexAttribute { name })
             }
@@ -172,7 +178,11 @@ impl<'a> Role<'a> {
             Self::ObjectAttribute { .. } => Some("object_attribute"),
             Self::Groups => Some("groups"),
             Self::GroupAttribute { .. } => Some("groupings_attribute"),
-            Self::ObjectIds | Self::Manifests | Self::CompositeLinks { .. } => None,
+            Self::ObjectIds
+            | Self::Manifests
+            | Self::ManifestSpans
+            | Self::ManifestBlocks
+            | Self::CompositeLinks { .. } => None,
         }
     }
 
@@ -201,6 +211,37 @@ impl<'a> Role<'a> {
     }
 }
 
+/// Tells whether a level may have a child of that name, in any version that is known.
+///
+/// A store of a later version is read where every node is one of these, and refused by the name of the first that is
+/// not: what it holds may change what the others mean.
+///
+/// Source: 0.9 §3; 0.8 §4; 0.7 §3.
+#[must_use]
+pub fn is_known_family(name: &str) -> bool {
+    const KNOWN: &[&str] = &[
+        "attributes",
+        "cross_chunk_link_attributes",
+        "cross_chunk_links",
+        "fragment_attributes",
+        "geometry_index",
+        "group_attributes",
+        "groupings",
+        "groups",
+        "link_attributes",
+        "link_fragments",
+        "links",
+        "object_attributes",
+        "object_index",
+        "vertex_attributes",
+        "vertex_fragments",
+        "vertices",
+    ];
+    KNOWN.binary_search(&name).is_ok()
+        || name.starts_with("vertices_")
+        || name.starts_with("links_")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,6 +268,23 @@ mod tests {
             "links//self",
         ] {
             assert_eq!(Role::of(deep), None, "{deep}");
+        }
+    }
+
+    #[test]
+    fn families_of_every_version_are_known() {
+        for name in [
+            "vertices",
+            "cross_chunk_links",
+            "groupings",
+            "attributes",
+            "vertices_mesh",
+            "links_mesh",
+        ] {
+            assert!(is_known_family(name), "{name}");
+        }
+        for name in ["", "surfaces", "vertex", "vertices2", "link"] {
+            assert!(!is_known_family(name), "{name}");
         }
     }
 
@@ -268,6 +326,8 @@ mod tests {
             ("link_attributes/w/+1/0.0", w, true),
             ("object_index/object_ids", Role::ObjectIds, false),
             ("object_index/manifests", Role::Manifests, false),
+            ("object_index/manifest_spans", Role::ManifestSpans, false),
+            ("object_index/manifest_blocks", Role::ManifestBlocks, false),
             (
                 "object_attributes/a",
                 Role::ObjectAttribute { name: "a" },

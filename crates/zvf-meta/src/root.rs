@@ -41,7 +41,7 @@ pub struct ZarrVectors {
     pub zv_version: String,
     /// Tokens of what the writer used; see [`capabilities`](crate::capabilities).
     pub format_capabilities: Vec<String>,
-    /// Tokens that every reader must know. Absent in all released versions, so mostly empty.
+    /// Tokens that every reader must know; mostly empty.
     pub required_capabilities: Vec<String>,
     /// World size of a level-0 chunk, `D` numbers above 0.
     pub chunk_shape: Vec<f64>,
@@ -67,6 +67,8 @@ pub struct ZarrVectors {
     pub reduction_factor: Option<i64>,
     /// Declared attributes: scope to name to specification. Arrays may be missing all the same.
     pub attribute_specs: Option<JsonObject>,
+    /// How new object indexes hold manifests: `vlen` or `dense`. Each index says for itself what it is.
+    pub manifest_layout: Option<String>,
     /// World position minus stored position, `D` numbers (§15.7); absent means zeros.
     pub coordinate_offset: Option<Vec<f64>>,
     /// Unknown members.
@@ -89,10 +91,7 @@ impl RootDoc {
     /// store says that it is of an older version, that is the error.
     pub fn parse(bytes: &[u8]) -> Result<Self, MetaError> {
         let document = parse_object("root", bytes)?;
-        let version = document
-            .get("attributes")
-            .and_then(|attributes| attributes.pointer("/zarr_vectors/zv_version"));
-        let version = version.and_then(Value::as_str).map(str::to_owned);
+        let version = stated_version(&document);
         Self::from_document(document).map_err(|error| match version {
             Some(text) if matches!(version::gate(&text), Gate::Older(_)) => {
                 MetaError::version(&text, version::EXPECTED)
@@ -217,6 +216,15 @@ impl RootDoc {
     }
 }
 
+/// The version that a root document states, also by the name that stores before 0.5 gave it.
+fn stated_version(document: &JsonObject) -> Option<String> {
+    let block = document.get("attributes")?.get("zarr_vectors")?;
+    let text = block
+        .get("zv_version")
+        .or_else(|| block.get("format_version"))?;
+    text.as_str().map(str::to_owned)
+}
+
 /// Two corners, read from and written as a list of two lists.
 struct Corners((Vec<f64>, Vec<f64>));
 
@@ -262,6 +270,7 @@ impl FromJson for ZarrVectors {
             cross_level_storage: members.optional("cross_level_storage")?,
             reduction_factor: members.optional("reduction_factor")?,
             attribute_specs: members.optional("attribute_specs")?,
+            manifest_layout: members.optional("manifest_layout")?,
             coordinate_offset: members.optional("coordinate_offset")?,
             extra: members.rest(),
         })
@@ -294,6 +303,7 @@ impl ToJson for ZarrVectors {
             .put_some("cross_level_storage", self.cross_level_storage.as_ref())
             .put_some("reduction_factor", self.reduction_factor.as_ref())
             .put_some("attribute_specs", self.attribute_specs.as_ref())
+            .put_some("manifest_layout", self.manifest_layout.as_ref())
             .put_some("coordinate_offset", self.coordinate_offset.as_ref());
         Value::Object(map.finish(&self.extra))
     }

@@ -66,14 +66,21 @@ impl fmt::Display for Version {
     }
 }
 
-/// The oldest version that is read.
-pub const OLDEST: Version = Version::new(0, 9, 0);
+/// The oldest version that is read. What is older has another layout, which no later release of the reference reads.
+pub const OLDEST: Version = Version::new(0, 6, 0);
 
 /// The newest version that is known; what is newer is read with a warning.
-pub const NEWEST: Version = Version::new(0, 9, 2);
+pub const NEWEST: Version = Version::new(0, 9, 4);
+
+/// The first version whose documents the [rules](crate::rules) describe in full: one array for each family, with
+/// links in families of offsets. Of older stores only the root is judged.
+pub const RULED: Version = Version::new(0, 9, 0);
 
 /// What messages say about versions.
-pub(crate) const EXPECTED: &str = "0.9.0 to 0.9.2";
+pub const EXPECTED: &str = "0.6.0 to 0.9.4";
+
+/// What messages say to the owner of a store that is older than [`OLDEST`].
+pub const OLDER: &str = "0.6.0 to 0.9.4; versions before 0.6 have another layout, which only the release that wrote them reads: write the store again from its source";
 
 /// What a reader does with a store of some version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,9 +106,10 @@ impl Gate {
 /// Decides what to do with a store that claims a version.
 ///
 /// The reference never runs its version rule (trap T4); this crate does. There is no upper bound: additions are
-/// announced by `required_capabilities`, which [`RootDoc::admit`](crate::RootDoc::admit) checks as well.
+/// announced by `required_capabilities`, which [`RootDoc::admit`](crate::RootDoc::admit) checks as well. How an array
+/// or a family is stored follows from its node, never from the version.
 ///
-/// Source: 0.9 §5.4.
+/// Source: 0.9 §5.4; 0.8 §5.1; 0.7 §4.3 and §18.
 ///
 /// # Examples
 ///
@@ -109,7 +117,7 @@ impl Gate {
 /// use zvf_meta::version::{gate, Gate, Version};
 /// assert_eq!(gate("0.9.2"), Gate::Supported(Version::new(0, 9, 2)));
 /// assert_eq!(gate("0.10"), Gate::Newer(Version::new(0, 10, 0)));
-/// assert_eq!(gate("0.8.1"), Gate::Older(Version::new(0, 8, 1)));
+/// assert_eq!(gate("0.5.2"), Gate::Older(Version::new(0, 5, 2)));
 /// assert_eq!(gate("abc"), Gate::Malformed);
 /// ```
 #[must_use]
@@ -136,13 +144,18 @@ mod tests {
             "0.9.2.dev3",
             "0.9.2.",
             "00.9.02",
+            "0.9.4",
+            "0.8.1",
+            "0.7",
+            "0.6.0",
+            "0.8.99",
         ] {
             assert!(matches!(gate(text), Gate::Supported(_)), "{text}");
         }
-        for text in ["0.9.3", "0.10.0", "1.0.0", "2", "4294967295.0"] {
+        for text in ["0.9.5", "0.10.0", "1.0.0", "2", "4294967295.0"] {
             assert!(matches!(gate(text), Gate::Newer(_)), "{text}");
         }
-        for text in ["0.8.1", "0.7", "0", "0.0.0", "0.8.99"] {
+        for text in ["0.5.9", "0.5", "0", "0.0.0", "0.4.1"] {
             assert!(matches!(gate(text), Gate::Older(_)), "{text}");
         }
         for text in [

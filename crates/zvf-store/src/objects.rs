@@ -220,15 +220,18 @@ impl IdSource {
             .layout()
             .map_err(|e| StoreError::document("object_index/zarr.json", e))?;
         let table = match (&self.table, layout) {
+            // Dense manifests have an id table or none, as the second layout.
             (_, ObjectLayout::V1) | (None, _) => return Ok(Arc::new(IdTable::rows(rows))),
-            (Some(table), ObjectLayout::V2) if table.rows() != rows || table.width() != 1 => {
+            (Some(table), ObjectLayout::V2 | ObjectLayout::Dense)
+                if table.rows() != rows || table.width() != 1 =>
+            {
                 self.warnings.add(format!(
                     "{path}: the id table has {} rows for {rows} manifests, so row numbers are taken as ids",
                     table.rows()
                 ));
                 return Ok(Arc::new(IdTable::rows(rows)));
             }
-            (Some(table), ObjectLayout::V2) => table,
+            (Some(table), ObjectLayout::V2 | ObjectLayout::Dense) => table,
         };
         let values = table.read_in(round).await?;
         let path = table.path().to_owned();

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use zvf_format::keys::parse_level;
+use zvf_meta::version::Gate;
 use zvf_meta::{Kind, RootDoc};
 
 use crate::cells::{self, CellWant, ShardCache};
@@ -45,7 +46,7 @@ impl Store {
     /// One round of requests: the root, and what level 0 needs, see [`OpenOptions::prefetch_need`].
     ///
     /// # Errors
-    /// No store there; access denied; a root that is not of this format; a version below 0.9.
+    /// No store there; access denied; a root that is not of this format; a version below 0.6.
     pub async fn open(url: &str) -> Result<Self, StoreError> {
         Self::open_with(url, OpenOptions::default()).await
     }
@@ -326,21 +327,28 @@ fn levels(tree: &Tree, root: &RootDoc) -> Vec<u32> {
 /// Why a root is refused: an old version is named as such, also where other members are missing.
 #[cold]
 fn refused_root(bytes: &[u8], error: zvf_meta::MetaError) -> StoreError {
-    const SUPPORTED: &str = "0.9.x";
     let found = serde_json::from_slice::<serde_json::Value>(bytes)
         .ok()
         .and_then(|root| {
-            Some(
-                root.pointer("/attributes/zarr_vectors/zv_version")?
-                    .as_str()?
-                    .to_owned(),
-            )
+            let block = root.pointer("/attributes/zarr_vectors")?;
+            // Stores before 0.5 call it format_version.
+            let text = block
+                .get("zv_version")
+                .or_else(|| block.get("format_version"))?;
+            Some(text.as_str()?.to_owned())
         });
     match found {
-        Some(found) if !zvf_meta::version::gate(&found).is_open() => StoreError::Version {
-            found,
-            supported: SUPPORTED,
+        Some(found) => match zvf_meta::version::gate(&found) {
+            Gate::Older(_) => StoreError::Version {
+                found,
+                supported: zvf_meta::version::OLDER,
+            },
+            Gate::Malformed => StoreError::Version {
+                found,
+                supported: zvf_meta::version::EXPECTED,
+            },
+            Gate::Supported(_) | Gate::Newer(_) => StoreError::document("zarr.json", error),
         },
-        _ => StoreError::document("zarr.json", error),
+        None => StoreError::document("zarr.json", error),
     }
 }

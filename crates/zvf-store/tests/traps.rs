@@ -97,7 +97,7 @@ async fn t4_the_version_gate_is_executed() {
         );
         assert!(version != "1.0.0" || store.warnings().iter().any(|w| w.contains("1.0.0")));
     }
-    for version in ["0.8.1", "0.6.0", "abc", "", "v0.9.2"] {
+    for version in ["0.5.1", "0.4.0", "abc", "", "v0.9.2"] {
         let mut files = plain();
         edit(&mut files, "zarr.json", |d| {
             d["attributes"]["zarr_vectors"]["zv_version"] = json!(version)

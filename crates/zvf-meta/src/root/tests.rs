@@ -91,14 +91,14 @@ fn t4_the_version_gate_is_run() -> Result<(), MetaError> {
         parse(&with(at, json!("0.10.1")))?.admit()?,
         Some(Version::new(0, 10, 1))
     );
-    for refused in ["0.8.1", "abc", ""] {
+    for refused in ["0.5.3", "abc", ""] {
         let error = parse(&with(at, json!(refused)))?
             .admit()
             .expect_err("refused");
         assert!(error.is_unsupported());
         assert_eq!(
             error.to_string(),
-            format!("format version {refused:?} is not supported, expected 0.9.0 to 0.9.2")
+            format!("format version {refused:?} is not supported, expected 0.6.0 to 0.9.4")
         );
     }
     Ok(())
@@ -106,12 +106,18 @@ fn t4_the_version_gate_is_run() -> Result<(), MetaError> {
 
 #[test]
 fn an_old_store_of_another_shape_is_refused_by_its_version() {
-    let mut old = with("/attributes/zarr_vectors/zv_version", json!("0.6.0"));
+    let mut old = with("/attributes/zarr_vectors/zv_version", json!("0.5.0"));
     old["attributes"]
         .as_object_mut()
         .expect("attributes")
         .remove("multiscales");
-    assert!(matches!(parse(&old), Err(MetaError::Version { found, .. }) if found == "0.6.0"));
+    assert!(matches!(parse(&old), Err(MetaError::Version { found, .. }) if found == "0.5.0"));
+    let block = old["attributes"]["zarr_vectors"]
+        .as_object_mut()
+        .expect("block");
+    block.remove("zv_version");
+    block.insert("format_version".to_owned(), json!("0.4.1"));
+    assert!(matches!(parse(&old), Err(MetaError::Version { found, .. }) if found == "0.4.1"));
     old["attributes"]["zarr_vectors"]["zv_version"] = json!("0.9.0");
     assert!(matches!(parse(&old), Err(MetaError::Missing { .. })));
 }

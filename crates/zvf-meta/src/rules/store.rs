@@ -13,6 +13,7 @@ use crate::level::LevelDoc;
 use crate::node::{GroupDoc, NodeKind, node_kind};
 use crate::role::Role;
 use crate::root::RootDoc;
+use crate::version::{Gate, RULED};
 
 /// What [`check_documents`] finds.
 #[derive(Debug, Default)]
@@ -23,8 +24,8 @@ pub struct Checked {
     pub unreadable: Vec<(String, MetaError)>,
 }
 
-/// Applies every rule to the documents of one store. Of a store of an older version only the root is checked: its
-/// levels follow other rules.
+/// Applies every rule to the documents of one store. Of a store before 0.9 only the root is checked: the rules here
+/// are about the arrays and families of 0.9.
 ///
 /// # Shape
 ///
@@ -58,8 +59,9 @@ pub fn check_documents<B: AsRef<[u8]>>(documents: &BTreeMap<String, B>) -> Check
         }
     };
     checked.problems.extend(check_root(&root));
-    if !root.gate().is_open() {
-        return checked;
+    match root.gate() {
+        Gate::Supported(version) | Gate::Newer(version) if version >= RULED => {}
+        _ => return checked,
     }
     let nodes: BTreeMap<&str, &[u8]> = documents
         .iter()

@@ -85,8 +85,8 @@ impl fmt::Display for Rule {
 }
 
 rules! {
-    Version "version" Error "0.9 §5.4" "The version is a text X[.Y[.Z]] of 0.9.0 or later.";
-    VersionNewer "version-newer" Warning "0.9 §5.4" "The version is not later than 0.9.2.";
+    Version "version" Error "0.9 §5.4" "The version is a text X[.Y[.Z]] of 0.6.0 or later.";
+    VersionNewer "version-newer" Warning "0.9 §5.4" "The version is not later than 0.9.4.";
     RequiredCapabilities "required-capabilities" Error "0.9 §5.5" "Every required capability is known.";
     Capabilities "capabilities" Note "0.9 §5.5" "Every capability token is known.";
     ChunkShapeLength "chunk-shape-length" Error "0.9 §5.1" "The chunk shape has one number an axis.";

@@ -57,13 +57,13 @@ pub(crate) fn axis(store: &mut Documents, index: usize, member: &str, value: Val
 
 pub(crate) const ROOT: &[Break] = &[
     (Rule::Version, |store| {
-        zv(store, "zv_version", json!("0.8.1"))
+        zv(store, "zv_version", json!("0.5.1"))
     }),
     (Rule::Version, |store| {
         zv(store, "zv_version", json!("0.9.2-rc1"))
     }),
     (Rule::VersionNewer, |store| {
-        zv(store, "zv_version", json!("0.9.3"))
+        zv(store, "zv_version", json!("0.9.5"))
     }),
     (Rule::RequiredCapabilities, |store| {
         zv(store, "required_capabilities", json!(["telepathy"]))
