@@ -16,11 +16,12 @@ import numpy as np
 
 import made_new
 import made_old
+import made_old_kinds
 import made_padded
 import made_refused
 from made_case import Case
 
-GENERATIONS = [made_old.MAKERS, made_padded.MAKERS, made_new.MAKERS, made_refused.MAKERS]
+GENERATIONS = [made_old.MAKERS, made_old_kinds.MAKERS, made_padded.MAKERS, made_new.MAKERS, made_refused.MAKERS]
 
 
 def cases() -> list[tuple[str, Case]]:
