@@ -146,6 +146,10 @@ impl Store {
         self.inner.tree.warnings.list()
     }
 
+    pub(crate) fn tree(&self) -> &Tree {
+        &self.inner.tree
+    }
+
     /// The record of requests.
     pub fn trace(&self) -> &IoTrace {
         &self.inner.tree.kv.trace

@@ -16,6 +16,7 @@ mod limits;
 mod links;
 mod oracle;
 mod requests;
+mod side;
 mod support;
 mod traps;
 #[cfg(feature = "http")]
