@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+import made_cells_kinds
 import made_new
 import made_old
 import made_old_kinds
@@ -21,7 +22,7 @@ import made_padded
 import made_refused
 from made_case import Case
 
-GENERATIONS = [made_old.MAKERS, made_old_kinds.MAKERS, made_padded.MAKERS, made_new.MAKERS, made_refused.MAKERS]
+GENERATIONS = [made_old.MAKERS, made_old_kinds.MAKERS, made_cells_kinds.MAKERS, made_padded.MAKERS, made_new.MAKERS, made_refused.MAKERS]
 
 
 def cases() -> list[tuple[str, Case]]:
@@ -83,7 +84,7 @@ def main() -> int:
             continue
         new = case.files()
         wrong = differences(unpack(archive, case.name), new)
-        stores = [name.removesuffix("/zarr.json") for name, data in new.items() if name.endswith("/zarr.json") and b'"array"' in data]
+        stores = [name.removesuffix("/zarr.json") for name, data in new.items() if name.endswith("/zarr.json") and b'"node_type":"array"' in data]
         elements = sum(len(value) for path in stores for value in decoded(new, path))
         print(f"  {folder + '/' + case.name:<32} {len(stores):>5} arrays, {elements:>8,} bytes {'DIFFER' if wrong else 'as committed'}")
         for text in wrong:

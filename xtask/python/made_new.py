@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from made_bytes import manifest
+from made_bytes import canonical, fragments, i64, lehmer, manifest, ragged
 from made_case import Case, Cells, by_chunk, by_object, by_path, chunks_of, key
 from made_old import CHUNK, objects_truth, root as older_root
 
@@ -172,4 +172,113 @@ def additive_points() -> Case:
     return case
 
 
-MAKERS = {"0.9.4": [dense_points, dense_rows, additive_points]}
+def additive_streamlines() -> Case:
+    """Objects live at one level each; a level keeps an empty row for those that live higher up."""
+    case = Case("additive_streamlines", "streamline", 944)
+    lengths = [15, 22, 9, 18, 26]
+    case.positions = case.walks(lengths, -14.0, 18.0, 2.5)
+    ends = np.cumsum([0, *lengths])
+    ids = [-3, 2, 5, 40, 41]
+    every = {n: list(range(ends[k], ends[k + 1])) for k, n in enumerate(ids)}
+    case.attribute("fa", case.rng.random(sum(lengths)).astype("f4"))
+    case.objects = every
+    score = case.rng.random(5).astype("f4")
+    objects_truth(case, ids, score=score)
+    root(
+        case, "0.9.4", convention="implicit_sequential", levels=[CHUNK], required_capabilities=["additive_levels"], cross_level_depth=0,
+        cross_level_storage="none",
+    )
+    for number, here in ((0, [-3, 5, 41]), (1, [2, 40])):
+        cells = Cells()
+        manifests = by_path(cells, chunks_of(case.positions, CHUNK), {n: every[n] for n in here})
+        rows = [row for n in here for row in every[n]]
+        level(case, number, len(rows), refinement="replace" if number else "add", preserves_object_ids=bool(number), inherited_num_objects=5)
+        cut(case, number, cells, attributes=["fa"], codec="zstd")
+        rows_index(case, str(number), ids, [manifests.get(n, []) for n in ids])
+        object_attribute(case, str(number), "score", score)
+        case.ask(number, [row for row in range(sum(lengths)) if number == 0 or row in set(rows)], boxes=2)
+        case.ask(number, rows, own=True, boxes=2)
+    case.more["own_objects"] = {"0": [-3, 5, 41], "1": [2, 40]}
+    return case
+
+
+def additive_graph() -> Case:
+    """Links of a coarser level are numbered behind those of the finer one."""
+    case = Case("additive_graph", "graph", 945)
+    case.positions = case.scatter(60, [-14, 0, 0], [14, 14, 9])
+    parts = {0: range(0, 40), 1: range(40, 60)}
+    edges = [
+        np.unique(np.sort(case.rng.integers(part.start, part.stop, (2 * len(part), 2)), 1), axis=0) for part in parts.values()
+    ]
+    case.truth["edges"] = np.concatenate([found[found[:, 0] != found[:, 1]] for found in edges]).astype("i8")
+    case.truth["link_weight"] = case.rng.random(len(case.truth["edges"])).astype("f4")
+    root(
+        case, "0.9.3", convention="explicit", levels=[CHUNK], required_capabilities=["additive_levels"], cross_level_depth=0,
+        cross_level_storage="none",
+    )
+    for number, rows in parts.items():
+        cells = Cells()
+        by_chunk(cells, chunks_of(case.positions, CHUNK), rows)
+        level(case, number, len(rows), refinement="replace" if number else "add")
+        cut(case, number, cells)
+        mine = [k for k, ends in enumerate(case.truth["edges"]) if ends[0] in rows]
+        links(case, number, cells, case.truth["edges"][mine], {"weight": case.truth["link_weight"][mine]})
+        case.ask(number, range(rows.start, 60), boxes=2)
+        case.ask(number, rows, own=True, boxes=1)
+    return case
+
+
+def links(case: Case, number: int, cells: Cells, ends, attributes: dict) -> None:
+    """The family `links/0` of 0.9 (13): undirected, canonical, with attributes in the same cells."""
+    extent = span(cells)
+    records, values = {}, {}
+    for k, pair in enumerate(ends):
+        found = cells.record(pair)
+        order = canonical(found) if found[0][0] != found[1][0] else [0, 1]
+        source, other = found[order[0]][0], found[order[1]][0]
+        step = tuple(int(b - a) for a, b in zip(source, other))
+        row = [found[j][1] for j in order]
+        records.setdefault(step, {}).setdefault(source, []).append([lehmer(order), *row] if any(step) else row)
+        values.setdefault(step, {}).setdefault(source, []).append(k)
+    rank = len(extent[0])
+    meta = {"zv_array": "links_family", "level_delta": 0, "link_width": 2, "directed": False, "store": "canonical", "sid_ndim": rank}
+    case.nodes.group(f"{number}/links")
+    case.nodes.group(f"{number}/links/0", meta | {"num_links": len(ends), "num_physical_records": len(ends)})
+    for name in attributes:
+        case.nodes.group(f"{number}/link_attributes")
+        case.nodes.group(f"{number}/link_attributes/{name}")
+        meta = {"zv_array": "link_attribute_family", "name": name, "level_delta": 0, "num_links": len(ends)}
+        case.nodes.group(f"{number}/link_attributes/{name}/0", meta)
+    for step, cells_of in records.items():
+        segment = ".".join(f"{c:+}" if c else "0" for c in step)
+        meta = {"zv_array": "links", "dtype": "int64", "offsets": [list(step)], "has_perm": any(step), "link_width": 2, "level_delta": 0}
+        blobs = {chunk: ragged([i64(rows)]) if any(step) else i64(rows) for chunk, rows in cells_of.items()}
+        grid(case, f"{number}/links/0/{segment}", blobs, meta, extent=extent)
+        if not any(step):
+            index = {chunk: fragments([(0, len(rows))]) for chunk, rows in cells_of.items()}
+            grid(case, f"{number}/link_fragments", index, {"zv_array": "link_fragments", "encoding": "fragment_index_v1"}, extent=extent)
+        for name, column in attributes.items():
+            meta = {
+                "zv_array": "link_attribute", "name": name, "dtype": column.dtype.name, "offsets": [list(step)], "level_delta": 0,
+                "row_shape": list(column.shape[1:]),
+            }
+            blobs = {chunk: column[numbers].tobytes() for chunk, numbers in values[step].items()}
+            grid(case, f"{number}/link_attributes/{name}/0/{segment}", blobs, meta, extent=extent)
+
+
+def newer() -> Case:
+    """A version nobody knows, every node of a known form: read, with a warning."""
+    case = Case("newer", "point_cloud", 946)
+    owned(case, 40, [1, 2], [0, 0, 0], [19, 9, 9])
+    cells = Cells()
+    manifests = by_object(cells, chunks_of(case.positions, CHUNK), case.objects)
+    root(case, "0.9.9", convention="implicit_sequential", format_capabilities=["something_new"])
+    level(case, 0, 40)
+    cut(case, 0, cells)
+    rows_index(case, "0", [1, 2], [manifests[k] for k in (1, 2)])
+    case.more["warnings"] = ["0.9.9"]
+    case.ask(0, range(40))
+    return case
+
+
+MAKERS = {"0.9.4": [dense_points, dense_rows, additive_points, additive_streamlines, additive_graph, newer]}

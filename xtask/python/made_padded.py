@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from made_bytes import i64, manifest
+from made_bytes import fragments, i64, manifest
 from made_case import Case, Cells, by_chunk, by_object, by_path, chunks_of
 from made_old import CHUNK, level, objects_truth, root
 
@@ -105,4 +105,104 @@ def points_bare() -> Case:
     return case
 
 
-MAKERS = {"padded": [points, points_bare]}
+def zeros() -> Case:
+    """A chunk whose rows are all zero has no object; the fragment index says how many rows it has."""
+    case = Case("zeros", "point_cloud", 803)
+    case.positions = np.concatenate([np.zeros((4, 3), "f4"), case.scatter(40, [10, 0, 0], [29, 9, 9])])
+    case.attribute("mass", np.concatenate([np.zeros(4), case.rng.random(40)]).astype("f4"))
+    cells = Cells()
+    by_chunk(cells, chunks_of(case.positions, CHUNK), range(44))
+    root(case, "0.7.0", convention="implicit_sequential")
+    level(case, 0, 44)
+    vertices(case, cells, index="grid")
+    attribute(case, cells, "mass")
+    case.ask(0, range(44))
+    return case
+
+
+def streamlines() -> Case:
+    """Lines with objects, groups and object attributes; the order of rows and pieces is the manifest's."""
+    case = Case("streamlines", "streamline", 804)
+    lengths = [20, 14, 27, 9]
+    case.positions = case.walks(lengths, 0.0, 28.0, 2.5)
+    ends = np.cumsum([0, *lengths])
+    case.objects = {k: list(range(ends[k], ends[k + 1])) for k in range(4)}
+    case.attribute("fa", case.rng.random(sum(lengths)).astype("f4"))
+    cells = Cells()
+    manifests = by_path(cells, chunks_of(case.positions, CHUNK), case.objects)
+    root(case, "0.6.0", convention="implicit_sequential")
+    level(case, 0, sum(lengths))
+    vertices(case, cells)
+    attribute(case, cells, "fa")
+    index(case, [manifests[k] for k in range(4)], closed=True)
+    score = case.rng.random(4).astype("f4")
+    case.nodes.array("0/object_attributes/score", score, fill=np.nan)
+    objects_truth(case, range(4), score=score)
+    groupings(case, {0: [2, 0], 1: [3], 2: []})
+    case.ask(0, range(sum(lengths)))
+    return case
+
+
+def skeleton() -> Case:
+    """Trees of two objects with every edge inside a chunk stored; fragments by object; n byte offsets."""
+    case = Case("skeleton", "skeleton", 805)
+    case.positions = np.minimum(case.scatter(36, [0, 0, 0], [9, 9, 9]), np.float32(9.5))
+    case.positions[18:] += np.float32(10)
+    parents = {k: int(case.rng.integers(18 * (k // 18), k)) for k in range(36) if k % 18}
+    case.truth["edges"] = np.array(sorted(parents.items()), "i8")
+    case.objects = {0: list(range(18)), 1: list(range(18, 36))}
+    cells = Cells()
+    manifests = by_object(cells, chunks_of(case.positions, CHUNK), case.objects)
+    root(case, "0.7.0", convention="explicit")
+    level(case, 0, 36)
+    vertices(case, cells, index="grid")
+    links(case, cells, case.truth["edges"])
+    index(case, [manifests[k] for k in range(2)], closed=False)
+    case.ask(0, range(36))
+    return case
+
+
+def graph() -> Case:
+    """Edges inside chunks, and a table of edges across them whose numbers nobody can read: listed, not interpreted."""
+    case = Case("graph", "graph", 806)
+    case.positions = case.scatter(50, [0, 0, 0], [19, 19, 9])
+    edges = np.array([pair for pair in case.rng.integers(0, 50, (150, 2)).tolist() if pair[0] != pair[1]], "i8")
+    edges = np.unique(edges, axis=0)
+    cells = Cells()
+    by_chunk(cells, chunks_of(case.positions, CHUNK), range(50))
+    root(case, "0.8.0", convention="explicit")
+    level(case, 0, 50)
+    vertices(case, cells)
+    across = links(case, cells, edges)
+    kept = np.setdiff1d(np.arange(len(edges)), across)
+    case.truth["edges"] = edges[kept]
+    inside, _ = cells.split(edges)
+    told = {"zv_array": "link_fragments", "encoding": "fragment_index_v1"}
+    case.nodes.blobs("0/link_fragments", told, {chunk: fragments([(0, len(found))]) for chunk, found in inside.items()})
+    case.nodes.array("0/cross_chunk_links", edges[across], fill=-1, attributes={"zv_array": "cross_chunk_links"})
+    case.more |= {"warnings": ["cross_chunk_links"], "refused": ["0/cross_chunk_links"]}
+    case.ask(0, range(50))
+    return case
+
+
+def mesh() -> Case:
+    """Triangles, one sheet a chunk; rows of faces end at the first that is all -1. No fragment index, no objects."""
+    case = Case("mesh", "mesh", 807)
+    parts, faces = [], []
+    for a in range(3):
+        start = 12 * a
+        parts.append(case.rng.uniform([10.0 * a + 0.5, 0.5, 0.5], [10.0 * a + 9.5, 9.5, 9.5], (12, 3)))
+        faces += [(start + case.rng.permutation(12)[:3]).tolist() for _ in range(6 + 3 * a)]
+    case.positions = np.concatenate(parts).astype("f4")
+    case.truth["faces"] = np.array(faces, "i8")
+    cells = Cells()
+    by_chunk(cells, chunks_of(case.positions, CHUNK), range(36))
+    root(case, "0.7.0", convention="explicit")
+    level(case, 0, 36)
+    vertices(case, cells, index="", codec="zstd")
+    links(case, cells, case.truth["faces"])
+    case.ask(0, range(36))
+    return case
+
+
+MAKERS = {"padded": [points, points_bare, zeros, streamlines, skeleton, graph, mesh]}

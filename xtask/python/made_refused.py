@@ -4,6 +4,7 @@ import numpy as np
 
 import made_new
 import made_old
+from made_bytes import i64, ragged
 from made_case import Case, Cells, by_chunk, chunks_of
 from made_old import CHUNK
 
@@ -62,4 +63,69 @@ def newer_unknown() -> Case:
     return case
 
 
-MAKERS = {"refused": [capability, version_05, group_offsets, newer_unknown]}
+def additive_end() -> Case:
+    """An additive level without a coarser one."""
+    case, cells = plain("additive_end", 985)
+    made_new.root(case, "0.9.4", convention="implicit_sequential", required_capabilities=["additive_levels"])
+    made_new.level(case, 0, 12, refinement="add")
+    made_new.cut(case, 0, cells)
+    case.more["expect"] = ["add"]
+    return case
+
+
+def dialect(name: str, seed: int) -> tuple[Case, Cells]:
+    """A graph of 0.8.0 whose links across chunks are of a side dialect: everything else is read."""
+    case = Case(name, "graph", seed)
+    case.positions = np.array([[1, 1, 1], [5, 5, 5], [11, 1, 1], [15, 5, 5], [12, 3, 1]], "f4")
+    case.truth["edges"] = np.array([[0, 1], [3, 2]], "i8")
+    cells = Cells()
+    by_chunk(cells, chunks_of(case.positions, CHUNK), range(5))
+    made_old.root(case, "0.8.0", convention="explicit", format_capabilities=["partitioned_cross_chunk_links"])
+    made_old.level(case, 0, 5)
+    made_old.vertices(case, cells, "0", case.positions)
+    made_old.links(case, cells, "0", case.truth["edges"])
+    case.nodes.files = {k: v for k, v in case.nodes.files.items() if "cross_chunk_links" not in k}
+    case.more |= {"refused": ["0/cross_chunk_links/0"], "warnings": ["0/cross_chunk_links/0"]}
+    case.ask(0, range(5))
+    return case, cells
+
+
+RECORD = bytes([0, 1]) + np.array([1, 2], "<i8").tobytes()
+
+
+def leaf() -> Case:
+    """Nested leaves (9.9)."""
+    case, _ = dialect("leaf_dialect", 986)
+    meta = {"zv_array": "cross_chunk_links", "sid_ndim": 3, "level_delta": 0, "link_width": 2, "layout": "partitioned_v1"}
+    case.nodes.group("0/cross_chunk_links/0", meta)
+    case.nodes.group("0/cross_chunk_links/0/0.0.0")
+    case.nodes.group("0/cross_chunk_links/0/0.0.0/1.0.0")
+    case.nodes.blob("0/cross_chunk_links/0/0.0.0/1.0.0/data", RECORD)
+    case.more["expect"] = ["0/cross_chunk_links/0", "partitioned_v1"]
+    return case
+
+
+def k_dialect() -> Case:
+    """One array for every number of distinct chunks, without a word for the layout (9.10)."""
+    case, _ = dialect("k_dialect", 987)
+    meta = {"zv_array": "cross_chunk_links", "sid_ndim": 3, "level_delta": 0, "link_width": 2}
+    case.nodes.group("0/cross_chunk_links/0", meta)
+    meta = {"zv_array": "cross_chunk_links_k", "K": 2, "sid_ndim": 3, "level_delta": 0, "link_width": 2, "chunk_origin": [0, 0, 0]}
+    elements = {(0, 0, 0, 1, 0, 0): RECORD}
+    case.nodes.grid("0/cross_chunk_links/0/k2", [1, 1, 1, 2, 1, 1], elements, attributes=meta, shards=[1, 1, 1, 2, 1, 1])
+    case.more["expect"] = ["0/cross_chunk_links/0", "k2"]
+    return case
+
+
+def two_forms() -> Case:
+    """Cells and a flat `data` in one family: nobody can say which is meant (9.7)."""
+    case, cells = dialect("two_forms", 988)
+    meta = {"zv_array": "cross_chunk_links", "sid_ndim": 3, "level_delta": 0, "link_width": 2, "num_links": 1}
+    case.nodes.group("0/cross_chunk_links/0", meta)
+    case.nodes.blob("0/cross_chunk_links/0/data", i64([0, 0, 0, 1, 1, 0, 0, 2]))
+    case.nodes.blob("0/cross_chunk_links/0/0.0.0.1.0.0", ragged([i64([0, 1, 2])]))
+    case.more["expect"] = ["0/cross_chunk_links/0"]
+    return case
+
+
+MAKERS = {"refused": [capability, version_05, group_offsets, newer_unknown, additive_end, leaf, k_dialect, two_forms]}
