@@ -35,6 +35,8 @@ pub struct Summary {
     pub links: u64,
     /// Rows of the object table.
     pub objects: u64,
+    /// The levels that were read: the one that was asked for, then those that complete it where it is additive.
+    pub levels: Vec<u32>,
     /// Chunks whose vertices were read.
     pub chunks_read: u64,
     /// Cells that were asked for, of all arrays.
@@ -51,6 +53,8 @@ pub(crate) struct Schemas {
     pub(crate) vertices: Option<SchemaRef>,
     pub(crate) links: Option<SchemaRef>,
     pub(crate) objects: Option<SchemaRef>,
+    /// Columns of the vertex table whose type is a guess, since no cell told how wide a row is: all values are null.
+    pub(crate) guessed: Vec<bool>,
 }
 
 /// What a running query says.
@@ -58,7 +62,42 @@ pub(crate) struct Schemas {
 pub(crate) enum Item {
     Schemas(Schemas),
     Batch(Table, RecordBatch),
+    /// Part of a chain of levels, by object: numbers of objects and their next rows, ahead of the rows.
+    Runs(Vec<(u32, u64)>),
+    /// Part of a chain of levels: the vertex table is complete.
+    Vertices(VerticesEnd),
+    /// Part of a chain of levels: the objects of the vertex table.
+    Counts(Vec<Count>),
     End(Box<Summary>),
+}
+
+/// How many rows the vertex table of a part has.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct VerticesEnd {
+    pub(crate) rows: u64,
+    /// A limit left something out.
+    pub(crate) truncated: bool,
+}
+
+/// One object in the vertex table of a part.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Count {
+    pub(crate) id: i64,
+    pub(crate) rows: u64,
+}
+
+/// What a run says, item by item: what it sends, then its end or its error.
+pub(crate) type Items = BoxStream<'static, Result<Item, QueryError>>;
+
+/// Starts a run; nothing happens before the first item is asked for.
+pub(crate) fn items<F>(run: impl FnOnce(Emit) -> F) -> Items
+where
+    F: Future<Output = Result<Summary, QueryError>> + Send + 'static,
+{
+    let (sender, receiver) = mpsc::channel(0);
+    let run: BoxFuture<'static, _> = run(Emit { sender }).boxed();
+    let end = run.map(|summary| summary.map(|summary| Item::End(Box::new(summary))));
+    futures::stream::select(receiver.map(Ok), end.into_stream()).boxed()
 }
 
 /// An answer on its way: first the vertex table, then links, then objects, each in batches of at most
@@ -67,7 +106,7 @@ pub(crate) enum Item {
 /// Nothing is read ahead of what [`Query::memory_budget`](crate::Query::memory_budget) allows, and nothing at all
 /// while nobody asks for the next batch. Dropping the answer ends the query.
 pub struct Answer {
-    items: BoxStream<'static, Result<Item, QueryError>>,
+    items: Items,
     schemas: Schemas,
     summary: Summary,
     /// The summary is the final one.
@@ -92,12 +131,8 @@ impl Answer {
     where
         F: Future<Output = Result<Summary, QueryError>> + Send + 'static,
     {
-        let (sender, receiver) = mpsc::channel(0);
-        let run: BoxFuture<'static, _> = run(Emit { sender }).boxed();
-        let end = run.map(|summary| summary.map(|summary| Item::End(Box::new(summary))));
-        let items = futures::stream::select(receiver.map(Ok), end.into_stream()).boxed();
         let mut answer = Self {
-            items,
+            items: items(run),
             schemas: Schemas::default(),
             summary: Summary::default(),
             complete: false,
@@ -114,7 +149,7 @@ impl Answer {
                     answer.summary = *summary;
                     answer.complete = true;
                 }
-                Some(Ok(Item::Batch(..))) => {}
+                Some(Ok(_)) => {}
                 None => return Ok(answer),
             }
         }
@@ -195,6 +230,8 @@ impl Stream for Answer {
                     return Poll::Ready(Some(Err(error)));
                 }
                 Poll::Ready(Some(Ok(Item::Schemas(schemas)))) => self.schemas = schemas,
+                // Only parts of a chain say these, and never to the caller.
+                Poll::Ready(Some(Ok(Item::Runs(_) | Item::Vertices(_) | Item::Counts(_)))) => {}
                 Poll::Ready(Some(Ok(Item::End(summary)))) => {
                     // Batches that still wait in the channel are in the final counts already.
                     self.summary = *summary;
@@ -272,6 +309,11 @@ impl Emit {
     pub(crate) async fn schemas(&mut self, schemas: Schemas) {
         // A closed channel means that nobody wants the rest; the future is dropped with the answer.
         let _ = self.sender.send(Item::Schemas(schemas)).await;
+    }
+
+    /// Sends what only the other levels of a chain need to know.
+    pub(crate) async fn tell(&mut self, item: Item) {
+        let _ = self.sender.send(item).await;
     }
 
     /// Sends a batch.

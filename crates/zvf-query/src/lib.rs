@@ -71,6 +71,7 @@
 //! [`Summary`] and null or nothing in the answer. Nothing panics on input.
 
 mod answer;
+mod chain;
 mod columns;
 mod error;
 mod filter;
@@ -118,12 +119,21 @@ pub use zvf_store::{Class, Names};
 ///
 /// See the crate's page.
 pub async fn query(store: &zvf_store::Store, query: Query) -> Result<Answer, QueryError> {
-    let prepared = prepare::prepare(store, query).await?;
-    let asked = &prepared.query;
     let by_object =
-        asked.objects.is_some() || asked.groups.is_some() || asked.select == Select::Objects;
-    if by_object {
-        return Answer::start(|emit| grouped::run::run(prepared, emit)).await;
-    }
-    Answer::start(|emit| flat::run::run(prepared, emit)).await
+        query.objects.is_some() || query.groups.is_some() || query.select == Select::Objects;
+    let mut levels = prepare::prepare(store, query).await?;
+    let only = if levels.len() == 1 {
+        levels.pop()
+    } else {
+        None
+    };
+    Answer::start(|mut emit| async move {
+        match (only, by_object) {
+            (Some(prepared), true) => grouped::run::run(prepared, &mut emit).await,
+            (Some(prepared), false) => flat::run::run(prepared, &mut emit).await,
+            (None, true) => chain::grouped::run(levels, &mut emit).await,
+            (None, false) => chain::flat::run(levels, &mut emit).await,
+        }
+    })
+    .await
 }

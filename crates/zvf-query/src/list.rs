@@ -4,13 +4,15 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt64Array};
-use arrow_schema::{DataType, Field, Schema};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt32Array, UInt64Array};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use zvf_store::format::manifest::Manifest;
 use zvf_store::{CellWant, ChunkCoord, Deltas, Endpoint, Level, LinkFamily, Names, Need, Store};
 
 use crate::answer::{Answer, Emit, Schemas, Summary, Table};
+use crate::chain::objects::{ObjectUnion, Sums};
+use crate::chain::union::{self, Source, fitted};
 use crate::columns::arrow;
 use crate::columns::attribute::Column;
 use crate::columns::gather::Pick;
@@ -19,8 +21,9 @@ use crate::flat::pace::{Load, Pace};
 use crate::flat::run::send;
 use crate::fragments::Fragments;
 use crate::links::records::{Family, LinkCellRef};
-use crate::objects::{Form, ObjectRow, ObjectTable};
+use crate::objects::Form;
 use crate::plan::chunks::{ChunkTable, Slot};
+use crate::prepare::chain;
 use crate::{QueryError, int};
 
 /// Rows of one batch.
@@ -29,6 +32,9 @@ const BATCH: usize = 1 << 14;
 /// Lists the objects of a level, in the order of the object index, as table [`Table::Objects`] of an answer:
 /// `object_id`, `vertices`, `chunks`, `fragments`, then object attributes. Objects without vertices are listed too.
 ///
+/// Of an additive level the complete content is listed, unless `own_level_only` says otherwise: numbers are sums over the
+/// levels of the chain, and objects that only coarser levels know follow at the end.
+///
 /// # Shape
 ///
 /// `vertices` counts the rows of the object's fragments, a fragment that comes twice twice; `chunks` the chunks its
@@ -36,70 +42,73 @@ const BATCH: usize = 1 << 14;
 ///
 /// # Cost
 ///
-/// Reads the fragment index of every chunk that has one, no vertices; keeps eight bytes a fragment.
+/// Reads the fragment index of every chunk that has one, no vertices; keeps eight bytes a fragment, and of an additive
+/// level some fifty bytes an object.
 ///
 /// # Errors
 ///
 /// Misuse where the level does not exist. I/O; malformed manifests and fragment indexes. Source: `zvf-0.9`,
 /// section 11.
-pub async fn list_objects(store: &Store, level: u32) -> Result<Answer, QueryError> {
+pub async fn list_objects(
+    store: &Store,
+    level: u32,
+    own_level_only: bool,
+) -> Result<Answer, QueryError> {
     let need = Need {
         object_attributes: Names::All,
         objects: true,
         ..Need::default()
     };
-    let level = store.level(level, &need).await?;
-    Answer::start(|emit| objects(level, emit)).await
+    let levels = chain(store, level, own_level_only, &need).await?;
+    Answer::start(|mut emit| async move { objects(levels, &mut emit).await }).await
 }
 
-async fn objects(level: Level, mut emit: Emit) -> Result<Summary, QueryError> {
-    let mut summary = Summary::default();
-    let Some(index) = level.object_index().map(Arc::clone) else {
-        emit.schemas(Schemas::default()).await;
-        return Ok(summary);
+async fn objects(levels: Vec<Level>, emit: &mut Emit) -> Result<Summary, QueryError> {
+    let mut summary = Summary {
+        levels: levels.iter().map(Level::number).collect(),
+        ..Summary::default()
     };
-    let round = level.next_round();
-    let metadata = HashMap::from([("zvf.level".to_owned(), level.number().to_string())]);
-    let table = ObjectTable::new(&level, Form::Listed, metadata, &mut summary.warnings);
-    let objects = Some(Arc::clone(&table.schema));
+    let number = levels.first().map_or(0, Level::number);
+    let metadata = HashMap::from([("zvf.level".to_owned(), number.to_string())]);
+    let table = ObjectUnion::new(&levels, Form::Listed, &metadata, &mut summary.warnings)?;
     emit.schemas(Schemas {
-        objects,
+        objects: table.as_ref().map(|table| Arc::clone(&table.schema)),
         ..Schemas::default()
     })
     .await;
-    let (ids, lengths) = futures::join!(index.ids_in(round), lengths(&level, round));
-    let (ids, (chunks, lengths, cells)) = (ids?, lengths?);
-    summary.cells_read = cells;
-    for number in 0..index.manifest_chunks() {
-        let part = index.manifest_chunk_in(round, number).await?;
-        let (first, end) = (
-            part.first_slot(),
-            part.first_slot().saturating_add(int::wide(part.len())),
-        );
-        for start in (first..end).step_by(BATCH) {
-            let rows = start..start.saturating_add(int::wide(BATCH)).min(end);
-            let values = table.read(rows.clone(), round).await?;
-            let mut list = Vec::new();
-            for row in rows {
-                let id = ids.id(row);
-                let numbers = count(&level, part.blob(row), &chunks, &lengths, id)?;
-                let empty = numbers.iter().all(|number| *number == 0);
-                list.push(ObjectRow {
-                    id,
-                    row: Some(row),
-                    numbers,
-                    empty,
-                });
+    let Some(table) = table else {
+        return Ok(summary);
+    };
+    let round = levels.iter().map(Level::next_round).max().unwrap_or(0);
+    // The objects of one level go out as they are counted, those of several when all are known.
+    let streamed = levels.len() == 1;
+    let mut sums = Sums::default();
+    for (at, level) in levels.iter().enumerate() {
+        let Some(index) = level.object_index() else {
+            continue;
+        };
+        let (ids, lengths) = futures::join!(index.ids_in(round), lengths(level, round));
+        let (ids, (chunks, lengths, cells)) = (ids?, lengths?);
+        summary.cells_read = summary.cells_read.saturating_add(cells);
+        for number in 0..index.manifest_chunks() {
+            let part = index.manifest_chunk_in(round, number).await?;
+            let (first, end) = (
+                part.first_slot(),
+                part.first_slot().saturating_add(int::wide(part.len())),
+            );
+            for start in (first..end).step_by(BATCH) {
+                for row in start..start.saturating_add(int::wide(BATCH)).min(end) {
+                    let id = ids.id(row);
+                    sums.add(at, id, count(level, part.blob(row), &chunks, &lengths, id)?);
+                }
+                if streamed {
+                    let done = std::mem::take(&mut sums);
+                    summary.objects += table.send(&done.rows, round, BATCH, 0, emit).await?;
+                }
             }
-            summary.objects += send(
-                &mut emit,
-                Table::Objects,
-                &table.batch(Form::Listed, &list, &values)?,
-                BATCH,
-            )
-            .await;
         }
     }
+    summary.objects += table.send(&sums.rows, round, BATCH, 64 << 20, emit).await?;
     Ok(summary)
 }
 
@@ -236,6 +245,9 @@ fn count(
 /// order of the application. For a family between levels (`delta` not 0) the first end is at `level`, the others at
 /// `level + delta`. Duplicate families give each record once.
 ///
+/// Of an additive level the links of all levels of its chain are listed, finest first, unless `own_level_only` says
+/// otherwise; a first column `level` (`UInt32`) says whose chunks and rows they are.
+///
 /// # Cost
 ///
 /// Reads every cell of the family, in batches.
@@ -243,66 +255,129 @@ fn count(
 /// # Errors
 ///
 /// Misuse where the level or the family does not exist. I/O; malformed cells. Source: `zvf-0.9`, section 13.
-pub async fn list_links(store: &Store, level: u32, delta: i32) -> Result<Answer, QueryError> {
+pub async fn list_links(
+    store: &Store,
+    level: u32,
+    delta: i32,
+    own_level_only: bool,
+) -> Result<Answer, QueryError> {
     let need = Need {
         link_attributes: Names::All,
         link_deltas: Deltas::List(vec![delta]),
         ..Need::default()
     };
-    let opened = store.level(level, &need).await?;
-    let Some(family) = opened
-        .links(delta)
-        .filter(|family| family.width() > 0)
-        .cloned()
-    else {
+    let levels = chain(store, level, own_level_only, &need).await?;
+    let mut lists = Vec::new();
+    for opened in &levels {
+        let family = opened.links(delta).filter(|family| family.width() > 0);
+        if let Some(family) = family.cloned() {
+            lists.push(LinkList::new(opened, family, levels.len() > 1));
+        }
+    }
+    if lists.is_empty() {
         return Err(QueryError::misuse(format!(
             "level {level} has no links of delta {delta}"
         )));
-    };
-    Answer::start(move |emit| links(opened, family, emit)).await
+    }
+    let numbers = levels.iter().map(Level::number).collect();
+    Answer::start(|mut emit| async move { links(lists, numbers, &mut emit).await }).await
 }
 
-async fn links(level: Level, family: LinkFamily, mut emit: Emit) -> Result<Summary, QueryError> {
-    let number = level.number();
-    let (width, rank) = (family.width(), level.key_rank());
-    let family = Arc::new(Family::new(family, number));
-    let mut fields = vec![
-        Field::new(
+/// The family of one level on its way into a list.
+struct LinkList {
+    level: Level,
+    family: Arc<Family>,
+    schema: SchemaRef,
+    /// Whether rows say which level they are of.
+    numbered: bool,
+}
+
+impl LinkList {
+    fn new(level: &Level, family: LinkFamily, numbered: bool) -> Self {
+        let width = family.width();
+        let family = Arc::new(Family::new(family, level.number()));
+        let mut fields = Vec::new();
+        if numbered {
+            fields.push(Field::new("level", DataType::UInt32, false));
+        }
+        let chunks = width.saturating_mul(level.key_rank());
+        fields.push(Field::new(
             "chunks",
-            list_type(DataType::Int64, width.saturating_mul(rank)),
+            list_type(DataType::Int64, chunks),
             false,
-        ),
-        Field::new("rows", list_type(DataType::UInt64, width), false),
-    ];
-    for column in &family.columns {
-        fields.extend(column.field(column.declared.unwrap_or(1)));
+        ));
+        fields.push(Field::new(
+            "rows",
+            list_type(DataType::UInt64, width),
+            false,
+        ));
+        for column in &family.columns {
+            fields.extend(column.field(column.declared.unwrap_or(1)));
+        }
+        Self {
+            level: level.clone(),
+            family,
+            schema: Arc::new(Schema::new(fields)),
+            numbered,
+        }
     }
-    let schema = Arc::new(Schema::new(fields));
+}
+
+async fn links(
+    lists: Vec<LinkList>,
+    levels: Vec<u32>,
+    emit: &mut Emit,
+) -> Result<Summary, QueryError> {
+    let sources: Vec<Source<'_>> = lists
+        .iter()
+        .map(|list| Source {
+            level: list.level.number(),
+            schema: &list.schema,
+            guessed: &[],
+            plain: &[],
+        })
+        .collect();
+    let Some(schema) = union::schema("links", &sources)? else {
+        return Ok(Summary::default());
+    };
     emit.schemas(Schemas {
         links: Some(Arc::clone(&schema)),
         ..Schemas::default()
     })
     .await;
-    let round = level.next_round();
-    let mut summary = Summary::default();
-    let cells = family.all_cells();
-    summary.cells_read = int::wide(cells.len());
-    let jobs: Vec<Vec<LinkCellRef>> = cells.chunks(64).map(<[LinkCellRef]>::to_vec).collect();
-    let store = level.store().clone();
-    let batches = jobs.into_iter().map(|cells| {
-        let mut wants = Vec::new();
-        for cell in &cells {
-            family.wants(cell, &mut wants);
-        }
-        let (family, schema) = (Arc::clone(&family), Arc::clone(&schema));
-        let done = store.fetch_map(round, wants, move |bytes| {
-            batch(&family, &schema, rank, cells, &mut bytes.into_iter())
+    let mut summary = Summary {
+        levels,
+        ..Summary::default()
+    };
+    for list in &lists {
+        let (family, round) = (&list.family, list.level.next_round());
+        let rank = list.level.key_rank();
+        let cells = family.all_cells();
+        summary.cells_read = summary.cells_read.saturating_add(int::wide(cells.len()));
+        let jobs: Vec<Vec<LinkCellRef>> = cells.chunks(64).map(<[LinkCellRef]>::to_vec).collect();
+        let batches = jobs.into_iter().map(|cells| {
+            let mut wants = Vec::new();
+            for cell in &cells {
+                family.wants(cell, &mut wants);
+            }
+            let (family, schema) = (Arc::clone(family), Arc::clone(&list.schema));
+            let numbered = list.numbered;
+            let done = list.level.store().fetch_map(round, wants, move |bytes| {
+                batch(
+                    &family,
+                    &schema,
+                    (rank, numbered),
+                    cells,
+                    &mut bytes.into_iter(),
+                )
+            });
+            async move { done.await? }
         });
-        async move { done.await? }
-    });
-    let mut batches = stream::iter(batches).buffered(8);
-    while let Some(batch) = batches.try_next().await? {
-        summary.links += send(&mut emit, Table::Links, &batch, 1 << 16).await;
+        let mut batches = stream::iter(batches).buffered(8);
+        while let Some(batch) = batches.try_next().await? {
+            let batch = fitted(list.level.number(), "links", &schema, &batch)?;
+            summary.links += send(emit, Table::Links, &batch, 1 << 16).await;
+        }
     }
     Ok(summary)
 }
@@ -315,7 +390,7 @@ fn list_type(item: DataType, width: usize) -> DataType {
 fn batch(
     family: &Family,
     schema: &Arc<Schema>,
-    rank: usize,
+    (rank, numbered): (usize, bool),
     cells: Vec<LinkCellRef>,
     bytes: &mut impl Iterator<Item = Option<bytes::Bytes>>,
 ) -> Result<RecordBatch, QueryError> {
@@ -352,14 +427,17 @@ fn batch(
     let list = |item: DataType, width: usize, items: ArrayRef| {
         arrow::list(Field::new("item", item, false), width, items, count, None).map_err(wrong)
     };
-    let mut arrays = vec![
-        list(
-            DataType::Int64,
-            width.saturating_mul(rank),
-            Arc::new(Int64Array::from(chunks)),
-        )?,
-        list(DataType::UInt64, width, Arc::new(UInt64Array::from(rows)))?,
-    ];
+    let mut arrays: Vec<ArrayRef> = Vec::new();
+    if numbered {
+        arrays.push(Arc::new(UInt32Array::from(vec![family.level; count])));
+    }
+    let chunks: ArrayRef = Arc::new(Int64Array::from(chunks));
+    arrays.push(list(DataType::Int64, width.saturating_mul(rank), chunks)?);
+    arrays.push(list(
+        DataType::UInt64,
+        width,
+        Arc::new(UInt64Array::from(rows)),
+    )?);
     for (column, spec) in columns.into_iter().zip(&family.columns) {
         arrays.push(
             spec.finish(column, spec.declared.unwrap_or(1), count)

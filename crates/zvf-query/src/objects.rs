@@ -202,6 +202,11 @@ pub(crate) fn free_name(name: &str, fields: &[Field]) -> String {
 }
 
 impl Form {
+    /// How many columns of numbers follow the ids.
+    pub(crate) fn numbers(self) -> usize {
+        self.names().len()
+    }
+
     fn names(self) -> &'static [&'static str] {
         match self {
             Self::Grouped => &["start", "length"],

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use futures::channel::oneshot;
 use serde_json::json;
+use zvf_store::meta::Refinement;
 use zvf_store::{Class, Deltas, Level, Names, Need, Store, VertexAttribute};
 
 use crate::columns::arrow;
@@ -18,7 +20,7 @@ use crate::plan::candidates::Grid;
 use crate::plan::chunks::ChunkTable;
 use crate::reader::{Reader, RowTest};
 use crate::vertex_table::{Out, TablePlan};
-use crate::{Column, Query, QueryError, Select};
+use crate::{Column, Query, QueryError, Select, int};
 
 /// A query with everything that the documents say.
 #[derive(Debug)]
@@ -35,15 +37,34 @@ pub(crate) struct Prepared {
     pub(crate) warnings: Vec<String>,
     /// Round of the first requests for data.
     pub(crate) round: u32,
+    /// Set where the level is one of a chain.
+    pub(crate) part: Option<Part>,
 }
 
-/// Reads the documents a query needs, in one round, and ties the query to them.
+/// How a level takes part in the answer of a chain of levels.
+#[derive(Debug)]
+pub(crate) struct Part {
+    /// Tells, once the levels before are done, how many rows are wanted. Only in chunk order, and under a limit.
+    pub(crate) gate: Option<oneshot::Receiver<u64>>,
+    /// The grid of the first level of the chain: the chunks that it selects are those selected here.
+    pub(crate) first: Option<Grid>,
+}
+
+/// Largest number of levels of one chain.
+pub(crate) const MOST_LEVELS: usize = 64;
+
+/// Reads the documents a query needs and ties the query to them: one element, or one for each level of the chain
+/// where the level is additive.
+///
+/// # Cost
+///
+/// One round of requests; one more for the levels of a chain, all at once.
 ///
 /// # Errors
 ///
 /// Misuse: a box of other dimensions, names that do not exist, a filter that does not fit, objects where there are
-/// none. Unsupported encodings. I/O.
-pub(crate) async fn prepare(store: &Store, query: Query) -> Result<Prepared, QueryError> {
+/// none. Malformed: an additive level without next level. Unsupported encodings. I/O.
+pub(crate) async fn prepare(store: &Store, query: Query) -> Result<Vec<Prepared>, QueryError> {
     let dims = store.root().dims();
     if let Some(bbox) = query.bbox.as_ref().filter(|bbox| bbox.dims() != dims) {
         return Err(QueryError::misuse(format!(
@@ -52,7 +73,113 @@ pub(crate) async fn prepare(store: &Store, query: Query) -> Result<Prepared, Que
         )));
     }
     let wanted = wanted_names(&query);
-    let need = Need {
+    let need = need(&query, &wanted);
+    let base = async {
+        if query.groups.is_none() || query.level == 0 || !store.levels().contains(&0) {
+            return Ok(None);
+        }
+        store.level(0, &base_need()).await.map(Some)
+    };
+    let (levels, base) = futures::try_join!(
+        chain(store, query.level, query.own_level_only, &need),
+        async { Ok(base.await?) }
+    )?;
+    let mut found = Vec::with_capacity(levels.len());
+    let mut unknown: Option<Vec<String>> = None;
+    for level in &levels {
+        let mut warnings = Vec::new();
+        let (columns, missing) = columns(level, &query, &wanted, &mut warnings)?;
+        unknown = Some(match unknown {
+            None => missing,
+            Some(before) => before
+                .into_iter()
+                .filter(|name| missing.contains(name))
+                .collect(),
+        });
+        found.push((columns, warnings));
+    }
+    if let Some(name) = unknown.iter().flatten().next() {
+        return Err(unknown_name(store, query.level, name).await);
+    }
+    share(&mut found);
+    let round = levels
+        .iter()
+        .chain(&base)
+        .map(Level::next_round)
+        .max()
+        .unwrap_or(0);
+    let many = u64::try_from(levels.len()).unwrap_or(u64::MAX).max(1);
+    let mut base = base;
+    levels
+        .into_iter()
+        .zip(found)
+        .map(|(level, (columns, warnings))| {
+            let own = Query {
+                level: level.number(),
+                memory_budget: query.memory_budget / many,
+                ..query.clone()
+            };
+            let mut prepared = tie(store, own, level, columns, warnings)?;
+            prepared.base = base.take();
+            prepared.round = round;
+            Ok(prepared)
+        })
+        .collect()
+}
+
+/// The levels whose own data together are the complete content of a level, finest first.
+///
+/// # Errors
+///
+/// Misuse: no such level. Malformed: an additive level without next level. I/O.
+pub(crate) async fn chain(
+    store: &Store,
+    number: u32,
+    own_level_only: bool,
+    need: &Need,
+) -> Result<Vec<Level>, QueryError> {
+    let first = store.level(number, need).await?;
+    let additive = |level: &Level| level.doc().refinement == Refinement::Add;
+    let mut levels = vec![first];
+    if own_level_only || !levels.last().is_some_and(additive) {
+        return Ok(levels);
+    }
+    // Asked for together. What fails here fails again below, if it is needed.
+    let coarser = store.levels().iter().filter(|level| **level > number);
+    let ahead = coarser.take(8).map(|level| store.level(*level, need));
+    let _ = futures::future::join_all(ahead).await;
+    while let Some(last) = levels
+        .last()
+        .filter(|last| additive(last))
+        .map(Level::number)
+    {
+        let place = Place {
+            level: Some(last),
+            ..Place::default()
+        };
+        let next = last.saturating_add(1);
+        if !store.levels().contains(&next) {
+            let what =
+                format!("refinement is \"add\", and there is no level {next} to complete it");
+            return Err(QueryError::malformed(place, what));
+        }
+        if levels.len() >= MOST_LEVELS {
+            let found = int::wide(store.levels().len());
+            return Err(QueryError::limit(
+                place,
+                "additive levels",
+                found,
+                int::wide(MOST_LEVELS),
+            ));
+        }
+        levels.push(store.level(next, need).await?);
+    }
+    Ok(levels)
+}
+
+/// Which documents of a level a query needs.
+fn need(query: &Query, wanted: &Names) -> Need {
+    Need {
         vertex_attributes: wanted.clone(),
         object_attributes: if query.outputs.objects {
             Names::All
@@ -72,17 +199,39 @@ pub(crate) async fn prepare(store: &Store, query: Query) -> Result<Prepared, Que
         objects: true,
         groups: query.groups.is_some(),
         ..Need::default()
-    };
-    let base = async {
-        if query.groups.is_none() || query.level == 0 || !store.levels().contains(&0) {
-            return Ok(None);
+    }
+}
+
+/// Gives all levels of a chain the same columns in the same order: what a level lacks is absent there.
+fn share(levels: &mut [(Vec<ColumnSpec>, Vec<String>)]) {
+    let mut all: Vec<ColumnSpec> = Vec::new();
+    for column in levels.iter().flat_map(|(columns, _)| columns) {
+        if all.iter().all(|known| known.name != column.name) {
+            all.push(ColumnSpec {
+                array: None,
+                absent: true,
+                ..column.clone()
+            });
         }
-        store.level(0, &base_need()).await.map(Some)
-    };
-    let (level, base) = futures::try_join!(store.level(query.level, &need), base)?;
-    let mut warnings = Vec::new();
+    }
+    for (columns, _) in levels {
+        let mut own = std::mem::take(columns);
+        columns.extend(all.iter().map(|column| {
+            let at = own.iter().position(|own| own.name == column.name);
+            at.map_or_else(|| column.clone(), |at| own.swap_remove(at))
+        }));
+    }
+}
+
+/// Ties a query to one level.
+fn tie(
+    store: &Store,
+    query: Query,
+    level: Level,
+    columns: Vec<ColumnSpec>,
+    mut warnings: Vec<String>,
+) -> Result<Prepared, QueryError> {
     check_encoding(&level)?;
-    let columns = columns(store, &level, &query, &wanted, &mut warnings).await?;
     let offset = store
         .root()
         .zarr_vectors
@@ -135,9 +284,7 @@ pub(crate) async fn prepare(store: &Store, query: Query) -> Result<Prepared, Que
         }
         None => None,
     };
-    let round = level
-        .next_round()
-        .max(base.as_ref().map_or(0, Level::next_round));
+    let round = level.next_round();
     let reader = Reader {
         number: query.level,
         table: ChunkTable::default(),
@@ -157,13 +304,14 @@ pub(crate) async fn prepare(store: &Store, query: Query) -> Result<Prepared, Que
     Ok(Prepared {
         query,
         level,
-        base,
+        base: None,
         reader,
         table,
         rule,
         family,
         warnings,
         round,
+        part: None,
     })
 }
 
@@ -238,14 +386,15 @@ fn check_presence(
     Ok(())
 }
 
-/// The attributes that are read: those that come out, then those that only the filter names.
-async fn columns(
-    store: &Store,
+/// The attributes that are read: those that come out, then those that only the filter names; and the names that
+/// are not there.
+fn columns(
     level: &Level,
     query: &Query,
     wanted: &Names,
     warnings: &mut Vec<String>,
-) -> Result<Vec<ColumnSpec>, QueryError> {
+) -> Result<(Vec<ColumnSpec>, Vec<String>), QueryError> {
+    let mut unknown = Vec::new();
     let key = key_column(level);
     let mut found: Vec<ColumnSpec> = Vec::new();
     match wanted {
@@ -265,7 +414,7 @@ async fn columns(
             found.extend(key.filter(|key| found.iter().all(|column| column.name != key.name)));
             for name in query.filter.iter().flat_map(crate::Filter::names) {
                 if found.iter().all(|column| column.name != name) {
-                    return Err(unknown_name(store, query.level, &name).await);
+                    unknown.push(name);
                 }
             }
         }
@@ -280,7 +429,8 @@ async fn columns(
                     .find(|attribute| attribute.name == *name);
                 match (attribute, &key) {
                     (Some(attribute), _) if arrow::element_type(attribute.dtype).is_none() => {
-                        let place = Place::array(query.level, &format!("vertex_attributes/{name}"));
+                        let place =
+                            Place::array(level.number(), &format!("vertex_attributes/{name}"));
                         return Err(QueryError::unsupported(
                             place,
                             format!("dtype {}", attribute.dtype),
@@ -288,12 +438,12 @@ async fn columns(
                     }
                     (Some(attribute), _) => found.push(spec(attribute)),
                     (None, Some(key)) if key.name == *name => found.push(key.clone()),
-                    _ => return Err(unknown_name(store, query.level, name).await),
+                    _ => unknown.push(name.clone()),
                 }
             }
         }
     }
-    Ok(found)
+    Ok((found, unknown))
 }
 
 /// Says which names there are.
@@ -333,6 +483,7 @@ fn spec(attribute: &VertexAttribute) -> ColumnSpec {
     ColumnSpec {
         name: attribute.name.clone(),
         array: Some(Arc::clone(&attribute.array)),
+        absent: false,
         dtype: attribute.dtype,
         declared: attribute
             .declared_width

@@ -36,6 +36,9 @@ pub struct Query {
     pub attributes: Names,
     /// Columns of the vertex table, in this order. Empty: position, then the attributes.
     pub columns: Vec<Column>,
+    /// Only what the level itself stores. An additive level (`refinement: "add"`) holds what the next coarser level does
+    /// not; by default a query reads its complete content, the level and those that complete it.
+    pub own_level_only: bool,
     /// Skip ids that no object has, instead of refusing them.
     pub ignore_missing: bool,
     /// Tables of the answer.
@@ -60,6 +63,7 @@ impl Default for Query {
             select: Select::Vertices,
             attributes: Names::All,
             columns: Vec::new(),
+            own_level_only: false,
             ignore_missing: false,
             outputs: Outputs::default(),
             batch_rows: 1 << 16,

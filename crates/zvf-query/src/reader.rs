@@ -224,6 +224,7 @@ impl Reader {
                 continue;
             }
             *into = match &column.array {
+                None if column.absent => Cell::Missing,
                 None => self.key_cell(column, chunk)?,
                 Some(array) => match next(Some(array)) {
                     Some(bytes) => self.attribute(column, chunk, rows, bytes)?,
@@ -363,7 +364,9 @@ impl Reader {
             .columns
             .iter()
             .map(|column| {
-                if column.array.is_none() {
+                if column.absent {
+                    Operand::Missing
+                } else if column.array.is_none() {
                     Operand::Code(code)
                 } else {
                     Operand::Unread

@@ -42,6 +42,19 @@ impl TablePlan {
         self.outs.contains(&out)
     }
 
+    /// For each column whether its type is a guess: nothing told how wide a row is, and all values are missing.
+    pub(crate) fn guessed(&self, reader: &Reader, widths: &[Option<usize>]) -> Vec<bool> {
+        let guessed = |out: &Out| match out {
+            Out::Attribute(index) => {
+                let told = widths.get(*index).copied().flatten().is_some();
+                let column = reader.columns.get(*index);
+                column.is_some_and(|column| column.absent || (!told && column.declared.is_none()))
+            }
+            _ => false,
+        };
+        self.outs.iter().map(guessed).collect()
+    }
+
     /// The schema, given the width of every column of the reader.
     pub(crate) fn schema(
         &self,

@@ -145,7 +145,7 @@ proptest! {
             let both = Query { bbox: Some(bbox.clone()), ..objects };
             let got = ask(&store, both).await.unwrap();
             assert_eq!(found(&got), expected(&|at| matches!(ids[at], 0 | 2) && inside(&bbox, &positions[at])));
-            let listed = list_links(&store, 0, 0).await.unwrap().collect().await.unwrap();
+            let listed = list_links(&store, 0, 0, false).await.unwrap().collect().await.unwrap();
             assert_eq!(listed.summary.links as usize, links.len());
             assert!(listed.table(Table::Links).unwrap().is_some());
         });

@@ -95,7 +95,7 @@ async fn a_manifest_that_names_a_missing_chunk() {
         .is_ok()
     );
     assert!(
-        list_objects(&store, 0)
+        list_objects(&store, 0, false)
             .await
             .unwrap()
             .collect()
@@ -262,7 +262,7 @@ async fn links_to_rows_that_are_not_there() {
         ask(&store, Query::default()).await.unwrap().links(),
         [[0, 1], [2, 2], [0, 1]]
     );
-    let listed = list_links(&store, 0, 0)
+    let listed = list_links(&store, 0, 0, false)
         .await
         .unwrap()
         .collect()
@@ -270,7 +270,7 @@ async fn links_to_rows_that_are_not_there() {
         .unwrap();
     assert_eq!(listed.summary.links, 3);
     assert_eq!(
-        list_links(&store, 0, 1).await.err().unwrap().class(),
+        list_links(&store, 0, 1, false).await.err().unwrap().class(),
         Class::Misuse
     );
     for row in [3, -1, i64::MAX, i64::MIN] {

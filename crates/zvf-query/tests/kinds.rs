@@ -270,7 +270,7 @@ async fn faces_keep_their_winding_and_come_once() {
             let inner = vec!["1.0 1.0 1.0", "2.0 1.0 1.0", "1.0 1.0 1.0"];
             assert_eq!(sorted(faces), sorted(vec![face, inner]), "{policy}");
         }
-        let listed = list_links(&store, 0, 0)
+        let listed = list_links(&store, 0, 0, false)
             .await
             .unwrap()
             .collect()
@@ -371,7 +371,7 @@ async fn a_vertex_of_two_objects_comes_once_in_a_box_and_once_for_each_by_id() {
         column(got.objects.as_ref().unwrap(), "start"),
         ["0", "2", "5"]
     );
-    let listed = list_objects(&store, 0)
+    let listed = list_objects(&store, 0, false)
         .await
         .unwrap()
         .collect()

@@ -59,7 +59,7 @@ pub(crate) fn run(args: &LinksArgs, context: &mut Context<'_>) -> Result<()> {
         )));
     };
     let answer = context
-        .wait(zvf_query::list_links(&store, args.level, delta))?
+        .wait(zvf_query::list_links(&store, args.level, delta, false))?
         .map_err(|e| CliError::from(e).at(url))?;
     let listing = listing::read(
         context,

@@ -36,7 +36,7 @@ pub(crate) fn run(args: &ObjectsArgs, context: &mut Context<'_>) -> Result<()> {
         )));
     };
     let answer = context
-        .wait(zvf_query::list_objects(&store, args.level))?
+        .wait(zvf_query::list_objects(&store, args.level, false))?
         .map_err(|e| CliError::from(e).at(url))?;
     let listing = listing::read(
         context,

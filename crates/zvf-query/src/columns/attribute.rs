@@ -24,8 +24,10 @@ const MOST: usize = 1 << 30;
 #[derive(Debug, Clone)]
 pub(crate) struct ColumnSpec {
     pub(crate) name: String,
-    /// `None`: the value is the first component of the chunk key (attribute-chunked levels).
+    /// `None`: the value is the first component of the chunk key (attribute-chunked levels), unless `absent`.
     pub(crate) array: Option<Arc<GridArray>>,
+    /// Other levels of the chain have the attribute, this one has not: every value is missing.
+    pub(crate) absent: bool,
     pub(crate) dtype: DType,
     /// Values a row, where the document says so.
     pub(crate) declared: Option<usize>,
@@ -70,6 +72,7 @@ impl ColumnSpec {
         Self {
             name: name.to_owned(),
             array: None,
+            absent: false,
             dtype: DType::little(DTypeKind::I64),
             declared: Some(1),
             categories: Some(Arc::new(values.to_vec())),

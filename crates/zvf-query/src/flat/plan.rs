@@ -10,7 +10,20 @@ use crate::plan::candidates::{Candidates, farthest};
 use crate::plan::chunks::{ChunkTable, Slot};
 use crate::prepare::Prepared;
 use crate::reader::{Reader, What};
-use crate::{QueryError, int};
+use crate::{BBox, QueryError, Select, int};
+
+/// The chunks a box leads to: those that may hold rows of it, and where whole chunks are selected in a chain of levels,
+/// those that overlap what is selected on its first level.
+fn region(p: &Prepared, bbox: &BBox) -> Candidates {
+    let world = &p.reader.position.world;
+    let first = p.part.as_ref().and_then(|part| part.first.as_ref());
+    match first.filter(|_| p.query.select == Select::Chunks) {
+        Some(first) => first
+            .candidates(bbox, world)
+            .overlapping(first, &p.reader.grid),
+        None => p.reader.grid.candidates(bbox, world),
+    }
+}
 
 /// The chunks of a query, and the region they were taken from; `None`: all of the level.
 pub(crate) fn plan_chunks(
@@ -20,7 +33,7 @@ pub(crate) fn plan_chunks(
     let presence = p.level.vertices().presence();
     let rank = p.level.key_rank();
     let scope = match &p.query.bbox {
-        Some(bbox) if prune => Some(p.reader.grid.candidates(bbox, &p.reader.position.world)),
+        Some(bbox) if prune => Some(region(p, bbox)),
         _ => None,
     };
     let keep = |chunk: &&[i64]| {

@@ -9,7 +9,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::owners::Owners;
 use super::scan::{Ask, Scan, Side, started};
-use crate::answer::{Emit, Schemas, Summary, Table};
+use crate::answer::{Count, Emit, Item, Schemas, Summary, Table, VerticesEnd};
 use crate::kept::KeptTable;
 use crate::links::Rule;
 use crate::links::branches::{Branches, Parents};
@@ -32,9 +32,11 @@ const WORKERS: usize = 2;
 /// # Errors
 ///
 /// I/O; malformed cells; a limit.
-pub(crate) async fn run(mut p: Prepared, mut emit: Emit) -> Result<Summary, QueryError> {
+pub(crate) async fn run(mut p: Prepared, emit: &mut Emit) -> Result<Summary, QueryError> {
     let index = p.level.object_index().is_some();
-    let objects = (index && p.query.outputs.objects).then(|| {
+    let counted = index && p.query.outputs.objects;
+    // The table of a chain is made from the counts of its levels.
+    let objects = (counted && p.part.is_none()).then(|| {
         ObjectTable::new(
             &p.level,
             Form::Counted,
@@ -46,7 +48,7 @@ pub(crate) async fn run(mut p: Prepared, mut emit: Emit) -> Result<Summary, Quer
     let owned = p.table.has(Out::ObjectId) || p.table.has(Out::ObjectIds);
     let sequential = links.is_some() && p.rule == Rule::Sequential;
     let branches = links.is_some() && p.rule == Rule::Branches;
-    let walk = index && (objects.is_some() || owned || sequential);
+    let walk = counted || (index && (owned || sequential));
     let stored = links.as_ref().filter(|_| !sequential || !index).is_some()
         || links
             .as_ref()
@@ -72,8 +74,13 @@ pub(crate) async fn run(mut p: Prepared, mut emit: Emit) -> Result<Summary, Quer
         vertices: p.query.outputs.vertices.then(|| Arc::clone(&schema)),
         links: links.as_ref().map(|table| Arc::clone(&table.schema)),
         objects: objects.as_ref().map(|table| Arc::clone(&table.schema)),
+        guessed: p.table.guessed(&scan.reader, &widths),
     })
     .await;
+    if let Some(gate) = p.part.as_mut().and_then(|part| part.gate.take()) {
+        // Nobody tells when nobody wants the rest.
+        scan.limit(gate.await.unwrap_or(0));
+    }
 
     let owners = match &scan.side.walk {
         Some(walk) if owned => Some(Owners::new(walk, scan.reader.table.len())),
@@ -103,14 +110,22 @@ pub(crate) async fn run(mut p: Prepared, mut emit: Emit) -> Result<Summary, Quer
         }
     }
 
+    if p.part.is_some() {
+        let end = VerticesEnd {
+            rows: scan.vertices,
+            truncated: scan.truncated,
+        };
+        emit.tell(Item::Vertices(end)).await;
+    }
     let mut summary = Summary {
         vertices: scan.vertices,
         truncated: scan.truncated,
+        levels: vec![p.query.level],
         ..Summary::default()
     };
     let kept = Arc::new(std::mem::take(&mut scan.kept));
     let resolved = match (scan.side.walk.clone(), scan.side.ids.clone()) {
-        (Some(walk), Some(ids)) if objects.is_some() || sequential => {
+        (Some(walk), Some(ids)) if counted || sequential => {
             let (reader, kept) = (Arc::clone(&scan.reader), Arc::clone(&kept));
             Some(Arc::new(
                 scan.offload(move || resolve(&reader, &walk, &kept, sequential, &ids))
@@ -120,11 +135,13 @@ pub(crate) async fn run(mut p: Prepared, mut emit: Emit) -> Result<Summary, Quer
         _ => None,
     };
     if let Some(table) = links {
-        summary.links =
-            send_links(&p, &mut scan, table, &kept, resolved.clone(), &mut emit).await?;
+        summary.links = send_links(&p, &mut scan, table, &kept, resolved.clone(), emit).await?;
+    }
+    if let (Some(resolved), true) = (&resolved, counted && p.part.is_some()) {
+        emit.tell(Item::Counts(counts(&scan.side, resolved))).await;
     }
     if let (Some(table), Some(resolved)) = (objects, resolved) {
-        summary.objects = send_objects(&p, &scan.side, &table, &resolved, &mut emit).await?;
+        summary.objects = send_objects(&p, &scan.side, &table, &resolved, emit).await?;
     }
     scan.remarks();
     summary.chunks_read = scan.chunks;
@@ -132,6 +149,16 @@ pub(crate) async fn run(mut p: Prepared, mut emit: Emit) -> Result<Summary, Quer
     summary.warnings = p.warnings;
     summary.warnings.append(&mut scan.warnings);
     Ok(summary)
+}
+
+/// The objects of a result, with their rows in it.
+fn counts(side: &Side, resolved: &Resolved) -> Vec<Count> {
+    let id = |row: u32| side.ids.as_ref().map_or(-1, |ids| ids.id(u64::from(row)));
+    let count = |(row, rows): &(u32, u64)| Count {
+        id: id(*row),
+        rows: *rows,
+    };
+    resolved.counts.iter().map(count).collect()
 }
 
 /// The link table of a query, where there can be links.

@@ -186,6 +186,11 @@ impl Scan {
         Ok((scan, placed))
     }
 
+    /// Sets how many rows are wanted at most, before the first of them is taken.
+    pub(crate) fn limit(&mut self, rows: u64) {
+        self.remaining = Some(rows);
+    }
+
     /// Reads groups until the width of every wanted attribute is known, or until nothing can tell it. Returns the
     /// widths.
     ///

@@ -11,7 +11,7 @@ use zvf_store::IdTable;
 
 use super::gather::{Cursor, GatherPlan, Piece, Placer, Step};
 use super::index::rows_of;
-use crate::answer::{Emit, Schemas, Table};
+use crate::answer::{Emit, Item, Schemas, Table};
 use crate::columns::gather::Kept;
 use crate::error::Place;
 use crate::flat::job::ChunkOut;
@@ -124,6 +124,8 @@ pub(crate) struct Outlet {
     limit: Option<u64>,
     /// The limit never cuts an object.
     whole: bool,
+    /// Other levels of a chain need to know where objects begin.
+    part: bool,
     owners: Option<(Owners, Arc<IdTable>)>,
     placer: Placer,
     /// Steps that wait for the schema.
@@ -152,6 +154,7 @@ impl Outlet {
             batch_rows: p.query.batch_rows,
             limit: p.query.limit,
             whole: p.query.select == Select::Objects,
+            part: p.part.is_some(),
             owners,
             placer: Placer::default(),
             pending: VecDeque::new(),
@@ -239,6 +242,7 @@ impl Outlet {
                 let schema = plan.table.schema(&self.reader, &self.widths)?;
                 let mut schemas = self.schemas.take().unwrap_or_default();
                 schemas.vertices = self.vertices.then(|| Arc::clone(&schema));
+                schemas.guessed = plan.table.guessed(&self.reader, &self.widths);
                 emit.schemas(schemas).await;
                 self.schema = Some(Arc::clone(&schema));
                 schema
@@ -262,6 +266,9 @@ impl Outlet {
     ) -> Result<(), QueryError> {
         for piece in &mut step.pieces {
             self.placer.place(piece);
+        }
+        if self.part {
+            emit.tell(Item::Runs(runs(&step.pieces))).await;
         }
         let rows = step.gathered.rows;
         let before = sent.rows;
@@ -415,4 +422,16 @@ impl Outlet {
         }
         columns
     }
+}
+
+/// The rows of each object in some pieces, in order.
+fn runs(pieces: &[Piece]) -> Vec<(u32, u64)> {
+    let mut runs: Vec<(u32, u64)> = Vec::new();
+    for piece in pieces.iter().filter(|piece| piece.taken > 0) {
+        match runs.last_mut() {
+            Some((pick, rows)) if *pick == piece.pick => *rows += u64::from(piece.taken),
+            _ => runs.push((piece.pick, u64::from(piece.taken))),
+        }
+    }
+    runs
 }

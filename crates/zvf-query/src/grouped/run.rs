@@ -12,7 +12,7 @@ use super::gather::GatherPlan;
 use super::hits::hits;
 use super::outlet::{Outlet, Sent, Waiting};
 use super::select::{self, Pick};
-use crate::answer::{Emit, Schemas, Summary};
+use crate::answer::{Emit, Item, Schemas, Summary, VerticesEnd};
 use crate::columns::attribute::Cell;
 use crate::error::Place;
 use crate::flat::owners::Owners;
@@ -30,36 +30,77 @@ use crate::{QueryError, Select, int};
 /// Steps, and link batches, that are made at one time.
 pub(super) const WORKERS: usize = 2;
 
+/// The objects of an answer, chosen.
+pub(crate) struct Choice {
+    pub(crate) ids: Arc<IdTable>,
+    pub(crate) picks: Vec<Pick>,
+    /// What was read to choose them.
+    pub(crate) held: HashMap<Vec<i64>, Decoded>,
+    pub(crate) summary: Summary,
+}
+
 /// Runs a query whose result is by object.
 ///
 /// # Errors
 ///
 /// Misuse: objects where there are none, unknown ids and groups. I/O; malformed cells and manifests; a limit.
-pub(crate) async fn run(mut p: Prepared, mut emit: Emit) -> Result<Summary, QueryError> {
+pub(crate) async fn run(p: Prepared, emit: &mut Emit) -> Result<Summary, QueryError> {
     let index = Arc::clone(select::index(&p)?);
     let asked = select::picks(&p, &index).await?;
-    let mut warnings = std::mem::take(&mut p.warnings);
-    let mut summary = Summary::default();
+    let choice = choose(&p, asked).await?;
+    deliver(p, choice, emit).await
+}
+
+/// Chooses objects: those `asked` for, else all; under conditions and [`Select::Objects`] those that have a row which
+/// satisfies them.
+///
+/// # Errors
+///
+/// As [`run`].
+pub(crate) async fn choose(
+    p: &Prepared,
+    asked: Option<(Arc<IdTable>, Vec<Pick>)>,
+) -> Result<Choice, QueryError> {
+    let mut summary = Summary {
+        levels: vec![p.query.level],
+        ..Summary::default()
+    };
     let mut held = HashMap::new();
     let conditions = p.query.bbox.is_some() || p.query.filter.is_some();
     let (ids, picks) = match asked {
         Some(found) if p.query.select != Select::Objects || !conditions => found,
-        asked if conditions => hits(&p, asked, &mut summary, &mut held).await?,
-        _ => {
-            let ids = index.ids_in(p.round).await?;
-            let picks = (0..index.len())
-                .map(|row| Pick {
-                    id: ids.id(row),
-                    row,
-                })
-                .collect();
-            (ids, picks)
-        }
+        asked if conditions => hits(p, asked, &mut summary, &mut held).await?,
+        _ => select::all(p).await?,
     };
+    Ok(Choice {
+        ids,
+        picks,
+        held,
+        summary,
+    })
+}
+
+/// Delivers chosen objects.
+///
+/// # Errors
+///
+/// I/O; malformed cells and manifests; a limit.
+pub(crate) async fn deliver(
+    mut p: Prepared,
+    choice: Choice,
+    emit: &mut Emit,
+) -> Result<Summary, QueryError> {
+    let Choice {
+        ids,
+        picks,
+        held,
+        mut summary,
+    } = choice;
+    let mut warnings = std::mem::take(&mut p.warnings);
     let links = link_table(&p)?;
     let mut run = Run::plan(&p, ids, picks, links.as_ref(), held, true).await?;
     let mut answer = run
-        .vertices(&p, &mut emit, links.as_ref(), &mut warnings)
+        .vertices(&p, emit, links.as_ref(), &mut warnings)
         .await?;
     if answer.is_none() {
         // Rows lie in other chunks than their keys say (trap T12), so that the box cannot leave chunks out.
@@ -70,7 +111,7 @@ pub(crate) async fn run(mut p: Prepared, mut emit: Emit) -> Result<Summary, Quer
         let (ids, picks) = (Arc::clone(&run.ids), std::mem::take(&mut run.picks));
         run = Run::plan(&p, ids, picks, links.as_ref(), HashMap::new(), false).await?;
         answer = run
-            .vertices(&p, &mut emit, links.as_ref(), &mut warnings)
+            .vertices(&p, emit, links.as_ref(), &mut warnings)
             .await?;
     }
     let Some(mut answer) = answer else {
@@ -82,11 +123,18 @@ pub(crate) async fn run(mut p: Prepared, mut emit: Emit) -> Result<Summary, Quer
     };
     summary.vertices = answer.rows;
     summary.truncated = answer.truncated;
+    if p.part.is_some() {
+        let end = VerticesEnd {
+            rows: answer.rows,
+            truncated: answer.truncated,
+        };
+        emit.tell(Item::Vertices(end)).await;
+    }
     if let Some(table) = links {
-        summary.links = run.links(&p, &mut emit, table, &mut answer).await?;
+        summary.links = run.links(&p, emit, table, &mut answer).await?;
     }
     if let Some((table, values)) = answer.objects.take() {
-        summary.objects = run.objects(&p, &mut emit, &table, values, &answer).await?;
+        summary.objects = run.objects(&p, emit, &table, values, &answer).await?;
     }
     summary.chunks_read = summary.chunks_read.saturating_add(run.chunks_read);
     summary.cells_read = summary.cells_read.saturating_add(run.cells_read);
@@ -139,10 +187,9 @@ impl Run {
         links: Option<&LinkTable>,
         warnings: &mut Vec<String>,
     ) -> Result<Option<Sent>, QueryError> {
-        let objects =
-            p.query.outputs.objects.then(|| {
-                ObjectTable::new(&p.level, Form::Grouped, p.table.metadata.clone(), warnings)
-            });
+        // The table of a chain is made from what its levels tell.
+        let objects = (p.query.outputs.objects && p.part.is_none())
+            .then(|| ObjectTable::new(&p.level, Form::Grouped, p.table.metadata.clone(), warnings));
         let values = read_values(objects.as_ref(), &self.picks, self.round);
         let (first, values) = futures::join!(self.jobs.next(), values);
         let values = values?;
@@ -163,6 +210,7 @@ impl Run {
             vertices: None,
             links: links.map(|table| Arc::clone(&table.schema)),
             objects: objects.as_ref().map(|table| Arc::clone(&table.schema)),
+            guessed: Vec::new(),
         };
         sent.objects = objects.zip(values);
         let mut out = Outlet::new(p, schemas, Arc::clone(&self.reader), owners);

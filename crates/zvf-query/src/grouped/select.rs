@@ -48,42 +48,69 @@ pub(crate) async fn picks(
     }
     let ids = async { Ok::<_, QueryError>(index.ids_in(p.round).await?) };
     let (ids, members, ()) = futures::try_join!(ids, members(p), early_manifests(p, index))?;
-    let find = |id: i64| ids.slot(id).map(|row| Pick { id, row });
-    let picks = match &p.query.objects {
-        Some(asked) => {
-            let members: Option<HashSet<i64>> =
-                members.map(|members| members.into_iter().collect());
-            let mut picks = Vec::with_capacity(asked.len());
-            for id in asked {
-                match find(*id) {
-                    Some(pick) if members.as_ref().is_none_or(|members| members.contains(id)) => {
-                        picks.push(pick)
-                    }
-                    Some(_) => {}
-                    None if p.query.ignore_missing => {}
-                    None => {
-                        return Err(QueryError::misuse(format!(
-                            "no object {id} on level {}",
-                            p.query.level
-                        )));
-                    }
-                }
-            }
-            picks
-        }
-        None => {
-            let mut members = members.unwrap_or_default();
-            members.sort_unstable();
-            members.dedup();
-            // Members without a row have no vertices on any level.
-            members.into_iter().filter_map(find).collect()
-        }
-    };
+    let mut picks = Vec::new();
+    for id in named(p, members, &|id| ids.slot(id).is_some())? {
+        picks.extend(ids.slot(id).map(|row| Pick { id, row }));
+    }
     Ok(Some((ids, picks)))
 }
 
+/// The ids that a query names, in the order of the answer: as asked and in the groups, members of groups ascending.
+/// Members without a row have no vertices on any level and are left out.
+///
+/// # Errors
+///
+/// Misuse: an id that no object has, unless missing ones are ignored.
+pub(crate) fn named(
+    p: &Prepared,
+    members: Option<Vec<i64>>,
+    known: &dyn Fn(i64) -> bool,
+) -> Result<Vec<i64>, QueryError> {
+    let Some(asked) = &p.query.objects else {
+        let mut members = members.unwrap_or_default();
+        members.sort_unstable();
+        members.dedup();
+        members.retain(|id| known(*id));
+        return Ok(members);
+    };
+    let members: Option<HashSet<i64>> = members.map(|members| members.into_iter().collect());
+    let mut ids = Vec::with_capacity(asked.len());
+    for id in asked {
+        if !known(*id) {
+            if p.query.ignore_missing {
+                continue;
+            }
+            return Err(QueryError::misuse(format!(
+                "no object {id} on level {}",
+                p.query.level
+            )));
+        }
+        if members.as_ref().is_none_or(|members| members.contains(id)) {
+            ids.push(*id);
+        }
+    }
+    Ok(ids)
+}
+
+/// Every object of the level, by row.
+///
+/// # Errors
+///
+/// Misuse where there is no object index. I/O.
+pub(crate) async fn all(p: &Prepared) -> Result<(Arc<IdTable>, Vec<Pick>), QueryError> {
+    let index = index(p)?;
+    let ids = index.ids_in(p.round).await?;
+    let picks = (0..index.len())
+        .map(|row| Pick {
+            id: ids.id(row),
+            row,
+        })
+        .collect();
+    Ok((ids, picks))
+}
+
 /// Members of the groups asked for. A coarse level that keeps object ids has the groups of level 0 (trap T21).
-async fn members(p: &Prepared) -> Result<Option<Vec<i64>>, QueryError> {
+pub(crate) async fn members(p: &Prepared) -> Result<Option<Vec<i64>>, QueryError> {
     let Some(groups) = &p.query.groups else {
         return Ok(None);
     };

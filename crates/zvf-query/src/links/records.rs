@@ -74,6 +74,7 @@ impl Family {
             .map(|attribute| ColumnSpec {
                 name: attribute.name.clone(),
                 array: None,
+                absent: false,
                 dtype: attribute.dtype,
                 declared: usize::try_from(attribute.width).ok(),
                 categories: None,

@@ -142,6 +142,29 @@ pub(crate) struct Candidates {
 }
 
 impl Candidates {
+    /// The chunks of another grid that overlap these: chunks of `from` and of `to` both begin at the origin.
+    pub(crate) fn overlapping(&self, from: &Grid, to: &Grid) -> Self {
+        // What an edge may be off by rounding.
+        const SLACK: f64 = 1e-9;
+        let edges = || from.chunk.iter().zip(&to.chunk);
+        let onto = |block: &[(i64, i64)]| -> Vec<(i64, i64)> {
+            block
+                .iter()
+                .zip(edges())
+                .map(|(&(lo, hi), (from, to))| {
+                    let first = saturate((float(lo) * from / to + SLACK).floor());
+                    let end = (float(hi) + 1.0) * from / to - SLACK;
+                    (first, saturate(end.ceil() - 1.0).max(first))
+                })
+                .collect()
+        };
+        Self {
+            straight: onto(&self.straight),
+            binned: self.binned.as_deref().map(onto),
+            empty: self.empty,
+        }
+    }
+
     /// Corners of the block around all candidates, for a key of `rank` components. `None`: no candidates.
     pub(crate) fn hull(&self, rank: usize) -> Option<(Vec<i64>, Vec<i64>)> {
         if self.empty {
@@ -256,6 +279,36 @@ mod tests {
         let bbox = BBox::parse("110:119.999999").unwrap();
         let found = Grid::new(&[10.0], None).candidates(&bbox, &world);
         assert_eq!(found.hull(1), Some((vec![0], vec![2])));
+    }
+
+    #[test]
+    fn chunks_of_another_grid_overlap() {
+        let (fine, coarse) = (Grid::new(&[16.0; 3], None), Grid::new(&[32.0; 3], None));
+        let hull = |from: &Grid, to: &Grid, text: &str| {
+            candidates(from, text)
+                .overlapping(from, to)
+                .hull(3)
+                .unwrap()
+        };
+        assert_eq!(
+            hull(&fine, &coarse, "0,0,0:31,1,1"),
+            (vec![0; 3], vec![0; 3])
+        );
+        assert_eq!(
+            hull(&fine, &coarse, "48,16,-1:49,16,0"),
+            (vec![1, 0, -1], vec![1, 0, 0])
+        );
+        assert_eq!(
+            hull(&coarse, &fine, "33,1,1:34,1,1"),
+            (vec![2, 0, 0], vec![3, 1, 1])
+        );
+        let odd = Grid::new(&[0.3; 3], None);
+        let third = Grid::new(&[0.1; 3], None);
+        assert_eq!(
+            hull(&odd, &third, "0.7,0.7,0.7:0.7,0.7,0.7"),
+            (vec![6; 3], vec![8; 3])
+        );
+        assert_eq!(hull(&third, &odd, "0.7,0.7,0.7:0.7,0.7,0.7").0, vec![2; 3]);
     }
 
     #[test]

@@ -1,0 +1,16 @@
+//! Additive levels: one answer from the level that was asked and those that complete it.
+//!
+//! A level whose `refinement` is `add` stores what the next coarser level does not. Every level of the chain is asked by
+//! itself, with the code that asks a single level; what is here puts the answers together: rows of the finest level
+//! first, links renumbered, objects of one id joined. A level waits at the end of its vertices until the other levels
+//! have handed out theirs, so that no more is in memory than what each level keeps for its links.
+//!
+//! Source: upstream's page on additive refinement (format capability `additive_levels`).
+
+pub(crate) mod flat;
+pub(crate) mod grouped;
+mod links;
+pub(crate) mod objects;
+mod part;
+pub(crate) mod union;
+mod widen;

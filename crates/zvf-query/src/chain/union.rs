@@ -1,0 +1,125 @@
+//! One table from the tables of several levels.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+
+use super::widen::{common, fit};
+use crate::QueryError;
+use crate::error::Place;
+
+/// The table of one level, as far as the union needs to know it.
+#[derive(Debug, Clone)]
+pub(crate) struct Source<'a> {
+    pub(crate) level: u32,
+    pub(crate) schema: &'a SchemaRef,
+    /// Columns whose type says nothing, since all values are null.
+    pub(crate) guessed: &'a [bool],
+    /// Columns that other levels have with other categories: no dictionary holds both.
+    pub(crate) plain: &'a [bool],
+}
+
+/// The schema that holds the rows of all tables: columns in the order of the first table, then those that only later
+/// ones have.
+///
+/// # Errors
+///
+/// Unsupported: a column of which two levels have values that no type holds together.
+pub(crate) fn schema(table: &str, sources: &[Source<'_>]) -> Result<Option<SchemaRef>, QueryError> {
+    let Some(first) = sources.first() else {
+        return Ok(None);
+    };
+    let mut fields: Vec<(Field, Option<u32>)> = Vec::new();
+    for source in sources {
+        for (at, field) in source.schema.fields().iter().enumerate() {
+            let is = |flags: &[bool]| flags.get(at).copied().unwrap_or(false);
+            let told = (!is(source.guessed)).then_some(source.level);
+            let mut field = field.as_ref().clone();
+            if let (true, DataType::Dictionary(_, values)) = (is(source.plain), field.data_type()) {
+                let values = values.as_ref().clone();
+                field = field.with_data_type(values);
+            }
+            let known = fields
+                .iter_mut()
+                .find(|(known, _)| known.name() == field.name());
+            match known {
+                None => fields.push((field, told)),
+                Some((known, by @ None)) if told.is_some() => (*known, *by) = (field, told),
+                Some((known, Some(by))) if told.is_some() => {
+                    let both = common(known.data_type(), field.data_type());
+                    let both = both.ok_or_else(|| {
+                        let what = format!(
+                            "column {:?} of type {} beside {} of level {by}",
+                            field.name(),
+                            field.data_type(),
+                            known.data_type()
+                        );
+                        QueryError::unsupported(Place::array(source.level, table), what)
+                    })?;
+                    let nullable = known.is_nullable() || field.is_nullable();
+                    *known = known.clone().with_data_type(both).with_nullable(nullable);
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    let everywhere = |field: &Field| {
+        sources
+            .iter()
+            .all(|source| source.schema.field_with_name(field.name()).is_ok())
+    };
+    let fields: Vec<Field> = fields
+        .into_iter()
+        .map(|(field, _)| {
+            let nullable = field.is_nullable() || !everywhere(&field);
+            field.with_nullable(nullable)
+        })
+        .collect();
+    let metadata = first.schema.metadata().clone();
+    Ok(Some(Arc::new(Schema::new_with_metadata(fields, metadata))))
+}
+
+/// A batch of one level as a batch of the union: what it lacks is null.
+///
+/// # Errors
+///
+/// Malformed: values that contradict the schema the level announced.
+pub(crate) fn fitted(
+    level: u32,
+    table: &str,
+    schema: &SchemaRef,
+    batch: &RecordBatch,
+) -> Result<RecordBatch, QueryError> {
+    if batch.schema_ref().fields() == schema.fields() {
+        return RecordBatch::try_new_with_options(
+            Arc::clone(schema),
+            batch.columns().to_vec(),
+            &options(batch.num_rows()),
+        )
+        .map_err(|error| wrong(level, table, &error));
+    }
+    let columns = schema
+        .fields()
+        .iter()
+        .map(|field| -> Result<ArrayRef, QueryError> {
+            match batch.column_by_name(field.name()) {
+                Some(column) => {
+                    fit(column, field.data_type()).map_err(|error| wrong(level, table, &error))
+                }
+                None => Ok(new_null_array(field.data_type(), batch.num_rows())),
+            }
+        });
+    let columns: Vec<ArrayRef> = columns.collect::<Result<_, _>>()?;
+    RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options(batch.num_rows()))
+        .map_err(|error| wrong(level, table, &error))
+}
+
+fn options(rows: usize) -> RecordBatchOptions {
+    RecordBatchOptions::new().with_row_count(Some(rows))
+}
+
+#[cold]
+pub(crate) fn wrong(level: u32, table: &str, error: &arrow_schema::ArrowError) -> QueryError {
+    QueryError::malformed(Place::array(level, table), error.to_string())
+}
