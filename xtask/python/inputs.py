@@ -46,6 +46,8 @@ class Input:
     walk: np.ndarray | None = None
     # Implied links lose their attribute values in the writing release.
     links_partly_implied: bool = False
+    # Links whose attribute values the writing release does not store.
+    links_lost: np.ndarray | None = None
     notes: list[str] = field(default_factory=list)
 
     @property
