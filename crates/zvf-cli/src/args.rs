@@ -18,7 +18,7 @@ use clap_complete::Shell;
     propagate_version = true,
     max_term_width = 110,
     after_help = "\
-Exit codes: 0 done, 2 wrong usage, 3 I/O, 4 malformed data, 5 a limit was reached.
+Exit codes: 0 done, 2 wrong usage, 3 I/O, 4 malformed data, 5 a limit was reached, 130 interrupted.
 
 Examples:
   zvf info brain.zarrvectors

@@ -8,6 +8,7 @@ mod help;
 mod info;
 mod inspect;
 mod inspect_blobs;
+mod interrupt;
 mod links;
 mod objects;
 mod query;

@@ -6,8 +6,9 @@
 pub(crate) mod arrow;
 pub(crate) mod csv;
 pub(crate) mod dir;
+pub(crate) mod interrupt;
 pub(crate) mod ndjson;
-pub(crate) mod npy;
+mod npy;
 pub(crate) mod place;
 pub(crate) mod table;
 pub(crate) mod value;

@@ -4,9 +4,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::interrupt::{partial, watch};
 use crate::error::{CliError, Result};
 
-/// What lies under a temporary name beside its target until it is committed; dropped, it is removed.
+/// What lies under a temporary name beside its target until it is committed; dropped or interrupted, it is removed.
 #[derive(Debug)]
 pub(crate) struct Staged {
     target: PathBuf,
@@ -80,6 +81,7 @@ impl Staged {
         let name = format!(".{}.{}.partial", name.to_string_lossy(), std::process::id());
         let temporary = target.with_file_name(name);
         remove(&temporary);
+        watch(&temporary);
         Ok(Self {
             target: target.to_owned(),
             temporary,
@@ -104,6 +106,8 @@ impl Staged {
     /// I/O; then the target is as it was.
     pub(crate) fn commit(mut self) -> Result<PathBuf> {
         let failed = |e: io::Error| CliError::file("write", &self.target, &e);
+        // Held until all renames are done: an interrupt between two of them would leave neither old nor new.
+        let mut partial = partial();
         if self.temporary.is_dir() && self.target.is_dir() {
             // A directory cannot be replaced by a rename: the old one steps aside first, and back if that fails.
             let mut aside = self.temporary.clone().into_os_string();
@@ -118,6 +122,8 @@ impl Staged {
         } else {
             fs::rename(&self.temporary, &self.target).map_err(failed)?;
         }
+        partial.remove(&self.temporary);
+        drop(partial);
         self.committed = true;
         Ok(self.target.clone())
     }
@@ -127,12 +133,13 @@ impl Drop for Staged {
     fn drop(&mut self) {
         if !self.committed {
             remove(&self.temporary);
+            partial().remove(&self.temporary);
         }
     }
 }
 
 /// Removes a file or directory if it is there.
-fn remove(path: &Path) {
+pub(super) fn remove(path: &Path) {
     let _ = if path.is_dir() {
         fs::remove_dir_all(path)
     } else {
