@@ -7,6 +7,7 @@
     reason = "a test fails by panicking, in its helpers too"
 )]
 
+mod additive;
 mod fixtures;
 mod graphs;
 mod hostile;

@@ -284,7 +284,7 @@ impl Made {
             .collect();
         let array = json!({
             "shape": [count], "data_type": "variable_length_bytes",
-            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [count]}},
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [count.max(1)]}},
             "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}}, "fill_value": "",
             "codecs": [{"name": "vlen-bytes", "configuration": {}}], "attributes": {}, "zarr_format": 3,
             "node_type": "array", "storage_transformers": []
@@ -296,7 +296,7 @@ impl Made {
         files.insert("0/object_index/manifests/c/0".into(), vlen(&manifests));
         let array = json!({
             "shape": [count], "data_type": "int64",
-            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [count]}},
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [count.max(1)]}},
             "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}}, "fill_value": 0,
             "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}], "attributes": {}, "zarr_format": 3,
             "node_type": "array", "storage_transformers": []

@@ -1,0 +1,824 @@
+//! Additive levels: the answer of a level is its own data together with what completes it, finest first. Expected
+//! results come from the data that went into each level.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use zvf_query::{
+    BBox, Class, Column, Filter, Names, Outputs, Query, Select, Table, list_links, list_objects,
+};
+
+use crate::make::{Made, place};
+use crate::support::{Got, ask, column, float, memory, sorted};
+
+type Files = BTreeMap<String, Vec<u8>>;
+
+/// A store of several levels. All but the last are additive, unless a level's own block says something else.
+fn stack(levels: &[Made]) -> Files {
+    let mut files = Files::new();
+    for (number, made) in levels.iter().enumerate() {
+        for (key, bytes) in made.files() {
+            match key.strip_prefix("0/") {
+                Some("zarr.json") => {
+                    let mut document: Value = serde_json::from_slice(&bytes).unwrap();
+                    let block = &mut document["attributes"]["zarr_vectors_level"];
+                    block["level"] = json!(number);
+                    if number > 0 {
+                        block["parent_level"] = json!(number - 1);
+                    }
+                    if number + 1 < levels.len() && block["refinement"].is_null() {
+                        block["refinement"] = json!("add");
+                    }
+                    files.insert(format!("{number}/zarr.json"), document.to_string().into());
+                }
+                Some(rest) => {
+                    files.insert(format!("{number}/{rest}"), bytes);
+                }
+                None if number == 0 => {
+                    files.insert(key, bytes);
+                }
+                None => {}
+            }
+        }
+    }
+    let mut root: Value = serde_json::from_slice(&files["zarr.json"]).unwrap();
+    let block = &mut root["attributes"]["zarr_vectors"];
+    block["format_capabilities"] = json!(["additive_levels"]);
+    block["required_capabilities"] = json!(["additive_levels"]);
+    files.insert("zarr.json".into(), root.to_string().into());
+    files
+}
+
+/// A level whose chunks are `size` wide.
+fn wide(mut made: Made, size: f64) -> Made {
+    made.level = json!({"chunk_shape": [size, size, size]});
+    made
+}
+
+fn text(position: &[f32; 3]) -> String {
+    position.map(|p| float(f64::from(p))).join(" ")
+}
+
+fn texts(positions: &[[f32; 3]]) -> Vec<String> {
+    positions.iter().map(text).collect()
+}
+
+fn own(query: Query) -> Query {
+    Query {
+        own_level_only: true,
+        ..query
+    }
+}
+
+fn block_on<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(work)
+}
+
+/// Three levels of points; attribute `n` counts in each.
+fn three() -> [Vec<[f32; 3]>; 3] {
+    [
+        vec![[1.0, 1.0, 1.0], [2.0, 1.0, 1.0], [12.0, 1.0, 1.0]],
+        vec![[3.0, 1.0, 1.0], [25.0, 1.0, 1.0]],
+        vec![[4.0, 1.0, 1.0], [45.0, 1.0, 1.0]],
+    ]
+}
+
+fn three_levels() -> Vec<Made> {
+    let [a, b, c] = three();
+    vec![
+        Made::points(&a),
+        wide(Made::placed(&b, 20.0), 20.0),
+        wide(Made::placed(&c, 40.0), 40.0),
+    ]
+}
+
+#[tokio::test]
+async fn points_of_all_levels_come_finest_first() {
+    let store = memory(&stack(&three_levels())).await;
+    let [a, b, c] = three().map(|level| texts(&level));
+    let all = [a.clone(), b.clone(), c.clone()].concat();
+    let got = ask(&store, Query::default()).await.unwrap();
+    assert_eq!(got.column("position"), all);
+    assert_eq!(got.column("n"), ["0", "1", "2", "0", "1", "0", "1"]);
+    assert_eq!(got.all.summary.levels, [0, 1, 2]);
+    assert!(got.all.summary.warnings.is_empty(), "{:?}", got.all.summary);
+    let coarser = Query {
+        level: 1,
+        ..Query::default()
+    };
+    let got = ask(&store, coarser.clone()).await.unwrap();
+    assert_eq!(got.column("position"), [b.clone(), c].concat());
+    assert_eq!(got.all.summary.levels, [1, 2]);
+    for (level, expected) in [(0, &a), (1, &b)] {
+        let query = Query {
+            level,
+            ..own(Query::default())
+        };
+        let got = ask(&store, query).await.unwrap();
+        assert_eq!(got.column("position"), *expected);
+        assert_eq!(got.all.summary.levels, [level]);
+    }
+    let boxed = Query {
+        bbox: Some(BBox::parse("2,0,0:25,1,1").unwrap()),
+        ..Query::default()
+    };
+    let got = ask(&store, boxed.clone()).await.unwrap();
+    let inside = [
+        "2.0 1.0 1.0",
+        "12.0 1.0 1.0",
+        "3.0 1.0 1.0",
+        "25.0 1.0 1.0",
+        "4.0 1.0 1.0",
+    ];
+    assert_eq!(got.column("position"), inside);
+    let filtered = Query {
+        filter: Some(Filter::parse("n == 1").unwrap()),
+        ..boxed
+    };
+    let got = ask(&store, filtered).await.unwrap();
+    assert_eq!(got.column("position"), ["2.0 1.0 1.0", "25.0 1.0 1.0"]);
+}
+
+#[tokio::test]
+async fn a_limit_counts_over_the_chain() {
+    let store = memory(&stack(&three_levels())).await;
+    let all = three().concat().iter().map(text).collect::<Vec<_>>();
+    for limit in 0..10_usize {
+        for vertices in [true, false] {
+            let outputs = Outputs {
+                vertices,
+                ..Outputs::default()
+            };
+            let query = Query {
+                limit: Some(limit as u64),
+                outputs,
+                batch_rows: 2,
+                ..Query::default()
+            };
+            let got = ask(&store, query).await.unwrap();
+            assert_eq!(got.all.summary.vertices as usize, limit.min(all.len()));
+            assert_eq!(got.all.summary.truncated, limit < all.len(), "{limit}");
+            if vertices {
+                assert_eq!(got.column("position"), all[..limit.min(all.len())]);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn whole_chunks_are_those_that_overlap() {
+    let fine = vec![[1.0, 1.0, 1.0], [35.0, 1.0, 1.0]];
+    // Chunks of level 1 are 30 wide, those of level 2 again 10.
+    let middle = vec![[29.0, 1.0, 1.0], [31.0, 1.0, 1.0]];
+    let last = vec![[8.0, 1.0, 1.0], [15.0, 1.0, 1.0]];
+    let levels = [
+        wide(Made::placed(&fine, 20.0), 20.0),
+        wide(Made::placed(&middle, 30.0), 30.0),
+        Made::points(&last),
+    ];
+    let store = memory(&stack(&levels)).await;
+    let query = Query {
+        bbox: Some(BBox::parse("0,0,0:2,2,2").unwrap()),
+        select: Select::Chunks,
+        ..Query::default()
+    };
+    // The box meets chunk 0 to 20 of level 0; chunk 0 to 30 of level 1 and chunks 0 and 1 of level 2 overlap that.
+    let got = ask(&store, query.clone()).await.unwrap();
+    assert_eq!(
+        got.column("position"),
+        ["1.0 1.0 1.0", "29.0 1.0 1.0", "8.0 1.0 1.0", "15.0 1.0 1.0"]
+    );
+    let alone = Query { level: 2, ..query };
+    assert_eq!(
+        ask(&store, alone).await.unwrap().column("position"),
+        ["8.0 1.0 1.0"]
+    );
+}
+
+#[tokio::test]
+async fn an_additive_level_without_next_level_is_malformed() {
+    let [a, ..] = three();
+    let mut only = Made::points(&a);
+    only.level = json!({"refinement": "add"});
+    let store = memory(&stack(std::slice::from_ref(&only))).await;
+    let error = ask(&store, Query::default()).await.err().unwrap();
+    assert_eq!(error.class(), Class::Malformed);
+    assert_eq!(
+        error.to_string(),
+        "level 0: refinement is \"add\", and there is no level 1 to complete it"
+    );
+    assert!(list_objects(&store, 0, false).await.is_err());
+    assert!(list_links(&store, 0, 0, false).await.is_err());
+    let got = ask(&store, own(Query::default())).await.unwrap();
+    assert_eq!(got.column("position"), texts(&a));
+    // A chain ends at the first level that replaces; what lies beyond is not read.
+    let mut levels = three_levels();
+    levels[1].level["refinement"] = json!("replace");
+    let store = memory(&stack(&levels)).await;
+    let got = ask(&store, Query::default()).await.unwrap();
+    assert_eq!(got.all.summary.levels, [0, 1]);
+    assert_eq!(got.all.summary.vertices, 5);
+    // Another word is neither.
+    levels[1].level["refinement"] = json!("multiply");
+    let store = memory(&stack(&levels)).await;
+    let error = ask(&store, Query::default()).await.err().unwrap();
+    assert_eq!(error.class(), Class::Malformed);
+    assert!(error.to_string().contains("refinement"), "{error}");
+}
+
+#[tokio::test]
+async fn an_attribute_that_one_level_lacks_is_null_there() {
+    let mut levels = three_levels();
+    levels[1].attributes.clear();
+    let triple = |chunk: &mut crate::make::Chunk| {
+        let values = (0..chunk.rows.len() * 3).flat_map(|at| (at as f32).to_le_bytes());
+        chunk.attributes.insert("v".into(), values.collect());
+    };
+    levels[2]
+        .attributes
+        .insert("v".into(), json!({"dtype": "float32"}));
+    levels[2].chunks.values_mut().for_each(triple);
+    let store = memory(&stack(&levels)).await;
+    let got = ask(&store, Query::default()).await.unwrap();
+    assert_eq!(got.column("n"), ["0", "1", "2", "null", "null", "0", "1"]);
+    let null = "null";
+    assert_eq!(
+        got.column("v"),
+        [null, null, null, null, null, "0.0 1.0 2.0", "0.0 1.0 2.0"]
+    );
+    let warned = |name: &str, level: u32| {
+        let start = format!("level {level}, attribute {name}: ");
+        got.all
+            .summary
+            .warnings
+            .iter()
+            .any(|warning| warning.starts_with(&start))
+    };
+    assert!(warned("n", 1) && warned("v", 0) && warned("v", 1) && !warned("n", 0));
+    for (filter, expected) in [
+        ("n is null", vec!["null", "null"]),
+        ("n == 1", vec!["1", "1"]),
+        ("n is null or n == 0", vec!["0", "null", "null", "0"]),
+    ] {
+        let query = Query {
+            filter: Some(Filter::parse(filter).unwrap()),
+            columns: vec![Column::Attribute("n".into()), Column::Position],
+            ..Query::default()
+        };
+        let got = ask(&store, query).await.unwrap();
+        assert_eq!(got.column("n"), expected, "{filter}");
+        let schema = got.vertices.unwrap().schema();
+        assert_eq!(schema.field(0).name(), "n");
+    }
+    // A name that only a coarser level knows is known; one that none knows is not.
+    let named = |name: &str| Query {
+        attributes: Names::List(vec![name.into()]),
+        ..Query::default()
+    };
+    assert_eq!(ask(&store, named("v")).await.unwrap().column("v").len(), 7);
+    for query in [named("w"), own(named("v"))] {
+        assert_eq!(
+            ask(&store, query).await.err().unwrap().class(),
+            Class::Misuse
+        );
+    }
+}
+
+#[tokio::test]
+async fn values_of_two_types_come_in_one_that_holds_both() {
+    let mut levels = three_levels();
+    levels.truncate(2);
+    let words = |categories: Value| json!({"dtype": "int8", "encoding": "dictionary", "categories": categories, "_FillValue": -1});
+    for (level, categories) in [(0, json!(["a", "b"])), (1, json!(["b", "c", "d"]))] {
+        levels[level]
+            .attributes
+            .insert("word".into(), words(categories));
+        levels[level]
+            .attributes
+            .insert("same".into(), words(json!(["x", "y"])));
+        let dtype = ["float32", "float64"][level];
+        levels[level]
+            .attributes
+            .insert("size".into(), json!({"dtype": dtype}));
+        for chunk in levels[level].chunks.values_mut() {
+            let rows = chunk.rows.len();
+            chunk
+                .attributes
+                .insert("word".into(), (0..rows).map(|row| row as u8).collect());
+            chunk.attributes.insert("same".into(), vec![0xFF; rows]);
+            let size = if level == 0 {
+                0.1_f32.to_le_bytes().to_vec()
+            } else {
+                0.1_f64.to_le_bytes().to_vec()
+            };
+            chunk.attributes.insert("size".into(), size.repeat(rows));
+        }
+    }
+    let store = memory(&stack(&levels)).await;
+    let got = ask(&store, Query::default()).await.unwrap();
+    assert_eq!(got.column("word"), ["a", "b", "a", "b", "b"]);
+    assert_eq!(got.column("same"), ["null"; 5]);
+    let single = float(f64::from(0.1_f32));
+    assert_eq!(
+        got.column("size"),
+        [&single, &single, &single, "0.1", "0.1"]
+    );
+    let schema = got.vertices.as_ref().unwrap().schema();
+    let kind = |name: &str| {
+        schema
+            .field_with_name(name)
+            .unwrap()
+            .data_type()
+            .to_string()
+    };
+    assert_eq!(
+        (kind("word").as_str(), kind("size").as_str()),
+        ("Utf8", "Float64")
+    );
+    assert!(kind("same").starts_with("Dictionary"));
+    // Numbers beside words have no common type; each level alone has.
+    levels[1]
+        .attributes
+        .insert("word".into(), json!({"dtype": "int8"}));
+    let store = memory(&stack(&levels)).await;
+    let error = ask(&store, Query::default()).await.err().unwrap();
+    assert_eq!(error.class(), Class::Malformed);
+    assert!(
+        error
+            .to_string()
+            .starts_with("level 1, array vertices: column \"word\""),
+        "{error}"
+    );
+    assert!(ask(&store, own(Query::default())).await.is_ok());
+}
+
+/// Lines with ids 0, 1, … whose vertices are told apart by their second coordinate.
+fn lines(levels: &[Vec<(i64, Vec<[f32; 3]>)>], sizes: &[f64]) -> Vec<Made> {
+    levels
+        .iter()
+        .zip(sizes)
+        .map(|(lines, size)| {
+            if *size == 10.0 {
+                Made::streamlines(lines)
+            } else {
+                // Chunks of the builder are 10 wide: place by stretched positions, then stretch back.
+                let factor = (*size / 10.0) as f32;
+                let small: Vec<(i64, Vec<[f32; 3]>)> = lines
+                    .iter()
+                    .map(|(id, line)| (*id, line.iter().map(|p| p.map(|at| at / factor)).collect()))
+                    .collect();
+                let mut made = Made::streamlines(&small);
+                for chunk in made.chunks.values_mut() {
+                    for row in &mut chunk.rows {
+                        *row = row.map(|at| at * factor);
+                    }
+                }
+                wide(made, *size)
+            }
+        })
+        .collect()
+}
+
+fn line(from: f32, y: f32, count: usize) -> Vec<[f32; 3]> {
+    (0..count)
+        .map(|at| [from + 4.0 * at as f32, y + 0.5 * at as f32, 1.0])
+        .collect()
+}
+
+#[tokio::test]
+async fn objects_come_from_the_level_they_live_on() {
+    let (a, b, c, d) = (
+        line(1.0, 1.0, 6),
+        line(2.0, 8.0, 4),
+        line(3.0, 20.0, 5),
+        line(30.0, 8.0, 3),
+    );
+    let levels = [
+        vec![(7, a.clone()), (5, vec![])],
+        // Object 5 lives on two levels.
+        vec![(5, b.clone()), (9, c.clone())],
+        vec![(5, d.clone())],
+    ];
+    let store = memory(&stack(&lines(&levels, &[10.0, 20.0, 40.0]))).await;
+    let query = Query {
+        objects: Some(vec![9, 5, 7, 9]),
+        columns: vec![Column::ObjectId, Column::Position],
+        ..Query::default()
+    };
+    let five = [b.clone(), d.clone()].concat();
+    let all = [c.clone(), five.clone(), a.clone(), c.clone()].concat();
+    for batch_rows in [1, 3, 1000] {
+        let got = ask(
+            &store,
+            Query {
+                batch_rows,
+                ..query.clone()
+            },
+        )
+        .await
+        .unwrap();
+        assert_eq!(got.column("position"), texts(&all));
+        let ids = [vec!["9"; 5], vec!["5"; 7], vec!["7"; 6], vec!["9"; 5]].concat();
+        assert_eq!(got.column("object_id"), ids);
+        let objects = got.objects.as_ref().unwrap();
+        assert_eq!(column(objects, "object_id"), ["9", "5", "7", "9"]);
+        assert_eq!(column(objects, "start"), ["0", "5", "12", "18"]);
+        assert_eq!(column(objects, "length"), ["5", "7", "6", "5"]);
+        // Nothing joins what lies on two levels.
+        let joined = |at: usize| ![4, 8, 11, 17].contains(&at);
+        let links: Vec<Vec<usize>> = (0..22)
+            .filter(|at| joined(*at))
+            .map(|at| vec![at, at + 1])
+            .collect();
+        assert_eq!(sorted(got.links()), links);
+        assert!(
+            got.all
+                .vertices
+                .iter()
+                .all(|batch| batch.num_rows() <= batch_rows)
+        );
+    }
+    let unknown = Query {
+        objects: Some(vec![7, 8]),
+        ..Query::default()
+    };
+    assert_eq!(
+        ask(&store, unknown.clone()).await.err().unwrap().class(),
+        Class::Misuse
+    );
+    let skipped = Query {
+        ignore_missing: true,
+        ..unknown
+    };
+    assert_eq!(
+        ask(&store, skipped).await.unwrap().column("position"),
+        texts(&a)
+    );
+    let alone = own(Query {
+        objects: Some(vec![9]),
+        ..Query::default()
+    });
+    assert_eq!(
+        ask(&store, alone).await.err().unwrap().class(),
+        Class::Misuse
+    );
+    // A box on one level takes the whole object, of all levels.
+    let boxed = Query {
+        bbox: Some(BBox::parse("29,7,0:31,9,2").unwrap()),
+        select: Select::Objects,
+        ..Query::default()
+    };
+    let got = ask(&store, boxed).await.unwrap();
+    assert_eq!(got.column("position"), texts(&five));
+    assert_eq!(column(got.objects.as_ref().unwrap(), "object_id"), ["5"]);
+    // In chunk order the object's rows of all levels are counted together.
+    let got = ask(&store, Query::default()).await.unwrap();
+    assert_eq!(got.all.summary.vertices, 18);
+    let objects = got.objects.as_ref().unwrap();
+    let counts: Vec<_> = column(objects, "object_id")
+        .into_iter()
+        .zip(column(objects, "vertices"))
+        .collect();
+    let expected =
+        [("7", "6"), ("5", "7"), ("9", "5")].map(|(id, n)| (id.to_owned(), n.to_owned()));
+    assert_eq!(counts, expected);
+    let listed = list_objects(&store, 0, false)
+        .await
+        .unwrap()
+        .collect()
+        .await
+        .unwrap();
+    assert_eq!(listed.summary.levels, [0, 1, 2]);
+    let listed = listed.table(Table::Objects).unwrap().unwrap();
+    assert_eq!(column(&listed, "object_id"), ["7", "5", "9"]);
+    assert_eq!(column(&listed, "vertices"), ["6", "7", "5"]);
+    let alone = list_objects(&store, 0, true)
+        .await
+        .unwrap()
+        .collect()
+        .await
+        .unwrap();
+    let alone = alone.table(Table::Objects).unwrap().unwrap();
+    assert_eq!(column(&alone, "object_id"), ["7", "5"]);
+    assert_eq!(column(&alone, "vertices"), ["6", "0"]);
+}
+
+/// A plain array of one float an object; NaN stands for no value.
+fn object_attribute(files: &mut Files, level: u32, name: &str, values: &[f32]) {
+    let count = values.len();
+    let attributes = json!({"zv_array": "object_attribute", "name": name, "dtype": "float32", "shape": [count],
+        "fill_sentinel_meaning": "absent"});
+    let document = json!({
+        "shape": [count], "data_type": "float32",
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [count]}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}}, "fill_value": "NaN",
+        "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}], "attributes": attributes,
+        "zarr_format": 3, "node_type": "array", "storage_transformers": []
+    });
+    crate::make::group(files, &format!("{level}/object_attributes"), json!({}));
+    let path = format!("{level}/object_attributes/{name}");
+    files.insert(format!("{path}/zarr.json"), document.to_string().into());
+    let bytes = values.iter().flat_map(|value| value.to_le_bytes());
+    files.insert(format!("{path}/c/0"), bytes.collect());
+}
+
+#[tokio::test]
+async fn object_attributes_come_from_where_they_are() {
+    let levels = [
+        vec![(7, line(1.0, 1.0, 2)), (5, vec![])],
+        vec![(5, line(1.0, 9.0, 3)), (9, line(2.0, 5.0, 2))],
+    ];
+    let mut files = stack(&lines(&levels, &[10.0, 10.0]));
+    // Level 0 knows 7 and, wrongly, 5; level 1 knows 5 and nothing of 9.
+    object_attribute(&mut files, 0, "w", &[0.5, 99.0]);
+    object_attribute(&mut files, 1, "w", &[2.5, f32::NAN]);
+    object_attribute(&mut files, 0, "v", &[f32::NAN, 4.0]);
+    let store = memory(&files).await;
+    let by_id = Query {
+        objects: Some(vec![5, 7, 9]),
+        ..Query::default()
+    };
+    let got = ask(&store, by_id).await.unwrap();
+    let objects = got.objects.as_ref().unwrap();
+    assert_eq!(column(objects, "w"), ["2.5", "0.5", "null"]);
+    assert_eq!(column(objects, "v"), ["4.0", "null", "null"]);
+    let got = ask(&store, Query::default()).await.unwrap();
+    let objects = got.objects.as_ref().unwrap();
+    assert_eq!(column(objects, "object_id"), ["7", "5", "9"]);
+    assert_eq!(column(objects, "w"), ["0.5", "2.5", "null"]);
+    let listed = list_objects(&store, 0, false)
+        .await
+        .unwrap()
+        .collect()
+        .await
+        .unwrap();
+    let listed = listed.table(Table::Objects).unwrap().unwrap();
+    assert_eq!(column(&listed, "w"), ["0.5", "2.5", "null"]);
+    assert_eq!(column(&listed, "v"), ["null", "4.0", "null"]);
+}
+
+/// Links as pairs of positions.
+fn edges(got: &Got) -> Vec<String> {
+    let positions = got.column("position");
+    let ends = |ends: &Vec<usize>| {
+        ends.iter()
+            .map(|end| positions[*end].clone())
+            .collect::<Vec<_>>()
+            .join(" | ")
+    };
+    sorted(got.links().iter().map(ends).collect())
+}
+
+/// A graph: vertices of one object lie in one fragment of each chunk.
+fn graph(positions: &[[f32; 3]], ids: &[i64], links: &[[usize; 2]]) -> Made {
+    let mut made = Made::points_with_ids(positions, ids);
+    (made.kind, made.convention) = ("graph", "explicit");
+    let at = |wanted: &[f32; 3]| {
+        let rows = made.chunks.iter().flat_map(|(coord, chunk)| {
+            (0_i64..).zip(&chunk.rows).map(|(row, p)| (*coord, row, *p))
+        });
+        rows.into_iter()
+            .find(|(_, _, p)| p == wanted)
+            .map(|(coord, row, _)| (coord, row))
+            .unwrap()
+    };
+    let records: Vec<Vec<_>> = links
+        .iter()
+        .map(|ends| ends.iter().map(|end| at(&positions[*end])).collect())
+        .collect();
+    made.links = Some(place(&records, false));
+    made
+}
+
+#[tokio::test]
+async fn links_of_graphs_are_renumbered() {
+    let fine = vec![[1.0, 0.0, 0.0], [11.0, 1.0, 0.0], [2.0, 2.0, 0.0]];
+    let coarse = vec![[3.0, 3.0, 0.0], [4.0, 4.0, 0.0], [25.0, 5.0, 0.0]];
+    let levels = [
+        graph(&fine, &[1, 1, 2], &[[0, 1], [2, 0]]),
+        graph(&coarse, &[3, 3, 2], &[[0, 1], [1, 2], [2, 2]]),
+    ];
+    let store = memory(&stack(&levels)).await;
+    let edge = |from: &[f32; 3], to: &[f32; 3]| format!("{} | {}", text(from), text(to));
+    let all = vec![
+        edge(&fine[0], &fine[1]),
+        edge(&fine[2], &fine[0]),
+        edge(&coarse[0], &coarse[1]),
+        edge(&coarse[1], &coarse[2]),
+        edge(&coarse[2], &coarse[2]),
+    ];
+    assert_eq!(
+        edges(&ask(&store, Query::default()).await.unwrap()),
+        sorted(all.clone())
+    );
+    let few = Query {
+        limit: Some(5),
+        ..Query::default()
+    };
+    // The last row is left out, and with it two links.
+    assert_eq!(
+        edges(&ask(&store, few).await.unwrap()),
+        sorted(all[..3].to_vec())
+    );
+    let objects = Query {
+        objects: Some(vec![2, 3]),
+        ..Query::default()
+    };
+    assert_eq!(
+        edges(&ask(&store, objects).await.unwrap()),
+        sorted(all[2..].to_vec())
+    );
+    let listed = list_links(&store, 0, 0, false)
+        .await
+        .unwrap()
+        .collect()
+        .await
+        .unwrap();
+    let table = listed.table(Table::Links).unwrap().unwrap();
+    assert_eq!(column(&table, "level"), ["0", "0", "1", "1", "1"]);
+    assert_eq!(listed.summary.levels, [0, 1]);
+    let alone = list_links(&store, 0, 0, true)
+        .await
+        .unwrap()
+        .collect()
+        .await
+        .unwrap();
+    assert!(
+        alone
+            .table(Table::Links)
+            .unwrap()
+            .unwrap()
+            .column_by_name("level")
+            .is_none()
+    );
+    assert_eq!(alone.summary.links, 2);
+    // A level without links adds vertices only.
+    let mut bare = levels;
+    bare[1].links = None;
+    let store = memory(&stack(&bare)).await;
+    let got = ask(&store, Query::default()).await.unwrap();
+    assert_eq!(
+        (got.all.summary.vertices, edges(&got)),
+        (6, sorted(all[..2].to_vec()))
+    );
+}
+
+/// Levels of lines: ids, and lines whose vertices differ in their second coordinate.
+fn random_lines() -> impl Strategy<Value = Vec<Vec<(i64, Vec<[f32; 3]>)>>> {
+    let one = (
+        0_i64..6,
+        proptest::collection::vec((0.0_f32..50.0, 0.0_f32..50.0), 0..6),
+    );
+    let level = proptest::collection::vec(one, 0..6);
+    proptest::collection::vec(level, 2..4).prop_map(|levels| {
+        let mut next = 0.0;
+        levels
+            .into_iter()
+            .map(|lines| {
+                let mut seen = BTreeSet::new();
+                lines
+                    .into_iter()
+                    .filter(|(id, _)| seen.insert(*id))
+                    .map(|(id, line)| {
+                        let line = line.into_iter().map(|(x, z)| {
+                            next += 0.5;
+                            [x, next, z]
+                        });
+                        (id, line.collect())
+                    })
+                    .collect()
+            })
+            .collect()
+    })
+}
+
+fn random_box() -> impl Strategy<Value = Option<BBox>> {
+    let corner = (-5.0_f64..40.0, 1.0_f64..45.0);
+    let bbox = (corner.clone(), corner).prop_map(|(x, z)| {
+        BBox::new(vec![x.0, -1.0, z.0], vec![x.0 + x.1, 100.0, z.0 + z.1]).unwrap()
+    });
+    proptest::option::of(bbox)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn lines_by_object_are_what_went_in(
+        levels in random_lines(), bbox in random_box(), ids in proptest::collection::vec(0_i64..7, 0..5),
+        limit in proptest::option::of(0_u64..30), whole in any::<bool>(), batch_rows in 1_usize..9
+    ) {
+        block_on(async {
+            let sizes = [10.0, 20.0, 10.0];
+            let store = memory(&stack(&lines(&levels, &sizes))).await;
+            let kept = |p: &[f32; 3]| bbox.as_ref().is_none_or(|bbox| bbox.contains(&p.map(f64::from)));
+            // Every object of the answer: its rows, and which of them follow the row before.
+            let mut expected: Vec<(i64, Vec<([f32; 3], bool)>)> = Vec::new();
+            let mut truncated = false;
+            let mut left = limit.unwrap_or(u64::MAX) as usize;
+            'ids: for id in &ids {
+                let own: Vec<&Vec<[f32; 3]>> = levels.iter()
+                    .flat_map(|level| level.iter().filter(|(of, _)| of == id).map(|(_, line)| line)).collect();
+                if own.is_empty() {
+                    continue;
+                }
+                let hit = own.iter().any(|line| line.iter().any(kept));
+                if whole && bbox.is_some() && !hit {
+                    continue;
+                }
+                let mut rows = Vec::new();
+                for line in own {
+                    let mut before = false;
+                    for p in line {
+                        let now = whole || kept(p);
+                        if now {
+                            rows.push((*p, before));
+                        }
+                        before = now;
+                    }
+                }
+                if rows.len() > left {
+                    truncated = true;
+                    if !whole {
+                        rows.truncate(left);
+                        if !rows.is_empty() {
+                            expected.push((*id, rows));
+                        }
+                    }
+                    break 'ids;
+                }
+                left -= rows.len();
+                expected.push((*id, rows));
+            }
+            if whole {
+                expected.retain(|(_, rows)| !rows.is_empty());
+            }
+            let query = Query {
+                bbox: bbox.clone(), objects: Some(ids.clone()), ignore_missing: true, limit, batch_rows,
+                select: if whole { Select::Objects } else { Select::Vertices },
+                ..Query::default()
+            };
+            // Ids need an index on some level.
+            if levels.iter().all(Vec::is_empty) {
+                return;
+            }
+            let got = ask(&store, query).await.unwrap();
+            let flat: Vec<&([f32; 3], bool)> = expected.iter().flat_map(|(_, rows)| rows).collect();
+            assert_eq!(got.column("position"), flat.iter().map(|(p, _)| text(p)).collect::<Vec<_>>());
+            let links: Vec<Vec<usize>> = flat.iter().enumerate().filter(|(_, (_, after))| *after)
+                .map(|(at, _)| vec![at - 1, at]).collect();
+            assert_eq!(sorted(got.links()), links);
+            assert_eq!(got.all.summary.truncated, truncated);
+            let objects = got.objects.as_ref().unwrap();
+            let found: Vec<(String, String)> = column(objects, "object_id").into_iter().zip(column(objects, "length")).collect();
+            let lengths: Vec<(String, String)> = expected.iter().map(|(id, rows)| (id.to_string(), rows.len().to_string())).collect();
+            assert_eq!(found, lengths);
+        });
+    }
+
+    #[test]
+    fn lines_in_chunk_order_are_what_went_in(
+        levels in random_lines(), bbox in random_box(), limit in proptest::option::of(0_u64..30), batch_rows in 1_usize..9
+    ) {
+        block_on(async {
+            let store = memory(&stack(&lines(&levels, &[10.0, 20.0, 10.0]))).await;
+            let kept = |p: &[f32; 3]| bbox.as_ref().is_none_or(|bbox| bbox.contains(&p.map(f64::from)));
+            let whole = Query { bbox: bbox.clone(), batch_rows, ..Query::default() };
+            let all = ask(&store, whole.clone()).await.unwrap();
+            // Level after level, each row once.
+            let positions = all.column("position");
+            let mut from = 0;
+            for level in &levels {
+                let expected: Vec<String> = level.iter().flat_map(|(_, line)| line).filter(|p| kept(p)).map(text).collect();
+                assert_eq!(sorted(positions[from..from + expected.len()].to_vec()), sorted(expected.clone()));
+                from += expected.len();
+            }
+            assert_eq!(from, positions.len());
+            let got = ask(&store, Query { limit, ..whole }).await.unwrap();
+            let most = limit.map_or(positions.len(), |limit| positions.len().min(limit as usize));
+            assert_eq!(got.column("position"), positions[..most]);
+            assert_eq!(got.all.summary.truncated, most < positions.len());
+            let inside: BTreeSet<&String> = positions[..most].iter().collect();
+            let mut expected = Vec::new();
+            let mut counts: BTreeMap<i64, usize> = BTreeMap::new();
+            for (id, line) in levels.iter().flatten() {
+                let rows: Vec<String> = line.iter().map(text).collect();
+                *counts.entry(*id).or_default() += rows.iter().filter(|row| inside.contains(row)).count();
+                expected.extend(rows.windows(2).filter(|pair| pair.iter().all(|row| inside.contains(row)))
+                    .map(|pair| pair.join(" | ")));
+            }
+            assert_eq!(edges(&got), sorted(expected));
+            if let Some(objects) = got.objects.as_ref() {
+                let found: BTreeMap<String, String> = column(objects, "object_id").into_iter().zip(column(objects, "vertices")).collect();
+                let counts: BTreeMap<String, String> = counts.into_iter().filter(|(_, count)| *count > 0)
+                    .map(|(id, count)| (id.to_string(), count.to_string())).collect();
+                assert_eq!(found, counts);
+            }
+        });
+    }
+}
