@@ -268,7 +268,9 @@ fn tie(
     let rule = Rule::of(store.kind(), convention);
     let family = level
         .links(0)
-        .filter(|links| links.width() > 0 && query.outputs.links);
+        .filter(|links| links.width() > 0 && query.outputs.links)
+        // Records whose rows are made up are no links: the objects of such stores say what is joined.
+        .filter(|links| links.rows_trusted());
     let family = match family {
         Some(links) if rule != Rule::Stored && links.width() != 2 => {
             let place = Place::array(query.level, "links/0");

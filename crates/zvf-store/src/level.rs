@@ -32,6 +32,7 @@ pub(crate) struct LevelInner {
     pub(crate) groups: Option<Arc<Groups>>,
     pub(crate) group_attributes: Vec<TypedArray>,
     pub(crate) links: Vec<LinkFamily>,
+    pub(crate) refused: Vec<Refused>,
     pub(crate) next_round: u32,
 }
 
@@ -117,6 +118,11 @@ impl Level {
         &self.inner.links
     }
 
+    /// What the level holds and this crate does not read, of what was asked for.
+    pub fn refused(&self) -> &[Refused] {
+        &self.inner.refused
+    }
+
     /// The round of requests that follows those which loaded this level: what a caller passes to its first
     /// [`Store::fetch_map`].
     pub fn next_round(&self) -> u32 {
@@ -126,6 +132,24 @@ impl Level {
     /// The store.
     pub fn store(&self) -> &Store {
         &self.store
+    }
+}
+
+/// Links that a level holds and that are not read: what remains of the level is right without them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Refused {
+    /// Path of the node inside the store, such as `0/cross_chunk_links/0`.
+    pub path: String,
+    /// How many levels the links span.
+    pub delta: i32,
+    /// Why they are not read.
+    pub why: String,
+}
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.path, self.why)
     }
 }
 

@@ -108,9 +108,11 @@ pub use container::{ContainerKind, GridArray};
 pub use coord::ChunkCoord;
 pub use error::{Class, Source, StoreError};
 pub use groups::Groups;
-pub use level::{Level, VertexAttribute};
+pub use level::{Level, Refused, VertexAttribute};
 pub use limits::Limits;
-pub use links::{Endpoint, LinkArray, LinkAttribute, LinkCell, LinkFamily};
+pub use links::{
+    Chunks, Endpoint, LinkArray, LinkAttribute, LinkCell, LinkFamily, Placement, Touch,
+};
 pub use objects::{IdTable, ManifestChunk, ObjectIndex};
 pub use options::{Deltas, KnownNames, Names, Need, OpenOptions};
 pub use presence::{InBox, Presence};

@@ -113,7 +113,7 @@ async fn t4_the_version_gate_is_executed() {
     // An old root lacks members that 0.9 requires: it is refused for its version all the same.
     let mut files = plain();
     edit(&mut files, "zarr.json", |d| {
-        d["attributes"]["zarr_vectors"]["zv_version"] = json!("0.7.0");
+        d["attributes"]["zarr_vectors"]["zv_version"] = json!("0.5.0");
         d["attributes"]
             .as_object_mut()
             .unwrap()

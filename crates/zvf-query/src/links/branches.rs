@@ -54,7 +54,7 @@ impl Parents {
             ));
         }
         for (number, cell) in cells.iter().enumerate() {
-            let reversed = family.links.directed() && !cell.intra;
+            let reversed = cell.parent_first;
             for (at, pair) in cell.keys.chunks_exact(2).enumerate() {
                 if let [a, b] = pair {
                     let (child, parent) = if reversed { (*b, *a) } else { (*a, *b) };

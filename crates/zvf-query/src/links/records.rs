@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use zvf_store::format::keys::format_key;
-use zvf_store::meta::LinkStore;
-use zvf_store::{CellWant, ChunkCoord, Endpoint, LinkAttribute, LinkFamily};
+use zvf_store::{CellWant, ChunkCoord, Chunks, Endpoint, LinkAttribute, LinkFamily};
+
+pub(crate) use zvf_store::Touch;
 
 use crate::columns::arrow;
 use crate::columns::attribute::{Cell, ColumnSpec};
@@ -13,15 +14,6 @@ use crate::error::Place;
 use crate::kept::Key;
 use crate::plan::chunks::{ChunkTable, Slot};
 use crate::{QueryError, int};
-
-/// Which endpoint chunks of a cell must be in the query for the cell to be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Touch {
-    /// All of them: a link is kept only with all its endpoints.
-    All,
-    /// One is enough: a record may say that the parent of a row lies elsewhere (trap T2).
-    Any,
-}
 
 /// A family with the attributes that are wanted, shared with worker threads.
 #[derive(Debug)]
@@ -45,7 +37,8 @@ pub(crate) struct LinkCellRef {
 #[derive(Debug)]
 pub(crate) struct RecordCell {
     pub(crate) at: LinkCellRef,
-    pub(crate) intra: bool,
+    /// Whether pairs go from parent to child.
+    pub(crate) parent_first: bool,
     /// L endpoints a record.
     pub(crate) keys: Vec<Key>,
     /// One for each attribute of the family.
@@ -119,50 +112,19 @@ impl Family {
         touch: Touch,
     ) -> Result<Vec<LinkCellRef>, QueryError> {
         let mut found = Vec::new();
-        let Some(rank) = table.iter().next().map(<[i64]>::len) else {
+        if table.len() == 0 {
             return Ok(found);
-        };
-        let mut ends = Vec::new();
+        }
         for (number, array) in self.links.arrays().iter().enumerate() {
             let start = found.len();
-            let presence = array.array.presence();
-            // From the chunks where there are few, from the cells where there are more chunks.
-            let from_table = table.len().saturating_mul(self.width()) < presence.len();
-            let near = if from_table {
-                sources(table, array.offsets(), touch)
-            } else {
-                Vec::new()
-            };
-            let far = if from_table {
-                None
-            } else {
-                Some(presence.iter())
-            };
-            let near = near
-                .iter()
-                .map(Vec::as_slice)
-                .filter(|source| presence.contains(source));
-            for source in near.chain(far.into_iter().flatten()) {
-                array.endpoint_chunks(source, &mut ends)?;
-                let mut inside = ends
-                    .chunks_exact(rank)
-                    .map(|chunk| table.slot(chunk).is_some());
-                let wanted = match touch {
-                    Touch::All => inside.all(|inside| inside),
-                    Touch::Any => inside.any(|inside| inside),
-                };
-                if wanted {
-                    found.push(LinkCellRef {
-                        array: number,
-                        source: ChunkCoord::from(source),
-                    });
-                } else if whole {
-                    let place = Place::cell(self.level, &self.path(number), source);
-                    return Err(QueryError::malformed(
-                        place,
-                        "links reach into a chunk that has no vertices",
-                    ));
-                }
+            array.cells_near(table, touch, |source, _| {
+                found.push(LinkCellRef {
+                    array: number,
+                    source,
+                });
+            })?;
+            if whole {
+                self.check_whole(number, table, touch, found.len() - start)?;
             }
             if let Some(part) = found.get_mut(start..) {
                 part.sort_by_cached_key(|cell| format_key(&cell.source).to_string());
@@ -171,17 +133,49 @@ impl Family {
         Ok(found)
     }
 
+    /// Refuses a cell that does not touch the query where it takes the whole level; `near` cells touch it.
+    fn check_whole(
+        &self,
+        number: usize,
+        table: &ChunkTable,
+        touch: Touch,
+        near: usize,
+    ) -> Result<(), QueryError> {
+        let Some(array) = self.links.arrays().get(number) else {
+            return Ok(());
+        };
+        let presence = array.array.presence();
+        if near >= presence.len() {
+            return Ok(());
+        }
+        let mut ends = Vec::new();
+        for source in presence.iter() {
+            array.endpoint_chunks(source, &mut ends)?;
+            let mut inside = ends
+                .chunks_exact(array.chunk_rank().max(1))
+                .map(|chunk| table.has(chunk));
+            let touches = match touch {
+                Touch::All => inside.all(|inside| inside),
+                Touch::Any => inside.any(|inside| inside),
+            };
+            if !touches {
+                let place = Place::cell(self.level, &self.path(number), source);
+                return Err(QueryError::malformed(
+                    place,
+                    "links reach into a chunk that has no vertices",
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// Path of an array of the family inside its level.
     pub(crate) fn path(&self, array: usize) -> String {
-        let segment = self
-            .links
-            .arrays()
-            .get(array)
-            .map_or("", |array| array.segment());
-        format!(
-            "links/{}/{segment}",
-            zvf_store::format::keys::format_delta(self.links.delta())
-        )
+        let array = self.links.arrays().get(array);
+        let path = array.map_or("links", |array| array.array.path());
+        path.split_once('/')
+            .map_or(path, |(_, inside)| inside)
+            .to_owned()
     }
 
     /// The cells of one link cell: records, then attributes.
@@ -245,15 +239,9 @@ impl Family {
         let bytes = cells.next().flatten().unwrap_or_default();
         let place = || Place::cell(self.level, &self.path(at.array), &at.source);
         array.endpoint_chunks(&at.source, ends)?;
-        let rank = at.source.len().max(1);
         let cell = array.decode(&at.source, &bytes)?;
         // Copies of other chunks are skipped as a whole: all records of a cell have the same endpoint chunks.
-        let copy = self.links.store() == LinkStore::Duplicate
-            && ends
-                .chunks_exact(rank)
-                .min()
-                .is_some_and(|least| *least != *at.source);
-        let records = if copy { 0 } else { cell.len() };
+        let records = if array.is_copy(ends) { 0 } else { cell.len() };
         for i in 0..records {
             if !cell.record(i, record) {
                 return Err(QueryError::malformed(
@@ -304,7 +292,8 @@ impl Family {
         let mut ends = Vec::new();
         let mut record = vec![Endpoint::default(); self.width()];
         let mut slots: Option<Vec<Option<Slot>>> = None;
-        let rank = at.source.len().max(1);
+        let array = self.links.arrays().get(at.array);
+        let rank = array.map_or(1, |array| array.chunk_rank().max(1));
         let attributes = self.each(&at, cells, &mut ends, &mut record, |ends, record| {
             let slots = slots.get_or_insert_with(|| {
                 ends.chunks_exact(rank)
@@ -319,15 +308,11 @@ impl Family {
                 keys.push(key.unwrap_or(Key::OUTSIDE));
             }
         })?;
-        let intra = self
-            .links
-            .arrays()
-            .get(at.array)
-            .is_some_and(|array| array.is_intra());
+        let parent_first = array.is_some_and(|array| self.links.parent_first(array));
         let attributes = attributes.into_iter().map(|(values, _)| values).collect();
         Ok(RecordCell {
             at,
-            intra,
+            parent_first,
             keys,
             attributes,
         })
@@ -358,26 +343,16 @@ impl Family {
     }
 }
 
-/// The chunks at which a cell can stand whose records touch a chunk of the query: the chunk itself, and where any end
-/// is enough, the chunks whose offsets lead to it.
-fn sources(table: &ChunkTable, offsets: &[i64], touch: Touch) -> Vec<Vec<i64>> {
-    let mut found: Vec<Vec<i64>> = table.iter().map(<[i64]>::to_vec).collect();
-    let Some(rank) = found.first().map(Vec::len) else {
-        return found;
-    };
-    if touch == Touch::Any {
-        for chunk in table.iter() {
-            for offset in offsets.chunks_exact(rank) {
-                let source: Option<Vec<i64>> = chunk
-                    .iter()
-                    .zip(offset)
-                    .map(|(at, step)| at.checked_sub(*step))
-                    .collect();
-                found.extend(source);
-            }
-        }
-        found.sort_unstable();
-        found.dedup();
+impl Chunks for ChunkTable {
+    fn count(&self) -> usize {
+        self.len()
     }
-    found
+
+    fn visit(&self, each: &mut dyn FnMut(&[i64])) {
+        self.iter().for_each(each);
+    }
+
+    fn has(&self, chunk: &[i64]) -> bool {
+        self.slot(chunk).is_some()
+    }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use zvf_format::dtype::{DType, DTypeKind};
 use zvf_meta::{LevelDoc, NodeKind, RootDoc, node_kind};
 
-use super::Tree;
 use super::plan::Family;
+use super::{Tree, links};
 use crate::container::{GridArray, Shared};
 use crate::kv::Question;
 use crate::level::{LevelInner, VertexAttribute};
@@ -54,7 +54,14 @@ impl Tree {
         } else {
             None
         };
-        let links = self.links(root, level, need, key_rank, &chunk_shape, more)?;
+        let mut refused = Vec::new();
+        let place = links::Place {
+            root,
+            level,
+            key_rank,
+            chunk_shape: &chunk_shape,
+        };
+        let links = self.links(place, need, &mut refused, more)?;
         let next_round = self.state().rounds.saturating_add(1);
         Ok(LevelInner {
             number: level,
@@ -72,6 +79,7 @@ impl Tree {
             groups,
             group_attributes,
             links,
+            refused,
             next_round,
         })
     }
@@ -199,7 +207,7 @@ impl Tree {
             Family::Fragment => &need.fragment_attributes,
             Family::Object => &need.object_attributes,
             Family::Group => &need.group_attributes,
-            Family::Link => &need.link_attributes,
+            Family::Link | Family::CrossLink => &need.link_attributes,
         };
         if matches!(names, Names::List(_)) {
             return Err(error);

@@ -1,10 +1,12 @@
 //! Which documents and listings of link families a level needs next. No I/O.
 
 use zvf_format::keys::{format_delta, format_offsets, parse_delta};
-use zvf_meta::{LinkFamilyDoc, LinkStore};
+use zvf_meta::{LinkFamilyDoc, LinkStore, NodeKind, node_kind};
 
+use super::links::is_same_key;
 use super::plan::Family;
 use super::{State, Tree};
+use crate::container::blob::CHUNK;
 use crate::kv::{Question, is_segment};
 use crate::{Deltas, Need, StoreError};
 
@@ -15,10 +17,16 @@ impl Tree {
             Deltas::None => Vec::new(),
             Deltas::List(deltas) => deltas.clone(),
             Deltas::All => match state.folders(&format!("{level}/links")) {
-                Some(Some(names)) => names
-                    .iter()
-                    .filter_map(|name| parse_delta(name).ok())
-                    .collect(),
+                Some(Some(names)) => {
+                    let cross = state.folders(&format!("{level}/cross_chunk_links"));
+                    let cross = cross.flatten();
+                    let cross = cross.iter().flat_map(|names| names.iter());
+                    names
+                        .iter()
+                        .chain(cross)
+                        .filter_map(|name| parse_delta(name).ok())
+                        .collect()
+                }
                 None if self.kv.can_list() => return None,
                 Some(None) | None => match &self.names {
                     Some(names) if !names.links.is_empty() => {
@@ -128,6 +136,9 @@ impl Tree {
                 vec![0, 1, -1]
             }
         };
+        if self.may_cross(state, level) {
+            self.plan_cross(state, level, need, &deltas, questions)?;
+        }
         let names = self.names_of(state, level, Family::Link, need)?;
         if names.is_none() {
             questions.push(Question::Names(format!(
@@ -143,6 +154,15 @@ impl Tree {
             let target = u32::try_from(i64::from(level) + i64::from(delta)).ok();
             if let Some(target) = target.filter(|t| delta != 0 && state.levels.contains(t)) {
                 questions.push(Question::Document(format!("{target}/zarr.json")));
+            }
+            let linked = format!("{level}/links/{text}/zarr.json");
+            if state.bytes(&linked).is_some_and(|bytes| one_array(&bytes)) {
+                for name in names.iter().flatten() {
+                    questions.push(Question::Document(format!(
+                        "{level}/link_attributes/{name}/{text}/zarr.json"
+                    )));
+                }
+                continue;
             }
             let Some(segments) = self.segments_of(state, level, delta) else {
                 questions.push(Question::Names(format!("{level}/links/{text}")));
@@ -160,5 +180,74 @@ impl Tree {
             }
         }
         Ok(())
+    }
+
+    /// Whether links between chunks may be a family of nodes of their own, as before 0.9.
+    fn may_cross(&self, state: &State, level: u32) -> bool {
+        match state.folders(&level.to_string()) {
+            Some(Some(names)) => names.iter().any(|name| name == "cross_chunk_links"),
+            None if self.kv.can_list() => false,
+            // Nothing can be listed: they may be there where chunks are children of groups, or links are one array.
+            Some(None) | None => ["vertices", "links/0"].iter().any(|path| {
+                let key = format!("{level}/{path}/zarr.json");
+                state.bytes(&key).is_some_and(|bytes| match *path {
+                    "vertices" => node_kind(&bytes).ok() == Some(NodeKind::Group),
+                    _ => one_array(&bytes),
+                })
+            }),
+        }
+    }
+
+    /// The documents and listings of links between chunks.
+    fn plan_cross(
+        &self,
+        state: &State,
+        level: u32,
+        need: &Need,
+        deltas: &[i32],
+        questions: &mut Vec<Question>,
+    ) -> Result<(), StoreError> {
+        let top = format!("{level}/cross_chunk_links");
+        questions.push(Question::Document(format!("{top}/zarr.json")));
+        if need.link_deltas == Deltas::All && self.kv.can_list() {
+            questions.push(Question::Names(top.clone()));
+        }
+        let names = self.names_of(state, level, Family::CrossLink, need)?;
+        let values = Family::CrossLink.folder();
+        if names.is_none() {
+            questions.push(Question::Names(format!("{level}/{values}")));
+        }
+        for delta in deltas {
+            let text = format_delta(*delta);
+            let attributes = names
+                .iter()
+                .flatten()
+                .map(|name| format!("{level}/{values}/{name}/{text}"));
+            for path in std::iter::once(format!("{top}/{text}")).chain(attributes) {
+                questions.push(Question::Document(format!("{path}/zarr.json")));
+                if self.kv.can_list() {
+                    questions.push(Question::Names(path.clone()));
+                }
+                let blob = match state.folders(&path) {
+                    Some(Some(names)) => *names == ["data"],
+                    None if self.kv.can_list() => false,
+                    Some(None) | None => true,
+                };
+                if blob {
+                    questions.push(Question::Document(format!("{path}/data/zarr.json")));
+                    questions.push(Question::Document(format!("{path}/data/{CHUNK}")));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a node `links/<delta>` stands for one array, and not for one for each set of offsets.
+fn one_array(bytes: &[u8]) -> bool {
+    match node_kind(bytes) {
+        Ok(NodeKind::Array) => true,
+        Ok(NodeKind::Group) => LinkFamilyDoc::parse(bytes).is_ok_and(|doc| is_same_key(&doc)),
+        Err(_) => false,
     }
 }

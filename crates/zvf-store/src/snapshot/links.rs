@@ -4,176 +4,187 @@ use std::sync::Arc;
 
 use zvf_format::dtype::{DType, DTypeKind};
 use zvf_format::keys::format_delta;
-use zvf_meta::{LevelDoc, LinkFamilyDoc, RootDoc};
+use zvf_meta::{ArrayDoc, Kind, LevelDoc, LinkFamilyDoc, NodeKind, RootDoc, node_kind};
 
 use super::Tree;
-use super::build::MISSING;
-use super::plan::Family;
+use crate::container::ContainerKind;
 use crate::kv::Question;
-use crate::links::{LinkArray, LinkAttribute, LinkFamily};
+use crate::level::Refused;
+use crate::links::{LinkArray, LinkFamily};
 use crate::{Need, StoreError};
 
 /// Type of a link array whose document does not say.
-const MISSING_LINK: DType = DType::little(DTypeKind::I64);
+pub(super) const MISSING_LINK: DType = DType::little(DTypeKind::I64);
+
+/// The level whose links are built.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) root: &'a RootDoc,
+    pub(super) level: u32,
+    pub(super) key_rank: usize,
+    pub(super) chunk_shape: &'a [f64],
+}
+
+/// A node that stands for a link family or part of one.
+#[derive(Debug)]
+pub(super) enum Node {
+    Array(Box<ArrayDoc>),
+    Group(Box<LinkFamilyDoc>),
+}
+
+impl Node {
+    /// What the node's attributes say of the family.
+    pub(super) fn policy(&self, path: &str) -> Result<LinkFamilyDoc, StoreError> {
+        match self {
+            Self::Group(doc) => Ok(doc.as_ref().clone()),
+            Self::Array(doc) => LinkFamilyDoc::from_array(&doc.attributes)
+                .map_err(|e| StoreError::document(format!("{path}/zarr.json"), e)),
+        }
+    }
+}
 
 impl Tree {
     /// The link families of a level that are wanted and exist.
     pub(super) fn links(
         &self,
-        root: &RootDoc,
-        level: u32,
+        place: Place<'_>,
         need: &Need,
-        key_rank: usize,
-        chunk_shape: &[f64],
+        refused: &mut Vec<Refused>,
         more: &mut Vec<Question>,
     ) -> Result<Vec<LinkFamily>, StoreError> {
+        let level = place.level;
         let deltas = self
             .deltas_of(&self.state(), level, need)
             .unwrap_or_default();
         let mut families = Vec::new();
         for delta in deltas {
-            let folder = format!("{level}/links/{}", format_delta(delta));
-            let key = format!("{folder}/zarr.json");
-            let Some(bytes) = self.document(&key) else {
+            let path = format!("{level}/links/{}", format_delta(delta));
+            let mut family = match self.link_node(&path)? {
+                None => None,
+                Some(Node::Group(doc)) if !is_same_key(&doc) => {
+                    Some(self.at_offsets(place, &path, delta, *doc, more)?)
+                }
+                Some(node) => Some(self.same_key(place, &path, delta, &node, refused, more)?),
+            };
+            self.cross_chunk(place, delta, &mut family, refused, more)?;
+            let Some(mut family) = family else {
                 continue;
             };
-            let doc =
-                LinkFamilyDoc::parse(&bytes).map_err(|e| StoreError::document(key.clone(), e))?;
-            let mut family = LinkFamily {
-                delta,
-                doc,
-                width: 0,
-                arrays: Vec::new(),
-                attributes: Vec::new(),
-            };
-            // A family without policy reads as empty (13.2).
-            let (Some(width), Some(rank)) = (family.doc.link_width, family.doc.sid_ndim) else {
-                families.push(family);
-                continue;
-            };
-            if usize::try_from(rank) != Ok(key_rank) {
-                return Err(StoreError::malformed(
-                    key,
-                    format!("sid_ndim is {rank}, expected {key_rank}"),
-                ));
-            }
-            if !(1..=255).contains(&width) {
-                return Err(StoreError::malformed(
-                    key,
-                    format!("link_width is {width}, expected 1 to 255"),
-                ));
-            }
-            family.width = usize::try_from(width).unwrap_or(0);
-            let anchor = match delta {
-                0 => None,
-                _ => Some(Arc::new(self.factors(
-                    root,
-                    level,
-                    delta,
-                    key_rank,
-                    chunk_shape,
-                )?)),
-            };
-            let segments = self
-                .segments_of(&self.state(), level, delta)
-                .unwrap_or_default();
-            for segment in segments {
-                let Some(array) =
-                    self.grid(&format!("{folder}/{segment}"), MISSING_LINK, key_rank, more)?
-                else {
-                    continue;
-                };
-                let anchor = anchor.clone();
-                let array = LinkArray::new(
-                    segment,
-                    array,
-                    delta,
-                    &family.doc,
-                    family.width,
-                    key_rank,
-                    anchor,
-                )?;
-                family.arrays.push(array);
-            }
-            self.link_attributes(level, need, &mut family, key_rank, more)?;
+            family.rows_trusted = delta != 0 || !is_line(place.root) || !has_tuples(&family);
+            self.link_attributes(place, need, &mut family, more)?;
             families.push(family);
         }
         Ok(families)
     }
 
-    fn link_attributes(
+    /// The node at a path, when there is one.
+    pub(super) fn link_node(&self, path: &str) -> Result<Option<Node>, StoreError> {
+        let key = format!("{path}/zarr.json");
+        let Some(bytes) = self.document(&key) else {
+            return Ok(None);
+        };
+        let wrong = |e| StoreError::document(key.clone(), e);
+        Ok(Some(match node_kind(&bytes).map_err(wrong)? {
+            NodeKind::Array => Node::Array(Box::new(ArrayDoc::parse(&bytes).map_err(wrong)?)),
+            NodeKind::Group => Node::Group(Box::new(LinkFamilyDoc::parse(&bytes).map_err(wrong)?)),
+        }))
+    }
+
+    /// A family of 0.9: one array for each set of offsets.
+    fn at_offsets(
         &self,
-        level: u32,
-        need: &Need,
-        family: &mut LinkFamily,
-        key_rank: usize,
+        place: Place<'_>,
+        folder: &str,
+        delta: i32,
+        doc: LinkFamilyDoc,
         more: &mut Vec<Question>,
-    ) -> Result<(), StoreError> {
-        let names = self
-            .names_of(&self.state(), level, Family::Link, need)?
+    ) -> Result<LinkFamily, StoreError> {
+        let key = format!("{folder}/zarr.json");
+        let mut family = empty(delta, doc);
+        // A family without policy reads as empty (13.2).
+        let (Some(width), Some(rank)) = (family.doc.link_width, family.doc.sid_ndim) else {
+            return Ok(family);
+        };
+        check_rank(&key, rank, place.key_rank)?;
+        family.width = check_width(&key, width)?;
+        let anchor = match delta {
+            0 => None,
+            _ => Some(Arc::new(self.factors(place, delta)?)),
+        };
+        let segments = self
+            .segments_of(&self.state(), place.level, delta)
             .unwrap_or_default();
-        let delta = format_delta(family.delta);
-        for name in names {
-            let mut arrays = Vec::with_capacity(family.arrays.len());
-            let mut failed = None;
-            for link in &family.arrays {
-                let path = format!("{level}/link_attributes/{name}/{delta}/{}", link.segment());
-                match self.grid(&path, MISSING, key_rank, more) {
-                    Ok(array) => arrays.push(array),
-                    Err(error) => failed = Some(error),
-                }
-            }
-            if let Some(error) = failed {
-                self.skip(Family::Link, need, error)?;
-                continue;
-            }
-            let Some(first) = arrays.iter().flatten().next() else {
+        for segment in segments {
+            let path = format!("{folder}/{segment}");
+            let Some(array) = self.grid(&path, MISSING_LINK, place.key_rank, more)? else {
                 continue;
             };
-            let attributes = first.attributes();
-            let width = match &attributes.row_shape {
-                Some(shape) => shape
-                    .iter()
-                    .try_fold(1u64, |n, c| n.checked_mul(*c))
-                    .unwrap_or(u64::MAX),
-                None => 1,
-            };
-            let (dtype, unit) = (first.dtype(), attributes.unit.clone());
-            if let Some(other) = arrays.iter().flatten().find(|a| a.dtype() != dtype) {
-                let error = StoreError::malformed(
-                    other.path(),
-                    format!(
-                        "dtype is {}, but {} in another array of the attribute",
-                        other.dtype(),
-                        dtype
-                    ),
-                );
-                self.skip(Family::Link, need, error)?;
-                continue;
-            }
-            family.attributes.push(LinkAttribute {
-                name,
-                dtype,
-                width,
-                unit,
-                arrays,
-            });
+            let array = LinkArray::at_offsets(
+                segment,
+                array,
+                delta,
+                &family.doc,
+                family.width,
+                place.key_rank,
+                anchor.clone(),
+            )?;
+            family.arrays.push(array);
         }
-        Ok(())
+        Ok(family)
+    }
+
+    /// The links of a family that lie in one chunk, or in chunks of one key at two levels: `links/<delta>/<key>` (0.7,
+    /// sections 9.1 and 9.3), one array (0.8, section 3.4), or one padded array.
+    fn same_key(
+        &self,
+        place: Place<'_>,
+        path: &str,
+        delta: i32,
+        node: &Node,
+        refused: &mut Vec<Refused>,
+        more: &mut Vec<Question>,
+    ) -> Result<LinkFamily, StoreError> {
+        let key = format!("{path}/zarr.json");
+        let mut family = empty(delta, node.policy(path)?);
+        let mut refuse = |why: String| {
+            refused.push(Refused {
+                path: path.to_owned(),
+                delta,
+                why,
+            });
+        };
+        let array = match self.grid(path, MISSING_LINK, place.key_rank, more) {
+            Ok(Some(array)) => array,
+            Ok(None) => return Ok(family),
+            Err(error) if error.is_unsupported() => {
+                refuse(error.to_string());
+                return Ok(family);
+            }
+            Err(error) => return Err(error),
+        };
+        let padded = array.container() == ContainerKind::Padded;
+        let width = match (&family.doc.link_width, node) {
+            (_, Node::Array(doc)) if padded => {
+                doc.shape.last().and_then(|n| u32::try_from(*n).ok())
+            }
+            (stated, _) => *stated,
+        };
+        let Some(width) = width else {
+            refuse("link_width is missing".to_owned());
+            return Ok(family);
+        };
+        family.width = check_width(&key, width)?;
+        family
+            .arrays
+            .push(LinkArray::same_key(array, delta, family.width, padded)?);
+        Ok(family)
     }
 
     /// Chunk shapes of this level and the target level as multiples of the root's, with leading ones up to K (13.6).
-    fn factors(
-        &self,
-        root: &RootDoc,
-        level: u32,
-        delta: i32,
-        key_rank: usize,
-        chunk_shape: &[f64],
-    ) -> Result<(Vec<i64>, Vec<i64>), StoreError> {
-        let base = &root.zarr_vectors.chunk_shape;
+    fn factors(&self, place: Place<'_>, delta: i32) -> Result<(Vec<i64>, Vec<i64>), StoreError> {
+        let base = &place.root.zarr_vectors.chunk_shape;
         let factors = |shape: &[f64]| -> Vec<i64> {
-            let lead = key_rank.saturating_sub(shape.len());
+            let lead = place.key_rank.saturating_sub(shape.len());
             let ones = std::iter::repeat_n(1, lead);
             #[expect(
                 clippy::cast_possible_truncation,
@@ -187,8 +198,8 @@ impl Tree {
             )
             .collect()
         };
-        let source = factors(chunk_shape);
-        let target = u32::try_from(i64::from(level) + i64::from(delta)).ok();
+        let source = factors(place.chunk_shape);
+        let target = u32::try_from(i64::from(place.level) + i64::from(delta)).ok();
         let key = target.map(|t| format!("{t}/zarr.json"));
         let target = match key.as_ref().and_then(|key| self.document(key)) {
             None => source.clone(),
@@ -196,9 +207,65 @@ impl Tree {
                 let key = key.unwrap_or_default();
                 let doc =
                     LevelDoc::parse(&bytes).map_err(|e| StoreError::document(key.clone(), e))?;
-                factors(&self.chunk_shape(root, &doc, &key)?)
+                factors(&self.chunk_shape(place.root, &doc, &key)?)
             }
         };
         Ok((source, target))
     }
+}
+
+/// A family without arrays.
+pub(super) fn empty(delta: i32, doc: LinkFamilyDoc) -> LinkFamily {
+    LinkFamily {
+        delta,
+        doc,
+        width: 0,
+        rows_trusted: true,
+        arrays: Vec::new(),
+        attributes: Vec::new(),
+    }
+}
+
+/// Refuses a rank of chunk coordinates other than the level's.
+pub(super) fn check_rank(key: &str, found: u32, key_rank: usize) -> Result<(), StoreError> {
+    if usize::try_from(found) == Ok(key_rank) {
+        return Ok(());
+    }
+    Err(StoreError::malformed(
+        key,
+        format!("sid_ndim is {found}, expected {key_rank}"),
+    ))
+}
+
+/// The number of endpoints, when it can be one.
+pub(super) fn check_width(key: &str, width: u32) -> Result<usize, StoreError> {
+    match usize::try_from(width) {
+        Ok(endpoints) if (1..=255).contains(&endpoints) => Ok(endpoints),
+        _ => Err(StoreError::malformed(
+            key,
+            format!("link_width is {width}, expected 1 to 255"),
+        )),
+    }
+}
+
+/// Whether a group `links/<delta>` holds one child for each chunk, and not one for each set of offsets: it says that it
+/// is `links`, where a family of 0.9 says `links_family`, or it has the type of its rows and no rank.
+pub(super) fn is_same_key(doc: &LinkFamilyDoc) -> bool {
+    match doc.zv_array.as_deref() {
+        Some(word) => word == "links",
+        None => doc.dtype.is_some() && doc.sid_ndim.is_none(),
+    }
+}
+
+/// Whether the first geometry kind, which the link convention belongs to, is one of lines.
+fn is_line(root: &RootDoc) -> bool {
+    matches!(
+        root.kind(),
+        Ok(Kind::Line | Kind::Polyline | Kind::Streamline)
+    )
+}
+
+fn has_tuples(family: &LinkFamily) -> bool {
+    let tuple = |array: &LinkArray| *array.placement() == crate::links::Placement::Tuple;
+    family.arrays.iter().any(tuple)
 }

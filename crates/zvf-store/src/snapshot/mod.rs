@@ -5,6 +5,8 @@
 //! the root is read, with the keys that every store has, and the second for attributes and link arrays.
 
 mod build;
+mod crosslinks;
+mod linkattributes;
 mod linkplan;
 mod links;
 mod listed;
@@ -20,6 +22,7 @@ use zvf_meta::{ArrayDoc, RootDoc};
 use crate::container::Shared;
 use crate::groups::Groups;
 use crate::kv::{Kv, Object, Question, Reply};
+use crate::links::records::Cut;
 use crate::objects::ObjectIndex;
 use crate::warnings::Warnings;
 use crate::{KnownNames, StoreError};
@@ -45,6 +48,8 @@ pub(crate) struct State {
     pub(crate) grids: HashMap<String, Shared>,
     pub(crate) object_indexes: HashMap<u32, Arc<ObjectIndex>>,
     pub(crate) groups: HashMap<u32, Arc<Groups>>,
+    /// How the flat records of a family were cut into cells, by path.
+    pub(crate) cuts: HashMap<String, Arc<Cut>>,
     pub(crate) rounds: u32,
     etags: BTreeMap<String, Option<String>>,
 }
@@ -129,7 +134,12 @@ impl Tree {
 
     /// Forgets the bytes of a document that is kept in parsed form.
     pub(crate) fn used(&self, path: &str) {
-        if let Some(document) = self.state().documents.get_mut(&format!("{path}/zarr.json")) {
+        self.used_key(&format!("{path}/zarr.json"));
+    }
+
+    /// As [`used`](Self::used), by key.
+    pub(crate) fn used_key(&self, key: &str) {
+        if let Some(document) = self.state().documents.get_mut(key) {
             *document = Document::Used;
         }
     }

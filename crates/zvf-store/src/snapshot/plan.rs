@@ -12,6 +12,8 @@ pub(crate) enum Family {
     Object,
     Group,
     Link,
+    /// Attributes of links between chunks, where those are a family of arrays of their own (0.7, 0.8).
+    CrossLink,
 }
 
 impl Family {
@@ -23,6 +25,7 @@ impl Family {
             Self::Object => "object_attributes",
             Self::Group => "group_attributes",
             Self::Link => "link_attributes",
+            Self::CrossLink => "cross_chunk_link_attributes",
         }
     }
 
@@ -31,7 +34,7 @@ impl Family {
         match self {
             Self::Vertex => Some("vertex"),
             Self::Object => Some("object"),
-            Self::Link => Some("link"),
+            Self::Link | Self::CrossLink => Some("link"),
             Self::Fragment | Self::Group => None,
         }
     }
@@ -42,7 +45,7 @@ impl Family {
             Self::Fragment => &need.fragment_attributes,
             Self::Object => &need.object_attributes,
             Self::Group => &need.group_attributes,
-            Self::Link => &need.link_attributes,
+            Self::Link | Self::CrossLink => &need.link_attributes,
         }
     }
 
@@ -52,7 +55,7 @@ impl Family {
             Self::Fragment => &names.fragment_attributes,
             Self::Object => &names.object_attributes,
             Self::Group => &names.group_attributes,
-            Self::Link => &names.link_attributes,
+            Self::Link | Self::CrossLink => &names.link_attributes,
         }
     }
 }

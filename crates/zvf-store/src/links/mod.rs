@@ -1,0 +1,115 @@
+//! Link families: records of endpoints, given in the order of the application.
+//!
+//! A family is all links of a level that span the same number of levels. How its records lie in arrays, and how the
+//! chunks of their endpoints are found, has three forms, the [`Placement`]s; which one an array has follows from its
+//! node, never from the version of the store.
+//!
+//! | placement | a cell stands at | endpoint chunks |
+//! |---|---|---|
+//! | [`Placement::Offsets`] | the chunk of the first stored endpoint | that chunk, and its anchor plus the array's offsets |
+//! | [`Placement::SameKey`] | the key of every endpoint | that key, at every level |
+//! | [`Placement::Tuple`] | the chunks of all endpoints, one after the other | as they stand |
+//!
+//! Sources: specification 0.9, section 13; 0.8, sections 8.4 to 9.8; 0.7, section 9.
+
+mod array;
+mod cell;
+mod near;
+pub(crate) mod records;
+
+use std::sync::Arc;
+
+use zvf_format::dtype::DType;
+use zvf_meta::{LinkFamilyDoc, LinkStore};
+
+use crate::container::GridArray;
+
+pub(crate) use array::elem;
+pub use array::{LinkArray, Placement};
+pub use cell::{Endpoint, LinkCell};
+pub use near::{Chunks, Touch};
+
+/// The links of one level that span `delta` levels.
+#[derive(Debug, Clone)]
+pub struct LinkFamily {
+    pub(crate) delta: i32,
+    pub(crate) doc: LinkFamilyDoc,
+    pub(crate) width: usize,
+    pub(crate) rows_trusted: bool,
+    pub(crate) arrays: Vec<LinkArray>,
+    pub(crate) attributes: Vec<LinkAttribute>,
+}
+
+impl LinkFamily {
+    /// How many levels the links span; 0 for links inside the level.
+    pub fn delta(&self) -> i32 {
+        self.delta
+    }
+
+    /// L, endpoints of a record; 0 for a family without policy, which reads as empty.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Whether the order of endpoints has a meaning beyond the application's own.
+    pub fn directed(&self) -> bool {
+        self.doc.directed
+    }
+
+    /// Whether each record is stored once or once for each chunk it touches.
+    pub fn store(&self) -> LinkStore {
+        self.doc.store
+    }
+
+    /// The family's document; where two nodes make up the family, that of the links between chunks.
+    pub fn doc(&self) -> &LinkFamilyDoc {
+        &self.doc
+    }
+
+    /// The arrays, in the order of record numbers: ASCII order of segments (0.9, section 13.5); before 0.9 first the
+    /// links inside chunks, then those between them.
+    pub fn arrays(&self) -> &[LinkArray] {
+        &self.arrays
+    }
+
+    /// The link attributes that were asked for and exist.
+    pub fn attributes(&self) -> &[LinkAttribute] {
+        &self.attributes
+    }
+
+    /// Whether the rows of records can be believed. The writers of lines, polylines and streamlines before 0.9 put
+    /// row 0 at both ends of every record between chunks (0.7, sections 12.3 and 12.4): such records say which chunks
+    /// an object runs through, and no more. Its manifest says how.
+    pub fn rows_trusted(&self) -> bool {
+        self.rows_trusted
+    }
+
+    /// Whether records of skeletons in that array go from parent to child. All others go from child to parent.
+    ///
+    /// Only streamed skeletons of 0.9 do so, in directed families, between chunks (trap T5).
+    pub fn parent_first(&self, array: &LinkArray) -> bool {
+        self.doc.directed
+            && self.delta == 0
+            && !array.is_intra()
+            && matches!(array.placement(), Placement::Offsets { .. })
+    }
+}
+
+/// One attribute of the links of a family.
+///
+/// # Shape
+/// For each link array of the family, in the same order, the array whose cells hold one row for each stored record;
+/// `None` where the attribute has no such array.
+#[derive(Debug, Clone)]
+pub struct LinkAttribute {
+    /// Name.
+    pub name: String,
+    /// Type of the elements.
+    pub dtype: DType,
+    /// Elements of a row.
+    pub width: u64,
+    /// Unit of the values.
+    pub unit: Option<String>,
+    /// One place for each array of the family.
+    pub arrays: Vec<Option<Arc<GridArray>>>,
+}

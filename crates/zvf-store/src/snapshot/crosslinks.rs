@@ -1,0 +1,293 @@
+//! Links between chunks that are a family of nodes of their own: `cross_chunk_links/<delta>`.
+//!
+//! What such a node is follows from the node and its children (specification 0.8, section 9.7). Two side dialects
+//! and a table of global vertex numbers exist under the same name; they are refused by name.
+
+use zvf_format::keys::format_delta;
+use zvf_format::links::CellForm;
+use zvf_meta::{ArrayAttributes, ArrayDoc, GroupDoc, LinkFamilyDoc, LinkStore};
+
+use super::Tree;
+use super::links::{MISSING_LINK, Node, Place, check_rank, check_width, empty};
+use crate::StoreError;
+use crate::codec::Data;
+use crate::container::blob::{self, decode_child};
+use crate::kv::{Cap, Question};
+use crate::level::Refused;
+use crate::links::records::Cut;
+use crate::links::{LinkArray, LinkFamily};
+
+/// What a node `cross_chunk_links/<delta>` is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Created and never written.
+    Empty,
+    /// One blob of records for all chunks (0.7, section 9.4).
+    Records,
+    /// One cell for each tuple of chunks, in whatever container (0.8, sections 9.1, 3.4 and 9.8).
+    Cells,
+    /// None of these: why.
+    Refused(String),
+}
+
+/// Tells what a node is, from its document and the names of its children; `None` = they cannot be listed.
+pub(super) fn identify(
+    node: Option<&Node>,
+    policy: &LinkFamilyDoc,
+    children: Option<&[String]>,
+    has_data: bool,
+    key_rank: usize,
+) -> Form {
+    let cells = policy
+        .link_width
+        .and_then(|width| usize::try_from(width).ok())
+        .and_then(|width| width.checked_mul(key_rank));
+    if let Some(Node::Array(doc)) = node {
+        return identify_array(doc, policy, cells);
+    }
+    let refuse = |why: String| Form::Refused(why);
+    let k =
+        "it is the dialect of one array for each number of chunks (k1, k2, ...), which is not read";
+    let leaf = "it is the dialect of nested leaves (partitioned_v1), which is not read";
+    match policy.layout.as_deref() {
+        None | Some("flat_cells") => {}
+        Some("sharded_v1") => return refuse(k.to_owned()),
+        Some("partitioned_v1") => return refuse(leaf.to_owned()),
+        Some(other) => return refuse(format!("layout is {other:?}, which is not known")),
+    }
+    let Some(children) = children else {
+        return match (has_data, policy.sid_ndim, policy.num_links) {
+            (true, _, _) => Form::Records,
+            (false, None, _) | (false, _, Some(0)) => Form::Empty,
+            _ => refuse("the backend cannot list, so that its cells cannot be found".to_owned()),
+        };
+    };
+    let arity = |name: &str| {
+        let numbers = name.split('.').filter(|n| {
+            let digits = n.strip_prefix('-').unwrap_or(n);
+            !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+        });
+        let count = numbers.count();
+        (count == name.split('.').count()).then_some(count)
+    };
+    let is_k = |name: &str| {
+        name.strip_prefix('k')
+            .is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+    };
+    // Several keys may be packed into one child (0.7, section 2.6).
+    let children: Vec<&str> = children.iter().map(String::as_str).collect();
+    let is_cell =
+        |name: &&str| arity(name).is_some() && arity(name) == cells || name.starts_with("__shard_");
+    if children.is_empty() {
+        Form::Empty
+    } else if children == ["data"] {
+        Form::Records
+    } else if children.iter().all(is_cell) {
+        Form::Cells
+    } else if children.iter().all(|name| is_k(name)) {
+        refuse(k.to_owned())
+    } else if children.iter().all(|name| arity(name) == Some(key_rank)) {
+        refuse(leaf.to_owned())
+    } else {
+        let strange = children.iter().find(|name| !is_cell(name));
+        refuse(format!(
+            "child {:?} is no cell of {} endpoints with {key_rank} numbers each",
+            strange.unwrap_or(&""),
+            policy.link_width.unwrap_or_default()
+        ))
+    }
+}
+
+fn identify_array(doc: &ArrayDoc, policy: &LinkFamilyDoc, cells: Option<usize>) -> Form {
+    let packed = policy.layout.as_deref() == Some("packed_sharded") && doc.shape.len() == 1;
+    if doc.data_type.is_vlen_bytes()
+        && (packed || cells.is_some_and(|rank| doc.shape.len() == rank))
+    {
+        return Form::Cells;
+    }
+    if !doc.data_type.is_vlen_bytes() {
+        return Form::Refused(format!(
+            "an array of {} with shape {:?}: a table of global vertex numbers, whose encoding is not published",
+            doc.data_type.name, doc.shape
+        ));
+    }
+    Form::Refused(format!(
+        "an array with {} axes and layout {:?}, expected one axis for each number of a cell's key",
+        doc.shape.len(),
+        policy.layout.as_deref().unwrap_or_default()
+    ))
+}
+
+impl Tree {
+    /// Adds the links between chunks of one delta to a family, which is made where there is none yet.
+    pub(super) fn cross_chunk(
+        &self,
+        place: Place<'_>,
+        delta: i32,
+        family: &mut Option<LinkFamily>,
+        refused: &mut Vec<Refused>,
+        more: &mut Vec<Question>,
+    ) -> Result<(), StoreError> {
+        let level = place.level;
+        let mut refuse = |path: &str, why: String| {
+            let path = path.to_owned();
+            refused.push(Refused { path, delta, why });
+        };
+        let top = format!("{level}/cross_chunk_links");
+        if delta == 0
+            && let Some(Node::Array(doc)) = self.link_node(&top)?
+        {
+            let form = identify_array(&doc, &LinkFamilyDoc::default(), None);
+            if let Form::Refused(why) = form {
+                refuse(&top, why);
+            }
+            return Ok(());
+        }
+        let path = format!("{top}/{}", format_delta(delta));
+        let node = self.link_node(&path)?;
+        let listed = self.state().folders(&path).flatten();
+        let has_data = self.document(&format!("{path}/data/zarr.json")).is_some();
+        if node.is_none() && !has_data && listed.as_ref().is_none_or(|names| names.is_empty()) {
+            return Ok(());
+        }
+        let policy = match &node {
+            Some(node) => node.policy(&path)?,
+            None => LinkFamilyDoc::default(),
+        };
+        let children = listed.as_ref().map(|names| names.as_slice());
+        let form = identify(node.as_ref(), &policy, children, has_data, place.key_rank);
+        if let Form::Refused(why) = form {
+            refuse(&path, why);
+            return Ok(());
+        }
+        let own = family.get_or_insert_with(|| empty(delta, policy.clone()));
+        if form == Form::Empty {
+            // The width of a family that was never written is 2 whatever the geometry (0.7, section 9.4).
+            return Ok(());
+        }
+        let Some(width) = policy.link_width else {
+            refuse(&path, "link_width is missing".to_owned());
+            return Ok(());
+        };
+        let key = format!("{path}/zarr.json");
+        let width = check_width(&key, width)?;
+        if own.width != 0 && own.width != width {
+            let why = format!(
+                "link_width is {width}, but {} in {}",
+                own.width,
+                own.arrays.first().map_or("links", |a| a.array.path())
+            );
+            refuse(&path, why);
+            return Ok(());
+        }
+        if let Some(rank) = policy.sid_ndim {
+            check_rank(&key, rank, place.key_rank)?;
+        }
+        let array = match form {
+            Form::Records => self.records(place, &path, delta, &policy, width)?,
+            _ => self.cells(place, &path, delta, &policy, width, more)?,
+        };
+        own.width = width;
+        own.doc = policy;
+        own.arrays.extend(array);
+        Ok(())
+    }
+
+    /// Cells of 0.8: one group for each record, each row a permutation code and the rows of the endpoints.
+    fn cells(
+        &self,
+        place: Place<'_>,
+        path: &str,
+        delta: i32,
+        policy: &LinkFamilyDoc,
+        width: usize,
+        more: &mut Vec<Question>,
+    ) -> Result<Option<LinkArray>, StoreError> {
+        let rank = width.saturating_mul(place.key_rank);
+        let Some(array) = self.grid(path, MISSING_LINK, rank, more)? else {
+            return Ok(None);
+        };
+        let form = CellForm {
+            link_width: width,
+            has_perm: true,
+            ragged: true,
+            elem: crate::links::elem(&array)?,
+        };
+        let duplicate = policy.store == LinkStore::Duplicate;
+        Ok(Some(LinkArray::tuple(
+            array,
+            delta,
+            form,
+            place.key_rank,
+            duplicate,
+        )))
+    }
+
+    /// Records of 0.7: one blob, cut into cells.
+    fn records(
+        &self,
+        place: Place<'_>,
+        path: &str,
+        delta: i32,
+        policy: &LinkFamilyDoc,
+        width: usize,
+    ) -> Result<Option<LinkArray>, StoreError> {
+        let data = format!("{path}/data");
+        let built = self.state().grids.get(&data).cloned();
+        let array = match built {
+            Some(array) => array,
+            None => {
+                let Some((_, bytes)) = self.blob_at(&data)? else {
+                    return Ok(None);
+                };
+                let cut = Cut::new(&data, &bytes, policy.num_links, width, place.key_rank)?;
+                let attributes = self.group_attributes(path)?;
+                let array =
+                    std::sync::Arc::new(cut.links(&bytes, attributes, width, place.key_rank)?);
+                self.used_key(&format!("{data}/{}", blob::CHUNK));
+                let mut state = self.state();
+                state.cuts.insert(path.to_owned(), std::sync::Arc::new(cut));
+                state.grids.insert(data, std::sync::Arc::clone(&array));
+                array
+            }
+        };
+        let form = CellForm {
+            link_width: width,
+            has_perm: false,
+            ragged: false,
+            elem: crate::links::elem(&array)?,
+        };
+        Ok(Some(LinkArray::tuple(
+            array,
+            delta,
+            form,
+            place.key_rank,
+            false,
+        )))
+    }
+
+    /// One blob that was asked for as a document, with the document that describes it.
+    pub(super) fn blob_at(
+        &self,
+        path: &str,
+    ) -> Result<Option<(ArrayDoc, bytes::Bytes)>, StoreError> {
+        let Some(doc) = self.array_doc(path)? else {
+            return Ok(None);
+        };
+        let stored = self.document(&format!("{path}/{}", blob::CHUNK));
+        let cap = Cap::cell(&self.kv.limits);
+        let bytes = decode_child(path, &doc, stored.map(Data::Shared), cap)?;
+        Ok(Some((doc, bytes)))
+    }
+
+    /// The attributes of a group that stands for one array.
+    pub(super) fn group_attributes(&self, path: &str) -> Result<ArrayAttributes, StoreError> {
+        let key = format!("{path}/zarr.json");
+        let Some(bytes) = self.document(&key) else {
+            return Ok(ArrayAttributes::default());
+        };
+        GroupDoc::parse(&bytes)
+            .and_then(|group| ArrayAttributes::from_group(&group))
+            .map_err(|e| StoreError::document(key, e))
+    }
+}

@@ -1,0 +1,157 @@
+//! From documents to link attributes.
+
+use std::sync::Arc;
+
+use zvf_format::dtype::DType;
+use zvf_format::keys::format_delta;
+use zvf_meta::ArrayAttributes;
+
+use super::Tree;
+use super::build::MISSING;
+use super::links::Place;
+use super::plan::Family;
+use crate::container::{GridArray, Shared};
+use crate::kv::Question;
+use crate::links::{LinkArray, LinkAttribute, LinkFamily, Placement};
+use crate::{Need, StoreError};
+
+impl Tree {
+    /// Adds the attributes of a family that are wanted and exist.
+    pub(super) fn link_attributes(
+        &self,
+        place: Place<'_>,
+        need: &Need,
+        family: &mut LinkFamily,
+        more: &mut Vec<Question>,
+    ) -> Result<(), StoreError> {
+        let mut names = Vec::new();
+        for kind in [Family::Link, Family::CrossLink] {
+            let found = self.names_of(&self.state(), place.level, kind, need)?;
+            names.extend(found.unwrap_or_default());
+        }
+        names.sort_unstable();
+        names.dedup();
+        for name in names {
+            match self.link_attribute(place, family, &name, more) {
+                Ok(None) => {}
+                Ok(Some(attribute)) => family.attributes.push(attribute),
+                Err(error) => self.skip(Family::Link, need, error)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn link_attribute(
+        &self,
+        place: Place<'_>,
+        family: &LinkFamily,
+        name: &str,
+        more: &mut Vec<Question>,
+    ) -> Result<Option<LinkAttribute>, StoreError> {
+        let mut arrays = Vec::with_capacity(family.arrays.len());
+        for link in &family.arrays {
+            arrays.push(self.values_of(place, family.delta, link, name, more)?);
+        }
+        let Some(first) = arrays.iter().flatten().next() else {
+            return Ok(None);
+        };
+        let dtype = first.dtype();
+        if let Some(other) = arrays.iter().flatten().find(|a| a.dtype() != dtype) {
+            return Err(StoreError::malformed(
+                other.path(),
+                format!(
+                    "dtype is {}, but {dtype} in another array of the attribute",
+                    other.dtype(),
+                ),
+            ));
+        }
+        let declared = arrays
+            .iter()
+            .flatten()
+            .find_map(|array| declared_width(array.attributes()));
+        Ok(Some(LinkAttribute {
+            name: name.to_owned(),
+            dtype,
+            width: declared.unwrap_or(1),
+            unit: first.attributes().unit.clone(),
+            arrays,
+        }))
+    }
+
+    /// The array with the values of one attribute beside one array of links.
+    fn values_of(
+        &self,
+        place: Place<'_>,
+        delta: i32,
+        link: &LinkArray,
+        name: &str,
+        more: &mut Vec<Question>,
+    ) -> Result<Option<Shared>, StoreError> {
+        let (level, delta) = (place.level, format_delta(delta));
+        match link.placement() {
+            Placement::Offsets { .. } => {
+                let path = format!("{level}/link_attributes/{name}/{delta}/{}", link.segment());
+                self.grid(&path, MISSING, place.key_rank, more)
+            }
+            Placement::SameKey => {
+                let path = format!("{level}/link_attributes/{name}/{delta}");
+                self.grid(&path, MISSING, place.key_rank, more)
+            }
+            Placement::Tuple => {
+                let path = format!("{level}/cross_chunk_link_attributes/{name}/{delta}");
+                let links = format!("{level}/cross_chunk_links/{delta}");
+                let cut = self.state().cuts.get(&links).cloned();
+                match cut {
+                    Some(cut) => self.cut_values(&path, &cut),
+                    None => self.grid(&path, MISSING, link.array.key_rank(), more),
+                }
+            }
+        }
+    }
+
+    /// The values beside records that were cut out of one blob (0.7, section 9.5).
+    fn cut_values(
+        &self,
+        path: &str,
+        cut: &crate::links::records::Cut,
+    ) -> Result<Option<Shared>, StoreError> {
+        let data = format!("{path}/data");
+        if let Some(array) = self.state().grids.get(&data) {
+            return Ok(Some(Arc::clone(array)));
+        }
+        let Some((_, bytes)) = self.blob_at(&data)? else {
+            return Ok(None);
+        };
+        let attributes = self.group_attributes(path)?;
+        let dtype = dtype_of(path, &attributes)?;
+        let array: Arc<GridArray> = Arc::new(cut.attribute(&data, &bytes, attributes, dtype)?);
+        self.used_key(&format!("{data}/{}", crate::container::blob::CHUNK));
+        self.state().grids.insert(data, Arc::clone(&array));
+        Ok(Some(array))
+    }
+}
+
+/// Declared type of the values of a group that stands for one array.
+fn dtype_of(path: &str, attributes: &ArrayAttributes) -> Result<DType, StoreError> {
+    match &attributes.dtype {
+        None => Ok(MISSING),
+        Some(text) => {
+            DType::parse(text).map_err(|e| StoreError::decode(format!("{path}: dtype {text:?}"), e))
+        }
+    }
+}
+
+/// Elements of a row: `row_shape`, else what stands behind the number of rows in `shape`.
+fn declared_width(attributes: &ArrayAttributes) -> Option<u64> {
+    let shape = match (&attributes.row_shape, &attributes.shape) {
+        (Some(shape), _) => shape.as_slice(),
+        (None, Some(shape)) => shape.get(1..)?,
+        (None, None) => return None,
+    };
+    Some(
+        shape
+            .iter()
+            .try_fold(1u64, |n, c| n.checked_mul(*c))
+            .unwrap_or(u64::MAX),
+    )
+}
