@@ -101,6 +101,7 @@ impl Store {
             state.root = Some(Arc::clone(&root));
             state.levels.clone_from(&levels);
         }
+        tree.kv.pins.settle();
         let url = url.to_owned();
         Ok(Self {
             inner: Arc::new(StoreInner {
@@ -163,6 +164,30 @@ impl Store {
     /// Whether cells are files of the local disk: then many small batches pay, elsewhere few large ones.
     pub fn is_local(&self) -> bool {
         self.inner.tree.kv.is_local()
+    }
+
+    /// Asks whether the documents that answers came from are still what they were when they were read: once, at the
+    /// end of an answer. Does nothing where [`OpenOptions::verify`] is off.
+    ///
+    /// # What is noticed
+    /// - By this call: a root, a level, an array or a table whose document was written again or removed since it was
+    ///   read, also with the same content; on a local disk by inode, time and size, elsewhere by ETag, time and size.
+    /// - By every read from a backend: an object in another state than the last time, and one that was written after
+    ///   the store was opened.
+    ///
+    /// # What is not
+    /// A cell that is written in place while the documents stay as they are: on a local disk always, since looking
+    /// would cost as much as reading; elsewhere where the backend tells no time, or one in whole seconds and the
+    /// cell was written in the second of the opening, or by a clock that is behind.
+    ///
+    /// # Cost
+    /// One round: a HEAD request for the root and for each document above what was read, none when nothing was
+    /// read since the last time. On a local disk one `stat` for each document.
+    ///
+    /// # Errors
+    /// [`StoreError::SourceChanged`]; I/O.
+    pub async fn verify(&self, round: u32) -> Result<(), StoreError> {
+        self.inner.tree.kv.verify(round).await
     }
 
     /// Loads the documents of a level that `need` names and that are not loaded yet.

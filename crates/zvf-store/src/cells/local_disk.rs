@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::merge::Merge;
 use super::shard::{self, Head, ShardCache, ShardHead};
 use super::{Budget, ObjectWant, unit};
 use crate::StoreError;
@@ -87,7 +86,7 @@ impl Disk<'_> {
             .map(|c| c.range.clone())
             .collect();
         let mut parts = Vec::new();
-        let requests = Merge::LOCAL.requests(&mut missing);
+        let requests = self.kv.merge.requests(&mut missing);
         if !requests.is_empty() {
             let file = self.file(key, &head)?;
             for range in requests {
@@ -127,8 +126,9 @@ impl Disk<'_> {
             return Ok(None);
         };
         let (size, state) = file.state(key)?;
-        let (from, to) = match shard::first_ask(shard, Merge::LOCAL.gap) {
+        let (from, to) = match shard::first_ask(shard, self.kv.merge.gap) {
             Ask::Suffix(n) => (size.saturating_sub(n), size),
+            Ask::Prefix(n) => (0, size.min(n)),
             Ask::Range(r) => (r.start.min(size), r.end.min(size)),
             Ask::Whole => (0, size),
         };

@@ -23,7 +23,6 @@ use crate::kv::{Ask, Backend, Cap, Kv, blocking, driven};
 use crate::{ChunkCoord, StoreError};
 
 use local_disk::Disk;
-use merge::Merge;
 pub(crate) use shard::ShardCache;
 use shard::ShardHead;
 use unit::{Unit, slot};
@@ -291,7 +290,7 @@ async fn fetch_remote(
     let head = shards
         .get_or_fetch(key, async {
             let object = kv
-                .get_polled(round, key, shard::first_ask(shard, Merge::REMOTE.gap), cap)
+                .get_polled(round, key, shard::first_ask(shard, kv.merge.gap), cap)
                 .await?;
             object
                 .map(|o| ShardHead::parse(key, shard, o).map(Arc::new))
@@ -308,7 +307,8 @@ async fn fetch_remote(
         .map(|c| c.range.clone())
         .collect();
     let head = &head;
-    let requests = Merge::REMOTE
+    let requests = kv
+        .merge
         .requests(&mut missing)
         .into_iter()
         .map(|range| async move {
