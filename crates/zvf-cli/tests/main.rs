@@ -2,7 +2,6 @@
 //!
 //! Blessed texts lie in `tests/blessed`; run with `ZVF_BLESS=1` to rewrite them, then read the difference.
 
-mod additive;
 mod errors;
 mod formats;
 mod help;

@@ -7,7 +7,7 @@ use object_store::ObjectStore;
 use object_store::path::Path;
 use url::Url;
 
-use crate::{Merge, OpenOptions, StoreError};
+use crate::{OpenOptions, StoreError};
 
 /// Where a store lies.
 #[derive(Debug, Clone)]
@@ -18,27 +18,9 @@ pub(crate) enum Location {
     Remote {
         store: Arc<dyn ObjectStore>,
         prefix: String,
-        backs: Backs,
+        /// Whether delimiter listings work.
+        lists: bool,
     },
-}
-
-/// What a kind of backend takes, as far as is known before it is asked.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Backs {
-    /// Delimiter listings.
-    pub(crate) lists: bool,
-    /// "The last so many bytes."
-    pub(crate) suffixes: bool,
-    /// When neighbouring ranges pay as one request.
-    pub(crate) merge: Merge,
-}
-
-impl Backs {
-    const BUCKET: Self = Self {
-        lists: true,
-        suffixes: true,
-        merge: Merge::BUCKET,
-    };
 }
 
 impl Location {
@@ -64,7 +46,7 @@ impl Location {
             return Ok(Self::Remote {
                 store,
                 prefix: prefix.as_ref().to_owned(),
-                backs: Backs::BUCKET,
+                lists: true,
             });
         }
         let Some(url) = url else {
@@ -79,7 +61,7 @@ impl Location {
                 "a memory address needs `OpenOptions::object_store`".to_owned()
             )),
             scheme => {
-                let (store, backs) = remote(scheme, &url, options).map_err(|e| match e {
+                let (store, lists) = remote(scheme, &url, options).map_err(|e| match e {
                     Remote::Missing(feature) => StoreError::NotSupported {
                         key: address.to_owned(),
                         what: format!("the backend for {scheme:?} is not compiled in: feature {feature:?}"),
@@ -100,7 +82,7 @@ impl Location {
                 Ok(Self::Remote {
                     store,
                     prefix,
-                    backs,
+                    lists,
                 })
             }
         }
@@ -132,7 +114,7 @@ enum Remote {
     Build(object_store::Error),
 }
 
-type Built = Result<(Arc<dyn ObjectStore>, Backs), Remote>;
+type Built = Result<(Arc<dyn ObjectStore>, bool), Remote>;
 
 fn remote(scheme: &str, url: &Url, options: &OpenOptions) -> Built {
     match scheme {
@@ -146,19 +128,22 @@ fn remote(scheme: &str, url: &Url, options: &OpenOptions) -> Built {
 
 #[cfg(any(feature = "http", feature = "aws", feature = "gcp", feature = "azure"))]
 mod cloud {
-    use object_store::RetryConfig;
+    use std::time::Duration;
 
-    /// None: requests are sent again by one layer, which counts and records them (`kv::retry`).
+    use object_store::{BackoffConfig, RetryConfig};
+
+    /// Few and quick: a query has many requests, and a caller that waits minutes for one is not served.
     pub(super) fn retries() -> RetryConfig {
         RetryConfig {
-            max_retries: 0,
-            ..RetryConfig::default()
+            backoff: BackoffConfig {
+                init_backoff: Duration::from_millis(50),
+                max_backoff: Duration::from_secs(5),
+                base: 2.,
+            },
+            max_retries: 4,
+            retry_timeout: Duration::from_secs(45),
         }
     }
-
-    /// The client's own limit on a whole transfer: a day, that is none. Ours looks at silence and at the length of
-    /// the body instead.
-    pub(super) const TIMEOUT: &str = "86400 seconds";
 
     /// Applies `key=value` pairs to a builder.
     macro_rules! configured {
@@ -181,21 +166,17 @@ mod cloud {
 
 #[cfg(feature = "aws")]
 fn s3(url: &Url, options: &OpenOptions) -> Built {
-    use object_store::ClientConfigKey::{AllowHttp, Timeout};
+    use object_store::ClientConfigKey::AllowHttp;
     use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
     let builder = AmazonS3Builder::from_env()
         .with_url(url.as_str())
         .with_config(AmazonS3ConfigKey::Client(AllowHttp), "true")
-        .with_config(AmazonS3ConfigKey::Client(Timeout), cloud::TIMEOUT)
         .with_retry(cloud::retries());
     let mut builder = cloud::configured!(builder, options, "S3");
     if options.anonymous {
         builder = builder.with_skip_signature(true);
     }
-    Ok((
-        Arc::new(builder.build().map_err(Remote::Build)?),
-        Backs::BUCKET,
-    ))
+    Ok((Arc::new(builder.build().map_err(Remote::Build)?), true))
 }
 
 #[cfg(not(feature = "aws"))]
@@ -205,20 +186,15 @@ fn s3(_: &Url, _: &OpenOptions) -> Built {
 
 #[cfg(feature = "gcp")]
 fn gcs(url: &Url, options: &OpenOptions) -> Built {
-    use object_store::ClientConfigKey::Timeout;
-    use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
+    use object_store::gcp::GoogleCloudStorageBuilder;
     let builder = GoogleCloudStorageBuilder::from_env()
         .with_url(url.as_str())
-        .with_config(GoogleConfigKey::Client(Timeout), cloud::TIMEOUT)
         .with_retry(cloud::retries());
     let mut builder = cloud::configured!(builder, options, "GCS");
     if options.anonymous {
         builder = builder.with_skip_signature(true);
     }
-    Ok((
-        Arc::new(builder.build().map_err(Remote::Build)?),
-        Backs::BUCKET,
-    ))
+    Ok((Arc::new(builder.build().map_err(Remote::Build)?), true))
 }
 
 #[cfg(not(feature = "gcp"))]
@@ -228,23 +204,17 @@ fn gcs(_: &Url, _: &OpenOptions) -> Built {
 
 #[cfg(feature = "azure")]
 fn azure(url: &Url, options: &OpenOptions) -> Built {
-    use object_store::ClientConfigKey::{AllowHttp, Timeout};
+    use object_store::ClientConfigKey::AllowHttp;
     use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
     let builder = MicrosoftAzureBuilder::from_env()
         .with_url(url.as_str())
         .with_config(AzureConfigKey::Client(AllowHttp), "true")
-        .with_config(AzureConfigKey::Client(Timeout), cloud::TIMEOUT)
         .with_retry(cloud::retries());
     let mut builder = cloud::configured!(builder, options, "MicrosoftAzure");
     if options.anonymous {
         builder = builder.with_skip_signature(true);
     }
-    // Azure answers no suffix ranges; its client refuses to send them.
-    let backs = Backs {
-        suffixes: false,
-        ..Backs::BUCKET
-    };
-    Ok((Arc::new(builder.build().map_err(Remote::Build)?), backs))
+    Ok((Arc::new(builder.build().map_err(Remote::Build)?), true))
 }
 
 #[cfg(not(feature = "azure"))]
@@ -257,9 +227,7 @@ fn azure(_: &Url, _: &OpenOptions) -> Built {
 fn http(url: &Url, options: &OpenOptions) -> Built {
     use object_store::http::HttpBuilder;
     use object_store::{ClientConfigKey, ClientOptions};
-    let mut client = ClientOptions::new()
-        .with_allow_http(true)
-        .with_timeout_disabled();
+    let mut client = ClientOptions::new().with_allow_http(true);
     let mut lists = false;
     for (key, value) in &options.backend {
         if key.eq_ignore_ascii_case("webdav") {
@@ -276,12 +244,7 @@ fn http(url: &Url, options: &OpenOptions) -> Built {
         .with_retry(cloud::retries())
         .build()
         .map_err(Remote::Build)?;
-    let backs = Backs {
-        lists,
-        suffixes: true,
-        merge: Merge::WEB,
-    };
-    Ok((Arc::new(store), backs))
+    Ok((Arc::new(store), lists))
 }
 
 #[cfg(not(feature = "http"))]

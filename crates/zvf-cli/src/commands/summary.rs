@@ -13,7 +13,6 @@ use arrow_schema::{DataType, Schema, SchemaRef};
 use serde_json::{Value, json};
 use zvf_query::{Summary, Table};
 
-use super::listing::chain;
 use crate::context::Traffic;
 use crate::output::axis_names;
 use crate::output::table::{TextTable, count, counted};
@@ -159,7 +158,6 @@ impl Report<'_> {
         json!({
             "store": self.store,
             "level": self.level,
-            "levels": self.summary.levels,
             "kind": self.kind,
             "vertices": self.summary.vertices,
             "links": self.has_links.then_some(self.summary.links),
@@ -185,12 +183,7 @@ impl Report<'_> {
         };
         head(
             "store",
-            format!(
-                "{} ({}, {})",
-                self.store,
-                self.kind,
-                chain(self.level, &summary.levels)
-            ),
+            format!("{} ({}, level {})", self.store, self.kind, self.level),
         );
         let cut = if summary.truncated {
             ", cut by --limit"

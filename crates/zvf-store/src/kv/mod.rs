@@ -2,14 +2,8 @@
 //!
 //! One limit on requests in flight and one on bytes in flight hold for everything a store does.
 
-mod flight;
-mod list;
 pub(crate) mod local;
-mod pins;
 mod remote;
-mod retry;
-mod sort;
-mod verify;
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -20,21 +14,16 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::location::Location;
 use crate::raw::Usage;
-use crate::trace::Method;
-use crate::{IoTrace, Limits, Merge, OpenOptions, StoreError};
+use crate::{IoTrace, Limits, OpenOptions, StoreError};
 
-pub(crate) use pins::{Pins, Role, State};
 pub(crate) use remote::Remote;
-pub use retry::Retry;
 
 /// Which part of an object is wanted.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Ask {
     /// All of it.
     Whole,
-    /// The first so many bytes, or more where more comes along.
-    Prefix(u64),
-    /// The last so many bytes, or more where more comes along, or all of it when it is shorter.
+    /// The last so many bytes, or all of it when it is shorter.
     Suffix(u64),
     /// Exactly these bytes.
     Range(Range<u64>),
@@ -52,7 +41,7 @@ pub(crate) struct Object {
 }
 
 impl Object {
-    /// The part of a whole object that was asked for; what may come with more stays whole, since it is there already.
+    /// The part of a whole object that was asked for; a suffix stays whole, since it is there already.
     fn part(mut self, ask: &Ask) -> Self {
         if let Ask::Range(range) = ask {
             let bound = |at: u64| {
@@ -75,6 +64,8 @@ pub(crate) enum Question {
     Document(String),
     /// The names of the folders below a prefix.
     Names(String),
+    /// As [`Names`](Self::Names), of a folder that has one child for each chunk.
+    Cells(String),
     /// The keys of all objects below a prefix, relative to it.
     Keys(String),
 }
@@ -102,9 +93,6 @@ pub(crate) struct Kv {
     memory_units: u32,
     pub(crate) limits: Arc<Limits>,
     pub(crate) trace: IoTrace,
-    /// When neighbouring ranges become one request.
-    pub(crate) merge: Merge,
-    pub(crate) pins: Arc<Pins>,
 }
 
 /// Unit of the byte semaphore.
@@ -112,16 +100,13 @@ const UNIT: u64 = 4096;
 
 impl Kv {
     pub(crate) fn open(address: &str, options: &OpenOptions) -> Result<Self, StoreError> {
-        let (backend, merge) = match Location::resolve(address, options)? {
-            Location::Local(root) => (Backend::Local(Arc::new(root)), Merge::DISK),
+        let backend = match Location::resolve(address, options)? {
+            Location::Local(root) => Backend::Local(Arc::new(root)),
             Location::Remote {
                 store,
                 prefix,
-                backs,
-            } => {
-                let remote = Remote::new(store, prefix, backs, options);
-                (Backend::Remote(remote), backs.merge)
-            }
+                lists,
+            } => Backend::Remote(Remote::new(store, prefix, lists)),
         };
         let concurrency = options.concurrency.clamp(1, 4096);
         let units = (options.limits.in_flight_bytes / UNIT).clamp(1, u64::from(u32::MAX >> 4));
@@ -133,8 +118,6 @@ impl Kv {
             memory_units,
             limits: Arc::new(options.limits.clone()),
             trace: options.trace.clone(),
-            merge: options.merge.unwrap_or(merge),
-            pins: Arc::new(Pins::new(options.verify)),
         })
     }
 
@@ -147,7 +130,7 @@ impl Kv {
     pub(crate) fn can_list(&self) -> bool {
         match &self.backend {
             Backend::Local(_) => true,
-            Backend::Remote(remote) => remote.lists(),
+            Backend::Remote(remote) => remote.lists,
         }
     }
 
@@ -205,11 +188,7 @@ impl Kv {
                 })
                 .await?
             }
-            Backend::Remote(remote) => {
-                remote
-                    .get(self, round, key, ask, limit, Role::Content)
-                    .await
-            }
+            Backend::Remote(remote) => remote.get(self, round, key, ask, limit).await,
         }
     }
 
@@ -219,14 +198,11 @@ impl Kv {
         round: u32,
         prefix: &str,
     ) -> Result<Option<Usage>, StoreError> {
-        match &self.backend {
-            Backend::Remote(remote) => {
-                let (kv, remote, prefix) = (self.clone(), remote.clone(), prefix.to_owned());
-                driven(async move { remote.usage(&kv, round, &prefix).await }).await
-            }
+        let slot = self.slot().await?;
+        let start = self.trace.start();
+        let usage = match &self.backend {
+            Backend::Remote(remote) => remote.usage(self, prefix).await,
             Backend::Local(root) => {
-                let slot = self.slot().await?;
-                let start = self.trace.start();
                 let (folder, key, limit) = (
                     local::file(root, prefix),
                     prefix.to_owned(),
@@ -236,18 +212,24 @@ impl Kv {
                     let mut usage = Usage::default();
                     local::usage(&folder, &key, &mut usage, limit, 0).map(|()| Some(usage))
                 };
-                let usage = blocking(sum).await?;
-                drop(slot);
-                let count = usage
-                    .as_ref()
-                    .ok()
-                    .and_then(Option::as_ref)
-                    .map(|usage| usage.objects);
-                self.trace
-                    .record(start, round, Method::List, prefix, (None, None), count);
-                usage
+                blocking(sum).await?
             }
-        }
+        };
+        drop(slot);
+        let count = usage
+            .as_ref()
+            .ok()
+            .and_then(Option::as_ref)
+            .map(|usage| usage.objects);
+        self.trace.record(
+            start,
+            round,
+            crate::trace::Method::List,
+            prefix,
+            (None, None),
+            count,
+        );
+        usage
     }
 
     /// Answers independent questions together: one blocking task on a local disk, concurrent requests elsewhere.
@@ -267,14 +249,18 @@ impl Kv {
     ) -> Result<Vec<(Question, Result<Reply, StoreError>)>, StoreError> {
         match &self.backend {
             Backend::Local(root) => {
-                let (root, kv) = (Arc::clone(root), self.clone());
+                let (root, trace, limits) = (
+                    Arc::clone(root),
+                    self.trace.clone(),
+                    Arc::clone(&self.limits),
+                );
                 let slot = self.slot().await?;
                 blocking(move || {
                     let _slot = slot;
                     questions
                         .into_iter()
                         .map(|q| {
-                            let reply = local::answer(&root, round, &q, &kv);
+                            let reply = local::answer(&root, round, &q, &limits, &trace);
                             (q, reply)
                         })
                         .collect()
