@@ -172,6 +172,9 @@ pub(crate) struct ResultArgs {
     /// Resolution level; 0 is the finest
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) level: u32,
+    /// Of an additive level only its own content, not that of the coarser levels which complete it
+    #[arg(long)]
+    pub(crate) own_level_only: bool,
     /// The first N vertices; with --select objects whole objects while they fit
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
@@ -202,6 +205,9 @@ pub(crate) struct ObjectsArgs {
     /// Resolution level; 0 is the finest
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) level: u32,
+    /// Of an additive level only its own content, not that of the coarser levels which complete it
+    #[arg(long)]
+    pub(crate) own_level_only: bool,
     /// At most this many objects
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
@@ -226,6 +232,9 @@ pub(crate) struct LinksArgs {
     /// Resolution level that holds the family
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) level: u32,
+    /// Of an additive level only its own content, not that of the coarser levels which complete it
+    #[arg(long)]
+    pub(crate) own_level_only: bool,
     /// Levels that the links span: 0 inside the level, +1 to the next coarser, -1 to the next finer
     #[arg(
         long,

@@ -2,6 +2,8 @@
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
 
 use zvf_format::DecodeError;
 use zvf_meta::MetaError;
@@ -33,6 +35,13 @@ pub enum StoreError {
         /// The store's address.
         store: String,
     },
+    /// There is no store at the address, or something else is.
+    NoStore {
+        /// The store's address.
+        store: String,
+        /// What was looked for, and what is there instead.
+        what: String,
+    },
     /// The backend refuses access with the credentials given.
     Denied {
         /// The object or prefix.
@@ -44,8 +53,14 @@ pub enum StoreError {
     Backend {
         /// The object or prefix.
         key: String,
-        /// What the backend said.
+        /// What the backend said, the last time.
         source: Source,
+        /// How often it was tried; see [`Retry`](crate::Retry).
+        tries: u32,
+        /// How long all tries and the pauses between them took.
+        elapsed: Duration,
+        /// Whether the failure is of the kind that may pass.
+        transient: bool,
     },
     /// The backend has no such operation, or it was compiled out.
     NotSupported {
@@ -119,13 +134,13 @@ pub enum StoreError {
         /// How many are allowed.
         limit: u64,
     },
-    /// The object changed between two reads of one snapshot.
+    /// The store changed while it was read: opened again, it can be read as it is now.
     SourceChanged {
         /// The object.
         key: String,
-        /// Its ETag when first read.
+        /// Its state when first read, or when the snapshot was taken.
         first: String,
-        /// Its ETag now.
+        /// Its state now.
         now: String,
     },
 }
@@ -135,6 +150,7 @@ impl StoreError {
     pub fn class(&self) -> Class {
         match self {
             Self::NotFound { .. }
+            | Self::NoStore { .. }
             | Self::Denied { .. }
             | Self::Backend { .. }
             | Self::SourceChanged { .. } => Class::Io,
@@ -154,7 +170,7 @@ impl StoreError {
 
     /// Whether the error says that something does not exist.
     pub fn is_not_found(&self) -> bool {
-        matches!(self, Self::NotFound { .. })
+        matches!(self, Self::NotFound { .. } | Self::NoStore { .. })
     }
 
     /// Whether the backend refused access.
@@ -162,9 +178,20 @@ impl StoreError {
         matches!(self, Self::Denied { .. })
     }
 
-    /// Whether the same call may succeed later.
+    /// Whether the same call may succeed later. It was tried as often as [`Retry`](crate::Retry) says by then.
     pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Backend { .. })
+        matches!(
+            self,
+            Self::Backend {
+                transient: true,
+                ..
+            }
+        )
+    }
+
+    /// Whether the store changed under its reader: opened again, it can be read as it is now.
+    pub fn is_changed(&self) -> bool {
+        matches!(self, Self::SourceChanged { .. })
     }
 
     /// Whether the bytes are legal but this build does not read them.
@@ -190,6 +217,7 @@ impl StoreError {
             | Self::Limit { key, .. }
             | Self::SourceChanged { key, .. } => Some(key),
             Self::Address { .. }
+            | Self::NoStore { .. }
             | Self::Misuse { .. }
             | Self::NoSuchLevel { .. }
             | Self::Version { .. } => None,
@@ -266,6 +294,9 @@ impl StoreError {
         Self::Backend {
             key: key.into(),
             source: source.into(),
+            tries: 1,
+            elapsed: Duration::ZERO,
+            transient: false,
         }
     }
 
@@ -276,11 +307,71 @@ impl StoreError {
                 key: key.into(),
                 source: source.into(),
             },
-            _ => Self::Backend {
-                key: key.into(),
-                source: source.into(),
+            _ => Self::backend(key, source),
+        }
+    }
+
+    /// The same failure for another one who waited for the same request.
+    #[cold]
+    pub(crate) fn repeated(first: &Arc<Self>) -> Self {
+        let source = || Box::new(Shared(Arc::clone(first)));
+        match first.as_ref() {
+            Self::Denied { key, .. } => Self::Denied {
+                key: key.clone(),
+                source: source(),
+            },
+            Self::Backend {
+                key,
+                tries,
+                elapsed,
+                transient,
+                ..
+            } => Self::Backend {
+                key: key.clone(),
+                source: source(),
+                tries: *tries,
+                elapsed: *elapsed,
+                transient: *transient,
+            },
+            Self::NotSupported { key, what } => Self::NotSupported {
+                key: key.clone(),
+                what: what.clone(),
+            },
+            Self::Malformed { key, what } => Self::malformed(key, what),
+            Self::Limit {
+                key,
+                what,
+                found,
+                limit,
+            } => Self::limit(key, what, *found, *limit),
+            Self::SourceChanged { key, first, now } => Self::SourceChanged {
+                key: key.clone(),
+                first: first.clone(),
+                now: now.clone(),
+            },
+            other => Self::Misuse {
+                what: other.to_string(),
             },
         }
+    }
+}
+
+/// The source of an error that several callers got.
+#[derive(Debug)]
+struct Shared(Arc<StoreError>);
+
+impl fmt::Display for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match StdError::source(self.0.as_ref()) {
+            Some(source) => fmt::Display::fmt(source, f),
+            None => fmt::Display::fmt(&self.0, f),
+        }
+    }
+}
+
+impl StdError for Shared {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        StdError::source(self.0.as_ref()).and_then(StdError::source)
     }
 }
 
@@ -288,8 +379,22 @@ impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotFound { key, store } => write!(f, "{store}: no object {key:?}"),
+            Self::NoStore { store, what } => write!(f, "{store}: {what}"),
+            Self::Denied { key, .. } if key.is_empty() => f.write_str("access denied"),
             Self::Denied { key, .. } => write!(f, "{key}: access denied"),
-            Self::Backend { key, source } => write!(f, "{key}: cannot be read: {source}"),
+            Self::Backend {
+                key,
+                source,
+                tries,
+                elapsed,
+                ..
+            } => {
+                write!(f, "{key}: cannot be read: {source}")?;
+                if *tries > 1 {
+                    write!(f, " (tried {tries} times in {elapsed:.1?})")?;
+                }
+                Ok(())
+            }
             Self::NotSupported { key, what } => write!(f, "{key}: {what}"),
             Self::Address { url, what } => write!(f, "cannot open {url:?}: {what}"),
             Self::Misuse { what } => f.write_str(what),
@@ -325,7 +430,7 @@ impl fmt::Display for StoreError {
             Self::SourceChanged { key, first, now } => {
                 write!(
                     f,
-                    "{key}: changed while it was read: etag was {first}, is {now}"
+                    "{key}: changed while the store was read: first {first}, now {now}"
                 )
             }
         }

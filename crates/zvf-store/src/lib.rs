@@ -104,10 +104,12 @@ pub use zvf_format as format;
 pub use zvf_meta as meta;
 
 pub use cells::CellWant;
+pub use cells::merge::Merge;
 pub use container::{ContainerKind, GridArray};
 pub use coord::ChunkCoord;
 pub use error::{Class, Source, StoreError};
 pub use groups::Groups;
+pub use kv::Retry;
 pub use level::{Level, Refused, VertexAttribute};
 pub use limits::Limits;
 pub use links::{

@@ -7,7 +7,7 @@ use object_store::ObjectStore;
 use object_store::path::Path;
 use url::Url;
 
-use crate::{OpenOptions, StoreError};
+use crate::{Merge, OpenOptions, StoreError};
 
 /// Where a store lies.
 #[derive(Debug, Clone)]
@@ -18,9 +18,27 @@ pub(crate) enum Location {
     Remote {
         store: Arc<dyn ObjectStore>,
         prefix: String,
-        /// Whether delimiter listings work.
-        lists: bool,
+        backs: Backs,
     },
+}
+
+/// What a kind of backend takes, as far as is known before it is asked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Backs {
+    /// Delimiter listings.
+    pub(crate) lists: bool,
+    /// "The last so many bytes."
+    pub(crate) suffixes: bool,
+    /// When neighbouring ranges pay as one request.
+    pub(crate) merge: Merge,
+}
+
+impl Backs {
+    const BUCKET: Self = Self {
+        lists: true,
+        suffixes: true,
+        merge: Merge::BUCKET,
+    };
 }
 
 impl Location {
@@ -46,7 +64,7 @@ impl Location {
             return Ok(Self::Remote {
                 store,
                 prefix: prefix.as_ref().to_owned(),
-                lists: true,
+                backs: Backs::BUCKET,
             });
         }
         let Some(url) = url else {
@@ -61,7 +79,7 @@ impl Location {
                 "a memory address needs `OpenOptions::object_store`".to_owned()
             )),
             scheme => {
-                let (store, lists) = remote(scheme, &url, options).map_err(|e| match e {
+                let (store, backs) = remote(scheme, &url, options).map_err(|e| match e {
                     Remote::Missing(feature) => StoreError::NotSupported {
                         key: address.to_owned(),
                         what: format!("the backend for {scheme:?} is not compiled in: feature {feature:?}"),
@@ -82,7 +100,7 @@ impl Location {
                 Ok(Self::Remote {
                     store,
                     prefix,
-                    lists,
+                    backs,
                 })
             }
         }
@@ -114,7 +132,7 @@ enum Remote {
     Build(object_store::Error),
 }
 
-type Built = Result<(Arc<dyn ObjectStore>, bool), Remote>;
+type Built = Result<(Arc<dyn ObjectStore>, Backs), Remote>;
 
 fn remote(scheme: &str, url: &Url, options: &OpenOptions) -> Built {
     match scheme {
@@ -128,22 +146,19 @@ fn remote(scheme: &str, url: &Url, options: &OpenOptions) -> Built {
 
 #[cfg(any(feature = "http", feature = "aws", feature = "gcp", feature = "azure"))]
 mod cloud {
-    use std::time::Duration;
+    use object_store::RetryConfig;
 
-    use object_store::{BackoffConfig, RetryConfig};
-
-    /// Few and quick: a query has many requests, and a caller that waits minutes for one is not served.
+    /// None: requests are sent again by one layer, which counts and records them (`kv::retry`).
     pub(super) fn retries() -> RetryConfig {
         RetryConfig {
-            backoff: BackoffConfig {
-                init_backoff: Duration::from_millis(50),
-                max_backoff: Duration::from_secs(5),
-                base: 2.,
-            },
-            max_retries: 4,
-            retry_timeout: Duration::from_secs(45),
+            max_retries: 0,
+            ..RetryConfig::default()
         }
     }
+
+    /// The client's own limit on a whole transfer: a day, that is none. Ours looks at silence and at the length of
+    /// the body instead.
+    pub(super) const TIMEOUT: &str = "86400 seconds";
 
     /// Applies `key=value` pairs to a builder.
     macro_rules! configured {
@@ -166,17 +181,21 @@ mod cloud {
 
 #[cfg(feature = "aws")]
 fn s3(url: &Url, options: &OpenOptions) -> Built {
-    use object_store::ClientConfigKey::AllowHttp;
+    use object_store::ClientConfigKey::{AllowHttp, Timeout};
     use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
     let builder = AmazonS3Builder::from_env()
         .with_url(url.as_str())
         .with_config(AmazonS3ConfigKey::Client(AllowHttp), "true")
+        .with_config(AmazonS3ConfigKey::Client(Timeout), cloud::TIMEOUT)
         .with_retry(cloud::retries());
     let mut builder = cloud::configured!(builder, options, "S3");
     if options.anonymous {
         builder = builder.with_skip_signature(true);
     }
-    Ok((Arc::new(builder.build().map_err(Remote::Build)?), true))
+    Ok((
+        Arc::new(builder.build().map_err(Remote::Build)?),
+        Backs::BUCKET,
+    ))
 }
 
 #[cfg(not(feature = "aws"))]
@@ -186,15 +205,20 @@ fn s3(_: &Url, _: &OpenOptions) -> Built {
 
 #[cfg(feature = "gcp")]
 fn gcs(url: &Url, options: &OpenOptions) -> Built {
-    use object_store::gcp::GoogleCloudStorageBuilder;
+    use object_store::ClientConfigKey::Timeout;
+    use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
     let builder = GoogleCloudStorageBuilder::from_env()
         .with_url(url.as_str())
+        .with_config(GoogleConfigKey::Client(Timeout), cloud::TIMEOUT)
         .with_retry(cloud::retries());
     let mut builder = cloud::configured!(builder, options, "GCS");
     if options.anonymous {
         builder = builder.with_skip_signature(true);
     }
-    Ok((Arc::new(builder.build().map_err(Remote::Build)?), true))
+    Ok((
+        Arc::new(builder.build().map_err(Remote::Build)?),
+        Backs::BUCKET,
+    ))
 }
 
 #[cfg(not(feature = "gcp"))]
@@ -204,17 +228,23 @@ fn gcs(_: &Url, _: &OpenOptions) -> Built {
 
 #[cfg(feature = "azure")]
 fn azure(url: &Url, options: &OpenOptions) -> Built {
-    use object_store::ClientConfigKey::AllowHttp;
+    use object_store::ClientConfigKey::{AllowHttp, Timeout};
     use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
     let builder = MicrosoftAzureBuilder::from_env()
         .with_url(url.as_str())
         .with_config(AzureConfigKey::Client(AllowHttp), "true")
+        .with_config(AzureConfigKey::Client(Timeout), cloud::TIMEOUT)
         .with_retry(cloud::retries());
     let mut builder = cloud::configured!(builder, options, "MicrosoftAzure");
     if options.anonymous {
         builder = builder.with_skip_signature(true);
     }
-    Ok((Arc::new(builder.build().map_err(Remote::Build)?), true))
+    // Azure answers no suffix ranges; its client refuses to send them.
+    let backs = Backs {
+        suffixes: false,
+        ..Backs::BUCKET
+    };
+    Ok((Arc::new(builder.build().map_err(Remote::Build)?), backs))
 }
 
 #[cfg(not(feature = "azure"))]
@@ -227,7 +257,9 @@ fn azure(_: &Url, _: &OpenOptions) -> Built {
 fn http(url: &Url, options: &OpenOptions) -> Built {
     use object_store::http::HttpBuilder;
     use object_store::{ClientConfigKey, ClientOptions};
-    let mut client = ClientOptions::new().with_allow_http(true);
+    let mut client = ClientOptions::new()
+        .with_allow_http(true)
+        .with_timeout_disabled();
     let mut lists = false;
     for (key, value) in &options.backend {
         if key.eq_ignore_ascii_case("webdav") {
@@ -244,7 +276,12 @@ fn http(url: &Url, options: &OpenOptions) -> Built {
         .with_retry(cloud::retries())
         .build()
         .map_err(Remote::Build)?;
-    Ok((Arc::new(store), lists))
+    let backs = Backs {
+        lists,
+        suffixes: true,
+        merge: Merge::WEB,
+    };
+    Ok((Arc::new(store), backs))
 }
 
 #[cfg(not(feature = "http"))]

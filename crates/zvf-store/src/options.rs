@@ -1,10 +1,11 @@
 //! How a store is opened, and what of a level is wanted.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use object_store::ObjectStore;
 
-use crate::{IoTrace, Limits};
+use crate::{IoTrace, Limits, Merge, Retry};
 
 /// How a store is opened.
 #[derive(Debug, Clone)]
@@ -28,6 +29,22 @@ pub struct OpenOptions {
     pub names: Option<KnownNames>,
     /// The backend itself, instead of the one the address names; the address's path stays the prefix.
     pub object_store: Option<Arc<dyn ObjectStore>>,
+    /// When and how often a request that failed is sent again. The only layer that does: backends are told not to.
+    pub retry: Retry,
+    /// How long one try may stay silent: until its answer begins, and between two pieces of it. Default 30 s.
+    ///
+    /// A body has this long in all, and besides what its announced bytes take at 256 KiB/s.
+    pub request_timeout: Duration,
+    /// When neighbouring byte ranges become one request. Default: what suits the kind of backend.
+    pub merge: Option<Merge>,
+    /// Whether [`Store::verify`](crate::Store::verify) asks, and objects that are newer than the snapshot are refused.
+    /// Default true.
+    ///
+    /// Off for backends whose times or ETags differ from one answer to the next. Two reads of one object in
+    /// different states stay an error either way.
+    pub verify: bool,
+    /// Bytes of decoded cells that are kept in memory, shared by all clones of the store. Default 0: none.
+    pub cell_cache_bytes: u64,
 }
 
 impl Default for OpenOptions {
@@ -42,6 +59,11 @@ impl Default for OpenOptions {
             prefetch_need: Need::all(),
             names: None,
             object_store: None,
+            retry: Retry::default(),
+            request_timeout: Duration::from_secs(30),
+            merge: None,
+            verify: true,
+            cell_cache_bytes: 0,
         }
     }
 }
@@ -99,6 +121,41 @@ impl OpenOptions {
     #[must_use]
     pub fn with_concurrency(mut self, requests: usize) -> Self {
         self.concurrency = requests;
+        self
+    }
+
+    /// Replaces when and how often a request that failed is sent again.
+    #[must_use]
+    pub fn with_retry(mut self, retry: Retry) -> Self {
+        self.retry = retry;
+        self
+    }
+
+    /// Replaces how long one try may stay silent.
+    #[must_use]
+    pub fn with_request_timeout(mut self, timeout: Duration) -> Self {
+        self.request_timeout = timeout;
+        self
+    }
+
+    /// Replaces when neighbouring byte ranges become one request.
+    #[must_use]
+    pub fn with_merge(mut self, merge: Merge) -> Self {
+        self.merge = Some(merge);
+        self
+    }
+
+    /// Sets whether changes of the store are looked for.
+    #[must_use]
+    pub fn with_verify(mut self, verify: bool) -> Self {
+        self.verify = verify;
+        self
+    }
+
+    /// Keeps decoded cells, up to so many bytes of them.
+    #[must_use]
+    pub fn with_cell_cache(mut self, bytes: u64) -> Self {
+        self.cell_cache_bytes = bytes;
         self
     }
 

@@ -36,9 +36,6 @@ struct StoreInner {
     recent: Mutex<VecDeque<(Need, Arc<LevelInner>)>>,
 }
 
-/// Most rounds of requests that loading a level may take.
-const ROUNDS: usize = 16;
-
 /// How many levels are kept ready.
 const RECENT: usize = 16;
 
@@ -104,6 +101,7 @@ impl Store {
             state.root = Some(Arc::clone(&root));
             state.levels.clone_from(&levels);
         }
+        tree.kv.pins.settle();
         let url = url.to_owned();
         Ok(Self {
             inner: Arc::new(StoreInner {
@@ -168,6 +166,30 @@ impl Store {
         self.inner.tree.kv.is_local()
     }
 
+    /// Asks whether the documents that answers came from are still what they were when they were read: once, at the
+    /// end of an answer. Does nothing where [`OpenOptions::verify`] is off.
+    ///
+    /// # What is noticed
+    /// - By this call: a root, a level, an array or a table whose document was written again or removed since it was
+    ///   read, also with the same content; on a local disk by inode, time and size, elsewhere by ETag, time and size.
+    /// - By every read from a backend: an object in another state than the last time, and one that was written after
+    ///   the store was opened.
+    ///
+    /// # What is not
+    /// A cell that is written in place while the documents stay as they are: on a local disk always, since looking
+    /// would cost as much as reading; elsewhere where the backend tells no time, or one in whole seconds and the
+    /// cell was written in the second of the opening, or by a clock that is behind.
+    ///
+    /// # Cost
+    /// One round: a HEAD request for the root and for each document above what was read, none when nothing was
+    /// read since the last time. On a local disk one `stat` for each document.
+    ///
+    /// # Errors
+    /// [`StoreError::SourceChanged`]; I/O.
+    pub async fn verify(&self, round: u32) -> Result<(), StoreError> {
+        self.inner.tree.kv.verify(round).await
+    }
+
     /// Loads the documents of a level that `need` names and that are not loaded yet.
     ///
     /// # Cost
@@ -192,30 +214,22 @@ impl Store {
                 inner: ready,
             });
         }
-        // Every round names all that is known; names found in one round make the next one. The tree of a level is
-        // some four rounds deep, and building may add listings, packs and a look at one chunk.
-        let mut level = None;
-        for _ in 0..ROUNDS {
+        // Every round names all that is known; names found in one round make the next one. Four rounds are the
+        // most that the tree of a level is deep.
+        for _ in 0..6 {
             let questions = inner.tree.plan(number, need)?;
             let (asked, ()) =
                 futures::join!(inner.tree.ask(questions), self.prefetch_ids(number, need));
-            if asked? {
-                continue;
+            if !asked? {
+                break;
             }
-            let mut more = Vec::new();
-            let built = inner.tree.build(&inner.root, number, need, &mut more)?;
-            if inner.tree.ask(more).await? || inner.tree.probe(&built, &inner.shards).await? {
-                continue;
-            }
-            level = Some(built);
-            break;
         }
-        let Some(level) = level else {
-            return Err(StoreError::malformed(
-                format!("{number}/zarr.json"),
-                format!("after {ROUNDS} rounds documents still name further documents"),
-            ));
-        };
+        let mut more = Vec::new();
+        let mut level = inner.tree.build(&inner.root, number, need, &mut more)?;
+        if !more.is_empty() {
+            inner.tree.ask(std::mem::take(&mut more)).await?;
+            level = inner.tree.build(&inner.root, number, need, &mut more)?;
+        }
         let level = Arc::new(level);
         let mut recent = inner.recent.lock().unwrap_or_else(PoisonError::into_inner);
         if recent.len() >= RECENT {

@@ -9,23 +9,29 @@ use std::time::Instant;
 pub enum Method {
     /// An object or a range of one, from a backend.
     Get,
-    /// One delimiter listing of a prefix.
+    /// Only the state of an object, from a backend.
+    Head,
+    /// One listing of a prefix.
     List,
     /// A file or a range of one, from the local disk.
     Read,
+    /// Only the state of a file of the local disk.
+    Stat,
 }
 
 impl fmt::Display for Method {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Get => "GET",
+            Self::Head => "HEAD",
             Self::List => "LIST",
             Self::Read => "READ",
+            Self::Stat => "STAT",
         })
     }
 }
 
-/// One request.
+/// One request: each try of one that failed and was sent again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// Which dependent round it belongs to, from 1.
@@ -38,8 +44,13 @@ pub struct Request {
     pub offset: Option<u64>,
     /// Bytes asked for; `None` when the whole object was.
     pub length: Option<u64>,
-    /// Bytes received; for listings the number of names. `None` when the object does not exist.
+    /// Bytes received; for listings the number of names. `None` when the object does not exist, and when the try
+    /// failed.
     pub bytes: Option<u64>,
+    /// Which try it was, from 1.
+    pub attempt: u32,
+    /// Why the try failed.
+    pub failed: Option<String>,
     /// How long it took, in microseconds.
     pub micros: u64,
 }
@@ -103,6 +114,19 @@ impl IoTrace {
         range: (Option<u64>, Option<u64>),
         bytes: Option<u64>,
     ) {
+        self.record_try(start, round, method, key, range, (bytes, 1, None));
+    }
+
+    /// As [`record`](Self::record), for a try: what was received, which try it was, and why it failed.
+    pub(crate) fn record_try(
+        &self,
+        start: Option<Instant>,
+        round: u32,
+        method: Method,
+        key: &str,
+        range: (Option<u64>, Option<u64>),
+        (bytes, attempt, failed): (Option<u64>, u32, Option<String>),
+    ) {
         if let Some(list) = &self.0 {
             let micros = start.map_or(0, |at| {
                 u64::try_from(at.elapsed().as_micros()).unwrap_or(u64::MAX)
@@ -116,6 +140,8 @@ impl IoTrace {
                     offset: range.0,
                     length: range.1,
                     bytes,
+                    attempt,
+                    failed,
                     micros,
                 });
         }

@@ -11,7 +11,6 @@ mod backends;
 mod blobs;
 mod bundled;
 mod codecs;
-mod containers;
 mod damage;
 mod limits;
 mod links;

@@ -249,6 +249,7 @@ pub(crate) struct Tool {
     pub(crate) gets: AtomicU64,
     pub(crate) lists: AtomicU64,
     pub(crate) keys: Mutex<Vec<String>>,
+    pub(crate) heads: Mutex<Vec<String>>,
     pub(crate) can_list: bool,
     pub(crate) fault: Option<Fault>,
     running: AtomicU64,
@@ -263,6 +264,7 @@ impl Tool {
             gets: AtomicU64::new(0),
             lists: AtomicU64::new(0),
             keys: Mutex::default(),
+            heads: Mutex::default(),
             can_list: true,
             fault: None,
             running: AtomicU64::new(0),
@@ -317,9 +319,12 @@ impl ObjectStore for Tool {
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
-        assert!(!options.head, "a HEAD request for {location}");
-        self.gets.fetch_add(1, Ordering::SeqCst);
-        self.keys.lock().unwrap().push(location.to_string());
+        if options.head {
+            self.heads.lock().unwrap().push(location.to_string());
+        } else {
+            self.gets.fetch_add(1, Ordering::SeqCst);
+            self.keys.lock().unwrap().push(location.to_string());
+        }
         self.wait(location.as_ref()).await?;
         self.inner.get_opts(location, options).await
     }

@@ -3,10 +3,12 @@
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
+use arrow_schema::Schema;
 use serde_json::{Map, Value, json};
 use zvf_format::keys::format_delta;
 use zvf_query::Table;
-use zvf_store::{Deltas, LinkFamily, Names, Need};
+use zvf_store::meta::Refinement;
+use zvf_store::{Deltas, LinkFamily, Names, Need, Store};
 
 use super::listing::{self, Listing, member};
 use crate::args::LinksArgs;
@@ -38,28 +40,14 @@ pub(crate) fn run(args: &LinksArgs, context: &mut Context<'_>) -> Result<()> {
         ..Need::nothing()
     };
     let store = context.open(url, args.level, need.clone())?;
-    let level = context
-        .wait(store.level(args.level, &need))?
-        .map_err(|e| CliError::from(e).at(url))?;
-    let Some(family) = level.links(delta) else {
-        let there: Vec<String> = level
-            .link_families()
-            .iter()
-            .map(|family| format_delta(family.delta()).to_string())
-            .collect();
-        let there = if there.is_empty() {
-            "no link families".to_owned()
-        } else {
-            there.join(", ")
-        };
-        let delta = format_delta(delta);
-        return Err(CliError::usage(format!(
-            "{url}: level {} has no links of delta {delta}, found {there}",
-            args.level
-        )));
-    };
+    let family = find(args, delta, &need, &store, context)?;
     let answer = context
-        .wait(zvf_query::list_links(&store, args.level, delta, false))?
+        .wait(zvf_query::list_links(
+            &store,
+            args.level,
+            delta,
+            args.own_level_only,
+        ))?
         .map_err(|e| CliError::from(e).at(url))?;
     let listing = listing::read(
         context,
@@ -72,7 +60,7 @@ pub(crate) fn run(args: &LinksArgs, context: &mut Context<'_>) -> Result<()> {
     )
     .map_err(|e| e.at(url))?;
     if context.common.json {
-        return print_json(&document(args, family, &listing));
+        return print_json(&document(args, &family, &listing));
     }
     match &listing.file {
         Some(file) => context.remark(&format!(
@@ -80,9 +68,51 @@ pub(crate) fn run(args: &LinksArgs, context: &mut Context<'_>) -> Result<()> {
             file.display(),
             counted(listing.rows, "record")
         )),
-        None => print_text(&text(args, family, &listing))?,
+        None => print_text(&text(args, &family, &listing))?,
     }
     Ok(())
+}
+
+/// The family of the level, or of the first level of its chain that has one.
+fn find(
+    args: &LinksArgs,
+    delta: i32,
+    need: &Need,
+    store: &Store,
+    context: &mut Context<'_>,
+) -> Result<LinkFamily> {
+    let url = args.store.as_str();
+    let mut there = Vec::new();
+    let mut number = args.level;
+    loop {
+        let level = context
+            .wait(store.level(number, need))?
+            .map_err(|e| CliError::from(e).at(url))?;
+        if let Some(family) = level.links(delta) {
+            return Ok(family.clone());
+        }
+        for family in level.link_families() {
+            let delta = format_delta(family.delta()).to_string();
+            if !there.contains(&delta) {
+                there.push(delta);
+            }
+        }
+        let alone = args.own_level_only || level.doc().refinement == Refinement::Replace;
+        match number.checked_add(1).filter(|_| !alone) {
+            Some(next) if store.levels().contains(&next) => number = next,
+            _ => break,
+        }
+    }
+    let there = if there.is_empty() {
+        "no link families".to_owned()
+    } else {
+        there.join(", ")
+    };
+    let delta = format_delta(delta);
+    Err(CliError::usage(format!(
+        "{url}: level {} has no links of delta {delta}, found {there}",
+        args.level
+    )))
 }
 
 /// Calls `each` with the endpoints of every record: chunk and row, in the application's order.
@@ -125,7 +155,26 @@ fn attributes(batch: &RecordBatch) -> impl Iterator<Item = (String, &dyn arrow_a
     names
         .into_iter()
         .zip(batch.columns().iter().map(AsRef::as_ref))
-        .skip(2)
+        .skip(fixed(batch.schema_ref()))
+}
+
+/// Columns of a list of links before the attributes: `chunks` and `rows`, and before them `level` where several were read.
+fn fixed(schema: &Schema) -> usize {
+    match schema.fields().first() {
+        Some(first) if first.name() == "level" => 3,
+        _ => 2,
+    }
+}
+
+/// The level of a record, where several were read.
+fn level_of(batch: &RecordBatch, row: usize) -> Option<Value> {
+    match fixed(batch.schema_ref()) {
+        3 => batch
+            .columns()
+            .first()
+            .map(|column| member(column.as_ref(), row)),
+        _ => None,
+    }
 }
 
 fn document(args: &LinksArgs, family: &LinkFamily, listing: &Listing) -> Value {
@@ -137,6 +186,7 @@ fn document(args: &LinksArgs, family: &LinkFamily, listing: &Listing) -> Value {
                 .map(|(chunk, row)| json!({ "chunk": chunk, "row": row }))
                 .collect();
             let mut link = Map::new();
+            link.extend(level_of(batch, row).map(|level| ("level".to_owned(), level)));
             link.insert("endpoints".into(), Value::Array(ends));
             link.extend(attributes(batch).map(|(name, column)| (name, member(column, row))));
             links.push(Value::Object(link));
@@ -145,6 +195,7 @@ fn document(args: &LinksArgs, family: &LinkFamily, listing: &Listing) -> Value {
     json!({
         "store": args.store,
         "level": args.level,
+        "levels": listing.levels,
         "delta": family.delta(),
         "width": family.width(),
         "directed": family.directed(),
@@ -161,11 +212,17 @@ fn text(args: &LinksArgs, family: &LinkFamily, listing: &Listing) -> String {
         schema
             .fields()
             .iter()
-            .skip(2)
+            .skip(fixed(schema))
             .map(|field| field.name().clone())
     });
     let ends = (0..family.width()).map(|k| format!("endpoint {k}"));
-    let mut table = TextTable::new(["record".to_owned()].into_iter().chain(ends).chain(names));
+    let several = listing
+        .schema
+        .as_ref()
+        .is_some_and(|schema| fixed(schema) == 3);
+    let head = ["record", "level"].map(str::to_owned);
+    let head = head.into_iter().take(1 + usize::from(several));
+    let mut table = TextTable::new(head.chain(ends).chain(names));
     for batch in &listing.batches {
         records(batch, family.width(), |row, ends| {
             let ends = ends
@@ -177,7 +234,9 @@ fn text(args: &LinksArgs, family: &LinkFamily, listing: &Listing) -> String {
                 text
             });
             let number = [table.len().to_string()];
-            let cells: Vec<String> = number.into_iter().chain(ends).chain(values).collect();
+            let level = level_of(batch, row).map(|level| level.to_string());
+            let number = number.into_iter().chain(level);
+            let cells: Vec<String> = number.chain(ends).chain(values).collect();
             table.row(cells);
         });
     }
@@ -194,8 +253,8 @@ fn text(args: &LinksArgs, family: &LinkFamily, listing: &Listing) -> String {
     let delta = format_delta(family.delta());
     let records = counted(listing.total, "record");
     out.push_str(&format!(
-        "level {}, delta {delta}: {records} of {} endpoints, {directed}\n",
-        args.level,
+        "{}, delta {delta}: {records} of {} endpoints, {directed}\n",
+        listing::chain(args.level, &listing.levels),
         family.width()
     ));
     out

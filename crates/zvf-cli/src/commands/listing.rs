@@ -25,6 +25,8 @@ pub(crate) struct Listing {
     pub(crate) rows: u64,
     /// How many there are.
     pub(crate) total: u64,
+    /// The levels that were read, where more than the one asked for.
+    pub(crate) levels: Vec<u32>,
     /// The file written.
     pub(crate) file: Option<PathBuf>,
     /// What the store got wrong.
@@ -107,9 +109,20 @@ pub(crate) fn read(
         batches,
         rows,
         total: total.unwrap_or(seen),
+        levels: answer.summary().levels.clone(),
         file,
         warnings,
     })
+}
+
+/// The level, and those that complete it: `level 0`, `level 0 with 1, 2`.
+pub(crate) fn chain(level: u32, levels: &[u32]) -> String {
+    let more: Vec<String> = levels.iter().skip(1).map(ToString::to_string).collect();
+    if more.is_empty() {
+        format!("level {level}")
+    } else {
+        format!("level {level} with {}", more.join(", "))
+    }
 }
 
 /// The value in a row of a column as JSON.

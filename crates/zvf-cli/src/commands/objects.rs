@@ -3,6 +3,7 @@
 use arrow_array::RecordBatch;
 use serde_json::{Map, Value, json};
 use zvf_query::Table;
+use zvf_store::meta::Refinement;
 use zvf_store::{Names, Need};
 
 use super::listing::{self, Listing, member};
@@ -29,15 +30,23 @@ pub(crate) fn run(args: &ObjectsArgs, context: &mut Context<'_>) -> Result<()> {
     let level = context
         .wait(store.level(args.level, &need))?
         .map_err(|e| CliError::from(e).at(url))?;
-    let Some(total) = level.object_index().map(|index| index.len()) else {
+    let answer = context
+        .wait(zvf_query::list_objects(
+            &store,
+            args.level,
+            args.own_level_only,
+        ))?
+        .map_err(|e| CliError::from(e).at(url))?;
+    if answer.schema(Table::Objects).is_none() {
         return Err(CliError::usage(format!(
             "{url}: level {} has no object index",
             args.level
         )));
-    };
-    let answer = context
-        .wait(zvf_query::list_objects(&store, args.level, false))?
-        .map_err(|e| CliError::from(e).at(url))?;
+    }
+    // The objects of several levels are known only when all are read.
+    let alone = args.own_level_only || level.doc().refinement == Refinement::Replace;
+    let index = level.object_index().filter(|_| alone);
+    let total = index.map(|index| index.len());
     let listing = listing::read(
         context,
         &store,
@@ -45,7 +54,7 @@ pub(crate) fn run(args: &ObjectsArgs, context: &mut Context<'_>) -> Result<()> {
         Table::Objects,
         target,
         args.limit,
-        Some(total),
+        total,
     )
     .map_err(|e| e.at(url))?;
     if context.common.json {
@@ -67,6 +76,7 @@ fn document(args: &ObjectsArgs, listing: &Listing) -> Value {
     json!({
         "store": args.store,
         "level": args.level,
+        "levels": listing.levels,
         "total": listing.total,
         "truncated": listing.rows < listing.total,
         "objects": if listing.file.is_none() { Value::Array(objects) } else { Value::Null },
@@ -103,7 +113,8 @@ fn text(level: u32, listing: &Listing) -> String {
         out.push_str(&format!("… {} more\n", count(left)));
     }
     out.push_str(&format!(
-        "level {level}: {}\n",
+        "{}: {}\n",
+        listing::chain(level, &listing.levels),
         counted(listing.total, "object")
     ));
     out

@@ -58,6 +58,7 @@ fn base(args: &ResultArgs, target: &Target, budget: Option<u64>) -> Result<Query
         .collect::<Result<Vec<_>>>()?;
     let mut query = Query {
         level: args.level,
+        own_level_only: args.own_level_only,
         limit: args.limit,
         columns,
         attributes: names(&args.attributes)?,

@@ -13,6 +13,7 @@ use arrow_schema::{DataType, Schema, SchemaRef};
 use serde_json::{Value, json};
 use zvf_query::{Summary, Table};
 
+use super::listing::chain;
 use crate::context::Traffic;
 use crate::output::axis_names;
 use crate::output::table::{TextTable, count, counted};
@@ -158,6 +159,7 @@ impl Report<'_> {
         json!({
             "store": self.store,
             "level": self.level,
+            "levels": self.summary.levels,
             "kind": self.kind,
             "vertices": self.summary.vertices,
             "links": self.has_links.then_some(self.summary.links),
@@ -183,7 +185,12 @@ impl Report<'_> {
         };
         head(
             "store",
-            format!("{} ({}, level {})", self.store, self.kind, self.level),
+            format!(
+                "{} ({}, {})",
+                self.store,
+                self.kind,
+                chain(self.level, &summary.levels)
+            ),
         );
         let cut = if summary.truncated {
             ", cut by --limit"

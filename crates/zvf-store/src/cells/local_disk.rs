@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::merge::Merge;
 use super::shard::{self, Head, ShardCache, ShardHead};
 use super::{Budget, ObjectWant, unit};
 use crate::StoreError;
@@ -37,34 +36,25 @@ impl Disk<'_> {
         if let Some(shard) = layout.shard {
             return self.read_shard(object, shard, cells, budget);
         }
-        let (key, cap) = (object.key.as_str(), Cap::cell(&self.kv.limits));
-        self.whole(key, cap, |data| {
-            unit::decode(key, layout, data, &object.cells, cells, cap, budget)
-        })
-        .map(|_| ())
-    }
-
-    /// Reads a whole file and hands its bytes to `use_bytes`; `Ok(None)` when it does not exist.
-    pub(super) fn whole<R>(
-        &self,
-        key: &str,
-        cap: Cap,
-        use_bytes: impl FnOnce(Data<'_>) -> Result<R, StoreError>,
-    ) -> Result<Option<R>, StoreError> {
-        let trace = &self.kv.trace;
+        let (key, cap, trace) = (
+            object.key.as_str(),
+            Cap::cell(&self.kv.limits),
+            &self.kv.trace,
+        );
         let start = trace.start();
         let mut size = None;
-        let result = local::with_file(&local::file(self.root, key), key, cap, |contents| {
+        local::with_file(&local::file(self.root, key), key, cap, |contents| {
             size = u64::try_from(contents.as_slice().len()).ok();
-            use_bytes(match contents {
+            let data = match contents {
                 local::Contents::Borrowed(bytes) => Data::Borrowed(bytes),
                 local::Contents::Owned(bytes) => Data::Shared(bytes.into()),
-            })
+            };
+            unit::decode(key, layout, data, &object.cells, cells, cap, budget)
         })?;
         if trace.is_on() {
             trace.record(start, self.round, Method::Read, key, (None, None), size);
         }
-        Ok(result)
+        Ok(())
     }
 
     /// Reads and decodes the cells of one shard: the index once, then merged ranges.
@@ -96,7 +86,7 @@ impl Disk<'_> {
             .map(|c| c.range.clone())
             .collect();
         let mut parts = Vec::new();
-        let requests = Merge::LOCAL.requests(&mut missing);
+        let requests = self.kv.merge.requests(&mut missing);
         if !requests.is_empty() {
             let file = self.file(key, &head)?;
             for range in requests {
@@ -136,8 +126,9 @@ impl Disk<'_> {
             return Ok(None);
         };
         let (size, state) = file.state(key)?;
-        let (from, to) = match shard::first_ask(shard, Merge::LOCAL.gap) {
+        let (from, to) = match shard::first_ask(shard, self.kv.merge.gap) {
             Ask::Suffix(n) => (size.saturating_sub(n), size),
+            Ask::Prefix(n) => (0, size.min(n)),
             Ask::Range(r) => (r.start.min(size), r.end.min(size)),
             Ask::Whole => (0, size),
         };

@@ -2,25 +2,31 @@
 
 use std::ops::Range;
 
-/// When two ranges become one request: two numbers a backend.
+/// When two ranges of one object become one request: two numbers a backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Merge {
-    /// Largest number of unwanted bytes between two ranges of one request.
-    pub(crate) gap: u64,
+pub struct Merge {
+    /// Largest number of unwanted bytes between two ranges of one request. As many are read along with a shard's
+    /// index.
+    pub gap: u64,
     /// Largest request; a single larger range is still asked for whole.
-    pub(crate) most: u64,
+    pub most: u64,
 }
 
 impl Merge {
-    /// A disk: a few pages more cost less than another call.
-    pub(crate) const LOCAL: Self = Self {
+    /// A disk: a few pages more cost less than another call. 16 KiB and 16 MiB.
+    pub const DISK: Self = Self {
         gap: 16 << 10,
         most: 16 << 20,
     };
-    /// A network: a request costs about as much as 256 KiB.
-    pub(crate) const REMOTE: Self = Self {
+    /// A bucket: some 20 ms to the first byte are worth some 256 KiB. 256 KiB and 16 MiB.
+    pub const BUCKET: Self = Self {
         gap: 256 << 10,
         most: 16 << 20,
+    };
+    /// A plain web server: often near, and on a narrower line. 64 KiB and 8 MiB.
+    pub const WEB: Self = Self {
+        gap: 64 << 10,
+        most: 8 << 20,
     };
 
     /// The requests that cover `ranges`, which need not be sorted. Empty ranges are left out.

@@ -3,7 +3,6 @@
 //! On a local disk one batch is one blocking task that reads, decodes and runs the caller's function. Elsewhere
 //! the objects of a batch are asked for together, and decoding and the function run on a worker thread.
 
-mod blobs;
 mod local_disk;
 pub(crate) mod merge;
 mod shard;
@@ -16,7 +15,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::try_join_all;
-use futures::try_join;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::container::grid::{Reader, object_key};
@@ -24,9 +22,7 @@ use crate::container::{Container, GridArray};
 use crate::kv::{Ask, Backend, Cap, Kv, blocking, driven};
 use crate::{ChunkCoord, StoreError};
 
-use blobs::{BlobWant, PackWant};
 use local_disk::Disk;
-use merge::Merge;
 pub(crate) use shard::ShardCache;
 use shard::ShardHead;
 use unit::{Unit, slot};
@@ -70,8 +66,6 @@ struct Cell {
 #[derive(Debug, Default)]
 struct Plan {
     objects: Vec<ObjectWant>,
-    blobs: Vec<BlobWant>,
-    packs: Vec<PackWant>,
     /// Cells of arrays that only the generic reader understands.
     generic: Vec<(usize, CellWant)>,
     /// Cells that need not be read.
@@ -98,17 +92,11 @@ fn plan(wants: Vec<CellWant>) -> Result<Plan, StoreError> {
     };
     let mut seen: HashMap<String, usize> = HashMap::with_capacity(wants.len());
     let mut index = Vec::new();
-    let mut blobs = blobs::Sorter::default();
     for (want, cell) in wants.into_iter().enumerate() {
         let reader = match cell.array.contents() {
             Container::Grid(reader) => {
                 cell.array.cell_index(&cell.chunk, &mut index)?;
                 reader
-            }
-            Container::Blobs(group) => {
-                cell.array.check_rank(&cell.chunk)?;
-                blobs.add(want, &cell, group, &mut plan);
-                continue;
             }
             Container::Records(records) => {
                 cell.array.check_rank(&cell.chunk)?;
@@ -174,7 +162,7 @@ pub(crate) async fn fetch_map<R: Send + 'static>(
         && let Some(permit) = kv.free_slot()
     {
         let cells = plan.slots()?;
-        return read_files(&kv, root, shards, round, (plan, cells), permit, f).await;
+        return read_files(&kv, root, shards, round, (plan.objects, cells), permit, f).await;
     }
     driven(fetch_all(kv, shards, round, plan, f)).await
 }
@@ -185,7 +173,7 @@ async fn read_files<R: Send + 'static>(
     root: &Arc<PathBuf>,
     shards: Arc<ShardCache>,
     round: u32,
-    (plan, mut cells): (Plan, Vec<Option<Bytes>>),
+    (objects, mut cells): (Vec<ObjectWant>, Vec<Option<Bytes>>),
     permit: OwnedSemaphorePermit,
     f: impl FnOnce(Vec<Option<Bytes>>) -> R + Send + 'static,
 ) -> Result<R, StoreError> {
@@ -198,14 +186,8 @@ async fn read_files<R: Send + 'static>(
             shards: &shards,
             round,
         };
-        for object in &plan.objects {
+        for object in &objects {
             disk.read(object, &mut cells, &mut budget)?;
-        }
-        for blob in &plan.blobs {
-            disk.read_blob(blob, &mut cells, &mut budget)?;
-        }
-        for pack in &plan.packs {
-            disk.read_pack(pack, &mut cells, &mut budget)?;
         }
         drop(permit);
         Ok(f(cells))
@@ -229,31 +211,19 @@ async fn fetch_all<R: Send + 'static>(
     match &kv.backend {
         Backend::Local(root) => {
             let permit = kv.slot().await?;
-            read_files(&kv, root, shards, round, (plan, cells), permit, f).await
+            read_files(&kv, root, shards, round, (plan.objects, cells), permit, f).await
         }
         Backend::Remote(_) => {
             let fetched = plan
                 .objects
                 .into_iter()
                 .map(|object| fetch_remote(&kv, &shards, round, object));
-            let blobs = plan.blobs.into_iter().map(|blob| blob.fetch(&kv, round));
-            let packs = plan.packs.into_iter().map(|pack| pack.fetch(&kv, round));
-            let (units, blobs, packs) = try_join!(
-                try_join_all(fetched),
-                try_join_all(blobs),
-                try_join_all(packs)
-            )?;
+            let units = try_join_all(fetched).await?;
             let kv = kv.clone();
             blocking(move || {
-                let (mut budget, cap) = (Budget::new(&kv), Cap::cell(&kv.limits));
+                let mut budget = Budget::new(&kv);
                 for unit in units.into_iter().flatten() {
-                    unit.decode(&mut cells, cap, &mut budget)?;
-                }
-                for blob in blobs {
-                    blob.decode(&mut cells, cap, &mut budget)?;
-                }
-                for pack in packs {
-                    pack.decode(&mut cells, cap, &mut budget)?;
+                    unit.decode(&mut cells, Cap::cell(&kv.limits), &mut budget)?;
                 }
                 Ok(f(cells))
             })
@@ -320,7 +290,7 @@ async fn fetch_remote(
     let head = shards
         .get_or_fetch(key, async {
             let object = kv
-                .get_polled(round, key, shard::first_ask(shard, Merge::REMOTE.gap), cap)
+                .get_polled(round, key, shard::first_ask(shard, kv.merge.gap), cap)
                 .await?;
             object
                 .map(|o| ShardHead::parse(key, shard, o).map(Arc::new))
@@ -337,7 +307,8 @@ async fn fetch_remote(
         .map(|c| c.range.clone())
         .collect();
     let head = &head;
-    let requests = Merge::REMOTE
+    let requests = kv
+        .merge
         .requests(&mut missing)
         .into_iter()
         .map(|range| async move {

@@ -127,7 +127,7 @@ pub(super) fn first_ask(shard: Shard, gap: u64) -> Ask {
     if shard.at_end {
         Ask::Suffix(bytes)
     } else {
-        Ask::Range(0..bytes)
+        Ask::Prefix(bytes)
     }
 }
 

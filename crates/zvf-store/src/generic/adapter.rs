@@ -12,7 +12,6 @@ use zarrs_storage::{
 };
 
 use crate::StoreError;
-use crate::cells::merge::Merge;
 use crate::kv::{Ask, Cap, Kv, Object};
 
 /// Reads objects for `zarrs`: no HEAD requests, neighbouring ranges merged, errors kept in their own type.
@@ -69,7 +68,7 @@ impl Adapter {
             })
             .collect();
         if let Some(ranges) = bounded {
-            let requests = Merge::REMOTE.requests(&mut ranges.clone());
+            let requests = self.kv.merge.requests(&mut ranges.clone());
             let fetched = requests.into_iter().map(|r| async move {
                 Ok::<_, StorageError>((
                     r.start,

@@ -1,14 +1,15 @@
 //! Plain file calls. Everything here blocks.
 
 use std::cell::RefCell;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use super::{Ask, Cap, Object, Question, Reply};
+use super::pins::changed;
+use super::{Ask, Cap, Kv, Object, Question, Reply, Role, State};
 use crate::raw::Usage;
 use crate::trace::Method;
-use crate::{IoTrace, Limits, StoreError};
+use crate::{IoTrace, StoreError};
 
 /// The file of a key. Keys are made of checked segments, so they stay below `root`.
 pub(crate) fn file(root: &Path, key: &str) -> PathBuf {
@@ -28,15 +29,28 @@ pub(crate) fn read(
     cap: Cap,
     trace: &IoTrace,
 ) -> Result<Option<Object>, StoreError> {
+    Ok(read_state(root, round, key, ask, cap, trace)?.map(|(object, _)| object))
+}
+
+/// As [`read`], with the state of the file.
+fn read_state(
+    root: &Path,
+    round: u32,
+    key: &str,
+    ask: &Ask,
+    cap: Cap,
+    trace: &IoTrace,
+) -> Result<Option<(Object, State)>, StoreError> {
     let start = trace.start();
     let result = read_file(&file(root, key), key, ask, cap);
     if trace.is_on() {
         let bytes = match &result {
-            Ok(Some(object)) => u64::try_from(object.bytes.len()).ok(),
+            Ok(Some((object, _))) => u64::try_from(object.bytes.len()).ok(),
             _ => None,
         };
         let range = match ask {
             Ask::Whole => (None, None),
+            Ask::Prefix(n) => (Some(0), Some(*n)),
             Ask::Suffix(n) => (None, Some(*n)),
             Ask::Range(r) => (Some(r.start), Some(r.end.saturating_sub(r.start))),
         };
@@ -45,13 +59,20 @@ pub(crate) fn read(
     result
 }
 
-fn read_file(path: &Path, key: &str, ask: &Ask, cap: Cap) -> Result<Option<Object>, StoreError> {
+fn read_file(
+    path: &Path,
+    key: &str,
+    ask: &Ask,
+    cap: Cap,
+) -> Result<Option<(Object, State)>, StoreError> {
     let Some(mut open) = OpenFile::open(path, key)? else {
         return Ok(None);
     };
-    let size = open.size(key)?;
+    let state = open.state_now(key)?;
+    let size = state.size;
     let (start, end) = match ask {
         Ask::Whole => (0, size),
+        Ask::Prefix(n) => (0, size.min(*n)),
         Ask::Suffix(n) => (size.saturating_sub(*n), size),
         Ask::Range(r) => (r.start.min(size), r.end.min(size)),
     };
@@ -62,12 +83,17 @@ fn read_file(path: &Path, key: &str, ask: &Ask, cap: Cap) -> Result<Option<Objec
     } else {
         open.at(key, start, length)?
     };
-    Ok(Some(Object {
+    let found = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    if found != length {
+        return Err(changed(key, &state, &format!("shorter than {size} bytes")));
+    }
+    let object = Object {
         bytes: bytes.into(),
         start,
         size,
-        etag: None,
-    }))
+        etag: state.etag.clone(),
+    };
+    Ok(Some((object, state)))
 }
 
 /// An open file and the path it is known by.
@@ -99,16 +125,16 @@ impl OpenFile {
 
     /// Bytes of the file, and a text that changes when the file is replaced or written to.
     pub(crate) fn state(&self, key: &str) -> Result<(u64, String), StoreError> {
+        let state = self.state_now(key)?;
+        Ok((state.size, state.etag.unwrap_or_default()))
+    }
+
+    fn state_now(&self, key: &str) -> Result<State, StoreError> {
         let meta = self.0.metadata().map_err(|e| StoreError::io(key, e))?;
         if meta.is_dir() {
             return Err(StoreError::malformed(key, "is a folder, expected a file"));
         }
-        let written = meta
-            .modified()
-            .ok()
-            .and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok());
-        let nanos = written.map_or(0, |t| t.as_nanos());
-        Ok((meta.len(), format!("{nanos:x}-{:x}", meta.len())))
+        Ok(state_of(&meta))
     }
 
     /// The rest of the file, which should have `length` bytes.
@@ -155,6 +181,51 @@ impl OpenFile {
             .map_err(|e| StoreError::io(key, e))?;
         Ok(bytes)
     }
+}
+
+/// The state of a file: inode, time of the last write, bytes.
+fn state_of(meta: &Metadata) -> State {
+    let written = meta
+        .modified()
+        .ok()
+        .and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok())
+        .unwrap_or_default();
+    State {
+        etag: Some(format!("{:x}-{:x}", inode(meta), written.as_nanos())),
+        modified: i64::try_from(written.as_micros()).unwrap_or(i64::MAX),
+        size: meta.len(),
+    }
+}
+
+/// Asks for the state of a file; `None` when it does not exist.
+pub(super) fn state(
+    root: &Path,
+    round: u32,
+    key: &str,
+    trace: &IoTrace,
+) -> Result<Option<State>, StoreError> {
+    let start = trace.start();
+    let state = match std::fs::metadata(file(root, key)) {
+        Ok(meta) => Ok(Some(state_of(&meta))),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
+        Err(error) => Err(StoreError::io(key, error)),
+    };
+    trace.record(start, round, Method::Stat, key, (None, None), Some(0));
+    state
+}
+
+/// What tells a file from another one of the same name.
+#[cfg(unix)]
+fn inode(meta: &Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(meta)
+}
+
+/// What tells a file from another one of the same name: nothing, here.
+#[cfg(not(unix))]
+fn inode(_: &Metadata) -> u64 {
+    0
 }
 
 /// Size of the buffer that small files are read into.
@@ -229,20 +300,21 @@ pub(crate) fn answer(
     root: &Path,
     round: u32,
     question: &Question,
-    limits: &Limits,
-    trace: &IoTrace,
+    kv: &Kv,
 ) -> Result<Reply, StoreError> {
+    let (limits, trace) = (&kv.limits, &kv.trace);
     match question {
         Question::Document(key) => {
-            read(root, round, key, &Ask::Whole, Cap::document(limits), trace).map(Reply::Document)
+            let cap = Cap::document(limits);
+            let read = read_state(root, round, key, &Ask::Whole, cap, trace)?;
+            if let Some((object, state)) = &read {
+                kv.pins.note(key, state, Role::Document, &object.bytes)?;
+            }
+            Ok(Reply::Document(read.map(|(object, _)| object)))
         }
-        Question::Names(prefix) | Question::Cells(prefix) => {
+        Question::Names(prefix) => {
             let start = trace.start();
-            let (what, limit) = match question {
-                Question::Cells(_) => ("cells_per_query", limits.cells_per_query),
-                _ => ("listed_names", limits.listed_names),
-            };
-            let names = folders(&file(root, prefix), prefix, (what, limit))?;
+            let names = folders(&file(root, prefix), prefix, limits.listed_names)?;
             trace.record(
                 start,
                 round,
@@ -287,11 +359,7 @@ fn entries(folder: &Path, key: &str) -> Result<Option<std::fs::ReadDir>, StoreEr
     }
 }
 
-fn folders(
-    folder: &Path,
-    key: &str,
-    (what, limit): (&'static str, u64),
-) -> Result<Vec<String>, StoreError> {
+fn folders(folder: &Path, key: &str, limit: u64) -> Result<Vec<String>, StoreError> {
     let mut names = Vec::new();
     for entry in entries(folder, key)?.into_iter().flatten() {
         let entry = entry.map_err(|e| StoreError::io(key, e))?;
@@ -305,7 +373,7 @@ fn folders(
         }
         let found = u64::try_from(names.len()).unwrap_or(u64::MAX);
         if found > limit {
-            return Err(StoreError::limit(key, what, found, limit));
+            return Err(StoreError::limit(key, "listed_names", found, limit));
         }
     }
     names.sort_unstable();

@@ -2,8 +2,14 @@
 //!
 //! One limit on requests in flight and one on bytes in flight hold for everything a store does.
 
+mod flight;
+mod list;
 pub(crate) mod local;
+mod pins;
 mod remote;
+mod retry;
+mod sort;
+mod verify;
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -14,16 +20,21 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::location::Location;
 use crate::raw::Usage;
-use crate::{IoTrace, Limits, OpenOptions, StoreError};
+use crate::trace::Method;
+use crate::{IoTrace, Limits, Merge, OpenOptions, StoreError};
 
+pub(crate) use pins::{Pins, Role, State};
 pub(crate) use remote::Remote;
+pub use retry::Retry;
 
 /// Which part of an object is wanted.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Ask {
     /// All of it.
     Whole,
-    /// The last so many bytes, or all of it when it is shorter.
+    /// The first so many bytes, or more where more comes along.
+    Prefix(u64),
+    /// The last so many bytes, or more where more comes along, or all of it when it is shorter.
     Suffix(u64),
     /// Exactly these bytes.
     Range(Range<u64>),
@@ -41,7 +52,7 @@ pub(crate) struct Object {
 }
 
 impl Object {
-    /// The part of a whole object that was asked for; a suffix stays whole, since it is there already.
+    /// The part of a whole object that was asked for; what may come with more stays whole, since it is there already.
     fn part(mut self, ask: &Ask) -> Self {
         if let Ask::Range(range) = ask {
             let bound = |at: u64| {
@@ -64,8 +75,6 @@ pub(crate) enum Question {
     Document(String),
     /// The names of the folders below a prefix.
     Names(String),
-    /// As [`Names`](Self::Names), of a folder that has one child for each chunk.
-    Cells(String),
     /// The keys of all objects below a prefix, relative to it.
     Keys(String),
 }
@@ -93,6 +102,9 @@ pub(crate) struct Kv {
     memory_units: u32,
     pub(crate) limits: Arc<Limits>,
     pub(crate) trace: IoTrace,
+    /// When neighbouring ranges become one request.
+    pub(crate) merge: Merge,
+    pub(crate) pins: Arc<Pins>,
 }
 
 /// Unit of the byte semaphore.
@@ -100,13 +112,16 @@ const UNIT: u64 = 4096;
 
 impl Kv {
     pub(crate) fn open(address: &str, options: &OpenOptions) -> Result<Self, StoreError> {
-        let backend = match Location::resolve(address, options)? {
-            Location::Local(root) => Backend::Local(Arc::new(root)),
+        let (backend, merge) = match Location::resolve(address, options)? {
+            Location::Local(root) => (Backend::Local(Arc::new(root)), Merge::DISK),
             Location::Remote {
                 store,
                 prefix,
-                lists,
-            } => Backend::Remote(Remote::new(store, prefix, lists)),
+                backs,
+            } => {
+                let remote = Remote::new(store, prefix, backs, options);
+                (Backend::Remote(remote), backs.merge)
+            }
         };
         let concurrency = options.concurrency.clamp(1, 4096);
         let units = (options.limits.in_flight_bytes / UNIT).clamp(1, u64::from(u32::MAX >> 4));
@@ -118,6 +133,8 @@ impl Kv {
             memory_units,
             limits: Arc::new(options.limits.clone()),
             trace: options.trace.clone(),
+            merge: options.merge.unwrap_or(merge),
+            pins: Arc::new(Pins::new(options.verify)),
         })
     }
 
@@ -130,7 +147,7 @@ impl Kv {
     pub(crate) fn can_list(&self) -> bool {
         match &self.backend {
             Backend::Local(_) => true,
-            Backend::Remote(remote) => remote.lists,
+            Backend::Remote(remote) => remote.lists(),
         }
     }
 
@@ -188,7 +205,11 @@ impl Kv {
                 })
                 .await?
             }
-            Backend::Remote(remote) => remote.get(self, round, key, ask, limit).await,
+            Backend::Remote(remote) => {
+                remote
+                    .get(self, round, key, ask, limit, Role::Content)
+                    .await
+            }
         }
     }
 
@@ -198,11 +219,14 @@ impl Kv {
         round: u32,
         prefix: &str,
     ) -> Result<Option<Usage>, StoreError> {
-        let slot = self.slot().await?;
-        let start = self.trace.start();
-        let usage = match &self.backend {
-            Backend::Remote(remote) => remote.usage(self, prefix).await,
+        match &self.backend {
+            Backend::Remote(remote) => {
+                let (kv, remote, prefix) = (self.clone(), remote.clone(), prefix.to_owned());
+                driven(async move { remote.usage(&kv, round, &prefix).await }).await
+            }
             Backend::Local(root) => {
+                let slot = self.slot().await?;
+                let start = self.trace.start();
                 let (folder, key, limit) = (
                     local::file(root, prefix),
                     prefix.to_owned(),
@@ -212,24 +236,18 @@ impl Kv {
                     let mut usage = Usage::default();
                     local::usage(&folder, &key, &mut usage, limit, 0).map(|()| Some(usage))
                 };
-                blocking(sum).await?
+                let usage = blocking(sum).await?;
+                drop(slot);
+                let count = usage
+                    .as_ref()
+                    .ok()
+                    .and_then(Option::as_ref)
+                    .map(|usage| usage.objects);
+                self.trace
+                    .record(start, round, Method::List, prefix, (None, None), count);
+                usage
             }
-        };
-        drop(slot);
-        let count = usage
-            .as_ref()
-            .ok()
-            .and_then(Option::as_ref)
-            .map(|usage| usage.objects);
-        self.trace.record(
-            start,
-            round,
-            crate::trace::Method::List,
-            prefix,
-            (None, None),
-            count,
-        );
-        usage
+        }
     }
 
     /// Answers independent questions together: one blocking task on a local disk, concurrent requests elsewhere.
@@ -249,18 +267,14 @@ impl Kv {
     ) -> Result<Vec<(Question, Result<Reply, StoreError>)>, StoreError> {
         match &self.backend {
             Backend::Local(root) => {
-                let (root, trace, limits) = (
-                    Arc::clone(root),
-                    self.trace.clone(),
-                    Arc::clone(&self.limits),
-                );
+                let (root, kv) = (Arc::clone(root), self.clone());
                 let slot = self.slot().await?;
                 blocking(move || {
                     let _slot = slot;
                     questions
                         .into_iter()
                         .map(|q| {
-                            let reply = local::answer(&root, round, &q, &limits, &trace);
+                            let reply = local::answer(&root, round, &q, &kv);
                             (q, reply)
                         })
                         .collect()

@@ -1,0 +1,171 @@
+//! Requests in flight, shared: who asks for what is on its way already waits for it.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::OnceCell;
+
+use crate::StoreError;
+
+type Landed<T> = Arc<OnceCell<Result<T, Arc<StoreError>>>>;
+
+/// What is on its way, by what it answers.
+#[derive(Debug)]
+pub(super) struct Flights<Id, T> {
+    flights: Mutex<HashMap<Id, Landed<T>>>,
+}
+
+impl<Id, T> Default for Flights<Id, T> {
+    fn default() -> Self {
+        Self {
+            flights: Mutex::default(),
+        }
+    }
+}
+
+impl<Id: Hash + Eq + Clone, T: Clone> Flights<Id, T> {
+    /// Does the work, or waits for the one who does it. Who is dropped while doing it leaves the work to the next.
+    ///
+    /// All who wait have to be polled until they are done, see [`driven`](super::driven).
+    pub(super) async fn share(
+        &self,
+        id: Id,
+        work: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let seat = Seat::take(self, id);
+        let landed = seat
+            .flight
+            .get_or_init(|| async { work.await.map_err(Arc::new) })
+            .await;
+        match landed {
+            Ok(value) => Ok(value.clone()),
+            Err(error) => Err(StoreError::repeated(error)),
+        }
+    }
+
+    /// How many are on their way.
+    #[cfg(test)]
+    fn len(&self) -> usize {
+        self.flights.lock().unwrap().len()
+    }
+}
+
+/// A place in a flight; the last one to leave takes the flight off the list.
+struct Seat<'a, Id: Hash + Eq, T> {
+    flights: &'a Flights<Id, T>,
+    id: Id,
+    flight: Landed<T>,
+}
+
+impl<'a, Id: Hash + Eq + Clone, T> Seat<'a, Id, T> {
+    fn take(flights: &'a Flights<Id, T>, id: Id) -> Self {
+        let mut list = flights
+            .flights
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let flight = Arc::clone(list.entry(id.clone()).or_default());
+        drop(list);
+        Self {
+            flights,
+            id,
+            flight,
+        }
+    }
+}
+
+impl<Id: Hash + Eq, T> Drop for Seat<'_, Id, T> {
+    fn drop(&mut self) {
+        let mut list = self
+            .flights
+            .flights
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let Some(listed) = list.get(&self.id) else {
+            return;
+        };
+        // What has landed is history: who asks later asks anew. What has not is for those who still wait.
+        let ours = Arc::ptr_eq(listed, &self.flight);
+        if ours && (self.flight.initialized() || Arc::strong_count(listed) == 2) {
+            list.remove(&self.id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::time::Duration;
+
+    use super::Flights;
+    use crate::StoreError;
+
+    #[tokio::test(start_paused = true)]
+    async fn one_works_and_all_get_it() {
+        let flights: Flights<&str, u32> = Flights::default();
+        let count = AtomicU32::new(0);
+        let work = async |key| {
+            flights
+                .share(key, async {
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                    Ok(count.fetch_add(1, Ordering::SeqCst))
+                })
+                .await
+                .unwrap()
+        };
+        let all = futures::join!(work("a"), work("a"), work("b"), work("a"));
+        assert!(all.0 == all.1 && all.1 == all.3 && all.2 != all.0);
+        assert_eq!((count.load(Ordering::SeqCst), flights.len()), (2, 0));
+        // Later it is asked anew.
+        assert_eq!(work("a").await, 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failure_is_shared_and_not_repeated_by_each() {
+        let flights: Flights<u8, u32> = Flights::default();
+        let count = AtomicU32::new(0);
+        let work = async || {
+            flights
+                .share(1, async {
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                    count.fetch_add(1, Ordering::SeqCst);
+                    Err(StoreError::backend("key", "the line is cut"))
+                })
+                .await
+                .unwrap_err()
+        };
+        let (a, b) = futures::join!(work(), work());
+        assert_eq!(a.to_string(), b.to_string());
+        assert!(a.to_string().contains("the line is cut"), "{a}");
+        assert_eq!((count.load(Ordering::SeqCst), flights.len()), (1, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_takes_over_from_who_left() {
+        let flights: Arc<Flights<u8, u32>> = Arc::default();
+        let slow = |value| {
+            let flights = Arc::clone(&flights);
+            tokio::spawn(async move {
+                let work = async {
+                    tokio::time::sleep(Duration::from_secs(5)).await;
+                    Ok(value)
+                };
+                flights.share(1, work).await
+            })
+        };
+        let first = slow(7);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let second = slow(8);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        first.abort();
+        assert_eq!(second.await.unwrap().unwrap(), 8);
+        assert_eq!(flights.len(), 0);
+        // One alone that leaves is forgotten.
+        let alone = slow(9);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        alone.abort();
+        assert!(alone.await.is_err());
+        assert_eq!(flights.len(), 0);
+    }
+}

@@ -1,0 +1,172 @@
+//! Listings of an `object_store` backend.
+
+use futures::TryStreamExt;
+use object_store::path::Path;
+use object_store::{Error, ObjectMeta};
+
+use super::Kv;
+use super::remote::Remote;
+use super::retry::Failure;
+use super::sort::sort;
+use crate::StoreError;
+use crate::raw::Usage;
+use crate::trace::Method;
+
+impl Remote {
+    /// Adds up the objects below a prefix; `None` when the backend cannot list.
+    pub(crate) async fn usage(
+        &self,
+        kv: &Kv,
+        round: u32,
+        prefix: &str,
+    ) -> Result<Option<Usage>, StoreError> {
+        let limit = kv.limits.cells_per_query;
+        let mut usage = Usage::default();
+        let mut add = |meta: ObjectMeta| usage.add(prefix, meta.size, limit);
+        let walked = self.walk(kv, round, prefix, &mut add).await?;
+        Ok(walked.then_some(usage))
+    }
+
+    /// The keys of all objects below a prefix, relative to it; `None` when the backend cannot list.
+    pub(super) async fn keys(
+        &self,
+        kv: &Kv,
+        round: u32,
+        prefix: &str,
+    ) -> Result<Option<Vec<String>>, StoreError> {
+        let limit = kv.limits.cells_per_query;
+        let path = self.path(prefix)?;
+        let mut keys = Vec::new();
+        let mut add = |meta: ObjectMeta| {
+            let location = meta.location.as_ref();
+            if let Some(key) = location.strip_prefix(path.as_ref()) {
+                keys.push(key.trim_start_matches('/').to_owned());
+            }
+            let found = u64::try_from(keys.len()).unwrap_or(u64::MAX);
+            if found > limit {
+                return Err(StoreError::limit(prefix, "cells_per_query", found, limit));
+            }
+            Ok(())
+        };
+        let walked = self.walk(kv, round, prefix, &mut add).await?;
+        Ok(walked.then_some(keys))
+    }
+
+    /// The names of the folders below a prefix, ascending; `None` when the backend cannot list.
+    pub(super) async fn folders(
+        &self,
+        kv: &Kv,
+        round: u32,
+        prefix: &str,
+    ) -> Result<Option<Vec<String>>, StoreError> {
+        let limit = kv.limits.listed_names;
+        let path = self.path(prefix)?;
+        let below = (!path.is_root()).then_some(&path);
+        let mut tries = self.tries();
+        while self.lists() {
+            let slot = kv.slot().await?;
+            tries.made = tries.made.saturating_add(1);
+            let start = kv.trace.start();
+            let listing = match tries.step(0, self.store.list_with_delimiter(below)).await {
+                Ok(Ok(listing)) => Ok(listing.common_prefixes),
+                Ok(Err(Error::NotFound { .. })) => Ok(Vec::new()),
+                Ok(Err(error)) => Err(sort(prefix, error)),
+                Err(silent) => Err(silent),
+            };
+            drop(slot);
+            let outcome = match &listing {
+                Ok(names) => (u64::try_from(names.len()).ok(), tries.made, None),
+                Err(failure) => (None, tries.made, Some(failure.to_string())),
+            };
+            kv.trace
+                .record_try(start, round, Method::List, prefix, (None, None), outcome);
+            match listing {
+                Ok(found) => return names(prefix, &found, limit).map(Some),
+                Err(failure) if self.refuses(prefix, &failure) => {}
+                Err(failure) => tries.after(prefix, failure).await?,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Visits all objects below a prefix. Returns false when the backend cannot list.
+    ///
+    /// A listing that breaks off goes on behind the last object it brought, where objects come in order.
+    async fn walk(
+        &self,
+        kv: &Kv,
+        round: u32,
+        prefix: &str,
+        visit: &mut (dyn FnMut(ObjectMeta) -> Result<(), StoreError> + Send),
+    ) -> Result<bool, StoreError> {
+        let path = self.path(prefix)?;
+        let below = (!path.is_root()).then_some(&path);
+        let mut tries = self.tries();
+        let mut last: Option<Path> = None;
+        let mut ordered = true;
+        while self.lists() {
+            let slot = kv.slot().await?;
+            tries.made = tries.made.saturating_add(1);
+            let (start, attempt) = (kv.trace.start(), tries.made);
+            let mut found = 0u64;
+            let mut list = match &last {
+                None => self.store.list(below),
+                Some(last) => self.store.list_with_offset(below, last),
+            };
+            let end = loop {
+                let meta = match tries.step(0, list.try_next()).await {
+                    Ok(Ok(Some(meta))) => meta,
+                    Ok(Ok(None) | Err(Error::NotFound { .. })) => break Ok(()),
+                    Ok(Err(error)) => break Err(sort(prefix, error)),
+                    Err(silent) => break Err(silent),
+                };
+                // A listing may be long: what counts is that it goes on.
+                tries.restart();
+                found = found.saturating_add(1);
+                ordered = ordered && last.as_ref().is_none_or(|last| *last < meta.location);
+                last = Some(meta.location.clone());
+                visit(meta)?;
+            };
+            drop(slot);
+            let failed = end.as_ref().err().map(ToString::to_string);
+            let outcome = (failed.is_none().then_some(found), attempt, failed);
+            kv.trace
+                .record_try(start, round, Method::List, prefix, (None, None), outcome);
+            let Err(failure) = end else { return Ok(true) };
+            match failure {
+                failure if self.refuses(prefix, &failure) => {}
+                Failure::Passing(source) if !ordered => {
+                    return Err(StoreError::backend(prefix, source));
+                }
+                failure => tries.after(prefix, failure).await?,
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether a failure says that the backend cannot list at all. It is not asked to again then, nor when it does
+    /// not let the root be listed.
+    fn refuses(&self, prefix: &str, failure: &Failure) -> bool {
+        let unsupported = matches!(failure, Failure::Final(StoreError::NotSupported { .. }));
+        let denied = matches!(failure, Failure::Final(StoreError::Denied { .. }));
+        if unsupported || (denied && prefix.is_empty()) {
+            self.cannot_list();
+        }
+        unsupported
+    }
+}
+
+/// The last segments of folders, ascending.
+fn names(prefix: &str, folders: &[Path], limit: u64) -> Result<Vec<String>, StoreError> {
+    let found = u64::try_from(folders.len()).unwrap_or(u64::MAX);
+    if found > limit {
+        return Err(StoreError::limit(prefix, "listed_names", found, limit));
+    }
+    let mut names: Vec<String> = folders
+        .iter()
+        .filter_map(|p| p.filename())
+        .map(str::to_owned)
+        .collect();
+    names.sort_unstable();
+    Ok(names)
+}

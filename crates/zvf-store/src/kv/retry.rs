@@ -1,0 +1,227 @@
+//! Sending a request again: when, how often, and for how long.
+
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::StoreError;
+use crate::error::Source;
+
+/// When and how often a request that failed is sent again.
+///
+/// Only failures that may pass are tried again: answers of the classes 5xx and 429, connections that were refused,
+/// reset or cut, bodies that are shorter or longer than announced, and silence. Never another answer of the class
+/// 4xx. The pause before a try is a random part of what is allowed ("full jitter"), and that doubles from try to
+/// try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retry {
+    /// How often a request is sent at most, the first time included. Default 5; 1 = never again.
+    pub attempts: u32,
+    /// Longest pause before the second try. Default 100 ms.
+    pub first_pause: Duration,
+    /// Longest pause before any try. Default 5 s.
+    pub longest_pause: Duration,
+    /// How long all tries of a request may take together with their pauses. Default 60 s.
+    ///
+    /// Waiting in line for one of the store's request slots does not count, nor what the announced bytes of a body
+    /// take at 256 KiB/s.
+    pub deadline: Duration,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self {
+            attempts: 5,
+            first_pause: Duration::from_millis(100),
+            longest_pause: Duration::from_secs(5),
+            deadline: Duration::from_secs(60),
+        }
+    }
+}
+
+impl Retry {
+    /// Every request is sent once.
+    pub fn never() -> Self {
+        Self {
+            attempts: 1,
+            ..Self::default()
+        }
+    }
+
+    /// Replaces [`attempts`](Self::attempts).
+    #[must_use]
+    pub fn with_attempts(mut self, attempts: u32) -> Self {
+        self.attempts = attempts;
+        self
+    }
+
+    /// Replaces both pauses.
+    #[must_use]
+    pub fn with_pauses(mut self, first: Duration, longest: Duration) -> Self {
+        (self.first_pause, self.longest_pause) = (first, longest);
+        self
+    }
+
+    /// Replaces [`deadline`](Self::deadline).
+    #[must_use]
+    pub fn with_deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// The longest pause after so many tries.
+    fn ceiling(&self, tries: u32) -> Duration {
+        let factor = 1u32
+            .checked_shl(tries.saturating_sub(1))
+            .unwrap_or(u32::MAX);
+        self.first_pause
+            .saturating_mul(factor)
+            .min(self.longest_pause)
+    }
+}
+
+/// Why one try failed.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// Another try would fail too.
+    Final(StoreError),
+    /// Another try may not.
+    Passing(Source),
+}
+
+impl Failure {
+    #[cold]
+    pub(super) fn passing(what: impl Into<Source>) -> Self {
+        Self::Passing(what.into())
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::Final(error)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Final(error) => error.fmt(f),
+            Self::Passing(source) => source.fmt(f),
+        }
+    }
+}
+
+/// Bytes that a body brings in a second at the least.
+const SLOWEST: u64 = 256 << 10;
+
+/// What a body of announced length may take beside the time of its try.
+fn transfer(bytes: u64) -> Duration {
+    Duration::from_millis(bytes.saturating_mul(1000) / SLOWEST)
+}
+
+/// The tries of one request, and the time they took.
+#[derive(Debug)]
+pub(super) struct Tries {
+    retry: Retry,
+    silence: Duration,
+    pub(super) made: u32,
+    spent: Duration,
+}
+
+impl Tries {
+    pub(super) fn new(retry: Retry, silence: Duration) -> Self {
+        Self {
+            retry,
+            silence,
+            made: 0,
+            spent: Duration::ZERO,
+        }
+    }
+
+    /// How long an answer may stay silent.
+    pub(super) fn silence(&self) -> Duration {
+        self.silence
+            .min(self.retry.deadline.saturating_sub(self.spent))
+    }
+
+    /// Waits for a step of a try: the answer's head, or a body of announced `bytes`.
+    pub(super) async fn step<T>(
+        &mut self,
+        bytes: u64,
+        work: impl Future<Output = T>,
+    ) -> Result<T, Failure> {
+        let (silence, extra) = (self.silence(), transfer(bytes));
+        let limit = silence.saturating_add(extra);
+        let start = Instant::now();
+        let result = timeout(limit, work).await;
+        self.spent = self
+            .spent
+            .saturating_add(start.elapsed().saturating_sub(extra));
+        result.map_err(|_| Failure::passing(format!("no complete answer within {limit:.1?}")))
+    }
+
+    /// Waits before the next try, or gives the error when there is none.
+    pub(super) async fn after(&mut self, key: &str, failure: Failure) -> Result<(), StoreError> {
+        let source = match failure {
+            Failure::Final(error) => return Err(error),
+            Failure::Passing(source) => source,
+        };
+        let left = self.retry.deadline.saturating_sub(self.spent);
+        let pause = part_of(self.retry.ceiling(self.made));
+        if self.made >= self.retry.attempts || pause >= left {
+            return Err(StoreError::Backend {
+                key: key.to_owned(),
+                source,
+                tries: self.made,
+                elapsed: self.spent,
+                transient: true,
+            });
+        }
+        sleep(pause).await;
+        self.spent = self.spent.saturating_add(pause);
+        Ok(())
+    }
+
+    /// Counts again from here, because something was achieved.
+    pub(super) fn restart(&mut self) {
+        self.made = 0;
+        self.spent = Duration::ZERO;
+    }
+}
+
+/// A random part of a pause. The keys of the standard hasher are random numbers.
+fn part_of(pause: Duration) -> Duration {
+    let random = RandomState::new().hash_one(0u8) >> 32;
+    let nanos = pause.as_nanos().saturating_mul(u128::from(random)) >> 32;
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{Retry, part_of};
+
+    #[test]
+    fn pauses_double_up_to_the_longest() {
+        let retry =
+            Retry::default().with_pauses(Duration::from_millis(100), Duration::from_secs(1));
+        let ceilings: Vec<u128> = (1..8).map(|n| retry.ceiling(n).as_millis()).collect();
+        assert_eq!(ceilings, [100, 200, 400, 800, 1000, 1000, 1000]);
+        assert_eq!(retry.ceiling(u32::MAX), Duration::from_secs(1));
+    }
+
+    #[test]
+    fn jitter_uses_the_whole_pause() {
+        let pause = Duration::from_secs(8);
+        let parts: Vec<Duration> = (0..400).map(|_| part_of(pause)).collect();
+        assert!(parts.iter().all(|p| *p < pause));
+        // Each eighth is hit: the chance that one is not is below 1e-20.
+        for eighth in 0..8 {
+            assert!(parts.iter().any(|p| p.as_secs() == eighth));
+        }
+        assert_eq!(part_of(Duration::ZERO), Duration::ZERO);
+    }
+}
