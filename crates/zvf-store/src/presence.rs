@@ -34,14 +34,27 @@ impl Presence {
         origin: &[i64],
         shape: &[u64],
     ) -> Self {
-        let rank = shape.len();
+        Self::parsed(keys, shape.len(), false, |one| in_grid(one, origin, shape))
+    }
+
+    /// As [`from_keys`](Self::from_keys), of names that a listing found; there is no grid that they could lie outside.
+    pub(crate) fn from_names<'k>(keys: impl Iterator<Item = &'k str>, rank: usize) -> Self {
+        Self::parsed(keys, rank, true, |_| true)
+    }
+
+    fn parsed<'k>(
+        keys: impl Iterator<Item = &'k str>,
+        rank: usize,
+        listed: bool,
+        inside: impl Fn(&[i64]) -> bool,
+    ) -> Self {
         let mut flat = Vec::with_capacity(keys.size_hint().0.saturating_mul(rank));
         let mut problems = Problems::default();
         let mut one = vec![0i64; rank];
         for key in keys {
             match parse_key(key, &mut one) {
                 Ok(n) if n == rank => {
-                    if in_grid(&one, origin, shape) {
+                    if inside(&one) {
                         flat.extend_from_slice(&one);
                     } else {
                         problems.add(|| format!("key {key:?} lies outside the grid"));
@@ -53,7 +66,7 @@ impl Presence {
                 Err(error) => problems.add(|| format!("key {key:?} cannot be read: {error}")),
             }
         }
-        Self::from_flat(rank, flat, problems, false)
+        Self::from_flat(rank, flat, problems, listed)
     }
 
     /// Builds the sorted form from coordinates that a listing found.
@@ -64,6 +77,12 @@ impl Presence {
     /// Builds the sorted form from coordinates that are known to have content.
     pub(crate) fn from_known(rank: usize, flat: Vec<i64>) -> Self {
         Self::from_flat(rank, flat, Problems::default(), false)
+    }
+
+    /// Adds what was wrong with the keys that the coordinates come from.
+    pub(crate) fn with_problems(mut self, problems: &[String]) -> Self {
+        self.problems.extend_from_slice(problems);
+        self
     }
 
     fn from_flat(rank: usize, flat: Vec<i64>, mut problems: Problems, listed: bool) -> Self {

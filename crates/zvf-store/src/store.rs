@@ -36,6 +36,9 @@ struct StoreInner {
     recent: Mutex<VecDeque<(Need, Arc<LevelInner>)>>,
 }
 
+/// Most rounds of requests that loading a level may take.
+const ROUNDS: usize = 16;
+
 /// How many levels are kept ready.
 const RECENT: usize = 16;
 
@@ -214,22 +217,30 @@ impl Store {
                 inner: ready,
             });
         }
-        // Every round names all that is known; names found in one round make the next one. Four rounds are the
-        // most that the tree of a level is deep.
-        for _ in 0..6 {
+        // Every round names all that is known; names found in one round make the next one. The tree of a level is
+        // some four rounds deep, and building may add listings, packs and a look at one chunk.
+        let mut level = None;
+        for _ in 0..ROUNDS {
             let questions = inner.tree.plan(number, need)?;
             let (asked, ()) =
                 futures::join!(inner.tree.ask(questions), self.prefetch_ids(number, need));
-            if !asked? {
-                break;
+            if asked? {
+                continue;
             }
+            let mut more = Vec::new();
+            let built = inner.tree.build(&inner.root, number, need, &mut more)?;
+            if inner.tree.ask(more).await? || inner.tree.probe(&built, &inner.shards).await? {
+                continue;
+            }
+            level = Some(built);
+            break;
         }
-        let mut more = Vec::new();
-        let mut level = inner.tree.build(&inner.root, number, need, &mut more)?;
-        if !more.is_empty() {
-            inner.tree.ask(std::mem::take(&mut more)).await?;
-            level = inner.tree.build(&inner.root, number, need, &mut more)?;
-        }
+        let Some(level) = level else {
+            return Err(StoreError::malformed(
+                format!("{number}/zarr.json"),
+                format!("after {ROUNDS} rounds documents still name further documents"),
+            ));
+        };
         let level = Arc::new(level);
         let mut recent = inner.recent.lock().unwrap_or_else(PoisonError::into_inner);
         if recent.len() >= RECENT {

@@ -11,6 +11,7 @@ mod backends;
 mod blobs;
 mod bundled;
 mod codecs;
+mod containers;
 mod damage;
 mod limits;
 mod links;

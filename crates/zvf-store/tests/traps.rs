@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use zvf_store::format::vlen::VlenBuilder;
-use zvf_store::{CellWant, Class, Names, Need, Store, StoreError};
+use zvf_store::{CellWant, Class, ContainerKind, Names, Need, Store, StoreError};
 
 use crate::support::{
     Cells, Files, add_grid, all_cells, cell_of, edit, group, key_text, on_disk, open_memory, small,
@@ -476,18 +476,17 @@ async fn s12_attributes_that_cannot_be_read_spoil_only_queries_that_name_them() 
 }
 
 #[tokio::test]
-async fn s3_a_group_of_chunks_is_an_older_container() {
+async fn s3_the_container_is_told_by_the_node_and_not_by_the_version() {
     let mut files = plain();
+    files.retain(|key, _| !key.starts_with("0/vertices/"));
     files.insert("0/vertices/zarr.json".to_owned(), group(&json!({})));
-    let error = open_memory(&files)
+    let level = open_memory(&files)
         .await
         .level(0, &Need::default())
         .await
-        .unwrap_err();
-    assert!(
-        error.is_unsupported() && error.to_string().contains("before 0.9"),
-        "{error}"
-    );
+        .unwrap();
+    assert_eq!(level.vertices().container(), ContainerKind::Blobs);
+    assert!(level.vertices().presence().is_empty());
 }
 
 #[tokio::test]

@@ -36,25 +36,34 @@ impl Disk<'_> {
         if let Some(shard) = layout.shard {
             return self.read_shard(object, shard, cells, budget);
         }
-        let (key, cap, trace) = (
-            object.key.as_str(),
-            Cap::cell(&self.kv.limits),
-            &self.kv.trace,
-        );
+        let (key, cap) = (object.key.as_str(), Cap::cell(&self.kv.limits));
+        self.whole(key, cap, |data| {
+            unit::decode(key, layout, data, &object.cells, cells, cap, budget)
+        })
+        .map(|_| ())
+    }
+
+    /// Reads a whole file and hands its bytes to `use_bytes`; `Ok(None)` when it does not exist.
+    pub(super) fn whole<R>(
+        &self,
+        key: &str,
+        cap: Cap,
+        use_bytes: impl FnOnce(Data<'_>) -> Result<R, StoreError>,
+    ) -> Result<Option<R>, StoreError> {
+        let trace = &self.kv.trace;
         let start = trace.start();
         let mut size = None;
-        local::with_file(&local::file(self.root, key), key, cap, |contents| {
+        let result = local::with_file(&local::file(self.root, key), key, cap, |contents| {
             size = u64::try_from(contents.as_slice().len()).ok();
-            let data = match contents {
+            use_bytes(match contents {
                 local::Contents::Borrowed(bytes) => Data::Borrowed(bytes),
                 local::Contents::Owned(bytes) => Data::Shared(bytes.into()),
-            };
-            unit::decode(key, layout, data, &object.cells, cells, cap, budget)
+            })
         })?;
         if trace.is_on() {
             trace.record(start, self.round, Method::Read, key, (None, None), size);
         }
-        Ok(())
+        Ok(result)
     }
 
     /// Reads and decodes the cells of one shard: the index once, then merged ranges.

@@ -3,6 +3,7 @@
 //! On a local disk one batch is one blocking task that reads, decodes and runs the caller's function. Elsewhere
 //! the objects of a batch are asked for together, and decoding and the function run on a worker thread.
 
+mod blobs;
 mod local_disk;
 pub(crate) mod merge;
 mod shard;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::try_join_all;
+use futures::try_join;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::container::grid::{Reader, object_key};
@@ -22,6 +24,7 @@ use crate::container::{Container, GridArray};
 use crate::kv::{Ask, Backend, Cap, Kv, blocking, driven};
 use crate::{ChunkCoord, StoreError};
 
+use blobs::{BlobWant, PackWant};
 use local_disk::Disk;
 pub(crate) use shard::ShardCache;
 use shard::ShardHead;
@@ -66,6 +69,8 @@ struct Cell {
 #[derive(Debug, Default)]
 struct Plan {
     objects: Vec<ObjectWant>,
+    blobs: Vec<BlobWant>,
+    packs: Vec<PackWant>,
     /// Cells of arrays that only the generic reader understands.
     generic: Vec<(usize, CellWant)>,
     /// Cells that need not be read.
@@ -92,11 +97,17 @@ fn plan(wants: Vec<CellWant>) -> Result<Plan, StoreError> {
     };
     let mut seen: HashMap<String, usize> = HashMap::with_capacity(wants.len());
     let mut index = Vec::new();
+    let mut blobs = blobs::Sorter::default();
     for (want, cell) in wants.into_iter().enumerate() {
         let reader = match cell.array.contents() {
             Container::Grid(reader) => {
                 cell.array.cell_index(&cell.chunk, &mut index)?;
                 reader
+            }
+            Container::Blobs(group) => {
+                cell.array.check_rank(&cell.chunk)?;
+                blobs.add(want, &cell, group, &mut plan);
+                continue;
             }
             Container::Records(records) => {
                 cell.array.check_rank(&cell.chunk)?;
@@ -162,7 +173,7 @@ pub(crate) async fn fetch_map<R: Send + 'static>(
         && let Some(permit) = kv.free_slot()
     {
         let cells = plan.slots()?;
-        return read_files(&kv, root, shards, round, (plan.objects, cells), permit, f).await;
+        return read_files(&kv, root, shards, round, (plan, cells), permit, f).await;
     }
     driven(fetch_all(kv, shards, round, plan, f)).await
 }
@@ -173,7 +184,7 @@ async fn read_files<R: Send + 'static>(
     root: &Arc<PathBuf>,
     shards: Arc<ShardCache>,
     round: u32,
-    (objects, mut cells): (Vec<ObjectWant>, Vec<Option<Bytes>>),
+    (plan, mut cells): (Plan, Vec<Option<Bytes>>),
     permit: OwnedSemaphorePermit,
     f: impl FnOnce(Vec<Option<Bytes>>) -> R + Send + 'static,
 ) -> Result<R, StoreError> {
@@ -186,8 +197,14 @@ async fn read_files<R: Send + 'static>(
             shards: &shards,
             round,
         };
-        for object in &objects {
+        for object in &plan.objects {
             disk.read(object, &mut cells, &mut budget)?;
+        }
+        for blob in &plan.blobs {
+            disk.read_blob(blob, &mut cells, &mut budget)?;
+        }
+        for pack in &plan.packs {
+            disk.read_pack(pack, &mut cells, &mut budget)?;
         }
         drop(permit);
         Ok(f(cells))
@@ -211,19 +228,31 @@ async fn fetch_all<R: Send + 'static>(
     match &kv.backend {
         Backend::Local(root) => {
             let permit = kv.slot().await?;
-            read_files(&kv, root, shards, round, (plan.objects, cells), permit, f).await
+            read_files(&kv, root, shards, round, (plan, cells), permit, f).await
         }
         Backend::Remote(_) => {
             let fetched = plan
                 .objects
                 .into_iter()
                 .map(|object| fetch_remote(&kv, &shards, round, object));
-            let units = try_join_all(fetched).await?;
+            let blobs = plan.blobs.into_iter().map(|blob| blob.fetch(&kv, round));
+            let packs = plan.packs.into_iter().map(|pack| pack.fetch(&kv, round));
+            let (units, blobs, packs) = try_join!(
+                try_join_all(fetched),
+                try_join_all(blobs),
+                try_join_all(packs)
+            )?;
             let kv = kv.clone();
             blocking(move || {
-                let mut budget = Budget::new(&kv);
+                let (mut budget, cap) = (Budget::new(&kv), Cap::cell(&kv.limits));
                 for unit in units.into_iter().flatten() {
-                    unit.decode(&mut cells, Cap::cell(&kv.limits), &mut budget)?;
+                    unit.decode(&mut cells, cap, &mut budget)?;
+                }
+                for blob in blobs {
+                    blob.decode(&mut cells, cap, &mut budget)?;
+                }
+                for pack in packs {
+                    pack.decode(&mut cells, cap, &mut budget)?;
                 }
                 Ok(f(cells))
             })

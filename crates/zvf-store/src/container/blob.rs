@@ -99,6 +99,16 @@ impl Blob {
         })
     }
 
+    /// Bytes of the stored chunk, where it is [plain](Self::is_plain).
+    pub(crate) fn stored(&self) -> u64 {
+        self.chunk
+    }
+
+    /// A part of a blob whose chunk is not stored; the caller has checked that `length` is not too much.
+    pub(crate) fn absent(&self, length: usize) -> Bytes {
+        vec![self.fill; length].into()
+    }
+
     /// Whether the chunk's bytes are the blob's bytes, so that a part can be read by range.
     pub(crate) fn is_plain(&self) -> bool {
         self.chain == Chain::default()
@@ -121,7 +131,7 @@ impl Blob {
             return Ok(Bytes::new());
         }
         let Some(data) = data else {
-            return Ok(vec![self.fill; length].into());
+            return Ok(self.absent(length));
         };
         let key = format!("{path}/{CHUNK}");
         let data = self.chain.decode(&key, data, cap)?;

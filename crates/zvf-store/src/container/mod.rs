@@ -4,6 +4,7 @@
 //! (what a cell means) know nothing of containers, and containers nothing of families.
 
 pub(crate) mod blob;
+pub(crate) mod blobs;
 pub(crate) mod grid;
 pub(crate) mod records;
 
@@ -17,6 +18,7 @@ use crate::layout::Layout;
 use crate::presence::Presence;
 use crate::{ChunkCoord, Limits, StoreError};
 
+use blobs::Blobs;
 use bytes::Bytes;
 use grid::Reader;
 use records::Records;
@@ -60,6 +62,7 @@ enum Node {
 #[derive(Debug)]
 pub(crate) enum Container {
     Grid(Reader),
+    Blobs(Blobs),
     Records(Records),
 }
 
@@ -107,6 +110,29 @@ impl GridArray {
         })
     }
 
+    /// An array whose cells are the children of a group; `presence` tells which there are.
+    ///
+    /// # Errors
+    /// A `dtype` that is none.
+    pub(crate) fn from_blobs(
+        path: String,
+        attributes: ArrayAttributes,
+        missing_dtype: DType,
+        blobs: Blobs,
+        presence: Arc<Presence>,
+    ) -> Result<Self, StoreError> {
+        let rank = presence.rank();
+        Ok(Self {
+            dtype: dtype_of(&path, &attributes, missing_dtype)?,
+            path,
+            node: Node::Group(Box::new(attributes)),
+            rank,
+            origin: vec![0; rank],
+            container: Container::Blobs(blobs),
+            presence: OnceLock::from(presence),
+        })
+    }
+
     /// An array whose cells were cut out of something else and are held in memory, by coordinates of `rank` numbers.
     ///
     /// `path` stands in messages, `attributes` are those of the node that the cells were cut from.
@@ -130,6 +156,22 @@ impl GridArray {
             container: Container::Records(records),
             presence: OnceLock::from(Arc::new(presence)),
         })
+    }
+
+    /// The same array with another type of the elements inside its cells; only of groups of blobs.
+    pub(crate) fn retyped(array: &Self, dtype: DType) -> Self {
+        Self {
+            path: array.path.clone(),
+            node: Node::Group(Box::new(array.attributes().clone())),
+            dtype,
+            rank: array.rank,
+            origin: array.origin.clone(),
+            container: match &array.container {
+                Container::Blobs(blobs) => Container::Blobs(blobs.clone()),
+                _ => Container::Blobs(Blobs::plain(false)),
+            },
+            presence: array.presence.clone(),
+        }
     }
 
     /// Sets which cells have content, for an array without a presence list.
@@ -163,6 +205,7 @@ impl GridArray {
     pub fn container(&self) -> ContainerKind {
         match &self.container {
             Container::Grid(_) => ContainerKind::Grid,
+            Container::Blobs(_) => ContainerKind::Blobs,
             Container::Records(_) => ContainerKind::Records,
         }
     }
@@ -181,7 +224,7 @@ impl GridArray {
     pub fn shape(&self) -> Option<&[u64]> {
         match &self.container {
             Container::Grid(_) => self.doc().and_then(|doc| doc.shape.get(..self.rank)),
-            Container::Records(_) => None,
+            Container::Blobs(_) | Container::Records(_) => None,
         }
     }
 
@@ -198,6 +241,7 @@ impl GridArray {
                 .doc()
                 .and_then(|doc| doc.codecs.first())
                 .is_some_and(|c| c.name == "sharding_indexed"),
+            Container::Blobs(blobs) => blobs.is_packed(),
             Container::Records(_) => true,
         }
     }
@@ -234,9 +278,13 @@ impl GridArray {
     /// # Errors
     /// [`Class::Malformed`](crate::Class::Malformed), with the first problem.
     pub fn check_presence(&self) -> Result<(), StoreError> {
-        match self.presence().problems().first() {
-            None => Ok(()),
-            Some(problem) => Err(StoreError::malformed(
+        match (self.presence().problems().first(), &self.container) {
+            (None, _) => Ok(()),
+            (Some(problem), Container::Blobs(_)) => Err(StoreError::malformed(
+                self.path.clone(),
+                format!("names of children: {problem}"),
+            )),
+            (Some(problem), _) => Err(StoreError::malformed(
                 format!("{}/zarr.json", self.path),
                 format!("nonempty_chunks: {problem}"),
             )),

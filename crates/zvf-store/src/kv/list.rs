@@ -58,8 +58,8 @@ impl Remote {
         kv: &Kv,
         round: u32,
         prefix: &str,
+        limit: (&'static str, u64),
     ) -> Result<Option<Vec<String>>, StoreError> {
-        let limit = kv.limits.listed_names;
         let path = self.path(prefix)?;
         let below = (!path.is_root()).then_some(&path);
         let mut tries = self.tries();
@@ -157,10 +157,14 @@ impl Remote {
 }
 
 /// The last segments of folders, ascending.
-fn names(prefix: &str, folders: &[Path], limit: u64) -> Result<Vec<String>, StoreError> {
+fn names(
+    prefix: &str,
+    folders: &[Path],
+    (what, limit): (&'static str, u64),
+) -> Result<Vec<String>, StoreError> {
     let found = u64::try_from(folders.len()).unwrap_or(u64::MAX);
     if found > limit {
-        return Err(StoreError::limit(prefix, "listed_names", found, limit));
+        return Err(StoreError::limit(prefix, what, found, limit));
     }
     let mut names: Vec<String> = folders
         .iter()

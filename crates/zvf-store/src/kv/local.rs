@@ -312,9 +312,13 @@ pub(crate) fn answer(
             }
             Ok(Reply::Document(read.map(|(object, _)| object)))
         }
-        Question::Names(prefix) => {
+        Question::Names(prefix) | Question::Cells(prefix) => {
             let start = trace.start();
-            let names = folders(&file(root, prefix), prefix, limits.listed_names)?;
+            let (what, limit) = match question {
+                Question::Cells(_) => ("cells_per_query", limits.cells_per_query),
+                _ => ("listed_names", limits.listed_names),
+            };
+            let names = folders(&file(root, prefix), prefix, (what, limit))?;
             trace.record(
                 start,
                 round,
@@ -359,7 +363,11 @@ fn entries(folder: &Path, key: &str) -> Result<Option<std::fs::ReadDir>, StoreEr
     }
 }
 
-fn folders(folder: &Path, key: &str, limit: u64) -> Result<Vec<String>, StoreError> {
+fn folders(
+    folder: &Path,
+    key: &str,
+    (what, limit): (&'static str, u64),
+) -> Result<Vec<String>, StoreError> {
     let mut names = Vec::new();
     for entry in entries(folder, key)?.into_iter().flatten() {
         let entry = entry.map_err(|e| StoreError::io(key, e))?;
@@ -373,7 +381,7 @@ fn folders(folder: &Path, key: &str, limit: u64) -> Result<Vec<String>, StoreErr
         }
         let found = u64::try_from(names.len()).unwrap_or(u64::MAX);
         if found > limit {
-            return Err(StoreError::limit(key, "listed_names", found, limit));
+            return Err(StoreError::limit(key, what, found, limit));
         }
     }
     names.sort_unstable();

@@ -75,6 +75,8 @@ pub(crate) enum Question {
     Document(String),
     /// The names of the folders below a prefix.
     Names(String),
+    /// As [`Names`](Self::Names), of a folder that has one child for each chunk.
+    Cells(String),
     /// The keys of all objects below a prefix, relative to it.
     Keys(String),
 }

@@ -332,11 +332,18 @@ impl Remote {
                     .await
                     .map(Reply::Document)
             }
-            Question::Names(prefix) | Question::Keys(prefix) => {
+            Question::Names(prefix) | Question::Cells(prefix) | Question::Keys(prefix) => {
                 let work = async {
                     match question {
                         Question::Keys(_) => self.keys(kv, round, prefix).await,
-                        _ => self.folders(kv, round, prefix).await,
+                        Question::Cells(_) => {
+                            let limit = ("cells_per_query", kv.limits.cells_per_query);
+                            self.folders(kv, round, prefix, limit).await
+                        }
+                        _ => {
+                            let limit = ("listed_names", kv.limits.listed_names);
+                            self.folders(kv, round, prefix, limit).await
+                        }
                     }
                 };
                 let names = self.shared.names.share(question.clone(), work).await;

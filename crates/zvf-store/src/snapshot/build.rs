@@ -5,6 +5,7 @@ use std::sync::Arc;
 use zvf_format::dtype::{DType, DTypeKind};
 use zvf_meta::{LevelDoc, NodeKind, RootDoc, node_kind};
 
+use super::blobs::LevelFacts;
 use super::plan::Family;
 use super::{Tree, links};
 use crate::container::{GridArray, Shared};
@@ -32,6 +33,17 @@ impl Tree {
         let key_rank = doc.key_rank(dims);
         let chunk_shape = self.chunk_shape(root, &doc, &key)?;
         let bin_shape = bin_shape(root, level, &doc);
+        self.state().facts.insert(
+            level,
+            LevelFacts {
+                key_rank,
+                chunk_shape: chunk_shape.clone(),
+                prefixes: (key_rank > dims).then(|| {
+                    let values = doc.chunk_attribute_values.as_ref();
+                    values.map_or(1, |v| u64::try_from(v.len()).unwrap_or(u64::MAX))
+                }),
+            },
+        );
 
         let vertices = self.required_grid(&format!("{level}/vertices"), key_rank, more)?;
         let vertex_fragments = self.grid(
@@ -114,20 +126,8 @@ impl Tree {
         more: &mut Vec<Question>,
     ) -> Result<Shared, StoreError> {
         let key = format!("{path}/zarr.json");
-        match self.grid(path, MISSING, key_rank, more) {
-            Ok(Some(array)) => Ok(array),
-            Ok(None) => Err(self.missing(&key)),
-            Err(error) => {
-                let bytes = self.document(&key);
-                match bytes.map(|bytes| node_kind(&bytes)) {
-                    Some(Ok(NodeKind::Group)) => Err(StoreError::unsupported(
-                        key,
-                        "a group of chunks, the container of versions before 0.9,",
-                    )),
-                    _ => Err(error),
-                }
-            }
-        }
+        self.grid(path, MISSING, key_rank, more)?
+            .ok_or_else(|| self.missing(&key))
     }
 
     /// A chunk-grid array, when it exists. Built once.
@@ -141,8 +141,16 @@ impl Tree {
         if let Some(array) = self.state().grids.get(path) {
             return Ok(Some(Arc::clone(array)));
         }
-        let Some(doc) = self.array_doc(path)? else {
-            return Ok(None);
+        let doc = match self.array_doc(path) {
+            Ok(Some(doc)) => doc,
+            Ok(None) => return Ok(None),
+            Err(error) => {
+                let bytes = self.document(&format!("{path}/zarr.json"));
+                return match bytes.map(|bytes| node_kind(&bytes)) {
+                    Some(Ok(NodeKind::Group)) => self.blob_group(path, missing, key_rank, more),
+                    _ => Err(error),
+                };
+            }
         };
         let lacks = GridArray::lacks_presence(&doc);
         let mut array = GridArray::new(path.to_owned(), doc, missing, &self.kv.limits)?;

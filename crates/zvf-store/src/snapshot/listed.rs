@@ -106,7 +106,7 @@ fn push_block(
 }
 
 /// The next index in C order.
-fn increment(index: &mut [u64], counts: &[u64]) {
+pub(super) fn increment(index: &mut [u64], counts: &[u64]) {
     for (i, count) in index.iter_mut().zip(counts).rev() {
         *i += 1;
         if *i < *count {

@@ -4,6 +4,7 @@
 //! and that was not asked for yet; ask for all of them together. Most levels need two such rounds: the first while
 //! the root is read, with the keys that every store has, and the second for attributes and link arrays.
 
+mod blobs;
 mod build;
 mod crosslinks;
 mod linkattributes;
@@ -12,8 +13,9 @@ mod links;
 mod listed;
 mod objects;
 mod plan;
+mod probe;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -51,6 +53,10 @@ pub(crate) struct State {
     /// How the flat records of a family were cut into cells, by path.
     pub(crate) cuts: HashMap<String, Arc<Cut>>,
     pub(crate) rounds: u32,
+    /// Levels whose claimed type of vertices was compared with a chunk.
+    probed: HashSet<u32>,
+    /// What the arrays of each level have in common.
+    pub(crate) facts: HashMap<u32, blobs::LevelFacts>,
     etags: BTreeMap<String, Option<String>>,
 }
 
@@ -149,7 +155,7 @@ impl State {
     fn knows(&self, question: &Question) -> bool {
         match question {
             Question::Document(key) => self.documents.contains_key(key),
-            Question::Names(prefix) => self.folders.contains_key(prefix),
+            Question::Names(prefix) | Question::Cells(prefix) => self.folders.contains_key(prefix),
             Question::Keys(prefix) => self.objects.contains_key(prefix),
         }
     }
@@ -210,14 +216,14 @@ impl State {
                     .insert(key, Document::Denied(source.to_string().into()));
             }
             (Question::Document(_), Err(error)) => return Err(error),
-            (Question::Names(prefix), Ok(Reply::Names(names))) => {
+            (Question::Names(prefix) | Question::Cells(prefix), Ok(Reply::Names(names))) => {
                 self.folders.insert(prefix, names.map(Arc::new));
             }
             (Question::Keys(prefix), Ok(Reply::Names(keys))) => {
                 self.objects.insert(prefix, keys.map(Arc::new));
             }
             (_, Err(error @ StoreError::Limit { .. })) => return Err(error),
-            (Question::Names(prefix), failed) => {
+            (Question::Names(prefix) | Question::Cells(prefix), failed) => {
                 if let Err(error) = failed {
                     warnings.add(format!("cannot list {prefix:?}: {error}"));
                 }
@@ -242,5 +248,6 @@ fn key_of(question: &Question) -> (u8, &str) {
         Question::Document(key) => (0, key),
         Question::Names(prefix) => (1, prefix),
         Question::Keys(prefix) => (2, prefix),
+        Question::Cells(prefix) => (3, prefix),
     }
 }

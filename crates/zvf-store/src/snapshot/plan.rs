@@ -131,6 +131,11 @@ impl Tree {
         document("vertices");
         document("vertex_fragments");
         questions.push(Question::Document(format!("{level}/zarr.json")));
+        if self.kv.can_list() {
+            // Which families of older generations a level has is told by its folder alone.
+            questions.push(Question::Names(level.to_string()));
+            questions.extend(state.early_listings(level));
+        }
         for family in [Family::Vertex, Family::Fragment] {
             match self.names_of(&state, level, family, need)? {
                 Some(names) => questions.extend(names.iter().map(|n| {

@@ -1,0 +1,263 @@
+//! From a group node to an array of blobs: which chunks it has, and which of them are packed.
+//!
+//! A group of blobs has no presence list, so one listing of `vertices` tells the chunks of a level. Other arrays of
+//! the level are taken to have the same chunks, and a child that is not there is an absent cell: that saves a
+//! listing for each. An array whose cells are no chunks of the level, and every array of a packed store, is listed
+//! itself.
+
+use std::sync::Arc;
+
+use zvf_format::dtype::DType;
+use zvf_meta::{ArrayAttributes, ArrayDoc, GroupDoc, NodeKind, RootDoc, node_kind};
+
+use super::{State, Tree};
+use crate::StoreError;
+use crate::container::blobs::{Blobs, is_pack};
+use crate::container::{Container, ContainerKind, GridArray, Shared};
+use crate::kv::Question;
+use crate::presence::Presence;
+
+/// What the arrays of a level have in common.
+#[derive(Debug, Clone)]
+pub(crate) struct LevelFacts {
+    /// Components of a chunk coordinate.
+    pub(crate) key_rank: usize,
+    /// World size of a chunk on each spatial axis.
+    pub(crate) chunk_shape: Vec<f64>,
+    /// Values of the first component, on levels chunked by an attribute.
+    pub(crate) prefixes: Option<u64>,
+}
+
+/// Where the chunks of a group come from.
+enum Chunks {
+    /// A question has to be answered first.
+    Ask(Vec<Question>),
+    /// The names of its children.
+    Listed(Arc<Vec<String>>),
+    /// Those of `vertices`.
+    Shared(Arc<Presence>),
+    /// `vertices` is not complete yet.
+    Later,
+    /// The backend cannot list.
+    Unknown,
+}
+
+impl Tree {
+    /// The array that the group node at `path` stands for. Built once.
+    pub(super) fn blob_group(
+        &self,
+        path: &str,
+        missing: DType,
+        rank: usize,
+        more: &mut Vec<Question>,
+    ) -> Result<Option<Shared>, StoreError> {
+        let key = format!("{path}/zarr.json");
+        let Some(bytes) = self.document(&key) else {
+            return Ok(None);
+        };
+        let attributes = GroupDoc::parse(&bytes)
+            .and_then(|group| ArrayAttributes::from_group(&group))
+            .map_err(|e| StoreError::document(key, e))?;
+        let incomplete = |attributes| {
+            let presence = Arc::new(Presence::from_known(rank, Vec::new()));
+            let name = path.to_owned();
+            GridArray::from_blobs(name, attributes, missing, Blobs::plain(false), presence)
+                .map(|array| Some(Arc::new(array)))
+        };
+        let (blobs, presence) = match self.chunks_of(path, rank) {
+            Chunks::Ask(questions) => {
+                more.extend(questions);
+                return incomplete(attributes);
+            }
+            Chunks::Later => return incomplete(attributes),
+            Chunks::Shared(presence) => (Blobs::plain(false), presence),
+            Chunks::Listed(names) => {
+                let mut packs = Vec::new();
+                let mut asked = false;
+                for name in names.iter().filter(|name| is_pack(name)) {
+                    let question = Question::Document(format!("{path}/{name}/zarr.json"));
+                    if !self.state().knows(&question) {
+                        more.push(question);
+                        asked = true;
+                        continue;
+                    }
+                    let doc = self.array_doc(&format!("{path}/{name}"))?;
+                    packs.extend(doc.map(|doc: ArrayDoc| (name.clone(), doc)));
+                }
+                if asked {
+                    return incomplete(attributes);
+                }
+                let limit = self.kv.limits.cells_per_query;
+                let (blobs, presence) = Blobs::from_listing(path, rank, &names, packs, limit)?;
+                (blobs, Arc::new(presence))
+            }
+            Chunks::Unknown => (Blobs::plain(false), Arc::new(self.guessed(path, rank)?)),
+        };
+        let array = GridArray::from_blobs(path.to_owned(), attributes, missing, blobs, presence)?;
+        let array = Arc::new(array);
+        self.state()
+            .grids
+            .insert(path.to_owned(), Arc::clone(&array));
+        Ok(Some(array))
+    }
+
+    /// Where the chunks of a group come from.
+    fn chunks_of(&self, path: &str, rank: usize) -> Chunks {
+        let listed = self.state().folders(path);
+        if let Some(Some(names)) = listed {
+            return Chunks::Listed(names);
+        }
+        let main = level_of(path).map(|level| format!("{level}/vertices"));
+        let own = main.as_deref() == Some(path) || main.is_none();
+        let vertices = main.filter(|_| !own);
+        let facts = level_of(path).and_then(|level| self.state().facts.get(&level).cloned());
+        let same_rank = facts.is_some_and(|facts| facts.key_rank == rank);
+        let kind = vertices.as_deref().and_then(|main| self.container_of(main));
+        let packed = self.state().root.as_deref().is_some_and(is_packed);
+        // Chunks of a padded array come from its fragment index, so that cannot take them from there.
+        let shares = same_rank
+            && !packed
+            && matches!(kind, Some(ContainerKind::Grid | ContainerKind::Blobs));
+        if shares && let Some(main) = &vertices {
+            let built = self.state().grids.get(main).cloned();
+            match built {
+                None => return Chunks::Later,
+                // Packed without saying so in the root: this array may be, too.
+                Some(array) if matches!(array.contents(), Container::Blobs(b) if b.is_packed()) => {
+                }
+                Some(array) => return Chunks::Shared(Arc::clone(array.shared_presence())),
+            }
+        }
+        match listed {
+            None if self.kv.can_list() => Chunks::Ask(vec![Question::Cells(path.to_owned())]),
+            _ => Chunks::Unknown,
+        }
+    }
+
+    /// The container of the node at `path`, as far as its document tells without being parsed in full.
+    pub(super) fn container_of(&self, path: &str) -> Option<ContainerKind> {
+        let built = self.state().grids.get(path).map(|array| array.container());
+        if built.is_some() {
+            return built;
+        }
+        let bytes = self.document(&format!("{path}/zarr.json"))?;
+        match node_kind(&bytes).ok()? {
+            NodeKind::Group => Some(ContainerKind::Blobs),
+            NodeKind::Array => {
+                let doc = ArrayDoc::parse(&bytes).ok()?;
+                Some(if doc.data_type.is_vlen_bytes() {
+                    ContainerKind::Grid
+                } else {
+                    ContainerKind::Padded
+                })
+            }
+        }
+    }
+
+    /// The chunks to try where a backend cannot list: all that `bounds` spans.
+    fn guessed(&self, path: &str, rank: usize) -> Result<Presence, StoreError> {
+        let (root, facts) = {
+            let state = self.state();
+            let facts = level_of(path).and_then(|level| state.facts.get(&level).cloned());
+            (state.root.clone(), facts)
+        };
+        let (Some(root), Some(facts)) = (root, facts) else {
+            return Err(StoreError::misuse(format!(
+                "{path}: no level that chunks could be taken from"
+            )));
+        };
+        if is_packed(&root) {
+            return Err(StoreError::NotSupported {
+                key: path.to_owned(),
+                what: "chunks are packed (shard_layout), and the backend cannot list the packs"
+                    .to_owned(),
+            });
+        }
+        if facts.key_rank != rank {
+            self.warnings.add(format!(
+                "{path}: its cells have no list and the backend cannot list: none of them is read"
+            ));
+            return Ok(Presence::from_listing(rank, Vec::new()));
+        }
+        self.warnings.add(format!(
+            "{path}: the backend cannot list: every chunk that bounds spans is tried"
+        ));
+        let (lo, counts) = spanned(&root, &facts)
+            .ok_or_else(|| StoreError::malformed("zarr.json", "bounds span no grid of chunks"))?;
+        let limit = self.kv.limits.cells_per_query;
+        let total = counts
+            .iter()
+            .try_fold(1u64, |n, c| n.checked_mul(*c))
+            .unwrap_or(u64::MAX);
+        if total > limit {
+            return Err(StoreError::limit(path, "cells_per_query", total, limit));
+        }
+        let mut flat = Vec::new();
+        let mut index = vec![0; rank];
+        for _ in 0..total {
+            flat.extend(
+                lo.iter()
+                    .zip(&index)
+                    .map(|(lo, i)| lo.saturating_add(i64::try_from(*i).unwrap_or(i64::MAX))),
+            );
+            super::listed::increment(&mut index, &counts);
+        }
+        Ok(Presence::from_listing(rank, flat))
+    }
+}
+
+impl State {
+    /// The listing that an array of blobs needs in any case, so that it is asked for beside documents.
+    pub(super) fn early_listings(&self, level: u32) -> Vec<Question> {
+        // A group's document is small; the document of an array with a long presence list is not read twice.
+        const MOST: usize = 64 << 10;
+        let is_group = |path: &str| {
+            self.bytes(&format!("{path}/zarr.json"))
+                .filter(|bytes| bytes.len() <= MOST)
+                .is_some_and(|bytes| matches!(node_kind(&bytes), Ok(NodeKind::Group)))
+        };
+        let mut paths = vec![format!("{level}/vertices")];
+        if self.root.as_deref().is_some_and(is_packed) {
+            paths.push(format!("{level}/vertex_fragments"));
+        }
+        paths.retain(|path| !self.grids.contains_key(path) && is_group(path));
+        paths.into_iter().map(Question::Cells).collect()
+    }
+}
+
+/// Whether the root says that chunks are packed (0.7, section 2.6).
+fn is_packed(root: &RootDoc) -> bool {
+    root.extra.contains_key("shard_layout")
+}
+
+/// The level that a path lies in.
+fn level_of(path: &str) -> Option<u32> {
+    zvf_format::keys::parse_level(path.split('/').next()?)
+}
+
+/// The first chunk, and the number of chunks on each axis, that `bounds` spans.
+fn spanned(root: &RootDoc, facts: &LevelFacts) -> Option<(Vec<i64>, Vec<u64>)> {
+    let (min, max) = &root.zarr_vectors.bounds;
+    let (mut lo, mut counts) = (Vec::new(), Vec::new());
+    if let Some(prefixes) = facts.prefixes {
+        lo.push(0);
+        counts.push(prefixes);
+    }
+    for ((min, max), size) in min.iter().zip(max).zip(&facts.chunk_shape) {
+        let (first, last) = (chunk_at(min / size)?, chunk_at(max / size)?);
+        lo.push(first);
+        counts.push(
+            u64::try_from(last.checked_sub(first)?)
+                .ok()?
+                .checked_add(1)?,
+        );
+    }
+    (lo.len() == facts.key_rank).then_some((lo, counts))
+}
+
+/// The whole number below a quotient, where it is one.
+fn chunk_at(quotient: f64) -> Option<i64> {
+    let floor = quotient.floor();
+    #[expect(clippy::cast_possible_truncation, reason = "the magnitude is checked")]
+    (floor.abs() < 9e15).then_some(floor as i64)
+}
