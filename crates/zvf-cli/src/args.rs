@@ -3,6 +3,7 @@
 //! Names and meanings here are a contract with scripts. Add to them; do not change them.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -72,10 +73,19 @@ pub(crate) struct Common {
     /// Requests in flight at once
     #[arg(long, global = true, value_name = "N", value_parser = positive)]
     pub(crate) concurrency: Option<usize>,
+    /// How often a request that failed is sent again, where the failure may pass; 0 = never [default: 4]
+    #[arg(long, global = true, value_name = "N")]
+    pub(crate) retries: Option<u32>,
+    /// How long one request may take with all its retries before the work fails [default: 30 a try, 60 in all]
+    #[arg(long, global = true, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) timeout: Option<Duration>,
+    /// Does not look again at the end whether the store changed meanwhile
+    #[arg(long, global = true)]
+    pub(crate) no_verify: bool,
     /// Most bytes held at once, e.g. 512M or 2GiB (M = MiB; MB = 10^6)
     #[arg(long, global = true, value_name = "BYTES", value_parser = bytes)]
     pub(crate) memory_budget: Option<u64>,
-    /// Writes one JSON line a request to FILE: round, method, key, offset, length, bytes, microseconds
+    /// Writes one JSON line a request to FILE: round, method, key, offset, length, bytes, microseconds, attempt, failed
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) trace_io: Option<PathBuf>,
     /// Sends no credentials (public buckets)
@@ -385,6 +395,18 @@ fn positive(text: &str) -> Result<usize, String> {
     }
 }
 
+/// A time in seconds, a millisecond to a day.
+fn seconds(text: &str) -> Result<Duration, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.001..=86_400.0).contains(&seconds) => {
+            Ok(Duration::from_secs_f64(seconds))
+        }
+        _ => Err(format!(
+            "found {text:?}, expected seconds from 0.001 to 86400"
+        )),
+    }
+}
+
 /// A size with an optional unit: `512M`, `2GiB`, `1e9` is not one.
 fn bytes(text: &str) -> Result<u64, String> {
     let wrong = || format!("found {text:?}, expected a size such as 65536, 512M, 2GiB or 1GB");
@@ -441,6 +463,14 @@ mod tests {
         assert_eq!(bytes("65536"), Ok(65536));
         for wrong in ["", "M", "0", "1.5G", "-1", "99999999999T", "1é"] {
             assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn times() {
+        assert_eq!(seconds("0.25"), Ok(Duration::from_millis(250)));
+        for wrong in ["", "0", "-1", "nan", "inf", "1e99", "1s"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
         }
     }
 

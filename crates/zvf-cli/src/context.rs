@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use zvf_store::blocking::Runtime;
-use zvf_store::{IoTrace, Limits, Need, OpenOptions, Request, Store};
+use zvf_store::{IoTrace, Limits, Need, OpenOptions, Request, Retry, Store};
 
 use crate::args::Common;
 use crate::error::{CliError, Result};
@@ -83,6 +83,18 @@ impl<'a> Context<'a> {
         if let Some(requests) = self.common.concurrency {
             options = options.with_concurrency(requests);
         }
+        let mut retry = Retry::default();
+        if let Some(retries) = self.common.retries {
+            retry.attempts = retries.saturating_add(1);
+        }
+        if let Some(timeout) = self.common.timeout {
+            retry.deadline = timeout;
+            let silence = options.request_timeout.min(timeout);
+            options = options.with_request_timeout(silence);
+        }
+        options = options
+            .with_retry(retry)
+            .with_verify(!self.common.no_verify);
         if let Some(bytes) = self.common.memory_budget {
             let mut limits = Limits::default();
             limits.in_flight_bytes = limits.in_flight_bytes.min(bytes);
@@ -191,6 +203,8 @@ fn line(request: &Request) -> String {
         "length": request.length,
         "bytes": request.bytes,
         "microseconds": request.micros,
+        "attempt": request.attempt,
+        "failed": request.failed,
     })
     .to_string()
 }

@@ -13,4 +13,6 @@ mod interrupt;
 mod links;
 mod objects;
 mod query;
+mod remote;
 mod run;
+mod server;
