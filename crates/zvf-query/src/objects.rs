@@ -174,7 +174,9 @@ impl ObjectTable {
                 .and_then(int::index);
             let found = at.and_then(|at| Some((at, values.row(at)?)));
             match found {
-                Some((at, value)) if !(values.is_absent(at) && (float || row.empty)) => {
+                Some((at, value))
+                    if !(values.is_masked(at) || values.is_absent(at) && (float || row.empty)) =>
+                {
                     bytes.extend_from_slice(value);
                     valid.push(true);
                 }
@@ -228,11 +230,8 @@ fn attribute_metadata(attribute: &TypedArray) -> HashMap<String, String> {
     if let Some(names) = &stored.channel_names {
         metadata.insert("zvf.channel_names".to_owned(), json!(names).to_string());
     }
-    if attribute.sentinel().is_some() {
-        metadata.insert(
-            "zvf.absent_value".to_owned(),
-            attribute.doc().fill_value.to_string(),
-        );
+    if let (Some(_), Some(doc)) = (attribute.sentinel(), attribute.doc()) {
+        metadata.insert("zvf.absent_value".to_owned(), doc.fill_value.to_string());
     }
     metadata
 }

@@ -1,41 +1,103 @@
 //! Groups of objects.
 //!
-//! Source: specification 0.9, section 11.5.
+//! A group is a list of object ids. Lists are elements of one variable-length array (0.8.1, 0.9), pieces of one blob
+//! with a blob of byte offsets (0.6 to 0.8.0), or rows of a padded table (page "Chunk arrays").
+//!
+//! Sources: specification 0.9, section 11.5; 0.8, section 10.3; 0.7, section 10.4.
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+use zvf_meta::ArrayAttributes;
+
 use crate::StoreError;
+use crate::blob_array::BlobArray;
 use crate::kv::Kv;
 use crate::ragged::RaggedArray;
+use crate::typed::TypedArray;
 
 /// The groups of one level: lists of object ids.
 #[derive(Debug)]
 pub struct Groups {
     kv: Kv,
     round: u32,
-    members: Arc<RaggedArray>,
-    names: Vec<String>,
+    attributes: ArrayAttributes,
+    members: Members,
+}
+
+/// What the lists are stored in.
+#[derive(Debug)]
+pub(crate) enum Members {
+    /// An element for each group.
+    Ragged(Arc<RaggedArray>),
+    /// Ids of all groups, and where each group starts.
+    Split {
+        data: Arc<BlobArray>,
+        offsets: Arc<BlobArray>,
+    },
+    /// A row for each group, filled up with -1.
+    Padded(TypedArray),
+}
+
+impl Members {
+    fn path(&self) -> &str {
+        match self {
+            Self::Ragged(array) => array.path(),
+            Self::Split { data, .. } => data.path(),
+            Self::Padded(table) => table.path(),
+        }
+    }
 }
 
 impl Groups {
-    pub(crate) fn new(kv: &Kv, round: u32, members: RaggedArray) -> Self {
-        let names = members
-            .doc()
-            .attributes
-            .group_names
-            .clone()
-            .unwrap_or_default();
-        Self {
+    /// Puts groups together.
+    ///
+    /// # Errors
+    /// Offsets that are no whole numbers, or more groups than the limit allows.
+    pub(crate) fn new(
+        kv: &Kv,
+        round: u32,
+        attributes: ArrayAttributes,
+        members: Members,
+    ) -> Result<Self, StoreError> {
+        if let Members::Split { offsets, .. } = &members {
+            let (found, limit) = (offsets.length(), kv.limits.object_rows);
+            if found / 8 > limit {
+                return Err(StoreError::limit(
+                    offsets.path(),
+                    "object_rows",
+                    found / 8,
+                    limit,
+                ));
+            }
+            let stated = attributes.num_groups.unwrap_or(found / 8);
+            // A table may have the last end as well.
+            let fits = [stated, stated.saturating_add(1)].contains(&(found / 8));
+            if !found.is_multiple_of(8) || !fits {
+                return Err(StoreError::malformed(
+                    offsets.path(),
+                    format!("{found} bytes found, expected 8 for each of {stated} groups"),
+                ));
+            }
+        }
+        Ok(Self {
             kv: kv.clone(),
             round,
-            members: Arc::new(members),
-            names,
-        }
+            attributes,
+            members,
+        })
     }
 
     /// Number of groups.
     pub fn len(&self) -> u64 {
-        self.members.rows()
+        match &self.members {
+            Members::Ragged(array) => array.rows(),
+            Members::Split { offsets, .. } => {
+                let stated = self.attributes.num_groups;
+                stated.unwrap_or_else(|| offsets.length() / 8)
+            }
+            Members::Padded(table) => table.rows(),
+        }
     }
 
     /// Whether there are no groups.
@@ -45,7 +107,8 @@ impl Groups {
 
     /// Name of group `g`: the stored one, else `group_<g>`.
     pub fn name(&self, g: u64) -> String {
-        match usize::try_from(g).ok().and_then(|i| self.names.get(i)) {
+        let names = self.attributes.group_names.as_deref().unwrap_or_default();
+        match usize::try_from(g).ok().and_then(|i| names.get(i)) {
             Some(name) => name.clone(),
             None => format!("group_{g}"),
         }
@@ -59,7 +122,7 @@ impl Groups {
     /// The object ids of group `g`, ranges expanded, in stored order.
     ///
     /// # Cost
-    /// At most one request; all members of a chunk of groups are loaded once.
+    /// At most one request; all members of a chunk of groups are loaded once. Two where the lists lie in blobs.
     ///
     /// # Errors
     /// [`Class::Misuse`](crate::Class::Misuse) for a group that does not exist; I/O; a damaged list; a range beyond
@@ -79,43 +142,87 @@ impl Groups {
                 self.len()
             )));
         }
-        let ranges = self
-            .members
-            .doc()
-            .attributes
-            .group_ranges
-            .as_deref()
-            .unwrap_or_default();
-        if let Some(range) = ranges.iter().find(|range| range.group == g) {
-            let count = range
-                .stop
-                .checked_sub(range.start)
-                .and_then(|n| u64::try_from(n).ok())
-                .unwrap_or(0);
-            let limit = self.kv.limits.object_rows;
-            if count > limit {
-                return Err(StoreError::limit(
-                    self.members.path(),
-                    "object_rows",
-                    count,
-                    limit,
-                ));
-            }
-            return Ok((range.start..range.stop).collect());
+        // Ranges come first: the element of such a group is empty (0.8, section 10.3).
+        if let Some(ids) = self.range_of(g)? {
+            return Ok(ids);
         }
-        let chunk = self
-            .members
-            .chunk(&self.kv, round, self.members.chunk_of(g))
-            .await?;
-        let inside = usize::try_from(g.saturating_sub(chunk.first)).unwrap_or(usize::MAX);
-        let blob = chunk.get(inside).unwrap_or_default();
+        let wrong = |what: String| {
+            StoreError::malformed(format!("{} group {g}", self.members.path()), what)
+        };
+        let blob = match &self.members {
+            Members::Ragged(array) => {
+                let chunk = array.chunk(&self.kv, round, array.chunk_of(g)).await?;
+                let inside = usize::try_from(g.saturating_sub(chunk.first)).unwrap_or(usize::MAX);
+                chunk.get_shared(inside).unwrap_or_default()
+            }
+            Members::Split { data, offsets } => {
+                let (data, offsets) =
+                    futures::try_join!(data.load(&self.kv, round), offsets.load(&self.kv, round))?;
+                cut(&data, &offsets, g).map_err(wrong)?
+            }
+            Members::Padded(table) => {
+                let row = table
+                    .read_rows_in(round, g..g.saturating_add(1))
+                    .await?
+                    .to_i64();
+                let ids = row.ok_or_else(|| {
+                    wrong(format!(
+                        "ids are {}, expected integers within 64 bits",
+                        table.dtype()
+                    ))
+                })?;
+                // Ids are not below zero; the rest of the row is -1.
+                return Ok(ids.into_iter().take_while(|id| *id >= 0).collect());
+            }
+        };
         let (ids, rest) = blob.as_chunks::<8>();
         if !rest.is_empty() {
-            return Err(StoreError::malformed(
-                format!("{} group {g}", self.members.path()),
-                format!("{} bytes found, expected a multiple of 8", blob.len()),
-            ));
+            let found = blob.len();
+            return Err(wrong(format!(
+                "{found} bytes found, expected a multiple of 8"
+            )));
         }
         Ok(ids.iter().map(|id| i64::from_le_bytes(*id)).collect())
     }
+
+    /// The members of a group that is a run of ids.
+    fn range_of(&self, g: u64) -> Result<Option<Vec<i64>>, StoreError> {
+        let ranges = self.attributes.group_ranges.as_deref().unwrap_or_default();
+        let Some(range) = ranges.iter().find(|range| range.group == g) else {
+            return Ok(None);
+        };
+        let count = range
+            .stop
+            .checked_sub(range.start)
+            .and_then(|n| u64::try_from(n).ok())
+            .unwrap_or(0);
+        let limit = self.kv.limits.object_rows;
+        if count > limit {
+            return Err(StoreError::limit(
+                self.members.path(),
+                "object_rows",
+                count,
+                limit,
+            ));
+        }
+        Ok(Some((range.start..range.stop).collect()))
+    }
+}
+
+/// The ids of group `g`: offsets count bytes, and the last group ends with the data (0.7, section 10.4).
+fn cut(data: &Bytes, offsets: &[u8], g: u64) -> Result<Bytes, String> {
+    let (offsets, _) = offsets.as_chunks::<8>();
+    let at = usize::try_from(g).unwrap_or(usize::MAX);
+    let number = |i: usize| offsets.get(i).map(|bytes| i64::from_le_bytes(*bytes));
+    let from = number(at).ok_or("no offset is stored")?;
+    let to = match at.checked_add(1).and_then(number) {
+        Some(to) => usize::try_from(to).ok(),
+        None => Some(data.len()),
+    };
+    usize::try_from(from)
+        .ok()
+        .zip(to)
+        .filter(|(from, to)| from <= to && *to <= data.len())
+        .map(|(from, to)| data.slice(from..to))
+        .ok_or_else(|| format!("it starts at byte {from} of {}", data.len()))
 }

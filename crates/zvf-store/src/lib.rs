@@ -74,6 +74,7 @@
 //! `zstd`, `gzip`, `blosc` (default): codecs. `http`, `aws`, `gcp`, `azure`, or all as `cloud`: backends beside the
 //! local disk. `zarrs`: the generic reader.
 
+mod blob_array;
 pub mod blocking;
 mod cells;
 mod codec;
@@ -89,6 +90,7 @@ mod limits;
 mod links;
 mod location;
 mod objects;
+mod once_cache;
 mod options;
 mod presence;
 mod ragged;

@@ -1,16 +1,15 @@
 //! One-dimensional variable-length arrays: object manifests and groups.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
-use tokio::sync::OnceCell;
 use zvf_format::vlen::VlenChunk;
 use zvf_meta::ArrayDoc;
 
 use crate::codec::Data;
 use crate::container::grid::{self, Reader};
-use crate::kv::{Ask, Cap, Kv, blocking, driven};
+use crate::kv::{Ask, Cap, Kv, blocking};
+use crate::once_cache::OnceCache;
 use crate::{Limits, StoreError};
 
 /// A one-dimensional variable-length array, read chunk by chunk; each chunk is loaded once and shared.
@@ -21,15 +20,7 @@ pub(crate) struct RaggedArray {
     reader: Reader,
     rows: u64,
     per_chunk: u64,
-    cache: Mutex<Cache>,
-    limit: u64,
-}
-
-#[derive(Debug, Default)]
-struct Cache {
-    chunks: HashMap<u64, Arc<OnceCell<Arc<RaggedChunk>>>>,
-    order: VecDeque<(u64, u64)>,
-    weight: u64,
+    cache: Arc<OnceCache<RaggedChunk>>,
 }
 
 /// The elements of one chunk.
@@ -42,11 +33,6 @@ pub(crate) struct RaggedChunk {
 }
 
 impl RaggedChunk {
-    /// Number of elements.
-    pub(crate) fn len(&self) -> usize {
-        self.ends.len()
-    }
-
     /// The element at `i` inside the chunk.
     pub(crate) fn get(&self, i: usize) -> Option<&[u8]> {
         self.range(i).and_then(|r| self.bytes.get(r))
@@ -148,15 +134,13 @@ impl RaggedArray {
                 Reader::Unsupported("sharding_indexed around a table".to_owned())
             };
         }
-        let limit = limits.cache_bytes;
         Ok(Self {
             path,
             doc,
             reader,
             rows,
             per_chunk,
-            cache: Mutex::default(),
-            limit,
+            cache: Arc::new(OnceCache::new(limits.cache_bytes)),
         })
     }
 
@@ -183,7 +167,7 @@ impl RaggedArray {
         row / self.per_chunk
     }
 
-    /// Loads a chunk, once. The one who loads goes on while nobody polls it, since others may wait for it.
+    /// Loads a chunk, once.
     pub(crate) async fn chunk(
         self: &Arc<Self>,
         kv: &Kv,
@@ -197,28 +181,9 @@ impl RaggedArray {
                 self.chunks()
             )));
         }
-        let cell = {
-            let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(cache.chunks.entry(number).or_default())
-        };
-        if let Some(chunk) = cell.get() {
-            return Ok(Arc::clone(chunk));
-        }
         let (array, kv) = (Arc::clone(self), kv.clone());
-        driven(async move {
-            let mut loaded = false;
-            let chunk = cell
-                .get_or_try_init(|| {
-                    loaded = true;
-                    array.load(&kv, round, number)
-                })
-                .await?;
-            if loaded {
-                array.account(number, chunk.weight());
-            }
-            Ok(Arc::clone(chunk))
-        })
-        .await
+        let load = async move { array.load(&kv, round, number).await };
+        self.cache.get(number, RaggedChunk::weight, load).await
     }
 
     async fn load(&self, kv: &Kv, round: u32, number: u64) -> Result<Arc<RaggedChunk>, StoreError> {
@@ -258,18 +223,5 @@ impl RaggedArray {
             )?))
         };
         blocking(decode).await?
-    }
-
-    fn account(&self, number: u64, weight: u64) {
-        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        cache.weight = cache.weight.saturating_add(weight);
-        cache.order.push_back((number, weight));
-        while cache.weight > self.limit && cache.order.len() > 1 {
-            let Some((old, freed)) = cache.order.pop_front() else {
-                break;
-            };
-            cache.weight = cache.weight.saturating_sub(freed);
-            cache.chunks.remove(&old);
-        }
     }
 }

@@ -144,7 +144,8 @@ impl Cut {
     }
 
     /// Number of records.
-    pub(crate) fn records(&self) -> usize {
+    #[cfg(test)]
+    fn records(&self) -> usize {
         self.records
     }
 

@@ -2,16 +2,26 @@
 
 use std::sync::Arc;
 
-use zvf_meta::ObjectIndexDoc;
+use zvf_meta::{
+    ArrayAttributes, ArrayDoc, GroupDoc, NodeKind, ObjectIndexDoc, ObjectLayout, node_kind,
+};
 
 use super::plan::Family;
 use super::{State, Tree};
-use crate::groups::Groups;
+use crate::blob_array::BlobArray;
+use crate::groups::{Groups, Members};
 use crate::kv::Question;
-use crate::objects::ObjectIndex;
+use crate::objects::{Dense, Manifests, ObjectIndex, Parts, Split};
 use crate::ragged::RaggedArray;
 use crate::typed::TypedArray;
 use crate::{Need, StoreError};
+
+/// A node of a table or a list.
+enum Node {
+    Array(ArrayDoc),
+    /// Blobs below a group, or a slot that was reserved and never written.
+    Group(ArrayAttributes),
+}
 
 impl Tree {
     /// The documents of objects, groups and their tables that can be asked for now.
@@ -23,21 +33,45 @@ impl Tree {
         questions: &mut Vec<Question>,
     ) -> Result<(), StoreError> {
         let mut document =
-            |path: &str| questions.push(Question::Document(format!("{level}/{path}/zarr.json")));
+            |path: String| questions.push(Question::Document(format!("{path}/zarr.json")));
         if need.objects {
-            document("object_index");
-            document("object_index/manifests");
-            document("object_index/object_ids");
+            let index = format!("{level}/object_index");
+            document(index.clone());
+            document(format!("{index}/manifests"));
+            document(format!("{index}/object_ids"));
+            for child in other_children(state, &index) {
+                document(format!("{index}/{child}"));
+            }
         }
         if need.groups {
-            document("groups");
+            let groups = format!("{level}/groups");
+            document(groups.clone());
+            if state.is_group(&groups) {
+                document(format!("{groups}/data"));
+                document(format!("{groups}/offsets"));
+            }
+            // Padded lists have another name.
+            let padded = state.folders(&level.to_string()).flatten();
+            if padded.is_some_and(|names| names.iter().any(|name| name == "groupings")) {
+                document(format!("{level}/groupings"));
+            }
         }
         for family in [Family::Object, Family::Group] {
-            match self.names_of(state, level, family, need)? {
-                Some(names) => questions.extend(names.iter().map(|n| {
-                    Question::Document(format!("{level}/{}/{n}/zarr.json", family.folder()))
-                })),
-                None => questions.push(Question::Names(format!("{level}/{}", family.folder()))),
+            let folder = format!("{level}/{}", family.folder());
+            let Some(names) = self.names_of(state, level, family, need)? else {
+                questions.push(Question::Names(folder));
+                continue;
+            };
+            for name in names {
+                let path = format!("{folder}/{name}");
+                if let Some(attributes) = state.group_attributes(&path) {
+                    questions.push(Question::Document(format!("{path}/data/zarr.json")));
+                    if attributes.has_present_mask == Some(true) {
+                        questions
+                            .push(Question::Document(format!("{path}/present_mask/zarr.json")));
+                    }
+                }
+                questions.push(Question::Document(format!("{path}/zarr.json")));
             }
         }
         Ok(())
@@ -53,21 +87,77 @@ impl Tree {
         let names = self
             .names_of(&self.state(), level, family, need)?
             .unwrap_or_default();
-        let round = self.state().rounds.saturating_add(1);
         let mut tables = Vec::with_capacity(names.len());
         for name in names {
             let path = format!("{level}/{}/{name}", family.folder());
-            let table = self.array_doc(&path).and_then(|doc| {
-                doc.map(|doc| TypedArray::new(&self.kv, round, path, name, doc, &self.kv.limits))
-                    .transpose()
-            });
-            match table {
+            match self.table(path, name) {
                 Ok(Some(table)) => tables.push(table),
                 Ok(None) => {}
                 Err(error) => self.skip(family, need, error)?,
             }
         }
         Ok(tables)
+    }
+
+    /// One table: an array, or a group of blobs. A group without blobs is a slot that was reserved (0.8, section 10.2).
+    fn table(&self, path: String, name: String) -> Result<Option<TypedArray>, StoreError> {
+        let round = self.state().rounds.saturating_add(1);
+        match self.node_at(&path)? {
+            None => Ok(None),
+            Some(Node::Array(doc)) => {
+                TypedArray::new(&self.kv, round, path, name, doc, &self.kv.limits).map(Some)
+            }
+            Some(Node::Group(attributes)) => {
+                let Some(data) = self.blob_array(format!("{path}/data"))? else {
+                    return Ok(None);
+                };
+                let mask = if attributes.has_present_mask == Some(true) {
+                    let mask = format!("{path}/present_mask");
+                    let found = self.blob_array(mask.clone())?;
+                    let missing = || {
+                        StoreError::malformed(
+                            mask,
+                            "has_present_mask is true, but there is no mask",
+                        )
+                    };
+                    Some(found.ok_or_else(missing)?)
+                } else {
+                    None
+                };
+                TypedArray::of_blobs(&self.kv, round, path, name, attributes, data, mask).map(Some)
+            }
+        }
+    }
+
+    /// The node at a path, when there is one.
+    fn node_at(&self, path: &str) -> Result<Option<Node>, StoreError> {
+        let key = format!("{path}/zarr.json");
+        let Some(bytes) = self.document(&key) else {
+            return Ok(None);
+        };
+        let node = match node_kind(&bytes) {
+            Ok(NodeKind::Array) => ArrayDoc::parse(&bytes).map(Node::Array),
+            Ok(NodeKind::Group) => GroupDoc::parse(&bytes)
+                .and_then(|group| ArrayAttributes::from_group(&group))
+                .map(Node::Group),
+            Err(error) => Err(error),
+        };
+        node.map(Some).map_err(|e| StoreError::document(key, e))
+    }
+
+    /// One blob, when it exists.
+    fn blob_array(&self, path: String) -> Result<Option<BlobArray>, StoreError> {
+        let doc = self.array_doc(&path)?;
+        doc.map(|doc| BlobArray::new(path, &doc)).transpose()
+    }
+
+    /// One table of the object index, when it exists.
+    fn index_table(&self, path: String, most: u64) -> Result<Option<TypedArray>, StoreError> {
+        let round = self.state().rounds.saturating_add(1);
+        let name = path.rsplit('/').next().unwrap_or_default().to_owned();
+        let doc = self.array_doc(&path)?;
+        doc.map(|doc| TypedArray::with_most(&self.kv, round, path, name, doc, most))
+            .transpose()
     }
 
     /// The object index of a level, when its documents are there. Built once.
@@ -79,16 +169,13 @@ impl Tree {
         if let Some(index) = self.state().object_indexes.get(&level) {
             return Ok(Some(Arc::clone(index)));
         }
-        let key = format!("{level}/object_index/zarr.json");
+        let folder = format!("{level}/object_index");
+        let key = format!("{folder}/zarr.json");
         let Some(bytes) = self.document(&key) else {
             return Ok(None);
         };
         let doc =
             ObjectIndexDoc::parse(&bytes).map_err(|e| StoreError::document(key.clone(), e))?;
-        if doc.num_objects.is_some() {
-            doc.layout()
-                .map_err(|e| StoreError::document(key.clone(), e))?;
-        }
         let stated = doc
             .sid_ndim
             .map_or(Some(key_rank), |n| usize::try_from(n).ok());
@@ -101,41 +188,25 @@ impl Tree {
                 ),
             ));
         }
-        let limits = &self.kv.limits;
-        let path = format!("{level}/object_index/manifests");
-        let manifests = self
-            .array_doc(&path)?
-            .map(|doc| RaggedArray::new(path.clone(), doc, limits))
-            .transpose()?;
-        if let (Some(stated), None) = (doc.num_objects.filter(|n| *n > 0), &manifests) {
-            return Err(StoreError::malformed(
-                key,
-                format!("num_objects is {stated}, but there are no manifests"),
-            ));
-        }
-        if let (Some(stated), Some(manifests)) = (doc.num_objects, &manifests)
-            && stated != manifests.rows()
-        {
-            self.warnings.add(format!(
-                "{key}: num_objects is {stated}, but there are {} manifests",
-                manifests.rows()
-            ));
+        let parts = self.index_parts(&folder, &doc, key_rank)?;
+        match (doc.num_objects, &parts.manifests) {
+            (Some(stated), None) if stated > 0 => {
+                return Err(StoreError::malformed(
+                    key,
+                    format!("num_objects is {stated}, but there are no manifests"),
+                ));
+            }
+            (Some(stated), Some(manifests)) if stated != manifests.stored() => {
+                self.warnings.add(format!(
+                    "{key}: num_objects is {stated}, but there are {} manifests",
+                    manifests.stored()
+                ));
+            }
+            _ => {}
         }
         let round = self.state().rounds.saturating_add(1);
-        let path = format!("{level}/object_index/object_ids");
-        let ids = self
-            .array_doc(&path)?
-            .map(|doc| TypedArray::new(&self.kv, round, path, "object_ids".to_owned(), doc, limits))
-            .transpose()?;
-        let index = ObjectIndex::new(
-            &self.kv,
-            round,
-            doc,
-            key_rank,
-            manifests,
-            ids,
-            Arc::clone(&self.warnings),
-        );
+        let warnings = Arc::clone(&self.warnings);
+        let index = ObjectIndex::new(&self.kv, round, doc, key_rank, parts, warnings);
         let index = Arc::new(index);
         self.state()
             .object_indexes
@@ -143,19 +214,154 @@ impl Tree {
         Ok(Some(index))
     }
 
+    /// Finds out in which form an index holds its manifests. The stated layout decides where there is one; but arrays
+    /// of integers without an array of manifests are what they are, whatever a careless writer has stated.
+    fn index_parts(
+        &self,
+        folder: &str,
+        doc: &ObjectIndexDoc,
+        key_rank: usize,
+    ) -> Result<Parts, StoreError> {
+        let limits = &self.kv.limits;
+        let child = |name: &str| format!("{folder}/{name}");
+        let path = child("manifests");
+        let manifests = self.array_doc(&path)?;
+        let table = |most| self.index_table(child("object_ids"), most);
+        let mut parts = Parts {
+            layout: None,
+            manifests: None,
+            table: None,
+        };
+        let Some(objects) = doc.num_objects else {
+            // Created and never filled.
+            return Ok(parts);
+        };
+        let named = match &doc.layout {
+            Some(_) => Some(
+                doc.layout()
+                    .map_err(|e| StoreError::document(format!("{folder}/zarr.json"), e))?,
+            ),
+            None => None,
+        };
+        let dense = named == Some(ObjectLayout::Dense) || manifests.is_none();
+        if dense
+            && let Some(spans) = self.index_table(child("manifest_spans"), limits.object_rows)?
+        {
+            // Blocks are not rows of a table that is ever read whole.
+            let Some(blocks) = self.index_table(child("manifest_blocks"), u64::MAX)? else {
+                return Err(self.missing(&format!("{}/zarr.json", child("manifest_blocks"))));
+            };
+            parts.layout = Some(ObjectLayout::Dense);
+            parts.manifests = Some(Manifests::Dense(Arc::new(Dense::new(
+                spans, blocks, key_rank, limits,
+            )?)));
+            // The table may hold ids that were never committed.
+            parts.table = table(limits.object_rows)?;
+            return Ok(parts);
+        }
+        if named.is_none()
+            && let (Some(data), Some(offsets)) = (
+                self.blob_array(child("data"))?,
+                self.blob_array(child("offsets"))?,
+            )
+        {
+            if objects > limits.object_rows {
+                let key = format!("{folder}/zarr.json");
+                return Err(StoreError::limit(
+                    key,
+                    "object_rows",
+                    objects,
+                    limits.object_rows,
+                ));
+            }
+            parts.manifests = Some(Manifests::Split(Arc::new(Split::new(
+                data, offsets, objects,
+            )?)));
+            return Ok(parts);
+        }
+        // Without a layout it is not known how rows are named: nothing is guessed.
+        let layout = match named {
+            Some(layout) => layout,
+            None if objects == 0 => return Ok(parts),
+            None => doc
+                .layout()
+                .map_err(|e| StoreError::document(format!("{folder}/zarr.json"), e))?,
+        };
+        parts.layout = Some(layout);
+        parts.table = table(limits.object_rows)?;
+        parts.manifests = manifests
+            .map(|doc| RaggedArray::new(path, doc, limits))
+            .transpose()?
+            .map(|array| Manifests::Vlen(Arc::new(array)));
+        Ok(parts)
+    }
+
     /// The groups of a level, when they exist. Built once.
     pub(super) fn groups(&self, level: u32) -> Result<Option<Arc<Groups>>, StoreError> {
         if let Some(groups) = self.state().groups.get(&level) {
             return Ok(Some(Arc::clone(groups)));
         }
-        let path = format!("{level}/groups");
-        let Some(doc) = self.array_doc(&path)? else {
-            return Ok(None);
-        };
         let round = self.state().rounds.saturating_add(1);
-        let members = RaggedArray::new(path, doc, &self.kv.limits)?;
-        let groups = Arc::new(Groups::new(&self.kv, round, members));
+        let path = format!("{level}/groups");
+        let (attributes, members) = match self.node_at(&path)? {
+            Some(Node::Array(doc)) => {
+                let attributes = doc.attributes.clone();
+                let array = RaggedArray::new(path, doc, &self.kv.limits)?;
+                (attributes, Members::Ragged(Arc::new(array)))
+            }
+            Some(Node::Group(attributes)) => {
+                let data = self.blob_array(format!("{path}/data"))?;
+                let offsets = self.blob_array(format!("{path}/offsets"))?;
+                // A slot that was reserved (0.8, section 10.3).
+                let (Some(data), Some(offsets)) = (data, offsets) else {
+                    return Ok(None);
+                };
+                let (data, offsets) = (Arc::new(data), Arc::new(offsets));
+                (attributes, Members::Split { data, offsets })
+            }
+            None => {
+                let path = format!("{level}/groupings");
+                let Some(table) = self.index_table(path, self.kv.limits.object_rows)? else {
+                    return Ok(None);
+                };
+                (table.attributes().clone(), Members::Padded(table))
+            }
+        };
+        let groups = Arc::new(Groups::new(&self.kv, round, attributes, members)?);
         self.state().groups.insert(level, Arc::clone(&groups));
         Ok(Some(groups))
+    }
+}
+
+/// The children of an object index that are asked for when its document says that they may be there.
+fn other_children(state: &State, index: &str) -> &'static [&'static str] {
+    let bytes = state.bytes(&format!("{index}/zarr.json"));
+    let Some(doc) = bytes.and_then(|bytes| ObjectIndexDoc::parse(&bytes).ok()) else {
+        return &[];
+    };
+    let manifests = state.exists(&format!("{index}/manifests/zarr.json"));
+    match (doc.num_objects, doc.layout.as_deref()) {
+        (None, _) => &[],
+        (Some(_), Some(layout)) if layout == ObjectLayout::Dense.name() => {
+            &["manifest_spans", "manifest_blocks"]
+        }
+        (Some(1..), Some(_)) if !manifests => &["manifest_spans", "manifest_blocks"],
+        (Some(_), Some(_)) => &[],
+        (Some(_), None) => &["data", "offsets", "manifest_spans", "manifest_blocks"],
+    }
+}
+
+impl State {
+    /// Whether the node at a path is known to be a group.
+    fn is_group(&self, path: &str) -> bool {
+        self.bytes(&format!("{path}/zarr.json"))
+            .is_some_and(|bytes| node_kind(&bytes).ok() == Some(NodeKind::Group))
+    }
+
+    /// The attributes of the group at a path, where one is known.
+    fn group_attributes(&self, path: &str) -> Option<ArrayAttributes> {
+        let bytes = self.bytes(&format!("{path}/zarr.json"))?;
+        let group = GroupDoc::parse(&bytes).ok()?;
+        ArrayAttributes::from_group(&group).ok()
     }
 }

@@ -1,11 +1,15 @@
 //! Tables of fixed-size elements: object ids, object and group attributes.
 //!
-//! Source: specification 0.9, sections 4.5, 11.4 and 11.6.
+//! A table is one array, or before 0.8.1 a group of blobs: the rows, and a mask of the rows that have a value.
+//!
+//! Source: specification 0.9, sections 4.5, 11.4 and 11.6; 0.8, sections 10.2 and 10.6; 0.7, sections 10.3 and 10.5.
 
 mod fill;
+mod masked;
 mod read;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use zvf_format::dtype::{ByteOrder, DType, DTypeKind, TimeUnit};
@@ -14,6 +18,8 @@ use zvf_meta::{ArrayAttributes, ArrayDoc, DataType};
 use crate::codec::Chain;
 use crate::kv::Kv;
 use crate::{Limits, StoreError};
+
+use masked::Masked;
 
 /// One table of fixed-size elements: a row for each object or group, one or more channels.
 ///
@@ -25,12 +31,20 @@ pub struct TypedArray {
     round: u32,
     path: String,
     name: String,
-    doc: ArrayDoc,
+    source: Source,
     dtype: DType,
     rows: u64,
     width: u64,
     fill: Bytes,
-    reader: Reader,
+}
+
+/// Where the rows come from.
+#[derive(Debug, Clone)]
+enum Source {
+    /// One numeric array.
+    Array(Arc<ArrayDoc>, Reader),
+    /// Two blobs.
+    Blobs(Masked),
 }
 
 #[derive(Debug, Clone)]
@@ -62,6 +76,8 @@ pub struct TypedValues {
     pub bytes: Bytes,
     /// One element whose value in every channel of a row says that the row has no value; where the array says so.
     pub sentinel: Option<Bytes>,
+    /// One byte for each row, 0 where the row has no value; where the table has such a mask.
+    pub mask: Option<Bytes>,
 }
 
 impl TypedValues {
@@ -79,8 +95,17 @@ impl TypedValues {
             .flatten()
     }
 
-    /// Whether every channel of row `i` equals the sentinel.
+    /// Whether a mask says that row `i` has no value: its elements are zeros then, and mean nothing.
+    pub fn is_masked(&self, i: usize) -> bool {
+        let mask = self.mask.as_ref();
+        mask.is_some_and(|mask| mask.get(i).is_none_or(|mark| *mark == 0))
+    }
+
+    /// Whether row `i` has no value: every channel equals the sentinel, or a mask says so.
     pub fn is_absent(&self, i: usize) -> bool {
+        if self.is_masked(i) {
+            return true;
+        }
         match (&self.sentinel, self.row(i)) {
             (Some(sentinel), Some(row)) if !sentinel.is_empty() => row
                 .chunks(sentinel.len())
@@ -140,6 +165,18 @@ impl TypedArray {
         doc: ArrayDoc,
         limits: &Limits,
     ) -> Result<Self, StoreError> {
+        Self::with_most(kv, round, path, name, doc, limits.object_rows)
+    }
+
+    /// As [`new`](Self::new), with another limit on the rows.
+    pub(crate) fn with_most(
+        kv: &Kv,
+        round: u32,
+        path: String,
+        name: String,
+        doc: ArrayDoc,
+        most: u64,
+    ) -> Result<Self, StoreError> {
         let key = || format!("{path}/zarr.json");
         let dtype = dtype_of(&doc.data_type).ok_or_else(|| {
             StoreError::unsupported(key(), format!("data_type {:?}", doc.data_type.name))
@@ -153,13 +190,8 @@ impl TypedArray {
                 ));
             }
         };
-        if rows > limits.object_rows {
-            return Err(StoreError::limit(
-                key(),
-                "object_rows",
-                rows,
-                limits.object_rows,
-            ));
+        if rows > most {
+            return Err(StoreError::limit(key(), "object_rows", rows, most));
         }
         let width =
             product(rest).ok_or_else(|| StoreError::malformed(key(), "shape is too large"))?;
@@ -184,12 +216,11 @@ impl TypedArray {
             round,
             path,
             name,
-            doc,
+            source: Source::Array(Arc::new(doc), reader),
             dtype: DType::little(dtype.kind),
             rows,
             width,
             fill: fill.into(),
-            reader,
         })
     }
 
@@ -225,18 +256,42 @@ impl TypedArray {
 
     /// The array's attributes: unit, description, channel names.
     pub fn attributes(&self) -> &ArrayAttributes {
-        &self.doc.attributes
+        match &self.source {
+            Source::Array(doc, _) => &doc.attributes,
+            Source::Blobs(masked) => &masked.attributes,
+        }
     }
 
-    /// The array's document.
-    pub fn doc(&self) -> &ArrayDoc {
-        &self.doc
+    /// The document, where the table is one Zarr array.
+    pub fn doc(&self) -> Option<&ArrayDoc> {
+        match &self.source {
+            Source::Array(doc, _) => Some(doc),
+            Source::Blobs(_) => None,
+        }
+    }
+
+    /// Rows, and elements of a row where that is more than one number: `[n]`, `[n, c]`.
+    pub fn shape(&self) -> Vec<u64> {
+        match (&self.source, self.width) {
+            (Source::Array(doc, _), _) => doc.shape.clone(),
+            (Source::Blobs(_), 1) => vec![self.rows],
+            (Source::Blobs(_), width) => vec![self.rows, width],
+        }
+    }
+
+    /// Rows of one stored chunk, or of one part of it that can be read alone.
+    pub(crate) fn chunk_rows(&self) -> u64 {
+        let Source::Array(doc, _) = &self.source else {
+            return self.rows.max(1);
+        };
+        let inner = doc.sharding().ok().flatten();
+        let shape = inner.as_ref().map_or(&doc.chunk_shape, |s| &s.chunk_shape);
+        shape.first().copied().unwrap_or(1).max(1)
     }
 
     /// The element that stands for "no value", where the array says that its fill value does.
     pub fn sentinel(&self) -> Option<&Bytes> {
-        (self.doc.attributes.fill_sentinel_meaning.as_deref() == Some("absent"))
-            .then_some(&self.fill)
+        (self.attributes().fill_sentinel_meaning.as_deref() == Some("absent")).then_some(&self.fill)
     }
 
     /// Reads all rows.
@@ -277,7 +332,10 @@ impl TypedArray {
     ) -> Result<TypedValues, StoreError> {
         let rows = rows.start.min(self.rows)..rows.end.min(self.rows);
         let rows = rows.start..rows.end.max(rows.start);
-        read::rows(self, round, rows).await
+        match &self.source {
+            Source::Array(doc, reader) => read::rows(self, doc, reader, round, rows).await,
+            Source::Blobs(masked) => masked.rows(self, round, rows).await,
+        }
     }
 }
 
@@ -407,6 +465,7 @@ mod tests {
             rows,
             bytes: Bytes::copy_from_slice(bytes),
             sentinel: None,
+            mask: None,
         }
     }
 

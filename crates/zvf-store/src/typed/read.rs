@@ -5,6 +5,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use futures::future::try_join_all;
 use zvf_format::dtype::ByteOrder;
+use zvf_meta::ArrayDoc;
 
 use super::{Reader, TypedArray, TypedValues};
 use crate::StoreError;
@@ -22,6 +23,8 @@ struct Piece {
 
 pub(super) async fn rows(
     array: &TypedArray,
+    doc: &ArrayDoc,
+    reader: &Reader,
     round: u32,
     rows: Range<u64>,
 ) -> Result<TypedValues, StoreError> {
@@ -46,14 +49,13 @@ pub(super) async fn rows(
         width: usize::try_from(array.width).map_err(|_| over(array.width))?,
         size: array.dtype.size(),
     };
-    let bytes = match &array.reader {
+    let bytes = match reader {
         Reader::Unsupported(what) => {
             return Err(StoreError::unsupported(array.path.clone(), what.clone()));
         }
         _ if total == 0 => Bytes::new(),
         Reader::Generic => {
-            crate::generic::read_rows(&array.kv, round, &array.path, &array.doc, rows, total)
-                .await?
+            crate::generic::read_rows(&array.kv, round, &array.path, doc, rows, total).await?
         }
         Reader::Own {
             order,
@@ -61,7 +63,7 @@ pub(super) async fn rows(
             chunk_rows,
             chunk_width,
         } => {
-            let pieces = fetch(array, round, &rows, *chunk_rows, *chunk_width).await?;
+            let pieces = fetch(array, doc, round, &rows, *chunk_rows, *chunk_width).await?;
             let (chain, order, fill) = (chain.clone(), *order, array.fill.clone());
             let grid = Grid {
                 first: rows.start,
@@ -80,6 +82,7 @@ pub(super) async fn rows(
         rows: shape.count,
         bytes,
         sentinel: array.sentinel().cloned(),
+        mask: None,
     })
 }
 
@@ -101,6 +104,7 @@ struct Grid {
 
 async fn fetch(
     array: &TypedArray,
+    doc: &ArrayDoc,
     round: u32,
     rows: &Range<u64>,
     chunk_rows: u64,
@@ -126,14 +130,14 @@ async fn fetch(
         let mut column = 0;
         while column < array.width {
             // Trailing axes beyond the second are never cut, so their index is zero.
-            let mut index = vec![0; array.doc.shape.len()];
+            let mut index = vec![0; doc.shape.len()];
             if let [first, rest @ ..] = index.as_mut_slice() {
                 *first = row / chunk_rows;
                 if let [second] = rest {
                     *second = column / chunk_width;
                 }
             }
-            keys.push((object_key(&array.path, &array.doc, &index), row, column));
+            keys.push((object_key(&array.path, doc, &index), row, column));
             column = column.saturating_add(chunk_width);
         }
         row = row.saturating_add(chunk_rows);

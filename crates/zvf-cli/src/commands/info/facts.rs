@@ -132,19 +132,19 @@ impl ArrayFacts {
     }
 
     fn typed(array: &TypedArray) -> Self {
-        let doc = array.doc();
+        let attributes = array.attributes();
         Self {
             path: array.path().to_owned(),
             dtype: array.dtype().to_string(),
             width: Some(array.width()),
-            shape: doc.shape.clone(),
+            shape: array.shape(),
             origin: None,
             chunks: None,
             shard_shape: None,
-            codecs: codecs(doc),
-            unit: doc.attributes.unit.clone(),
+            codecs: array.doc().map(codecs).unwrap_or_default(),
+            unit: attributes.unit.clone(),
             categories: None,
-            description: doc.attributes.description.clone(),
+            description: attributes.description.clone(),
         }
     }
 

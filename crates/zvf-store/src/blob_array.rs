@@ -1,0 +1,79 @@
+//! One blob that is a whole array: the bytes of a table, or of a list.
+//!
+//! Source: specification 0.7, sections 2.1 and 10; 0.8, section 10.6.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::sync::OnceCell;
+use zvf_meta::ArrayDoc;
+
+use crate::StoreError;
+use crate::codec::Data;
+use crate::container::blob::{Blob, CHUNK};
+use crate::kv::{Ask, Cap, Kv, blocking, driven};
+
+/// One blob, loaded by its first use and kept.
+#[derive(Debug)]
+pub(crate) struct BlobArray {
+    path: String,
+    blob: Blob,
+    bytes: OnceCell<Bytes>,
+}
+
+impl BlobArray {
+    /// Reads the document of the blob at `path`.
+    ///
+    /// # Errors
+    /// As [`Blob::new`].
+    pub(crate) fn new(path: String, doc: &ArrayDoc) -> Result<Self, StoreError> {
+        Ok(Self {
+            blob: Blob::new(&path, doc)?,
+            path,
+            bytes: OnceCell::new(),
+        })
+    }
+
+    /// Path inside the store.
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Bytes of the blob, as its document says; reading it gives as many or fails.
+    pub(crate) fn length(&self) -> u64 {
+        self.blob.length
+    }
+
+    /// The bytes. One request, once; a chunk that is not stored is zeros (0.7, section 2.3).
+    pub(crate) async fn load(self: &Arc<Self>, kv: &Kv, round: u32) -> Result<Bytes, StoreError> {
+        if let Some(bytes) = self.bytes.get() {
+            return Ok(bytes.clone());
+        }
+        let (array, kv) = (Arc::clone(self), kv.clone());
+        // Others may wait for the one who loads, so it goes on while nobody polls it.
+        driven(async move {
+            array
+                .bytes
+                .get_or_try_init(|| array.read(&kv, round))
+                .await
+                .cloned()
+        })
+        .await
+    }
+
+    async fn read(&self, kv: &Kv, round: u32) -> Result<Bytes, StoreError> {
+        let cap = Cap::cell(&kv.limits);
+        cap.check(&self.path, self.blob.length)?;
+        if self.blob.length == 0 {
+            return Ok(Bytes::new());
+        }
+        let key = format!("{}/{CHUNK}", self.path);
+        let object = kv.get_polled(round, &key, Ask::Whole, cap).await?;
+        let (blob, path) = (self.blob.clone(), self.path.clone());
+        let decode = move || {
+            let data = object.map(|object| Data::Shared(object.bytes));
+            blob.decode(&path, data, cap)
+        };
+        blocking(decode).await?
+    }
+}

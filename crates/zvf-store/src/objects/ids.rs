@@ -1,0 +1,190 @@
+//! Which id each row of an object index has, and back.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use tokio::sync::OnceCell;
+use zvf_meta::ObjectLayout;
+
+use crate::StoreError;
+use crate::kv::blocking;
+use crate::typed::TypedArray;
+use crate::warnings::Warnings;
+
+/// What the id table is made from, and the table.
+#[derive(Debug)]
+pub(super) struct IdSource {
+    pub(super) layout: Option<ObjectLayout>,
+    pub(super) rows: u64,
+    /// Manifests that are stored: more than `rows` where the last ones were never committed.
+    pub(super) stored: u64,
+    pub(super) path: String,
+    pub(super) table: Option<TypedArray>,
+    pub(super) ids: OnceCell<Arc<IdTable>>,
+    pub(super) warnings: Arc<Warnings>,
+}
+
+impl IdSource {
+    pub(super) async fn load(&self, round: u32) -> Result<Arc<IdTable>, StoreError> {
+        let (rows, path) = (self.rows, self.path.as_str());
+        // Only these two layouts name rows by a table; a table beside others is stale.
+        let named = matches!(self.layout, Some(ObjectLayout::V2 | ObjectLayout::Dense));
+        let Some(table) = self.table.as_ref().filter(|_| named && rows > 0) else {
+            return Ok(Arc::new(IdTable::rows(rows)));
+        };
+        let fits = table.rows() == rows || table.rows() == self.stored
+            // Rows and ids are appended one after the other: ids may be ahead of the commit.
+            || self.layout == Some(ObjectLayout::Dense) && table.rows() > rows;
+        if !fits || table.width() != 1 {
+            self.warnings.add(format!(
+                "{path}: the id table has {} rows for {rows} manifests, so row numbers are taken as ids",
+                table.rows()
+            ));
+            return Ok(Arc::new(IdTable::rows(rows)));
+        }
+        let values = table.read_rows_in(round, 0..rows).await?;
+        let path = table.path().to_owned();
+        let named = path.clone();
+        let table = blocking(move || {
+            let ids = values.to_i64().ok_or_else(|| {
+                StoreError::malformed(
+                    named,
+                    format!("ids are {}, expected integers within 64 bits", values.dtype),
+                )
+            })?;
+            Ok::<_, StoreError>(IdTable::new(ids))
+        })
+        .await??;
+        if table.repeated > 0 {
+            self.warnings.add(format!(
+                "{path}: {} ids come more than once: the first row of each counts",
+                table.repeated
+            ));
+        }
+        Ok(Arc::new(table))
+    }
+}
+
+/// Which id each row has, and back.
+#[derive(Debug, Clone)]
+pub struct IdTable {
+    form: Form,
+    repeated: usize,
+}
+
+#[derive(Debug, Clone)]
+enum Form {
+    /// The row number is the id.
+    Rows(u64),
+    /// Rising ids.
+    Sorted(Vec<i64>),
+    /// Any ids; the map is made by the first look-up.
+    Any(Vec<i64>, OnceLock<HashMap<i64, u64>>),
+}
+
+impl IdTable {
+    /// The table of an index whose ids are row numbers.
+    fn rows(count: u64) -> Self {
+        Self {
+            form: Form::Rows(count),
+            repeated: 0,
+        }
+    }
+
+    /// A table of ids. Whether they are sorted is looked at, not believed.
+    fn new(ids: Vec<i64>) -> Self {
+        if ids.is_sorted_by(|a, b| a < b) {
+            return Self {
+                form: Form::Sorted(ids),
+                repeated: 0,
+            };
+        }
+        let map = invert(&ids);
+        let repeated = ids.len() - map.len();
+        Self {
+            form: Form::Any(ids, OnceLock::from(map)),
+            repeated,
+        }
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> u64 {
+        match &self.form {
+            Form::Rows(count) => *count,
+            Form::Sorted(ids) | Form::Any(ids, _) => u64::try_from(ids.len()).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The id of a row; `None` past the end.
+    pub fn get(&self, slot: u64) -> Option<i64> {
+        match &self.form {
+            Form::Rows(count) => (slot < *count).then(|| i64::try_from(slot).ok()).flatten(),
+            Form::Sorted(ids) | Form::Any(ids, _) => ids.get(usize::try_from(slot).ok()?).copied(),
+        }
+    }
+
+    /// The id of a row; -1 past the end.
+    pub fn id(&self, slot: u64) -> i64 {
+        self.get(slot).unwrap_or(-1)
+    }
+
+    /// The row of an id, the first one where it comes twice. Binary search, or one look-up in a map.
+    pub fn slot(&self, id: i64) -> Option<u64> {
+        match &self.form {
+            Form::Rows(count) => u64::try_from(id).ok().filter(|slot| slot < count),
+            Form::Sorted(ids) => ids
+                .binary_search(&id)
+                .ok()
+                .and_then(|i| u64::try_from(i).ok()),
+            Form::Any(ids, map) => map.get_or_init(|| invert(ids)).get(&id).copied(),
+        }
+    }
+
+    /// Rows whose id stands in an earlier row already.
+    pub fn repeated(&self) -> usize {
+        self.repeated
+    }
+
+    /// The ids in row order.
+    pub fn iter(&self) -> impl Iterator<Item = i64> + '_ {
+        (0..self.len()).map(|slot| self.id(slot))
+    }
+}
+
+fn invert(ids: &[i64]) -> HashMap<i64, u64> {
+    let mut map = HashMap::with_capacity(ids.len());
+    for (slot, id) in (0u64..).zip(ids) {
+        map.entry(*id).or_insert(slot);
+    }
+    map
+}
+
+#[cfg(test)]
+mod tests {
+    use super::IdTable;
+
+    #[test]
+    fn sorted_any_and_row_tables_answer_alike() {
+        let sorted = IdTable::new(vec![-4, 7, 1 << 62]);
+        assert_eq!(
+            (sorted.slot(7), sorted.slot(0), sorted.get(2)),
+            (Some(1), None, Some(1 << 62))
+        );
+        let any = IdTable::new(vec![9, -4, 7, 9]);
+        assert_eq!(
+            (any.slot(9), any.slot(7), any.repeated(), any.get(3)),
+            (Some(0), Some(2), 1, Some(9))
+        );
+        let rows = IdTable::rows(3);
+        assert_eq!(
+            (rows.slot(2), rows.slot(3), rows.slot(-1), rows.get(3)),
+            (Some(2), None, None, None)
+        );
+        assert_eq!(rows.iter().collect::<Vec<_>>(), [0, 1, 2]);
+    }
+}

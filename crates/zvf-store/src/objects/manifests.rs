@@ -1,0 +1,196 @@
+//! Manifests by row, whatever they are stored in.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::future::try_join_all;
+
+use super::dense::Dense;
+use super::split::Split;
+use crate::StoreError;
+use crate::kv::Kv;
+use crate::ragged::{RaggedArray, RaggedChunk};
+
+/// What the manifests of a level are stored in.
+#[derive(Debug, Clone)]
+pub(crate) enum Manifests {
+    /// One element of a variable-length array for each object (0.9, section 11.2).
+    Vlen(Arc<RaggedArray>),
+    /// One blob of all manifests and one of byte offsets (0.7, section 10.2).
+    Split(Arc<Split>),
+    /// Arrays of integers (0.9.4, dense manifests).
+    Dense(Arc<Dense>),
+}
+
+impl Manifests {
+    /// Path of the array that counts the rows.
+    pub(super) fn path(&self) -> &str {
+        match self {
+            Self::Vlen(array) => array.path(),
+            Self::Split(split) => split.path(),
+            Self::Dense(dense) => dense.path(),
+        }
+    }
+
+    /// Rows that are stored.
+    pub(crate) fn stored(&self) -> u64 {
+        match self {
+            Self::Vlen(array) => array.rows(),
+            Self::Split(split) => split.rows(),
+            Self::Dense(dense) => dense.rows(),
+        }
+    }
+
+    /// Rows of one part that is loaded at once; at least 1.
+    pub(super) fn per_part(&self) -> u64 {
+        match self {
+            Self::Vlen(array) => array.doc().chunk_shape.first().copied().unwrap_or(1),
+            Self::Split(split) => split.rows(),
+            Self::Dense(dense) => dense.per_part(),
+        }
+        .max(1)
+    }
+
+    /// The manifests of part `i` of the first `rows` rows.
+    pub(super) async fn part(
+        &self,
+        kv: &Kv,
+        round: u32,
+        i: u64,
+        rows: u64,
+    ) -> Result<ManifestChunk, StoreError> {
+        let first = i.saturating_mul(self.per_part());
+        if first >= rows {
+            return Err(StoreError::misuse(format!(
+                "{}: chunk {i} asked for, there are {}",
+                self.path(),
+                rows.div_ceil(self.per_part())
+            )));
+        }
+        let end = first.saturating_add(self.per_part()).min(rows);
+        let form = match self {
+            Self::Vlen(array) => Form::Vlen(array.chunk(kv, round, i).await?),
+            Self::Split(split) => Form::Cut(split.load(kv, round).await?),
+            Self::Dense(dense) => Form::Cut(dense.part(round, first..end).await?),
+        };
+        Ok(ManifestChunk {
+            first,
+            form,
+            rows: usize::try_from(end.saturating_sub(first)).unwrap_or(usize::MAX),
+        })
+    }
+
+    /// The manifests of some of the first `rows` rows, in the order asked; empty for rows past the end.
+    pub(super) async fn of(
+        &self,
+        kv: &Kv,
+        round: u32,
+        slots: &[u64],
+        rows: u64,
+    ) -> Result<Vec<Bytes>, StoreError> {
+        // Parts of a dense index may be large, and are never loaded for one object.
+        if let Self::Dense(dense) = self {
+            return dense.of(round, slots, rows).await;
+        }
+        let part_of = |slot: u64| slot / self.per_part();
+        let mut numbers: Vec<u64> = slots
+            .iter()
+            .filter(|slot| **slot < rows)
+            .map(|slot| part_of(*slot))
+            .collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let parts = try_join_all(numbers.iter().map(|n| self.part(kv, round, *n, rows))).await?;
+        Ok(slots
+            .iter()
+            .map(|slot| {
+                let at = numbers.binary_search(&part_of(*slot)).ok();
+                let part = at.filter(|_| *slot < rows).and_then(|at| parts.get(at));
+                part.map(|part| part.blob_shared(*slot)).unwrap_or_default()
+            })
+            .collect())
+    }
+}
+
+/// Manifests one after the other in one buffer.
+#[derive(Debug, Default)]
+pub(super) struct Cut {
+    pub(super) bytes: Bytes,
+    /// Where each manifest starts, and where the last one ends: one number more than manifests.
+    pub(super) starts: Vec<usize>,
+}
+
+impl Cut {
+    fn range(&self, i: usize) -> Option<std::ops::Range<usize>> {
+        let (start, end) = (*self.starts.get(i)?, *self.starts.get(i.checked_add(1)?)?);
+        (start <= end && end <= self.bytes.len()).then_some(start..end)
+    }
+
+    pub(super) fn get(&self, i: usize) -> Option<&[u8]> {
+        self.bytes.get(self.range(i)?)
+    }
+
+    pub(super) fn get_shared(&self, i: usize) -> Option<Bytes> {
+        self.range(i).map(|range| self.bytes.slice(range))
+    }
+}
+
+/// The manifests of consecutive rows.
+#[derive(Debug, Clone)]
+pub struct ManifestChunk {
+    first: u64,
+    rows: usize,
+    form: Form,
+}
+
+#[derive(Debug, Clone)]
+enum Form {
+    Vlen(Arc<RaggedChunk>),
+    Cut(Arc<Cut>),
+}
+
+impl ManifestChunk {
+    /// The first row.
+    pub fn first_slot(&self) -> u64 {
+        self.first
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// The manifest of a row of the level; empty when the row has none, or lies in another chunk.
+    ///
+    /// # Shape
+    /// The bytes of section 11.3 of the page on 0.9, whatever the manifests are stored in.
+    pub fn blob(&self, slot: u64) -> &[u8] {
+        self.place(slot)
+            .and_then(|i| match &self.form {
+                Form::Vlen(chunk) => chunk.get(i),
+                Form::Cut(cut) => cut.get(i),
+            })
+            .unwrap_or_default()
+    }
+
+    /// As [`blob`](Self::blob), sharing the chunk's bytes.
+    pub fn blob_shared(&self, slot: u64) -> Bytes {
+        self.place(slot)
+            .and_then(|i| match &self.form {
+                Form::Vlen(chunk) => chunk.get_shared(i),
+                Form::Cut(cut) => cut.get_shared(i),
+            })
+            .unwrap_or_default()
+    }
+
+    fn place(&self, slot: u64) -> Option<usize> {
+        usize::try_from(slot.checked_sub(self.first)?)
+            .ok()
+            .filter(|i| *i < self.rows)
+    }
+}

@@ -1,0 +1,207 @@
+//! The object index: ids, rows, manifests.
+//!
+//! Manifests lie in one of three forms, which the documents tell apart; all of them come out as the same bytes.
+//!
+//! Source: specification 0.9, sections 11.1 to 11.3; 0.7, section 10.2; dense manifests of 0.9.4.
+
+mod dense;
+mod ids;
+mod manifests;
+mod split;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::sync::OnceCell;
+use zvf_meta::{ObjectIndexDoc, ObjectLayout};
+
+use crate::StoreError;
+use crate::kv::{Kv, driven};
+use crate::typed::TypedArray;
+use crate::warnings::Warnings;
+
+pub(crate) use dense::Dense;
+use ids::IdSource;
+pub use ids::IdTable;
+pub use manifests::ManifestChunk;
+pub(crate) use manifests::Manifests;
+pub(crate) use split::Split;
+
+/// The objects of one level: a table of ids and a manifest for each row.
+///
+/// Row numbers (slots) count the rows of the table; ids are what the application calls an object. They are not the
+/// same unless the layout says so (trap T17).
+#[derive(Debug)]
+pub struct ObjectIndex {
+    kv: Kv,
+    round: u32,
+    doc: ObjectIndexDoc,
+    key_rank: usize,
+    source: Arc<IdSource>,
+    manifests: Option<Manifests>,
+}
+
+/// What an index is made of.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    /// The layout that was found, which may not be the one that is stated; `None` for two blobs.
+    pub(crate) layout: Option<ObjectLayout>,
+    pub(crate) manifests: Option<Manifests>,
+    /// The table of ids.
+    pub(crate) table: Option<TypedArray>,
+}
+
+impl ObjectIndex {
+    /// Puts an index together.
+    pub(crate) fn new(
+        kv: &Kv,
+        round: u32,
+        doc: ObjectIndexDoc,
+        key_rank: usize,
+        parts: Parts,
+        warnings: Arc<Warnings>,
+    ) -> Self {
+        let Parts {
+            layout,
+            manifests,
+            table,
+        } = parts;
+        let stored = manifests.as_ref().map_or(0, Manifests::stored);
+        // The number of objects is written last: rows past it are of a write that never ended.
+        let rows = doc.num_objects.unwrap_or(0).min(stored);
+        let path = manifests
+            .as_ref()
+            .map_or("object_index", Manifests::path)
+            .to_owned();
+        let source = IdSource {
+            layout,
+            rows,
+            stored,
+            path,
+            table,
+            ids: OnceCell::new(),
+            warnings,
+        };
+        Self {
+            kv: kv.clone(),
+            round,
+            doc,
+            key_rank,
+            source: Arc::new(source),
+            manifests,
+        }
+    }
+
+    /// Number of rows, with or without a manifest; 0 for an index that was created and never filled.
+    pub fn len(&self) -> u64 {
+        self.source.rows
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Components of the chunk coordinates inside manifests.
+    pub fn key_rank(&self) -> usize {
+        self.key_rank
+    }
+
+    /// The index's document.
+    pub fn doc(&self) -> &ObjectIndexDoc {
+        &self.doc
+    }
+
+    /// The ids of all rows, loaded by the first call.
+    ///
+    /// # Cost
+    /// At most one request; 8 bytes a row, and a map where the ids are not sorted.
+    ///
+    /// # Errors
+    /// I/O; a damaged table. Ids that come twice are a warning: the first row wins.
+    pub async fn ids(&self) -> Result<Arc<IdTable>, StoreError> {
+        self.ids_in(self.round).await
+    }
+
+    /// As [`ids`](Self::ids), as part of the given round of requests.
+    ///
+    /// # Errors
+    /// As [`ids`](Self::ids).
+    pub async fn ids_in(&self, round: u32) -> Result<Arc<IdTable>, StoreError> {
+        if let Some(ids) = self.source.ids.get() {
+            return Ok(Arc::clone(ids));
+        }
+        let source = Arc::clone(&self.source);
+        // Others may wait for the one who loads, so it goes on while nobody polls it.
+        driven(async move {
+            source
+                .ids
+                .get_or_try_init(|| source.load(round))
+                .await
+                .cloned()
+        })
+        .await
+    }
+
+    /// Parts in which the manifests are loaded: stored chunks of up to 16384 rows in stores of the reference.
+    pub fn manifest_chunks(&self) -> u64 {
+        match &self.manifests {
+            Some(manifests) => self.len().div_ceil(manifests.per_part()),
+            None => 0,
+        }
+    }
+
+    /// The chunk of manifests that holds a row.
+    pub fn chunk_of(&self, slot: u64) -> u64 {
+        self.manifests.as_ref().map_or(0, |m| slot / m.per_part())
+    }
+
+    /// The manifests of chunk `i`, loaded once and shared.
+    ///
+    /// # Cost
+    /// At most one request.
+    ///
+    /// # Errors
+    /// I/O; damaged framing; [`Class::Misuse`](crate::Class::Misuse) past the last chunk.
+    pub async fn manifest_chunk(&self, i: u64) -> Result<Arc<ManifestChunk>, StoreError> {
+        self.manifest_chunk_in(self.round, i).await
+    }
+
+    /// As [`manifest_chunk`](Self::manifest_chunk), as part of the given round of requests.
+    ///
+    /// # Errors
+    /// As [`manifest_chunk`](Self::manifest_chunk).
+    pub async fn manifest_chunk_in(
+        &self,
+        round: u32,
+        i: u64,
+    ) -> Result<Arc<ManifestChunk>, StoreError> {
+        let Some(manifests) = &self.manifests else {
+            return Err(StoreError::misuse("the object index has no manifests"));
+        };
+        let part = manifests.part(&self.kv, round, i, self.len()).await?;
+        Ok(Arc::new(part))
+    }
+
+    /// The manifests of the given rows, in that order; a row past the end has none.
+    ///
+    /// # Cost
+    /// One request for each chunk that is not loaded yet, all at once.
+    ///
+    /// # Errors
+    /// As [`manifest_chunk`](Self::manifest_chunk).
+    pub async fn manifests(&self, slots: &[u64]) -> Result<Vec<Bytes>, StoreError> {
+        self.manifests_in(self.round, slots).await
+    }
+
+    /// As [`manifests`](Self::manifests), as part of the given round of requests.
+    ///
+    /// # Errors
+    /// As [`manifest_chunk`](Self::manifest_chunk).
+    pub async fn manifests_in(&self, round: u32, slots: &[u64]) -> Result<Vec<Bytes>, StoreError> {
+        match &self.manifests {
+            Some(manifests) => manifests.of(&self.kv, round, slots, self.len()).await,
+            None => Ok(vec![Bytes::new(); slots.len()]),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Manifests as two blobs: all of them back to back, and where each starts.
+//!
+//! ```text
+//! object_index/data       the manifests
+//! object_index/offsets    n or n + 1 x i64: byte offset of each manifest in data; the last one ends with data
+//! ```
+//!
+//! Source: specification 0.7, section 10.2; page "Chunk arrays".
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::sync::OnceCell;
+
+use super::manifests::Cut;
+use crate::StoreError;
+use crate::blob_array::BlobArray;
+use crate::kv::{Kv, blocking};
+
+/// The two blobs, and the manifests once they are loaded.
+#[derive(Debug)]
+pub(crate) struct Split {
+    data: Arc<BlobArray>,
+    offsets: Arc<BlobArray>,
+    rows: u64,
+    cut: OnceCell<Arc<Cut>>,
+}
+
+impl Split {
+    /// Compares the lengths with the number of objects.
+    ///
+    /// # Errors
+    /// Offsets that are not `n` or `n + 1` numbers.
+    pub(crate) fn new(
+        data: BlobArray,
+        offsets: BlobArray,
+        objects: u64,
+    ) -> Result<Self, StoreError> {
+        let count = offsets.length() / 8;
+        let one_more = count.checked_sub(1);
+        if !offsets.length().is_multiple_of(8) || (count != objects && one_more != Some(objects)) {
+            return Err(StoreError::malformed(
+                offsets.path(),
+                format!(
+                    "{} bytes found, expected 8 for each of {objects} objects",
+                    offsets.length()
+                ),
+            ));
+        }
+        Ok(Self {
+            data: Arc::new(data),
+            offsets: Arc::new(offsets),
+            rows: objects,
+            cut: OnceCell::new(),
+        })
+    }
+
+    pub(super) fn path(&self) -> &str {
+        self.data.path()
+    }
+
+    pub(super) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// All manifests. Two requests, once.
+    pub(super) async fn load(
+        self: &Arc<Self>,
+        kv: &Kv,
+        round: u32,
+    ) -> Result<Arc<Cut>, StoreError> {
+        if let Some(cut) = self.cut.get() {
+            return Ok(Arc::clone(cut));
+        }
+        let (data, offsets) =
+            futures::try_join!(self.data.load(kv, round), self.offsets.load(kv, round))?;
+        let split = Arc::clone(self);
+        let cut = blocking(move || split.parse(data, &offsets)).await??;
+        Ok(Arc::clone(self.cut.get_or_init(|| async { cut }).await))
+    }
+
+    fn parse(&self, data: Bytes, offsets: &[u8]) -> Result<Arc<Cut>, StoreError> {
+        let rows = usize::try_from(self.rows).unwrap_or(usize::MAX);
+        let mut starts: Vec<usize> = Vec::new();
+        let (numbers, _) = offsets.as_chunks::<8>();
+        for (i, number) in numbers.iter().enumerate().take(rows.saturating_add(1)) {
+            let offset = i64::from_le_bytes(*number);
+            let before = starts.last().copied().unwrap_or(0);
+            let legal = usize::try_from(offset)
+                .ok()
+                .filter(|at| (before..=data.len()).contains(at));
+            let Some(at) = legal else {
+                return Err(StoreError::malformed(
+                    self.offsets.path(),
+                    format!(
+                        "offset {i} is {offset}, expected {before} to {} bytes",
+                        data.len()
+                    ),
+                ));
+            };
+            starts.push(at);
+        }
+        // The table of byte offsets may lack the last end.
+        if starts.len() == rows {
+            starts.push(data.len());
+        }
+        Ok(Arc::new(Cut {
+            bytes: data,
+            starts,
+        }))
+    }
+}

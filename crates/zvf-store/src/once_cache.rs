@@ -1,0 +1,90 @@
+//! Things that are loaded once by number, shared, and forgotten by age when they are many.
+
+use std::collections::{HashMap, VecDeque};
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::OnceCell;
+
+use crate::StoreError;
+use crate::kv::driven;
+
+/// A cache with a limit on the weight of what it holds.
+#[derive(Debug)]
+pub(crate) struct OnceCache<T> {
+    state: Mutex<State<T>>,
+    limit: u64,
+}
+
+#[derive(Debug)]
+struct State<T> {
+    cells: HashMap<u64, Arc<OnceCell<Arc<T>>>>,
+    order: VecDeque<(u64, u64)>,
+    weight: u64,
+}
+
+impl<T: Send + Sync + 'static> OnceCache<T> {
+    /// An empty cache that keeps things of `limit` bytes, and at least the last one.
+    pub(crate) fn new(limit: u64) -> Self {
+        let state = State {
+            cells: HashMap::new(),
+            order: VecDeque::new(),
+            weight: 0,
+        };
+        Self {
+            state: Mutex::new(state),
+            limit,
+        }
+    }
+
+    /// The thing with that number, loaded by the first who asks. The one who loads goes on while nobody polls it,
+    /// since others may wait for it.
+    ///
+    /// # Errors
+    /// Those of `load`; the next who asks tries again.
+    pub(crate) async fn get<F>(
+        self: &Arc<Self>,
+        number: u64,
+        weight: fn(&T) -> u64,
+        load: F,
+    ) -> Result<Arc<T>, StoreError>
+    where
+        F: Future<Output = Result<Arc<T>, StoreError>> + Send + 'static,
+    {
+        let cell = {
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(state.cells.entry(number).or_default())
+        };
+        if let Some(thing) = cell.get() {
+            return Ok(Arc::clone(thing));
+        }
+        let cache = Arc::clone(self);
+        driven(async move {
+            let mut loaded = false;
+            let thing = cell
+                .get_or_try_init(|| {
+                    loaded = true;
+                    load
+                })
+                .await?;
+            if loaded {
+                cache.account(number, weight(thing));
+            }
+            Ok(Arc::clone(thing))
+        })
+        .await
+    }
+
+    fn account(&self, number: u64, weight: u64) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.weight = state.weight.saturating_add(weight);
+        state.order.push_back((number, weight));
+        while state.weight > self.limit && state.order.len() > 1 {
+            let Some((old, freed)) = state.order.pop_front() else {
+                break;
+            };
+            state.weight = state.weight.saturating_sub(freed);
+            state.cells.remove(&old);
+        }
+    }
+}

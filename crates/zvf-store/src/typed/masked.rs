@@ -1,0 +1,157 @@
+//! A table of two blobs: rows, and one byte for each row that says whether it has a value.
+//!
+//! ```text
+//! <name>/zarr.json            a group: dtype, shape [n] or [n, C], has_present_mask
+//! <name>/data                 a blob: the rows
+//! <name>/present_mask         a blob, where has_present_mask: 1 = the row has a value
+//! ```
+//!
+//! `shape` says how many rows and channels there are; `num_channels` is 1 in every store and means nothing.
+//!
+//! Source: specification 0.7, sections 10.3 and 10.5; 0.8, section 10.6.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use zvf_format::dtype::{ByteOrder, DType};
+use zvf_meta::ArrayAttributes;
+
+use super::{Source, TypedArray, TypedValues, product};
+use crate::StoreError;
+use crate::blob_array::BlobArray;
+use crate::kv::Kv;
+
+/// The two blobs of a table.
+#[derive(Debug, Clone)]
+pub(super) struct Masked {
+    pub(super) attributes: Arc<ArrayAttributes>,
+    data: Arc<BlobArray>,
+    mask: Option<Arc<BlobArray>>,
+    /// Byte order of `data`.
+    order: ByteOrder,
+}
+
+impl TypedArray {
+    /// A table of blobs. `attributes` are those of the group at `path`.
+    ///
+    /// # Errors
+    /// A dtype that is none; blobs whose lengths are not those of the rows; a limit.
+    pub(crate) fn of_blobs(
+        kv: &Kv,
+        round: u32,
+        path: String,
+        name: String,
+        attributes: ArrayAttributes,
+        data: BlobArray,
+        mask: Option<BlobArray>,
+    ) -> Result<Self, StoreError> {
+        let key = || format!("{path}/zarr.json");
+        let stated = match &attributes.dtype {
+            Some(text) => DType::parse(text)
+                .map_err(|e| StoreError::decode(format!("{path}: dtype {text:?}"), e))?,
+            None => return Err(StoreError::malformed(key(), "dtype is missing")),
+        };
+        let size = u64::try_from(stated.size()).unwrap_or(u64::MAX).max(1);
+        let (rows, width) = match attributes.shape.as_deref().map(<[u64]>::split_first) {
+            Some(Some((rows, rest))) => (*rows, product(rest)),
+            Some(None) => return Err(StoreError::malformed(key(), "shape is empty")),
+            None => (data.length() / size, Some(1)),
+        };
+        let width = width.ok_or_else(|| StoreError::malformed(key(), "shape is too large"))?;
+        let limit = kv.limits.object_rows;
+        if rows > limit {
+            return Err(StoreError::limit(key(), "object_rows", rows, limit));
+        }
+        let expected = rows.checked_mul(width).and_then(|n| n.checked_mul(size));
+        if expected != Some(data.length()) {
+            return Err(StoreError::malformed(
+                data.path(),
+                format!(
+                    "{} bytes found, expected those of {rows} rows of {width} {stated}",
+                    data.length()
+                ),
+            ));
+        }
+        if let Some(mask) = mask.as_ref().filter(|mask| mask.length() != rows) {
+            return Err(StoreError::malformed(
+                mask.path(),
+                format!(
+                    "{} bytes found, expected one for each of {rows} rows",
+                    mask.length()
+                ),
+            ));
+        }
+        let masked = Masked {
+            attributes: Arc::new(attributes),
+            data: Arc::new(data),
+            mask: mask.map(Arc::new),
+            order: stated.order,
+        };
+        Ok(Self {
+            kv: kv.clone(),
+            round,
+            path,
+            name,
+            source: Source::Blobs(masked),
+            dtype: DType::little(stated.kind),
+            rows,
+            width,
+            fill: vec![0; stated.size()].into(),
+        })
+    }
+}
+
+impl Masked {
+    /// Reads a range of rows. The blobs are loaded whole by the first call and kept.
+    pub(super) async fn rows(
+        &self,
+        table: &TypedArray,
+        round: u32,
+        rows: Range<u64>,
+    ) -> Result<TypedValues, StoreError> {
+        let mask = async {
+            match &self.mask {
+                Some(mask) => mask.load(&table.kv, round).await.map(Some),
+                None => Ok(None),
+            }
+        };
+        let (data, mask) = futures::try_join!(self.data.load(&table.kv, round), mask)?;
+        let size = table.dtype.size();
+        let index = |n: u64| usize::try_from(n).ok();
+        let cut = |bytes: &Bytes, row: usize| -> Option<Bytes> {
+            let from = index(rows.start)?.checked_mul(row)?;
+            let to = index(rows.end)?.checked_mul(row)?;
+            (from <= to && to <= bytes.len()).then(|| bytes.slice(from..to))
+        };
+        let row = index(table.width).and_then(|width| Some((width, width.checked_mul(size)?)));
+        let (Some((width, row)), Some(count)) = (row, index(rows.end - rows.start)) else {
+            return Err(StoreError::limit(
+                table.path.clone(),
+                "cell_bytes",
+                u64::MAX,
+                table.kv.limits.cell_bytes,
+            ));
+        };
+        let short = || StoreError::malformed(table.path.clone(), "the rows end early");
+        let mut bytes = cut(&data, row).ok_or_else(short)?;
+        let number = table.dtype.number_size();
+        if self.order == ByteOrder::Big && number > 1 {
+            let mut swapped = bytes.to_vec();
+            swapped.chunks_exact_mut(number).for_each(<[u8]>::reverse);
+            bytes = swapped.into();
+        }
+        let mask = match mask {
+            Some(mask) => Some(cut(&mask, 1).ok_or_else(short)?),
+            None => None,
+        };
+        Ok(TypedValues {
+            dtype: table.dtype,
+            width,
+            rows: count,
+            bytes,
+            sentinel: None,
+            mask,
+        })
+    }
+}
