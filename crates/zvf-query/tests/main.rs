@@ -12,6 +12,7 @@ mod fixtures;
 mod graphs;
 mod hostile;
 mod kinds;
+mod made;
 mod make;
 mod properties;
 mod rounds;

@@ -13,7 +13,7 @@ use arrow_schema::DataType;
 use object_store::memory::InMemory;
 use object_store::{ObjectStoreExt, path::Path};
 use zvf_query::{Collected, Query, QueryError, Table, query};
-use zvf_store::{OpenOptions, Store};
+use zvf_store::{OpenOptions, Store, StoreError};
 
 /// A store of these files, in memory.
 pub(crate) async fn memory(files: &BTreeMap<String, Vec<u8>>) -> Store {
@@ -22,6 +22,14 @@ pub(crate) async fn memory(files: &BTreeMap<String, Vec<u8>>) -> Store {
 
 /// A store of these files, in memory, opened with options.
 pub(crate) async fn open(files: &BTreeMap<String, Vec<u8>>, options: OpenOptions) -> Store {
+    try_open(files, options).await.unwrap()
+}
+
+/// As [`open`], where a store may be refused.
+pub(crate) async fn try_open(
+    files: &BTreeMap<String, Vec<u8>>,
+    options: OpenOptions,
+) -> Result<Store, StoreError> {
     let backend = InMemory::new();
     for (key, bytes) in files {
         backend
@@ -29,9 +37,7 @@ pub(crate) async fn open(files: &BTreeMap<String, Vec<u8>>, options: OpenOptions
             .await
             .unwrap();
     }
-    Store::open_with("memory:///", options.with_object_store(Arc::new(backend)))
-        .await
-        .unwrap()
+    Store::open_with("memory:///", options.with_object_store(Arc::new(backend))).await
 }
 
 /// A bundled store in memory.
