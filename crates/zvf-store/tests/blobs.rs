@@ -44,7 +44,7 @@ fn collect() -> Blobs {
         link_deltas: Deltas::All,
         ..Need::default()
     };
-    for case in zvf_testkit::cases().unwrap() {
+    for case in zvf_testkit::all_cases().unwrap() {
         let unpacked = zvf_testkit::unpack(&case).unwrap();
         let store = runtime
             .wait(Store::open(unpacked.path().to_str().unwrap()))
