@@ -168,6 +168,7 @@ def additive_points() -> Case:
             grid(case, "0/vertex_attributes/fine", cells.column(fine), meta, extent=span(cells))
         case.ask(number, [row for k, part in parts.items() if k >= number for row in part], boxes=2)
         case.ask(number, rows, own=True, boxes=1)
+    case.more["warnings"] = ["attribute fine"]
     case.more["nulls"] = {"fine": {str(row): int(fine[row]) for row in parts[0]}}
     return case
 

@@ -174,21 +174,29 @@ async fn an_attribute_that_only_the_finest_level_has_is_null_elsewhere() {
     assert_eq!(found, wanted);
 }
 
-/// Row of the input by (chunk, row) of one level, told by the position, which no two input rows share.
+/// Row of the input by (chunk, row) of one level, told by the position, which no two input rows of a level share.
 async fn places(name: &str, store: &Store, level: u32) -> BTreeMap<(Vec<i64>, u64), usize> {
-    let truth = zvf_testkit::truth(name).unwrap();
+    let (case, truth) = (
+        zvf_testkit::case(name).unwrap(),
+        zvf_testkit::truth(name).unwrap(),
+    );
     let positions = truth.positions.f64s().unwrap();
     let width = truth.positions.width();
-    let input: BTreeMap<String, usize> = positions
-        .chunks(width)
-        .map(|row| {
-            row.iter()
-                .map(|value| crate::support::float(*value))
-                .collect::<Vec<_>>()
-                .join(" ")
-        })
-        .zip(0..)
+    let rows: BTreeSet<usize> = case
+        .queries
+        .iter()
+        .filter(|query| query.level == level)
+        .flat_map(|query| query.rows.iter().copied())
         .collect();
+    let place = |row: usize| {
+        positions[row * width..(row + 1) * width]
+            .iter()
+            .map(|value| crate::support::float(*value))
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let input: BTreeMap<String, usize> = rows.iter().map(|row| (place(*row), *row)).collect();
+    assert_eq!(input.len(), rows.len(), "{name}: two rows at one place");
     let asked = Query {
         level,
         columns: vec![Column::Position, Column::Chunk, Column::Row],
