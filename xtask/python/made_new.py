@@ -126,6 +126,7 @@ def dense_points() -> Case:
     score = case.rng.random(5).astype("f4")
     object_attribute(case, "0", "score", score)
     objects_truth(case, order, score=score)
+    case.more["warnings"] = ["num_objects"]
     case.ask(0, range(140))
     return case
 
