@@ -89,6 +89,7 @@ mod level;
 mod limits;
 mod links;
 mod location;
+mod missing;
 mod objects;
 mod once_cache;
 mod options;

@@ -71,7 +71,7 @@ impl Store {
 
         let bytes = tree
             .document("zarr.json")
-            .ok_or_else(|| tree.missing("zarr.json"))?;
+            .ok_or_else(|| crate::missing::no_store(&tree))?;
         let root = match RootDoc::parse(&bytes) {
             Ok(root) => Arc::new(root),
             Err(error) => return Err(refused_root(&bytes, error)),

@@ -140,6 +140,36 @@ async fn what_is_not_there_is_told_apart() {
         error.to_string().contains("/nonexistent/store.zarrvectors"),
         "{error}"
     );
+    assert!(
+        error.to_string().contains("no store there: no such folder"),
+        "{error}"
+    );
+    let folder = on_disk(&Files::from([(
+        "a.zarrvectors/zarr.json".to_owned(),
+        vec![],
+    )]));
+    let error = Store::open(folder.path().to_str().unwrap())
+        .await
+        .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .ends_with("the folder has no zarr.json; it holds a.zarrvectors"),
+        "{error}"
+    );
+    let file = folder.path().join("a.zarrvectors/zarr.json");
+    let error = Store::open(file.to_str().unwrap()).await.unwrap_err();
+    assert!(
+        error.to_string().contains("is a file, expected the folder"),
+        "{error}"
+    );
+    let error = crate::support::try_open(&Files::new(), OpenOptions::new())
+        .await
+        .unwrap_err();
+    assert!(
+        error.is_not_found() && error.to_string().contains("nothing lies at"),
+        "{error}"
+    );
     let folder = on_disk(&Files::from([("zarr.json/x".to_owned(), vec![])]));
     assert_eq!(
         Store::open(folder.path().to_str().unwrap())

@@ -16,6 +16,7 @@ mod damage;
 mod limits;
 mod links;
 mod oracle;
+mod remote;
 mod requests;
 mod side;
 mod support;

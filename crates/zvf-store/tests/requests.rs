@@ -181,7 +181,7 @@ async fn small_shards_are_one_request_each() {
 }
 
 /// A store with one shard of 8 x 8 cells of 64 KiB: far more than comes with the index.
-fn big_shard() -> (Files, Cells) {
+pub(crate) fn big_shard() -> (Files, Cells) {
     let mut cells = Vec::new();
     let (mut body, mut index) = (Vec::new(), Vec::new());
     for x in 0..8 {

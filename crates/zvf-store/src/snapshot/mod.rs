@@ -222,7 +222,9 @@ impl State {
             (Question::Keys(prefix), Ok(Reply::Names(keys))) => {
                 self.objects.insert(prefix, keys.map(Arc::new));
             }
-            (_, Err(error @ StoreError::Limit { .. })) => return Err(error),
+            // A listing that is refused is not needed where names are known. One that failed may have told of something:
+            // leaving that out would be a wrong answer.
+            (_, Err(error)) if !refuses_listing(&error) => return Err(error),
             (Question::Names(prefix) | Question::Cells(prefix), failed) => {
                 if let Err(error) = failed {
                     warnings.add(format!("cannot list {prefix:?}: {error}"));
@@ -240,6 +242,16 @@ impl State {
             }
         }
         Ok(())
+    }
+}
+
+/// Whether a backend says that it does not list, or not for this caller.
+fn refuses_listing(error: &StoreError) -> bool {
+    match error {
+        StoreError::Denied { .. } | StoreError::NotSupported { .. } => true,
+        // Any other answer that does not change when it is asked for again.
+        StoreError::Backend { transient, .. } => !transient,
+        _ => false,
     }
 }
 

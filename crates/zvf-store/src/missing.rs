@@ -1,0 +1,88 @@
+//! What to say where a store was expected and none is.
+
+use std::path::Path;
+
+use crate::StoreError;
+use crate::kv::Backend;
+use crate::snapshot::Tree;
+
+/// How many names of what is there instead are told.
+const NAMED: usize = 5;
+
+/// The error for an address without a root document.
+#[cold]
+pub(crate) fn no_store(tree: &Tree) -> StoreError {
+    let error = tree.missing("zarr.json");
+    if !error.is_not_found() {
+        return error;
+    }
+    let folders = tree.state().folders("").flatten();
+    let what = match &tree.kv.backend {
+        Backend::Local(root) => local(root, folders.as_ref().map(|f| f.as_slice())),
+        Backend::Remote(_) => match folders {
+            None => "no store there: no object zarr.json at this address".to_owned(),
+            Some(names) if names.is_empty() => {
+                "no store there: nothing lies at this address, looked for zarr.json".to_owned()
+            }
+            Some(names) => instead("no store there: no object zarr.json", &names),
+        },
+    };
+    StoreError::NoStore {
+        store: tree.address.clone(),
+        what,
+    }
+}
+
+fn local(root: &Path, folders: Option<&[String]>) -> String {
+    match std::fs::metadata(root) {
+        Err(_) => "no store there: no such folder".to_owned(),
+        Ok(meta) if meta.is_file() => "is a file, expected the folder of a store".to_owned(),
+        Ok(_) if root.join(".zgroup").exists() || root.join(".zarray").exists() => {
+            "no zarr vectors store: the folder holds zarr version 2, looked for zarr.json"
+                .to_owned()
+        }
+        Ok(_) => instead(
+            "no zarr vectors store: the folder has no zarr.json",
+            folders.unwrap_or_default(),
+        ),
+    }
+}
+
+/// Names what is there instead.
+fn instead(what: &str, names: &[String]) -> String {
+    let stores: Vec<&String> = names
+        .iter()
+        .filter(|n| n.ends_with(".zarrvectors"))
+        .collect();
+    let all: Vec<&String> = names.iter().collect();
+    let told = if stores.is_empty() { all } else { stores };
+    if told.is_empty() {
+        return what.to_owned();
+    }
+    let mut text = format!("{what}; it holds");
+    for (i, name) in told.iter().take(NAMED).enumerate() {
+        text.push_str(if i == 0 { " " } else { ", " });
+        text.push_str(name);
+    }
+    if let Some(more) = told.len().checked_sub(NAMED).filter(|n| *n > 0) {
+        text.push_str(&format!(" and {more} more"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::instead;
+
+    #[test]
+    fn a_few_names_are_told_and_stores_first() {
+        let names: Vec<String> = (0..9).map(|i| format!("f{i}")).collect();
+        assert_eq!(
+            instead("no", &names),
+            "no; it holds f0, f1, f2, f3, f4 and 4 more"
+        );
+        let names = ["a", "b.zarrvectors"].map(str::to_owned);
+        assert_eq!(instead("no", &names), "no; it holds b.zarrvectors");
+        assert_eq!(instead("no", &[]), "no");
+    }
+}
