@@ -156,7 +156,8 @@ impl Tree {
                 questions.push(Question::Document(format!("{target}/zarr.json")));
             }
             let linked = format!("{level}/links/{text}/zarr.json");
-            if state.bytes(&linked).is_some_and(|bytes| one_array(&bytes)) {
+            let built = state.grids.contains_key(&format!("{level}/links/{text}"));
+            if built || state.bytes(&linked).is_some_and(|bytes| one_array(&bytes)) {
                 for name in names.iter().flatten() {
                     questions.push(Question::Document(format!(
                         "{level}/link_attributes/{name}/{text}/zarr.json"
@@ -165,7 +166,8 @@ impl Tree {
                 continue;
             }
             let Some(segments) = self.segments_of(state, level, delta) else {
-                questions.push(Question::Names(format!("{level}/links/{text}")));
+                // Before 0.9 these are chunks, of which there may be many.
+                questions.push(Question::Cells(format!("{level}/links/{text}")));
                 continue;
             };
             for segment in &segments {
@@ -226,7 +228,7 @@ impl Tree {
             for path in std::iter::once(format!("{top}/{text}")).chain(attributes) {
                 questions.push(Question::Document(format!("{path}/zarr.json")));
                 if self.kv.can_list() {
-                    questions.push(Question::Names(path.clone()));
+                    questions.push(Question::Cells(path.clone()));
                 }
                 let blob = match state.folders(&path) {
                     Some(Some(names)) => *names == ["data"],

@@ -80,10 +80,20 @@ impl Tree {
     /// The node at a path, when there is one.
     pub(super) fn link_node(&self, path: &str) -> Result<Option<Node>, StoreError> {
         let key = format!("{path}/zarr.json");
-        let Some(bytes) = self.document(&key) else {
-            return Ok(None);
-        };
         let wrong = |e| StoreError::document(key.clone(), e);
+        let Some(bytes) = self.document(&key) else {
+            // The document of an array that is built is kept in parsed form only.
+            let built = self.state().grids.get(path).cloned();
+            let Some(array) = built else {
+                return Ok(None);
+            };
+            return Ok(Some(match array.doc() {
+                Some(doc) => Node::Array(Box::new(doc.clone())),
+                None => Node::Group(Box::new(
+                    LinkFamilyDoc::from_array(array.attributes()).map_err(wrong)?,
+                )),
+            }));
+        };
         Ok(Some(match node_kind(&bytes).map_err(wrong)? {
             NodeKind::Array => Node::Array(Box::new(ArrayDoc::parse(&bytes).map_err(wrong)?)),
             NodeKind::Group => Node::Group(Box::new(LinkFamilyDoc::parse(&bytes).map_err(wrong)?)),
@@ -114,6 +124,11 @@ impl Tree {
         let segments = self
             .segments_of(&self.state(), place.level, delta)
             .unwrap_or_default();
+        let (found, limit) = (segments.len(), self.kv.limits.listed_names);
+        if u64::try_from(found).unwrap_or(u64::MAX) > limit {
+            let found = u64::try_from(found).unwrap_or(u64::MAX);
+            return Err(StoreError::limit(folder, "listed_names", found, limit));
+        }
         for segment in segments {
             let path = format!("{folder}/{segment}");
             let Some(array) = self.grid(&path, MISSING_LINK, place.key_rank, more)? else {
