@@ -482,7 +482,7 @@ class Checker:
     def levels(self, levels: list[pyramid.Level], storage: str, depth: int) -> None:
         places: list[dict[tuple, int]] = []
         for number, level in enumerate(levels):
-            tables = self.ask("levels", "query", self.store, "--level", number, "--columns", "position,chunk,row" + (",id" if number == 0 else ""))
+            tables = self.ask("levels", "query", self.store, "--level", number, "--columns", "position,chunk,row" + (",id" if number == 0 and "id" in self.item.attributes else ""))
             if tables is None:
                 return
             rows = self.rows(tables) if number == 0 else self.match(tables.positions, level)

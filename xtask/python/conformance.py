@@ -160,7 +160,7 @@ def main() -> int:
     parser.add_argument("program")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seed", type=int, default=20260101)
-    parser.add_argument("--stores", type=int, default=72)
+    parser.add_argument("--stores", type=int, default=48 if RELEASE == "0.2.0" else 72)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only")
     options = parser.parse_args()
