@@ -9,6 +9,7 @@ use zvf_format::keys::parse_level;
 use zvf_meta::version::Gate;
 use zvf_meta::{Kind, RootDoc};
 
+use crate::cells::cache::CellCache;
 use crate::cells::{self, CellWant, ShardCache};
 use crate::kv::{Kv, Question};
 use crate::level::{Level, LevelInner};
@@ -32,6 +33,7 @@ struct StoreInner {
     kind: Kind,
     levels: Vec<u32>,
     shards: Arc<ShardCache>,
+    cells: Option<Arc<CellCache>>,
     /// The levels that were asked for last.
     recent: Mutex<VecDeque<(Need, Arc<LevelInner>)>>,
 }
@@ -114,6 +116,7 @@ impl Store {
                 kind,
                 levels,
                 shards,
+                cells: CellCache::new(options.cell_cache_bytes),
                 recent: Mutex::default(),
             }),
         })
@@ -303,7 +306,8 @@ impl Store {
     ///
     /// `cells[i]` belongs to `wants[i]`; `None` = empty or missing. On a local disk reading, decoding and `f` are one
     /// blocking task; elsewhere all objects are asked for together. Neighbouring ranges of a shard are one request,
-    /// equal wants are read once. `round` is what the trace records.
+    /// equal wants are read once. `round` is what the trace records. Cells that are kept (see
+    /// [`OpenOptions::cell_cache_bytes`]) are not asked for again and stand in no trace.
     ///
     /// # Cost
     /// One dependent round of requests; two for shards that are larger than the tail that comes with their index.
@@ -320,13 +324,17 @@ impl Store {
         R: Send + 'static,
         F: FnOnce(Vec<Option<Bytes>>) -> R + Send + 'static,
     {
-        cells::fetch_map(
-            self.inner.tree.kv.clone(),
-            Arc::clone(&self.inner.shards),
-            round,
-            wants,
-            f,
-        )
+        let (kv, shards) = (self.inner.tree.kv.clone(), Arc::clone(&self.inner.shards));
+        let cache = self.inner.cells.clone();
+        async move {
+            let Some(cache) = cache else {
+                return cells::fetch_map(kv, shards, round, wants, f).await;
+            };
+            let (ready, places, rest) = cache.split(wants).into_parts();
+            let names = rest.clone();
+            let join = move |fresh| f(cache.merge(ready, &places, names, fresh));
+            cells::fetch_map(kv, shards, round, rest, join).await
+        }
     }
 
     /// Reads cells. [`fetch_map`](Self::fetch_map) saves a hop between threads where the cells are used at once.

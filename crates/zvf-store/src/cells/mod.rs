@@ -4,6 +4,7 @@
 //! the objects of a batch are asked for together, and decoding and the function run on a worker thread.
 
 mod blobs;
+pub(crate) mod cache;
 mod local_disk;
 pub(crate) mod merge;
 mod shard;
