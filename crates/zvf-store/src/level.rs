@@ -185,6 +185,7 @@ impl VertexAttribute {
     pub(crate) fn new(name: String, array: Arc<GridArray>) -> Self {
         let attributes = array.attributes();
         let declared_width = match &attributes.row_shape {
+            _ if array.row_width().is_some() => array.row_width(),
             Some(shape) if !shape.is_empty() => {
                 shape.iter().try_fold(1u64, |n, c| n.checked_mul(*c))
             }

@@ -42,6 +42,11 @@ impl Presence {
         Self::parsed(keys, rank, true, |_| true)
     }
 
+    /// As [`from_keys`](Self::from_keys), of a list that belongs to no grid.
+    pub(crate) fn from_known_names<'k>(keys: impl Iterator<Item = &'k str>, rank: usize) -> Self {
+        Self::parsed(keys, rank, false, |_| true)
+    }
+
     fn parsed<'k>(
         keys: impl Iterator<Item = &'k str>,
         rank: usize,

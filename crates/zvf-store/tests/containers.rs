@@ -207,9 +207,6 @@ async fn compare(
 async fn every_cell_of_every_bundled_store_is_what_the_files_say() {
     let mut compared = BTreeMap::new();
     for case in zvf_testkit::all_cases().unwrap() {
-        if case.starts_with("padded/") {
-            continue;
-        }
         let files = bundled(&case);
         let unpacked = zvf_testkit::unpack(&case).unwrap();
         let (root, url) = (unpacked.path(), unpacked.url().unwrap());
@@ -218,7 +215,11 @@ async fn every_cell_of_every_bundled_store_is_what_the_files_say() {
             compare(&store, &mut known, (&root, &files), &case, &mut compared).await;
         }
     }
-    for kind in [ContainerKind::Grid, ContainerKind::Blobs] {
-        assert!(compared[&kind.to_string()] > 1000, "{compared:?}");
+    for (kind, least) in [
+        (ContainerKind::Grid, 1000),
+        (ContainerKind::Blobs, 1000),
+        (ContainerKind::Padded, 50),
+    ] {
+        assert!(compared[&kind.to_string()] > least, "{compared:?}");
     }
 }

@@ -12,14 +12,14 @@ use zvf_meta::ArrayDoc;
 use super::local_disk::Disk;
 use super::merge::Merge;
 use super::unit::slot;
-use super::{Budget, CellWant, Plan};
-use crate::StoreError;
+use super::{Budget, Plan};
 use crate::codec::Data;
 use crate::container::blob::{Blob, CHUNK};
 use crate::container::blobs::{Blobs, Pack, Slot};
 use crate::container::{Container, GridArray};
 use crate::kv::{Ask, Cap, Kv, local};
 use crate::trace::Method;
+use crate::{ChunkCoord, StoreError};
 
 /// One blob that is wanted, and for which cells.
 #[derive(Debug)]
@@ -55,14 +55,19 @@ pub(super) struct Sorter {
 
 impl Sorter {
     /// Adds a wanted cell. A chunk that the array's presence lacks has none.
-    pub(super) fn add(&mut self, want: usize, cell: &CellWant, group: &Blobs, plan: &mut Plan) {
-        let array = &cell.array;
-        let Some(at) = array.presence().position(&cell.chunk) else {
+    pub(super) fn add(
+        &mut self,
+        want: usize,
+        (array, chunk): (&Arc<GridArray>, &ChunkCoord),
+        group: &Blobs,
+        plan: &mut Plan,
+    ) {
+        let Some(at) = array.presence().position(chunk) else {
             return;
         };
         match group.slot(at) {
             Slot::Plain => {
-                let path = format!("{}/{}", array.path(), cell.chunk);
+                let path = format!("{}/{chunk}", array.path());
                 match self.blobs.get(&path).and_then(|at| plan.blobs.get_mut(*at)) {
                     Some(blob) => blob.wants.push(want),
                     None => {

@@ -7,6 +7,7 @@ mod blobs;
 pub(crate) mod cache;
 mod local_disk;
 pub(crate) mod merge;
+mod padded;
 mod shard;
 mod unit;
 
@@ -27,6 +28,7 @@ use crate::{ChunkCoord, StoreError};
 
 use blobs::{BlobWant, PackWant};
 use local_disk::Disk;
+use padded::{BlockWant, Trim};
 pub(crate) use shard::ShardCache;
 use shard::ShardHead;
 use unit::{Unit, slot};
@@ -72,11 +74,15 @@ struct Plan {
     objects: Vec<ObjectWant>,
     blobs: Vec<BlobWant>,
     packs: Vec<PackWant>,
+    blocks: Vec<BlockWant>,
+    trims: Vec<Trim>,
     /// Cells of arrays that only the generic reader understands.
     generic: Vec<(usize, CellWant)>,
     /// Cells that need not be read.
     ready: Vec<(usize, Bytes)>,
     cells: usize,
+    /// How many of the cells were asked for; the others are read beside them.
+    asked: usize,
 }
 
 impl Plan {
@@ -88,66 +94,128 @@ impl Plan {
         }
         Ok(cells)
     }
+
+    /// Cuts padding off, and leaves what was asked for.
+    fn finish(
+        &self,
+        cells: &mut Vec<Option<Bytes>>,
+        cap: Cap,
+        budget: &mut Budget,
+    ) -> Result<(), StoreError> {
+        padded::trim(&self.trims, cells, cap, budget)?;
+        cells.truncate(self.asked);
+        Ok(())
+    }
 }
 
 /// Sorts wants by the objects they lie in. Equal wants share their bytes.
 fn plan(wants: Vec<CellWant>) -> Result<Plan, StoreError> {
-    let mut plan = Plan {
-        cells: wants.len(),
-        ..Plan::default()
+    let mut sorter = Sorter {
+        plan: Plan {
+            cells: wants.len(),
+            asked: wants.len(),
+            ..Plan::default()
+        },
+        seen: HashMap::with_capacity(wants.len()),
+        ..Sorter::default()
     };
-    let mut seen: HashMap<String, usize> = HashMap::with_capacity(wants.len());
-    let mut index = Vec::new();
-    let mut blobs = blobs::Sorter::default();
     for (want, cell) in wants.into_iter().enumerate() {
-        let reader = match cell.array.contents() {
+        sorter.add(want, cell)?;
+    }
+    // Cells that are wanted because padded ones are; those may want others in turn.
+    loop {
+        let more = std::mem::take(&mut sorter.padded.more);
+        if more.is_empty() {
+            return Ok(sorter.plan);
+        }
+        let first = sorter.plan.cells;
+        sorter.plan.cells = first.saturating_add(more.len());
+        for (want, cell) in more.into_iter().enumerate() {
+            sorter.add(first.saturating_add(want), cell)?;
+        }
+    }
+}
+
+/// A plan in the making.
+#[derive(Default)]
+struct Sorter {
+    plan: Plan,
+    seen: HashMap<String, usize>,
+    index: Vec<u64>,
+    blobs: blobs::Sorter,
+    padded: padded::Sorter,
+}
+
+impl Sorter {
+    fn add(&mut self, want: usize, cell: CellWant) -> Result<(), StoreError> {
+        let CellWant { array, chunk } = cell;
+        let reader = match array.contents() {
             Container::Grid(reader) => {
-                cell.array.cell_index(&cell.chunk, &mut index)?;
+                array.cell_index(&chunk, &mut self.index)?;
                 reader
             }
             Container::Blobs(group) => {
-                cell.array.check_rank(&cell.chunk)?;
-                blobs.add(want, &cell, group, &mut plan);
-                continue;
+                array.check_rank(&chunk)?;
+                self.blobs
+                    .add(want, (&array, &chunk), group, &mut self.plan);
+                return Ok(());
+            }
+            Container::Padded(padded) => {
+                array.cell_index(&chunk, &mut self.index)?;
+                let (places, cell) = ((want, self.plan.cells), CellWant::new(&array, chunk));
+                return self
+                    .padded
+                    .add(places, cell, padded, &self.index, &mut self.plan);
+            }
+            Container::Packed(packed) => {
+                array.check_rank(&chunk)?;
+                let at = array.presence().position(&chunk);
+                let Some(element) = at.and_then(|at| packed.element(at)) else {
+                    return Ok(());
+                };
+                self.index.clear();
+                self.index.push(element);
+                &packed.reader
             }
             Container::Records(records) => {
-                cell.array.check_rank(&cell.chunk)?;
-                let at = cell.array.presence().position(&cell.chunk);
-                plan.ready
-                    .extend(at.and_then(|at| records.get(at)).map(|bytes| (want, bytes)));
-                continue;
+                array.check_rank(&chunk)?;
+                let at = array.presence().position(&chunk);
+                let bytes = at.and_then(|at| records.get(at));
+                self.plan.ready.extend(bytes.map(|bytes| (want, bytes)));
+                return Ok(());
             }
         };
-        let (layout, doc) = match (reader, cell.array.doc()) {
+        let (layout, doc) = match (reader, array.doc()) {
             (Reader::Own(layout), Some(doc)) => (layout, doc),
             (Reader::Unsupported(what), _) => {
-                return Err(StoreError::unsupported(cell.array.path(), what.clone()));
+                return Err(StoreError::unsupported(array.path(), what.clone()));
             }
             _ => {
-                plan.generic.push((want, cell));
-                continue;
+                self.plan.generic.push((want, CellWant { array, chunk }));
+                return Ok(());
             }
         };
-        let place = layout.place(&index);
-        let key = object_key(cell.array.path(), doc, &place.object);
+        let place = layout.place(&self.index);
+        let key = object_key(array.path(), doc, &place.object);
         let entry = Cell {
             want,
             entry: place.entry,
             element: place.element,
         };
-        match seen.get(&key).and_then(|at| plan.objects.get_mut(*at)) {
+        let objects = &mut self.plan.objects;
+        match self.seen.get(&key).and_then(|at| objects.get_mut(*at)) {
             Some(object) => object.cells.push(entry),
             None => {
-                seen.insert(key.clone(), plan.objects.len());
-                plan.objects.push(ObjectWant {
-                    array: cell.array,
+                self.seen.insert(key.clone(), objects.len());
+                objects.push(ObjectWant {
+                    array,
                     key,
                     cells: vec![entry],
                 });
             }
         }
+        Ok(())
     }
-    Ok(plan)
 }
 
 /// Reads and decodes cells, then runs `f` on them. `cells[i]` belongs to `wants[i]`; `None` = empty or missing.
@@ -207,6 +275,10 @@ async fn read_files<R: Send + 'static>(
         for pack in &plan.packs {
             disk.read_pack(pack, &mut cells, &mut budget)?;
         }
+        for block in &plan.blocks {
+            disk.read_block(block, &mut cells, &mut budget)?;
+        }
+        plan.finish(&mut cells, Cap::cell(&kv.limits), &mut budget)?;
         drop(permit);
         Ok(f(cells))
     })
@@ -218,7 +290,7 @@ async fn fetch_all<R: Send + 'static>(
     kv: Kv,
     shards: Arc<ShardCache>,
     round: u32,
-    plan: Plan,
+    mut plan: Plan,
     f: impl FnOnce(Vec<Option<Bytes>>) -> R + Send + 'static,
 ) -> Result<R, StoreError> {
     let mut cells = plan.slots()?;
@@ -232,16 +304,20 @@ async fn fetch_all<R: Send + 'static>(
             read_files(&kv, root, shards, round, (plan, cells), permit, f).await
         }
         Backend::Remote(_) => {
-            let fetched = plan
-                .objects
+            let fetched = std::mem::take(&mut plan.objects)
                 .into_iter()
                 .map(|object| fetch_remote(&kv, &shards, round, object));
-            let blobs = plan.blobs.into_iter().map(|blob| blob.fetch(&kv, round));
-            let packs = plan.packs.into_iter().map(|pack| pack.fetch(&kv, round));
-            let (units, blobs, packs) = try_join!(
+            let blobs = std::mem::take(&mut plan.blobs);
+            let blobs = blobs.into_iter().map(|blob| blob.fetch(&kv, round));
+            let packs = std::mem::take(&mut plan.packs);
+            let packs = packs.into_iter().map(|pack| pack.fetch(&kv, round));
+            let blocks = std::mem::take(&mut plan.blocks);
+            let blocks = blocks.into_iter().map(|block| block.fetch(&kv, round));
+            let (units, blobs, packs, blocks) = try_join!(
                 try_join_all(fetched),
                 try_join_all(blobs),
-                try_join_all(packs)
+                try_join_all(packs),
+                try_join_all(blocks)
             )?;
             let kv = kv.clone();
             blocking(move || {
@@ -255,6 +331,10 @@ async fn fetch_all<R: Send + 'static>(
                 for pack in packs {
                     pack.decode(&mut cells, cap, &mut budget)?;
                 }
+                for block in blocks {
+                    block.decode(&mut cells, cap, &mut budget)?;
+                }
+                plan.finish(&mut cells, cap, &mut budget)?;
                 Ok(f(cells))
             })
             .await?

@@ -6,6 +6,8 @@
 pub(crate) mod blob;
 pub(crate) mod blobs;
 pub(crate) mod grid;
+pub(crate) mod packed;
+pub(crate) mod padded;
 pub(crate) mod records;
 
 use std::sync::{Arc, OnceLock};
@@ -21,6 +23,8 @@ use crate::{ChunkCoord, Limits, StoreError};
 use blobs::Blobs;
 use bytes::Bytes;
 use grid::Reader;
+use packed::Packed;
+use padded::{Count, Padded};
 use records::Records;
 
 /// In which form the cells of an array are stored.
@@ -63,6 +67,8 @@ enum Node {
 pub(crate) enum Container {
     Grid(Reader),
     Blobs(Blobs),
+    Padded(Padded),
+    Packed(Packed),
     Records(Records),
 }
 
@@ -158,6 +164,76 @@ impl GridArray {
         })
     }
 
+    /// A numeric array with room for the longest cell in each chunk; `rank` axes of it are the grid.
+    ///
+    /// # Errors
+    /// As [`Padded::new`]; an origin of another rank.
+    pub(crate) fn from_padded(
+        path: String,
+        doc: ArrayDoc,
+        rank: usize,
+        limits: &Limits,
+    ) -> Result<Self, StoreError> {
+        let (padded, dtype) = Padded::new(&path, &doc, rank, limits)?;
+        let origin = origin_of(&path, &doc.attributes, rank)?;
+        Ok(Self {
+            path,
+            node: Node::Array(Box::new(doc)),
+            dtype,
+            rank,
+            origin,
+            container: Container::Padded(padded),
+            presence: OnceLock::new(),
+        })
+    }
+
+    /// Sets what tells the rows of the cells of a padded array.
+    pub(crate) fn counted_by(mut self, count: Count) -> Self {
+        if let Container::Padded(padded) = &mut self.container {
+            padded.count = count;
+        }
+        self
+    }
+
+    /// A list of cells with a list of their keys, which have `rank` components.
+    ///
+    /// # Errors
+    /// As [`Packed::new`]; a `dtype` that is none.
+    pub(crate) fn from_packed(
+        path: String,
+        doc: ArrayDoc,
+        missing_dtype: DType,
+        rank: usize,
+        limits: &Limits,
+    ) -> Result<Self, StoreError> {
+        let (packed, presence) = Packed::new(&path, &doc, rank, limits)?;
+        Ok(Self {
+            dtype: dtype_of(&path, &doc.attributes, missing_dtype)?,
+            path,
+            node: Node::Array(Box::new(doc)),
+            rank,
+            origin: vec![0; rank],
+            container: Container::Packed(packed),
+            presence: OnceLock::from(Arc::new(presence)),
+        })
+    }
+
+    /// Elements of a row, where the array's shape says so.
+    pub(crate) fn row_width(&self) -> Option<u64> {
+        match &self.container {
+            Container::Padded(padded) => Some(padded.width),
+            _ => None,
+        }
+    }
+
+    /// Rows in a cell of a padded array; 0 for other containers, whose cells have no fixed rows.
+    pub(crate) fn rows_of(&self, cell: &[u8]) -> u64 {
+        match &self.container {
+            Container::Padded(padded) => padded.rows_in(cell),
+            _ => 0,
+        }
+    }
+
     /// The same array with another type of the elements inside its cells; only of groups of blobs.
     pub(crate) fn retyped(array: &Self, dtype: DType) -> Self {
         Self {
@@ -206,6 +282,8 @@ impl GridArray {
         match &self.container {
             Container::Grid(_) => ContainerKind::Grid,
             Container::Blobs(_) => ContainerKind::Blobs,
+            Container::Padded(_) => ContainerKind::Padded,
+            Container::Packed(_) => ContainerKind::Packed,
             Container::Records(_) => ContainerKind::Records,
         }
     }
@@ -223,8 +301,10 @@ impl GridArray {
     /// Cells on each axis; `None` where cells are found by their key and there is no grid.
     pub fn shape(&self) -> Option<&[u64]> {
         match &self.container {
-            Container::Grid(_) => self.doc().and_then(|doc| doc.shape.get(..self.rank)),
-            Container::Blobs(_) | Container::Records(_) => None,
+            Container::Grid(_) | Container::Padded(_) => {
+                self.doc().and_then(|doc| doc.shape.get(..self.rank))
+            }
+            Container::Blobs(_) | Container::Packed(_) | Container::Records(_) => None,
         }
     }
 
@@ -237,7 +317,8 @@ impl GridArray {
     pub fn is_sharded(&self) -> bool {
         match &self.container {
             Container::Grid(Reader::Own(layout)) => layout.shard.is_some(),
-            Container::Grid(_) => self
+            Container::Packed(_) => true,
+            Container::Grid(_) | Container::Padded(_) => self
                 .doc()
                 .and_then(|doc| doc.codecs.first())
                 .is_some_and(|c| c.name == "sharding_indexed"),
@@ -299,7 +380,11 @@ impl GridArray {
     /// How the elements of the array that holds the cells lie in stored objects, where this crate reads them itself.
     pub(crate) fn layout(&self) -> Option<&Layout> {
         match &self.container {
-            Container::Grid(Reader::Own(layout)) => Some(layout),
+            Container::Grid(Reader::Own(layout))
+            | Container::Packed(Packed {
+                reader: Reader::Own(layout),
+                ..
+            }) => Some(layout),
             _ => None,
         }
     }

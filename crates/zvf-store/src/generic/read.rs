@@ -10,7 +10,7 @@ use zvf_meta::ArrayDoc;
 
 use super::adapter::Adapter;
 use crate::StoreError;
-use crate::container::GridArray;
+use crate::container::{ContainerKind, GridArray};
 use crate::coord::Dotted;
 use crate::kv::Kv;
 
@@ -67,12 +67,20 @@ pub(crate) async fn read_cell(
 ) -> Result<Option<Bytes>, StoreError> {
     let mut index = Vec::new();
     array.cell_index(chunk, &mut index)?;
-    let ranges: Vec<Range<u64>> = index.iter().map(|i| *i..i.saturating_add(1)).collect();
+    let mut ranges: Vec<Range<u64>> = index.iter().map(|i| *i..i.saturating_add(1)).collect();
     let name = format!("{} at {}", array.path(), Dotted(chunk));
     let Some(doc) = array.doc() else {
         return Err(StoreError::unsupported(array.path(), "a group of chunks"));
     };
+    // What lies behind the grid's axes is the cell.
+    ranges.extend(doc.shape.iter().skip(index.len()).map(|n| 0..*n));
     let bytes = read(kv, round, array.path(), doc, &ranges, name.clone()).await?;
+    if array.container() == ContainerKind::Padded {
+        let bytes = bytes
+            .into_fixed()
+            .map_err(|e| StoreError::malformed(name, e.to_string()))?;
+        return Ok(Some(bytes.into_owned().into()));
+    }
     let (bytes, _) = bytes
         .into_variable()
         .map_err(|e| StoreError::malformed(name, e.to_string()))?

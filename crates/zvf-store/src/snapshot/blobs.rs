@@ -231,7 +231,7 @@ fn is_packed(root: &RootDoc) -> bool {
 }
 
 /// The level that a path lies in.
-fn level_of(path: &str) -> Option<u32> {
+pub(super) fn level_of(path: &str) -> Option<u32> {
     zvf_format::keys::parse_level(path.split('/').next()?)
 }
 

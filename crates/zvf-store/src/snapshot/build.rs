@@ -8,7 +8,8 @@ use zvf_meta::{LevelDoc, NodeKind, RootDoc, node_kind};
 use super::blobs::LevelFacts;
 use super::plan::Family;
 use super::{Tree, links};
-use crate::container::{GridArray, Shared};
+use crate::container::packed::is_packed;
+use crate::container::{ContainerKind, GridArray, Shared};
 use crate::kv::Question;
 use crate::level::{LevelInner, VertexAttribute};
 use crate::{Names, Need, StoreError};
@@ -46,6 +47,14 @@ impl Tree {
         );
 
         let vertices = self.required_grid(&format!("{level}/vertices"), key_rank, more)?;
+        if let Some(width) = vertices.row_width()
+            && u64::try_from(dims) != Ok(width)
+        {
+            return Err(StoreError::malformed(
+                format!("{level}/vertices/zarr.json"),
+                format!("a row has {width} elements, expected {dims} of the axes"),
+            ));
+        }
         let vertex_fragments = self.grid(
             &format!("{level}/vertex_fragments"),
             MISSING,
@@ -152,6 +161,19 @@ impl Tree {
                 };
             }
         };
+        if is_packed(&doc) {
+            let limits = &self.kv.limits;
+            let array = GridArray::from_packed(path.to_owned(), doc, missing, key_rank, limits)?;
+            let array = Arc::new(array);
+            self.used(path);
+            self.state()
+                .grids
+                .insert(path.to_owned(), Arc::clone(&array));
+            return Ok(Some(array));
+        }
+        if !doc.data_type.is_vlen_bytes() {
+            return self.padded_array(path, doc, key_rank, more);
+        }
         let lacks = GridArray::lacks_presence(&doc);
         let mut array = GridArray::new(path.to_owned(), doc, missing, &self.kv.limits)?;
         if array.key_rank() != key_rank {
@@ -180,6 +202,16 @@ impl Tree {
         Ok(Some(array))
     }
 
+    /// Says that an attribute without a type is read as `float32` (0.7, section 17, trap 4).
+    fn untyped(&self, array: &GridArray) {
+        if array.container() == ContainerKind::Blobs && array.attributes().dtype.is_none() {
+            self.warnings.add(format!(
+                "{}: no dtype, the elements are read as {MISSING}",
+                array.path()
+            ));
+        }
+    }
+
     fn attributes(
         &self,
         level: u32,
@@ -188,16 +220,27 @@ impl Tree {
         key_rank: usize,
         more: &mut Vec<Question>,
     ) -> Result<Vec<VertexAttribute>, StoreError> {
-        let names = self
-            .names_of(&self.state(), level, family, need)?
-            .unwrap_or_default();
+        let (names, folders) = {
+            let state = self.state();
+            let names = self.names_of(&state, level, family, need)?;
+            (names.unwrap_or_default(), state.folders_of(level, family))
+        };
         let mut attributes = Vec::with_capacity(names.len());
         for name in names {
-            let path = format!("{level}/{}/{name}", family.folder());
-            match self.grid(&path, MISSING, key_rank, more) {
-                Ok(Some(array)) => attributes.push(VertexAttribute::new(name, array)),
-                Ok(None) => {}
-                Err(error) => self.skip(family, need, error)?,
+            for folder in &folders {
+                let path = format!("{level}/{folder}/{name}");
+                match self.grid(&path, MISSING, key_rank, more) {
+                    Ok(Some(array)) => {
+                        self.untyped(&array);
+                        attributes.push(VertexAttribute::new(name, array));
+                        break;
+                    }
+                    Ok(None) => {}
+                    Err(error) => {
+                        self.skip(family, need, error)?;
+                        break;
+                    }
+                }
             }
         }
         Ok(attributes)

@@ -1,10 +1,12 @@
 //! The presence of arrays without a list: their objects, listed once.
 
+use std::collections::HashSet;
+
 use zvf_meta::{ArrayDoc, KeyScheme};
 
 use super::Tree;
 use crate::StoreError;
-use crate::container::GridArray;
+use crate::container::{ContainerKind, GridArray};
 use crate::presence::Presence;
 
 impl Tree {
@@ -21,11 +23,19 @@ impl Tree {
         let mut block = |index: &[u64]| push_block(array, index, &mut flat, limit);
         match objects {
             Some(keys) => {
-                self.warnings.add(format!(
-                    "{path}: no list nonempty_chunks, so its objects were listed"
-                ));
+                if array.container() != ContainerKind::Padded {
+                    self.warnings.add(format!(
+                        "{path}: no list nonempty_chunks, so its objects were listed"
+                    ));
+                }
+                // Of a padded array several objects may belong to one chunk.
+                let mut seen = HashSet::new();
                 for key in keys.iter() {
-                    if let Some(index) = parse_object_key(doc, key, rank) {
+                    let Some(mut index) = parse_object_key(doc, key, doc.shape.len()) else {
+                        continue;
+                    };
+                    index.truncate(rank);
+                    if rank == doc.shape.len() || seen.insert(index.clone()) {
                         block(&index)?;
                     }
                 }
@@ -38,6 +48,7 @@ impl Tree {
                     .shape
                     .iter()
                     .zip(&doc.chunk_shape)
+                    .take(rank)
                     .map(|(n, c)| n.div_ceil((*c).max(1)))
                     .collect();
                 let total = counts

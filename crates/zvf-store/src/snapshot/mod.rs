@@ -12,6 +12,7 @@ mod linkplan;
 mod links;
 mod listed;
 mod objects;
+mod padded;
 mod plan;
 mod probe;
 

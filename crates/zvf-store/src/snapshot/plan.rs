@@ -60,6 +60,21 @@ impl Family {
     }
 }
 
+impl State {
+    /// The folders that hold the arrays of a family: padded stores keep vertex attributes in `attributes`.
+    pub(super) fn folders_of(&self, level: u32, family: Family) -> Vec<&'static str> {
+        const PADDED: &str = "attributes";
+        let mut folders = vec![family.folder()];
+        let listed = self.folders(&level.to_string()).flatten();
+        if family == Family::Vertex
+            && listed.is_some_and(|names| names.iter().any(|name| name == PADDED))
+        {
+            folders.push(PADDED);
+        }
+        folders
+    }
+}
+
 impl Tree {
     /// The names of a family that are wanted and may exist; `None` when a listing has to be asked for first.
     pub(crate) fn names_of(
@@ -81,14 +96,22 @@ impl Tree {
                 names.dedup();
                 Ok(Some(names))
             }
-            Names::All => match state.folders(&prefix) {
-                Some(Some(names)) => Ok(Some(
-                    names.iter().filter(|n| is_segment(n)).cloned().collect(),
-                )),
-                None if self.kv.can_list() => Ok(None),
-                // The backend cannot tell.
-                Some(None) | None => Ok(Some(self.declared(state, family))),
-            },
+            Names::All => {
+                let mut all = Vec::new();
+                for folder in state.folders_of(level, family) {
+                    match state.folders(&format!("{level}/{folder}")) {
+                        Some(Some(names)) => {
+                            all.extend(names.iter().filter(|n| is_segment(n)).cloned());
+                        }
+                        None if self.kv.can_list() => return Ok(None),
+                        // The backend cannot tell.
+                        Some(None) | None => return Ok(Some(self.declared(state, family))),
+                    }
+                }
+                all.sort_unstable();
+                all.dedup();
+                Ok(Some(all))
+            }
         }
     }
 
@@ -138,10 +161,16 @@ impl Tree {
         }
         for family in [Family::Vertex, Family::Fragment] {
             match self.names_of(&state, level, family, need)? {
-                Some(names) => questions.extend(names.iter().map(|n| {
-                    Question::Document(format!("{level}/{}/{n}/zarr.json", family.folder()))
-                })),
-                None => questions.push(Question::Names(format!("{level}/{}", family.folder()))),
+                Some(names) => {
+                    for folder in state.folders_of(level, family) {
+                        let key = |n| Question::Document(format!("{level}/{folder}/{n}/zarr.json"));
+                        questions.extend(names.iter().map(key));
+                    }
+                }
+                None => {
+                    let folders = state.folders_of(level, family).into_iter();
+                    questions.extend(folders.map(|f| Question::Names(format!("{level}/{f}"))));
+                }
             }
         }
         self.plan_objects(&state, level, need, &mut questions)?;

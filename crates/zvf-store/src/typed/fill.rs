@@ -4,7 +4,7 @@ use serde_json::Value;
 use zvf_format::dtype::{DType, DTypeKind};
 
 /// The bytes of one little-endian element; `None` when the value is none of that type.
-pub(super) fn bytes(value: &Value, dtype: DType) -> Option<Vec<u8>> {
+pub(crate) fn bytes(value: &Value, dtype: DType) -> Option<Vec<u8>> {
     let size = dtype.size();
     if value.is_null() {
         return Some(vec![0; size]);

@@ -4,7 +4,7 @@
 //!
 //! Source: specification 0.9, sections 4.5, 11.4 and 11.6; 0.8, sections 10.2 and 10.6; 0.7, sections 10.3 and 10.5.
 
-mod fill;
+pub(crate) mod fill;
 mod masked;
 mod read;
 

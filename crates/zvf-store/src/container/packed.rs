@@ -1,0 +1,94 @@
+//! A list of cells, and beside it the list of their keys.
+//!
+//! ```text
+//! <path>/zarr.json    one axis, variable-length elements; attributes.layout = "packed_sharded",
+//!                     attributes.cell_keys = the key of each element
+//! ```
+//!
+//! Source: specification 0.8, section 9.8.
+
+use serde_json::Value;
+use zvf_meta::ArrayDoc;
+
+use super::grid::{self, Reader};
+use crate::presence::Presence;
+use crate::{Limits, StoreError};
+
+/// The word of `layout` that names this form.
+const LAYOUT: &str = "packed_sharded";
+
+/// A list of cells.
+#[derive(Debug)]
+pub(crate) struct Packed {
+    pub(crate) reader: Reader,
+    /// The element of each cell, in the order of the array's presence.
+    elements: Vec<u64>,
+}
+
+/// Whether an array says that it is of this form.
+pub(crate) fn is_packed(doc: &ArrayDoc) -> bool {
+    doc.attributes
+        .extra
+        .get("layout")
+        .is_some_and(|word| word == LAYOUT)
+}
+
+impl Packed {
+    /// Reads the document of a list of cells whose keys have `rank` components.
+    ///
+    /// # Errors
+    /// Another number of keys than of elements; a key that is none, of another rank, or twice there.
+    pub(super) fn new(
+        path: &str,
+        doc: &ArrayDoc,
+        rank: usize,
+        limits: &Limits,
+    ) -> Result<(Self, Presence), StoreError> {
+        let wrong = |what: String| StoreError::malformed(format!("{path}/zarr.json"), what);
+        let [length] = doc.shape.as_slice() else {
+            return Err(wrong(format!(
+                "shape is {:?}, expected one number",
+                doc.shape
+            )));
+        };
+        let keys = match doc.attributes.extra.get("cell_keys") {
+            Some(Value::Array(keys)) => keys.as_slice(),
+            _ => return Err(wrong("no cell_keys, expected an array of keys".to_owned())),
+        };
+        let count = u64::try_from(keys.len()).unwrap_or(u64::MAX);
+        if count != *length {
+            return Err(wrong(format!(
+                "cell_keys has {count} keys, expected {length} of the shape"
+            )));
+        }
+        if count > limits.cells_per_query {
+            let limit = limits.cells_per_query;
+            return Err(StoreError::limit(path, "cells_per_query", count, limit));
+        }
+        let texts: Vec<&str> = keys
+            .iter()
+            .map(|key| key.as_str().unwrap_or_default())
+            .collect();
+        let presence = Presence::from_known_names(texts.iter().copied(), rank);
+        if let Some(problem) = presence.problems().first() {
+            return Err(wrong(format!("cell_keys: {problem}")));
+        }
+        let mut elements = vec![0; presence.len()];
+        let mut coord = vec![0i64; rank];
+        for (at, text) in (0u64..).zip(texts) {
+            let place = zvf_format::keys::parse_key(text, &mut coord)
+                .ok()
+                .and_then(|_| presence.position(&coord));
+            if let Some(element) = place.and_then(|place| elements.get_mut(place)) {
+                *element = at;
+            }
+        }
+        let reader = grid::reader(path, doc, limits)?;
+        Ok((Self { reader, elements }, presence))
+    }
+
+    /// The element of the `at`-th cell of the presence.
+    pub(crate) fn element(&self, at: usize) -> Option<u64> {
+        self.elements.get(at).copied()
+    }
+}

@@ -1,0 +1,356 @@
+//! One numeric array with room for the longest cell in each chunk.
+//!
+//! ```text
+//! shape        (*grid, N_max, W...)       W... is empty where a row is one number
+//! chunk_shape  (1..., n, W...)            n = N_max, less where the array grew after it was made
+//! ```
+//!
+//! A cell is its rows without the padding behind them. How many rows there are is told by the fragment index of the
+//! same chunk; without one, by the last row that is not all fill. A chunk that is not stored is all fill.
+//!
+//! Source: page "Chunk arrays".
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use zvf_format::dtype::{ByteOrder, DType};
+use zvf_format::fragments::FragmentIndex;
+use zvf_meta::ArrayDoc;
+
+use super::GridArray;
+use crate::codec::{Chain, Data};
+use crate::kv::Cap;
+use crate::typed::{dtype_of, fill};
+use crate::{Limits, StoreError};
+
+/// Most stored objects that one cell may lie in.
+const MOST_PIECES: u64 = 4096;
+
+/// A padded array.
+#[derive(Debug)]
+pub(crate) struct Padded {
+    /// Rows that a chunk has room for.
+    rows: u64,
+    /// Elements of a row.
+    pub(crate) width: u64,
+    row_bytes: usize,
+    /// One element of padding, as it is stored.
+    fill: Vec<u8>,
+    pub(crate) source: Source,
+    pub(crate) count: Count,
+}
+
+/// Who reads the blocks.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// This crate: so many rows in a stored object.
+    Own { chain: Chain, piece_rows: u64 },
+    /// The generic Zarr reader.
+    Generic,
+    /// Nobody: the name of what is missing.
+    Unsupported(String),
+}
+
+/// What tells the rows of a cell.
+#[derive(Debug)]
+pub(crate) enum Count {
+    /// The last row that is not all fill.
+    Fill,
+    /// The largest row that the fragment index of the chunk names.
+    Extent(Arc<GridArray>),
+    /// The number of fragments in the fragment index of the chunk.
+    Fragments(Arc<GridArray>),
+    /// The rows of the same chunk in another padded array.
+    Rows(Arc<GridArray>),
+    /// The cell is a fragment index and tells its own length.
+    Index,
+}
+
+impl Count {
+    /// The array whose cell is read beside a padded one.
+    pub(crate) fn companion(&self) -> Option<&Arc<GridArray>> {
+        match self {
+            Self::Extent(array) | Self::Fragments(array) | Self::Rows(array) => Some(array),
+            Self::Fill | Self::Index => None,
+        }
+    }
+}
+
+impl Padded {
+    /// Reads the document of a padded array with `rank` grid axes.
+    ///
+    /// # Errors
+    /// An array without rows behind its grid; rows without elements; a type without size; a cell beyond
+    /// `cell_bytes`.
+    pub(crate) fn new(
+        path: &str,
+        doc: &ArrayDoc,
+        rank: usize,
+        limits: &Limits,
+    ) -> Result<(Self, DType), StoreError> {
+        let key = || format!("{path}/zarr.json");
+        let dtype = dtype_of(&doc.data_type).ok_or_else(|| {
+            StoreError::unsupported(key(), format!("data_type {:?}", doc.data_type.name))
+        })?;
+        let Some((rows, rest)) = doc.shape.get(rank..).and_then(<[u64]>::split_first) else {
+            return Err(StoreError::malformed(
+                key(),
+                format!(
+                    "shape is {:?}, expected {rank} numbers of a grid and at least the rows",
+                    doc.shape
+                ),
+            ));
+        };
+        let width = rest.iter().try_fold(1u64, |n, c| n.checked_mul(*c));
+        let size = u64::try_from(dtype.size()).unwrap_or(u64::MAX);
+        let row_bytes = width.and_then(|width| width.checked_mul(size));
+        let bytes = row_bytes
+            .and_then(|row| row.checked_mul(*rows))
+            .unwrap_or(u64::MAX);
+        if bytes > limits.cell_bytes {
+            return Err(StoreError::limit(
+                key(),
+                "cell_bytes",
+                bytes,
+                limits.cell_bytes,
+            ));
+        }
+        let row_bytes = row_bytes.and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+        if row_bytes == 0 {
+            return Err(StoreError::malformed(
+                key(),
+                format!(
+                    "shape is {:?}, rows of at least one element are expected",
+                    doc.shape
+                ),
+            ));
+        }
+        let (source, order) = source(doc, rank, *rows);
+        let mut fill = fill::bytes(&doc.fill_value, dtype).ok_or_else(|| {
+            StoreError::malformed(
+                key(),
+                format!("fill_value {} is no {dtype}", doc.fill_value),
+            )
+        })?;
+        if order == ByteOrder::Big {
+            fill.chunks_mut(dtype.number_size())
+                .for_each(<[u8]>::reverse);
+        }
+        let padded = Self {
+            rows: *rows,
+            width: width.unwrap_or(0),
+            row_bytes,
+            fill,
+            source,
+            count: Count::Fill,
+        };
+        let kind = dtype.kind;
+        Ok((padded, DType { kind, order }))
+    }
+
+    /// The indices of the stored objects that the block of a chunk lies in.
+    pub(crate) fn pieces(&self, doc: &ArrayDoc, index: &[u64]) -> Vec<Vec<u64>> {
+        let Source::Own { piece_rows, .. } = &self.source else {
+            return Vec::new();
+        };
+        let behind = doc.shape.len().saturating_sub(index.len() + 1);
+        (0..self.rows.div_ceil((*piece_rows).max(1)))
+            .map(|piece| {
+                let mut index = index.to_vec();
+                index.push(piece);
+                index.extend(std::iter::repeat_n(0, behind));
+                index
+            })
+            .collect()
+    }
+
+    /// Undoes the codecs of one stored object.
+    pub(crate) fn decode(&self, key: &str, data: Data<'_>, cap: Cap) -> Result<Bytes, StoreError> {
+        let Source::Own { chain, piece_rows } = &self.source else {
+            return Ok(Bytes::new());
+        };
+        let data = chain.decode(key, data, cap)?;
+        let expected = usize::try_from(*piece_rows)
+            .ok()
+            .and_then(|rows| rows.checked_mul(self.row_bytes));
+        let found = data.as_slice().len();
+        if Some(found) != expected {
+            return Err(StoreError::malformed(
+                key,
+                format!(
+                    "{found} bytes found, expected {piece_rows} rows of {} bytes",
+                    self.row_bytes
+                ),
+            ));
+        }
+        Ok(data.into_bytes())
+    }
+
+    /// The block of a chunk, out of its decoded objects in order; `None` = none of them is stored.
+    pub(crate) fn join(&self, pieces: Vec<Option<Bytes>>) -> Option<Bytes> {
+        let length = self.bytes(self.rows);
+        let Source::Own { piece_rows, .. } = &self.source else {
+            return None;
+        };
+        match pieces.as_slice() {
+            all if all.iter().all(Option::is_none) => None,
+            [Some(only)] => Some(only.slice(..length.min(only.len()))),
+            several => {
+                let mut block = Vec::with_capacity(length);
+                for piece in several {
+                    match piece {
+                        Some(bytes) => block.extend_from_slice(bytes),
+                        None => self.pad(&mut block, self.bytes(*piece_rows)),
+                    }
+                }
+                block.truncate(length);
+                Some(block.into())
+            }
+        }
+    }
+
+    /// The rows of a cell without padding. `block` is `None` where no object is stored, `told` the companion's cell.
+    ///
+    /// # Errors
+    /// A fragment index that is none, or that names more rows than the chunk has room for.
+    pub(crate) fn trim(
+        &self,
+        name: &dyn Fn() -> String,
+        block: Option<Bytes>,
+        told: Option<&Bytes>,
+    ) -> Result<Option<Bytes>, StoreError> {
+        let parse = |index: &Bytes| {
+            FragmentIndex::parse(index)
+                .and_then(|index| Ok((index.extent()?, index.len(), index.trailing().len())))
+                .map_err(|e| StoreError::decode(name(), e))
+        };
+        let rows = match (&self.count, told) {
+            (Count::Index, _) => return self.index(block, parse),
+            (Count::Extent(_), Some(index)) => parse(index)?.0,
+            (Count::Fragments(_), Some(index)) => u64::from(parse(index)?.1),
+            (Count::Rows(other), Some(cell)) => other.rows_of(cell),
+            (Count::Rows(_), None) => 0,
+            (Count::Fill | Count::Extent(_) | Count::Fragments(_), _) => {
+                block.as_deref().map_or(0, |block| self.by_fill(block))
+            }
+        };
+        if rows > self.rows {
+            return Err(StoreError::malformed(
+                name(),
+                format!(
+                    "the fragment index names {rows} rows, the chunk has room for {}",
+                    self.rows
+                ),
+            ));
+        }
+        let length = self.bytes(rows);
+        if length == 0 {
+            return Ok(None);
+        }
+        Ok(Some(match block {
+            Some(block) => block.slice(..length.min(block.len())),
+            None => {
+                let mut rows = Vec::with_capacity(length);
+                self.pad(&mut rows, length);
+                rows.into()
+            }
+        }))
+    }
+
+    /// A fragment index without the padding behind it.
+    fn index(
+        &self,
+        block: Option<Bytes>,
+        parse: impl Fn(&Bytes) -> Result<(u64, u32, usize), StoreError>,
+    ) -> Result<Option<Bytes>, StoreError> {
+        let Some(block) = block.filter(|block| self.by_fill(block) > 0) else {
+            return Ok(None);
+        };
+        let behind = parse(&block)?.2;
+        let padding = block.len().saturating_sub(behind);
+        // What is no padding stays, for the reader of the index to complain about.
+        let is_padding = block
+            .get(padding..)
+            .is_some_and(|rest| rest.chunks(self.fill.len()).all(|e| e == self.fill));
+        Ok(Some(if is_padding {
+            block.slice(..padding)
+        } else {
+            block
+        }))
+    }
+
+    /// Rows up to the last that is not all fill.
+    fn by_fill(&self, block: &[u8]) -> u64 {
+        let is_fill = |row: &[u8]| row.chunks(self.fill.len()).all(|e| e == self.fill);
+        let last = block.chunks(self.row_bytes).rposition(|row| !is_fill(row));
+        last.map_or(0, |last| {
+            u64::try_from(last).unwrap_or(u64::MAX).saturating_add(1)
+        })
+    }
+
+    /// Rows in a trimmed cell.
+    pub(super) fn rows_in(&self, cell: &[u8]) -> u64 {
+        u64::try_from(cell.len().checked_div(self.row_bytes).unwrap_or(0)).unwrap_or(u64::MAX)
+    }
+
+    /// Bytes of so many rows; the product of all rows was checked when the document was read.
+    fn bytes(&self, rows: u64) -> usize {
+        usize::try_from(rows)
+            .unwrap_or(usize::MAX)
+            .saturating_mul(self.row_bytes)
+    }
+
+    fn pad(&self, block: &mut Vec<u8>, bytes: usize) {
+        let elements = bytes.checked_div(self.fill.len()).unwrap_or(0);
+        if self.fill.iter().all(|b| *b == 0) {
+            block.resize(block.len().saturating_add(bytes), 0);
+        } else {
+            (0..elements).for_each(|_| block.extend_from_slice(&self.fill));
+        }
+    }
+}
+
+/// Who reads the blocks of an array, and in which byte order they come.
+fn source(doc: &ArrayDoc, rank: usize, rows: u64) -> (Source, ByteOrder) {
+    let foreign = |what: String| {
+        let source = if cfg!(feature = "zarrs") {
+            Source::Generic
+        } else {
+            Source::Unsupported(what)
+        };
+        (source, ByteOrder::Little)
+    };
+    if let Some(transformer) = doc.storage_transformers.first() {
+        let what = format!("storage transformer {transformer}");
+        return (Source::Unsupported(what), ByteOrder::Little);
+    }
+    let Some((first, rest)) = doc.codecs.split_first() else {
+        return (
+            Source::Unsupported("an empty codec list".to_owned()),
+            ByteOrder::Little,
+        );
+    };
+    let order = match (
+        first.name.as_str(),
+        first.configuration.get("endian").and_then(|e| e.as_str()),
+    ) {
+        ("bytes", None | Some("little")) => ByteOrder::Little,
+        ("bytes", Some("big")) => ByteOrder::Big,
+        (other, _) => return foreign(other.to_owned()),
+    };
+    let chain = match Chain::new(rest) {
+        Ok(chain) => chain,
+        Err(name) => return foreign(name),
+    };
+    let (grid, block) = doc.chunk_shape.split_at(rank.min(doc.chunk_shape.len()));
+    let (Some((piece_rows, width)), Some(whole)) = (block.split_first(), doc.shape.get(rank + 1..))
+    else {
+        return foreign("a chunk without rows".to_owned());
+    };
+    let pieces = rows.div_ceil((*piece_rows).max(1));
+    if grid.iter().any(|n| *n != 1) || width != whole || pieces > MOST_PIECES {
+        return foreign(format!("padded rows in chunks of {:?}", doc.chunk_shape));
+    }
+    let piece_rows = *piece_rows;
+    (Source::Own { chain, piece_rows }, order)
+}

@@ -1,0 +1,118 @@
+//! From the document of a numeric array to a padded one: what counts its rows, and which chunks it has.
+
+use std::sync::Arc;
+
+use zvf_meta::ArrayDoc;
+
+use super::Tree;
+use super::blobs::level_of;
+use super::build::MISSING;
+use crate::StoreError;
+use crate::container::padded::Count;
+use crate::container::{ContainerKind, GridArray, Shared};
+use crate::kv::Question;
+
+/// What an array of a level counts its rows by.
+enum By {
+    /// Its own padding.
+    Fill,
+    /// It is a fragment index.
+    Index,
+    /// Rows that a fragment index names, else the rows of another padded array.
+    Rows(String, Option<String>),
+    /// Fragments of a fragment index.
+    Fragments(String),
+}
+
+/// What the array at `path` counts its rows by.
+fn by(path: &str) -> By {
+    let parts: Vec<&str> = path.split('/').collect();
+    match parts.as_slice() {
+        [level, "vertices"] => By::Rows(format!("{level}/vertex_fragments"), None),
+        [level, "attributes" | "vertex_attributes", _] => By::Rows(
+            format!("{level}/vertex_fragments"),
+            Some(format!("{level}/vertices")),
+        ),
+        [level, "fragment_attributes", _] => By::Fragments(format!("{level}/vertex_fragments")),
+        [level, "links", "0"] => By::Rows(format!("{level}/link_fragments"), None),
+        [level, "link_attributes", _, "0"] => By::Rows(
+            format!("{level}/link_fragments"),
+            Some(format!("{level}/links/0")),
+        ),
+        [_, "vertex_fragments" | "link_fragments"] => By::Index,
+        _ => By::Fill,
+    }
+}
+
+impl Tree {
+    /// A padded array. Built once.
+    pub(super) fn padded_array(
+        &self,
+        path: &str,
+        doc: ArrayDoc,
+        rank: usize,
+        more: &mut Vec<Question>,
+    ) -> Result<Option<Shared>, StoreError> {
+        let listed = !GridArray::lacks_presence(&doc);
+        let array = GridArray::from_padded(path.to_owned(), doc, rank, &self.kv.limits)?;
+        let level = level_of(path);
+        let before = more.len();
+        let count = match by(path) {
+            _ if level.is_none() => Count::Fill,
+            By::Fill => Count::Fill,
+            By::Index => Count::Index,
+            By::Fragments(index) => self
+                .companion(&index, rank, more)?
+                .map_or(Count::Fill, Count::Fragments),
+            By::Rows(index, other) => match self.companion(&index, rank, more)? {
+                Some(index) => Count::Extent(index),
+                None => match other {
+                    Some(other) => self
+                        .companion(&other, rank, more)?
+                        .filter(|other| other.container() == ContainerKind::Padded)
+                        .map_or(Count::Fill, Count::Rows),
+                    None => Count::Fill,
+                },
+            },
+        };
+        if more.len() > before {
+            return Ok(Some(Arc::new(array)));
+        }
+        let mut array = array;
+        if !listed {
+            let presence = match count.companion() {
+                Some(companion) => Arc::clone(companion.shared_presence()),
+                None => {
+                    let question = Question::Keys(path.to_owned());
+                    if !self.state().knows(&question) {
+                        more.push(question);
+                        return Ok(Some(Arc::new(array)));
+                    }
+                    Arc::new(self.listed_presence(&array)?)
+                }
+            };
+            array = array.with_presence(presence);
+        }
+        let array = Arc::new(array.counted_by(count));
+        self.used(path);
+        self.state()
+            .grids
+            .insert(path.to_owned(), Arc::clone(&array));
+        Ok(Some(array))
+    }
+
+    /// An array that counts the rows of another; its document is asked for when that was not done yet.
+    fn companion(
+        &self,
+        path: &str,
+        rank: usize,
+        more: &mut Vec<Question>,
+    ) -> Result<Option<Shared>, StoreError> {
+        let question = Question::Document(format!("{path}/zarr.json"));
+        if !self.state().knows(&question) {
+            more.push(question);
+            return Ok(None);
+        }
+        self.grid(path, MISSING, rank, more)
+    }
+}
