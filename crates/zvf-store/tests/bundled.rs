@@ -14,7 +14,7 @@ fn cases() -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn disk_and_memory_give_the_same_cells() {
-    for case in cases() {
+    for case in zvf_testkit::all_cases().unwrap() {
         let unpacked = zvf_testkit::unpack(&case).unwrap();
         let local = Store::open(&unpacked.url().unwrap()).await.unwrap();
         let memory = open_memory(&bundled(&case)).await;
@@ -23,10 +23,21 @@ async fn disk_and_memory_give_the_same_cells() {
         assert!(!a.is_empty(), "{case}");
         assert_eq!(a.len(), b.len(), "{case}");
         for (key, cell) in &a {
-            assert!(cell.is_some(), "{case}: {key:?} is listed but empty");
+            // Only 0.9 lists what is there; before it, a chunk may have no links, or no rows that are not fill.
+            let listed = case.starts_with("0.9/");
+            assert!(
+                cell.is_some() || !listed,
+                "{case}: {key:?} is listed but empty"
+            );
             assert_eq!(b.get(key), Some(cell), "{case}: {key:?}");
         }
-        assert_eq!(local.warnings(), Vec::<String>::new(), "{case}");
+        assert_eq!(local.warnings(), memory.warnings(), "{case}");
+        let warned = zvf_testkit::case(&case).unwrap().warnings;
+        assert!(
+            local.warnings().is_empty() || !warned.is_empty(),
+            "{case}: {:?}",
+            local.warnings()
+        );
     }
 }
 
