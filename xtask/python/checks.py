@@ -60,9 +60,10 @@ def same(a, b) -> bool:
 
 
 class Checker:
-    """All checks of one store."""
+    """All checks of one store. `rounding` is the relative error of means that the writer may have made."""
 
-    def __init__(self, zvf: Zvf, store, kind: str, item: Input, board: Board, rng):
+    def __init__(self, zvf: Zvf, store, kind: str, item: Input, board: Board, rng, *, rounding: float = 4e-7):
+        self.rounding = rounding
         self.zvf, self.store, self.kind, self.item, self.board, self.rng = zvf, str(store), kind, item, board, rng
         self.world = item.world
         self.f8 = self.world.astype("f8")
@@ -516,7 +517,7 @@ class Checker:
         for k in np.flatnonzero(found < 0):
             distance = np.abs(truth - positions[k]).max(1)
             best = int(distance.argmin())
-            if distance[best] <= 4e-7 * max(1e-30, np.abs(truth[best]).max()):
+            if distance[best] <= self.rounding * max(1e-30, np.abs(truth[best]).max()):
                 found[k] = best
         return found
 
