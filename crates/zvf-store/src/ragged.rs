@@ -182,7 +182,7 @@ impl RaggedArray {
             )));
         }
         let (array, kv) = (Arc::clone(self), kv.clone());
-        let load = async move { array.load(&kv, round, number).await };
+        let load = Box::pin(async move { array.load(&kv, round, number).await });
         self.cache.get(number, RaggedChunk::weight, load).await
     }
 

@@ -208,9 +208,8 @@ impl Kv {
                 .await?
             }
             Backend::Remote(remote) => {
-                remote
-                    .get(self, round, key, ask, limit, Role::Content)
-                    .await
+                // What a request may go through is large, and callers keep many of them on the stack.
+                Box::pin(remote.get(self, round, key, ask, limit, Role::Content)).await
             }
         }
     }
