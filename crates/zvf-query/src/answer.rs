@@ -11,6 +11,8 @@ use futures::future::{BoxFuture, FutureExt};
 use futures::sink::SinkExt;
 use futures::stream::{BoxStream, Stream, StreamExt};
 
+use zvf_store::Store;
+
 use crate::QueryError;
 
 /// One of the tables of an answer.
@@ -95,7 +97,7 @@ where
     F: Future<Output = Result<Summary, QueryError>> + Send + 'static,
 {
     let (sender, receiver) = mpsc::channel(0);
-    let run: BoxFuture<'static, _> = run(Emit { sender }).boxed();
+    let run: BoxFuture<'static, _> = run(Emit { sender, last: None }).boxed();
     let end = run.map(|summary| summary.map(|summary| Item::End(Box::new(summary))));
     futures::stream::select(receiver.map(Ok), end.into_stream()).boxed()
 }
@@ -302,22 +304,51 @@ impl Collected {
 #[derive(Debug)]
 pub(crate) struct Emit {
     sender: mpsc::Sender<Item>,
+    /// The last batch waits until it is known that the store did not change.
+    last: Option<(Table, RecordBatch)>,
 }
 
 impl Emit {
     /// Sends schemas. Must come before the first batch.
     pub(crate) async fn schemas(&mut self, schemas: Schemas) {
-        // A closed channel means that nobody wants the rest; the future is dropped with the answer.
-        let _ = self.sender.send(Item::Schemas(schemas)).await;
+        self.put(Item::Schemas(schemas)).await;
     }
 
     /// Sends what only the other levels of a chain need to know.
     pub(crate) async fn tell(&mut self, item: Item) {
+        self.flush().await;
+        self.put(item).await;
+    }
+
+    /// Sends a batch; the one before it, to be exact.
+    pub(crate) async fn batch(&mut self, table: Table, batch: RecordBatch) {
+        if batch.num_rows() > 0
+            && let Some((table, batch)) = self.last.replace((table, batch))
+        {
+            self.put(Item::Batch(table, batch)).await;
+        }
+    }
+
+    /// Sends the batch that waits.
+    pub(crate) async fn flush(&mut self) {
+        if let Some((table, batch)) = self.last.take() {
+            self.put(Item::Batch(table, batch)).await;
+        }
+    }
+
+    async fn put(&mut self, item: Item) {
+        // A closed channel means that nobody wants the rest; the future is dropped with the answer.
         let _ = self.sender.send(item).await;
     }
 
-    /// Sends a batch.
-    pub(crate) async fn batch(&mut self, table: Table, batch: RecordBatch) {
-        let _ = self.sender.send(Item::Batch(table, batch)).await;
+    /// Makes sure that the store is still the one that was read, then sends the last batch.
+    ///
+    /// # Errors
+    ///
+    /// The store changed; I/O.
+    pub(crate) async fn end(&mut self, store: &Store, round: u32) -> Result<(), QueryError> {
+        store.verify(round).await?;
+        self.flush().await;
+        Ok(())
     }
 }

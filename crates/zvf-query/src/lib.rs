@@ -57,12 +57,25 @@
 //! their object, fragment after fragment as its manifest says. A row of a skeleton is linked to its parent: the row
 //! before it in its fragment, unless a stored record names another one, even one outside the box. (`zvf-0.9`, section 14.)
 //!
+//! # Additive levels
+//!
+//! A level whose document says `refinement: "add"` stores what the next coarser level does not. A query of it, and the
+//! lists of objects and links, give its complete content: its own rows, then those of the levels that complete it, finest
+//! first, as [`Summary::levels`] says. An object is one row of the object table and one stretch of the vertex table,
+//! wherever it lives; links lie inside one level. An attribute that a level lacks is null there, with a warning; of
+//! types that differ the wider one is taken. A limit counts over the chain, [`Select::Chunks`] takes the chunks of the coarser
+//! grids that overlap. [`Query::own_level_only`] asks one level alone.
+//!
 //! # Rounds and memory
 //!
 //! After the documents, a box is one round of requests, objects are two (manifests, then cells), whole objects of a box
 //! are two. Groups of chunks are read, decoded, tested and gathered on worker threads, several at a time, as
 //! [`Query::memory_budget`] allows, and nothing is read while nobody asks for the next batch. What is kept to the end:
-//! eight bytes a fragment, four bytes a kept row of partly kept chunks, and the manifests of the chunks concerned.
+//! eight bytes a fragment, four bytes a kept row of partly kept chunks, and the manifests of the chunks concerned. Levels of
+//! a chain share the budget; each keeps this until its links are out.
+//!
+//! At the end of every answer, before its last batch, the store is asked once whether it is still the one that was read
+//! (`Store::verify`); a store that changed is an error of the answer.
 //!
 //! # Errors
 //!
@@ -121,19 +134,25 @@ pub use zvf_store::{Class, Names};
 pub async fn query(store: &zvf_store::Store, query: Query) -> Result<Answer, QueryError> {
     let by_object =
         query.objects.is_some() || query.groups.is_some() || query.select == Select::Objects;
-    let mut levels = prepare::prepare(store, query).await?;
+    let mut levels = Box::pin(prepare::prepare(store, query)).await?;
     let only = if levels.len() == 1 {
         levels.pop()
     } else {
         None
     };
+    let first = levels.iter().chain(&only).map(|p| p.round).max();
+    // Cells are one round, by object manifests are one before them.
+    let reading = 1 + u32::from(by_object);
+    let (store, last) = (store.clone(), first.unwrap_or(0).saturating_add(reading));
     Answer::start(|mut emit| async move {
-        match (only, by_object) {
+        let summary = match (only, by_object) {
             (Some(prepared), true) => grouped::run::run(prepared, &mut emit).await,
             (Some(prepared), false) => flat::run::run(prepared, &mut emit).await,
             (None, true) => chain::grouped::run(levels, &mut emit).await,
             (None, false) => chain::flat::run(levels, &mut emit).await,
-        }
+        }?;
+        emit.end(&store, last).await?;
+        Ok(summary)
     })
     .await
 }

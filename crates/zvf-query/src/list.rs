@@ -60,7 +60,14 @@ pub async fn list_objects(
         ..Need::default()
     };
     let levels = chain(store, level, own_level_only, &need).await?;
-    Answer::start(|mut emit| async move { objects(levels, &mut emit).await }).await
+    let store = store.clone();
+    Answer::start(|mut emit| async move {
+        let last = levels.iter().map(Level::next_round).max().unwrap_or(0);
+        let summary = objects(levels, &mut emit).await?;
+        emit.end(&store, last.saturating_add(2)).await?;
+        Ok(summary)
+    })
+    .await
 }
 
 async fn objects(levels: Vec<Level>, emit: &mut Emit) -> Result<Summary, QueryError> {
@@ -269,6 +276,14 @@ pub async fn list_links(
     let levels = chain(store, level, own_level_only, &need).await?;
     let mut lists = Vec::new();
     for opened in &levels {
+        if let Some(refused) = opened
+            .refused()
+            .iter()
+            .find(|refused| refused.delta == delta)
+        {
+            let place = Place::array(opened.number(), &refused.path);
+            return Err(QueryError::unsupported(place, refused.why.clone()));
+        }
         let family = opened.links(delta).filter(|family| family.width() > 0);
         if let Some(family) = family.cloned() {
             lists.push(LinkList::new(opened, family, levels.len() > 1));
@@ -280,7 +295,14 @@ pub async fn list_links(
         )));
     }
     let numbers = levels.iter().map(Level::number).collect();
-    Answer::start(|mut emit| async move { links(lists, numbers, &mut emit).await }).await
+    let last = levels.iter().map(Level::next_round).max().unwrap_or(0);
+    let store = store.clone();
+    Answer::start(|mut emit| async move {
+        let summary = links(lists, numbers, &mut emit).await?;
+        emit.end(&store, last.saturating_add(2)).await?;
+        Ok(summary)
+    })
+    .await
 }
 
 /// The family of one level on its way into a list.

@@ -78,7 +78,7 @@ pub(crate) async fn prepare(store: &Store, query: Query) -> Result<Vec<Prepared>
         if query.groups.is_none() || query.level == 0 || !store.levels().contains(&0) {
             return Ok(None);
         }
-        store.level(0, &base_need()).await.map(Some)
+        Box::pin(store.level(0, &base_need())).await.map(Some)
     };
     let (levels, base) = futures::try_join!(
         chain(store, query.level, query.own_level_only, &need),
@@ -138,7 +138,8 @@ pub(crate) async fn chain(
     own_level_only: bool,
     need: &Need,
 ) -> Result<Vec<Level>, QueryError> {
-    let first = store.level(number, need).await?;
+    // Boxed: what loads a level is large, and callers keep it on the stack.
+    let first = Box::pin(store.level(number, need)).await?;
     let additive = |level: &Level| level.doc().refinement == Refinement::Add;
     let mut levels = vec![first];
     if own_level_only || !levels.last().is_some_and(additive) {
@@ -146,7 +147,9 @@ pub(crate) async fn chain(
     }
     // Asked for together. What fails here fails again below, if it is needed.
     let coarser = store.levels().iter().filter(|level| **level > number);
-    let ahead = coarser.take(8).map(|level| store.level(*level, need));
+    let ahead = coarser
+        .take(8)
+        .map(|level| Box::pin(store.level(*level, need)));
     let _ = futures::future::join_all(ahead).await;
     while let Some(last) = levels
         .last()
@@ -172,7 +175,7 @@ pub(crate) async fn chain(
                 int::wide(MOST_LEVELS),
             ));
         }
-        levels.push(store.level(next, need).await?);
+        levels.push(Box::pin(store.level(next, need)).await?);
     }
     Ok(levels)
 }
@@ -264,6 +267,11 @@ fn tie(
         outs: outs(&query, &columns),
         metadata: metadata(store, &query),
     };
+    if query.outputs.links {
+        // Links that are stored in a way that is not read are missing in the answer.
+        let refused = level.refused().iter().filter(|refused| refused.delta == 0);
+        warnings.extend(refused.map(|refused| format!("links are left out: {refused}")));
+    }
     let convention = store.root().links_convention().ok();
     let rule = Rule::of(store.kind(), convention);
     let family = level
@@ -454,7 +462,7 @@ async fn unknown_name(store: &Store, number: u32, name: &str) -> QueryError {
         vertex_attributes: Names::All,
         ..Need::default()
     };
-    let level = match store.level(number, &need).await {
+    let level = match Box::pin(store.level(number, &need)).await {
         Ok(level) => level,
         Err(error) if error.class() == Class::Io => return error.into(),
         Err(_) => return QueryError::misuse(format!("no vertex attribute {name:?}")),

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use zvf_store::{CellWant, ChunkCoord, GridArray, Level};
+use zvf_store::{CellWant, ChunkCoord, ContainerKind, GridArray, Level};
 
 use crate::columns::attribute::{Cell, ColumnSpec};
 use crate::columns::gather::Kept;
 use crate::columns::position::{Extent, PositionSpec};
 use crate::error::Place;
-use crate::filter::{BoundFilter, Fault, Operand};
+use crate::filter::{BoundFilter, Fault, Operand, Truths};
 use crate::fragments::Fragments;
 use crate::plan::candidates::Grid;
 use crate::plan::chunks::{ChunkTable, Slot};
@@ -74,7 +74,7 @@ impl Decoded {
     /// Bytes that the chunk keeps in memory, about.
     pub(crate) fn bytes(&self) -> u64 {
         let cells = self.cells.iter().map(|cell| match cell {
-            Cell::Rows { bytes, .. } => bytes.len(),
+            Cell::Rows { bytes, .. } | Cell::Short { bytes, .. } => bytes.len(),
             _ => 0,
         });
         let fragments = self
@@ -289,9 +289,13 @@ impl Reader {
         rows: u32,
         bytes: Bytes,
     ) -> Result<Cell, QueryError> {
-        let cell = column
-            .cell(bytes, rows)
-            .and_then(|cell| column.check_codes(&cell).map(|()| cell));
+        let blobs = column.array.as_ref().map(|array| array.container());
+        let cell = if blobs == Some(ContainerKind::Blobs) {
+            column.cell_of_appended(bytes, rows)
+        } else {
+            column.cell(bytes, rows)
+        };
+        let cell = cell.and_then(|cell| column.check_codes(&cell).map(|()| cell));
         cell.map_err(|what| QueryError::malformed(self.column_place(column, chunk), what))
     }
 
@@ -328,9 +332,8 @@ impl Reader {
         let Some(filter) = self.filter.as_ref().filter(|_| kept.len() > 0) else {
             return Ok(kept);
         };
-        let operands: Vec<Operand<'_>> = cells.iter().map(Cell::operand).collect();
-        let truths = filter
-            .eval(int::at(rows), &operands)
+        let truths = self
+            .truths(filter, rows, cells)
             .map_err(|fault| match fault {
                 Fault::Misuse(what) => QueryError::misuse(what),
                 Fault::Malformed { name, what } => {
@@ -352,6 +355,37 @@ impl Reader {
             kept = Kept::Rows(passing);
         }
         Ok(kept)
+    }
+
+    /// What the filter says of every row.
+    fn truths(&self, filter: &BoundFilter, rows: u32, cells: &[Cell]) -> Result<Truths, Fault> {
+        // Between the ends of short cells every cell has all rows or none.
+        let mut ends: Vec<u32> = cells
+            .iter()
+            .filter_map(|cell| match cell {
+                Cell::Short { rows, .. } => Some(*rows),
+                _ => None,
+            })
+            .collect();
+        if ends.is_empty() {
+            let operands: Vec<Operand<'_>> = cells.iter().map(Cell::operand).collect();
+            return filter.eval(int::at(rows), &operands);
+        }
+        ends.push(rows);
+        ends.sort_unstable();
+        ends.dedup();
+        let mut truths = Vec::with_capacity(int::at(rows));
+        let mut from = 0;
+        for until in ends {
+            let operands: Vec<Operand<'_>> = cells
+                .iter()
+                .zip(&self.columns)
+                .map(|(cell, column)| cell.operand_of(from, until, column.dtype.size()))
+                .collect();
+            truths.extend(filter.eval(int::at(until - from), &operands)?);
+            from = until;
+        }
+        Ok(truths)
     }
 
     /// Whether the filter rules a chunk out before anything of it is read.

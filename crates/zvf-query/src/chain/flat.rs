@@ -45,7 +45,11 @@ pub(crate) async fn run(mut levels: Vec<Prepared>, emit: &mut Emit) -> Result<Su
         });
     }
     let mut parts = start(levels, |p| {
-        items(|mut emit| async move { crate::flat::run::run(p, &mut emit).await })
+        items(|mut emit| async move {
+            let summary = crate::flat::run::run(p, &mut emit).await?;
+            emit.flush().await;
+            Ok(summary)
+        })
     })
     .await?;
     let tables = Tables::new(&parts, &plain)?;

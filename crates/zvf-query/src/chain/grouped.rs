@@ -62,10 +62,12 @@ pub(crate) async fn run(mut levels: Vec<Prepared>, emit: &mut Emit) -> Result<Su
             .unwrap_or_else(std::sync::PoisonError::into_inner);
         let choice = waiting.remove(&p.query.level);
         items(|mut emit| async move {
-            match choice {
-                Some(choice) => deliver(p, choice, &mut emit).await,
-                None => Ok(Summary::default()),
-            }
+            let summary = match choice {
+                Some(choice) => deliver(p, choice, &mut emit).await?,
+                None => Summary::default(),
+            };
+            emit.flush().await;
+            Ok(summary)
         })
     })
     .await?;

@@ -49,6 +49,12 @@ pub(crate) enum Cell {
     Code(i64),
     /// Rows of `width` elements.
     Rows { bytes: Bytes, width: usize },
+    /// The same of the first `rows` rows; those that were appended later have no value.
+    Short {
+        bytes: Bytes,
+        width: usize,
+        rows: u32,
+    },
 }
 
 impl Cell {
@@ -58,10 +64,27 @@ impl Cell {
             Self::Unread => Operand::Unread,
             Self::Missing => Operand::Missing,
             Self::Code(code) => Operand::Code(*code),
-            Self::Rows { bytes, width } => Operand::Rows {
+            Self::Rows { bytes, width } | Self::Short { bytes, width, .. } => Operand::Rows {
                 bytes,
                 width: *width,
             },
+        }
+    }
+
+    /// The cell as an operand of a filter over the rows `from .. until`, none of which lies across the end of a short
+    /// cell.
+    pub(crate) fn operand_of(&self, from: u32, until: u32, size: usize) -> Operand<'_> {
+        match self {
+            Self::Short { rows, .. } if from >= *rows => Operand::Missing,
+            Self::Rows { bytes, width } | Self::Short { bytes, width, .. } => {
+                let row = width.saturating_mul(size);
+                let range = int::at(from).saturating_mul(row)..int::at(until).saturating_mul(row);
+                Operand::Rows {
+                    bytes: bytes.get(range).unwrap_or(&[]),
+                    width: *width,
+                }
+            }
+            other => other.operand(),
         }
     }
 }
@@ -128,6 +151,29 @@ impl ColumnSpec {
         Ok(Cell::Rows { bytes, width })
     }
 
+    /// As [`cell`](Self::cell), of an array whose writer appends vertices without attributes: a cell of fewer rows has
+    /// the values of the first ones (`zvf-0.7`, section 17.4).
+    ///
+    /// # Errors
+    ///
+    /// What cannot be assigned to rows, for the caller to place.
+    pub(crate) fn cell_of_appended(&self, bytes: Bytes, rows: u32) -> Result<Cell, String> {
+        // Only points are appended to, and their columns are named where there are several.
+        let width = self.declared.unwrap_or(1).max(1);
+        let row = width.saturating_mul(self.dtype.size());
+        let whole = bytes.len().is_multiple_of(row.max(1));
+        let found = bytes.len().checked_div(row).and_then(int::row32);
+        match found.filter(|found| whole && *found < rows) {
+            Some(0) => Ok(Cell::Missing),
+            Some(found) => Ok(Cell::Short {
+                bytes,
+                width,
+                rows: found,
+            }),
+            None => self.cell(bytes, rows),
+        }
+    }
+
     /// Checks that every code has a category.
     pub(crate) fn check_codes(&self, cell: &Cell) -> Result<(), String> {
         let Some(categories) = &self.categories else {
@@ -143,7 +189,7 @@ impl ColumnSpec {
         };
         match cell {
             Cell::Code(code) => check(i128::from(*code)),
-            Cell::Rows { bytes, width } => {
+            Cell::Rows { bytes, width } | Cell::Short { bytes, width, .. } => {
                 let read = scalar::each(self.dtype, bytes, *width, 0, |value| {
                     if let scalar::Scalar::Int(code) = value {
                         check(code);
@@ -253,6 +299,19 @@ impl Column {
         }
         match cell {
             Cell::Unread | Cell::Missing => self.missing.push((self.rows, count)),
+            Cell::Short { bytes, width, rows } => {
+                let known = Cell::Rows {
+                    bytes: bytes.clone(),
+                    width: *width,
+                };
+                let picked: Vec<u32> = pick.iter().collect();
+                for part in picked.chunk_by(|a, b| (a < rows) == (b < rows)) {
+                    let has = part.first().is_some_and(|row| row < rows);
+                    let cell = if has { &known } else { &Cell::Missing };
+                    self.push(spec, cell, Pick::Rows(part))?;
+                }
+                return Ok(());
+            }
             Cell::Code(code) => {
                 self.width = Some(1);
                 for _ in 0..count {

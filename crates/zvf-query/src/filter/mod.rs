@@ -11,7 +11,7 @@ use std::fmt;
 
 use crate::QueryError;
 
-pub(crate) use bind::{BoundFilter, Fault, Operand, OperandType};
+pub(crate) use bind::{BoundFilter, Fault, Operand, OperandType, Truths};
 
 /// A condition on vertex attributes.
 ///

@@ -43,6 +43,8 @@ pub(crate) struct GroupOut {
     pub(crate) held: Vec<Decoded>,
     /// For each column of the reader, how many chunks with rows lack it.
     pub(crate) missing: Vec<u64>,
+    /// For each column of the reader, how many chunks with rows have values of some rows only.
+    pub(crate) short: Vec<u64>,
     /// Listed chunks without vertices.
     pub(crate) absent: u64,
     /// A chunk whose rows lie elsewhere than its key says.
@@ -73,6 +75,7 @@ impl VertexPlan {
         let mut out = GroupOut {
             cells: crate::int::wide(cells.len()),
             missing: vec![0; self.reader.columns.len()],
+            short: vec![0; self.reader.columns.len()],
             ..GroupOut::default()
         };
         let mut cells = cells.into_iter();
@@ -87,6 +90,9 @@ impl VertexPlan {
             if chunk.kept.len() > 0 {
                 for (missing, cell) in out.missing.iter_mut().zip(&chunk.cells) {
                     *missing += u64::from(matches!(cell, Cell::Missing));
+                }
+                for (short, cell) in out.short.iter_mut().zip(&chunk.cells) {
+                    *short += u64::from(matches!(cell, Cell::Short { .. }));
                 }
             }
             rows = rows.saturating_add(chunk.kept.len());

@@ -72,6 +72,7 @@ pub(crate) struct Scan {
     remaining: Option<u64>,
     hold: u64,
     missing: Vec<u64>,
+    short: Vec<u64>,
     absent: u64,
     round: u32,
 }
@@ -148,6 +149,7 @@ impl Scan {
         let mut scan = Self {
             kept: KeptTable::new(reader.table.len()),
             missing: vec![0; reader.columns.len()],
+            short: vec![0; reader.columns.len()],
             table: ask.table.clone(),
             reader,
             side: side?,
@@ -286,6 +288,9 @@ impl Scan {
         for (sum, missing) in self.missing.iter_mut().zip(&group.missing) {
             *sum += missing;
         }
+        for (sum, short) in self.short.iter_mut().zip(&group.short) {
+            *sum += short;
+        }
         for chunk in group.held.drain(..) {
             let size = int::wide(chunk.positions.len());
             if size <= self.hold {
@@ -341,14 +346,35 @@ impl Scan {
             );
             self.warnings.push(what);
         }
-        for (index, (column, missing)) in self.reader.columns.iter().zip(&self.missing).enumerate()
-        {
-            if *missing > 0 && self.table.has(crate::vertex_table::Out::Attribute(index)) {
-                let name = &column.name;
-                self.warnings.push(format!("level {number}, attribute {name}: no cell for {missing} chunks, values are null"));
-            }
+        let shown = |index| self.table.has(crate::vertex_table::Out::Attribute(index));
+        let found = gaps(&self.reader, &self.missing, &self.short, shown);
+        self.warnings.extend(found);
+    }
+}
+
+/// What is said about attributes that lack values: chunks without a cell, and cells of fewer rows.
+pub(crate) fn gaps(
+    reader: &Reader,
+    missing: &[u64],
+    short: &[u64],
+    shown: impl Fn(usize) -> bool,
+) -> Vec<String> {
+    let counts = missing.iter().zip(short);
+    let mut warnings = Vec::new();
+    for (index, (column, (missing, short))) in reader.columns.iter().zip(counts).enumerate() {
+        let (level, name) = (reader.number, &column.name);
+        if *missing > 0 && shown(index) {
+            warnings.push(format!(
+                "level {level}, attribute {name}: no cell for {missing} chunks, values are null"
+            ));
+        }
+        if *short > 0 && shown(index) {
+            warnings.push(format!(
+                "level {level}, attribute {name}: fewer rows than vertices in {short} chunks, values of appended vertices are null"
+            ));
         }
     }
+    warnings
 }
 
 /// Runs CPU work on a worker thread.

@@ -121,6 +121,7 @@ impl Run {
             empty: blobs.iter().map(|blob| blob.len() <= 4).collect(),
             picks,
             missing: vec![0; reader.columns.len()],
+            short: vec![0; reader.columns.len()],
             reader,
             plan: Arc::new(plan),
             fetch,

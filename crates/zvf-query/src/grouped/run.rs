@@ -17,6 +17,7 @@ use crate::columns::attribute::Cell;
 use crate::error::Place;
 use crate::flat::owners::Owners;
 use crate::flat::run::link_table;
+use crate::flat::scan::gaps;
 use crate::links::records::RecordCell;
 use crate::links::table::LinkTable;
 use crate::objects::{Form, ObjectTable};
@@ -145,15 +146,7 @@ pub(crate) async fn deliver(
             p.query.level
         ));
     }
-    for (column, missing) in run.reader.columns.iter().zip(&run.missing) {
-        if *missing > 0 {
-            let name = &column.name;
-            let level = p.query.level;
-            warnings.push(format!(
-                "level {level}, attribute {name}: no cell for {missing} chunks, values are null"
-            ));
-        }
-    }
+    warnings.extend(gaps(&run.reader, &run.missing, &run.short, |_| true));
     warnings.append(&mut summary.warnings);
     summary.warnings = warnings;
     Ok(summary)
@@ -175,6 +168,7 @@ pub(super) struct Run {
     pub(super) chunks_read: u64,
     pub(super) cells_read: u64,
     pub(super) missing: Vec<u64>,
+    pub(super) short: Vec<u64>,
     pub(super) round: u32,
 }
 
@@ -319,10 +313,13 @@ impl Run {
             *into = (!chunk.absent).then_some(chunk.rows);
         }
         self.cells_read += 1 + u64::from(chunk.fragments.is_some());
-        for (index, (cell, missing)) in chunk.cells.iter().zip(&mut self.missing).enumerate() {
-            self.cells_read += u64::from(matches!(cell, Cell::Rows { .. }));
+        let counts = self.missing.iter_mut().zip(&mut self.short);
+        for (index, (cell, (missing, short))) in chunk.cells.iter().zip(counts).enumerate() {
+            let is_short = matches!(cell, Cell::Short { .. });
+            self.cells_read += u64::from(is_short || matches!(cell, Cell::Rows { .. }));
             let shown = self.plan.table.has(Out::Attribute(index)) && chunk.rows > 0;
             *missing += u64::from(shown && matches!(cell, Cell::Missing));
+            *short += u64::from(shown && is_short);
         }
     }
 }
