@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 use zvf_query::{BBox, Class, Query, QueryError, Select, list_links, list_objects};
+use zvf_store::OpenOptions;
 
 use crate::make::{Links, Made, flat, manifest_blob, vlen};
-use crate::support::{ask, memory};
+use crate::make_legacy::{Crossing, Legacy};
+use crate::support::{ask, memory, try_open};
 
 /// Two streamlines over three chunks.
 fn lines() -> Made {
@@ -482,34 +484,127 @@ async fn every_damaged_file_gives_an_answer_or_an_error() {
         width: 2,
         arrays: BTreeMap::new(),
     });
-    let files = made.files();
-    let keys: Vec<String> = files
-        .keys()
-        .filter(|key| key.contains("/c/"))
-        .cloned()
-        .collect();
-    for key in keys {
-        let length = files[&key].len();
-        for at in (0..length).step_by(length / 24 + 1) {
-            for change in 0..2 {
+    damage(&made.files(), "/c/", 24).await;
+}
+
+/// Cuts and changes every file whose key has `part` in it, at about `places` places: an answer, or an error that says
+/// that the data is bad.
+async fn damage(files: &BTreeMap<String, Vec<u8>>, part: &str, places: usize) {
+    for key in files.keys().filter(|key| key.contains(part)) {
+        let length = files[key].len();
+        for at in (0..length).step_by(length / places + 1) {
+            for change in 0..3 {
                 let mut files = files.clone();
-                let bytes = files.get_mut(&key).unwrap();
-                if change == 0 {
-                    bytes.truncate(at);
-                } else {
-                    bytes[at] ^= 0x81;
+                let bytes = files.get_mut(key).unwrap();
+                match change {
+                    0 => bytes.truncate(at),
+                    1 => bytes[at] ^= 0x81,
+                    _ => bytes[at] = bytes[at].wrapping_add(1),
                 }
-                let store = memory(&files).await;
-                for query in [
-                    Query::default(),
-                    Query {
-                        objects: Some(vec![9, 4]),
-                        ..Query::default()
-                    },
-                ] {
+                let store = match try_open(&files, OpenOptions::new()).await {
+                    Ok(store) => store,
+                    Err(error) => {
+                        assert_ne!(error.class(), Class::Io, "{key}, byte {at}: {error}");
+                        continue;
+                    }
+                };
+                let boxed = Query {
+                    bbox: Some(BBox::parse("1,0,0:12,3,3").unwrap()),
+                    ..Query::default()
+                };
+                let objects = Query {
+                    objects: Some(vec![1, 9, 0, 4]),
+                    ignore_missing: true,
+                    ..Query::default()
+                };
+                for query in [Query::default(), boxed, objects] {
                     if let Err(error) = ask(&store, query).await {
                         assert_ne!(error.class(), Class::Io, "{key}, byte {at}: {error}");
                     }
+                }
+            }
+        }
+    }
+}
+
+/// Streamlines with records, and a graph with attributed edges, for the older layouts.
+fn older() -> Vec<Legacy> {
+    let line = |y: f32| {
+        (0..5)
+            .map(|at| [at as f32 * 5.0, y, 1.0])
+            .collect::<Vec<_>>()
+    };
+    let lines = Made::streamlines(&[(0, line(1.0)), (1, line(2.0))]);
+    let crossing = vec![([0, 0, 0], 0), ([1, 0, 0], 0)];
+    let mut split = Legacy::v7(lines).with_links(&[crossing.clone(), crossing]);
+    split.split = true;
+    let nodes = [
+        [1.0, 1.0, 1.0],
+        [2.0, 1.0, 1.0],
+        [11.0, 1.0, 1.0],
+        [12.0, 1.0, 1.0],
+    ];
+    let mut graph = Made::points_with_ids(&nodes, &[0, 0, 1, 1]);
+    (graph.kind, graph.convention) = ("graph", "explicit");
+    let (a, b) = ([0, 0, 0], [1, 0, 0]);
+    let records = [
+        vec![(a, 0), (a, 1)],
+        vec![(a, 1), (b, 0)],
+        vec![(b, 1), (b, 0)],
+        vec![(b, 1), (a, 0)],
+    ];
+    let weights = Some(vec![0.5, 1.5, 2.5, 3.5]);
+    let mut old = Legacy::v7(graph.clone()).with_links(&records);
+    old.weights.clone_from(&weights);
+    let mut cells = Legacy::v8(graph.clone()).with_links(&records);
+    cells.weights.clone_from(&weights);
+    let mut copies = cells.clone();
+    copies.crossing = Crossing::Cells {
+        directed: true,
+        duplicate: true,
+    };
+    vec![split, old, cells, copies]
+}
+
+#[tokio::test]
+async fn every_damaged_blob_of_an_older_store_gives_an_answer_or_an_error() {
+    for legacy in older() {
+        damage(&legacy.files(), "/c/", 12).await;
+    }
+}
+
+#[tokio::test]
+async fn every_damaged_document_of_an_older_store_gives_an_answer_or_an_error() {
+    for legacy in older() {
+        damage(&legacy.files(), "zarr.json", 6).await;
+    }
+}
+
+#[tokio::test]
+async fn an_older_store_without_one_of_its_files_gives_an_answer_or_an_error() {
+    for legacy in older() {
+        let files = legacy.files();
+        for key in files.keys() {
+            let mut files = files.clone();
+            files.remove(key);
+            let Ok(store) = try_open(&files, OpenOptions::new()).await else {
+                continue;
+            };
+            for query in [
+                Query::default(),
+                Query {
+                    objects: Some(vec![1, 0]),
+                    ignore_missing: true,
+                    ..Query::default()
+                },
+            ] {
+                if let Err(error) = ask(&store, query).await {
+                    // What must be there and is not is named.
+                    let named = error.to_string().contains("no object");
+                    assert!(
+                        error.class() != Class::Io || named,
+                        "without {key}: {error}"
+                    );
                 }
             }
         }

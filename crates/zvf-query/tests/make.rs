@@ -399,7 +399,7 @@ pub(crate) fn place(records: &[Vec<(Coord, i64)>], directed: bool) -> Links {
 }
 
 /// The code of a permutation (section 13.3).
-fn lehmer(order: &[usize]) -> i64 {
+pub(crate) fn lehmer(order: &[usize]) -> i64 {
     let mut left: Vec<usize> = (0..order.len()).collect();
     let mut code = 0;
     for at in order {

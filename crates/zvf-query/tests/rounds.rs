@@ -58,7 +58,7 @@ impl ObjectStore for Slow {
         self.keys
             .lock()
             .unwrap()
-            .push(format!("{location} {:?}", options.range));
+            .push(format!("{location} {:?} {}", options.range, options.head));
         tokio::time::sleep(DELAY).await;
         self.inner.get_opts(location, options).await
     }
@@ -84,8 +84,13 @@ impl ObjectStore for Slow {
     }
 }
 
-/// Runs one query on a store that was never opened before; returns rounds by the clock and by the trace.
+/// Runs one query on a store that was never opened before; returns rounds by the clock and by the trace. The round that
+/// asks at the end whether the store changed is not counted.
 async fn cold(case: &str, query: Query) -> (u32, u32) {
+    cold_and(case, query, false).await
+}
+
+async fn cold_and(case: &str, query: Query, verify: bool) -> (u32, u32) {
     let inner = InMemory::new();
     for (key, bytes) in zvf_testkit::files(case).unwrap() {
         inner
@@ -103,6 +108,7 @@ async fn cold(case: &str, query: Query) -> (u32, u32) {
     let options = OpenOptions::new()
         .with_object_store(backend)
         .with_trace(trace.clone())
+        .with_verify(verify)
         .with_concurrency(4096);
     let store = Store::open_with("memory:///", options).await.unwrap();
     ask(&store, query).await.unwrap();
@@ -211,5 +217,30 @@ async fn whole_objects_of_a_box_read_no_cell_twice() {
         };
         let (clock, _) = cold(name, query).await;
         assert!(clock <= 4, "{name}: {clock} rounds");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn whether_the_store_changed_is_one_round_at_the_end() {
+    for name in ["streamlines", "real_synapses"] {
+        let objects = Query {
+            objects: Some(vec![
+                *zvf_testkit::case("streamlines")
+                    .unwrap()
+                    .objects
+                    .keys()
+                    .next()
+                    .unwrap(),
+            ]),
+            ..Query::default()
+        };
+        let query = if name == "streamlines" {
+            objects
+        } else {
+            Query::default()
+        };
+        let (clock, trace) = cold(name, query.clone()).await;
+        let (all, traced) = cold_and(name, query, true).await;
+        assert_eq!((all, traced), (clock + 1, trace + 1), "{name}");
     }
 }
