@@ -50,12 +50,12 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "fixtures",
-        help: "writes the bundled stores again from their input and compares",
+        help: "writes the bundled stores again from their input or seed and compares; with `write` keeps the made ones",
         run: fixtures::run,
     },
     Task {
         name: "conformance",
-        help: "stores written by the Python package, read by us, compared with the input [--seed N] [--stores N] [--quick]",
+        help: "stores written by two releases of the Python package, read by us, compared with the input [--seed N] [--stores N] [--quick]",
         run: conformance::run,
     },
     Task {
