@@ -1,21 +1,20 @@
 //! Additive levels: the answer of a level is its own data together with what completes it, finest first. Expected
 //! results come from the data that went into each level.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use proptest::prelude::*;
 use serde_json::{Value, json};
 use zvf_query::{
     BBox, Class, Column, Filter, Names, Outputs, Query, Select, Table, list_links, list_objects,
 };
 
-use crate::make::{Made, place};
+use crate::make::{Line, Made, place};
 use crate::support::{Got, ask, column, float, memory, sorted};
 
 type Files = BTreeMap<String, Vec<u8>>;
 
 /// A store of several levels. All but the last are additive, unless a level's own block says something else.
-fn stack(levels: &[Made]) -> Files {
+pub(crate) fn stack(levels: &[Made]) -> Files {
     let mut files = Files::new();
     for (number, made) in levels.iter().enumerate() {
         for (key, bytes) in made.files() {
@@ -56,7 +55,7 @@ fn wide(mut made: Made, size: f64) -> Made {
     made
 }
 
-fn text(position: &[f32; 3]) -> String {
+pub(crate) fn text(position: &[f32; 3]) -> String {
     position.map(|p| float(f64::from(p))).join(" ")
 }
 
@@ -69,14 +68,6 @@ fn own(query: Query) -> Query {
         own_level_only: true,
         ..query
     }
-}
-
-fn block_on<T>(work: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap()
-        .block_on(work)
 }
 
 /// Three levels of points; attribute `n` counts in each.
@@ -358,7 +349,7 @@ async fn values_of_two_types_come_in_one_that_holds_both() {
 }
 
 /// Lines with ids 0, 1, … whose vertices are told apart by their second coordinate.
-fn lines(levels: &[Vec<(i64, Vec<[f32; 3]>)>], sizes: &[f64]) -> Vec<Made> {
+pub(crate) fn lines(levels: &[Vec<Line>], sizes: &[f64]) -> Vec<Made> {
     levels
         .iter()
         .zip(sizes)
@@ -368,7 +359,7 @@ fn lines(levels: &[Vec<(i64, Vec<[f32; 3]>)>], sizes: &[f64]) -> Vec<Made> {
             } else {
                 // Chunks of the builder are 10 wide: place by stretched positions, then stretch back.
                 let factor = (*size / 10.0) as f32;
-                let small: Vec<(i64, Vec<[f32; 3]>)> = lines
+                let small: Vec<Line> = lines
                     .iter()
                     .map(|(id, line)| (*id, line.iter().map(|p| p.map(|at| at / factor)).collect()))
                     .collect();
@@ -563,7 +554,7 @@ async fn object_attributes_come_from_where_they_are() {
 }
 
 /// Links as pairs of positions.
-fn edges(got: &Got) -> Vec<String> {
+pub(crate) fn edges(got: &Got) -> Vec<String> {
     let positions = got.column("position");
     let ends = |ends: &Vec<usize>| {
         ends.iter()
@@ -666,159 +657,4 @@ async fn links_of_graphs_are_renumbered() {
         (got.all.summary.vertices, edges(&got)),
         (6, sorted(all[..2].to_vec()))
     );
-}
-
-/// Levels of lines: ids, and lines whose vertices differ in their second coordinate.
-fn random_lines() -> impl Strategy<Value = Vec<Vec<(i64, Vec<[f32; 3]>)>>> {
-    let one = (
-        0_i64..6,
-        proptest::collection::vec((0.0_f32..50.0, 0.0_f32..50.0), 0..6),
-    );
-    let level = proptest::collection::vec(one, 0..6);
-    proptest::collection::vec(level, 2..4).prop_map(|levels| {
-        let mut next = 0.0;
-        levels
-            .into_iter()
-            .map(|lines| {
-                let mut seen = BTreeSet::new();
-                lines
-                    .into_iter()
-                    .filter(|(id, _)| seen.insert(*id))
-                    .map(|(id, line)| {
-                        let line = line.into_iter().map(|(x, z)| {
-                            next += 0.5;
-                            [x, next, z]
-                        });
-                        (id, line.collect())
-                    })
-                    .collect()
-            })
-            .collect()
-    })
-}
-
-fn random_box() -> impl Strategy<Value = Option<BBox>> {
-    let corner = (-5.0_f64..40.0, 1.0_f64..45.0);
-    let bbox = (corner.clone(), corner).prop_map(|(x, z)| {
-        BBox::new(vec![x.0, -1.0, z.0], vec![x.0 + x.1, 100.0, z.0 + z.1]).unwrap()
-    });
-    proptest::option::of(bbox)
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
-
-    #[test]
-    fn lines_by_object_are_what_went_in(
-        levels in random_lines(), bbox in random_box(), ids in proptest::collection::vec(0_i64..7, 0..5),
-        limit in proptest::option::of(0_u64..30), whole in any::<bool>(), batch_rows in 1_usize..9
-    ) {
-        block_on(async {
-            let sizes = [10.0, 20.0, 10.0];
-            let store = memory(&stack(&lines(&levels, &sizes))).await;
-            let kept = |p: &[f32; 3]| bbox.as_ref().is_none_or(|bbox| bbox.contains(&p.map(f64::from)));
-            // Every object of the answer: its rows, and which of them follow the row before.
-            let mut expected: Vec<(i64, Vec<([f32; 3], bool)>)> = Vec::new();
-            let mut truncated = false;
-            let mut left = limit.unwrap_or(u64::MAX) as usize;
-            'ids: for id in &ids {
-                let own: Vec<&Vec<[f32; 3]>> = levels.iter()
-                    .flat_map(|level| level.iter().filter(|(of, _)| of == id).map(|(_, line)| line)).collect();
-                if own.is_empty() {
-                    continue;
-                }
-                let hit = own.iter().any(|line| line.iter().any(kept));
-                if whole && bbox.is_some() && !hit {
-                    continue;
-                }
-                let mut rows = Vec::new();
-                for line in own {
-                    let mut before = false;
-                    for p in line {
-                        let now = whole || kept(p);
-                        if now {
-                            rows.push((*p, before));
-                        }
-                        before = now;
-                    }
-                }
-                if rows.len() > left {
-                    truncated = true;
-                    if !whole {
-                        rows.truncate(left);
-                        if !rows.is_empty() {
-                            expected.push((*id, rows));
-                        }
-                    }
-                    break 'ids;
-                }
-                left -= rows.len();
-                expected.push((*id, rows));
-            }
-            if whole {
-                expected.retain(|(_, rows)| !rows.is_empty());
-            }
-            let query = Query {
-                bbox: bbox.clone(), objects: Some(ids.clone()), ignore_missing: true, limit, batch_rows,
-                select: if whole { Select::Objects } else { Select::Vertices },
-                ..Query::default()
-            };
-            // Ids need an index on some level.
-            if levels.iter().all(Vec::is_empty) {
-                return;
-            }
-            let got = ask(&store, query).await.unwrap();
-            let flat: Vec<&([f32; 3], bool)> = expected.iter().flat_map(|(_, rows)| rows).collect();
-            assert_eq!(got.column("position"), flat.iter().map(|(p, _)| text(p)).collect::<Vec<_>>());
-            let links: Vec<Vec<usize>> = flat.iter().enumerate().filter(|(_, (_, after))| *after)
-                .map(|(at, _)| vec![at - 1, at]).collect();
-            assert_eq!(sorted(got.links()), links);
-            assert_eq!(got.all.summary.truncated, truncated);
-            let objects = got.objects.as_ref().unwrap();
-            let found: Vec<(String, String)> = column(objects, "object_id").into_iter().zip(column(objects, "length")).collect();
-            let lengths: Vec<(String, String)> = expected.iter().map(|(id, rows)| (id.to_string(), rows.len().to_string())).collect();
-            assert_eq!(found, lengths);
-        });
-    }
-
-    #[test]
-    fn lines_in_chunk_order_are_what_went_in(
-        levels in random_lines(), bbox in random_box(), limit in proptest::option::of(0_u64..30), batch_rows in 1_usize..9
-    ) {
-        block_on(async {
-            let store = memory(&stack(&lines(&levels, &[10.0, 20.0, 10.0]))).await;
-            let kept = |p: &[f32; 3]| bbox.as_ref().is_none_or(|bbox| bbox.contains(&p.map(f64::from)));
-            let whole = Query { bbox: bbox.clone(), batch_rows, ..Query::default() };
-            let all = ask(&store, whole.clone()).await.unwrap();
-            // Level after level, each row once.
-            let positions = all.column("position");
-            let mut from = 0;
-            for level in &levels {
-                let expected: Vec<String> = level.iter().flat_map(|(_, line)| line).filter(|p| kept(p)).map(text).collect();
-                assert_eq!(sorted(positions[from..from + expected.len()].to_vec()), sorted(expected.clone()));
-                from += expected.len();
-            }
-            assert_eq!(from, positions.len());
-            let got = ask(&store, Query { limit, ..whole }).await.unwrap();
-            let most = limit.map_or(positions.len(), |limit| positions.len().min(limit as usize));
-            assert_eq!(got.column("position"), positions[..most]);
-            assert_eq!(got.all.summary.truncated, most < positions.len());
-            let inside: BTreeSet<&String> = positions[..most].iter().collect();
-            let mut expected = Vec::new();
-            let mut counts: BTreeMap<i64, usize> = BTreeMap::new();
-            for (id, line) in levels.iter().flatten() {
-                let rows: Vec<String> = line.iter().map(text).collect();
-                *counts.entry(*id).or_default() += rows.iter().filter(|row| inside.contains(row)).count();
-                expected.extend(rows.windows(2).filter(|pair| pair.iter().all(|row| inside.contains(row)))
-                    .map(|pair| pair.join(" | ")));
-            }
-            assert_eq!(edges(&got), sorted(expected));
-            if let Some(objects) = got.objects.as_ref() {
-                let found: BTreeMap<String, String> = column(objects, "object_id").into_iter().zip(column(objects, "vertices")).collect();
-                let counts: BTreeMap<String, String> = counts.into_iter().filter(|(_, count)| *count > 0)
-                    .map(|(id, count)| (id.to_string(), count.to_string())).collect();
-                assert_eq!(found, counts);
-            }
-        });
-    }
 }

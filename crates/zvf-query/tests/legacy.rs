@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::json;
 use zvf_query::{BBox, Class, Column, Filter, Query, Select, Table, list_links, list_objects};
 
-use crate::make::{Chunk, Made};
+use crate::make::{Chunk, Line, Made};
 use crate::make_legacy::{Crossing, Files, Legacy, Record, as_level};
 use crate::support::{Got, ask, column, memory, sorted};
 
@@ -53,7 +53,7 @@ fn warns(got: &Got, parts: &[&str]) -> bool {
 }
 
 /// Two lines over three chunks, with the records that their writers make: row 0 at both ends.
-fn two_lines() -> (Vec<(i64, Vec<[f32; 3]>)>, Vec<Record>) {
+fn two_lines() -> (Vec<Line>, Vec<Record>) {
     let line = |y: f32| {
         (0..6)
             .map(|at| [at as f32 * 5.0, y, 1.0])

@@ -8,6 +8,7 @@
 )]
 
 mod additive;
+mod additive_random;
 mod fixtures;
 mod graphs;
 mod hostile;

@@ -24,6 +24,9 @@ pub(crate) struct Links {
     pub(crate) arrays: BTreeMap<String, BTreeMap<Coord, Vec<u8>>>,
 }
 
+/// A line: its id and its vertices in order.
+pub(crate) type Line = (i64, Vec<[f32; 3]>);
+
 /// A manifest: chunks and fragment numbers, in order.
 pub(crate) type Manifest = Vec<(Coord, i64)>;
 

@@ -24,7 +24,7 @@ const LINK_CELLS: usize = 64;
 /// What came.
 #[derive(Debug)]
 pub(crate) enum Job {
-    Vertices(GroupOut),
+    Vertices(Box<GroupOut>),
     /// Records, and how many cells were asked for.
     Links(Vec<RecordCell>, u64),
 }
@@ -52,7 +52,7 @@ pub(crate) fn jobs(
                 let wants = plan.wants(&slots);
                 let plan = Arc::clone(&plan);
                 let done = store.fetch_map(round, wants, move |cells| plan.run(slots, cells));
-                async move { Ok(Job::Vertices(done.await??)) }.boxed()
+                async move { Ok(Job::Vertices(Box::new(done.await??))) }.boxed()
             },
         )
     };

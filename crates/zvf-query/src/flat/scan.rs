@@ -66,7 +66,7 @@ pub(crate) struct Scan {
     pub(crate) cells: u64,
     pub(crate) warnings: Vec<String>,
     jobs: BoxStream<'static, Result<Job, QueryError>>,
-    ready: VecDeque<GroupOut>,
+    ready: VecDeque<Box<GroupOut>>,
     ready_links: Option<Vec<RecordCell>>,
     stop: Arc<AtomicBool>,
     remaining: Option<u64>,
@@ -239,7 +239,7 @@ impl Scan {
     /// # Errors
     ///
     /// I/O; malformed cells; rows in other chunks than their keys say, after rows have been handed out.
-    pub(crate) async fn next(&mut self) -> Result<Option<(GroupOut, usize)>, QueryError> {
+    pub(crate) async fn next(&mut self) -> Result<Option<(Box<GroupOut>, usize)>, QueryError> {
         while self.ready.is_empty() && self.ready_links.is_none() {
             match self.jobs.try_next().await? {
                 Some(Job::Vertices(group)) => self.ready.push_back(group),
