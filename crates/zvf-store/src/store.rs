@@ -231,10 +231,12 @@ impl Store {
                 continue;
             }
             let mut more = Vec::new();
-            let built = inner.tree.build(&inner.root, number, need, &mut more)?;
+            let mut built = inner.tree.build(&inner.root, number, need, &mut more)?;
             if inner.tree.ask(more).await? || inner.tree.probe(&built, &inner.shards).await? {
                 continue;
             }
+            // Looking at a chunk was a round, too.
+            built.next_round = inner.tree.state().rounds.saturating_add(1);
             level = Some(built);
             break;
         }

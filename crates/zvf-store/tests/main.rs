@@ -9,6 +9,7 @@
 
 mod backends;
 mod blobs;
+mod blobs_group;
 mod bundled;
 mod codecs;
 mod containers;
@@ -19,6 +20,8 @@ mod links_07;
 mod links_08;
 mod older;
 mod oracle;
+mod packed;
+mod padded;
 mod remote;
 mod requests;
 mod side;

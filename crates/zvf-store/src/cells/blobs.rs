@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::try_join_all;
-use futures::try_join;
+use futures::join;
 use zvf_meta::ArrayDoc;
 
 use super::local_disk::Disk;
@@ -156,10 +156,22 @@ impl BlobWant {
             format!("{}/zarr.json", self.path),
             format!("{}/{CHUNK}", self.path),
         );
-        let (document, chunk) = try_join!(
+        let (document, chunk) = join!(
             kv.get_polled(round, &document, Ask::Whole, Cap::document(&kv.limits)),
             kv.get_polled(round, &chunk, Ask::Whole, Cap::cell(&kv.limits)),
-        )?;
+        );
+        let document = match document {
+            // A bucket that may not be listed answers "denied" for what does not exist, and there chunks are tried.
+            Err(StoreError::Denied { .. }) if !self.listed && !kv.can_list() => None,
+            document => document?,
+        };
+        if document.is_none() {
+            return Ok(BlobUnit {
+                want: self,
+                found: None,
+            });
+        }
+        let chunk = chunk?;
         let found = document.map(|document| (document.bytes, chunk.map(|chunk| chunk.bytes)));
         Ok(BlobUnit { want: self, found })
     }
