@@ -5,6 +5,7 @@
 
 mod blobs;
 pub(crate) mod cache;
+mod entries;
 mod local_disk;
 pub(crate) mod merge;
 mod padded;
@@ -27,6 +28,7 @@ use crate::kv::{Ask, Backend, Cap, Kv, blocking, driven};
 use crate::{ChunkCoord, StoreError};
 
 use blobs::{BlobWant, PackWant};
+pub(crate) use entries::fetch_entries;
 use local_disk::Disk;
 use padded::{BlockWant, Trim};
 pub(crate) use shard::ShardCache;

@@ -27,6 +27,18 @@ impl Tree {
         need: &Need,
         more: &mut Vec<Question>,
     ) -> Result<LevelInner, StoreError> {
+        self.check_families(root, level)?;
+        self.build_level(root, level, need, more)
+            .map_err(|error| self.of_version(root, error))
+    }
+
+    fn build_level(
+        &self,
+        root: &RootDoc,
+        level: u32,
+        need: &Need,
+        more: &mut Vec<Question>,
+    ) -> Result<LevelInner, StoreError> {
         let key = format!("{level}/zarr.json");
         let bytes = self.document(&key).ok_or_else(|| self.missing(&key))?;
         let doc = LevelDoc::parse(&bytes).map_err(|e| StoreError::document(key.clone(), e))?;

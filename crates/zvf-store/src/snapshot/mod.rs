@@ -7,6 +7,7 @@
 mod blobs;
 mod build;
 mod crosslinks;
+mod families;
 mod linkattributes;
 mod linkplan;
 mod links;

@@ -17,6 +17,7 @@ use zvf_meta::{ArrayAttributes, ArrayDoc, DataType};
 
 use crate::codec::Chain;
 use crate::kv::Kv;
+use crate::layout::Shard;
 use crate::{Limits, StoreError};
 
 use masked::Masked;
@@ -55,6 +56,14 @@ enum Reader {
         chain: Chain,
         chunk_rows: u64,
         chunk_width: u64,
+    },
+    /// As `Own`, with chunks inside shards of `shard_rows` rows.
+    Sharded {
+        order: ByteOrder,
+        chain: Chain,
+        chunk_rows: u64,
+        shard_rows: u64,
+        shard: Shard,
     },
     Generic,
     Unsupported(String),
@@ -210,7 +219,7 @@ impl TypedArray {
                 format!("fill_value {} is no {dtype}", doc.fill_value),
             )
         })?;
-        let reader = reader(&doc);
+        let reader = reader(&doc, kv.limits.shard_entries);
         Ok(Self {
             kv: kv.clone(),
             round,
@@ -343,7 +352,56 @@ fn product(counts: &[u64]) -> Option<u64> {
     counts.iter().try_fold(1u64, |n, c| n.checked_mul(*c))
 }
 
-fn reader(doc: &ArrayDoc) -> Reader {
+/// Chunks inside shards, where both hold whole rows; `None` for any other sharding.
+fn sharded(doc: &ArrayDoc, most_entries: u64) -> Option<Reader> {
+    let sharding = doc.sharding().ok()??;
+    let index: Vec<&str> = sharding
+        .index_codecs
+        .iter()
+        .map(|c| c.name.as_str())
+        .collect();
+    let checksum = match index.as_slice() {
+        ["bytes"] => false,
+        ["bytes", "crc32c"] => true,
+        _ => return None,
+    };
+    let (first, rest) = sharding.codecs.split_first()?;
+    let endian = |codec: &zvf_meta::Codec| {
+        let word = codec.configuration.get("endian").and_then(|e| e.as_str());
+        match word {
+            None | Some("little") => Some(ByteOrder::Little),
+            Some("big") => Some(ByteOrder::Big),
+            Some(_) => None,
+        }
+    };
+    if endian(sharding.index_codecs.first()?)? != ByteOrder::Little || first.name != "bytes" {
+        return None;
+    }
+    let (shard_rows, columns) = doc.chunk_shape.split_first()?;
+    let (chunk_rows, inner) = sharding.chunk_shape.split_first()?;
+    let entries = shard_rows.checked_div(*chunk_rows)?;
+    if doc.codecs.len() != 1
+        || columns != inner
+        || columns != doc.shape.get(1..)?
+        || shard_rows.checked_rem(*chunk_rows)? != 0
+        || entries > most_entries
+    {
+        return None;
+    }
+    Some(Reader::Sharded {
+        order: endian(first)?,
+        chain: Chain::new(rest).ok()?,
+        chunk_rows: *chunk_rows,
+        shard_rows: *shard_rows,
+        shard: Shard {
+            entries,
+            at_end: sharding.index_at_end,
+            checksum,
+        },
+    })
+}
+
+fn reader(doc: &ArrayDoc, most_entries: u64) -> Reader {
     let foreign = |what: String| {
         if cfg!(feature = "zarrs") {
             Reader::Generic
@@ -353,6 +411,9 @@ fn reader(doc: &ArrayDoc) -> Reader {
     };
     if !doc.storage_transformers.is_empty() {
         return Reader::Unsupported("a storage transformer".to_owned());
+    }
+    if let Some(reader) = sharded(doc, most_entries) {
+        return reader;
     }
     let Some((first, rest)) = doc.codecs.split_first() else {
         return Reader::Unsupported("an empty codec list".to_owned());

@@ -9,9 +9,11 @@ use zvf_meta::ArrayDoc;
 
 use super::{Reader, TypedArray, TypedValues};
 use crate::StoreError;
+use crate::cells::fetch_entries;
 use crate::codec::{Chain, Data};
 use crate::container::grid::object_key;
 use crate::kv::{Ask, Cap, blocking};
+use crate::layout::Shard;
 
 /// One stored chunk, with its position in rows and columns.
 struct Piece {
@@ -57,18 +59,33 @@ pub(super) async fn rows(
         Reader::Generic => {
             crate::generic::read_rows(&array.kv, round, &array.path, doc, rows, total).await?
         }
-        Reader::Own {
-            order,
-            chain,
-            chunk_rows,
-            chunk_width,
-        } => {
-            let pieces = fetch(array, doc, round, &rows, *chunk_rows, *chunk_width).await?;
+        Reader::Own { order, chain, .. } | Reader::Sharded { order, chain, .. } => {
+            let (pieces, chunk_rows, chunk_width) = match reader {
+                Reader::Sharded {
+                    chunk_rows,
+                    shard_rows,
+                    shard,
+                    ..
+                } => {
+                    let sizes = (*chunk_rows, *shard_rows);
+                    let pieces = fetch_inner(array, doc, round, &rows, sizes, *shard).await?;
+                    (pieces, *chunk_rows, array.width)
+                }
+                Reader::Own {
+                    chunk_rows,
+                    chunk_width,
+                    ..
+                } => {
+                    let pieces = fetch(array, doc, round, &rows, *chunk_rows, *chunk_width).await?;
+                    (pieces, *chunk_rows, *chunk_width)
+                }
+                Reader::Generic | Reader::Unsupported(_) => (Vec::new(), 1, 1),
+            };
             let (chain, order, fill) = (chain.clone(), *order, array.fill.clone());
             let grid = Grid {
                 first: rows.start,
-                chunk_rows: *chunk_rows,
-                chunk_width: *chunk_width,
+                chunk_rows,
+                chunk_width,
             };
             let number = array.dtype.number_size();
             let cap = Cap::cell(&array.kv.limits);
@@ -156,6 +173,54 @@ async fn fetch(
         })
     }))
     .await
+}
+
+/// The inner chunks of shards that hold some rows. `sizes`: rows of a chunk and of a shard.
+async fn fetch_inner(
+    array: &TypedArray,
+    doc: &ArrayDoc,
+    round: u32,
+    rows: &Range<u64>,
+    sizes: (u64, u64),
+    shard: Shard,
+) -> Result<Vec<Piece>, StoreError> {
+    let (chunk_rows, shard_rows) = (sizes.0.max(1), sizes.1.max(1));
+    let limit = array.kv.limits.cells_per_query;
+    let (first, last) = (
+        rows.start / chunk_rows,
+        rows.end.saturating_sub(1) / chunk_rows,
+    );
+    let count = last.saturating_sub(first).saturating_add(1);
+    if count > limit {
+        return Err(StoreError::limit(
+            array.path.clone(),
+            "cells_per_query",
+            count,
+            limit,
+        ));
+    }
+    let per = (shard_rows / chunk_rows).max(1);
+    let shards = (first / per..=last / per).map(|number| {
+        let mut index = vec![0; doc.shape.len()];
+        if let Some(axis) = index.first_mut() {
+            *axis = number;
+        }
+        let key = object_key(&array.path, doc, &index);
+        let start = number.saturating_mul(per);
+        let chunks = first.max(start)..=last.min(start.saturating_add(per).saturating_sub(1));
+        async move {
+            let entries: Vec<u64> = chunks.clone().map(|chunk| chunk - start).collect();
+            let found = fetch_entries(&array.kv, round, &key, shard, &entries).await?;
+            let pieces = chunks.zip(found).map(|(chunk, bytes)| Piece {
+                key: format!("{key}, chunk {}", chunk - start),
+                row: chunk.saturating_mul(chunk_rows),
+                column: 0,
+                bytes,
+            });
+            Ok::<_, StoreError>(pieces.collect::<Vec<_>>())
+        }
+    });
+    Ok(try_join_all(shards).await?.into_iter().flatten().collect())
 }
 
 #[expect(

@@ -1,0 +1,55 @@
+//! What a level holds beside the families that are read, and what that means for the rest.
+
+use zvf_meta::version::{Gate, NEWEST, OLDER};
+use zvf_meta::{RootDoc, is_known_family};
+
+use super::Tree;
+use crate::{Class, StoreError};
+
+impl Tree {
+    /// Refuses a level of a generation that is not read: one from before 0.6, whatever version it states, and one of a
+    /// later version with a family that is not known, since that may change what the others mean.
+    ///
+    /// # Errors
+    /// Unsupported, with the path that told.
+    pub(super) fn check_families(&self, root: &RootDoc, level: u32) -> Result<(), StoreError> {
+        let listed = self.state().folders(&level.to_string()).flatten();
+        let Some(names) = listed else {
+            return Ok(());
+        };
+        let has = |name: &str| names.iter().any(|one| one == name);
+        if has("vertex_group_offsets") && !has("vertex_fragments") {
+            let what = format!("a level without vertex_fragments (expected {OLDER})");
+            return Err(StoreError::unsupported(
+                format!("{level}/vertex_group_offsets"),
+                what,
+            ));
+        }
+        if let Gate::Newer(version) = root.gate()
+            && let Some(unknown) = names.iter().find(|name| !is_known_family(name))
+        {
+            let what = format!("a node of version {version}, which is later than {NEWEST},");
+            return Err(StoreError::unsupported(format!("{level}/{unknown}"), what));
+        }
+        Ok(())
+    }
+
+    /// Says of what a store of a later version got wrong that the version may be why.
+    pub(super) fn of_version(&self, root: &RootDoc, error: StoreError) -> StoreError {
+        match (root.gate(), error.class()) {
+            (Gate::Newer(version), Class::Malformed) => {
+                let key = error.key().unwrap_or_default().to_owned();
+                let text = error.to_string();
+                let what = text
+                    .strip_prefix(&format!("{key}: "))
+                    .unwrap_or(&text)
+                    .to_owned();
+                StoreError::unsupported(
+                    key,
+                    format!("a node of version {version}, which is later than {NEWEST} ({what}),"),
+                )
+            }
+            _ => error,
+        }
+    }
+}
