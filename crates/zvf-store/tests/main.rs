@@ -14,6 +14,8 @@ mod bundled;
 mod codecs;
 mod containers;
 mod damage;
+mod dense;
+mod legacy_tables;
 mod limits;
 mod links;
 mod links_07;
