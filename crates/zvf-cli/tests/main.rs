@@ -5,6 +5,7 @@
 mod additive;
 mod errors;
 mod formats;
+mod generations;
 mod help;
 mod info;
 mod inspect;

@@ -44,15 +44,15 @@ fn gather(args: &InfoArgs, context: &mut Context<'_>) -> Result<Facts> {
         };
         levels.push(LevelFacts::of(&level, usage, counted));
     }
-    let has_parametric = context.wait(raw.read("parametric/zarr.json"))??.is_some();
-    let headers = context.wait(raw.folders("headers"))??;
-    Ok(Facts::of(url, &store, levels, has_parametric, headers))
+    let side = context.wait(store.side_groups())??;
+    Ok(Facts::of(url, &store, levels, side))
 }
 
-/// The number of rows in the data of a level.
+/// The number of rows in the own data of a level.
 fn count(store: &Store, level: u32, context: &mut Context<'_>) -> Result<u64> {
     let query = Query {
         level,
+        own_level_only: true,
         attributes: Names::None,
         columns: vec![Column::Row],
         outputs: Outputs {

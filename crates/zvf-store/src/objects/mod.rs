@@ -112,6 +112,12 @@ impl ObjectIndex {
         &self.doc
     }
 
+    /// The form in which manifests are stored, as found, which may not be the one that is stated; `None` for two blobs,
+    /// `data` and `offsets`.
+    pub fn layout(&self) -> Option<ObjectLayout> {
+        self.source.layout
+    }
+
     /// The ids of all rows, loaded by the first call.
     ///
     /// # Cost

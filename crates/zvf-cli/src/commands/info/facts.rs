@@ -1,8 +1,12 @@
 //! What `zvf info` gathers, and its JSON document.
 
-use serde_json::{Value, json};
-use zvf_meta::{ArrayDoc, Axis};
-use zvf_store::{GridArray, Level, LinkFamily, Store, TypedArray, Usage};
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+use zvf_meta::{ArrayDoc, Axis, Refinement};
+use zvf_store::{
+    ContainerKind, GridArray, Level, LinkFamily, SideGroups, Store, TypedArray, Usage,
+};
 
 use crate::commands::summary::numbers;
 
@@ -24,8 +28,9 @@ pub(crate) struct Facts {
     pub(super) attribute_specs: Option<Value>,
     pub(super) user_metadata: Vec<String>,
     pub(super) levels: Vec<LevelFacts>,
-    pub(super) parametric: bool,
-    pub(super) headers: Option<Vec<String>>,
+    pub(super) required: Vec<String>,
+    pub(super) manifest_layout: Option<String>,
+    pub(super) side: SideGroups,
     pub(super) warnings: Vec<String>,
 }
 
@@ -50,6 +55,17 @@ pub(crate) struct LevelFacts {
     pub(super) arrays: Vec<ArrayFacts>,
     pub(super) links: Vec<LinkFacts>,
     pub(super) groups: Option<Vec<String>>,
+    pub(super) additive: bool,
+    /// The level and those that complete it.
+    pub(super) chain: Vec<u32>,
+    pub(super) refused: Vec<RefusedFacts>,
+}
+
+/// Something of a level that is not read.
+#[derive(Debug)]
+pub(crate) struct RefusedFacts {
+    pub(super) path: String,
+    pub(super) why: String,
 }
 
 /// The object index of a level.
@@ -57,7 +73,7 @@ pub(crate) struct LevelFacts {
 pub(crate) struct ObjectFacts {
     pub(super) rows: u64,
     pub(super) present: Option<u64>,
-    pub(super) layout: Option<String>,
+    pub(super) layout: String,
     pub(super) sorted: Option<bool>,
 }
 
@@ -65,6 +81,7 @@ pub(crate) struct ObjectFacts {
 #[derive(Debug)]
 pub(crate) struct ArrayFacts {
     pub(super) path: String,
+    pub(super) container: &'static str,
     pub(super) dtype: String,
     pub(super) width: Option<u64>,
     pub(super) shape: Vec<u64>,
@@ -89,6 +106,83 @@ pub(crate) struct LinkFacts {
     pub(super) attributes: Vec<String>,
 }
 
+/// In which form the cells of an array are stored.
+fn container(array: &GridArray) -> &'static str {
+    match array.container() {
+        ContainerKind::Grid if array.is_sharded() => "sharded grid",
+        ContainerKind::Grid => "grid",
+        ContainerKind::Blobs => "blobs",
+        ContainerKind::Padded => "padded",
+        ContainerKind::Packed => "packed",
+        ContainerKind::Records => "records",
+        _ => "other",
+    }
+}
+
+/// The level and those that complete it: as long as a level is additive, the next coarser one.
+fn chain(level: u32, additive: &BTreeMap<u32, bool>) -> Vec<u32> {
+    let mut chain = vec![level];
+    let mut last = level;
+    while additive.get(&last) == Some(&true) {
+        match last
+            .checked_add(1)
+            .filter(|next| additive.contains_key(next))
+        {
+            Some(next) => last = next,
+            None => break,
+        }
+        chain.push(last);
+    }
+    chain
+}
+
+/// What else lies in a store.
+fn side(side: &SideGroups) -> Value {
+    let parametric = side.parametric.as_ref().map(|parametric| {
+        let types = parametric.types.iter().map(
+            |kind| json!({ "id": kind.id, "name": kind.name, "coefficients": kind.coefficients }),
+        );
+        json!({
+            "types": types.collect::<Vec<_>>(),
+            "objects": parametric.objects,
+            "max_row_length": parametric.max_row_length,
+            "named": parametric.named,
+            "attributes": parametric.attributes,
+            "groups": parametric.groups,
+            "group_attributes": parametric.group_attributes,
+        })
+    });
+    let headers = side.headers.iter().map(|header| {
+        let members = header
+            .members
+            .iter()
+            .map(|(name, size)| (name.clone(), json!(size)));
+        json!({ "format": header.format, "bytes_of": members.collect::<Map<_, _>>() })
+    });
+    let composite = side.composite.iter().map(|kind| {
+        json!({
+            "level": kind.level,
+            "kind": kind.kind,
+            "vertices": kind.vertices,
+            "chunks": kind.chunks,
+            "links": kind.links,
+            "link_width": kind.link_width,
+            "links_refused": kind.links_refused,
+        })
+    });
+    json!({
+        "parametric": parametric,
+        "headers": headers.collect::<Vec<_>>(),
+        "composite": composite.collect::<Vec<_>>(),
+        "packing": side.packing.as_ref().map(|packing| json!({
+            "layout": packing.layout,
+            "size": packing.size,
+        })),
+        "unknown": side.unknown,
+        "problems": side.problems,
+    })
+}
+
 /// Names of the codecs of an array; those of a sharded one are those of its inner chunks.
 fn codecs(doc: &ArrayDoc) -> Vec<String> {
     let inner = doc
@@ -110,6 +204,7 @@ impl ArrayFacts {
         let attributes = array.attributes();
         Self {
             path: array.path().to_owned(),
+            container: container(array),
             dtype: match attributes.encoding.as_deref() {
                 Some("fragment_index_v1") => "fragment_index_v1".to_owned(),
                 _ => array.dtype().to_string(),
@@ -135,6 +230,10 @@ impl ArrayFacts {
         let attributes = array.attributes();
         Self {
             path: array.path().to_owned(),
+            container: match array.doc() {
+                Some(_) => "table",
+                None => "blobs",
+            },
             dtype: array.dtype().to_string(),
             width: Some(array.width()),
             shape: array.shape(),
@@ -151,13 +250,15 @@ impl ArrayFacts {
     fn document(&self) -> Value {
         json!({
             "path": self.path,
+            "container": self.container,
             "dtype": self.dtype,
             "width": self.width,
             "shape": self.shape,
             "origin": self.origin,
             "chunks": self.chunks,
             "shard_shape": self.shard_shape,
-            "codecs": self.codecs,
+            // Blobs of one array may have codecs of their own each.
+            "codecs": (!self.codecs.is_empty()).then_some(&self.codecs),
             "unit": self.unit,
             "description": self.description,
             "categories": self.categories,
@@ -240,7 +341,10 @@ impl LevelFacts {
         let objects = level.object_index().map(|index| ObjectFacts {
             rows: index.len(),
             present: index.doc().num_present,
-            layout: index.doc().layout.clone(),
+            layout: match index.layout() {
+                Some(layout) => layout.to_string(),
+                None => "data and offsets".to_owned(),
+            },
             sorted: index.doc().object_ids_sorted,
         });
         Self {
@@ -264,6 +368,16 @@ impl LevelFacts {
             groups: level
                 .groups()
                 .map(|groups| (0..groups.len()).map(|g| groups.name(g)).collect()),
+            additive: doc.refinement == Refinement::Add,
+            chain: vec![level.number()],
+            refused: level
+                .refused()
+                .iter()
+                .map(|refused| RefusedFacts {
+                    path: refused.path.clone(),
+                    why: refused.why.clone(),
+                })
+                .collect(),
         }
     }
 
@@ -281,6 +395,8 @@ impl LevelFacts {
             "parent_level": self.parent,
             "coarsening_method": self.method,
             "object_sparsity": self.sparsity,
+            "refinement": if self.additive { "add" } else { "replace" },
+            "complete_with": self.chain.get(1..).unwrap_or_default(),
             "fragments_tile": self.tile,
             "shared_fragments": self.shared_fragments,
             "preserves_object_ids": self.preserves_object_ids,
@@ -294,6 +410,10 @@ impl LevelFacts {
             "groups": self.groups,
             "arrays": self.arrays.iter().map(ArrayFacts::document).collect::<Vec<_>>(),
             "links": self.links.iter().map(LinkFacts::document).collect::<Vec<_>>(),
+            "refused": self.refused.iter().map(|refused| json!({
+                "path": refused.path,
+                "why": refused.why,
+            })).collect::<Vec<_>>(),
         })
     }
 }
@@ -303,10 +423,14 @@ impl Facts {
     pub(super) fn of(
         url: &str,
         store: &Store,
-        levels: Vec<LevelFacts>,
-        parametric: bool,
-        headers: Option<Vec<String>>,
+        mut levels: Vec<LevelFacts>,
+        side: SideGroups,
     ) -> Self {
+        let additive: BTreeMap<u32, bool> = levels.iter().map(|l| (l.level, l.additive)).collect();
+        for level in &mut levels {
+            level.chain = chain(level.level, &additive);
+        }
+        let problems = side.problems.clone();
         let root = store.root();
         let zv = &root.zarr_vectors;
         let convention = root
@@ -333,10 +457,11 @@ impl Facts {
                 .filter_map(Value::as_object)
                 .flat_map(|map| map.keys().cloned())
                 .collect(),
+            required: zv.required_capabilities.clone(),
+            manifest_layout: zv.manifest_layout.clone(),
             levels,
-            parametric,
-            headers,
-            warnings: store.warnings(),
+            side,
+            warnings: store.warnings().into_iter().chain(problems).collect(),
         }
     }
 
@@ -359,10 +484,15 @@ impl Facts {
             "chunk_shape": numbers(&self.chunk_shape),
             "bin_shape": self.base_bin_shape.as_deref().map(numbers),
             "capabilities": self.capabilities,
+            "required_capabilities": self.required,
+            "manifest_layout": self.manifest_layout,
             "attribute_specs": self.attribute_specs,
             "levels": self.levels.iter().map(LevelFacts::document).collect::<Vec<_>>(),
-            "parametric": self.parametric,
-            "headers": self.headers,
+            "parametric": self.side.parametric.is_some(),
+            "headers": self.side.listed.then(|| {
+                self.side.headers.iter().map(|header| header.format.as_str()).collect::<Vec<_>>()
+            }),
+            "side": side(&self.side),
             "user_metadata": self.user_metadata,
             "warnings": self.warnings,
         })

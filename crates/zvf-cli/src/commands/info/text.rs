@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use zvf_format::keys::format_delta;
 
+use zvf_store::SideGroups;
+
 use super::facts::{ArrayFacts, Facts, LevelFacts};
 use crate::output::table::{TextTable, count, counted, size};
 
@@ -61,14 +63,17 @@ impl Facts {
         if !self.capabilities.is_empty() {
             head("capabilities", &self.capabilities.join(", "));
         }
+        if !self.required.is_empty() {
+            head("required", &self.required.join(", "));
+        }
+        if let Some(layout) = &self.manifest_layout {
+            head("manifests", layout);
+        }
         if let Some(crs) = self.crs.as_ref().filter(|crs| !crs.is_null()) {
             head("crs", &crs.to_string());
         }
-        if self.parametric {
-            head("parametric", "yes");
-        }
-        if let Some(headers) = self.headers.as_ref().filter(|headers| !headers.is_empty()) {
-            head("headers", &headers.join(", "));
+        for (name, line) in side(&self.side) {
+            head(name, &line);
         }
         if !self.user_metadata.is_empty() {
             head("metadata", &self.user_metadata.join(", "));
@@ -121,6 +126,10 @@ impl Facts {
 impl LevelFacts {
     fn text(&self, out: &mut String) {
         let mut traits = Vec::new();
+        traits.extend(self.additive.then(|| {
+            let more: Vec<String> = self.chain.iter().skip(1).map(ToString::to_string).collect();
+            format!("additive, complete with level {}", more.join(", "))
+        }));
         traits.extend(self.parent.map(|parent| {
             let method = self.method.as_deref().unwrap_or("unknown method");
             let sparsity = if self.sparsity < 1.0 {
@@ -146,17 +155,13 @@ impl LevelFacts {
         );
         let gap = if traits.is_empty() { "" } else { ": " };
         let _ = writeln!(out, "\nlevel {}{gap}{}", self.level, traits.join(", "));
-        let mut table = TextTable::new(["array", "type", "chunks", "grid", "codecs", "remarks"]);
-        for array in self
-            .arrays
-            .iter()
-            .filter(|array| !array.path.contains("/links/"))
-        {
+        let mut table = TextTable::new(["array", "type", "chunks", "grid", "stored as", "remarks"]);
+        for array in self.arrays.iter().filter(|array| !is_link(&array.path)) {
             array.row(&mut table);
         }
         out.push_str(&table.render(2));
         if let Some(objects) = &self.objects {
-            let layout = objects.layout.as_deref().unwrap_or("vlen_manifests_v1");
+            let layout = &objects.layout;
             let present = objects
                 .present
                 .map(|present| format!(", {} with fragments", count(present)))
@@ -196,12 +201,13 @@ impl LevelFacts {
             } else {
                 "undirected"
             };
-            let own = format!("{}/links/{}/", self.level, format_delta(family.delta));
-            let codecs = self
-                .arrays
-                .iter()
-                .find(|array| array.path.starts_with(&own))
-                .map(|array| array.codecs.join("+"));
+            let delta = format_delta(family.delta).to_string();
+            let own = self.arrays.iter().filter(|array| {
+                is_link(&array.path) && array.path.split('/').nth(2) == Some(delta.as_str())
+            });
+            let mut forms: Vec<String> = own.map(ArrayFacts::form).collect();
+            forms.sort_unstable();
+            forms.dedup();
             let mut segments: Vec<&str> = family
                 .segments
                 .iter()
@@ -218,19 +224,98 @@ impl LevelFacts {
             };
             let _ = writeln!(
                 out,
-                "  links {}: {links}{} endpoints, {directed}, {}{attributes}, {} in {} ({})",
-                format_delta(family.delta),
+                "  links {delta}: {links}{} endpoints, {directed}, {}{attributes}, {} in {} ({})",
                 family.width,
                 family.store,
-                codecs.unwrap_or_default(),
+                forms.join(" and "),
                 counted(family.segments.len() as u64, "array"),
                 segments.join(" "),
             );
         }
+        for refused in &self.refused {
+            let _ = writeln!(out, "  not read: {}: {}", refused.path, refused.why);
+        }
     }
 }
 
+/// Whether a path is that of an array of links.
+fn is_link(path: &str) -> bool {
+    matches!(path.split('/').nth(1), Some("links" | "cross_chunk_links"))
+}
+
+/// A line for each thing beside the levels.
+fn side(side: &SideGroups) -> Vec<(&'static str, String)> {
+    let mut lines = Vec::new();
+    let number = |n: Option<u64>| n.map_or_else(|| "?".to_owned(), count);
+    if let Some(parametric) = &side.parametric {
+        let types: Vec<&str> = parametric
+            .types
+            .iter()
+            .map(|kind| kind.name.as_str())
+            .collect();
+        let mut line = format!(
+            "{} objects (types {})",
+            number(parametric.objects),
+            types.join(", ")
+        );
+        if !parametric.attributes.is_empty() {
+            let _ = write!(line, ", with {}", parametric.attributes.join(", "));
+        }
+        if let Some(groups) = parametric.groups {
+            let _ = write!(line, ", {}", counted(groups, "group"));
+        }
+        lines.push(("parametric", line));
+    }
+    for kind in &side.composite {
+        let mut line = format!(
+            "level {} also holds {}: {} vertices in {} chunks",
+            kind.level,
+            kind.kind,
+            number(kind.vertices),
+            number(kind.chunks)
+        );
+        if kind.links.is_some() || kind.link_width.is_some() {
+            let _ = write!(line, ", {} links", number(kind.links));
+        }
+        if let Some(why) = &kind.links_refused {
+            let _ = write!(line, " that cannot be used: {why}");
+        }
+        lines.push(("composite", line));
+    }
+    for header in &side.headers {
+        let members: Vec<String> = header
+            .members
+            .iter()
+            .map(|(name, bytes)| format!("{name} ({bytes} bytes)"))
+            .collect();
+        lines.push((
+            "header",
+            format!("{}: {}", header.format, members.join(", ")),
+        ));
+    }
+    if let Some(packing) = &side.packing {
+        let line = format!(
+            "{}, up to {} chunks together",
+            packing.layout,
+            number(packing.size)
+        );
+        lines.push(("packed", line));
+    }
+    if !side.unknown.is_empty() {
+        lines.push(("unknown", side.unknown.join(", ")));
+    }
+    lines
+}
+
 impl ArrayFacts {
+    /// How cells are stored: the codecs of an array, or the kind of container where each cell has its own.
+    fn form(&self) -> String {
+        match self.container {
+            "grid" | "sharded grid" | "table" => self.codecs.join("+"),
+            other => other.to_owned(),
+        }
+    }
+
     fn row(&self, table: &mut TextTable) {
         let short = self
             .path
@@ -256,7 +341,7 @@ impl ArrayFacts {
             self.chunks
                 .map_or_else(|| "-".to_owned(), |chunks| chunks.to_string()),
             product(&self.shape),
-            self.codecs.join("+"),
+            self.form(),
             remarks.join(", "),
         ]);
     }
