@@ -88,6 +88,10 @@ fn find(
         let level = context
             .wait(store.level(number, need))?
             .map_err(|e| CliError::from(e).at(url))?;
+        // Part of a list would look like all of it.
+        if let Some(refused) = level.refused().iter().find(|refused| refused.delta == delta) {
+            return Err(CliError::malformed(format!("{url}: {refused}")));
+        }
         if let Some(family) = level.links(delta) {
             return Ok(family.clone());
         }
