@@ -69,8 +69,18 @@ fn io_is_3() -> Result<()> {
     fails(
         &zvf_in(Path::new("."), &["info", "/no/such/store"])?,
         3,
-        &["/no/such/store", "zarr.json"],
+        &["/no/such/store", "no such folder"],
     );
+    fs::create_dir(home.file("old"))?;
+    fs::write(home.file("old/.zgroup"), "{}")?;
+    let cases: [(&str, &[&str]); 3] = [
+        ("old", &["old", "zarr version 2"]),
+        ("store.zarrvectors/zarr.json", &["is a file", "folder of a store"]),
+        (".", &["no zarr.json", "store.zarrvectors"]),
+    ];
+    for (path, says) in cases {
+        fails(&home.zvf(&["info", path])?, 3, says);
+    }
     fails(
         &home.zvf(&["query", STORE, "--objects", "@missing.txt"])?,
         3,
