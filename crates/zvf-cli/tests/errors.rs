@@ -75,7 +75,10 @@ fn io_is_3() -> Result<()> {
     fs::write(home.file("old/.zgroup"), "{}")?;
     let cases: [(&str, &[&str]); 3] = [
         ("old", &["old", "zarr version 2"]),
-        ("store.zarrvectors/zarr.json", &["is a file", "folder of a store"]),
+        (
+            "store.zarrvectors/zarr.json",
+            &["is a file", "folder of a store"],
+        ),
         (".", &["no zarr.json", "store.zarrvectors"]),
     ];
     for (path, says) in cases {

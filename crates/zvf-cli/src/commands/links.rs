@@ -89,7 +89,11 @@ fn find(
             .wait(store.level(number, need))?
             .map_err(|e| CliError::from(e).at(url))?;
         // Part of a list would look like all of it.
-        if let Some(refused) = level.refused().iter().find(|refused| refused.delta == delta) {
+        if let Some(refused) = level
+            .refused()
+            .iter()
+            .find(|refused| refused.delta == delta)
+        {
             return Err(CliError::malformed(format!("{url}: {refused}")));
         }
         if let Some(family) = level.links(delta) {
