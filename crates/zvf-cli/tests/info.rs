@@ -46,14 +46,16 @@ fn counting_agrees_with_the_input() -> Result<()> {
             .as_array()
             .context("complete_with")?
             .len();
-        if levels == 0 {
+        // The input of these two has the vertices of the coarser level behind those of the finer.
+        let pyramid = ["0.7/pyramid", "0.8/pyramid_cells"].contains(&case.as_str());
+        if levels == 0 && !pyramid {
             assert_eq!(level["vertices"], rows, "{case}");
         } else {
             // Additive levels hold the input between them.
             let all = info["levels"].as_array().context("levels")?;
             let all = all
                 .iter()
-                .take(levels + 1)
+                .take(if pyramid { usize::MAX } else { levels + 1 })
                 .map(|level| level["vertices"].as_u64());
             assert_eq!(all.sum::<Option<u64>>(), Some(rows), "{case}");
         }
@@ -124,11 +126,12 @@ fn chunks_of_blob_groups_are_counted() -> Result<()> {
 
 #[test]
 fn refused_families_are_named_with_the_reason() -> Result<()> {
+    let padded = Home::new("padded/graph")?.text(&["info", STORE, "-q"])?;
+    assert!(padded.contains("not read: 0/cross_chunk_links"), "{padded}");
     for case in [
         "refused/k_dialect",
         "refused/leaf_dialect",
         "refused/two_forms",
-        "padded/graph",
     ] {
         let home = Home::new(case)?;
         let wanted = zvf_testkit::case(case)?;
