@@ -5,20 +5,20 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tokio::sync::OnceCell;
 use zvf_meta::ArrayDoc;
 
 use crate::StoreError;
 use crate::codec::Data;
 use crate::container::blob::{Blob, CHUNK};
 use crate::kv::{Ask, Cap, Kv, blocking, driven};
+use crate::once::Once;
 
 /// One blob, loaded by its first use and kept.
 #[derive(Debug)]
 pub(crate) struct BlobArray {
     path: String,
     blob: Blob,
-    bytes: OnceCell<Bytes>,
+    bytes: Once<Bytes>,
 }
 
 impl BlobArray {
@@ -30,7 +30,7 @@ impl BlobArray {
         Ok(Self {
             blob: Blob::new(&path, doc)?,
             path,
-            bytes: OnceCell::new(),
+            bytes: Once::default(),
         })
     }
 
@@ -47,18 +47,11 @@ impl BlobArray {
     /// The bytes. One request, once; a chunk that is not stored is zeros (0.7, section 2.3).
     pub(crate) async fn load(self: &Arc<Self>, kv: &Kv, round: u32) -> Result<Bytes, StoreError> {
         if let Some(bytes) = self.bytes.get() {
-            return Ok(bytes.clone());
+            return Ok(bytes);
         }
         let (array, kv) = (Arc::clone(self), kv.clone());
         // Others may wait for the one who loads, so it goes on while nobody polls it.
-        driven(async move {
-            array
-                .bytes
-                .get_or_try_init(|| array.read(&kv, round))
-                .await
-                .cloned()
-        })
-        .await
+        driven(async move { array.bytes.get_or_load(array.read(&kv, round)).await }).await
     }
 
     async fn read(&self, kv: &Kv, round: u32) -> Result<Bytes, StoreError> {

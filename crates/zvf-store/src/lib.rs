@@ -91,6 +91,7 @@ mod links;
 mod location;
 mod missing;
 mod objects;
+mod once;
 mod once_cache;
 mod options;
 mod presence;

@@ -4,10 +4,9 @@ use std::collections::{HashMap, VecDeque};
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::OnceCell;
-
 use crate::StoreError;
 use crate::kv::driven;
+use crate::once::Once;
 
 /// A cache with a limit on the weight of what it holds.
 #[derive(Debug)]
@@ -18,7 +17,7 @@ pub(crate) struct OnceCache<T> {
 
 #[derive(Debug)]
 struct State<T> {
-    cells: HashMap<u64, Arc<OnceCell<Arc<T>>>>,
+    cells: HashMap<u64, Arc<Once<Arc<T>>>>,
     order: VecDeque<(u64, u64)>,
     weight: u64,
 }
@@ -56,21 +55,21 @@ impl<T: Send + Sync + 'static> OnceCache<T> {
             Arc::clone(state.cells.entry(number).or_default())
         };
         if let Some(thing) = cell.get() {
-            return Ok(Arc::clone(thing));
+            return Ok(thing);
         }
         let cache = Arc::clone(self);
         driven(async move {
             let mut loaded = false;
             let thing = cell
-                .get_or_try_init(|| {
+                .get_or_load(async {
                     loaded = true;
-                    load
+                    load.await
                 })
                 .await?;
             if loaded {
-                cache.account(number, weight(thing));
+                cache.account(number, weight(&thing));
             }
-            Ok(Arc::clone(thing))
+            Ok(thing)
         })
         .await
     }

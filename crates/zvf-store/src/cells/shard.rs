@@ -8,13 +8,13 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use tokio::sync::OnceCell;
 
 use super::Cell;
 use crate::StoreError;
 use crate::kv::local::OpenFile;
 use crate::kv::{Ask, Cap, Object};
 use crate::layout::Shard;
+use crate::once::Once;
 
 /// `None` = the shard does not exist: none of its cells has content.
 pub(super) type Head = Option<Arc<ShardHead>>;
@@ -250,7 +250,7 @@ const OPEN_FILES: usize = 32;
 
 #[derive(Debug, Default)]
 struct State {
-    heads: HashMap<String, Arc<OnceCell<Head>>>,
+    heads: HashMap<String, Arc<Once<Head>>>,
     order: VecDeque<(String, u64)>,
     weight: u64,
 }
@@ -286,12 +286,12 @@ impl ShardCache {
     /// The head, when it is there already.
     pub(super) fn ready(&self, key: &str) -> Option<Head> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.heads.get(key).and_then(|cell| cell.get().cloned())
+        state.heads.get(key).and_then(|cell| cell.get())
     }
 
     /// Keeps a head.
     pub(super) fn insert(&self, key: &str, head: Head) {
-        let cell = Arc::new(OnceCell::new_with(Some(head.clone())));
+        let cell = Arc::new(Once::ready(head.clone()));
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.heads.insert(key.to_owned(), cell);
         drop(state);
@@ -310,12 +310,11 @@ impl ShardCache {
         };
         let mut fetched = false;
         let head = cell
-            .get_or_try_init(|| {
+            .get_or_load(async {
                 fetched = true;
-                fetch
+                fetch.await
             })
-            .await?
-            .clone();
+            .await?;
         if fetched {
             self.account(key, &head);
         }

@@ -63,8 +63,8 @@ impl Remote {
         let path = self.path(prefix)?;
         let below = (!path.is_root()).then_some(&path);
         let mut tries = self.tries();
+        let _slot = kv.slot().await?;
         while self.lists() {
-            let slot = kv.slot().await?;
             tries.made = tries.made.saturating_add(1);
             let start = kv.trace.start();
             let listing = match tries.step(0, self.store.list_with_delimiter(below)).await {
@@ -73,7 +73,6 @@ impl Remote {
                 Ok(Err(error)) => Err(sort(prefix, error)),
                 Err(silent) => Err(silent),
             };
-            drop(slot);
             let outcome = match &listing {
                 Ok(names) => (u64::try_from(names.len()).ok(), tries.made, None),
                 Err(failure) => (None, tries.made, Some(failure.to_string())),
@@ -104,8 +103,8 @@ impl Remote {
         let mut tries = self.tries();
         let mut last: Option<Path> = None;
         let mut ordered = true;
+        let _slot = kv.slot().await?;
         while self.lists() {
-            let slot = kv.slot().await?;
             tries.made = tries.made.saturating_add(1);
             let (start, attempt) = (kv.trace.start(), tries.made);
             let mut found = 0u64;
@@ -127,7 +126,6 @@ impl Remote {
                 last = Some(meta.location.clone());
                 visit(meta)?;
             };
-            drop(slot);
             let failed = end.as_ref().err().map(ToString::to_string);
             let outcome = (failed.is_none().then_some(found), attempt, failed);
             kv.trace

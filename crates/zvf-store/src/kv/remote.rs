@@ -167,7 +167,8 @@ impl Remote {
             cap,
             role: Some(role),
         };
-        let work = self.get_alone(kv, key, &ask, purpose);
+        // Boxed: each future around it would hold its size twice, and all of them stand on one stack.
+        let work = Box::pin(self.get_alone(kv, key, &ask, purpose));
         self.shared.objects.share(id, work).await
     }
 
@@ -240,12 +241,12 @@ impl Remote {
     ) -> Result<Option<Got>, StoreError> {
         let path = self.path(key)?;
         let mut tries = self.tries();
+        // Kept between the tries: at the end of the line, behind thousands that fail too, the last try would come late.
+        let _slot = kv.slot().await?;
         loop {
-            let slot = kv.slot().await?;
             tries.made = tries.made.saturating_add(1);
             let start = kv.trace.start();
             let result = self.once(kv, key, &path, &part, purpose, &mut tries).await;
-            drop(slot);
             if kv.trace.is_on() {
                 let method = match part {
                     Part::State => Method::Head,

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use tokio::sync::OnceCell;
 use zvf_meta::ObjectLayout;
 
 use crate::StoreError;
 use crate::kv::blocking;
+use crate::once::Once;
 use crate::typed::TypedArray;
 use crate::warnings::Warnings;
 
@@ -20,7 +20,7 @@ pub(super) struct IdSource {
     pub(super) stored: u64,
     pub(super) path: String,
     pub(super) table: Option<TypedArray>,
-    pub(super) ids: OnceCell<Arc<IdTable>>,
+    pub(super) ids: Once<Arc<IdTable>>,
     pub(super) warnings: Arc<Warnings>,
 }
 

@@ -12,11 +12,11 @@ mod split;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tokio::sync::OnceCell;
 use zvf_meta::{ObjectIndexDoc, ObjectLayout};
 
 use crate::StoreError;
 use crate::kv::{Kv, driven};
+use crate::once::Once;
 use crate::typed::TypedArray;
 use crate::warnings::Warnings;
 
@@ -79,7 +79,7 @@ impl ObjectIndex {
             stored,
             path,
             table,
-            ids: OnceCell::new(),
+            ids: Once::default(),
             warnings,
         };
         Self {
@@ -135,18 +135,11 @@ impl ObjectIndex {
     /// As [`ids`](Self::ids).
     pub async fn ids_in(&self, round: u32) -> Result<Arc<IdTable>, StoreError> {
         if let Some(ids) = self.source.ids.get() {
-            return Ok(Arc::clone(ids));
+            return Ok(ids);
         }
         let source = Arc::clone(&self.source);
         // Others may wait for the one who loads, so it goes on while nobody polls it.
-        driven(async move {
-            source
-                .ids
-                .get_or_try_init(|| source.load(round))
-                .await
-                .cloned()
-        })
-        .await
+        driven(async move { source.ids.get_or_load(source.load(round)).await }).await
     }
 
     /// Parts in which the manifests are loaded: stored chunks of up to 16384 rows in stores of the reference.
