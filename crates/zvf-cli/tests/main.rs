@@ -11,6 +11,7 @@ mod info;
 mod inspect;
 mod inspect_blobs;
 mod interrupt;
+mod killed;
 mod links;
 mod objects;
 mod query;

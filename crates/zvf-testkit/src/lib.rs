@@ -26,8 +26,10 @@ pub mod faults;
 mod npy;
 mod npz;
 mod truth;
+mod web;
 
 pub use archive::{TempStore, all_cases, cases, files, refused_cases, testdata, unpack};
 pub use case::{BoxQuery, Case, case};
 pub use npy::{Column, Values};
 pub use truth::{Truth, truth};
+pub use web::StoppingServer;

@@ -1,0 +1,103 @@
+//! A reader that is killed: what it was asked to write is whole or not there.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use zvf_testkit::StoppingServer;
+
+use crate::run::command;
+
+/// Whatever lies at `path`: the bytes of a file, or of every file of a directory.
+fn contents(path: &Path) -> Result<Option<BTreeMap<String, Vec<u8>>>> {
+    if path.is_file() {
+        return Ok(Some(BTreeMap::from([(String::new(), fs::read(path)?)])));
+    }
+    if !path.is_dir() {
+        return Ok(None);
+    }
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        files.insert(name, fs::read(entry.path())?);
+    }
+    Ok(Some(files))
+}
+
+fn start(home: &Path, url: &str, out: &str) -> Result<Child> {
+    // Little memory, so that writing begins long before the last chunk was read.
+    let args = ["query", url, "-o", out, "--memory-budget", "16K", "--quiet"];
+    let mut command = command(home, &args);
+    Ok(command.stdout(Stdio::null()).spawn()?)
+}
+
+/// Kills the program and looks at what it left.
+fn kill(mut child: Child, home: &Path, out: &str) -> Result<Option<BTreeMap<String, Vec<u8>>>> {
+    // On Unix this is SIGKILL: nothing of the program runs after it.
+    child.kill()?;
+    child.wait()?;
+    contents(&home.join(out))
+}
+
+#[test]
+fn an_output_is_whole_or_absent_whenever_the_program_is_killed() -> Result<()> {
+    let files = zvf_testkit::files("streamlines")?;
+    for out in ["rows.csv", "rows.arrow", "tables"] {
+        let home = tempfile::tempdir()?;
+        // Not killed: what whole is, and how many requests it takes.
+        let server = StoppingServer::start(files.clone(), u64::MAX)?;
+        let status = start(home.path(), server.url(), out)?.wait()?;
+        ensure!(status.success(), "{out}: {status}");
+        let whole = contents(&home.path().join(out))?.context("no output")?;
+        let requests = server.asked();
+        ensure!(requests > 40, "{requests} requests");
+        let (mut absent, mut begun) = (0, 0);
+        for moment in (0..requests).step_by(7) {
+            let home = tempfile::tempdir()?;
+            let server = StoppingServer::start(files.clone(), moment)?;
+            let mut child = start(home.path(), server.url(), out)?;
+            let stopped = server.wait_until_stopped(|| matches!(child.try_wait(), Ok(Some(_))));
+            ensure!(stopped, "{out}: ended by itself after {moment} requests");
+            let left = kill(child, home.path(), out)?;
+            ensure!(left.is_none(), "{out}: something after {moment} of {requests} requests");
+            absent += 1;
+            // What was written so far lies beside it, under a name that says what it is.
+            for entry in fs::read_dir(home.path())? {
+                let name = entry?.file_name().to_string_lossy().into_owned();
+                ensure!(name.ends_with(".partial"), "{name}");
+                begun += 1;
+            }
+        }
+        ensure!(absent > 0 && begun > 0, "{out}: {absent} absent, {begun} begun");
+        // After the last answer, while it is written and given its name.
+        for moment in 0..40 {
+            let home = tempfile::tempdir()?;
+            let server = StoppingServer::start(files.clone(), u64::MAX)?;
+            let mut child = start(home.path(), server.url(), out)?;
+            while server.asked() < requests && matches!(child.try_wait(), Ok(None)) {
+                std::thread::yield_now();
+            }
+            std::thread::sleep(Duration::from_micros(moment * 250));
+            if let Some(left) = kill(child, home.path(), out)? {
+                ensure!(left == whole, "{out}: half of it, moment {moment}");
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn an_earlier_output_stays_as_it_was() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    fs::write(home.path().join("rows.csv"), "earlier")?;
+    let server = StoppingServer::start(zvf_testkit::files("streamlines")?, 60)?;
+    let mut child = start(home.path(), server.url(), "rows.csv")?;
+    ensure!(server.wait_until_stopped(|| matches!(child.try_wait(), Ok(Some(_)))));
+    kill(child, home.path(), "rows.csv")?;
+    ensure!(fs::read(home.path().join("rows.csv"))? == b"earlier");
+    Ok(())
+}
