@@ -98,6 +98,8 @@ fn clippy() -> Outcome {
         "clippy",
         "--workspace",
         "--all-targets",
+        "--features",
+        test::SERVERS,
         "--quiet",
         "--",
         "-D",

@@ -14,6 +14,8 @@ mod conformance;
 mod demo;
 mod fixtures;
 mod fuzz;
+mod latency;
+mod memory;
 mod no_std;
 mod python;
 mod sh;
@@ -40,7 +42,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "test",
-        help: "runs every test of the workspace, doc tests included",
+        help: "runs every test of the workspace, doc tests and tests against real servers included",
         run: test::run,
     },
     Task {
@@ -62,6 +64,16 @@ const TASKS: &[Task] = &[
         name: "bench",
         help: "whole jobs beside the Python package and the floor [--rounds N] [--check]",
         run: bench::run,
+    },
+    Task {
+        name: "memory",
+        help: "the most memory that full scans of large stores take [--small] [--debug]",
+        run: memory::run,
+    },
+    Task {
+        name: "latency",
+        help: "a cold 1 % box from a bucket whose every request waits [--ms N] [--rounds N]",
+        run: latency::run,
     },
     Task {
         name: "fuzz",

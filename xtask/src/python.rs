@@ -28,6 +28,13 @@ pub(crate) const OLD: Environment = Environment {
     requirements: include_str!("../python/requirements-0.2.txt"),
 };
 
+/// Servers that the tests of `zvf-trials` start.
+pub(crate) const SERVERS: Environment = Environment {
+    folder: "pyenv-servers",
+    list: "requirements-servers.txt",
+    requirements: include_str!("../python/requirements-servers.txt"),
+};
+
 /// Returns the environment's interpreter; makes the environment first where it is missing or out of date.
 ///
 /// Nothing is installed outside of the target folder.

@@ -76,6 +76,14 @@ pub(crate) fn build_zvf() -> Outcome<PathBuf> {
         .join(format!("zvf{}", std::env::consts::EXE_SUFFIX)))
 }
 
+/// Builds the measuring program of the trials with release optimisation and returns its path.
+pub(crate) fn build_trials() -> Outcome<PathBuf> {
+    run(cargo().args(["build", "--quiet", "--release", "--package", "zvf-trials"]))?;
+    Ok(target()
+        .join("release")
+        .join(format!("zvf-trials{}", std::env::consts::EXE_SUFFIX)))
+}
+
 /// The value after `name` in a task's arguments, parsed.
 pub(crate) fn option<T>(arguments: &[String], name: &str) -> Outcome<Option<T>>
 where

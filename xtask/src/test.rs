@@ -3,22 +3,30 @@
 use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::time::Instant;
 
-use crate::Outcome;
-use crate::sh;
+use crate::{Outcome, python, sh};
 
-/// Builds and runs `cargo test --workspace`, doc tests included. Arguments are passed on to cargo.
+/// The feature of the tests that need real servers; `cargo test --workspace` leaves them out.
+pub(crate) const SERVERS: &str = "zvf-trials/servers";
+
+/// Builds and runs `cargo test --workspace`, doc tests and the tests against real servers included. Arguments are passed on
+/// to cargo.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
+    let servers = python::interpreter(python::SERVERS)?;
     println!("building the tests");
+    let all = ["test", "--workspace", "--features", SERVERS];
     sh::run(
         sh::cargo()
-            .args(["test", "--workspace", "--no-run", "--quiet"])
+            .args(all)
+            .args(["--no-run", "--quiet"])
             .args(arguments),
     )?;
     let (reader, writer) = std::io::pipe()?;
     let mut command = sh::cargo();
     command
-        .args(["test", "--workspace", "--no-fail-fast"])
-        .args(arguments);
+        .args(all)
+        .arg("--no-fail-fast")
+        .args(arguments)
+        .env("ZVF_SERVERS_PYTHON", servers);
     command.stdout(writer.try_clone()?).stderr(writer);
     let mut child = command.spawn()?;
     // The parent's copies of the writing end go away with the command, so that reading ends with the child.

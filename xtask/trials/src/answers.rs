@@ -1,0 +1,187 @@
+//! A whole answer as a value.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::DataType;
+use zvf_query::{Query, QueryError, Table, query};
+use zvf_store::{OpenOptions, Store, StoreError};
+
+/// Every table of an answer, whole. Two answers are equal when every value of every table is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Told {
+    /// The vertex table.
+    pub vertices: Option<RecordBatch>,
+    /// The link table.
+    pub links: Option<RecordBatch>,
+    /// The object table.
+    pub objects: Option<RecordBatch>,
+    /// Warnings of the answer.
+    pub warnings: Vec<String>,
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub enum Refused {
+    /// The store could not be opened.
+    Open(StoreError),
+    /// The query failed.
+    Query(QueryError),
+}
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Open(error) => error.fmt(f),
+            Self::Query(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Refused {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Open(error) => Some(error),
+            Self::Query(error) => Some(error),
+        }
+    }
+}
+
+impl Refused {
+    /// The class of the error.
+    #[must_use]
+    pub fn class(&self) -> zvf_store::Class {
+        match self {
+            Self::Open(error) => error.class(),
+            Self::Query(error) => error.class(),
+        }
+    }
+
+    /// The message with the messages of everything that it was caused by.
+    #[must_use]
+    pub fn full(&self) -> String {
+        let mut text = self.to_string();
+        let mut source = std::error::Error::source(self);
+        while let Some(error) = source {
+            text.push_str(": ");
+            text.push_str(&error.to_string());
+            source = error.source();
+        }
+        text
+    }
+}
+
+/// Asks a store and reads the answer to its end.
+///
+/// # Errors
+///
+/// As the query.
+pub async fn ask(store: &Store, asked: Query) -> Result<Told, QueryError> {
+    let all = query(store, asked).await?.collect().await?;
+    Ok(Told {
+        vertices: all.table(Table::Vertices)?,
+        links: all.table(Table::Links)?,
+        objects: all.table(Table::Objects)?,
+        warnings: all.summary.warnings,
+    })
+}
+
+/// Opens a store, asks it and reads the answer to its end.
+///
+/// # Errors
+///
+/// As opening and the query.
+pub async fn ask_cold(address: &str, options: OpenOptions, asked: Query) -> Result<Told, Refused> {
+    let store = Store::open_with(address, options)
+        .await
+        .map_err(Refused::Open)?;
+    ask(&store, asked).await.map_err(Refused::Query)
+}
+
+/// The values of a column as text, floats with every digit.
+///
+/// # Errors
+///
+/// Where there is no such column, or for a type that no answer has.
+pub fn column(batch: &RecordBatch, name: &str) -> Result<Vec<String>> {
+    let array = batch
+        .column_by_name(name)
+        .with_context(|| format!("no column {name}"))?;
+    (0..array.len()).map(|row| value(array, row)).collect()
+}
+
+/// Rows of a table as text, of some columns.
+///
+/// # Errors
+///
+/// As [`column`].
+pub fn rows(batch: &RecordBatch, names: &[String]) -> Result<Vec<String>> {
+    let columns: BTreeMap<&String, Vec<String>> = names
+        .iter()
+        .map(|name| Ok((name, column(batch, name)?)))
+        .collect::<Result<_>>()?;
+    let row = |row: usize| {
+        let values = columns.iter().map(|(name, values)| {
+            let value = values.get(row).map_or("", String::as_str);
+            format!("{name}={value}")
+        });
+        values.collect::<Vec<_>>().join("; ")
+    };
+    Ok((0..batch.num_rows()).map(row).collect())
+}
+
+fn value(array: &ArrayRef, row: usize) -> Result<String> {
+    if array.is_null(row) {
+        return Ok("null".into());
+    }
+    macro_rules! number {
+        ($type:ty) => {
+            array.as_primitive::<$type>().value(row).to_string()
+        };
+    }
+    Ok(match array.data_type() {
+        DataType::Int8 => number!(Int8Type),
+        DataType::Int16 => number!(Int16Type),
+        DataType::Int32 => number!(Int32Type),
+        DataType::Int64 => number!(Int64Type),
+        DataType::UInt8 => number!(UInt8Type),
+        DataType::UInt16 => number!(UInt16Type),
+        DataType::UInt32 => number!(UInt32Type),
+        DataType::UInt64 => number!(UInt64Type),
+        DataType::Float32 => float(f64::from(array.as_primitive::<Float32Type>().value(row))),
+        DataType::Float64 => float(array.as_primitive::<Float64Type>().value(row)),
+        DataType::Boolean => u8::from(array.as_boolean().value(row)).to_string(),
+        DataType::Utf8 => array.as_string::<i32>().value(row).to_owned(),
+        DataType::FixedSizeList(..) => list(&array.as_fixed_size_list().value(row))?,
+        DataType::List(..) => list(&array.as_list::<i32>().value(row))?,
+        DataType::Dictionary(..) => {
+            let any = array.as_any_dictionary();
+            let key = any.normalized_keys().get(row).copied();
+            value(any.values(), key.context("a dictionary row")?)?
+        }
+        other => anyhow::bail!("a column of {other}"),
+    })
+}
+
+fn list(items: &ArrayRef) -> Result<String> {
+    let values: Vec<String> = (0..items.len())
+        .map(|at| value(items, at))
+        .collect::<Result<_>>()?;
+    Ok(values.join(" "))
+}
+
+/// A float as text that tells every value from every other.
+#[must_use]
+pub fn float(value: f64) -> String {
+    if value.is_nan() {
+        "nan".into()
+    } else {
+        format!("{value:?}")
+    }
+}

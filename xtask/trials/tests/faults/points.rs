@@ -1,0 +1,109 @@
+//! The made store of a thousand chunks: it is what it says, and a small box of it is cheap.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use zvf_query::{BBox, Query};
+use zvf_store::{IoTrace, Method, OpenOptions};
+use zvf_testkit::faults::{Bucket, Faulty};
+use zvf_trials::answers::{ask_cold, column};
+use zvf_trials::points::{CHUNK, Form, Points};
+
+use crate::support::{MEMORY, through};
+
+const LATENCY: Duration = Duration::from_millis(50);
+
+fn made(form: Form) -> Points {
+    Points {
+        side: 10,
+        rows: 20,
+        seed: 5,
+        form,
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cold_box_of_one_percent_takes_less_than_five_round_trips() {
+    for form in [Form::Grid, Form::Blobs] {
+        let points = made(form);
+        let files = points.files().unwrap();
+        let bucket = Arc::new(Bucket::new(files.clone()));
+        let bbox = BBox::new(vec![31.0; 3], vec![31.0 + 21.544; 3]).unwrap();
+        let asked = Query {
+            bbox: Some(bbox),
+            ..Query::default()
+        };
+        let trace = IoTrace::on();
+        let (_, options) = through(Faulty::new(bucket, 0).latency(LATENCY));
+        let options = options.with_trace(trace.clone()).with_concurrency(256);
+        let start = tokio::time::Instant::now();
+        let told = ask_cold(MEMORY, options, asked).await.unwrap();
+        assert!(
+            start.elapsed() < 5 * LATENCY,
+            "{form:?}: {:?}",
+            start.elapsed()
+        );
+        assert!(trace.rounds() < 5, "{form:?}: {} rounds", trace.rounds());
+        // Three chunks an axis, of vertices, fragments and two attributes.
+        let requests = trace.take();
+        let cells = requests
+            .iter()
+            .filter(|r| r.method == Method::Get && r.key.contains("/c/"))
+            .count();
+        assert!(cells <= 27 * 4, "{form:?}: {cells} cells");
+        // What is inside, computed from the cells as they were written.
+        let mut expected = Vec::new();
+        for (key, bytes) in &files {
+            let head = match form {
+                Form::Grid if key.starts_with("0/vertices/c/") => 8,
+                Form::Blobs if key.starts_with("0/vertices/") && key.ends_with("/c/0") => 0,
+                _ => continue,
+            };
+            for row in bytes[head..].as_chunks::<12>().0 {
+                let place = row
+                    .as_chunks::<4>()
+                    .0
+                    .iter()
+                    .map(|at| f32::from_le_bytes(*at));
+                let place: Vec<f64> = place.map(f64::from).collect();
+                let (low, high) = (31.0, 31.0 + 21.544);
+                if place.iter().all(|at| (low..=high).contains(at)) {
+                    let text: Vec<String> = place
+                        .iter()
+                        .map(|at| zvf_trials::answers::float(*at))
+                        .collect();
+                    expected.push(text.join(" "));
+                }
+            }
+        }
+        let mut found = column(told.vertices.as_ref().unwrap(), "position").unwrap();
+        found.sort();
+        expected.sort();
+        assert!(!expected.is_empty());
+        assert_eq!(found, expected, "{form:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_made_store_is_whole() {
+    for form in [Form::Grid, Form::Blobs] {
+        let points = made(form);
+        let bucket = Arc::new(Bucket::new(points.files().unwrap()));
+        let options = OpenOptions::new().with_object_store(bucket);
+        let told = ask_cold(MEMORY, options, Query::default()).await.unwrap();
+        assert_eq!(told.warnings, Vec::<String>::new(), "{form:?}");
+        let batch = told.vertices.unwrap();
+        assert_eq!(batch.num_rows() as u64, points.vertices());
+        for (row, place) in column(&batch, "position").unwrap().iter().enumerate() {
+            let chunk = row / points.rows as usize;
+            let expected = [chunk / 100, chunk / 10 % 10, chunk % 10];
+            for (at, chunk) in place.split(' ').zip(expected) {
+                let at = at.parse::<f64>().unwrap() / CHUNK;
+                assert_eq!(at.floor() as usize, chunk, "{form:?}, row {row}");
+            }
+        }
+        assert!(
+            column(&batch, "intensity").unwrap().len() > column(&batch, "label").unwrap().len() / 2
+        );
+    }
+}
