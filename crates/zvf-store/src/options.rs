@@ -37,11 +37,12 @@ pub struct OpenOptions {
     pub request_timeout: Duration,
     /// When neighbouring byte ranges become one request. Default: what suits the kind of backend.
     pub merge: Option<Merge>,
-    /// Whether [`Store::verify`](crate::Store::verify) asks, and objects that are newer than the snapshot are refused.
-    /// Default true.
+    /// Whether changes and losses are looked for: [`Store::verify`](crate::Store::verify) asks, objects that are newer
+    /// than the snapshot are refused, and so is a cell that a presence list names and that is not there. Default true.
     ///
-    /// Off for backends whose times or ETags differ from one answer to the next. Two reads of one object in
-    /// different states stay an error either way.
+    /// Off for backends whose times or ETags differ from one answer to the next, and for what is left of a damaged
+    /// store: listed cells that are not there are empty then. Two reads of one object in different states stay an
+    /// error either way.
     pub verify: bool,
     /// Bytes of decoded cells that are kept in memory, shared by all clones of the store. Default 0: none.
     pub cell_cache_bytes: u64,

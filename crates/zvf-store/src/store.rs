@@ -315,7 +315,8 @@ impl Store {
     /// One dependent round of requests; two for shards that are larger than the tail that comes with their index.
     ///
     /// # Errors
-    /// A coordinate outside the array's grid; I/O; damaged cells; a limit; a codec that is not read.
+    /// A coordinate outside the array's grid; I/O; damaged cells; cells that a presence list names and that are not
+    /// there, see [`OpenOptions::verify`]; a limit; a codec that is not read.
     pub fn fetch_map<R, F>(
         &self,
         round: u32,

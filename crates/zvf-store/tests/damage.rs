@@ -16,7 +16,8 @@ async fn read(files: &Files, array: &str) -> Result<(), StoreError> {
             .with_cell_bytes(LIMIT)
             .with_document_bytes(LIMIT),
     );
-    let store = try_open(files, options).await?;
+    // Cells that these tests leave out are empty, not lost.
+    let store = try_open(files, options.with_verify(false)).await?;
     let level = store.level(0, &Need::all()).await?;
     let mut first_error = None;
     for grid in grids(&level) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use zvf_store::format::vlen::VlenBuilder;
-use zvf_store::{CellWant, Class, ContainerKind, Names, Need, Store, StoreError};
+use zvf_store::{CellWant, Class, ContainerKind, Names, Need, OpenOptions, Store, StoreError};
 
 use crate::support::{
     Cells, Files, add_grid, all_cells, cell_of, edit, group, key_text, on_disk, open_memory, small,
@@ -407,17 +407,31 @@ async fn s7_4_bad_presence_lists_are_noticed() {
         (error.class(), error.key()),
         (Class::Malformed, Some("0/vertices/zarr.json"))
     );
-    // A listed cell whose object is missing is empty.
+    // A listed cell whose object is missing is lost. Who reads what is left of a store takes it for empty.
     files.remove("0/vertices/c/3/1");
-    let store = open_memory(&files).await;
-    let level = store.level(0, &Need::default()).await.unwrap();
-    assert_eq!(
-        store
-            .fetch(2, vec![CellWant::new(level.vertices(), [1, 1])])
-            .await
-            .unwrap(),
-        [None]
-    );
+    let folder = crate::support::on_disk(&files);
+    let path = folder.path().to_str().unwrap();
+    for verify in [true, false] {
+        let options = OpenOptions::new().with_verify(verify);
+        let stores = [
+            try_open(&files, options.clone()).await.unwrap(),
+            Store::open_with(path, options).await.unwrap(),
+        ];
+        for store in stores {
+            let level = store.level(0, &Need::default()).await.unwrap();
+            let fetch =
+                |chunk: [i64; 2]| store.fetch(2, vec![CellWant::new(level.vertices(), chunk)]);
+            // One that is not listed is empty either way.
+            assert_eq!(fetch([0, 0]).await.unwrap(), [None]);
+            match fetch([1, 1]).await {
+                Ok(cells) => assert!(!verify && cells == [None]),
+                Err(error) => {
+                    assert!(verify && error.class() == Class::Malformed);
+                    assert_eq!(error.key(), Some("0/vertices at 1.1"));
+                }
+            }
+        }
+    }
 }
 
 #[tokio::test]

@@ -37,10 +37,13 @@ impl Disk<'_> {
             return self.read_shard(object, shard, cells, budget);
         }
         let (key, cap) = (object.key.as_str(), Cap::cell(&self.kv.limits));
-        self.whole(key, cap, |data| {
+        let found = self.whole(key, cap, |data| {
             unit::decode(key, layout, data, &object.cells, cells, cap, budget)
-        })
-        .map(|_| ())
+        })?;
+        match found {
+            Some(()) => Ok(()),
+            None => object.absent(self.kv, |_| true),
+        }
     }
 
     /// Reads a whole file and hands its bytes to `use_bytes`; `Ok(None)` when it does not exist.
@@ -87,8 +90,11 @@ impl Disk<'_> {
             Some(head) => (head, self.round),
             None => (self.read_head(key, shard)?, self.round.saturating_add(1)),
         };
-        let Some(head) = head else { return Ok(()) };
+        let Some(head) = head else {
+            return object.absent(self.kv, |_| true);
+        };
         let chunks = shard::chunks(key, &head, &object.cells, cap)?;
+        object.absent_from(self.kv, &chunks)?;
         let mut missing: Vec<Range<u64>> = chunks
             .iter()
             .filter(|c| c.bytes.is_none())

@@ -12,7 +12,7 @@ mod padded;
 mod shard;
 mod unit;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,6 +24,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::container::grid::{Reader, object_key};
 use crate::container::{Container, GridArray};
+use crate::coord::Dotted;
 use crate::kv::{Ask, Backend, Cap, Kv, blocking, driven};
 use crate::{ChunkCoord, StoreError};
 
@@ -61,6 +62,48 @@ struct ObjectWant {
     key: String,
     /// For each cell: place in the batch, entry of the shard, element of the chunk.
     cells: Vec<Cell>,
+    /// The chunk of each cell.
+    chunks: Vec<ChunkCoord>,
+}
+
+impl ObjectWant {
+    /// Nothing lies where cells were looked for: they are empty, unless a presence list says that they are not.
+    ///
+    /// A store that is removed or replaced loses cells while its documents still stand, and without this the cells
+    /// that are gone would be taken for empty ones.
+    fn absent(&self, kv: &Kv, cells: impl Fn(&Cell) -> bool) -> Result<(), StoreError> {
+        if !kv.pins.is_on() || self.array.attributes().nonempty_chunks.is_none() {
+            return Ok(());
+        }
+        let gone = self
+            .cells
+            .iter()
+            .zip(&self.chunks)
+            .find(|(cell, chunk)| cells(cell) && self.array.presence().contains(chunk));
+        match gone {
+            None => Ok(()),
+            Some((_, chunk)) => Err(StoreError::malformed(
+                format!("{} at {}", self.array.path(), Dotted(chunk)),
+                format!(
+                    "nonempty_chunks lists the chunk, but {} does not hold it",
+                    self.key
+                ),
+            )),
+        }
+    }
+
+    /// As [`absent`](Self::absent), for the cells of a shard that are in none of the chunks it has.
+    fn absent_from(&self, kv: &Kv, chunks: &[shard::ShardChunk]) -> Result<(), StoreError> {
+        let there: usize = chunks.iter().map(|chunk| chunk.cells.len()).sum();
+        if there == self.cells.len() {
+            return Ok(());
+        }
+        let there: HashSet<usize> = chunks
+            .iter()
+            .flat_map(|chunk| chunk.cells.iter().map(|cell| cell.want))
+            .collect();
+        self.absent(kv, |cell| !there.contains(&cell.want))
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -206,13 +249,17 @@ impl Sorter {
         };
         let objects = &mut self.plan.objects;
         match self.seen.get(&key).and_then(|at| objects.get_mut(*at)) {
-            Some(object) => object.cells.push(entry),
+            Some(object) => {
+                object.cells.push(entry);
+                object.chunks.push(chunk);
+            }
             None => {
                 self.seen.insert(key.clone(), objects.len());
                 objects.push(ObjectWant {
                     array,
                     key,
                     cells: vec![entry],
+                    chunks: vec![chunk],
                 });
             }
         }
@@ -391,6 +438,9 @@ async fn fetch_remote(
             .get_polled(round, &object.key, Ask::Whole, cap)
             .await?
             .map(|o| o.bytes);
+        if bytes.is_none() {
+            object.absent(kv, |_| true)?;
+        }
         return Ok(bytes
             .map(|bytes| Unit::new(&object, bytes, object.cells.clone()))
             .into_iter()
@@ -410,9 +460,11 @@ async fn fetch_remote(
         })
         .await?;
     let Some(head) = head else {
+        object.absent(kv, |_| true)?;
         return Ok(Vec::new());
     };
     let chunks = shard::chunks(key, &head, &object.cells, cap)?;
+    object.absent_from(kv, &chunks)?;
     let mut missing: Vec<Range<u64>> = chunks
         .iter()
         .filter(|c| c.bytes.is_none())

@@ -129,6 +129,11 @@ impl Pins {
         }
     }
 
+    /// Whether changes are looked for.
+    pub(crate) fn is_on(&self) -> bool {
+        self.on
+    }
+
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
