@@ -93,7 +93,7 @@ pub enum StoreError {
         /// The document's key.
         key: String,
         /// What is wrong.
-        source: Box<MetaError>,
+        source: Arc<MetaError>,
     },
     /// The store's version is not one this crate reads.
     Version {
@@ -285,7 +285,7 @@ impl StoreError {
     pub(crate) fn document(key: impl Into<String>, source: MetaError) -> Self {
         Self::Document {
             key: key.into(),
-            source: Box::new(source),
+            source: Arc::new(source),
         }
     }
 
@@ -337,7 +337,34 @@ impl StoreError {
                 key: key.clone(),
                 what: what.clone(),
             },
+            Self::NotFound { key, store } => Self::NotFound {
+                key: key.clone(),
+                store: store.clone(),
+            },
+            Self::NoStore { store, what } => Self::NoStore {
+                store: store.clone(),
+                what: what.clone(),
+            },
+            Self::Address { url, what } => Self::Address {
+                url: url.clone(),
+                what: what.clone(),
+            },
+            Self::Misuse { what } => Self::misuse(what),
+            Self::NoSuchLevel { level, levels } => Self::NoSuchLevel {
+                level: *level,
+                levels: levels.clone(),
+            },
+            Self::Document { key, source } => Self::Document {
+                key: key.clone(),
+                source: Arc::clone(source),
+            },
+            Self::Version { found, supported } => Self::Version {
+                found: found.clone(),
+                supported,
+            },
+            Self::Decode { key, source } => Self::decode(key, *source),
             Self::Malformed { key, what } => Self::malformed(key, what),
+            Self::Unsupported { key, what } => Self::unsupported(key, what),
             Self::Limit {
                 key,
                 what,
@@ -348,9 +375,6 @@ impl StoreError {
                 key: key.clone(),
                 first: first.clone(),
                 now: now.clone(),
-            },
-            other => Self::Misuse {
-                what: other.to_string(),
             },
         }
     }

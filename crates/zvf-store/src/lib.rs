@@ -63,6 +63,17 @@
 //! runs the caller's function: batches of about 64 cells pay. Any other layout, and tables of other types, are read
 //! by the `zarrs` crate when the feature of that name is on, else refused by the codec's name.
 //!
+//! # Far away
+//!
+//! A request that failed in a way that may pass is sent again by this crate, and by no layer below it ([`Retry`]); a try
+//! that stays silent is given up ([`OpenOptions::request_timeout`]); every try is in the trace. One limit holds for the
+//! requests in flight and one for their bytes, and who asks for what is on its way waits for it. What a backend does
+//! not take is learnt from its first refusal: suffix ranges (a HEAD request and a range instead), any ranges (the whole
+//! object), listings (names out of documents, or [`KnownNames`]).
+//!
+//! What was read stays as it was read: another ETag, time or size later, and an object that is newer than the snapshot,
+//! are [`StoreError::SourceChanged`]. [`Store::verify`] looks at the documents once more at the end of an answer.
+//!
 //! # What can go wrong
 //!
 //! Every count in a file is untrusted and spends from [`Limits`]. A [`StoreError`] tells four classes apart

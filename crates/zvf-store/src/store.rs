@@ -142,8 +142,8 @@ impl Store {
         &self.inner.levels
     }
 
-    /// The documents that this snapshot was read from, by key, with the ETags that they had then; a local disk has
-    /// none.
+    /// The documents that this snapshot was read from, by key, with the ETags that they had then; on a local disk inode
+    /// and time of the last write stand for them.
     pub fn documents(&self) -> Vec<(String, Option<String>)> {
         self.inner.tree.state().etags()
     }
