@@ -215,10 +215,17 @@ async fn lengths_that_do_not_fit() {
 }
 
 #[tokio::test]
-async fn listed_vertices_that_are_not_there_are_a_warning() {
+async fn listed_vertices_that_are_not_there_are_an_error_or_a_warning() {
     let mut files = lines().files();
     files.remove("0/vertices/c/1/0/0");
-    let store = memory(&files).await;
+    says(
+        &first_error_of(&files).await,
+        Class::Malformed,
+        &["vertices", "chunk 1.0.0"],
+    );
+    // Who reads what is left of a store takes them for empty, and is told.
+    let loosely = OpenOptions::new().with_verify(false);
+    let store = try_open(&files, loosely).await.unwrap();
     for query in [
         Query::default(),
         Query {

@@ -85,7 +85,8 @@ impl ObjectWant {
             Some((_, chunk)) => Err(StoreError::malformed(
                 format!("{} at {}", self.array.path(), Dotted(chunk)),
                 format!(
-                    "nonempty_chunks lists the chunk, but {} does not hold it",
+                    "nonempty_chunks lists chunk {}, but {} does not hold it",
+                    Dotted(chunk),
                     self.key
                 ),
             )),
