@@ -96,8 +96,8 @@ impl Padded {
             return Err(StoreError::malformed(
                 key(),
                 format!(
-                    "shape is {:?}, expected {rank} numbers of a grid and at least the rows",
-                    doc.shape
+                    "data_type is {:?} and shape {:?}: expected \"variable_length_bytes\", or {rank} numbers of a grid and at least the rows",
+                    doc.data_type.name, doc.shape
                 ),
             ));
         };
