@@ -63,7 +63,10 @@ fn an_output_is_whole_or_absent_whenever_the_program_is_killed() -> Result<()> {
             let stopped = server.wait_until_stopped(|| matches!(child.try_wait(), Ok(Some(_))));
             ensure!(stopped, "{out}: ended by itself after {moment} requests");
             let left = kill(child, home.path(), out)?;
-            ensure!(left.is_none(), "{out}: something after {moment} of {requests} requests");
+            ensure!(
+                left.is_none(),
+                "{out}: something after {moment} of {requests} requests"
+            );
             absent += 1;
             // What was written so far lies beside it, under a name that says what it is.
             for entry in fs::read_dir(home.path())? {
@@ -72,7 +75,10 @@ fn an_output_is_whole_or_absent_whenever_the_program_is_killed() -> Result<()> {
                 begun += 1;
             }
         }
-        ensure!(absent > 0 && begun > 0, "{out}: {absent} absent, {begun} begun");
+        ensure!(
+            absent > 0 && begun > 0,
+            "{out}: {absent} absent, {begun} begun"
+        );
         // After the last answer, while it is written and given its name.
         for moment in 0..40 {
             let home = tempfile::tempdir()?;
