@@ -36,7 +36,7 @@ pub(crate) enum Members {
         offsets: Arc<BlobArray>,
     },
     /// A row for each group, filled up with -1.
-    Padded(TypedArray),
+    Padded(Box<TypedArray>),
 }
 
 impl Members {

@@ -54,7 +54,12 @@ fn blocks(blob: &[u8]) -> Vec<Block> {
     let mut found = Vec::new();
     for block in manifest.blocks() {
         let chunk: Vec<i64> = block.chunk.iter().map(|c| c.get()).collect();
-        found.extend(block.fragments.iter().map(|fragment| (chunk.clone(), fragment)));
+        found.extend(
+            block
+                .fragments
+                .iter()
+                .map(|fragment| (chunk.clone(), fragment)),
+        );
     }
     found
 }
@@ -182,7 +187,11 @@ async fn one_object_does_not_read_all_blocks() {
         .await
         .unwrap();
     assert_eq!(self::blocks(&found[0]), [(vec![1, 0], 556)]);
-    let keys: Vec<String> = trace.take().into_iter().map(|request| request.key).collect();
+    let keys: Vec<String> = trace
+        .take()
+        .into_iter()
+        .map(|request| request.key)
+        .collect();
     assert_eq!(
         keys,
         [

@@ -18,9 +18,9 @@ use crate::{Need, StoreError};
 
 /// A node of a table or a list.
 enum Node {
-    Array(ArrayDoc),
+    Array(Box<ArrayDoc>),
     /// Blobs below a group, or a slot that was reserved and never written.
-    Group(ArrayAttributes),
+    Group(Box<ArrayAttributes>),
 }
 
 impl Tree {
@@ -105,7 +105,7 @@ impl Tree {
         match self.node_at(&path)? {
             None => Ok(None),
             Some(Node::Array(doc)) => {
-                TypedArray::new(&self.kv, round, path, name, doc, &self.kv.limits).map(Some)
+                TypedArray::new(&self.kv, round, path, name, *doc, &self.kv.limits).map(Some)
             }
             Some(Node::Group(attributes)) => {
                 let Some(data) = self.blob_array(format!("{path}/data"))? else {
@@ -124,7 +124,7 @@ impl Tree {
                 } else {
                     None
                 };
-                TypedArray::of_blobs(&self.kv, round, path, name, attributes, data, mask).map(Some)
+                TypedArray::of_blobs(&self.kv, round, path, name, *attributes, data, mask).map(Some)
             }
         }
     }
@@ -136,10 +136,10 @@ impl Tree {
             return Ok(None);
         };
         let node = match node_kind(&bytes) {
-            Ok(NodeKind::Array) => ArrayDoc::parse(&bytes).map(Node::Array),
+            Ok(NodeKind::Array) => ArrayDoc::parse(&bytes).map(|doc| Node::Array(Box::new(doc))),
             Ok(NodeKind::Group) => GroupDoc::parse(&bytes)
                 .and_then(|group| ArrayAttributes::from_group(&group))
-                .map(Node::Group),
+                .map(|attributes| Node::Group(Box::new(attributes))),
             Err(error) => Err(error),
         };
         node.map(Some).map_err(|e| StoreError::document(key, e))
@@ -306,7 +306,7 @@ impl Tree {
         let (attributes, members) = match self.node_at(&path)? {
             Some(Node::Array(doc)) => {
                 let attributes = doc.attributes.clone();
-                let array = RaggedArray::new(path, doc, &self.kv.limits)?;
+                let array = RaggedArray::new(path, *doc, &self.kv.limits)?;
                 (attributes, Members::Ragged(Arc::new(array)))
             }
             Some(Node::Group(attributes)) => {
@@ -317,14 +317,14 @@ impl Tree {
                     return Ok(None);
                 };
                 let (data, offsets) = (Arc::new(data), Arc::new(offsets));
-                (attributes, Members::Split { data, offsets })
+                (*attributes, Members::Split { data, offsets })
             }
             None => {
                 let path = format!("{level}/groupings");
                 let Some(table) = self.index_table(path, self.kv.limits.object_rows)? else {
                     return Ok(None);
                 };
-                (table.attributes().clone(), Members::Padded(table))
+                (table.attributes().clone(), Members::Padded(Box::new(table)))
             }
         };
         let groups = Arc::new(Groups::new(&self.kv, round, attributes, members)?);
