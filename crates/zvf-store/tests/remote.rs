@@ -45,6 +45,9 @@ enum Fate {
     Wait(Duration),
 }
 
+/// Makes a fate anew for each request.
+type Make = fn() -> Fate;
+
 enum After {
     Error,
     Silence,
@@ -288,7 +291,7 @@ async fn read_one(
 
 #[tokio::test(start_paused = true)]
 async fn what_passes_is_tried_again() {
-    let fates: [fn() -> Fate; 9] = [
+    let fates: [Make; 9] = [
         || Fate::Fail(answered("503 Service Unavailable")),
         || Fate::Fail(answered("500 Internal Server Error")),
         || Fate::Fail(answered("429 Too Many Requests")),
@@ -319,7 +322,7 @@ async fn what_passes_is_tried_again() {
 
 #[tokio::test(start_paused = true)]
 async fn what_does_not_pass_is_tried_once() {
-    let fates: [(fn() -> Fate, &str); 5] = [
+    let fates: [(Make, &str); 5] = [
         (|| Fate::Fail(answered("400 Bad Request")), "400"),
         (|| Fate::Fail(answered("409 Conflict")), "409"),
         (|| Fate::Fail(denied()), "denied"),

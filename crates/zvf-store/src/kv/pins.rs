@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
-use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
@@ -248,9 +248,7 @@ impl Pins {
 
 impl Inner {
     fn digest(&self, bytes: &[u8]) -> u64 {
-        let mut hasher = self.hashes.0.build_hasher();
-        bytes.hash(&mut hasher);
-        hasher.finish()
+        self.hashes.0.hash_one(bytes)
     }
 
     /// Marks the documents of the array that an object belongs to, and of the nodes above it.
