@@ -30,7 +30,7 @@ fn contents(path: &Path) -> Result<Option<BTreeMap<String, Vec<u8>>>> {
 
 fn start(home: &Path, url: &str, out: &str) -> Result<Child> {
     // Little memory, so that writing begins long before the last chunk was read.
-    let args = ["query", url, "-o", out, "--memory-budget", "16K", "--quiet"];
+    let args = ["query", url, "-o", out, "--memory-budget", "64K", "--quiet"];
     let mut command = command(home, &args);
     Ok(command.stdout(Stdio::null()).spawn()?)
 }

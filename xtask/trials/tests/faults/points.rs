@@ -38,12 +38,14 @@ async fn a_cold_box_of_one_percent_takes_less_than_five_round_trips() {
         let options = options.with_trace(trace.clone()).with_concurrency(256);
         let start = tokio::time::Instant::now();
         let told = ask_cold(MEMORY, options, asked).await.unwrap();
-        assert!(
-            start.elapsed() < 5 * LATENCY,
-            "{form:?}: {:?}",
-            start.elapsed()
-        );
-        assert!(trace.rounds() < 5, "{form:?}: {} rounds", trace.rounds());
+        // Root; documents; cells; a last look at the documents. 0.7 has to list its chunks, which comes with the
+        // documents, and to look at one chunk before the others: its number type may be told wrongly.
+        let rounds = match form {
+            Form::Grid => 4,
+            Form::Blobs => 5,
+        };
+        assert_eq!(start.elapsed(), rounds * LATENCY, "{form:?}");
+        assert_eq!(trace.rounds(), rounds, "{form:?}");
         // Three chunks an axis, of vertices, fragments and two attributes.
         let requests = trace.take();
         let cells = requests

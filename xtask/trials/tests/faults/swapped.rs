@@ -68,12 +68,22 @@ async fn at_every_request(name: &str, first: &Files, second: &Files, query: &Que
                         .swap(swap(number).at_keys(is_document))
                         .swap(swap(number + later).at_keys(|key| !is_document(key))),
                 };
-                let (_, options) = through(backend);
+                let (faulty, options) = through(backend);
                 match ask_cold(MEMORY, options, query.clone()).await {
                     Err(_) => ends.errors += 1,
                     Ok(told) if Some(&told) == a.as_ref() => ends.first += 1,
                     Ok(told) if Some(&told) == b.as_ref() => ends.second += 1,
-                    Ok(_) => panic!("{name}, {tags:?}, {order:?}, request {number}: a mixture"),
+                    Ok(told) => {
+                        let seen = faulty.seen();
+                        let last = seen.iter().skip(number.saturating_sub(4) as usize).take(8);
+                        let last: Vec<_> = last.collect();
+                        panic!(
+                            "{name}, {tags:?}, {order:?}, request {number}: a mixture, {last:#?} {:?} {:?}",
+                            told.warnings,
+                            told.vertices
+                                .map(|batch| (batch.num_rows(), batch.schema()))
+                        )
+                    }
                 }
             }
         }

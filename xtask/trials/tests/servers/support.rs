@@ -11,7 +11,12 @@ use zvf_trials::servers::{Kind, Server};
 use zvf_trials::truth::Known;
 
 /// Stores that the servers have, of every generation.
-const CASES: [&str; 4] = ["real_tractogram", "skeleton", "points_bins", "points_4d_sharded"];
+const CASES: [&str; 4] = [
+    "real_tractogram",
+    "skeleton",
+    "points_bins",
+    "points_4d_sharded",
+];
 
 /// Names of the stores: `0.7/skeleton` and so on.
 pub(crate) fn names() -> Vec<String> {
