@@ -45,7 +45,7 @@ pub struct Query {
     pub outputs: Outputs,
     /// Largest number of rows of one record batch. Default 65 536.
     pub batch_rows: usize,
-    /// Decoded bytes that may be on their way or waiting at one time. Default 256 MiB. What is kept
+    /// Decoded bytes that may be on their way or waiting at one time. Default 64 MiB. What is kept
     /// besides is small against the answer: a row number a kept vertex of partly kept chunks,
     /// fragment indexes, and manifests.
     pub memory_budget: u64,
@@ -67,7 +67,7 @@ impl Default for Query {
             ignore_missing: false,
             outputs: Outputs::default(),
             batch_rows: 1 << 16,
-            memory_budget: 256 << 20,
+            memory_budget: 64 << 20,
         }
     }
 }

@@ -225,8 +225,9 @@ impl Store {
         let mut level = None;
         for _ in 0..ROUNDS {
             let questions = inner.tree.plan(number, need)?;
-            let (asked, ()) =
+            let (asked, ids) =
                 futures::join!(inner.tree.ask(questions), self.prefetch_ids(number, need));
+            ids?;
             if asked? {
                 continue;
             }
@@ -271,12 +272,12 @@ impl Store {
             .map(|(_, level)| Arc::clone(level))
     }
 
-    /// Loads the id table beside the documents, when it is known to exist and small. What fails here fails again,
-    /// and is reported, when the ids are used.
-    async fn prefetch_ids(&self, level: u32, need: &Need) {
+    /// Loads the id table beside the documents, when it is known to exist and small. What cannot be read, after all
+    /// tries, is not tried once more in the next round; what is wrong in the table is reported when the ids are used.
+    async fn prefetch_ids(&self, level: u32, need: &Need) -> Result<(), StoreError> {
         const MOST: u64 = 1 << 22;
         if !need.objects {
-            return;
+            return Ok(());
         }
         let tree = &self.inner.tree;
         let next = {
@@ -285,7 +286,7 @@ impl Store {
                 .iter()
                 .all(|part| state.exists(&format!("{level}/object_index{part}/zarr.json")));
             if !known || !state.exists(&format!("{level}/zarr.json")) {
-                return;
+                return Ok(());
             }
             state.rounds.saturating_add(1)
         };
@@ -294,14 +295,17 @@ impl Store {
             .document(&key)
             .and_then(|bytes| zvf_meta::LevelDoc::parse(&bytes).ok())
         else {
-            return;
+            return Ok(());
         };
         let key_rank = doc.key_rank(self.inner.root.dims());
         if let Ok(Some(index)) = tree.object_index(level, key_rank)
             && index.len() <= MOST
+            && let Err(error) = index.ids_in(next).await
+            && error.class() == crate::Class::Io
         {
-            let _ = index.ids_in(next).await;
+            return Err(error);
         }
+        Ok(())
     }
 
     /// Reads cells, then runs `f` on them on a worker thread.

@@ -120,7 +120,7 @@ pub fn column(batch: &RecordBatch, name: &str) -> Result<Vec<String>> {
 ///
 /// # Errors
 ///
-/// As [`column`].
+/// As [`column()`].
 pub fn rows(batch: &RecordBatch, names: &[String]) -> Result<Vec<String>> {
     let columns: BTreeMap<&String, Vec<String>> = names
         .iter()

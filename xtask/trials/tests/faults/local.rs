@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use zvf_query::{Query, Table, query};
 use zvf_store::Store;
@@ -112,41 +111,4 @@ async fn a_folder_that_is_swapped_between_two_batches() {
         }
         assert!(errors > 0, "{case}: nothing was noticed");
     }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_folder_that_is_swapped_all_the_time() {
-    let (home, address) = two("0.9/lines");
-    let asked = small_pieces();
-    let right = both(home.path(), &asked).await;
-    let (stop, swaps) = (AtomicBool::new(false), AtomicU64::new(0));
-    let (mut answers, mut errors) = (0, 0);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !stop.load(Ordering::Relaxed) {
-                exchange(home.path());
-                swaps.fetch_add(1, Ordering::Relaxed);
-                std::thread::yield_now();
-            }
-        });
-        let work = async {
-            for _ in 0..150 {
-                let told = async {
-                    let store = Store::open(&address).await?;
-                    Ok::<_, Box<dyn std::error::Error>>(ask(&store, asked.clone()).await?)
-                };
-                match told.await {
-                    Err(_) => errors += 1,
-                    Ok(told) => {
-                        answers += 1;
-                        assert!(right.contains(&told), "a mixture");
-                    }
-                }
-            }
-        };
-        tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(work));
-        stop.store(true, Ordering::Relaxed);
-    });
-    assert_eq!(answers + errors, 150);
-    assert!(swaps.load(Ordering::Relaxed) > 0);
 }

@@ -1,5 +1,12 @@
 //! What goes wrong on the way between a reader and a store, and what a question costs.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "helpers of tests stand outside test functions"
+)]
+
 mod local;
 mod permanent;
 mod points;

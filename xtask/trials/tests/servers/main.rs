@@ -1,5 +1,12 @@
 //! The reader against servers that other people wrote. Run by `cargo xtask test`, which makes them ready.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "helpers of tests stand outside test functions"
+)]
+
 mod changed;
 mod s3;
 mod support;

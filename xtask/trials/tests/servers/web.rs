@@ -1,7 +1,7 @@
 //! File servers: one with ranges, one without. Neither lists.
 
 use zvf_query::Query;
-use zvf_store::{IoTrace, KnownNames, Method, OpenOptions, Store};
+use zvf_store::{KnownNames, OpenOptions, Store};
 use zvf_trials::answers::ask;
 use zvf_trials::questions::questions;
 use zvf_trials::servers::Kind;
@@ -39,44 +39,6 @@ async fn rows_of_every_generation_come_from_file_servers() {
             );
         }
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn ranges_are_asked_for_where_they_are_given() {
-    let name = "0.9/points_4d_sharded";
-    let mut bytes = Vec::new();
-    for kind in [Kind::Files, Kind::Plain] {
-        let trace = IoTrace::on();
-        let address = format!("{}/{name}", server(kind).url());
-        let options = OpenOptions::new().with_trace(trace.clone());
-        let store = Store::open_with(&address, options).await.unwrap();
-        let known = Known::of(name).unwrap();
-        // The smallest box that holds something.
-        let small = known
-            .case
-            .queries
-            .iter()
-            .filter(|asked| !asked.rows.is_empty());
-        let small = small.min_by_key(|asked| asked.rows.len()).unwrap().clone();
-        let query = zvf_trials::questions::Question::Box(small).query().unwrap();
-        ask(&store, query).await.unwrap();
-        let requests = trace.take();
-        assert!(
-            requests
-                .iter()
-                .all(|request| request.method != Method::List)
-        );
-        let cells = requests
-            .iter()
-            .filter(|request| request.key.contains("/c/"));
-        bytes.push(cells.map(|request| request.bytes.unwrap_or(0)).sum::<u64>());
-    }
-    assert!(
-        bytes[0] < bytes[1],
-        "with ranges {}, without {}",
-        bytes[0],
-        bytes[1]
-    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
