@@ -4,16 +4,13 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::OnceCell;
-
 use crate::StoreError;
-
-type Landed<T> = Arc<OnceCell<Result<T, Arc<StoreError>>>>;
+use crate::once::Once;
 
 /// What is on its way, by what it answers.
 #[derive(Debug)]
 pub(super) struct Flights<Id, T> {
-    flights: Mutex<HashMap<Id, Landed<T>>>,
+    flights: Mutex<HashMap<Id, Arc<Once<T>>>>,
 }
 
 impl<Id, T> Default for Flights<Id, T> {
@@ -34,14 +31,7 @@ impl<Id: Hash + Eq + Clone, T: Clone> Flights<Id, T> {
         work: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
         let seat = Seat::take(self, id);
-        let landed = seat
-            .flight
-            .get_or_init(|| async { work.await.map_err(Arc::new) })
-            .await;
-        match landed {
-            Ok(value) => Ok(value.clone()),
-            Err(error) => Err(StoreError::repeated(error)),
-        }
+        seat.flight.get_or_load(work).await
     }
 
     /// How many are on their way.
@@ -52,13 +42,13 @@ impl<Id: Hash + Eq + Clone, T: Clone> Flights<Id, T> {
 }
 
 /// A place in a flight; the last one to leave takes the flight off the list.
-struct Seat<'a, Id: Hash + Eq, T> {
+struct Seat<'a, Id: Hash + Eq, T: Clone> {
     flights: &'a Flights<Id, T>,
     id: Id,
-    flight: Landed<T>,
+    flight: Arc<Once<T>>,
 }
 
-impl<'a, Id: Hash + Eq + Clone, T> Seat<'a, Id, T> {
+impl<'a, Id: Hash + Eq + Clone, T: Clone> Seat<'a, Id, T> {
     fn take(flights: &'a Flights<Id, T>, id: Id) -> Self {
         let mut list = flights
             .flights
@@ -74,7 +64,7 @@ impl<'a, Id: Hash + Eq + Clone, T> Seat<'a, Id, T> {
     }
 }
 
-impl<Id: Hash + Eq, T> Drop for Seat<'_, Id, T> {
+impl<Id: Hash + Eq, T: Clone> Drop for Seat<'_, Id, T> {
     fn drop(&mut self) {
         let mut list = self
             .flights
@@ -86,7 +76,7 @@ impl<Id: Hash + Eq, T> Drop for Seat<'_, Id, T> {
         };
         // What has landed is history: who asks later asks anew. What has not is for those who still wait.
         let ours = Arc::ptr_eq(listed, &self.flight);
-        if ours && (self.flight.initialized() || Arc::strong_count(listed) == 2) {
+        if ours && (self.flight.get().is_some() || Arc::strong_count(listed) == 2) {
             list.remove(&self.id);
         }
     }
