@@ -9,7 +9,7 @@ use zvf_query::{
 };
 
 use crate::make::{Line, Made, place};
-use crate::support::{Got, ask, column, float, memory, sorted};
+use crate::support::{Got, ask, column, float, listed_links, listed_objects, memory, sorted};
 
 type Files = BTreeMap<String, Vec<u8>>;
 
@@ -478,22 +478,12 @@ async fn objects_come_from_the_level_they_live_on() {
     let expected =
         [("7", "6"), ("5", "7"), ("9", "5")].map(|(id, n)| (id.to_owned(), n.to_owned()));
     assert_eq!(counts, expected);
-    let listed = list_objects(&store, 0, false)
-        .await
-        .unwrap()
-        .collect()
-        .await
-        .unwrap();
+    let listed = listed_objects(&store, 0, false).await;
     assert_eq!(listed.summary.levels, [0, 1, 2]);
     let listed = listed.table(Table::Objects).unwrap().unwrap();
     assert_eq!(column(&listed, "object_id"), ["7", "5", "9"]);
     assert_eq!(column(&listed, "vertices"), ["6", "7", "5"]);
-    let alone = list_objects(&store, 0, true)
-        .await
-        .unwrap()
-        .collect()
-        .await
-        .unwrap();
+    let alone = listed_objects(&store, 0, true).await;
     let alone = alone.table(Table::Objects).unwrap().unwrap();
     assert_eq!(column(&alone, "object_id"), ["7", "5"]);
     assert_eq!(column(&alone, "vertices"), ["6", "0"]);
@@ -542,12 +532,7 @@ async fn object_attributes_come_from_where_they_are() {
     let objects = got.objects.as_ref().unwrap();
     assert_eq!(column(objects, "object_id"), ["7", "5", "9"]);
     assert_eq!(column(objects, "w"), ["0.5", "2.5", "null"]);
-    let listed = list_objects(&store, 0, false)
-        .await
-        .unwrap()
-        .collect()
-        .await
-        .unwrap();
+    let listed = listed_objects(&store, 0, false).await;
     let listed = listed.table(Table::Objects).unwrap().unwrap();
     assert_eq!(column(&listed, "w"), ["0.5", "2.5", "null"]);
     assert_eq!(column(&listed, "v"), ["null", "4.0", "null"]);
@@ -624,21 +609,11 @@ async fn links_of_graphs_are_renumbered() {
         edges(&ask(&store, objects).await.unwrap()),
         sorted(all[2..].to_vec())
     );
-    let listed = list_links(&store, 0, 0, false)
-        .await
-        .unwrap()
-        .collect()
-        .await
-        .unwrap();
+    let listed = listed_links(&store, 0, 0, false).await;
     let table = listed.table(Table::Links).unwrap().unwrap();
     assert_eq!(column(&table, "level"), ["0", "0", "1", "1", "1"]);
     assert_eq!(listed.summary.levels, [0, 1]);
-    let alone = list_links(&store, 0, 0, true)
-        .await
-        .unwrap()
-        .collect()
-        .await
-        .unwrap();
+    let alone = listed_links(&store, 0, 0, true).await;
     assert!(
         alone
             .table(Table::Links)

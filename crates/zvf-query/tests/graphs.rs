@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use zvf_query::{BBox, Query, Table, list_links};
+use zvf_query::{BBox, Query, Table};
 
 use crate::make::{Chunk, Coord, Made, place};
-use crate::support::{Got, ask, memory, sorted};
+use crate::support::{Got, ask, listed_links, memory, sorted};
 
 fn block_on<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread()
@@ -145,7 +145,7 @@ proptest! {
             let both = Query { bbox: Some(bbox.clone()), ..objects };
             let got = ask(&store, both).await.unwrap();
             assert_eq!(found(&got), expected(&|at| matches!(ids[at], 0 | 2) && inside(&bbox, &positions[at])));
-            let listed = list_links(&store, 0, 0, false).await.unwrap().collect().await.unwrap();
+            let listed = listed_links(&store, 0, 0, false).await;
             assert_eq!(listed.summary.links as usize, links.len());
             assert!(listed.table(Table::Links).unwrap().is_some());
         });

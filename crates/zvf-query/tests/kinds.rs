@@ -5,13 +5,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::json;
-use zvf_query::{
-    BBox, Class, Column, Filter, Names, Query, Select, Table, list_links, list_objects, query,
-};
+use zvf_query::{BBox, Class, Column, Filter, Names, Query, Select, Table, query};
 use zvf_store::{OpenOptions, Store};
 
 use crate::make::{Chunk, Links, Made, flat, ragged};
-use crate::support::{ask, bundled, column, memory, open, sorted};
+use crate::support::{ask, bundled, column, listed_links, listed_objects, memory, open, sorted};
 
 fn boxed(text: &str) -> Query {
     Query {
@@ -270,12 +268,7 @@ async fn faces_keep_their_winding_and_come_once() {
             let inner = vec!["1.0 1.0 1.0", "2.0 1.0 1.0", "1.0 1.0 1.0"];
             assert_eq!(sorted(faces), sorted(vec![face, inner]), "{policy}");
         }
-        let listed = list_links(&store, 0, 0, false)
-            .await
-            .unwrap()
-            .collect()
-            .await
-            .unwrap();
+        let listed = listed_links(&store, 0, 0, false).await;
         let batch = listed.table(Table::Links).unwrap().unwrap();
         assert_eq!(
             sorted(column(&batch, "rows")),
@@ -371,12 +364,7 @@ async fn a_vertex_of_two_objects_comes_once_in_a_box_and_once_for_each_by_id() {
         column(got.objects.as_ref().unwrap(), "start"),
         ["0", "2", "5"]
     );
-    let listed = list_objects(&store, 0, false)
-        .await
-        .unwrap()
-        .collect()
-        .await
-        .unwrap();
+    let listed = listed_objects(&store, 0, false).await;
     let batch = listed.table(Table::Objects).unwrap().unwrap();
     assert_eq!(column(&batch, "object_id"), ["5", "3"]);
     assert_eq!(

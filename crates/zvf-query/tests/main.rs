@@ -14,6 +14,7 @@ mod graphs;
 mod hostile;
 mod kinds;
 mod legacy;
+mod legacy_links;
 mod made;
 mod make;
 mod make_legacy;

@@ -12,7 +12,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 use object_store::memory::InMemory;
 use object_store::{ObjectStoreExt, path::Path};
-use zvf_query::{Collected, Query, QueryError, Table, query};
+use zvf_query::{Collected, Query, QueryError, Table, list_links, list_objects, query};
 use zvf_store::{OpenOptions, Store, StoreError};
 
 /// A store of these files, in memory.
@@ -43,6 +43,25 @@ pub(crate) async fn try_open(
 /// A bundled store in memory.
 pub(crate) async fn bundled(case: &str) -> Store {
     memory(&zvf_testkit::files(case).unwrap()).await
+}
+
+/// The objects of a level as `list_objects` gives them, all batches.
+pub(crate) async fn listed_objects(store: &Store, level: u32, own_level_only: bool) -> Collected {
+    let answer = list_objects(store, level, own_level_only).await.unwrap();
+    answer.collect().await.unwrap()
+}
+
+/// The links of a family as `list_links` gives them, all batches.
+pub(crate) async fn listed_links(
+    store: &Store,
+    level: u32,
+    delta: i32,
+    own_level_only: bool,
+) -> Collected {
+    let answer = list_links(store, level, delta, own_level_only)
+        .await
+        .unwrap();
+    answer.collect().await.unwrap()
 }
 
 /// One value as text: floats by their bits, so that equal text is equal value.
