@@ -11,6 +11,7 @@ mod backends;
 mod blobs;
 mod blobs_group;
 mod bundled;
+mod changing;
 mod codecs;
 mod containers;
 mod damage;
