@@ -361,7 +361,7 @@ impl Disk<'_> {
         let requests = want.requests(blob, self.kv.merge);
         let trace = &self.kv.trace;
         let start = trace.start();
-        let Some(file) = local::OpenFile::open(&local::file(self.root, &key), &key)? else {
+        let Some(file) = local::OpenFile::open(self.root, &key)? else {
             trace.record(start, self.round, Method::Read, &key, (None, None), None);
             return want.give(None, out, cap, budget);
         };

@@ -1,7 +1,6 @@
 //! Cells of a local disk: opened, read and decoded in one go. Everything here blocks.
 
 use std::ops::Range;
-use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -10,14 +9,14 @@ use super::shard::{self, Head, ShardCache, ShardHead};
 use super::{Budget, ObjectWant, unit};
 use crate::StoreError;
 use crate::codec::Data;
-use crate::kv::{Ask, Cap, Kv, Object, local};
+use crate::kv::{Ask, Cap, Folder, Kv, Object, local};
 use crate::layout::Shard;
 use crate::trace::Method;
 
 /// One batch's view of the disk.
 pub(super) struct Disk<'a> {
     pub(super) kv: &'a Kv,
-    pub(super) root: &'a Path,
+    pub(super) root: &'a Folder,
     pub(super) shards: &'a ShardCache,
     pub(super) round: u32,
 }
@@ -56,7 +55,7 @@ impl Disk<'_> {
         let trace = &self.kv.trace;
         let start = trace.start();
         let mut size = None;
-        let result = local::with_file(&local::file(self.root, key), key, cap, |contents| {
+        let result = local::with_file(self.root, key, cap, |contents| {
             size = u64::try_from(contents.as_slice().len()).ok();
             use_bytes(match contents {
                 local::Contents::Borrowed(bytes) => Data::Borrowed(bytes),
@@ -135,7 +134,7 @@ impl Disk<'_> {
     fn read_head(&self, key: &str, shard: Shard) -> Result<Head, StoreError> {
         let trace = &self.kv.trace;
         let start = trace.start();
-        let Some(file) = local::OpenFile::open(&local::file(self.root, key), key)? else {
+        let Some(file) = local::OpenFile::open(self.root, key)? else {
             trace.record(start, self.round, Method::Read, key, (None, None), None);
             self.shards.insert(key, None);
             return Ok(None);
@@ -167,7 +166,7 @@ impl Disk<'_> {
         if let Some(file) = self.shards.open_file(key) {
             return Ok(file);
         }
-        let Some(file) = local::OpenFile::open(&local::file(self.root, key), key)? else {
+        let Some(file) = local::OpenFile::open(self.root, key)? else {
             return Err(StoreError::malformed(
                 key,
                 "the shard vanished while it was read",

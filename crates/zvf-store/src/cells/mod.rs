@@ -14,7 +14,6 @@ mod unit;
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -25,7 +24,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::container::grid::{Reader, object_key};
 use crate::container::{Container, GridArray};
 use crate::coord::Dotted;
-use crate::kv::{Ask, Backend, Cap, Kv, blocking, driven};
+use crate::kv::{Ask, Backend, Cap, Folder, Kv, blocking, driven};
 use crate::{ChunkCoord, StoreError};
 
 use blobs::{BlobWant, PackWant};
@@ -300,7 +299,7 @@ pub(crate) async fn fetch_map<R: Send + 'static>(
 /// Reads and decodes cells of local files and runs `f` on them, in one blocking task.
 async fn read_files<R: Send + 'static>(
     kv: &Kv,
-    root: &Arc<PathBuf>,
+    root: &Arc<Folder>,
     shards: Arc<ShardCache>,
     round: u32,
     (plan, mut cells): (Plan, Vec<Option<Bytes>>),

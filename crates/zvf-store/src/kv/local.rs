@@ -3,26 +3,17 @@
 use std::cell::RefCell;
 use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read};
-use std::path::{Path, PathBuf};
 
+use super::folder::{Entry, Folder};
 use super::pins::changed;
 use super::{Ask, Cap, Kv, Object, Question, Reply, Role, State};
 use crate::raw::Usage;
 use crate::trace::Method;
 use crate::{IoTrace, StoreError};
 
-/// The file of a key. Keys are made of checked segments, so they stay below `root`.
-pub(crate) fn file(root: &Path, key: &str) -> PathBuf {
-    if key.is_empty() {
-        root.to_owned()
-    } else {
-        root.join(key)
-    }
-}
-
 /// Reads a file or part of it; `None` when it does not exist.
 pub(crate) fn read(
-    root: &Path,
+    root: &Folder,
     round: u32,
     key: &str,
     ask: &Ask,
@@ -34,7 +25,7 @@ pub(crate) fn read(
 
 /// As [`read`], with the state of the file.
 fn read_state(
-    root: &Path,
+    root: &Folder,
     round: u32,
     key: &str,
     ask: &Ask,
@@ -42,7 +33,7 @@ fn read_state(
     trace: &IoTrace,
 ) -> Result<Option<(Object, State)>, StoreError> {
     let start = trace.start();
-    let result = read_file(&file(root, key), key, ask, cap);
+    let result = read_file(root, key, ask, cap);
     if trace.is_on() {
         let bytes = match &result {
             Ok(Some((object, _))) => u64::try_from(object.bytes.len()).ok(),
@@ -60,12 +51,12 @@ fn read_state(
 }
 
 fn read_file(
-    path: &Path,
+    root: &Folder,
     key: &str,
     ask: &Ask,
     cap: Cap,
 ) -> Result<Option<(Object, State)>, StoreError> {
-    let Some(mut open) = OpenFile::open(path, key)? else {
+    let Some(mut open) = OpenFile::open(root, key)? else {
         return Ok(None);
     };
     let state = open.state_now(key)?;
@@ -102,8 +93,8 @@ pub(crate) struct OpenFile(File);
 
 impl OpenFile {
     /// Opens a file; `None` when it does not exist.
-    pub(crate) fn open(path: &Path, key: &str) -> Result<Option<Self>, StoreError> {
-        match File::open(path) {
+    pub(crate) fn open(root: &Folder, key: &str) -> Result<Option<Self>, StoreError> {
+        match root.open(key) {
             Ok(file) => Ok(Some(Self(file))),
             // A path through a file is as absent as a missing one.
             Err(error)
@@ -199,13 +190,13 @@ fn state_of(meta: &Metadata) -> State {
 
 /// Asks for the state of a file; `None` when it does not exist.
 pub(super) fn state(
-    root: &Path,
+    root: &Folder,
     round: u32,
     key: &str,
     trace: &IoTrace,
 ) -> Result<Option<State>, StoreError> {
     let start = trace.start();
-    let state = match std::fs::metadata(file(root, key)) {
+    let state = match root.metadata(key) {
         Ok(meta) => Ok(Some(state_of(&meta))),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             Ok(None)
@@ -239,12 +230,12 @@ thread_local! {
 ///
 /// Small files go through one buffer of the thread: no allocation and no `stat`.
 pub(crate) fn with_file<R>(
-    path: &Path,
+    root: &Folder,
     key: &str,
     cap: Cap,
     use_bytes: impl FnOnce(Contents<'_>) -> Result<R, StoreError>,
 ) -> Result<Option<R>, StoreError> {
-    let Some(mut open) = OpenFile::open(path, key)? else {
+    let Some(mut open) = OpenFile::open(root, key)? else {
         return Ok(None);
     };
     BUFFER.with_borrow_mut(|buffer| {
@@ -297,7 +288,7 @@ impl Contents<'_> {
 
 /// Answers one question about the tree.
 pub(crate) fn answer(
-    root: &Path,
+    root: &Folder,
     round: u32,
     question: &Question,
     kv: &Kv,
@@ -309,6 +300,8 @@ pub(crate) fn answer(
             let read = read_state(root, round, key, &Ask::Whole, cap, trace)?;
             if let Some((object, state)) = &read {
                 kv.pins.note(key, state, Role::Document, &object.bytes)?;
+            } else {
+                kv.pins.note_absent(key)?;
             }
             Ok(Reply::Document(read.map(|(object, _)| object)))
         }
@@ -318,7 +311,7 @@ pub(crate) fn answer(
                 Question::Cells(_) => ("cells_per_query", limits.cells_per_query),
                 _ => ("listed_names", limits.listed_names),
             };
-            let names = folders(&file(root, prefix), prefix, (what, limit))?;
+            let names = folders(root, prefix, (what, limit))?;
             trace.record(
                 start,
                 round,
@@ -332,14 +325,7 @@ pub(crate) fn answer(
         Question::Keys(prefix) => {
             let start = trace.start();
             let mut keys = Vec::new();
-            walk(
-                &file(root, prefix),
-                prefix,
-                "",
-                &mut keys,
-                limits.cells_per_query,
-                0,
-            )?;
+            walk(root, prefix, "", &mut keys, limits.cells_per_query, 0)?;
             trace.record(
                 start,
                 round,
@@ -353,112 +339,134 @@ pub(crate) fn answer(
     }
 }
 
-fn entries(folder: &Path, key: &str) -> Result<Option<std::fs::ReadDir>, StoreError> {
-    match std::fs::read_dir(folder) {
-        Ok(entries) => Ok(Some(entries)),
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            Ok(None)
+/// Visits what stands in a folder; nothing, when it does not exist.
+fn entries(
+    root: &Folder,
+    key: &str,
+    visit: &mut dyn FnMut(String, Entry) -> Result<(), Stop>,
+) -> Result<(), StoreError> {
+    match root.visit(key, visit) {
+        Ok(()) => Ok(()),
+        Err(Stop::Io(error))
+            if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+        {
+            Ok(())
         }
-        Err(error) => Err(StoreError::io(key, error)),
+        Err(Stop::Io(error)) => Err(StoreError::io(key, error)),
+        Err(Stop::Visit(error)) => Err(error),
+    }
+}
+
+/// Why a visit ended early.
+enum Stop {
+    Io(std::io::Error),
+    Visit(StoreError),
+}
+
+impl From<std::io::Error> for Stop {
+    fn from(error: std::io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Self {
+        Self::Visit(error)
     }
 }
 
 fn folders(
-    folder: &Path,
+    root: &Folder,
     key: &str,
     (what, limit): (&'static str, u64),
 ) -> Result<Vec<String>, StoreError> {
     let mut names = Vec::new();
-    for entry in entries(folder, key)?.into_iter().flatten() {
-        let entry = entry.map_err(|e| StoreError::io(key, e))?;
-        let kind = entry.file_type().map_err(|e| StoreError::io(key, e))?;
-        if kind.is_file() {
-            continue;
+    entries(root, key, &mut |name, kind| {
+        if kind == Entry::File {
+            return Ok(());
         }
-        // A name that is not UTF-8 cannot be a key.
-        if let Ok(name) = entry.file_name().into_string() {
-            names.push(name);
-        }
+        names.push(name);
         let found = u64::try_from(names.len()).unwrap_or(u64::MAX);
         if found > limit {
-            return Err(StoreError::limit(key, what, found, limit));
+            return Err(StoreError::limit(key, what, found, limit).into());
         }
-    }
+        Ok(())
+    })?;
     names.sort_unstable();
     Ok(names)
 }
 
-/// Adds up the files below a folder.
+/// Deepest folder below an array or a family.
+const DEEPEST: usize = 32;
+
+fn check_depth(key: &str, depth: usize) -> Result<(), StoreError> {
+    if depth > DEEPEST {
+        let what = format!("folders are nested more than {DEEPEST} deep");
+        return Err(StoreError::malformed(key, what));
+    }
+    Ok(())
+}
+
+fn below(key: &str, name: &str) -> String {
+    if key.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{key}/{name}")
+    }
+}
+
+/// Adds up the files below the folder of `key`.
 pub(crate) fn usage(
-    folder: &Path,
+    root: &Folder,
     key: &str,
     usage: &mut Usage,
     limit: u64,
     depth: usize,
 ) -> Result<(), StoreError> {
-    if depth > 32 {
-        return Err(StoreError::malformed(
-            key,
-            "folders are nested more than 32 deep",
-        ));
-    }
-    for entry in entries(folder, key)?.into_iter().flatten() {
-        let entry = entry.map_err(|e| StoreError::io(key, e))?;
-        if entry
-            .file_type()
-            .map_err(|e| StoreError::io(key, e))?
-            .is_dir()
-        {
-            self::usage(&entry.path(), key, usage, limit, depth + 1)?;
+    check_depth(key, depth)?;
+    // Folders wait until theirs is closed: a handle each is open at one time.
+    let mut deeper = Vec::new();
+    entries(root, key, &mut |name, kind| {
+        let key = below(key, &name);
+        if kind == Entry::Folder {
+            deeper.push(key);
         } else {
-            usage.add(
-                key,
-                entry.metadata().map_err(|e| StoreError::io(key, e))?.len(),
-                limit,
-            )?;
+            usage.add(&key, root.size(&key)?, limit)?;
         }
+        Ok(())
+    })?;
+    for key in deeper {
+        self::usage(root, &key, usage, limit, depth + 1)?;
     }
     Ok(())
 }
 
-/// Collects the files below a folder, relative to it. Arrays have at most a handful of axes.
+/// Collects the files below the folder of `key`, relative to it. Arrays have at most a handful of axes.
 fn walk(
-    folder: &Path,
+    root: &Folder,
     key: &str,
     prefix: &str,
     keys: &mut Vec<String>,
     limit: u64,
     depth: usize,
 ) -> Result<(), StoreError> {
-    if depth > 32 {
-        return Err(StoreError::malformed(
-            key,
-            "folders are nested more than 32 deep",
-        ));
-    }
-    for entry in entries(folder, key)?.into_iter().flatten() {
-        let entry = entry.map_err(|e| StoreError::io(key, e))?;
-        let Ok(name) = entry.file_name().into_string() else {
-            continue;
-        };
-        let path = if prefix.is_empty() {
-            name
-        } else {
-            format!("{prefix}/{name}")
-        };
-        if entry
-            .file_type()
-            .map_err(|e| StoreError::io(key, e))?
-            .is_dir()
-        {
-            walk(&entry.path(), key, &path, keys, limit, depth + 1)?;
-        } else {
-            keys.push(path);
-            let found = u64::try_from(keys.len()).unwrap_or(u64::MAX);
-            if found > limit {
-                return Err(StoreError::limit(key, "cells_per_query", found, limit));
-            }
+    check_depth(key, depth)?;
+    let mut deeper = Vec::new();
+    entries(root, key, &mut |name, kind| {
+        if kind == Entry::Folder {
+            deeper.push(name);
+            return Ok(());
         }
+        keys.push(below(prefix, &name));
+        let found = u64::try_from(keys.len()).unwrap_or(u64::MAX);
+        if found > limit {
+            return Err(StoreError::limit(key, "cells_per_query", found, limit).into());
+        }
+        Ok(())
+    })?;
+    for name in deeper {
+        let (key, prefix) = (below(key, &name), below(prefix, &name));
+        walk(root, &key, &prefix, keys, limit, depth + 1)?;
     }
     Ok(())
 }

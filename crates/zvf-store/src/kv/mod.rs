@@ -3,6 +3,7 @@
 //! One limit on requests in flight and one on bytes in flight hold for everything a store does.
 
 mod flight;
+mod folder;
 mod list;
 pub(crate) mod local;
 mod pins;
@@ -12,7 +13,6 @@ mod sort;
 mod verify;
 
 use std::ops::Range;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -23,6 +23,7 @@ use crate::raw::Usage;
 use crate::trace::Method;
 use crate::{IoTrace, Limits, Merge, OpenOptions, StoreError};
 
+pub(crate) use folder::Folder;
 pub(crate) use pins::{Pins, Role, State};
 pub(crate) use remote::Remote;
 pub use retry::Retry;
@@ -91,7 +92,7 @@ pub(crate) enum Reply {
 
 #[derive(Debug, Clone)]
 pub(crate) enum Backend {
-    Local(Arc<PathBuf>),
+    Local(Arc<Folder>),
     Remote(Remote),
 }
 
@@ -115,7 +116,7 @@ const UNIT: u64 = 4096;
 impl Kv {
     pub(crate) fn open(address: &str, options: &OpenOptions) -> Result<Self, StoreError> {
         let (backend, merge) = match Location::resolve(address, options)? {
-            Location::Local(root) => (Backend::Local(Arc::new(root)), Merge::DISK),
+            Location::Local(root) => (Backend::Local(Arc::new(Folder::new(root))), Merge::DISK),
             Location::Remote {
                 store,
                 prefix,
@@ -228,14 +229,14 @@ impl Kv {
             Backend::Local(root) => {
                 let slot = self.slot().await?;
                 let start = self.trace.start();
-                let (folder, key, limit) = (
-                    local::file(root, prefix),
+                let (root, key, limit) = (
+                    Arc::clone(root),
                     prefix.to_owned(),
                     self.limits.cells_per_query,
                 );
                 let sum = move || {
                     let mut usage = Usage::default();
-                    local::usage(&folder, &key, &mut usage, limit, 0).map(|()| Some(usage))
+                    local::usage(&root, &key, &mut usage, limit, 0).map(|()| Some(usage))
                 };
                 let usage = blocking(sum).await?;
                 drop(slot);

@@ -1,0 +1,241 @@
+//! A folder of the local disk, held open.
+//!
+//! Where the system has it, every file is looked up from a handle of the folder, not from its path: a folder that
+//! is moved away, and another one put in its place, while it is read, is read to its end. A path that is looked up
+//! again for every file would give some files of the one and some of the other, also when they are exchanged and
+//! exchanged back, which no look at the end can tell.
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// What stands in a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Entry {
+    Folder,
+    File,
+    /// A link or anything else.
+    Other,
+}
+
+/// A folder by its path, and its handle once it was opened.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    root: OnceLock<at::Root>,
+}
+
+impl Folder {
+    /// A folder that is opened when the first file is looked for. When it is not there, neither is what is looked for.
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            root: OnceLock::new(),
+        }
+    }
+
+    fn root(&self) -> &at::Root {
+        self.root.get_or_init(|| at::Root::of(&self.path))
+    }
+
+    /// The path it was opened by, to be told to somebody.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Opens the file of a key for reading. Keys are made of checked segments, so they stay below the folder.
+    pub(super) fn open(&self, key: &str) -> io::Result<File> {
+        self.root().open(&self.path, key)
+    }
+
+    /// What the system knows of the file of a key; a link is followed.
+    pub(super) fn metadata(&self, key: &str) -> io::Result<Metadata> {
+        self.root().metadata(&self.path, key)
+    }
+
+    /// Bytes of the file of a key; a link is not followed.
+    pub(super) fn size(&self, key: &str) -> io::Result<u64> {
+        self.root().size(&self.path, key)
+    }
+
+    /// Visits what stands in the folder of a key, in no order. Names that are not UTF-8 cannot be part of a key and
+    /// are left out.
+    ///
+    /// # Errors
+    /// I/O, or what `visit` answers.
+    pub(super) fn visit<X: From<io::Error>>(
+        &self,
+        key: &str,
+        visit: &mut dyn FnMut(String, Entry) -> Result<(), X>,
+    ) -> Result<(), X> {
+        self.root().visit(&self.path, key, visit)
+    }
+}
+
+#[cfg(unix)]
+mod at {
+    use std::fs::{File, Metadata};
+    use std::io;
+    use std::os::fd::OwnedFd;
+    use std::path::Path;
+
+    use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat};
+
+    use super::Entry;
+
+    /// A handle that serves to look up names: no right to read is needed for it where the system knows such handles.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    const LOOK: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+    /// A handle that serves to look up names. What is no file does not block.
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    const LOOK: OFlags = OFlags::RDONLY
+        .union(OFlags::NONBLOCK)
+        .union(OFlags::CLOEXEC);
+
+    const READ: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC);
+
+    /// The handle, where the folder could be opened.
+    #[derive(Debug)]
+    pub(super) struct Root(Option<OwnedFd>);
+
+    impl Root {
+        pub(super) fn of(path: &Path) -> Self {
+            let open = || openat(CWD, path, LOOK | OFlags::DIRECTORY, Mode::empty());
+            Self(rustix::io::retry_on_intr(open).ok())
+        }
+
+        fn handle(&self, path: &Path, key: &str, flags: OFlags) -> io::Result<OwnedFd> {
+            let key = if key.is_empty() { "." } else { key };
+            let open = || match &self.0 {
+                Some(root) => openat(root, key, flags, Mode::empty()),
+                // Says what is wrong with the folder itself.
+                None => openat(CWD, path.join(key), flags, Mode::empty()),
+            };
+            Ok(rustix::io::retry_on_intr(open)?)
+        }
+
+        pub(super) fn open(&self, path: &Path, key: &str) -> io::Result<File> {
+            self.handle(path, key, READ).map(File::from)
+        }
+
+        pub(super) fn metadata(&self, path: &Path, key: &str) -> io::Result<Metadata> {
+            File::from(self.handle(path, key, LOOK)?).metadata()
+        }
+
+        pub(super) fn size(&self, path: &Path, key: &str) -> io::Result<u64> {
+            let stat = match &self.0 {
+                Some(root) => statat(root, key, AtFlags::SYMLINK_NOFOLLOW)?,
+                None => statat(CWD, path.join(key), AtFlags::SYMLINK_NOFOLLOW)?,
+            };
+            Ok(u64::try_from(stat.st_size).unwrap_or(0))
+        }
+
+        pub(super) fn visit<X: From<io::Error>>(
+            &self,
+            path: &Path,
+            key: &str,
+            visit: &mut dyn FnMut(String, Entry) -> Result<(), X>,
+        ) -> Result<(), X> {
+            let handle = self.handle(path, key, READ | OFlags::DIRECTORY)?;
+            for entry in Dir::new(handle).map_err(io::Error::from)? {
+                let entry = entry.map_err(io::Error::from)?;
+                let Ok(name) = entry.file_name().to_str() else {
+                    continue;
+                };
+                if name == "." || name == ".." {
+                    continue;
+                }
+                let kind = match entry.file_type() {
+                    FileType::Unknown => {
+                        let below = join(key, name);
+                        let stat = match &self.0 {
+                            Some(root) => statat(root, &below, AtFlags::SYMLINK_NOFOLLOW),
+                            None => statat(CWD, path.join(below), AtFlags::SYMLINK_NOFOLLOW),
+                        };
+                        FileType::from_raw_mode(stat.map_err(io::Error::from)?.st_mode)
+                    }
+                    known => known,
+                };
+                visit(
+                    name.to_owned(),
+                    match kind {
+                        FileType::Directory => Entry::Folder,
+                        FileType::RegularFile => Entry::File,
+                        _ => Entry::Other,
+                    },
+                )?;
+            }
+            Ok(())
+        }
+    }
+
+    fn join(key: &str, name: &str) -> String {
+        if key.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{key}/{name}")
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod at {
+    use std::fs::{File, Metadata};
+    use std::io;
+    use std::path::{Path, PathBuf};
+
+    use super::Entry;
+
+    /// No handle: files are looked up by path.
+    #[derive(Debug)]
+    pub(super) struct Root;
+
+    fn file(path: &Path, key: &str) -> PathBuf {
+        if key.is_empty() {
+            path.to_owned()
+        } else {
+            path.join(key)
+        }
+    }
+
+    impl Root {
+        pub(super) fn of(_: &Path) -> Self {
+            Self
+        }
+
+        pub(super) fn open(&self, path: &Path, key: &str) -> io::Result<File> {
+            File::open(file(path, key))
+        }
+
+        pub(super) fn metadata(&self, path: &Path, key: &str) -> io::Result<Metadata> {
+            std::fs::metadata(file(path, key))
+        }
+
+        pub(super) fn size(&self, path: &Path, key: &str) -> io::Result<u64> {
+            Ok(std::fs::symlink_metadata(file(path, key))?.len())
+        }
+
+        pub(super) fn visit<X: From<io::Error>>(
+            &self,
+            path: &Path,
+            key: &str,
+            visit: &mut dyn FnMut(String, Entry) -> Result<(), X>,
+        ) -> Result<(), X> {
+            for entry in std::fs::read_dir(file(path, key))? {
+                let entry = entry?;
+                let kind = entry.file_type()?;
+                let Ok(name) = entry.file_name().into_string() else {
+                    continue;
+                };
+                let kind = match (kind.is_dir(), kind.is_file()) {
+                    (true, _) => Entry::Folder,
+                    (_, true) => Entry::File,
+                    _ => Entry::Other,
+                };
+                visit(name, kind)?;
+            }
+            Ok(())
+        }
+    }
+}
