@@ -181,14 +181,19 @@ impl Store {
     /// - By every read from a backend: an object in another state than the last time, and one that was written after
     ///   the store was opened.
     ///
+    /// On Unix a local folder is held open: one that is moved away and replaced by another, also all the time, is read
+    /// to its end, and the answer is whole.
+    ///
     /// # What is not
     /// A cell that is written in place while the documents stay as they are: on a local disk always, since looking
     /// would cost as much as reading; elsewhere where the backend tells no time, or one in whole seconds and the
     /// cell was written in the second of the opening, or by a clock that is behind.
     ///
     /// # Cost
-    /// One round: a HEAD request for the root and for each document above what was read, none when nothing was
-    /// read since the last time. On a local disk one `stat` for each document.
+    /// One round: a HEAD request for the root, for each document above what was read, and for what of its level was
+    /// asked for together with the root, there or not. Where the root is younger than a quarter of an hour, or tells
+    /// no time, the listings of that first round are asked for again. Nothing, when nothing was read since the last
+    /// time. On a local disk one `stat` for each document.
     ///
     /// # Errors
     /// [`StoreError::SourceChanged`]; I/O.
@@ -247,6 +252,7 @@ impl Store {
                 format!("after {ROUNDS} rounds documents still name further documents"),
             ));
         };
+        inner.tree.kv.pins.use_level(number);
         let level = Arc::new(level);
         let mut recent = inner.recent.lock().unwrap_or_else(PoisonError::into_inner);
         if recent.len() >= RECENT {

@@ -85,6 +85,32 @@ pub(super) struct Pinned {
     pub(super) state: State,
     /// Of the bytes, where the backend says nothing else that changes with them.
     digest: Option<u64>,
+    /// Whether it was read before the snapshot was settled.
+    early: bool,
+}
+
+/// A listing of folder names, as it was answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Listed {
+    names: usize,
+    digest: u64,
+}
+
+impl fmt::Display for Listed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a listing of {} names ({:x})", self.names, self.digest)
+    }
+}
+
+/// What to look at again at the end of an answer.
+#[derive(Debug, Default)]
+pub(super) struct Looks {
+    /// How many objects had been read then.
+    pub(super) reads: u64,
+    /// Documents by key, as they were read; `None` = there was none.
+    pub(super) documents: Vec<(String, Option<Pinned>)>,
+    /// Listings by prefix.
+    pub(super) listings: Vec<(String, Listed)>,
 }
 
 /// The states of all objects that were read.
@@ -100,8 +126,14 @@ pub(crate) struct Pins {
 struct Inner {
     /// By path of the node: the key without `zarr.json`.
     documents: BTreeMap<String, Pinned>,
+    /// Nodes whose document was asked for together with the root, and was not there.
+    absent: BTreeSet<String>,
+    /// What was listed together with the root, by prefix.
+    listed: BTreeMap<String, Listed>,
     /// Documents of arrays whose content was read, and of all nodes above them.
     used: BTreeSet<String>,
+    /// The levels that answers came from, as they stand in keys.
+    levels: BTreeSet<String>,
     /// By two hashes of the key, since there may be millions: ETag (hashed), time, size.
     content: HashMap<(u64, u64), (Option<u64>, i64, u64)>,
     hashes: (RandomState, RandomState),
@@ -112,6 +144,10 @@ struct Inner {
     /// How many had been read when the documents were last found unchanged.
     verified: Option<u64>,
 }
+
+/// How old a root has to be, in microseconds, for listings of the opening to be trusted: clocks may differ by as much.
+/// Signed requests that differ by more are refused by buckets.
+const SETTLED: i64 = 15 * 60 * 1_000_000;
 
 /// How many objects that are no documents are remembered; those beyond are not compared when they are read again.
 const MOST_CONTENT: usize = 1 << 18;
@@ -187,6 +223,7 @@ impl Pins {
                 let pinned = Pinned {
                     state: state.clone(),
                     digest,
+                    early: inner.horizon.is_none(),
                 };
                 inner.documents.insert(path.to_owned(), pinned);
             }
@@ -216,20 +253,81 @@ impl Pins {
         Ok(())
     }
 
-    /// The documents to look at again: all of them, or those whose arrays were read. `None` = nothing was read since
-    /// they were last found unchanged.
-    pub(super) fn to_verify(&self, all: bool) -> Option<(u64, Vec<(String, Pinned)>)> {
+    /// Notes that answers come from a level: what its documents say counts also when no cell is read.
+    pub(crate) fn use_level(&self, level: u32) {
+        self.inner().levels.insert(level.to_string());
+    }
+
+    /// Notes that a document was asked for and is not there.
+    ///
+    /// # Errors
+    /// [`StoreError::SourceChanged`], when it was read before.
+    pub(super) fn note_absent(&self, key: &str) -> Result<(), StoreError> {
+        let mut inner = self.inner();
+        let path = node_of(key);
+        if let Some(first) = inner.documents.get(path) {
+            return Err(changed(key, &first.state, &ABSENT));
+        }
+        if inner.horizon.is_none() {
+            inner.absent.insert(path.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Notes which folders stand below a prefix.
+    pub(super) fn note_listed(&self, prefix: &str, names: &[String]) {
+        let listed = self.listed(names);
+        let mut inner = self.inner();
+        if inner.horizon.is_none() {
+            inner.listed.insert(prefix.to_owned(), listed);
+        }
+    }
+
+    /// What is compared of a listing.
+    pub(super) fn listed(&self, names: &[String]) -> Listed {
+        Listed {
+            names: names.len(),
+            digest: self.inner().hashes.0.hash_one(names),
+        }
+    }
+
+    /// What to look at again: all documents, or those that the answer came from. `None` = nothing was read since they
+    /// were last found unchanged.
+    ///
+    /// What is asked for after the root was read belongs to the same state of the store as long as the root is what
+    /// it was. What is asked for together with the root may be older than the root: a store that is replaced at that
+    /// moment gives an old document, or none, beside a new root. So these are looked at again, too, those that were
+    /// not there as well; and the listings, when the root is so young that it may have been written just then.
+    pub(super) fn to_verify(&self, all: bool) -> Option<Looks> {
         let inner = self.inner();
         if !self.on || (!all && inner.verified == Some(inner.reads)) {
             return None;
         }
-        let wanted = inner
+        let level = |path: &str| {
+            let first = path.split_once('/').map_or(path, |(first, _)| first);
+            path.is_empty() || inner.levels.contains(first)
+        };
+        let wanted = |path: &str, early: bool| {
+            all || path.is_empty() || inner.used.contains(path) || (early && level(path))
+        };
+        let documents = inner
             .documents
             .iter()
-            .filter(|(path, _)| all || path.is_empty() || inner.used.contains(*path))
-            .map(|(path, pinned)| (key_of(path), pinned.clone()))
-            .collect();
-        Some((inner.reads, wanted))
+            .filter(|(path, pinned)| wanted(path, pinned.early))
+            .map(|(path, pinned)| (key_of(path), Some(pinned.clone())));
+        let absent = inner.absent.iter().filter(|path| wanted(path, true));
+        let documents = documents.chain(absent.map(|path| (key_of(path), None)));
+        let root = inner.documents.get("").map_or(0, |p| p.state.modified);
+        let young = root == 0 || root > self.opened.saturating_sub(SETTLED);
+        let listings = inner
+            .listed
+            .iter()
+            .filter(|(prefix, _)| young && level(prefix));
+        Some(Looks {
+            reads: inner.reads,
+            documents: documents.collect(),
+            listings: listings.map(|(prefix, l)| (prefix.clone(), *l)).collect(),
+        })
     }
 
     /// The documents were unchanged after so many reads.
@@ -262,6 +360,9 @@ impl Inner {
         }
     }
 }
+
+/// What is said of a document that is not there.
+pub(super) const ABSENT: &str = "absent";
 
 /// The error for two states of one object.
 #[cold]
@@ -371,33 +472,77 @@ mod tests {
         blind.note("0/a/c/2", &new, Role::Content, b"").unwrap();
     }
 
+    fn keys(pins: &Pins, all: bool) -> Vec<String> {
+        let looks = pins.to_verify(all).unwrap();
+        looks.documents.into_iter().map(|(key, _)| key).collect()
+    }
+
     #[test]
     fn only_documents_above_what_was_read_are_looked_at_again() {
         let pins = Pins::new(true);
         let told = state("a", 1, 1);
+        let note = |key, role| pins.note(key, &told, role, b"").unwrap();
+        note("zarr.json", Role::Document);
+        pins.settle();
         for key in [
-            "zarr.json",
             "0/zarr.json",
             "0/a/zarr.json",
             "0/b/zarr.json",
             "1/zarr.json",
         ] {
-            pins.note(key, &told, Role::Document, b"").unwrap();
+            note(key, Role::Document);
         }
-        pins.settle();
-        let keys = |all| -> Vec<String> {
-            let (_, list) = pins.to_verify(all).unwrap();
-            list.into_iter().map(|(key, _)| key).collect()
-        };
-        assert_eq!(keys(false), ["zarr.json"]);
-        pins.note("0/a/c/0/1", &told, Role::Content, b"").unwrap();
-        assert_eq!(keys(false), ["zarr.json", "0/zarr.json", "0/a/zarr.json"]);
-        assert_eq!(keys(true).len(), 5);
-        let (reads, _) = pins.to_verify(false).unwrap();
+        pins.note_absent("0/groups/zarr.json").unwrap();
+        assert_eq!(keys(&pins, false), ["zarr.json"]);
+        note("0/a/c/0/1", Role::Content);
+        let above = ["zarr.json", "0/zarr.json", "0/a/zarr.json"];
+        assert_eq!(keys(&pins, false), above);
+        assert_eq!(keys(&pins, true).len(), 5);
+        let reads = pins.to_verify(false).unwrap().reads;
         pins.verified(reads);
         assert!(pins.to_verify(false).is_none());
-        pins.note("0/a/c/0/2", &told, Role::Content, b"").unwrap();
+        note("0/a/c/0/2", Role::Content);
         assert!(pins.to_verify(false).is_some());
+    }
+
+    #[test]
+    fn what_was_asked_for_together_with_the_root_is_looked_at_again() {
+        let young = i64::MAX / 2;
+        for (written, listings) in [(1, 0), (young, 2), (0, 2)] {
+            let pins = Pins::new(true);
+            let told = state("a", written, 1);
+            for key in [
+                "0/zarr.json",
+                "0/a/zarr.json",
+                "0/b/zarr.json",
+                "1/zarr.json",
+            ] {
+                pins.note(key, &told, Role::Document, b"").unwrap();
+            }
+            for key in ["0/groups/zarr.json", "1/groups/zarr.json"] {
+                pins.note_absent(key).unwrap();
+            }
+            for prefix in ["", "0/links", "1/links"] {
+                pins.note_listed(prefix, &["x".to_owned()]);
+            }
+            pins.note("zarr.json", &told, Role::Document, b"").unwrap();
+            pins.settle();
+            pins.use_level(0);
+            assert_eq!(
+                keys(&pins, false),
+                [
+                    "zarr.json",
+                    "0/zarr.json",
+                    "0/a/zarr.json",
+                    "0/b/zarr.json",
+                    "0/groups/zarr.json"
+                ]
+            );
+            assert_eq!(pins.to_verify(false).unwrap().listings.len(), listings);
+            assert_eq!(keys(&pins, true).len(), 7);
+            let error = pins.note_absent("0/b/zarr.json").unwrap_err().to_string();
+            assert!(error.contains("absent"), "{error}");
+        }
     }
 
     #[test]
@@ -405,8 +550,8 @@ mod tests {
         let pins = Pins::new(true);
         pins.note("zarr.json", &state("", 0, 2), Role::Document, b"ab")
             .unwrap();
-        let (_, list) = pins.to_verify(false).unwrap();
-        let (_, pinned) = &list[0];
+        let list = pins.to_verify(false).unwrap().documents;
+        let pinned = list[0].1.as_ref().unwrap();
         assert!(pins.same_bytes(pinned, b"ab") && !pins.same_bytes(pinned, b"ba"));
     }
 }

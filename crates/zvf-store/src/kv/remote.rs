@@ -329,9 +329,13 @@ impl Remote {
         match question {
             Question::Document(key) => {
                 let cap = Cap::document(&kv.limits);
-                self.get(kv, round, key, Ask::Whole, cap, Role::Document)
-                    .await
-                    .map(Reply::Document)
+                let reply = self
+                    .get(kv, round, key, Ask::Whole, cap, Role::Document)
+                    .await;
+                if let Ok(None) | Err(StoreError::Denied { .. }) = reply {
+                    kv.pins.note_absent(key)?;
+                }
+                reply.map(Reply::Document)
             }
             Question::Names(prefix) | Question::Cells(prefix) | Question::Keys(prefix) => {
                 let work = async {
@@ -347,8 +351,11 @@ impl Remote {
                         }
                     }
                 };
-                let names = self.shared.names.share(question.clone(), work).await;
-                names.map(Reply::Names)
+                let names = self.shared.names.share(question.clone(), work).await?;
+                if let (Question::Names(_), Some(names)) = (question, &names) {
+                    kv.pins.note_listed(prefix, names);
+                }
+                Ok(Reply::Names(names))
             }
         }
     }

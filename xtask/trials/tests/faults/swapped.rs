@@ -140,4 +140,7 @@ pairs! {
     skeleton_of_0_8_with_other_values: same_shape("0.8/skeleton");
     skeleton_of_0_7_with_other_values: same_shape("0.7/skeleton");
     lines_become_a_skeleton: other_shape("0.9/lines", "0.9/skeleton");
+    a_skeleton_becomes_synapses: other_shape("0.9/skeleton", "0.9/real_synapses");
+    a_store_of_0_7_is_written_again_as_0_9: other_shape("0.7/real_tractogram", "0.9/real_skeleton");
+    a_store_of_0_9_becomes_one_of_0_8: other_shape("0.9/real_tractogram", "0.8/skeleton");
 }
