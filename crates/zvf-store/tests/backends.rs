@@ -233,18 +233,23 @@ async fn absent_denied_and_failed_are_three_things() {
         "{error}"
     );
     assert!(std::error::Error::source(&error).is_some());
-    // A document that is not needed may be denied: buckets that cannot be listed say so of what does not exist.
+    // A document that is not needed may be denied.
     let store = Store::open_with("memory:///", faulty(&files, "object_index", denied).await)
         .await
         .unwrap();
-    assert!(
-        store
-            .level(0, &Need::all())
-            .await
-            .unwrap()
-            .object_index()
-            .is_none()
-    );
+    let level = store.level(0, &Need::nothing()).await.unwrap();
+    assert!(level.object_index().is_none());
+    // One that a listing names is there: it is not taken for absent.
+    let error = store.level(0, &Need::all()).await.unwrap_err();
+    assert!(error.is_denied(), "{error}");
+    // Buckets that cannot be listed say "denied" of what does not exist.
+    let mut tool = Tool::new(memory(&files).await);
+    tool.can_list = false;
+    tool.fault = Some(Box::new(|key| key.contains("object_index").then(denied)));
+    let options = OpenOptions::new().with_object_store(Arc::new(tool));
+    let store = Store::open_with("memory:///", options).await.unwrap();
+    let level = store.level(0, &Need::all()).await.unwrap();
+    assert!(level.object_index().is_none());
     // One that is needed may not, and a failure is never taken for absence.
     let store = Store::open_with(
         "memory:///",

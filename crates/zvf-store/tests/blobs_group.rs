@@ -70,7 +70,7 @@ pub(crate) fn one_fragment(rows: i64) -> Vec<u8> {
 }
 
 /// A level with two axes and the given chunks of `vertices`, without fragments.
-fn store_of(chunks: &[(&str, &[f32])]) -> Files {
+pub(crate) fn store_of(chunks: &[(&str, &[f32])]) -> Files {
     let mut files = small(2, "point_cloud");
     let attributes = json!({"zv_array": "vertices", "dtype": "float32", "encoding": "raw"});
     files.insert("0/vertices/zarr.json".to_owned(), group(&attributes));

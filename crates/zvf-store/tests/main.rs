@@ -25,6 +25,7 @@ mod older;
 mod oracle;
 mod packed;
 mod padded;
+mod probe;
 mod remote;
 mod requests;
 mod side;

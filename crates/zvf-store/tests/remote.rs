@@ -581,6 +581,23 @@ async fn without_suffix_ranges_a_shard_costs_one_head_more() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn silence_to_a_head_is_not_followed_by_other_ways_to_ask() {
+    let files = bundled("points_4d_sharded");
+    let backend = Unsteady::new(memory(&files).await, |call| match call.kind {
+        "suffix" => Fate::Fail(unsupported("no suffix ranges")),
+        "head" => Fate::Hang,
+        _ => Fate::Pass,
+    });
+    let store = open(&backend).await.unwrap();
+    let level = store.level(0, &Need::nothing()).await.unwrap();
+    let want = all_cells(level.vertices()).remove(0);
+    let error = store.fetch(3, vec![want]).await.unwrap_err();
+    assert!(error.is_transient(), "{error}");
+    let asked = ["range", "whole"].map(|k| backend.count(k, "vertices/c/"));
+    assert_eq!(asked, [0, 0]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_any_ranges_objects_come_whole() {
     let (files, cells) = big_shard();
     let backend = Unsteady::new(memory(&files).await, |call| match call.kind {

@@ -191,11 +191,18 @@ impl Remote {
                     other => return other.map(object),
                 }
             }
-            if can.range.load(Ordering::Relaxed)
-                && let Ok(Some(head)) = self.send(kv, key, Part::State, purpose).await
-                && head.state.size > 0
-            {
-                let size = head.state.size;
+            let head = match can.range.load(Ordering::Relaxed) {
+                true => self.send(kv, key, Part::State, purpose).await,
+                false => Ok(None),
+            };
+            let size = match head {
+                Ok(head) => head.map_or(0, |head| head.state.size),
+                // All tries are used up: asking for the object itself would take as long to fail.
+                Err(error) if error.is_transient() => return Err(error),
+                // A server that does not answer HEAD may answer GET.
+                Err(_) => 0,
+            };
+            if size > 0 {
                 let range = size.saturating_sub(*length)..size;
                 match self.send(kv, key, Part::Range(range), purpose).await {
                     Err(StoreError::NotSupported { .. }) => {

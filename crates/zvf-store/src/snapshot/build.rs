@@ -28,6 +28,7 @@ impl Tree {
         more: &mut Vec<Question>,
     ) -> Result<LevelInner, StoreError> {
         self.check_families(root, level)?;
+        self.check_denied(level, need)?;
         self.build_level(root, level, need, more)
             .map_err(|error| self.of_version(root, error))
     }

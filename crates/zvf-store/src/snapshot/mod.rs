@@ -7,6 +7,7 @@
 mod blobs;
 mod build;
 mod crosslinks;
+mod denied;
 mod families;
 mod linkattributes;
 mod linkplan;
@@ -17,7 +18,7 @@ mod padded;
 mod plan;
 mod probe;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -28,6 +29,7 @@ use crate::groups::Groups;
 use crate::kv::{Kv, Object, Question, Reply};
 use crate::links::records::Cut;
 use crate::objects::ObjectIndex;
+use crate::once::Once;
 use crate::warnings::Warnings;
 use crate::{KnownNames, StoreError};
 
@@ -56,7 +58,7 @@ pub(crate) struct State {
     pub(crate) cuts: HashMap<String, Arc<Cut>>,
     pub(crate) rounds: u32,
     /// Levels whose claimed type of vertices was compared with a chunk.
-    probed: HashSet<u32>,
+    probed: HashMap<u32, Arc<Once<probe::Finding>>>,
     /// What the arrays of each level have in common.
     pub(crate) facts: HashMap<u32, blobs::LevelFacts>,
     etags: BTreeMap<String, Option<String>>,

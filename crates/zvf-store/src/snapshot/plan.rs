@@ -39,7 +39,7 @@ impl Family {
         }
     }
 
-    fn wanted(self, need: &Need) -> &Names {
+    pub(super) fn wanted(self, need: &Need) -> &Names {
         match self {
             Self::Vertex => &need.vertex_attributes,
             Self::Fragment => &need.fragment_attributes,

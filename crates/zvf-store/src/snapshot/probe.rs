@@ -13,11 +13,21 @@ use zvf_format::fragments::FragmentIndex;
 use super::Tree;
 use crate::StoreError;
 use crate::cells::{self, CellWant, ShardCache};
-use crate::container::{ContainerKind, GridArray};
+use crate::container::{ContainerKind, GridArray, Shared};
+use crate::kv::{Kv, driven};
 use crate::level::LevelInner;
 
 /// How many chunks are looked at before the claim is believed.
 const MOST: usize = 4;
+
+/// What a look at the chunks of a level told.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Finding {
+    /// The cells are twice as long as the claim implies.
+    doubled: bool,
+    /// The last round of requests that it took.
+    round: u32,
+}
 
 impl Tree {
     /// Compares the claimed type of a level's vertices with one chunk, once. Returns whether it was corrected, so
@@ -25,6 +35,10 @@ impl Tree {
     ///
     /// # Cost
     /// One round: a blob of `vertices` and one of `vertex_fragments`. Only for groups of blobs that claim `float32`.
+    ///
+    /// # Errors
+    /// A chunk that all tries did not bring: the type stays unknown, and the next chunk, or the same one for the
+    /// query, would take as long to fail. The next load of the level looks again.
     pub(crate) async fn probe(
         &self,
         level: &LevelInner,
@@ -34,53 +48,79 @@ impl Tree {
             return Ok(false);
         };
         let claimed = vertices.dtype();
-        if vertices.container() != ContainerKind::Blobs
-            || claimed.kind != DTypeKind::F32
-            || !self.state().probed.insert(level.number)
-        {
+        if vertices.container() != ContainerKind::Blobs || claimed.kind != DTypeKind::F32 {
             return Ok(false);
         }
-        let chunks: Vec<_> = vertices.presence().iter().take(MOST).collect();
-        for chunk in chunks {
-            let round = {
-                let mut state = self.state();
-                state.rounds = state.rounds.saturating_add(1);
-                state.rounds
-            };
-            let wants = vec![
-                CellWant::new(vertices, chunk),
-                CellWant::new(fragments, chunk),
-            ];
-            let fetched =
-                cells::fetch_map(self.kv.clone(), Arc::clone(shards), round, wants, |c| c);
-            // What cannot be read is reported by the query that needs it.
-            let Ok(found) = fetched.await else {
-                continue;
-            };
-            let [Some(rows), Some(index)] = found.as_slice() else {
-                continue;
-            };
-            let Some(implied) = implied(index, claimed, level.dims) else {
-                continue;
-            };
-            let stored = u64::try_from(rows.len()).unwrap_or(u64::MAX);
-            if stored != implied.saturating_mul(2) {
-                return Ok(false);
+        let (once, rounds) = {
+            let mut state = self.state();
+            let once = Arc::clone(state.probed.entry(level.number).or_default());
+            (once, state.rounds)
+        };
+        let finding = match once.get() {
+            Some(finding) => finding,
+            None => {
+                let look = look(
+                    (self.kv.clone(), Arc::clone(shards)),
+                    rounds,
+                    (Arc::clone(vertices), Arc::clone(fragments)),
+                    level.dims,
+                );
+                driven(async move { once.get_or_load(look).await }).await?
             }
-            self.warnings.add(format!(
-                "{}: dtype is {claimed}, but the cells are twice as long as the fragment index implies: read as float64",
-                vertices.path()
-            ));
-            let order = claimed.order;
-            let kind = DTypeKind::F64;
-            let corrected = GridArray::retyped(vertices, DType { kind, order });
-            self.state()
-                .grids
-                .insert(vertices.path().to_owned(), Arc::new(corrected));
-            return Ok(true);
+        };
+        let mut state = self.state();
+        state.rounds = state.rounds.max(finding.round);
+        if !finding.doubled {
+            return Ok(false);
         }
-        Ok(false)
+        self.warnings.add(format!(
+            "{}: dtype is {claimed}, but the cells are twice as long as the fragment index implies: read as float64",
+            vertices.path()
+        ));
+        let order = claimed.order;
+        let kind = DTypeKind::F64;
+        let corrected = GridArray::retyped(vertices, DType { kind, order });
+        state
+            .grids
+            .insert(vertices.path().to_owned(), Arc::new(corrected));
+        Ok(true)
     }
+}
+
+/// Looks at chunks until one tells. `round` is the last one before this.
+async fn look(
+    (kv, shards): (Kv, Arc<ShardCache>),
+    mut round: u32,
+    (vertices, fragments): (Shared, Shared),
+    dims: usize,
+) -> Result<Finding, StoreError> {
+    let claimed = vertices.dtype();
+    let chunks: Vec<_> = vertices.presence().iter().take(MOST).collect();
+    for chunk in chunks {
+        round = round.saturating_add(1);
+        let wants = vec![
+            CellWant::new(&vertices, chunk),
+            CellWant::new(&fragments, chunk),
+        ];
+        let fetched = cells::fetch_map(kv.clone(), Arc::clone(&shards), round, wants, |c| c);
+        let found = match fetched.await {
+            Ok(found) => found,
+            Err(error) if error.is_transient() => return Err(error),
+            // What is damaged or denied is reported by the query that needs it.
+            Err(_) => continue,
+        };
+        let [Some(rows), Some(index)] = found.as_slice() else {
+            continue;
+        };
+        let Some(implied) = implied(index, claimed, dims) else {
+            continue;
+        };
+        let stored = u64::try_from(rows.len()).unwrap_or(u64::MAX);
+        let doubled = stored == implied.saturating_mul(2);
+        return Ok(Finding { doubled, round });
+    }
+    let doubled = false;
+    Ok(Finding { doubled, round })
 }
 
 /// Bytes of a chunk's vertices by its fragment index; `None` where the index does not tell.

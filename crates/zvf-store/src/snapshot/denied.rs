@@ -1,0 +1,76 @@
+//! Documents that are there and may not be read.
+//!
+//! Buckets that cannot be listed answer "denied" also for what does not exist, so that a denied document is nothing by
+//! itself. Where a listing names the node, it exists: without it an answer would lack something without a word.
+
+use super::plan::Family;
+use super::{Document, State, Tree};
+use crate::{Names, Need, StoreError};
+
+const FAMILIES: [Family; 6] = [
+    Family::Vertex,
+    Family::Fragment,
+    Family::Object,
+    Family::Group,
+    Family::Link,
+    Family::CrossLink,
+];
+
+impl Tree {
+    /// Refuses a level that lacks a document which is needed and denied. An attribute that was not named is left out
+    /// with a warning.
+    ///
+    /// # Errors
+    /// Denied, with the key.
+    pub(super) fn check_denied(&self, level: u32, need: &Need) -> Result<(), StoreError> {
+        let prefix = format!("{level}/");
+        let mut denied: Vec<String> = {
+            let state = self.state();
+            let found = state.documents.iter().filter(|(key, document)| {
+                matches!(document, Document::Denied(_))
+                    && key.starts_with(&prefix)
+                    && state.is_listed(node_of(key))
+            });
+            found.map(|(key, _)| key.clone()).collect()
+        };
+        denied.sort_unstable();
+        for key in denied {
+            let folder = key
+                .strip_prefix(&prefix)
+                .and_then(|key| key.split_once('/'));
+            let folder = folder.map_or("", |(folder, _)| folder);
+            let family = FAMILIES.into_iter().find(|family| {
+                folder == family.folder() || (*family == Family::Vertex && folder == "attributes")
+            });
+            match (family, folder) {
+                (Some(family), _) if *family.wanted(need) == Names::None => {}
+                (Some(family), _) => self.skip(family, need, self.missing(&key))?,
+                (None, "object_index") if !need.objects => {}
+                (None, "groups") if !need.groups => {}
+                (None, "links" | "cross_chunk_links") if need.link_deltas.is_none() => {}
+                (None, _) => return Err(self.missing(&key)),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl State {
+    /// Whether listings say that a node exists, or do not reach so far down while the nodes above it exist.
+    fn is_listed(&self, path: &str) -> bool {
+        let mut path = path;
+        while let Some((above, name)) = path.rsplit_once('/') {
+            match self.folders.get(above) {
+                Some(Some(names)) => return names.iter().any(|one| one == name),
+                Some(None) => return false,
+                None => path = above,
+            }
+        }
+        false
+    }
+}
+
+/// The node that a document describes.
+fn node_of(key: &str) -> &str {
+    key.strip_suffix("/zarr.json").unwrap_or(key)
+}
