@@ -145,12 +145,12 @@ pub(crate) async fn chain(
     if own_level_only || !levels.last().is_some_and(additive) {
         return Ok(levels);
     }
-    // Asked for together. What fails here fails again below, if it is needed.
+    // Asked for together. What fails here fails the query only where it is needed, and is not asked for once more.
     let coarser = store.levels().iter().filter(|level| **level > number);
     let ahead = coarser
         .take(8)
-        .map(|level| Box::pin(store.level(*level, need)));
-    let _ = futures::future::join_all(ahead).await;
+        .map(async |level| (*level, Box::pin(store.level(*level, need)).await));
+    let mut ahead: HashMap<u32, _> = futures::future::join_all(ahead).await.into_iter().collect();
     while let Some(last) = levels
         .last()
         .filter(|last| additive(last))
@@ -175,7 +175,11 @@ pub(crate) async fn chain(
                 int::wide(MOST_LEVELS),
             ));
         }
-        levels.push(Box::pin(store.level(next, need)).await?);
+        let loaded = match ahead.remove(&next) {
+            Some(loaded) => loaded,
+            None => Box::pin(store.level(next, need)).await,
+        };
+        levels.push(loaded?);
     }
     Ok(levels)
 }

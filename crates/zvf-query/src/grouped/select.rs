@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use futures::future::try_join_all;
-use zvf_store::{IdTable, Level, Need, ObjectIndex};
+use zvf_store::{IdTable, Level, Need, ObjectIndex, StoreError};
 
 use crate::QueryError;
 use crate::error::existing;
@@ -47,10 +47,16 @@ pub(crate) async fn picks(
         return Ok(None);
     }
     let ids = async { Ok::<_, QueryError>(index.ids_in(p.round).await?) };
-    let (ids, members, ()) = futures::try_join!(ids, members(p), early_manifests(p, index))?;
+    let early = async { Ok(early_manifests(p, index).await) };
+    let (ids, members, failed) = futures::try_join!(ids, members(p), early)?;
     let mut picks = Vec::new();
     for id in named(p, members, &|id| ids.slot(id).is_some())? {
         picks.extend(ids.slot(id).map(|row| Pick { id, row }));
+    }
+    // What all tries did not bring is not asked for once more.
+    let needed = |chunk| picks.iter().any(|pick| index.chunk_of(pick.row) == chunk);
+    if let Some((_, error)) = failed.into_iter().find(|(chunk, _)| needed(*chunk)) {
+        return Err(error.into());
     }
     Ok(Some((ids, picks)))
 }
@@ -143,15 +149,18 @@ pub(crate) async fn members(p: &Prepared) -> Result<Option<Vec<i64>>, QueryError
 }
 
 /// Asks for manifests beside the groups, while it is not known which are needed, where there are few chunks of them:
-/// that saves a round. They are kept by the index; what fails here fails again, and is reported, when it is used.
-async fn early_manifests(p: &Prepared, index: &ObjectIndex) -> Result<(), QueryError> {
+/// that saves a round. They are kept by the index. Returns which chunks failed: nothing may need them.
+async fn early_manifests(p: &Prepared, index: &ObjectIndex) -> Vec<(u64, StoreError)> {
     const MOST: u64 = 4;
-    if p.query.groups.is_some() && index.manifest_chunks() <= MOST {
-        let chunks =
-            (0..index.manifest_chunks()).map(|chunk| index.manifest_chunk_in(p.round, chunk));
-        let _ = futures::future::join_all(chunks).await;
+    if p.query.groups.is_none() || index.manifest_chunks() > MOST {
+        return Vec::new();
     }
-    Ok(())
+    let chunks = (0..index.manifest_chunks()).map(|chunk| async move {
+        let loaded = index.manifest_chunk_in(p.round, chunk).await;
+        loaded.err().map(|error| (chunk, error))
+    });
+    let failed = futures::future::join_all(chunks).await;
+    failed.into_iter().flatten().collect()
 }
 
 /// What level 0 must load where its groups stand in for those of a coarse level.
