@@ -10,4 +10,5 @@ pub mod answers;
 pub mod points;
 pub mod questions;
 pub mod servers;
+pub mod sharded;
 pub mod truth;

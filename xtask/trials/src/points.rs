@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use zvf_format::fragments::FragmentIndexBuilder;
 
 use crate::altered::Files;
+use crate::answers::float;
 
 /// Length of a chunk on every axis.
 pub const CHUNK: f64 = 10.0;
@@ -56,6 +57,32 @@ impl Points {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.vertices() * 20
+    }
+
+    /// The places inside a box, as text, sorted: computed from the cells as they are written.
+    ///
+    /// # Errors
+    ///
+    /// For sizes that no cell can have.
+    pub fn inside(&self, low: &[f64], high: &[f64]) -> Result<Vec<String>> {
+        let mut inside = Vec::new();
+        let axis = || 0..self.side;
+        for chunk in axis().flat_map(|x| axis().flat_map(move |y| axis().map(move |z| [x, y, z]))) {
+            let [rows, ..] = self.cells(chunk)?;
+            for row in rows.as_chunks::<12>().0 {
+                let numbers = row.as_chunks::<4>().0.iter();
+                let place: Vec<f64> = numbers
+                    .map(|at| f64::from(f32::from_le_bytes(*at)))
+                    .collect();
+                let mut sides = place.iter().zip(low.iter().zip(high));
+                if sides.all(|(at, (low, high))| (low..=high).contains(&at)) {
+                    let text: Vec<String> = place.iter().map(|at| float(*at)).collect();
+                    inside.push(text.join(" "));
+                }
+            }
+        }
+        inside.sort();
+        Ok(inside)
     }
 
     /// Every file, in memory.

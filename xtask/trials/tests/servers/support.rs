@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use object_store::aws::AmazonS3Builder;
 use zvf_store::{OpenOptions, Store};
+use zvf_trials::altered::Files;
 use zvf_trials::answers::ask;
 use zvf_trials::questions::questions;
 use zvf_trials::servers::{Kind, Server};
@@ -27,8 +28,13 @@ pub(crate) fn names() -> Vec<String> {
 
 /// Writes a bundled store below a folder.
 pub(crate) fn write(folder: &Path, case: &str) {
-    for (key, bytes) in zvf_testkit::files(case).unwrap() {
-        let path = folder.join(case).join(key);
+    write_files(&folder.join(case), &zvf_testkit::files(case).unwrap());
+}
+
+/// Writes a store into a folder.
+pub(crate) fn write_files(folder: &Path, files: &Files) {
+    for (key, bytes) in files {
+        let path = folder.join(key);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, bytes).unwrap();
     }
