@@ -1,9 +1,12 @@
-//! Whether a group of blobs says the truth about the type of its vertices.
+//! What is known only once a level has been built: a look at single chunks.
 //!
-//! Creating a store of 0.8 writes `float32` into the group of `vertices`, and a later writer of `float64` leaves it
-//! there. The length of a blob tells: it is twice what the fragment index of the chunk implies.
+//! Whether a group of blobs says the truth about the type of its vertices: creating a store of 0.8 writes `float32` into
+//! the group of `vertices`, and a later writer of `float64` leaves it there. The length of a blob tells: it is twice what
+//! the fragment index of the chunk implies.
 //!
 //! Source: specification 0.8, section 8.1, trap 3.
+
+mod links;
 
 use std::sync::Arc;
 
@@ -20,33 +23,48 @@ use crate::level::LevelInner;
 const MOST: usize = 4;
 
 impl Tree {
-    /// Compares the claimed type of a level's vertices with one chunk, once. Returns whether it was corrected, so
-    /// that the level has to be built again.
+    /// Looks at single chunks for what the documents of a level do not tell, or not truly. Returns whether something was
+    /// found, so that the level has to be built again.
     ///
     /// # Cost
-    /// One round: a blob of `vertices` and one of `vertex_fragments`. Only for groups of blobs that claim `float32`.
+    /// One round where there is anything to look at: a blob of `vertices` and one of `vertex_fragments`, once a level, and
+    /// only for groups of blobs that claim `float32`; and what [`probe_links`](Self::probe_links) asks for.
+    ///
+    /// # Errors
+    /// I/O, where all cells of a family are needed.
     pub(crate) async fn probe(
         &self,
         level: &LevelInner,
         shards: &Arc<ShardCache>,
     ) -> Result<bool, StoreError> {
+        let base = self.state().rounds.saturating_add(1);
+        let (vertices, links) = futures::join!(
+            self.probe_vertices(level, shards, base),
+            self.probe_links(level, shards, base)
+        );
+        Ok(vertices || links?)
+    }
+
+    /// Compares the claimed type of a level's vertices with one chunk, once. Returns whether it was corrected.
+    async fn probe_vertices(
+        &self,
+        level: &LevelInner,
+        shards: &Arc<ShardCache>,
+        base: u32,
+    ) -> bool {
         let (vertices, Some(fragments)) = (&level.vertices, &level.vertex_fragments) else {
-            return Ok(false);
+            return false;
         };
         let claimed = vertices.dtype();
         if vertices.container() != ContainerKind::Blobs
             || claimed.kind != DTypeKind::F32
             || !self.state().probed.insert(level.number)
         {
-            return Ok(false);
+            return false;
         }
         let chunks: Vec<_> = vertices.presence().iter().take(MOST).collect();
-        for chunk in chunks {
-            let round = {
-                let mut state = self.state();
-                state.rounds = state.rounds.saturating_add(1);
-                state.rounds
-            };
+        for (round, chunk) in (base..).zip(chunks) {
+            self.reach(round);
             let wants = vec![
                 CellWant::new(vertices, chunk),
                 CellWant::new(fragments, chunk),
@@ -65,7 +83,7 @@ impl Tree {
             };
             let stored = u64::try_from(rows.len()).unwrap_or(u64::MAX);
             if stored != implied.saturating_mul(2) {
-                return Ok(false);
+                return false;
             }
             self.warnings.add(format!(
                 "{}: dtype is {claimed}, but the cells are twice as long as the fragment index implies: read as float64",
@@ -77,9 +95,9 @@ impl Tree {
             self.state()
                 .grids
                 .insert(vertices.path().to_owned(), Arc::new(corrected));
-            return Ok(true);
+            return true;
         }
-        Ok(false)
+        false
     }
 }
 
