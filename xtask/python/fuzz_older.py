@@ -77,6 +77,7 @@ def links(add) -> None:
     add("cross_cells", bytes([2, 2]) + far + cell((1, 3, 0)))
     add("cross_cells", bytes([2, 4]) + near + cell((0, 2, 0)))
     add("cross_cells", bytes([2, 16]) + near + cell((0, int.from_bytes(values[:4], "little"), 0)))
+    add("cross_cells", bytes([2, 32]) + near + cell((0, 2, 0), (1, 0, 1)))
     add("cross_cells", bytes([3, 0]) + bytes([0, 0, 1, 0, 1, 1]) + cell((0, 1, 0, 0), (4, 1, 0, 0)))
     add("cross_cells", bytes([4, 3]) + bytes([0, 0, 0, 0, 1, 0, 1, 0]) + cell((14, 1, 3, 0, 1)))
     add("cross_cells", bytes([1, 0]) + bytes([0, 0]) + cell((0, 4)))

@@ -167,7 +167,7 @@ pub fn flat_records(data: &[u8]) {
 /// The cells of 0.8: a key of all endpoints, and records with a permutation.
 ///
 /// Parameters: endpoints a record, options (bit 0 directed, bit 1 duplicate, bit 2 a list of cells with their keys, bit 3
-/// the name of the cell is any text, bit 4 values beside them); then the numbers of the key, one byte each.
+/// the name of the cell is any text, bit 4 values beside them, bit 5 in one array); then the numbers of the key, one byte each.
 ///
 /// # Panics
 ///
@@ -201,13 +201,22 @@ pub fn cross_cells(data: &[u8]) {
         let chunk = [&1_u32.to_le_bytes(), &length.to_le_bytes(), body].concat();
         files.put(&format!("{path}/c/0"), chunk);
     }
-    if options & 16 != 0 {
+    if options & 48 != 0 {
         let path = "0/cross_chunk_link_attributes/w/0";
-        files.group(
-            path,
+        let (mut group, mut child) = (
             json!({"zv_array": "cross_chunk_link_attribute", "name": "w", "dtype": "float32", "row_shape": []}),
+            key.as_str(),
         );
-        files.blob(&format!("{path}/{key}"), head(body, 4).0);
+        let mut values = head(body, 4).0.to_vec();
+        if options & 32 != 0 {
+            // The first number of a cell says how many records it has.
+            let records = body.first().copied().unwrap_or_default();
+            group["shape"] = json!([records]);
+            values.resize(4 * usize::from(records), 1);
+            child = "data";
+        }
+        files.group(path, group);
+        files.blob(&format!("{path}/{child}"), &values);
     }
     files.walk();
 }
