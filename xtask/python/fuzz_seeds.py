@@ -17,6 +17,8 @@ warnings.simplefilter("ignore")
 
 import zarr
 
+from fuzz_older import older
+
 # Files a target gets, and the largest of them.
 COUNT, SIZE = 14, 1500
 
@@ -33,6 +35,9 @@ class Corpora:
         if len(known) >= COUNT or len(data) > SIZE or len(data) in known:
             return
         known.add(len(data))
+        self.keep(target, data)
+
+    def keep(self, target: str, data: bytes) -> None:
         folder = self.folder / target
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"seed-{hashlib.sha256(data).hexdigest()[:12]}").write_bytes(data)
@@ -117,6 +122,7 @@ def main() -> None:
             corpora.add("document", (store / "zarr.json").read_bytes())
             arrays(store, corpora)
     made(corpora)
+    older(corpora.keep)
     for key in ("0.0.0", "-1.0.12", "self", "+1", "-2", "0", "7"):
         corpora.add("keys", bytes([3, 2]) + key.encode())
     for name in ("float32", ">f4", "<U5", "|S3", "datetime64[ns]", "timedelta64[us]", "bool", "complex128", "object"):

@@ -1,5 +1,6 @@
 //! `cargo xtask tidy`: house rules that no compiler checks.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use crate::Outcome;
@@ -30,6 +31,7 @@ pub(crate) fn run(_: &[String]) -> Outcome {
         }
     }
     check_crates(&root, &mut findings)?;
+    check_citations(&root, "docs/traps.md", &mut findings)?;
     for finding in &findings {
         println!("{finding}");
     }
@@ -96,6 +98,45 @@ fn check_crates(root: &Path, findings: &mut Vec<String>) -> Outcome {
     Ok(())
 }
 
+/// Every test that a page cites as `file.rs::name` exists: as a function, or as `name: …` in the list of a macro.
+fn check_citations(root: &Path, page: &str, findings: &mut Vec<String>) -> Outcome {
+    let text = std::fs::read_to_string(root.join(page))?;
+    let mut sources: HashMap<String, String> = HashMap::new();
+    for path in sh::files(&root.join("crates"))? {
+        if let Some(name) = path.file_name().and_then(|name| name.to_str())
+            && name.ends_with(".rs")
+        {
+            let source = std::fs::read_to_string(&path)?;
+            sources
+                .entry(name.to_owned())
+                .or_default()
+                .push_str(&source);
+        }
+    }
+    let exists = |file: &str, test: &str| {
+        sources.get(file).is_some_and(|source| {
+            source.lines().map(str::trim_start).any(|line| {
+                let line = line.strip_prefix("async ").unwrap_or(line);
+                line.starts_with(&format!("fn {test}(")) || line.starts_with(&format!("{test}: \""))
+            })
+        })
+    };
+    for (file, test) in citations(&text) {
+        if !exists(file, test) {
+            findings.push(format!("{page}: no test {file}::{test}"));
+        }
+    }
+    Ok(())
+}
+
+/// What a page cites, as file and name.
+fn citations(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let quoted = text.split('`').skip(1).step_by(2);
+    quoted
+        .filter_map(|cited| cited.split_once("::"))
+        .filter(|(file, _)| file.ends_with(".rs"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,5 +163,21 @@ mod tests {
             &mut findings,
         );
         assert_eq!(findings.len(), 1);
+    }
+    #[test]
+    fn cited_tests_have_to_exist() {
+        let cited: Vec<_> = citations("see `tidy.rs::a`, `b::c` and `d`; `e.rs::f`").collect();
+        assert_eq!(cited, [("tidy.rs", "a"), ("e.rs", "f")]);
+        let root = sh::root();
+        let mut findings = Vec::new();
+        check_citations(&root, "docs/traps.md", &mut findings).unwrap();
+        assert!(findings.is_empty(), "{findings:?}");
+        let file = std::env::temp_dir().join(format!("zvf-tidy-{}.md", std::process::id()));
+        let page = "`made.rs::v07_graph` `traps.rs::t1_fragments_are_not_bins` `traps.rs::t1_` `none.rs::x`";
+        std::fs::write(&file, page).unwrap();
+        let checked = check_citations(&root, &file.to_string_lossy(), &mut findings);
+        std::fs::remove_file(&file).unwrap();
+        checked.unwrap();
+        assert_eq!(findings.len(), 2, "{findings:?}");
     }
 }

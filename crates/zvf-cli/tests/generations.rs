@@ -195,15 +195,24 @@ fn links_join_the_positions_that_went_in() -> Result<()> {
 
 #[test]
 fn what_cannot_be_read_is_refused_by_name_with_code_4() -> Result<()> {
-    for name in ["version_05", "capability", "additive_end"] {
+    // What the root says spoils everything; what a level says, only what reads the level.
+    let cases = [
+        ("version_05", "info"),
+        ("version_05", "query"),
+        ("capability", "info"),
+        ("capability", "query"),
+        ("additive_end", "query"),
+        ("group_offsets", "query"),
+        ("newer_unknown", "query"),
+    ];
+    let whole = zvf_testkit::refused_cases()?;
+    for name in &whole {
+        let named = cases.iter().any(|(case, _)| name.ends_with(case));
+        assert_eq!(named, zvf_testkit::case(name)?.queries.is_empty(), "{name}");
+    }
+    for (name, command) in cases {
         let name = format!("refused/{name}");
         let home = Home::new(&name)?;
-        // A level that says that it is incomplete spoils only what reads it.
-        let command = if name.ends_with("additive_end") {
-            "query"
-        } else {
-            "info"
-        };
         let ran = home.zvf(&[command, STORE, "-q"])?;
         assert_eq!(ran.code, 4, "{name}: {}", ran.stderr);
         assert_eq!(ran.stderr.lines().count(), 1, "{name}: {}", ran.stderr);
@@ -220,7 +229,12 @@ fn what_cannot_be_read_is_refused_by_name_with_code_4() -> Result<()> {
 
 #[test]
 fn a_refused_family_warns_in_queries_and_is_an_error_when_it_is_asked_for() -> Result<()> {
-    for name in ["refused/k_dialect", "refused/leaf_dialect", "padded/graph"] {
+    for name in [
+        "refused/k_dialect",
+        "refused/leaf_dialect",
+        "refused/two_forms",
+        "padded/graph",
+    ] {
         let home = Home::new(name)?;
         let rows = zvf_testkit::truth(name)?.positions.rows() as u64;
         let found = home.json(&["query", STORE, "--json", "-q", "-o", "all"])?;

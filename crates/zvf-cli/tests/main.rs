@@ -18,3 +18,5 @@ mod query;
 mod remote;
 mod run;
 mod server;
+#[cfg(unix)]
+mod special;

@@ -1,15 +1,15 @@
 //! The cell chain of `zvf-store`: codecs, shards, and documents that decide how cells are read.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
-use zvf_store::blocking::Runtime;
 use zvf_store::meta::ArrayDoc;
 use zvf_store::{CellWant, ChunkCoord, Level, Limits, Need, OpenOptions, Store, undo_codecs};
 
 use crate::split::parameters;
+use crate::store::wait;
 
 /// Largest decoded cell; small, so that a bomb shows at once.
 const CELL_BYTES: u64 = 1 << 20;
@@ -117,9 +117,7 @@ pub fn array_document(data: &[u8]) {
 
 /// Puts a store of one object into memory and reads every cell that it lists.
 fn read(array: &str, object: Vec<u8>) {
-    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
-    let runtime = RUNTIME.get_or_init(|| Runtime::new().expect("a runtime"));
-    runtime.wait(async {
+    wait(async {
         let memory = Arc::new(InMemory::new());
         for (key, bytes) in [
             ("zarr.json", ROOT.as_bytes().to_vec()),

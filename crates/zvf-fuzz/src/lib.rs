@@ -19,7 +19,9 @@ mod fragments;
 mod keys;
 mod links;
 mod manifest;
+mod older;
 mod split;
+mod store;
 
 pub use cells::{array_document, codecs, shard};
 pub use documents::document;
@@ -27,6 +29,10 @@ pub use fragments::fragment_index;
 pub use keys::{dtype, keys};
 pub use links::{lehmer, link_cell};
 pub use manifest::{manifest, ragged, vlen};
+pub use older::{
+    blobs, cross_cells, dense_manifests, flat_records, masked_table, padded, split_groups,
+    split_manifests,
+};
 
 /// A target's function.
 pub type Target = fn(&[u8]);
@@ -34,15 +40,37 @@ pub type Target = fn(&[u8]);
 /// Every target with its name; the name is also its corpus folder and its fuzzer binary.
 pub const TARGETS: &[(&str, Target)] = &[
     ("array_document", array_document),
+    ("blobs", blobs),
     ("codecs", codecs),
+    ("cross_cells", cross_cells),
+    ("dense_manifests", dense_manifests),
     ("document", document),
     ("dtype", dtype),
+    ("flat_records", flat_records),
     ("fragment_index", fragment_index),
     ("keys", keys),
     ("lehmer", lehmer),
     ("link_cell", link_cell),
     ("manifest", manifest),
+    ("masked_table", masked_table),
+    ("padded", padded),
     ("ragged", ragged),
     ("shard", shard),
+    ("split_groups", split_groups),
+    ("split_manifests", split_manifests),
     ("vlen", vlen),
+];
+
+/// Those of them that open a whole store for every input.
+pub const STORES: &[&str] = &[
+    "array_document",
+    "blobs",
+    "cross_cells",
+    "dense_manifests",
+    "flat_records",
+    "masked_table",
+    "padded",
+    "shard",
+    "split_groups",
+    "split_manifests",
 ];

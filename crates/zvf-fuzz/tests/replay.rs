@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use zvf_fuzz::TARGETS;
+use zvf_fuzz::{STORES, TARGETS};
 
 #[test]
 fn every_committed_input_passes() {
@@ -27,11 +27,7 @@ fn every_committed_input_passes() {
 fn damaged_inputs_pass() {
     let corpora = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/fuzz");
     for (name, target) in TARGETS {
-        let step = if ["array_document", "shard"].contains(name) {
-            11
-        } else {
-            1
-        };
+        let step = if STORES.contains(name) { 11 } else { 1 };
         for entry in std::fs::read_dir(corpora.join(name)).unwrap() {
             let bytes = std::fs::read(entry.unwrap().path()).unwrap();
             if bytes.len() > 600 {

@@ -381,22 +381,20 @@ fn check_encoding(level: &Level) -> Result<(), QueryError> {
     }
 }
 
-/// Keys outside the grid are no cells: reading everything would leave something out.
+/// Keys that are no cells, in a presence list or among the names of a listing: reading everything would leave something
+/// out.
 fn check_presence(
     level: &Level,
     boxed: bool,
     warnings: &mut Vec<String>,
 ) -> Result<(), QueryError> {
-    let Some(problem) = level.vertices().presence().problems().first() else {
+    let Err(problem) = level.vertices().check_presence() else {
         return Ok(());
     };
     if !boxed {
-        level.vertices().check_presence()?;
+        return Err(problem.into());
     }
-    warnings.push(format!(
-        "{}: nonempty_chunks: {problem}",
-        level.vertices().path()
-    ));
+    warnings.push(problem.to_string());
     Ok(())
 }
 

@@ -612,3 +612,24 @@ async fn an_older_store_without_one_of_its_files_gives_an_answer_or_an_error() {
         }
     }
 }
+
+/// A child whose name is nearly a key is no chunk. What is said names the children, since a group has no other list.
+#[tokio::test]
+async fn children_that_are_no_chunks_are_an_error_or_a_warning() {
+    let legacy = Legacy::v7(Made::points(&[[1.0, 1.0, 1.0], [12.0, 1.0, 1.0]]));
+    let mut files = legacy.files();
+    legacy.blob(&mut files, "0/vertices", "01.0.0", vec![0; 12]);
+    let store = memory(&files).await;
+    let error = ask(&store, Query::default()).await.err().unwrap();
+    says(&error, Class::Malformed, &["names of children", "01.0.0"]);
+    let boxed = Query {
+        bbox: Some(BBox::parse("0,0,0:5,5,5").unwrap()),
+        ..Query::default()
+    };
+    let got = ask(&store, boxed).await.unwrap();
+    assert_eq!(got.column("position"), ["1.0 1.0 1.0"]);
+    let warnings = got.all.summary.warnings.join("\n");
+    assert!(warnings.contains("names of children"), "{warnings}");
+    assert!(warnings.contains("01.0.0"), "{warnings}");
+    assert!(!warnings.contains("nonempty_chunks"), "{warnings}");
+}

@@ -289,3 +289,32 @@ async fn v8_9_6_cells_in_text_order_are_all_there() {
     };
     assert_eq!(ask(&store, few).await.unwrap().column("n"), ["0", "1", "2"]);
 }
+
+#[tokio::test]
+async fn v7_9_2_columns_of_link_attributes_follow_from_the_bytes() {
+    let (made, nodes, records) = graph();
+    let mut legacy = Legacy::v7(made).with_links(&records);
+    legacy.weights = Some(vec![0.0; 5]);
+    let mut files = legacy.files();
+    let values = |all: &[f32]| all.iter().flat_map(|v| v.to_le_bytes()).collect();
+    let path = "0/link_attributes/w/0";
+    legacy.blob(&mut files, path, "0.0.0", values(&[1.0, 2.0, 3.0, 4.0]));
+    legacy.blob(&mut files, path, "1.0.0", values(&[5.0, 6.0]));
+    let store = memory(&files).await;
+    let name =
+        |from: usize, to: usize| text(&[nodes[from]]).concat() + "|" + &text(&[nodes[to]]).concat();
+    let rows = [
+        (name(0, 1), "1.0 2.0"),
+        (name(1, 2), "3.0 4.0"),
+        (name(2, 3), "null"),
+        (name(3, 4), "5.0 6.0"),
+        (name(4, 0), "null"),
+    ];
+    let expected = sorted(rows.map(|(name, value)| (name, value.to_owned())).to_vec());
+    assert_eq!(
+        weights(&ask(&store, Query::default()).await.unwrap()),
+        expected
+    );
+    let listed = listed_links(&store, 0, 0, false).await;
+    assert_eq!(listed.summary.links, 5);
+}

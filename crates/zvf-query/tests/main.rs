@@ -15,6 +15,7 @@ mod hostile;
 mod kinds;
 mod legacy;
 mod legacy_links;
+mod legacy_stale;
 mod made;
 mod make;
 mod make_legacy;

@@ -515,6 +515,29 @@ async fn t21_groups_reach_coarse_levels() {
     }
 }
 
+/// A coarse level of a skeleton has one vertex a bin and no edges of its own; none may be made from the order of its rows.
+#[tokio::test]
+async fn t22_coarse_levels_of_skeletons_have_no_links() {
+    for case in ["real_skeleton", "0.7/real_skeleton", "0.8/real_skeleton"] {
+        let store = bundled(case).await;
+        assert_eq!(store.levels(), [0, 1], "{case}");
+        for (level, edges) in [(0, true), (1, false)] {
+            let query = Query {
+                level,
+                ..Query::default()
+            };
+            let got = ask(&store, query).await.unwrap();
+            assert!(got.all.summary.vertices > 10, "{case}, level {level}");
+            assert_eq!(
+                got.all.summary.links > 0,
+                edges,
+                "{case}, level {level}: {:?}",
+                got.all.summary
+            );
+        }
+    }
+}
+
 #[tokio::test]
 async fn t31_a_manifest_of_no_bytes_is_an_empty_object() {
     let line = vec![[1.0, 1.0, 1.0], [1.0, 2.0, 1.0]];

@@ -18,6 +18,7 @@ mod damage;
 mod dense;
 mod legacy_tables;
 mod limits;
+mod link_values;
 mod links;
 mod links_07;
 mod links_08;

@@ -65,12 +65,17 @@ pub(crate) async fn try_open(
 /// Writes files below a new folder of the local disk.
 pub(crate) fn on_disk(files: &Files) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
+    write_files(folder.path(), files);
+    folder
+}
+
+/// Writes the files of a store below a folder.
+pub(crate) fn write_files(folder: &std::path::Path, files: &Files) {
     for (key, bytes) in files {
-        let path = folder.path().join(key);
+        let path = folder.join(key);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, bytes).unwrap();
     }
-    folder
 }
 
 /// Every chunk-grid array of a level.

@@ -1,7 +1,7 @@
 //! Where results go: files by their ending, directories of tables, stdout.
 //!
 //! Everything on disk is written under a temporary name beside the target and renamed when it is complete, so that a query
-//! that fails leaves nothing behind.
+//! that fails leaves nothing behind. A device or a pipe is written to directly: a rename would put a file in its place.
 
 pub(crate) mod arrow;
 pub(crate) mod csv;
@@ -24,7 +24,7 @@ use zvf_query::Table;
 
 use crate::args::FormatArg;
 use crate::error::{CliError, Result};
-use place::Staged;
+use place::{Staged, is_special};
 
 /// Bytes gathered before a file or pipe is written to.
 const BUFFER: usize = 1 << 18;
@@ -173,18 +173,33 @@ impl Sink {
 pub(crate) struct FileSink {
     // Closed before the file is renamed or removed.
     writer: Box<dyn TableWriter>,
-    staged: Staged,
+    target: PathBuf,
+    /// The temporary name; none where the target is a device or a pipe.
+    staged: Option<Staged>,
 }
 
 impl FileSink {
-    /// Begins a table that will be the file `path`.
+    /// Begins a table that will be the file `path`, or goes into it where it is a device or a pipe.
     ///
     /// # Errors
     ///
     /// Usage, when the schema does not fit the format or `path` is a directory; I/O.
     pub(crate) fn create(path: &Path, format: FormatArg, schema: &Schema) -> Result<Self> {
-        let staged = Staged::file(path)?;
         let failed = |e: io::Error| CliError::file("write", path, &e);
+        let target = path.to_owned();
+        if is_special(path) {
+            if format == FormatArg::Npy {
+                npy::Rows::of(schema)?;
+            }
+            let file = File::options().write(true).open(path).map_err(failed)?;
+            let out = BufWriter::with_capacity(BUFFER, file);
+            return Ok(Self {
+                writer: plain_writer(format, out, schema).map_err(failed)?,
+                target,
+                staged: None,
+            });
+        }
+        let staged = Staged::file(path)?;
         let file = File::options()
             .read(true)
             .write(true)
@@ -198,7 +213,11 @@ impl FileSink {
             }
             other => plain_writer(other, out, schema).map_err(failed)?,
         };
-        Ok(Self { writer, staged })
+        Ok(Self {
+            writer,
+            target,
+            staged: Some(staged),
+        })
     }
 
     /// Appends rows.
@@ -207,10 +226,10 @@ impl FileSink {
     ///
     /// I/O.
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        let Self { writer, staged } = self;
+        let Self { writer, target, .. } = self;
         writer
             .write(batch)
-            .map_err(|e| CliError::file("write", staged.target(), &e))
+            .map_err(|e| CliError::file("write", target, &e))
     }
 
     /// Completes the table and gives it its name.
@@ -219,11 +238,18 @@ impl FileSink {
     ///
     /// I/O.
     pub(crate) fn finish(self) -> Result<PathBuf> {
-        let Self { writer, staged } = self;
+        let Self {
+            writer,
+            target,
+            staged,
+        } = self;
         writer
             .finish()
-            .map_err(|e| CliError::file("write", staged.target(), &e))?;
-        staged.commit()
+            .map_err(|e| CliError::file("write", &target, &e))?;
+        match staged {
+            Some(staged) => staged.commit(),
+            None => Ok(target),
+        }
     }
 }
 

@@ -37,9 +37,14 @@ impl Staged {
     ///
     /// Usage, when `target` exists and is not a directory that holds nothing but `ours`; I/O.
     pub(crate) fn directory(target: &Path, ours: &[&str]) -> Result<Self> {
-        if target.is_file() {
+        if target.exists() && !target.is_dir() {
+            let found = if is_special(target) {
+                "a device or a pipe"
+            } else {
+                "a file"
+            };
             return Err(CliError::usage(format!(
-                "{}: found a file, expected a directory or nothing there",
+                "{}: found {found}, expected a directory or nothing there; --format writes one table to it",
                 target.display()
             )));
         }
@@ -94,11 +99,6 @@ impl Staged {
         &self.temporary
     }
 
-    /// What it will be called.
-    pub(crate) fn target(&self) -> &Path {
-        &self.target
-    }
-
     /// Gives it its name, in place of what has that name now.
     ///
     /// # Errors
@@ -136,6 +136,11 @@ impl Drop for Staged {
             partial().remove(&self.temporary);
         }
     }
+}
+
+/// Whether there is something that is neither file nor directory: a device, a pipe, a socket. Links are followed.
+pub(super) fn is_special(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
 /// Removes a file or directory if it is there.

@@ -142,7 +142,7 @@ impl ColumnSpec {
             .filter(|declared| *declared != width && rows > 0)
         {
             return Err(format!(
-                "found {width} values a row, expected {declared} after row_shape"
+                "found {width} values a row, expected {declared} after row_shape or another cell"
             ));
         }
         if self.categories.is_some() && width > 1 {

@@ -88,6 +88,8 @@ pub struct GridArray {
     origin: Vec<i64>,
     container: Container,
     presence: OnceLock<Arc<Presence>>,
+    /// Elements of a row, where only a look at a cell told.
+    columns: OnceLock<u64>,
 }
 
 /// A grid array that many cells and tables share.
@@ -113,6 +115,7 @@ impl GridArray {
             origin,
             container: Container::Grid(reader),
             presence: OnceLock::new(),
+            columns: OnceLock::new(),
         })
     }
 
@@ -136,6 +139,7 @@ impl GridArray {
             origin: vec![0; rank],
             container: Container::Blobs(blobs),
             presence: OnceLock::from(presence),
+            columns: OnceLock::new(),
         })
     }
 
@@ -161,6 +165,7 @@ impl GridArray {
             origin: vec![0; rank],
             container: Container::Records(records),
             presence: OnceLock::from(Arc::new(presence)),
+            columns: OnceLock::new(),
         })
     }
 
@@ -184,6 +189,7 @@ impl GridArray {
             origin,
             container: Container::Padded(padded),
             presence: OnceLock::new(),
+            columns: OnceLock::new(),
         })
     }
 
@@ -215,15 +221,22 @@ impl GridArray {
             origin: vec![0; rank],
             container: Container::Packed(packed),
             presence: OnceLock::from(Arc::new(presence)),
+            columns: OnceLock::new(),
         })
     }
 
-    /// Elements of a row, where the array's shape says so.
+    /// Elements of a row, where the array's shape says so or a look at a cell told.
     pub(crate) fn row_width(&self) -> Option<u64> {
         match &self.container {
             Container::Padded(padded) => Some(padded.width),
-            _ => None,
+            _ => self.columns.get().copied(),
         }
+    }
+
+    /// Keeps what a look at a cell told: the elements of a row.
+    pub(crate) fn tell_width(&self, width: u64) {
+        // The first look counts.
+        let _ = self.columns.set(width);
     }
 
     /// Rows in a cell of a padded array; 0 for other containers, whose cells have no fixed rows.
@@ -247,6 +260,7 @@ impl GridArray {
                 _ => Container::Blobs(Blobs::plain(false)),
             },
             presence: array.presence.clone(),
+            columns: array.columns.clone(),
         }
     }
 

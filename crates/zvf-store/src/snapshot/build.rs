@@ -76,6 +76,9 @@ impl Tree {
         )?;
         let vertex_attributes = self.attributes(level, Family::Vertex, need, key_rank, more)?;
         let fragment_attributes = self.attributes(level, Family::Fragment, need, key_rank, more)?;
+        if level == 0 && doc.bin_shape.is_some() && !vertex_attributes.is_empty() {
+            self.rebinned();
+        }
         let object_index = if need.objects {
             self.object_index(level, key_rank)?
         } else {
@@ -223,6 +226,17 @@ impl Tree {
                 array.path()
             ));
         }
+    }
+
+    /// Says that attributes may belong to other rows: only re-binning writes `bin_shape` into level 0, and it sorts rows
+    /// anew without their attributes (0.7, section 17, trap 2). Nothing on disk tells whether the order changed.
+    #[cold]
+    fn rebinned(&self) {
+        self.warnings.add(
+            "level 0 has a bin_shape of its own: it was re-binned, and the program that does so sorts vertices anew and \
+             leaves their attributes in the old order; attribute values may belong to other vertices"
+                .to_owned(),
+        );
     }
 
     fn attributes(

@@ -50,7 +50,7 @@ impl Tree {
     ) -> Result<Option<LinkAttribute>, StoreError> {
         let mut arrays = Vec::with_capacity(family.arrays.len());
         for link in &family.arrays {
-            arrays.push(self.values_of(place, family.delta, link, name, more)?);
+            arrays.push(self.values_of(place, family, link, name, more)?);
         }
         let Some(first) = arrays.iter().flatten().next() else {
             return Ok(None);
@@ -65,10 +65,7 @@ impl Tree {
                 ),
             ));
         }
-        let declared = arrays
-            .iter()
-            .flatten()
-            .find_map(|array| declared_width(array.attributes()));
+        let declared = arrays.iter().flatten().find_map(|array| width_of(array));
         Ok(Some(LinkAttribute {
             name: name.to_owned(),
             dtype,
@@ -82,12 +79,12 @@ impl Tree {
     fn values_of(
         &self,
         place: Place<'_>,
-        delta: i32,
+        family: &LinkFamily,
         link: &LinkArray,
         name: &str,
         more: &mut Vec<Question>,
     ) -> Result<Option<Shared>, StoreError> {
-        let (level, delta) = (place.level, format_delta(delta));
+        let (level, delta) = (place.level, format_delta(family.delta));
         match link.placement() {
             Placement::Offsets { .. } => {
                 let path = format!("{level}/link_attributes/{name}/{delta}/{}", link.segment());
@@ -101,8 +98,11 @@ impl Tree {
                 let path = format!("{level}/cross_chunk_link_attributes/{name}/{delta}");
                 let links = format!("{level}/cross_chunk_links/{delta}");
                 let cut = self.state().cuts.get(&links).cloned();
-                match cut {
-                    Some(cut) => self.cut_values(&path, &cut),
+                if let Some(cut) = cut {
+                    return self.cut_values(&path, &cut);
+                }
+                match self.loose_values(&path, family, link)? {
+                    Some(array) => Ok(Some(array)),
                     None => self.grid(&path, MISSING, link.array.key_rank(), more),
                 }
             }
@@ -132,7 +132,7 @@ impl Tree {
 }
 
 /// Declared type of the values of a group that stands for one array.
-fn dtype_of(path: &str, attributes: &ArrayAttributes) -> Result<DType, StoreError> {
+pub(super) fn dtype_of(path: &str, attributes: &ArrayAttributes) -> Result<DType, StoreError> {
     match &attributes.dtype {
         None => Ok(MISSING),
         Some(text) => {
@@ -141,12 +141,13 @@ fn dtype_of(path: &str, attributes: &ArrayAttributes) -> Result<DType, StoreErro
     }
 }
 
-/// Elements of a row: `row_shape`, else what stands behind the number of rows in `shape`.
-fn declared_width(attributes: &ArrayAttributes) -> Option<u64> {
+/// Elements of a row: `row_shape`, else what stands behind the number of rows in `shape`, else what was seen.
+pub(super) fn width_of(array: &GridArray) -> Option<u64> {
+    let attributes = array.attributes();
     let shape = match (&attributes.row_shape, &attributes.shape) {
         (Some(shape), _) => shape.as_slice(),
         (None, Some(shape)) => shape.get(1..)?,
-        (None, None) => return None,
+        (None, None) => return array.row_width(),
     };
     Some(
         shape

@@ -1,9 +1,12 @@
-//! Whether a group of blobs says the truth about the type of its vertices.
+//! What is known only once a level has been built: a look at single chunks.
 //!
-//! Creating a store of 0.8 writes `float32` into the group of `vertices`, and a later writer of `float64` leaves it
-//! there. The length of a blob tells: it is twice what the fragment index of the chunk implies.
+//! Whether a group of blobs says the truth about the type of its vertices: creating a store of 0.8 writes `float32` into
+//! the group of `vertices`, and a later writer of `float64` leaves it there. The length of a blob tells: it is twice what
+//! the fragment index of the chunk implies.
 //!
 //! Source: specification 0.8, section 8.1, trap 3.
+
+mod links;
 
 use std::sync::Arc;
 
@@ -30,19 +33,35 @@ pub(super) struct Finding {
 }
 
 impl Tree {
-    /// Compares the claimed type of a level's vertices with one chunk, once. Returns whether it was corrected, so
-    /// that the level has to be built again.
+    /// Looks at single chunks for what the documents of a level do not tell, or not truly. Returns whether something was
+    /// found, so that the level has to be built again.
     ///
     /// # Cost
-    /// One round: a blob of `vertices` and one of `vertex_fragments`. Only for groups of blobs that claim `float32`.
+    /// One round where there is anything to look at: a blob of `vertices` and one of `vertex_fragments`, once a level, and
+    /// only for groups of blobs that claim `float32`; and what [`probe_links`](Self::probe_links) asks for.
     ///
     /// # Errors
-    /// A chunk that all tries did not bring: the type stays unknown, and the next chunk, or the same one for the
-    /// query, would take as long to fail. The next load of the level looks again.
+    /// I/O, where all cells of a family are needed. A chunk that all tries did not bring: the type stays unknown, and
+    /// the next chunk, or the same one for the query, would take as long to fail. The next load of the level looks again.
     pub(crate) async fn probe(
         &self,
         level: &LevelInner,
         shards: &Arc<ShardCache>,
+    ) -> Result<bool, StoreError> {
+        let base = self.state().rounds.saturating_add(1);
+        let (vertices, links) = futures::join!(
+            self.probe_vertices(level, shards, base),
+            self.probe_links(level, shards, base)
+        );
+        Ok(vertices? || links?)
+    }
+
+    /// Compares the claimed type of a level's vertices with one chunk, once. Returns whether it was corrected.
+    async fn probe_vertices(
+        &self,
+        level: &LevelInner,
+        shards: &Arc<ShardCache>,
+        base: u32,
     ) -> Result<bool, StoreError> {
         let (vertices, Some(fragments)) = (&level.vertices, &level.vertex_fragments) else {
             return Ok(false);
@@ -51,17 +70,16 @@ impl Tree {
         if vertices.container() != ContainerKind::Blobs || claimed.kind != DTypeKind::F32 {
             return Ok(false);
         }
-        let (once, rounds) = {
+        let once = {
             let mut state = self.state();
-            let once = Arc::clone(state.probed.entry(level.number).or_default());
-            (once, state.rounds)
+            Arc::clone(state.probed.entry(level.number).or_default())
         };
         let finding = match once.get() {
             Some(finding) => finding,
             None => {
                 let look = look(
                     (self.kv.clone(), Arc::clone(shards)),
-                    rounds,
+                    base,
                     (Arc::clone(vertices), Arc::clone(fragments)),
                     level.dims,
                 );
@@ -87,17 +105,18 @@ impl Tree {
     }
 }
 
-/// Looks at chunks until one tells. `round` is the last one before this.
+/// Looks at chunks until one tells, the first one in round `base`.
 async fn look(
     (kv, shards): (Kv, Arc<ShardCache>),
-    mut round: u32,
+    base: u32,
     (vertices, fragments): (Shared, Shared),
     dims: usize,
 ) -> Result<Finding, StoreError> {
     let claimed = vertices.dtype();
     let chunks: Vec<_> = vertices.presence().iter().take(MOST).collect();
-    for chunk in chunks {
-        round = round.saturating_add(1);
+    let mut last = base;
+    for (round, chunk) in (base..).zip(chunks) {
+        last = round;
         let wants = vec![
             CellWant::new(&vertices, chunk),
             CellWant::new(&fragments, chunk),
@@ -119,8 +138,10 @@ async fn look(
         let doubled = stored == implied.saturating_mul(2);
         return Ok(Finding { doubled, round });
     }
-    let doubled = false;
-    Ok(Finding { doubled, round })
+    Ok(Finding {
+        doubled: false,
+        round: last,
+    })
 }
 
 /// Bytes of a chunk's vertices by its fragment index; `None` where the index does not tell.

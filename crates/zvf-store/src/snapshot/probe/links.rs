@@ -1,0 +1,333 @@
+//! What only cells of links tell about link attributes: how many columns they have where no document says so, and which
+//! values of one array beside the cells belong to which record.
+//!
+//! Source: specification 0.7, section 9.2; 0.8, sections 8.2 and 9.6, doubt 6.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::future::join_all;
+use zvf_format::dtype::DType;
+use zvf_format::keys::format_key;
+use zvf_meta::{ArrayAttributes, LinkStore};
+
+use crate::cells::{self, CellWant, ShardCache};
+use crate::container::{ContainerKind, GridArray, Shared};
+use crate::level::LevelInner;
+use crate::links::{LinkArray, LinkFamily, Placement};
+use crate::snapshot::Tree;
+use crate::snapshot::linkattributes::{dtype_of, width_of};
+use crate::{ChunkCoord, Class, StoreError};
+
+/// How many cells are looked at before an attribute is taken to have one column.
+const MOST: u32 = 4;
+
+/// Values that lie in one array beside cells, before it is known which record they belong to.
+struct Loose<'l> {
+    link: &'l LinkArray,
+    values: &'l Shared,
+}
+
+impl Tree {
+    /// Looks at cells for what documents of link attributes do not say, each attribute once. Returns whether something
+    /// was found that the level was built without.
+    ///
+    /// # Cost
+    /// From round `base` on: one link cell and one cell of values for each attribute without a declared width, at most
+    /// four times, one after another; all link cells of a family whose values lie in one array.
+    ///
+    /// # Errors
+    /// I/O while all cells of a family are read.
+    pub(super) async fn probe_links(
+        &self,
+        level: &LevelInner,
+        shards: &Arc<ShardCache>,
+        base: u32,
+    ) -> Result<bool, StoreError> {
+        let mut silent = Vec::new();
+        let mut loose = Vec::new();
+        for family in &level.links {
+            for attribute in &family.attributes {
+                let pairs: Vec<(&LinkArray, &Shared)> = family
+                    .arrays
+                    .iter()
+                    .zip(&attribute.arrays)
+                    .filter_map(|(link, values)| Some((link, values.as_ref()?)))
+                    .collect();
+                let open = pairs.iter().find(|pair| self.is_loose(pair));
+                if let Some((link, values)) = open {
+                    loose.push(Loose { link, values });
+                } else if pairs.iter().all(|(_, values)| width_of(values).is_none()) {
+                    silent.push(pairs);
+                }
+            }
+        }
+        let widths = join_all(
+            silent
+                .into_iter()
+                .map(|pairs| self.tell_width(pairs, shards, base)),
+        );
+        let places = join_all(loose.into_iter().map(|one| self.place(one, shards, base)));
+        let (widths, places) = futures::join!(widths, places);
+        let mut found = widths.into_iter().any(|told| told);
+        for placed in places {
+            found |= placed?;
+        }
+        Ok(found)
+    }
+
+    fn is_loose(&self, (link, values): &(&LinkArray, &Shared)) -> bool {
+        *link.placement() == Placement::Tuple
+            && link.array.container() != ContainerKind::Records
+            && values.container() == ContainerKind::Records
+            && !self.state().grids.contains_key(values.path())
+    }
+
+    /// Finds the columns of one attribute: bytes of its cell by the records of the link cell beside it.
+    async fn tell_width(
+        &self,
+        pairs: Vec<(&LinkArray, &Shared)>,
+        shards: &Arc<ShardCache>,
+        base: u32,
+    ) -> bool {
+        let chunks = pairs.iter().flat_map(|(link, values)| {
+            let chunks = link.array.presence().iter();
+            chunks.map(move |chunk| (*link, *values, chunk))
+        });
+        for (round, (link, values, chunk)) in (base..base.saturating_add(MOST)).zip(chunks) {
+            self.reach(round);
+            let wants = vec![
+                CellWant::new(&link.array, chunk),
+                CellWant::new(values, chunk),
+            ];
+            let found =
+                cells::fetch_map(self.kv.clone(), Arc::clone(shards), round, wants, |c| c).await;
+            let found = match found {
+                Ok(found) => found,
+                // Looked at again by the next one who asks; the query that needs the cell says what failed.
+                Err(error) if error.class() == Class::Io => return false,
+                Err(_) => continue,
+            };
+            let [Some(records), Some(bytes)] = found.as_slice() else {
+                continue;
+            };
+            let Ok(cell) = link.decode(chunk, records) else {
+                continue;
+            };
+            if let Some(width) = columns(bytes.len(), cell.len(), values.dtype()) {
+                values.tell_width(width);
+                return width != 1;
+            }
+        }
+        if let Some((_, values)) = pairs.first() {
+            values.tell_width(1);
+        }
+        false
+    }
+
+    /// Keeps in the trace that a round was used.
+    pub(super) fn reach(&self, round: u32) {
+        let mut state = self.state();
+        state.rounds = state.rounds.max(round);
+    }
+
+    /// The array that stands for values beside cells until it is known whose they are; `None` where there is none.
+    ///
+    /// # Errors
+    /// What the page says must hold of them and does not (0.8, doubt 6).
+    pub(in crate::snapshot) fn loose_values(
+        &self,
+        path: &str,
+        family: &LinkFamily,
+        link: &LinkArray,
+    ) -> Result<Option<Shared>, StoreError> {
+        let data = format!("{path}/data");
+        if let Some(array) = self.state().grids.get(&data) {
+            return Ok(Some(Arc::clone(array)));
+        }
+        let listed = self.state().folders(path).flatten();
+        let named = listed.is_some_and(|names| names.iter().any(|name| name == "data"));
+        let Some((_, bytes)) = self.blob_at(&data)? else {
+            return if named {
+                Err(StoreError::malformed(
+                    path,
+                    "a child \"data\" beside cells: which of the two holds the values is not known",
+                ))
+            } else {
+                Ok(None)
+            };
+        };
+        if family.doc.store == LinkStore::Duplicate {
+            return Err(StoreError::malformed(
+                data,
+                "values in one array beside links that are stored once for each chunk: which value is whose is not known",
+            ));
+        }
+        let attributes = self.group_attributes(path)?;
+        let dtype = dtype_of(path, &attributes)?;
+        let rows = attributes.shape.as_ref().and_then(|shape| shape.first());
+        let stated = family.doc.num_links;
+        let Some(rows) = rows.filter(|rows| stated.is_none_or(|stated| stated == **rows)) else {
+            return Err(StoreError::malformed(
+                format!("{path}/zarr.json"),
+                format!(
+                    "shape is {:?} beside cells of {} links: values in one array are read only where it says one row for each link",
+                    attributes.shape,
+                    stated.map_or("an unknown number of".to_owned(), |n| n.to_string())
+                ),
+            ));
+        };
+        let width = width_in(&attributes);
+        let expected = width
+            .and_then(|width| width.checked_mul(*rows))
+            .and_then(|n| n.checked_mul(u64::try_from(dtype.size()).ok()?));
+        if expected != u64::try_from(bytes.len()).ok() {
+            return Err(StoreError::malformed(
+                data,
+                format!(
+                    "{} bytes found, expected those of shape {:?} of {dtype}",
+                    bytes.len(),
+                    attributes.shape
+                ),
+            ));
+        }
+        let rank = link.array.key_rank();
+        GridArray::from_memory(data, attributes, dtype, rank, Vec::new())
+            .map(|array| Some(Arc::new(array)))
+    }
+
+    /// Cuts values that lie in one array into cells: the cells of the links in the order of their keys as text, and the
+    /// records of each as they stand (0.8, section 9.6).
+    async fn place(
+        &self,
+        Loose { link, values }: Loose<'_>,
+        shards: &Arc<ShardCache>,
+        base: u32,
+    ) -> Result<bool, StoreError> {
+        self.reach(base);
+        let mut chunks: Vec<(String, ChunkCoord)> = link
+            .array
+            .presence()
+            .iter()
+            .map(|chunk| (format_key(chunk).to_string(), ChunkCoord::new(chunk)))
+            .collect();
+        chunks.sort_unstable();
+        let wants = chunks
+            .iter()
+            .map(|(_, chunk)| CellWant::new(&link.array, chunk.clone()))
+            .collect();
+        let cells = cells::fetch_map(self.kv.clone(), Arc::clone(shards), base, wants, |c| c).await;
+        let cut = cells.and_then(|cells| self.cut_loose(link, values, &chunks, &cells));
+        let array = cut.or_else(|error| {
+            if error.class() == Class::Io {
+                return Err(error);
+            }
+            // The links are read; their values are not there.
+            self.warnings.add(format!("left out: {error}"));
+            let attributes = values.attributes().clone();
+            let path = values.path().to_owned();
+            GridArray::from_memory(
+                path,
+                attributes,
+                values.dtype(),
+                values.key_rank(),
+                Vec::new(),
+            )
+        })?;
+        self.used_key(&format!(
+            "{}/{}",
+            values.path(),
+            crate::container::blob::CHUNK
+        ));
+        let path = values.path().to_owned();
+        self.state().grids.insert(path, Arc::new(array));
+        Ok(true)
+    }
+
+    fn cut_loose(
+        &self,
+        link: &LinkArray,
+        values: &GridArray,
+        chunks: &[(String, ChunkCoord)],
+        cells: &[Option<Bytes>],
+    ) -> Result<GridArray, StoreError> {
+        let path = values.path();
+        let attributes = values.attributes().clone();
+        let bytes = self
+            .blob_at(path)?
+            .map(|(_, bytes)| bytes)
+            .unwrap_or_default();
+        let row = width_in(&attributes)
+            .and_then(|width| usize::try_from(width).ok())
+            .and_then(|width| width.checked_mul(values.dtype().size()))
+            .unwrap_or(usize::MAX);
+        let mut found = Vec::with_capacity(chunks.len());
+        let (mut at, mut records) = (0_usize, 0_usize);
+        for ((_, chunk), cell) in chunks.iter().zip(cells) {
+            let Some(cell) = cell else { continue };
+            let count = link.decode(chunk, cell)?.len();
+            records = records.saturating_add(count);
+            let end = at.saturating_add(count.saturating_mul(row));
+            if let Some(part) = (end <= bytes.len()).then(|| bytes.slice(at..end)) {
+                found.push((chunk.clone(), part));
+            }
+            at = end;
+        }
+        if at != bytes.len() {
+            return Err(StoreError::malformed(
+                path,
+                format!(
+                    "{} bytes found, expected rows of {row} for each of {records} links in cells",
+                    bytes.len()
+                ),
+            ));
+        }
+        GridArray::from_memory(
+            path.to_owned(),
+            attributes,
+            values.dtype(),
+            values.key_rank(),
+            found,
+        )
+    }
+}
+
+/// Elements of a row that a group says by its `shape`.
+fn width_in(attributes: &ArrayAttributes) -> Option<u64> {
+    let shape = attributes.shape.as_ref()?.get(1..)?;
+    shape.iter().try_fold(1_u64, |n, c| n.checked_mul(*c))
+}
+
+/// Elements of a row, where `bytes` are a whole number of elements for each of `rows` rows.
+fn columns(bytes: usize, rows: usize, dtype: DType) -> Option<u64> {
+    let row = rows.checked_mul(dtype.size()).filter(|row| *row > 0)?;
+    let width = bytes.checked_div(row).filter(|width| *width > 0)?;
+    if width.checked_mul(row)? != bytes {
+        return None;
+    }
+    u64::try_from(width).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use zvf_format::dtype::DType;
+
+    use super::columns;
+
+    #[test]
+    fn columns_are_whole() {
+        let float = DType::parse("float32").unwrap();
+        assert_eq!(columns(24, 3, float), Some(2));
+        assert_eq!(columns(12, 3, float), Some(1));
+        for (bytes, rows) in [
+            (0, 3),
+            (12, 0),
+            (20, 3),
+            (4, 3),
+            (usize::MAX, 1),
+            (8, usize::MAX),
+        ] {
+            assert_eq!(columns(bytes, rows, float), None, "{bytes} {rows}");
+        }
+    }
+}
