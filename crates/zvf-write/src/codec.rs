@@ -1,0 +1,141 @@
+//! Bytes-to-bytes codecs: what is written in documents, and done to chunks.
+
+use std::cell::RefCell;
+use std::io::Write as _;
+
+use serde_json::json;
+use zstd::bulk::Compressor;
+use zvf_meta::Codec;
+
+use crate::WriteError;
+
+/// How chunks are compressed.
+///
+/// No maintained encoder of Blosc frames is free of unsafe code outside of larger libraries; stores that need Blosc are
+/// read, not written.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Compression {
+    /// Not at all.
+    None,
+    /// Zstandard at its default level, as the released writers do.
+    #[default]
+    Zstd,
+    /// Zstandard at a level of 1 to 22.
+    ZstdLevel(i32),
+    /// gzip at a level of 0 to 9.
+    Gzip(u32),
+    /// Another compression, followed by a CRC-32C.
+    Checksum(Box<Compression>),
+}
+
+impl Compression {
+    pub(crate) fn check(&self) -> Result<(), WriteError> {
+        let bad =
+            |found: String, expected: &str| Err(WriteError::spec("compression", found, expected));
+        match self {
+            Self::None | Self::Zstd => Ok(()),
+            Self::ZstdLevel(level) if (1..=22).contains(level) => Ok(()),
+            Self::ZstdLevel(level) => bad(format!("zstd level {level}"), "1 to 22"),
+            Self::Gzip(level) if *level <= 9 => Ok(()),
+            Self::Gzip(level) => bad(format!("gzip level {level}"), "0 to 9"),
+            Self::Checksum(inner) if matches!(**inner, Self::Checksum(_)) => {
+                bad("a checksum of a checksum".to_owned(), "one checksum")
+            }
+            Self::Checksum(inner) => inner.check(),
+        }
+    }
+
+    /// The codecs behind the array-to-bytes codec, in writing order.
+    pub(crate) fn codecs(&self) -> Vec<Codec> {
+        let codec = |name: &str, configuration| Codec {
+            configuration,
+            ..Codec::named(name)
+        };
+        match self {
+            Self::None => Vec::new(),
+            Self::Zstd => vec![codec("zstd", json!({"level": 0, "checksum": false}))],
+            Self::ZstdLevel(level) => {
+                vec![codec("zstd", json!({"level": level, "checksum": false}))]
+            }
+            Self::Gzip(level) => vec![codec("gzip", json!({"level": level}))],
+            Self::Checksum(inner) => {
+                let mut codecs = inner.codecs();
+                codecs.push(Codec::named("crc32c"));
+                codecs
+            }
+        }
+    }
+
+    /// Applies the codecs to the bytes of one chunk.
+    pub(crate) fn encode(&self, bytes: Vec<u8>) -> Result<Vec<u8>, WriteError> {
+        let failed = |source| WriteError::io("compression", source);
+        match self {
+            Self::None => Ok(bytes),
+            Self::Zstd => zstd(&bytes, 0).map_err(failed),
+            Self::ZstdLevel(level) => zstd(&bytes, *level).map_err(failed),
+            Self::Gzip(level) => {
+                let level = flate2::Compression::new(*level);
+                let mut encoder = flate2::write::GzEncoder::new(Vec::new(), level);
+                encoder.write_all(&bytes).map_err(failed)?;
+                encoder.finish().map_err(failed)
+            }
+            Self::Checksum(inner) => {
+                let mut bytes = inner.encode(bytes)?;
+                let sum = crc32c::crc32c(&bytes);
+                bytes.extend_from_slice(&sum.to_le_bytes());
+                Ok(bytes)
+            }
+        }
+    }
+}
+
+thread_local! {
+    /// A context costs more to make than a small cell to compress.
+    static CONTEXT: RefCell<Option<(i32, Compressor<'static>)>> = const { RefCell::new(None) };
+}
+
+fn zstd(bytes: &[u8], level: i32) -> std::io::Result<Vec<u8>> {
+    CONTEXT.with_borrow_mut(|slot| {
+        let context = match slot {
+            Some((have, context)) if *have == level => context,
+            _ => &mut slot.insert((level, Compressor::new(level)?)).1,
+        };
+        context.compress(bytes)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Compression;
+
+    #[test]
+    fn what_is_compressed_comes_back_by_the_libraries() {
+        let text: Vec<u8> = (0..5000_u32).flat_map(|i| (i / 7).to_le_bytes()).collect();
+        let zstd = Compression::Zstd.encode(text.clone()).unwrap();
+        assert_eq!(zstd.get(..4), Some(&[0x28, 0xb5, 0x2f, 0xfd][..]));
+        assert_eq!(zstd::stream::decode_all(&zstd[..]).unwrap(), text);
+        let gzip = Compression::Checksum(Box::new(Compression::Gzip(6)))
+            .encode(text.clone())
+            .unwrap();
+        let (body, sum) = gzip.split_last_chunk::<4>().unwrap();
+        assert_eq!(u32::from_le_bytes(*sum), crc32c::crc32c(body));
+        let mut back = Vec::new();
+        std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(body), &mut back).unwrap();
+        assert_eq!(back, text);
+        assert!(Compression::Gzip(10).check().is_err());
+        assert!(Compression::ZstdLevel(0).check().is_err());
+    }
+
+    #[test]
+    fn the_example_of_the_format_page() {
+        // 0.9 §4.3: the zstd form of three 16-bit numbers.
+        let bytes = Compression::Zstd.encode(vec![1, 0, 2, 0, 3, 0]).unwrap();
+        assert_eq!(
+            bytes,
+            [
+                0x28, 0xb5, 0x2f, 0xfd, 0x20, 6, 0x31, 0, 0, 1, 0, 2, 0, 3, 0
+            ]
+        );
+    }
+}

@@ -1,0 +1,40 @@
+//! Writes Zarr Vectors stores: batches of any size in, every chunk written once, a store that is there or not.
+
+mod batch;
+mod bucket;
+mod categories;
+mod cell;
+mod codec;
+mod commit;
+mod documents;
+mod error;
+mod finish;
+mod int;
+mod layout;
+mod links;
+mod number;
+mod objects;
+mod parallel;
+mod places;
+mod prepare;
+mod route;
+mod shard;
+mod sorter;
+mod spec;
+mod spill;
+mod target;
+mod typed;
+mod values;
+mod walk;
+mod writer;
+
+pub use batch::{Batch, Groups, ObjectTable};
+pub use codec::Compression;
+pub use commit::Leftovers;
+pub use error::WriteError;
+pub use number::NumberType;
+pub use spec::{AttributeSpec, AttributeType, LinkSpec, Outside, StoreSpec, TargetVersion};
+pub use values::Values;
+pub use writer::{StoreWriter, Summary, WriteOptions};
+pub use zvf_meta::{Axis, Kind, LinkStore};
+pub use zvf_store::Class;
