@@ -62,12 +62,12 @@ pub(crate) fn check(
     }
 }
 
-/// Marks the place as being written.
+/// Marks the place as being written; returns the mark.
 pub(crate) fn begin(
     target: &Target,
     address: &str,
     leftovers: Leftovers,
-) -> Result<(), WriteError> {
+) -> Result<Vec<u8>, WriteError> {
     check(target, address, leftovers)?;
     if leftovers == Leftovers::Remove && target.exists(MARKER)? {
         target.clear(MARKER)?;
@@ -77,13 +77,14 @@ pub(crate) fn begin(
         // Two writers that begin at once must not take each other's marker for their own.
         "writer": format!("{}-{:x}", std::process::id(), unique()),
     });
-    let exists = |what: &str| {
+    let exists = |what: &str| -> Result<Vec<u8>, WriteError> {
         Err(WriteError::Exists {
             store: address.to_owned(),
             what: what.to_owned(),
         })
     };
-    if !target.put_new(MARKER, marker.to_string().into_bytes())? {
+    let mark = marker.to_string().into_bytes();
+    if !target.put_new(MARKER, mark.clone())? {
         return exists("another writer began at the same time");
     }
     // Another writer may have begun and finished between the look and the marker.
@@ -91,7 +92,18 @@ pub(crate) fn begin(
         target.remove(MARKER)?;
         return exists("another store appeared");
     }
-    Ok(())
+    Ok(mark)
+}
+
+/// Removes what was written after a failure, if the place still bears the mark. A failure to remove leaves it to the
+/// next writer: the first failure is the one to tell.
+pub(crate) fn abandon(target: &Target, mark: &[u8]) {
+    if target
+        .read(MARKER)
+        .is_ok_and(|found| found.as_deref() == Some(mark))
+    {
+        let _ = target.clear(MARKER);
+    }
 }
 
 /// Makes the store: everything was put before.

@@ -15,10 +15,11 @@ use crate::int::{index, narrow, to_index, wide};
 use crate::links::{Family, LinkCell, Placer, queued_size, split};
 use crate::objects::{self, Docs, HeldGroups, Tables};
 use crate::places::Places;
+use crate::prepare::Corners;
 use crate::route::Router;
 use crate::shard::{Cells, Object, Payloads};
 use crate::sorter::{Placed, Sorter};
-use crate::spec::{AttributeType, Outside, StoreSpec};
+use crate::spec::{AttributeType, StoreSpec};
 use crate::spill::SpillFile;
 use crate::target::Target;
 use crate::writer::Summary;
@@ -39,8 +40,21 @@ pub(crate) struct Parts {
     pub(crate) leftovers: Leftovers,
 }
 
-/// Writes the store.
+/// Writes the store. What was begun and not finished is removed, where that can be done.
 pub(crate) fn write(parts: Parts) -> Result<Summary, WriteError> {
+    let (target, address) = (Arc::clone(&parts.target), parts.address.clone());
+    let begun = commit::begin(&target, &address, parts.leftovers)?;
+    match fill(parts) {
+        Ok((root, summary)) => commit::commit(&target, &address, root).map(|()| summary),
+        Err(error) => {
+            commit::abandon(&target, &begun);
+            Err(error)
+        }
+    }
+}
+
+/// Writes everything but the root, whose document is returned.
+fn fill(parts: Parts) -> Result<(String, Summary), WriteError> {
     let Parts {
         address,
         spec,
@@ -51,7 +65,7 @@ pub(crate) fn write(parts: Parts) -> Result<Summary, WriteError> {
         folder,
         budget,
         threads,
-        leftovers,
+        leftovers: _,
     } = parts;
     let (spec, target) = (&*spec, &*target);
     let bounds = bounds(spec, router.extent.take())?;
@@ -83,7 +97,6 @@ pub(crate) fn write(parts: Parts) -> Result<Summary, WriteError> {
         threads,
     };
 
-    commit::begin(target, &address, leftovers)?;
     let mut sorter = Sorter::new(budget / 8, &folder);
     let mut places = None;
     if spec.takes_links() {
@@ -146,24 +159,14 @@ pub(crate) fn write(parts: Parts) -> Result<Summary, WriteError> {
         .name
         .clone()
         .unwrap_or_else(|| documents::name_of(&address));
-    commit::commit(
-        target,
-        &address,
-        documents::root(spec, bounds, &name).to_json(),
-    )?;
-    Ok(summary)
+    let root = documents::root(spec, bounds, &name).to_json();
+    Ok((root, summary))
 }
 
-/// The bounds that the store declares.
-fn bounds(
-    spec: &StoreSpec,
-    extent: Option<(Vec<f64>, Vec<f64>)>,
-) -> Result<(Vec<f64>, Vec<f64>), WriteError> {
+/// The bounds that the store declares: those given, and those of the data where it may lie, or rounds, beyond them.
+fn bounds(spec: &StoreSpec, extent: Option<Corners>) -> Result<Corners, WriteError> {
     match (spec.bounds.clone(), extent) {
-        (Some(given), None) => Ok(given),
-        (None, Some(found)) => Ok(found),
-        // Nothing lies outside of bounds that refuse it.
-        (Some(given), Some(_)) if spec.outside == Outside::Refuse => Ok(given),
+        (Some(one), None) | (None, Some(one)) => Ok(one),
         (Some((low, high)), Some((from, to))) => Ok((
             low.iter().zip(from).map(|(a, b)| a.min(b)).collect(),
             high.iter().zip(to).map(|(a, b)| a.max(b)).collect(),

@@ -108,6 +108,15 @@ impl NumberType {
         })
     }
 
+    /// A number as it is after it was stored.
+    pub(crate) fn round(self, value: f64) -> f64 {
+        match self {
+            Self::F16 => f64::from(f16::from_f64(value)),
+            Self::F32 => f64::from(crate::values::narrow(value)),
+            _ => value,
+        }
+    }
+
     /// Zero, as JSON.
     pub(crate) fn zero(self) -> Value {
         match self {

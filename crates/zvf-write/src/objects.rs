@@ -16,7 +16,7 @@ use crate::links::Placer;
 use crate::number::NumberType;
 use crate::shard::{Object, vlen_codecs};
 use crate::sorter::{Placed, Sorted};
-use crate::spec::{AttributeType, StoreSpec};
+use crate::spec::{AttributeType, StoreSpec, check_name};
 use crate::target::Target;
 use crate::typed::{Element, ROWS, Typed};
 use crate::values::Values;
@@ -162,15 +162,9 @@ impl HeldGroups {
         let mut attributes: Vec<(String, usize, Held)> = Vec::new();
         for (name, values) in &groups.attributes {
             let what = format!("group attribute {name}");
-            let legal = !name.is_empty()
-                && !name.contains('/')
-                && !attributes.iter().any(|(other, ..)| other == name);
-            if !legal {
-                return bad(
-                    what,
-                    "this name".into(),
-                    "a name of its own, without slashes".into(),
-                );
+            check_name(&what, name)?;
+            if attributes.iter().any(|(other, ..)| other == name) {
+                return bad(what, "two columns".into(), "one".into());
             }
             let channels = values.len().checked_div(count).unwrap_or(0);
             if channels == 0 || channels.saturating_mul(count) != values.len() {

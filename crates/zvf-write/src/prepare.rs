@@ -8,7 +8,7 @@ use zvf_meta::space::chunk_at;
 use crate::WriteError;
 use crate::batch::{Batch, Numbering, Owners};
 use crate::int::wide;
-use crate::spec::{AttributeSpec, AttributeType, Outside, StoreSpec};
+use crate::spec::{AttributeSpec, AttributeType, StoreSpec};
 use crate::values::Values;
 use crate::walk::{NoTree, walk};
 
@@ -49,6 +49,8 @@ pub(crate) struct Prepared<'b> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Context<'s> {
     pub(crate) spec: &'s StoreSpec,
+    /// Corners beyond which a vertex is refused.
+    pub(crate) reach: Option<&'s Corners>,
     /// Number of the batch.
     pub(crate) batch: u64,
     /// Vertices before it.
@@ -168,10 +170,7 @@ impl Context<'_> {
         let values = spec.positions.to_f64(positions);
         let mut chunks = Vec::with_capacity(values.len());
         let (mut low, mut high) = (vec![f64::INFINITY; dims], vec![f64::NEG_INFINITY; dims]);
-        let bounds = spec
-            .bounds
-            .as_ref()
-            .filter(|_| spec.outside == Outside::Refuse);
+        let bounds = self.reach;
         for (row, position) in values.chunks_exact(dims).enumerate() {
             for (axis, (&value, &size)) in position.iter().zip(&spec.chunk_shape).enumerate() {
                 let chunk = if value.is_finite() {

@@ -12,8 +12,8 @@ use crate::bucket::Buckets;
 use crate::categories::Categories;
 use crate::int::wide;
 use crate::layout::Layout;
-use crate::prepare::{Column, Context, Prepared};
-use crate::spec::{AttributeType, StoreSpec};
+use crate::prepare::{Column, Context, Corners, Prepared};
+use crate::spec::{AttributeType, Outside, StoreSpec};
 use crate::spill::Spool;
 
 /// Everything that was pushed so far.
@@ -27,8 +27,10 @@ pub(crate) struct Router {
     /// One for each vertex attribute; empty for those that are numbers.
     pub(crate) categories: Vec<Categories>,
     /// Corners of all positions.
-    pub(crate) extent: Option<(Vec<f64>, Vec<f64>)>,
+    pub(crate) extent: Option<Corners>,
     pub(crate) vertices: u64,
+    /// Corners beyond which a vertex is refused.
+    reach: Option<Corners>,
     batches: u64,
     /// Skeletons: objects of earlier batches.
     whole: HashSet<i64>,
@@ -48,6 +50,7 @@ impl Router {
                 .collect(),
             extent: None,
             vertices: 0,
+            reach: spec.reach().filter(|_| spec.outside == Outside::Refuse),
             batches: 0,
             whole: HashSet::new(),
         }
@@ -60,6 +63,7 @@ impl Router {
     pub(crate) fn push(&mut self, spec: &StoreSpec, batch: &Batch<'_>) -> Result<(), WriteError> {
         let context = Context {
             spec,
+            reach: self.reach.as_ref(),
             batch: self.batches,
             first: self.vertices,
         };

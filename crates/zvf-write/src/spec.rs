@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use zvf_format::links::lehmer::MAX_WIDTH;
+use zvf_meta::rules::Severity;
 use zvf_meta::{Axis, Kind, LinkStore, LinksConvention};
 
 use crate::WriteError;
@@ -207,7 +208,8 @@ pub struct StoreSpec {
     pub chunk_shape: Vec<f64>,
     /// Size of a bin: a whole part of the chunk. Only point clouds without objects are cut by it.
     pub bin_shape: Option<Vec<f64>>,
-    /// Corners that the store claims. Default: those of the data.
+    /// Corners that the store claims. Default: those of the data. They grow by what rounding to the stored number type
+    /// takes a vertex beyond them.
     pub bounds: Option<(Vec<f64>, Vec<f64>)>,
     /// What happens to vertices outside of them.
     pub outside: Outside,
@@ -410,6 +412,7 @@ impl StoreSpec {
         self.check_attributes()?;
         self.check_links()?;
         self.compression.check()?;
+        self.check_document()?;
         if let Some(shards) = &self.shard_shape {
             let member = "shard_shape";
             length(member, shards.len(), self.dims())?;
@@ -475,6 +478,35 @@ impl StoreSpec {
             ));
         }
         Ok(())
+    }
+
+    /// Applies the rules about root documents that the format has, such as the order of axis types.
+    fn check_document(&self) -> Result<(), WriteError> {
+        let zeros = vec![0.0; self.dims()];
+        let bounds = self.bounds.clone().unwrap_or((zeros.clone(), zeros));
+        let root = crate::documents::root(self, bounds, "store");
+        let problems = zvf_meta::rules::check_root(&root);
+        match problems
+            .into_iter()
+            .find(|problem| problem.severity == Severity::Error)
+        {
+            Some(problem) => Err(WriteError::spec(
+                problem.path,
+                problem.found,
+                problem.expected,
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// The bounds given, as far as numbers of the stored type reach when those of the bounds themselves are rounded to it.
+    pub(crate) fn reach(&self) -> Option<(Vec<f64>, Vec<f64>)> {
+        let (low, high) = self.bounds.as_ref()?;
+        let round = |value: &f64| self.positions.round(*value);
+        Some((
+            low.iter().map(|low| low.min(round(low))).collect(),
+            high.iter().map(|high| high.max(round(high))).collect(),
+        ))
     }
 
     fn check_bounds(&self) -> Result<(), WriteError> {
@@ -645,7 +677,7 @@ fn check_list(
 }
 
 /// A name that is one path segment on every backend.
-fn check_name(member: &str, name: &str) -> Result<(), WriteError> {
+pub(crate) fn check_name(member: &str, name: &str) -> Result<(), WriteError> {
     let bad = name.is_empty()
         || matches!(name, "." | ".." | "zarr.json")
         || name.starts_with("__")

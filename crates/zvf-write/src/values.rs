@@ -195,7 +195,7 @@ impl Values<'_> {
     clippy::cast_possible_truncation,
     reason = "rounding is what is asked for"
 )]
-fn narrow(value: f64) -> f32 {
+pub(crate) fn narrow(value: f64) -> f32 {
     value as f32
 }
 

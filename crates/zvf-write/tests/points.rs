@@ -200,6 +200,44 @@ async fn bounds_are_kept_or_grow() {
 }
 
 #[tokio::test]
+async fn given_bounds_hold_what_rounds_beyond_them() {
+    // 0.1 as float32 is a little more; so is the largest f64 below 10, which is in the next chunk then.
+    let memory = Memory::default();
+    let high = 9.999_999_999_9;
+    let spec = StoreSpec::new(Kind::PointCloud, [10.0; 2]).with_bounds(
+        [0.0; 2],
+        [0.1, high],
+        Outside::Refuse,
+    );
+    let mut writer = StoreWriter::create(ADDRESS, spec, memory.options())
+        .await
+        .unwrap();
+    writer
+        .push(&zvf_write::Batch::new(vec![0.1_f64, high]))
+        .unwrap();
+    assert!(
+        writer
+            .push(&zvf_write::Batch::new(vec![0.100_001_f64, 1.0]))
+            .is_err()
+    );
+    writer.finish().await.unwrap();
+    crate::support::check_documents(&memory.files().await);
+    let root: serde_json::Value =
+        serde_json::from_slice(&memory.files().await["zarr.json"]).unwrap();
+    let wanted = serde_json::json!([[0.0, 0.0], [f64::from(0.1_f32), 10.0]]);
+    assert_eq!(root["attributes"]["zarr_vectors"]["bounds"], wanted);
+    let got = ask(
+        &memory.open().await,
+        Query {
+            columns: vec![Column::Chunk],
+            ..Query::default()
+        },
+    )
+    .await;
+    assert_eq!(column(&got.vertices, "chunk"), ["0 1"]);
+}
+
+#[tokio::test]
 async fn a_store_without_points_has_arrays_and_no_cells() {
     for kind in [
         Kind::PointCloud,

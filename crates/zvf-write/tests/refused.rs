@@ -31,6 +31,10 @@ fn every_member_of_a_specification_is_named() {
             points().with_axes(vec![Axis::new("x", "space"); 2]),
             "axes/1/name",
         ),
+        (
+            points().with_axes(vec![Axis::new("x", "space"), Axis::new("t", "time")]),
+            "zarr.json#",
+        ),
         (points().with_positions(NumberType::Bool), "positions"),
         (points().with_bin_shape([5.0]), "bin_shape"),
         (points().with_bin_shape([5.0, 3.0]), "bin_shape/1"),

@@ -87,7 +87,11 @@ impl Local {
         }
         drop(unsynced);
         let temporary = self.temporary(&path, bytes, many && !cfg!(target_os = "linux"))?;
-        fs::rename(&temporary, &path).map_err(|e| WriteError::io(path, e))
+        fs::rename(&temporary, &path).map_err(|error| {
+            // The first error is the one to tell.
+            let _ = fs::remove_file(&temporary);
+            WriteError::io(path, error)
+        })
     }
 
     pub(crate) fn put_new(&self, key: &str, bytes: &[u8]) -> Result<bool, WriteError> {
@@ -148,6 +152,15 @@ impl Local {
     pub(crate) fn exists(&self, key: &str) -> Result<bool, WriteError> {
         let path = self.path(key);
         path.try_exists().map_err(|e| WriteError::io(path, e))
+    }
+
+    pub(crate) fn read(&self, key: &str) -> Result<Option<Vec<u8>>, WriteError> {
+        let path = self.path(key);
+        match fs::read(&path) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(WriteError::io(path, error)),
+        }
     }
 
     pub(crate) fn any(&self) -> Result<Option<String>, WriteError> {

@@ -70,6 +70,14 @@ impl Target {
         }
     }
 
+    /// The bytes of an object; `None` if it is not there.
+    pub(crate) fn read(&self, key: &str) -> Result<Option<Vec<u8>>, WriteError> {
+        match self {
+            Self::Local(local) => local.read(key),
+            Self::Remote(remote) => remote.read(key),
+        }
+    }
+
     /// Any object that is there.
     pub(crate) fn any(&self) -> Result<Option<String>, WriteError> {
         match self {

@@ -8,9 +8,11 @@ use futures::{StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{Error, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
 use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
 use zvf_store::{OpenOptions, Retry};
 
 use crate::WriteError;
+use crate::int::wide;
 use crate::shard::Object;
 
 #[derive(Debug)]
@@ -18,9 +20,15 @@ pub(crate) struct Remote {
     store: Arc<dyn ObjectStore>,
     prefix: String,
     handle: Handle,
+    /// One for all threads: a limit inside a limit would multiply.
+    requests: Semaphore,
     concurrency: usize,
     retry: Retry,
+    timeout: Duration,
 }
+
+/// Bytes a second that a body may take at the least, beside the time-out.
+const SLOWEST: u64 = 256 << 10;
 
 impl Remote {
     pub(crate) fn new(
@@ -29,12 +37,15 @@ impl Remote {
         handle: Handle,
         options: &OpenOptions,
     ) -> Self {
+        let concurrency = options.concurrency.max(1);
         Self {
             store,
             prefix,
             handle,
-            concurrency: options.concurrency.max(1),
+            requests: Semaphore::new(concurrency),
+            concurrency,
             retry: options.retry,
+            timeout: options.request_timeout,
         }
     }
 
@@ -51,39 +62,49 @@ impl Remote {
         })
     }
 
-    /// Sends a request until it is answered, for as long as trying again may help.
+    /// Sends a request with a body of `size` bytes until it is answered, for as long as trying again may help.
     async fn retried<T, F: Future<Output = Result<T, Error>>>(
         &self,
         key: &str,
+        size: usize,
         mut send: impl FnMut() -> F,
     ) -> Result<T, WriteError> {
+        let patience = Duration::from_secs(wide(size) / SLOWEST).saturating_add(self.timeout);
         let mut pause = self.retry.first_pause;
         let mut tries = 1;
         loop {
-            match send().await {
-                Ok(done) => return Ok(done),
-                Err(error) if tries < self.retry.attempts && may_pass(&error) => {
-                    tokio::time::sleep(pause).await;
-                    pause = pause
-                        .saturating_mul(2)
-                        .min(self.retry.longest_pause)
-                        .max(Duration::from_millis(1));
-                    tries = tries.saturating_add(1);
-                }
-                Err(source) => {
-                    return Err(WriteError::Backend {
-                        key: key.to_owned(),
-                        source,
-                    });
-                }
+            // The semaphore is never closed.
+            let slot = self.requests.acquire().await;
+            let answer = tokio::time::timeout(patience, send()).await;
+            drop(slot);
+            let error = match answer {
+                Ok(Ok(done)) => return Ok(done),
+                Ok(Err(error)) => error,
+                Err(elapsed) => Error::Generic {
+                    store: "object store",
+                    source: Box::new(elapsed),
+                },
+            };
+            if tries >= self.retry.attempts || !may_pass(&error) {
+                return Err(WriteError::Backend {
+                    key: key.to_owned(),
+                    source: error,
+                });
             }
+            tokio::time::sleep(pause).await;
+            pause = pause
+                .saturating_mul(2)
+                .min(self.retry.longest_pause)
+                .max(Duration::from_millis(1));
+            tries = tries.saturating_add(1);
         }
     }
 
     pub(crate) fn put(&self, objects: Vec<Object>) -> Result<(), WriteError> {
         let puts = objects.into_iter().map(|(key, bytes)| async move {
+            let size = bytes.len();
             let (path, payload) = (self.path(&key)?, PutPayload::from(bytes));
-            self.retried(&key, || self.store.put(&path, payload.clone()))
+            self.retried(&key, size, || self.store.put(&path, payload.clone()))
                 .await
                 .map(|_| ())
         });
@@ -99,7 +120,7 @@ impl Remote {
         let options = || PutOptions::from(PutMode::Create);
         self.handle.block_on(async {
             let put = self
-                .retried(key, || {
+                .retried(key, 0, || {
                     self.store.put_opts(&path, payload.clone(), options())
                 })
                 .await;
@@ -111,7 +132,9 @@ impl Remote {
                 }) => {
                     // An earlier try may have come through although its answer was lost: then the object is ours.
                     let found = self
-                        .retried(key, || async { self.store.get(&path).await?.bytes().await })
+                        .retried(key, 0, || async {
+                            self.store.get(&path).await?.bytes().await
+                        })
                         .await?;
                     Ok(found == bytes)
                 }
@@ -124,13 +147,28 @@ impl Remote {
         let path = self.path(key)?;
         let found = self
             .handle
-            .block_on(self.retried(key, || self.store.head(&path)));
+            .block_on(self.retried(key, 0, || self.store.head(&path)));
         match found {
             Ok(_) => Ok(true),
             Err(WriteError::Backend {
                 source: Error::NotFound { .. },
                 ..
             }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) fn read(&self, key: &str) -> Result<Option<Vec<u8>>, WriteError> {
+        let path = self.path(key)?;
+        let found = self.retried(key, 0, || async {
+            self.store.get(&path).await?.bytes().await
+        });
+        match self.handle.block_on(found) {
+            Ok(bytes) => Ok(Some(bytes.to_vec())),
+            Err(WriteError::Backend {
+                source: Error::NotFound { .. },
+                ..
+            }) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -158,7 +196,7 @@ impl Remote {
         let path = self.path(key)?;
         match self
             .handle
-            .block_on(self.retried(key, || self.store.delete(&path)))
+            .block_on(self.retried(key, 0, || self.store.delete(&path)))
         {
             Err(WriteError::Backend {
                 source: Error::NotFound { .. },
