@@ -49,7 +49,7 @@ class Job:
         self.dims = int(rng.choice([2, 3, 3, 4]))
         self.chunk, self.low, self.high = inputs.layout(rng, self.dims)
         self.job: dict = {"out": "store.zarrvectors", "chunk_shape": list(self.chunk)}
-        self.job["compression"] = str(rng.choice(["none", "zstd", "zstd", "gzip", "checksum"]))
+        self.job["compression"] = str(rng.choice(["none", "zstd", "zstd", "blosc", "gzip", "checksum"]))
         if rng.random() < 0.4:
             self.job["shard_shape"] = [int(n) for n in rng.integers(1, 4, self.dims)]
         if rng.random() < 0.5:

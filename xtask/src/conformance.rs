@@ -39,7 +39,15 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
 
 /// Stores that `zvf-write` makes from random input, read by the package.
 fn written(arguments: &[String]) -> Outcome {
-    sh::run(sh::cargo().args(["build", "--package", "zvf-write", "--example", "write_raw"]))?;
+    sh::run(sh::cargo().args([
+        "build",
+        "--package",
+        "zvf-write",
+        "--example",
+        "write_raw",
+        "--features",
+        "blosc",
+    ]))?;
     let name = format!("write_raw{}", std::env::consts::EXE_SUFFIX);
     sh::run(
         python::run("written.py")?

@@ -159,6 +159,7 @@ async fn write(path: &Path) -> Outcome {
     spec.objects = !job["ids"].is_null();
     spec.compression = match job["compression"].as_str() {
         Some("none") => Compression::None,
+        Some("blosc") => Compression::Blosc,
         Some("gzip") => Compression::Gzip(5),
         Some("checksum") => Compression::Checksum(Box::new(Compression::Zstd)),
         _ => Compression::Zstd,

@@ -10,9 +10,6 @@ use zvf_meta::Codec;
 use crate::WriteError;
 
 /// How chunks are compressed.
-///
-/// No maintained encoder of Blosc frames is free of unsafe code outside of larger libraries; stores that need Blosc are
-/// read, not written.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Compression {
@@ -25,6 +22,8 @@ pub enum Compression {
     ZstdLevel(i32),
     /// gzip at a level of 0 to 9.
     Gzip(u32),
+    /// Blosc-1 frames of zstd and bitshuffle, as the released writers make them. Needs the feature `blosc`.
+    Blosc,
     /// Another compression, followed by a CRC-32C.
     Checksum(Box<Compression>),
 }
@@ -35,6 +34,11 @@ impl Compression {
             |found: String, expected: &str| Err(WriteError::spec("compression", found, expected));
         match self {
             Self::None | Self::Zstd => Ok(()),
+            Self::Blosc if cfg!(feature = "blosc") => Ok(()),
+            Self::Blosc => bad(
+                "blosc".to_owned(),
+                "another one: this build lacks the feature `blosc`",
+            ),
             Self::ZstdLevel(level) if (1..=22).contains(level) => Ok(()),
             Self::ZstdLevel(level) => bad(format!("zstd level {level}"), "1 to 22"),
             Self::Gzip(level) if *level <= 9 => Ok(()),
@@ -59,6 +63,12 @@ impl Compression {
                 vec![codec("zstd", json!({"level": level, "checksum": false}))]
             }
             Self::Gzip(level) => vec![codec("gzip", json!({"level": level}))],
+            Self::Blosc => {
+                let configuration = json!({
+                    "typesize": 4, "cname": "zstd", "clevel": 5, "shuffle": "bitshuffle", "blocksize": 0,
+                });
+                vec![codec("blosc", configuration)]
+            }
             Self::Checksum(inner) => {
                 let mut codecs = inner.codecs();
                 codecs.push(Codec::named("crc32c"));
@@ -80,6 +90,7 @@ impl Compression {
                 encoder.write_all(&bytes).map_err(failed)?;
                 encoder.finish().map_err(failed)
             }
+            Self::Blosc => blosc(bytes),
             Self::Checksum(inner) => {
                 let mut bytes = inner.encode(bytes)?;
                 let sum = crc32c::crc32c(&bytes);
@@ -88,6 +99,37 @@ impl Compression {
             }
         }
     }
+}
+
+/// The encoder is that of the `zarrs` crate: it wraps the C library, and its frames are those of the released writers.
+#[cfg(feature = "blosc")]
+fn blosc(bytes: Vec<u8>) -> Result<Vec<u8>, WriteError> {
+    use std::io::Error;
+    use zarrs::array::codec::{
+        BloscCodec, BloscCompressionLevel, BloscCompressor, BloscShuffleMode,
+    };
+    use zarrs::array::{BytesToBytesCodecTraits, CodecOptions};
+    let failed = |source: Box<dyn std::error::Error + Send + Sync>| {
+        WriteError::io("compression", Error::other(source))
+    };
+    let level =
+        BloscCompressionLevel::try_from(5_u8).map_err(|_| failed("a level of 0 to 9".into()))?;
+    let codec = BloscCodec::new(
+        BloscCompressor::Zstd,
+        level,
+        None,
+        BloscShuffleMode::BitShuffle,
+        Some(4),
+    );
+    let codec = codec.map_err(|error| failed(error.into()))?;
+    let encoded = codec.encode(bytes.into(), &CodecOptions::default());
+    Ok(encoded.map_err(|error| failed(error.into()))?.into_owned())
+}
+
+/// A specification that asks for it was refused.
+#[cfg(not(feature = "blosc"))]
+fn blosc(_: Vec<u8>) -> Result<Vec<u8>, WriteError> {
+    Compression::Blosc.check().map(|()| Vec::new())
 }
 
 thread_local! {
@@ -123,6 +165,7 @@ mod tests {
         let mut back = Vec::new();
         std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(body), &mut back).unwrap();
         assert_eq!(back, text);
+        assert_eq!(Compression::Blosc.check().is_ok(), cfg!(feature = "blosc"));
         assert!(Compression::Gzip(10).check().is_err());
         assert!(Compression::ZstdLevel(0).check().is_err());
     }

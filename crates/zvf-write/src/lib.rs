@@ -75,8 +75,8 @@
 //!
 //! # Features
 //!
-//! `http`, `aws`, `gcp`, `azure` or `cloud` of `zvf-store` say which backends an address can name; writing needs none of
-//! its own.
+//! `blosc`: [`Compression::Blosc`]. `http`, `aws`, `gcp`, `azure` or `cloud` of `zvf-store` say which backends an address can name; writing needs nothing
+//! of its own.
 
 mod batch;
 mod bucket;

@@ -48,7 +48,8 @@ async fn every_compression_with_and_without_shards() {
         Compression::Gzip(6),
         Compression::Checksum(Box::new(Compression::Zstd)),
     ];
-    for compression in kinds {
+    let blosc = Some(Compression::Blosc).filter(|_| cfg!(feature = "blosc"));
+    for compression in kinds.into_iter().chain(blosc) {
         for shards in [None, Some(vec![2, 3, 1])] {
             let mut spec =
                 StoreSpec::new(Kind::PointCloud, [4.0; 3]).with_compression(compression.clone());

@@ -33,7 +33,7 @@ fn every_member_of_a_specification_is_named() {
         ),
         (
             points().with_axes(vec![Axis::new("x", "space"), Axis::new("t", "time")]),
-            "zarr.json#",
+            "zarr.json#/attributes/multiscales/0/axes/1/type",
         ),
         (points().with_positions(NumberType::Bool), "positions"),
         (points().with_bin_shape([5.0]), "bin_shape"),
