@@ -152,12 +152,21 @@ impl<'s> Encoder<'s> {
             Cut::Bins(bins) => Some(bins).filter(|bins| bins.iter().any(|&count| count > 1)),
             _ => None,
         };
+        // The positions of all rows at once: a buffer for each would cost more than the bins.
+        let mut positions = Vec::new();
+        if bins.is_some() {
+            let rows = records.chunks_exact(self.layout.width);
+            let parts = rows.filter_map(|record| record.get(self.layout.position.clone()));
+            let stored: Vec<u8> = parts.flatten().copied().collect();
+            positions = self.spec.positions.to_f64(&stored);
+        }
+        let mut positions = positions.chunks_exact(self.spec.dims());
         let mut keys: Vec<Key> = records
             .chunks_exact(self.layout.width)
             .enumerate()
             .map(|(at, record)| Key {
                 group: match bins {
-                    Some(bins) => self.bin(chunk, bins, record),
+                    Some(bins) => self.bin(chunk, bins, positions.next().unwrap_or_default()),
                     None => self.layout.object(record),
                 },
                 number: Layout::number(record),
@@ -170,28 +179,19 @@ impl<'s> Encoder<'s> {
 
     /// The number of a row's bin in its chunk, axis 0 slowest. A position that rounds into the bins of a neighbour stays
     /// in its own chunk (trap T13).
-    fn bin(&self, chunk: &[i64], bins: &[u64], record: &[u8]) -> i64 {
-        let position = record.get(self.layout.position.clone()).unwrap_or_default();
+    fn bin(&self, chunk: &[i64], bins: &[u64], position: &[f64]) -> i64 {
         let sizes = self
             .spec
             .bin_shape
             .as_deref()
             .unwrap_or(&self.spec.chunk_shape);
-        let axes = self
-            .spec
-            .positions
-            .to_f64(position)
-            .into_iter()
-            .zip(sizes)
-            .zip(chunk)
-            .zip(bins);
-        axes.fold(0, |number, (((value, &size), &chunk), &bins)| {
+        let axes = position.iter().zip(sizes).zip(chunk).zip(bins);
+        axes.fold(0, |number, (((&value, &size), &chunk), &bins)| {
             // There are at most 2^24 bins.
             let bins = i64::try_from(bins).unwrap_or(i64::MAX);
             let all = chunk_at(value, size).unwrap_or(i64::MIN);
-            let local = all
-                .saturating_sub(chunk.saturating_mul(bins))
-                .clamp(0, bins.saturating_sub(1));
+            let first = chunk.saturating_mul(bins);
+            let local = all.saturating_sub(first).clamp(0, bins.saturating_sub(1));
             number.saturating_mul(bins).saturating_add(local)
         })
     }

@@ -18,3 +18,4 @@ mod random;
 mod refused;
 mod support;
 mod tables;
+mod traps;

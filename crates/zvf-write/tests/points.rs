@@ -1,10 +1,10 @@
 //! Point clouds: number types, bins, objects, shards, compression.
 
-use zvf_query::{Column, Query};
+use zvf_query::Query;
 use zvf_write::{Compression, Kind, NumberType, Outside, StoreSpec, StoreWriter};
 
 use crate::model::Model;
-use crate::support::{ADDRESS, Memory, ask, column};
+use crate::support::{ADDRESS, Memory, ask};
 
 /// Points on a coarse lattice, many of them exactly on borders of chunks and bins.
 fn lattice(dims: usize, count: usize, low: f64, step: f64) -> Vec<Vec<f64>> {
@@ -62,49 +62,6 @@ async fn every_compression_with_and_without_shards() {
 }
 
 #[tokio::test]
-async fn bins_are_fragments_even_where_rounding_moves_a_point() {
-    // Trap T13: 0.3 / 0.1 rounds down, 0.3 / 0.3 does not.
-    let spec = StoreSpec::new(Kind::PointCloud, [0.3; 2])
-        .with_bin_shape([0.1; 2])
-        .with_positions(NumberType::F64);
-    let positions: Vec<Vec<f64>> = (0..60)
-        .map(|n| vec![f64::from(n % 10) * 0.1, 0.3 + f64::from(n / 10) * 0.15])
-        .collect();
-    let model = Model::new(spec, positions);
-    model.round_trip(&[(vec![0.3, 0.3], vec![0.6, 0.9])]).await;
-    let memory = Memory::default();
-    model.write(memory.options()).await;
-    let columns = vec![Column::Position, Column::Chunk, Column::Fragment];
-    let got = ask(
-        &memory.open().await,
-        Query {
-            columns,
-            ..Query::default()
-        },
-    )
-    .await;
-    let texts = |name: &str| column(&got.vertices, name);
-    for ((position, chunk), fragment) in texts("position")
-        .iter()
-        .zip(texts("chunk"))
-        .zip(texts("fragment"))
-    {
-        let position: Vec<f64> = position.split(' ').map(|p| p.parse().unwrap()).collect();
-        let chunk: Vec<f64> = chunk.split(' ').map(|p| p.parse().unwrap()).collect();
-        let fragment: usize = fragment.parse().unwrap();
-        for axis in 0..2 {
-            assert_eq!((position[axis] / 0.3).floor(), chunk[axis]);
-            let bin = [fragment / 3, fragment % 3][axis] as f64;
-            let low = chunk[axis] * 0.3 + bin * 0.1;
-            assert!(
-                (low - 1e-9..=low + 0.1 + 1e-9).contains(&position[axis]),
-                "{position:?} in bin {fragment}"
-            );
-        }
-    }
-}
-
-#[tokio::test]
 async fn empty_bins_are_fragments_too() {
     // The worked example of 0.9 §10.2: eight fragments of sizes 0 0 0 0 1 1 1 0.
     let memory = Memory::default();
@@ -139,35 +96,6 @@ async fn objects_in_any_order_and_with_awkward_ids() {
 }
 
 #[tokio::test]
-async fn positions_are_placed_by_what_is_stored() {
-    // Trap T25: the largest f64 below 10 is 10 as float32.
-    let memory = Memory::default();
-    let spec = StoreSpec::new(Kind::PointCloud, [10.0; 2]);
-    let mut writer = StoreWriter::create(ADDRESS, spec, memory.options())
-        .await
-        .unwrap();
-    writer
-        .push(&zvf_write::Batch::new(vec![
-            9.999_999_999_9_f64,
-            1.0,
-            3.0,
-            4.0,
-        ]))
-        .unwrap();
-    writer.finish().await.unwrap();
-    let got = ask(
-        &memory.open().await,
-        Query {
-            columns: vec![Column::Position, Column::Chunk],
-            ..Query::default()
-        },
-    )
-    .await;
-    assert_eq!(column(&got.vertices, "position"), ["3.0 4.0", "10.0 1.0"]);
-    assert_eq!(column(&got.vertices, "chunk"), ["0 0", "1 0"]);
-}
-
-#[tokio::test]
 async fn bounds_are_kept_or_grow() {
     for (outside, wanted) in [
         (Outside::Refuse, [[-50.0, -50.0], [60.0, 60.0]]),
@@ -198,44 +126,6 @@ async fn bounds_are_kept_or_grow() {
             1
         );
     }
-}
-
-#[tokio::test]
-async fn given_bounds_hold_what_rounds_beyond_them() {
-    // 0.1 as float32 is a little more; so is the largest f64 below 10, which is in the next chunk then.
-    let memory = Memory::default();
-    let high = 9.999_999_999_9;
-    let spec = StoreSpec::new(Kind::PointCloud, [10.0; 2]).with_bounds(
-        [0.0; 2],
-        [0.1, high],
-        Outside::Refuse,
-    );
-    let mut writer = StoreWriter::create(ADDRESS, spec, memory.options())
-        .await
-        .unwrap();
-    writer
-        .push(&zvf_write::Batch::new(vec![0.1_f64, high]))
-        .unwrap();
-    assert!(
-        writer
-            .push(&zvf_write::Batch::new(vec![0.100_001_f64, 1.0]))
-            .is_err()
-    );
-    writer.finish().await.unwrap();
-    crate::support::check_documents(&memory.files().await);
-    let root: serde_json::Value =
-        serde_json::from_slice(&memory.files().await["zarr.json"]).unwrap();
-    let wanted = serde_json::json!([[0.0, 0.0], [f64::from(0.1_f32), 10.0]]);
-    assert_eq!(root["attributes"]["zarr_vectors"]["bounds"], wanted);
-    let got = ask(
-        &memory.open().await,
-        Query {
-            columns: vec![Column::Chunk],
-            ..Query::default()
-        },
-    )
-    .await;
-    assert_eq!(column(&got.vertices, "chunk"), ["0 1"]);
 }
 
 #[tokio::test]

@@ -75,7 +75,7 @@ async fn objects_without_a_row_have_no_value_and_without_vertices_they_exist() {
 }
 
 #[tokio::test]
-async fn the_sentinel_is_a_value_where_nothing_is_absent() {
+async fn t24_the_sentinel_is_a_value_where_nothing_is_absent() {
     // Trap T24: the smallest int16 means absence, but not here.
     for (rows, legal) in [(3, true), (2, false)] {
         let memory = Memory::default();
