@@ -57,6 +57,11 @@ impl<K: Eq + Hash> Buckets<K> {
     pub(crate) fn push(&mut self, number: usize, write: impl FnOnce(&mut Vec<u8>)) {
         if let Some(bucket) = self.buckets.get_mut(number) {
             let before = bucket.tail.capacity();
+            if let Some(last) = bucket.parts.last().filter(|_| before == 0) {
+                // What came before the last spill comes again, more or less: no growing in small steps.
+                let usual = usize::try_from(last.len).unwrap_or(0).min(1 << 16);
+                bucket.tail.reserve(usual);
+            }
             write(&mut bucket.tail);
             self.memory = self.memory.saturating_add(bucket.tail.capacity() - before);
         }
@@ -67,10 +72,16 @@ impl<K: Eq + Hash> Buckets<K> {
         if self.memory <= self.budget {
             return Ok(());
         }
-        for bucket in self.buckets.iter_mut().filter(|b| !b.tail.is_empty()) {
+        let full = self
+            .buckets
+            .iter_mut()
+            .filter(|bucket| !bucket.tail.is_empty());
+        let tails = full.map(|bucket| {
             let tail = std::mem::take(&mut bucket.tail);
-            bucket.parts.push(self.file.append(&tail)?);
-        }
+            (bucket, tail)
+        });
+        self.file
+            .append_all(tails, |bucket, part| bucket.parts.push(part))?;
         self.memory = 0;
         Ok(())
     }

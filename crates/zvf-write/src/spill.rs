@@ -8,6 +8,9 @@ use std::sync::{Arc, Mutex};
 use crate::WriteError;
 use crate::int::{to_index, wide};
 
+/// Bytes of one write, where small pieces are put together.
+const WRITE: usize = 1 << 20;
+
 /// A part of a spill file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Part {
@@ -63,6 +66,39 @@ impl SpillFile {
         };
         inner.end = inner.end.saturating_add(part.len);
         Ok(part)
+    }
+
+    /// Appends many pieces in few writes; `note` is told where each of them went.
+    pub(crate) fn append_all<'p, T>(
+        &self,
+        pieces: impl Iterator<Item = (&'p mut T, Vec<u8>)>,
+        note: impl Fn(&mut T, Part),
+    ) -> Result<(), WriteError>
+    where
+        T: 'p,
+    {
+        let (mut buffer, mut waiting) = (Vec::new(), Vec::new());
+        let write = |buffer: &mut Vec<u8>, waiting: &mut Vec<(&mut T, u64)>| {
+            let mut rest = self.append(buffer)?;
+            buffer.clear();
+            for (owner, len) in waiting.drain(..) {
+                note(owner, Self::slice(rest, 0, len));
+                rest = Self::slice(rest, len, u64::MAX);
+            }
+            Ok(())
+        };
+        for (owner, piece) in pieces {
+            buffer.extend_from_slice(&piece);
+            waiting.push((owner, wide(piece.len())));
+            if buffer.len() >= WRITE {
+                write(&mut buffer, &mut waiting)?;
+            }
+        }
+        if waiting.is_empty() {
+            Ok(())
+        } else {
+            write(&mut buffer, &mut waiting)
+        }
     }
 
     /// Appends the bytes of a part to `out`.
@@ -156,6 +192,26 @@ mod tests {
         file.read(a, &mut out).unwrap();
         file.read(SpillFile::slice(b, 2, 100), &mut out).unwrap();
         assert_eq!(out, b"world!hellorld!");
+    }
+
+    #[test]
+    fn pieces_go_where_they_are_said_to_go() {
+        let file = SpillFile::new(&std::env::temp_dir());
+        file.append(b"before").unwrap();
+        let mut owners: Vec<(usize, Option<super::Part>)> =
+            (0..5000).map(|at| (at, None)).collect();
+        let piece = |at: usize| vec![at.to_le_bytes()[0]; at % 700];
+        let pieces = owners.iter_mut().map(|owner| {
+            let piece = piece(owner.0);
+            (owner, piece)
+        });
+        file.append_all(pieces, |owner, part| owner.1 = Some(part))
+            .unwrap();
+        for (at, part) in owners {
+            let mut back = Vec::new();
+            file.read(part.unwrap(), &mut back).unwrap();
+            assert_eq!(back, piece(at));
+        }
     }
 
     #[test]

@@ -101,6 +101,17 @@ async fn what_lies_there_is_not_touched() {
 }
 
 #[tokio::test]
+async fn the_first_file_of_a_killed_writer_stands_in_nobodys_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.zv");
+    std::fs::create_dir(&path).unwrap();
+    std::fs::write(path.join(".zvf-123-0"), "half a mar").unwrap();
+    write(path.to_str().unwrap(), WriteOptions::new())
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
 async fn a_writer_that_is_dropped_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.zv");

@@ -9,6 +9,7 @@
 
 mod chains;
 mod crash;
+mod killed;
 mod links;
 mod local;
 mod minimal;

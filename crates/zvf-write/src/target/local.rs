@@ -166,9 +166,19 @@ impl Local {
     pub(crate) fn any(&self) -> Result<Option<String>, WriteError> {
         let failed = |e| WriteError::io(&self.folder, e);
         match fs::read_dir(&self.folder) {
-            Ok(mut entries) => {
-                let first = entries.next().transpose().map_err(failed)?;
-                Ok(first.map(|entry| entry.file_name().to_string_lossy().into_owned()))
+            Ok(entries) => {
+                for entry in entries {
+                    let name = entry
+                        .map_err(failed)?
+                        .file_name()
+                        .to_string_lossy()
+                        .into_owned();
+                    // A writer that was killed at its very first file leaves it without the marker's name.
+                    if !name.starts_with(TEMPORARY) {
+                        return Ok(Some(name));
+                    }
+                }
+                Ok(None)
             }
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(failed(error)),
