@@ -1,9 +1,10 @@
 //! Records by key, spilled past a budget: the first step of every write.
 
 use std::borrow::Borrow;
-use std::collections::HashMap;
 use std::hash::Hash;
 use std::path::Path;
+
+use rustc_hash::FxHashMap;
 
 use crate::WriteError;
 use crate::int::{to_index, wide};
@@ -12,7 +13,8 @@ use crate::spill::{Part, SpillFile};
 /// Records of one width, in one bucket a key. A bucket keeps the order in which its records came.
 #[derive(Debug)]
 pub(crate) struct Buckets<K> {
-    numbers: HashMap<K, usize>,
+    /// Keys are counts and coordinates of the caller's own data: nobody gains by making them collide.
+    numbers: FxHashMap<K, usize>,
     buckets: Vec<Bucket>,
     /// Bytes reserved in memory.
     memory: usize,
@@ -30,7 +32,7 @@ pub(crate) struct Bucket {
 impl<K: Eq + Hash> Buckets<K> {
     pub(crate) fn new(budget: usize, folder: &Path) -> Self {
         Self {
-            numbers: HashMap::new(),
+            numbers: FxHashMap::default(),
             buckets: Vec::new(),
             memory: 0,
             budget,

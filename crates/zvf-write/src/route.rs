@@ -157,12 +157,18 @@ impl Router {
             .collect();
         // Rows after each other are often neighbours: the bucket of the last one is tried first.
         let mut last: Option<(&[i64], usize)> = None;
+        let mut rows: Vec<(usize, usize)> = Vec::with_capacity(prepared.rows);
         for (row, chunk) in prepared.chunks.chunks_exact(dims).enumerate() {
             let bucket = match last {
                 Some((before, bucket)) if before == chunk => bucket,
                 _ => self.rows.number(chunk, ChunkCoord::new),
             };
             last = Some((chunk, bucket));
+            rows.push((bucket, row));
+        }
+        // Looking up and appending wait for memory where chunks are many: each is quicker on its own and in order.
+        rows.sort_unstable();
+        for (at, (bucket, row)) in rows.into_iter().enumerate() {
             let place = prepared
                 .walk
                 .as_ref()
@@ -184,7 +190,7 @@ impl Router {
                 }
             });
             // Looking is cheap, but not every row needs it.
-            if row.is_multiple_of(1024) {
+            if at.is_multiple_of(1024) {
                 self.rows.relieve()?;
             }
         }
