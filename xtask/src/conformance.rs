@@ -1,10 +1,17 @@
-//! `cargo xtask conformance`: stores of the released Python packages, read by us, compared with what went in.
+//! `cargo xtask conformance`: stores of the released Python packages, read by us, and ours, read by them; compared with
+//! what went in.
 
 use crate::{Outcome, python, sh};
 
-/// Runs `python/conformance.py` with the built `zvf` in both environments: stores of format 0.9, then of 0.7. Arguments
-/// are passed on.
+/// Runs `python/conformance.py` with the built `zvf` in both environments, stores of format 0.9, then of 0.7; then
+/// `python/written.py`, the other direction, for format 0.9. Arguments are passed on; `--written` runs the last alone.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
+    if let Some((_, rest)) = arguments
+        .split_first()
+        .filter(|(first, _)| *first == "--written")
+    {
+        return written(rest);
+    }
     let program = sh::build_zvf()?;
     for (environment, folder) in [
         (python::NEW, "conformance"),
@@ -17,5 +24,35 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
                 .args(arguments),
         )?;
     }
-    Ok(())
+    // Kinds have other names in the other direction.
+    let shared: Vec<String> = match arguments.iter().position(|one| one == "--only") {
+        Some(at) => arguments
+            .iter()
+            .take(at)
+            .chain(arguments.iter().skip(at + 2))
+            .cloned()
+            .collect(),
+        None => arguments.to_vec(),
+    };
+    written(&shared)
+}
+
+/// Stores that `zvf-write` makes from random input, read by the package.
+fn written(arguments: &[String]) -> Outcome {
+    sh::run(sh::cargo().args([
+        "build",
+        "--package",
+        "zvf-write",
+        "--example",
+        "write_raw",
+        "--features",
+        "blosc",
+    ]))?;
+    let name = format!("write_raw{}", std::env::consts::EXE_SUFFIX);
+    sh::run(
+        python::run("written.py")?
+            .arg(sh::target().join("debug").join("examples").join(name))
+            .arg(sh::target().join("conformance-written"))
+            .args(arguments),
+    )
 }

@@ -57,7 +57,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "conformance",
-        help: "stores written by two releases of the Python package, read by us, compared with the input [--seed N] [--stores N] [--quick]",
+        help: "stores of two releases of the Python package, read by us, and ours, read by it [--written] [--seed N] [--stores N] [--quick]",
         run: conformance::run,
     },
     Task {

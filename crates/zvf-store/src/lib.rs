@@ -114,6 +114,7 @@ mod store;
 mod trace;
 mod typed;
 mod warnings;
+pub mod writing;
 
 pub use zvf_format as format;
 pub use zvf_meta as meta;

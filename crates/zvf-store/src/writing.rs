@@ -1,0 +1,36 @@
+//! Where a store lies, for those who write one: addresses mean the same to readers and writers.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use object_store::ObjectStore;
+
+use crate::location::Location;
+use crate::{OpenOptions, StoreError};
+
+/// Where the objects of a store go.
+#[derive(Debug, Clone)]
+pub enum Place {
+    /// A folder of the local disk.
+    Folder(PathBuf),
+    /// A prefix of an object store, without slashes at its ends; its client sends no request twice.
+    Prefix {
+        /// The backend.
+        store: Arc<dyn ObjectStore>,
+        /// What every key begins with; may be empty.
+        prefix: String,
+    },
+}
+
+impl Place {
+    /// Resolves an address, as [`Store::open`](crate::Store::open) does. Sends nothing.
+    ///
+    /// # Errors
+    /// Misuse: an address that is none, or of a backend that is not compiled in.
+    pub fn of(address: &str, options: &OpenOptions) -> Result<Self, StoreError> {
+        Ok(match Location::resolve(address, options)? {
+            Location::Local(folder) => Self::Folder(folder),
+            Location::Remote { store, prefix, .. } => Self::Prefix { store, prefix },
+        })
+    }
+}

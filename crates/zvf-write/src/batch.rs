@@ -1,0 +1,195 @@
+//! What goes in: batches of vertices, tables of objects, groups.
+
+use std::borrow::Cow;
+
+use crate::values::Values;
+
+/// Some vertices, with everything that belongs to them.
+///
+/// A batch may be of any size; the store does not show where one ends. How objects lie in batches depends on the kind:
+///
+/// | kind | objects | links |
+/// |---|---|---|
+/// | points | none, or an id a vertex, in any order | none |
+/// | lines | two vertices after each other; the id is the number of the line if none is given | the two vertices |
+/// | polylines, streamlines | the vertices of an object after each other, through as many batches as it takes | each vertex and the next |
+/// | graphs, meshes | an id a vertex, in any order; all are object 0 if none is given | any vertices pushed so far |
+/// | skeletons | as graphs; an object is whole in one batch | (child, parent) of this batch, each child once, no cycle |
+///
+/// # Shape
+/// `N` vertices, `D` axes: positions are `N * D` numbers, an attribute of `C` channels `N * C`, `M` links of `L`
+/// endpoints `M * L` vertex numbers.
+///
+/// # Examples
+///
+/// ```
+/// use zvf_write::Batch;
+///
+/// let graph = Batch::new(&[0.0_f32, 0.0, 3.0, 4.0, 5.0, 1.0][..]) // three vertices of a plane
+///     .with_attribute("radius", &[0.5_f32, 0.4, 0.1][..])
+///     .with_links(&[0, 1, 1, 2][..]);
+/// ```
+#[derive(Debug, Clone)]
+pub struct Batch<'a> {
+    pub(crate) positions: Values<'a>,
+    pub(crate) objects: Owners<'a>,
+    pub(crate) attributes: Vec<(String, Values<'a>)>,
+    pub(crate) links: Cow<'a, [u64]>,
+    pub(crate) numbering: Numbering,
+    pub(crate) link_attributes: Vec<(String, Values<'a>)>,
+}
+
+/// Which object each vertex belongs to.
+#[derive(Debug, Clone)]
+pub(crate) enum Owners<'a> {
+    None,
+    Each(Cow<'a, [i64]>),
+    Runs(Cow<'a, [(i64, usize)]>),
+}
+
+/// What the vertex numbers of links count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Numbering {
+    Batch,
+    All,
+}
+
+impl<'a> Batch<'a> {
+    /// Vertices at positions, row by row.
+    #[must_use]
+    pub fn new(positions: impl Into<Values<'a>>) -> Self {
+        Self {
+            positions: positions.into(),
+            objects: Owners::None,
+            attributes: Vec::new(),
+            links: Cow::Borrowed(&[]),
+            numbering: Numbering::Batch,
+            link_attributes: Vec::new(),
+        }
+    }
+
+    /// Says to which object each vertex belongs: one id a vertex. Any 64-bit number is an id.
+    #[must_use]
+    pub fn with_object_ids(mut self, ids: impl Into<Cow<'a, [i64]>>) -> Self {
+        self.objects = Owners::Each(ids.into());
+        self
+    }
+
+    /// Says to which object each vertex belongs: pairs of an id and how many vertices are its.
+    #[must_use]
+    pub fn with_object_runs(mut self, runs: impl Into<Cow<'a, [(i64, usize)]>>) -> Self {
+        self.objects = Owners::Runs(runs.into());
+        self
+    }
+
+    /// Adds an attribute of the vertices. Every batch has all attributes of the specification.
+    #[must_use]
+    pub fn with_attribute(
+        mut self,
+        name: impl Into<String>,
+        values: impl Into<Values<'a>>,
+    ) -> Self {
+        self.attributes.push((name.into(), values.into()));
+        self
+    }
+
+    /// Adds links. Vertices are numbered from 0 in this batch.
+    #[must_use]
+    pub fn with_links(mut self, vertices: impl Into<Cow<'a, [u64]>>) -> Self {
+        self.links = vertices.into();
+        self.numbering = Numbering::Batch;
+        self
+    }
+
+    /// Adds links. Vertices are numbered through all batches, in the order in which they were pushed; those of this
+    /// batch count.
+    #[must_use]
+    pub fn with_links_between_batches(mut self, vertices: impl Into<Cow<'a, [u64]>>) -> Self {
+        self.links = vertices.into();
+        self.numbering = Numbering::All;
+        self
+    }
+
+    /// Adds an attribute of the links, in their order.
+    #[must_use]
+    pub fn with_link_attribute(
+        mut self,
+        name: impl Into<String>,
+        values: impl Into<Values<'a>>,
+    ) -> Self {
+        self.link_attributes.push((name.into(), values.into()));
+        self
+    }
+}
+
+/// Objects, with their attributes. Objects of which no vertex comes exist all the same, without vertices.
+///
+/// An object that is in no table has no value of any object attribute.
+#[derive(Debug, Clone)]
+pub struct ObjectTable<'a> {
+    pub(crate) ids: Cow<'a, [i64]>,
+    pub(crate) attributes: Vec<(String, Values<'a>)>,
+}
+
+impl<'a> ObjectTable<'a> {
+    /// Objects, one a row.
+    #[must_use]
+    pub fn new(ids: impl Into<Cow<'a, [i64]>>) -> Self {
+        Self {
+            ids: ids.into(),
+            attributes: Vec::new(),
+        }
+    }
+
+    /// Adds an attribute. Every table has all object attributes of the specification.
+    #[must_use]
+    pub fn with_attribute(
+        mut self,
+        name: impl Into<String>,
+        values: impl Into<Values<'a>>,
+    ) -> Self {
+        self.attributes.push((name.into(), values.into()));
+        self
+    }
+}
+
+/// All groups of a store, with their attributes.
+///
+/// # Shape
+/// A group is a list of object ids, in the order that it shall keep. The attributes have a row a group.
+#[derive(Debug, Clone, Default)]
+pub struct Groups<'a> {
+    pub(crate) members: Vec<Vec<i64>>,
+    pub(crate) names: Vec<String>,
+    pub(crate) attributes: Vec<(String, Values<'a>)>,
+}
+
+impl<'a> Groups<'a> {
+    /// Groups by their members; the number of a group is its place in the list.
+    #[must_use]
+    pub fn new(members: Vec<Vec<i64>>) -> Self {
+        Self {
+            members,
+            names: Vec::new(),
+            attributes: Vec::new(),
+        }
+    }
+
+    /// Names the groups, in their order.
+    #[must_use]
+    pub fn with_names<T: Into<String>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
+        self.names = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Adds an attribute of the groups.
+    #[must_use]
+    pub fn with_attribute(
+        mut self,
+        name: impl Into<String>,
+        values: impl Into<Values<'a>>,
+    ) -> Self {
+        self.attributes.push((name.into(), values.into()));
+        self
+    }
+}

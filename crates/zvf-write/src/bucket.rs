@@ -1,0 +1,162 @@
+//! Records by key, spilled past a budget: the first step of every write.
+
+use std::borrow::Borrow;
+use std::hash::Hash;
+use std::path::Path;
+
+use rustc_hash::FxHashMap;
+
+use crate::WriteError;
+use crate::int::{to_index, wide};
+use crate::spill::{Part, SpillFile};
+
+/// Records of one width, in one bucket a key. A bucket keeps the order in which its records came.
+#[derive(Debug)]
+pub(crate) struct Buckets<K> {
+    /// Keys are counts and coordinates of the caller's own data: nobody gains by making them collide.
+    numbers: FxHashMap<K, usize>,
+    buckets: Vec<Bucket>,
+    /// Bytes reserved in memory.
+    memory: usize,
+    budget: usize,
+    file: SpillFile,
+}
+
+/// The records of one key.
+#[derive(Debug, Default)]
+pub(crate) struct Bucket {
+    parts: Vec<Part>,
+    tail: Vec<u8>,
+}
+
+impl<K: Eq + Hash> Buckets<K> {
+    pub(crate) fn new(budget: usize, folder: &Path) -> Self {
+        Self {
+            numbers: FxHashMap::default(),
+            buckets: Vec::new(),
+            memory: 0,
+            budget,
+            file: SpillFile::new(folder),
+        }
+    }
+
+    /// The number of the bucket of a key; `own` makes the key of a new one. Numbers stay valid.
+    pub(crate) fn number<Q>(&mut self, key: &Q, own: impl FnOnce(&Q) -> K) -> usize
+    where
+        K: Borrow<Q>,
+        Q: Eq + Hash + ?Sized,
+    {
+        if let Some(number) = self.numbers.get(key) {
+            return *number;
+        }
+        let number = self.buckets.len();
+        self.numbers.insert(own(key), number);
+        self.buckets.push(Bucket::default());
+        number
+    }
+
+    /// Appends to a bucket what `write` appends; a number that is no bucket's takes nothing.
+    pub(crate) fn push(&mut self, number: usize, write: impl FnOnce(&mut Vec<u8>)) {
+        if let Some(bucket) = self.buckets.get_mut(number) {
+            let before = bucket.tail.capacity();
+            if let Some(last) = bucket.parts.last().filter(|_| before == 0) {
+                // What came before the last spill comes again, more or less: no growing in small steps.
+                let usual = usize::try_from(last.len).unwrap_or(0).min(1 << 16);
+                bucket.tail.reserve(usual);
+            }
+            write(&mut bucket.tail);
+            self.memory = self.memory.saturating_add(bucket.tail.capacity() - before);
+        }
+    }
+
+    /// Writes everything that is in memory to the file, if that is more than the budget.
+    pub(crate) fn relieve(&mut self) -> Result<(), WriteError> {
+        if self.memory <= self.budget {
+            return Ok(());
+        }
+        let full = self
+            .buckets
+            .iter_mut()
+            .filter(|bucket| !bucket.tail.is_empty());
+        let tails = full.map(|bucket| {
+            let tail = std::mem::take(&mut bucket.tail);
+            (bucket, tail)
+        });
+        self.file
+            .append_all(tails, |bucket, part| bucket.parts.push(part))?;
+        self.memory = 0;
+        Ok(())
+    }
+
+    /// All keys with their buckets, in no order, and the file to read them from.
+    pub(crate) fn finish(mut self) -> (Vec<(K, Bucket)>, SpillFile) {
+        let buckets = &mut self.buckets;
+        let all = self
+            .numbers
+            .into_iter()
+            .map(|(key, number)| {
+                (
+                    key,
+                    buckets
+                        .get_mut(number)
+                        .map(std::mem::take)
+                        .unwrap_or_default(),
+                )
+            })
+            .collect();
+        (all, self.file)
+    }
+}
+
+impl Bucket {
+    /// Bytes of all records.
+    pub(crate) fn len(&self) -> u64 {
+        let spilled = self
+            .parts
+            .iter()
+            .fold(0_u64, |sum, part| sum.saturating_add(part.len));
+        spilled.saturating_add(wide(self.tail.len()))
+    }
+
+    /// All records, in the order in which they came.
+    pub(crate) fn read(self, file: &SpillFile) -> Result<Vec<u8>, WriteError> {
+        if self.parts.is_empty() {
+            return Ok(self.tail);
+        }
+        let mut all = Vec::with_capacity(to_index("bytes of a chunk", self.len())?);
+        for part in self.parts {
+            file.read(part, &mut all)?;
+        }
+        all.extend_from_slice(&self.tail);
+        Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Buckets;
+
+    #[test]
+    fn buckets_keep_their_order_through_spills() {
+        for budget in [0, 100, 1 << 20] {
+            let mut buckets: Buckets<String> = Buckets::new(budget, &std::env::temp_dir());
+            for i in 0..1000_u32 {
+                let key = format!("{}", i % 7);
+                let number = buckets.number(key.as_str(), str::to_owned);
+                buckets.push(number, |out| out.extend_from_slice(&i.to_le_bytes()));
+                buckets.relieve().unwrap();
+            }
+            let (all, file) = buckets.finish();
+            assert_eq!(all.len(), 7);
+            for (key, bucket) in all {
+                let rest: u32 = key.parse().unwrap();
+                let wanted: Vec<u8> = (0..1000_u32)
+                    .filter(|i| i % 7 == rest)
+                    .flat_map(u32::to_le_bytes)
+                    .collect();
+                assert_eq!(bucket.len(), wanted.len() as u64);
+                assert_eq!(bucket.read(&file).unwrap(), wanted);
+            }
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Why something could not be written.
+
+use std::path::PathBuf;
+
+use zvf_format::EncodeError;
+use zvf_meta::MetaError;
+use zvf_store::{Class, StoreError};
+
+/// Why something could not be written. The store that was to be written does not exist then, unless
+/// [`WriteError::is_committed`] says otherwise.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// A member of the specification is not legal, or contradicts another one.
+    #[error("{member}: found {found}, expected {expected}")]
+    Spec {
+        /// The member, such as `chunk_shape` or `vertex_attributes/fa/channels`.
+        member: String,
+        /// What was given.
+        found: String,
+        /// What would be right.
+        expected: String,
+    },
+    /// A batch does not fit the specification. Nothing of it was taken.
+    #[error("batch {batch}, {column}: found {found}, expected {expected}")]
+    Batch {
+        /// Number of the batch, counted from 0.
+        batch: u64,
+        /// The column, with the row where one is to blame.
+        column: String,
+        /// What was given.
+        found: String,
+        /// What would be right.
+        expected: String,
+    },
+    /// What was pushed contradicts itself as a whole.
+    #[error("{what}: found {found}, expected {expected}")]
+    Input {
+        /// The part, with the object or attribute where one is to blame.
+        what: String,
+        /// What was found.
+        found: String,
+        /// What would be right.
+        expected: String,
+    },
+    /// Something lies where the store was to be written. It was not touched.
+    #[error("{store}: {what}")]
+    Exists {
+        /// The address.
+        store: String,
+        /// What lies there.
+        what: String,
+    },
+    /// More of something than the format can count.
+    #[error("{what}: found {found}, at most {limit} fit")]
+    Limit {
+        /// What is counted.
+        what: &'static str,
+        /// How many there are.
+        found: u64,
+        /// How many fit.
+        limit: u64,
+    },
+    /// A blob cannot hold what it was given.
+    #[error("{what}: {source}")]
+    Encode {
+        /// The array and chunk.
+        what: String,
+        /// The value that does not fit.
+        source: EncodeError,
+    },
+    /// The documents cannot say what the data asks for.
+    #[error(transparent)]
+    Document(#[from] MetaError),
+    /// The address is none that can be written, or its backend cannot be made.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A local file could not be written or read.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The object store failed.
+    #[error("{key}: {source}")]
+    Backend {
+        /// The object.
+        key: String,
+        /// What the backend said.
+        source: object_store::Error,
+    },
+    /// The store is complete and readable; only tidying up after it failed.
+    #[error("the store is written, but {key} could not be removed: {source}")]
+    Tidying {
+        /// The object that is left over; readers ignore it.
+        key: String,
+        /// Why.
+        source: Box<WriteError>,
+    },
+    /// An earlier call failed half way, so that the writer does not know what it holds.
+    #[error("the writer failed before: {what}")]
+    Broken {
+        /// The first failure.
+        what: String,
+    },
+}
+
+impl WriteError {
+    /// Which of the four classes of failure this is.
+    #[must_use]
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Spec { .. }
+            | Self::Batch { .. }
+            | Self::Input { .. }
+            | Self::Exists { .. }
+            | Self::Document(_)
+            | Self::Broken { .. } => Class::Misuse,
+            Self::Encode { .. } | Self::Limit { .. } => Class::Limit,
+            Self::Store(source) => source.class(),
+            Self::Io { .. } | Self::Backend { .. } | Self::Tidying { .. } => Class::Io,
+        }
+    }
+
+    /// Whether the store is complete all the same.
+    #[must_use]
+    pub fn is_committed(&self) -> bool {
+        matches!(self, Self::Tidying { .. })
+    }
+
+    #[cold]
+    pub(crate) fn spec(
+        member: impl Into<String>,
+        found: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> Self {
+        Self::Spec {
+            member: member.into(),
+            found: found.into(),
+            expected: expected.into(),
+        }
+    }
+
+    #[cold]
+    pub(crate) fn input(
+        what: impl Into<String>,
+        found: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> Self {
+        Self::Input {
+            what: what.into(),
+            found: found.into(),
+            expected: expected.into(),
+        }
+    }
+
+    #[cold]
+    pub(crate) fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
+        Self::Io {
+            path: path.into(),
+            source,
+        }
+    }
+
+    #[cold]
+    pub(crate) fn encode(what: impl Into<String>, source: EncodeError) -> Self {
+        Self::Encode {
+            what: what.into(),
+            source,
+        }
+    }
+
+    #[cold]
+    pub(crate) fn limit(what: &'static str, found: u64, limit: u64) -> Self {
+        Self::Limit { what, found, limit }
+    }
+}

@@ -1,0 +1,501 @@
+//! From buckets to a store: the four steps in order, and the commit.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use zvf_format::fragments::FragmentIndexBuilder;
+use zvf_meta::{ArrayAttributes, ArrayDoc, Kind};
+use zvf_store::ChunkCoord;
+
+use crate::bucket::Bucket;
+use crate::cell::{Encoded, Encoder};
+use crate::commit::{self, Leftovers};
+use crate::int::{index, narrow, to_index, wide};
+use crate::links::{Family, LinkCell, Placer, queued_size, split};
+use crate::objects::{self, Docs, HeldGroups, Tables};
+use crate::places::Places;
+use crate::prepare::Corners;
+use crate::route::Router;
+use crate::shard::{Cells, Object, Payloads};
+use crate::sorter::{Placed, Sorter};
+use crate::spec::{AttributeType, StoreSpec};
+use crate::spill::SpillFile;
+use crate::target::Target;
+use crate::writer::Summary;
+use crate::{WriteError, documents, parallel};
+
+/// Everything that a writer gathered.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) address: String,
+    pub(crate) spec: Arc<StoreSpec>,
+    pub(crate) target: Arc<Target>,
+    pub(crate) router: Router,
+    pub(crate) tables: Tables,
+    pub(crate) groups: HeldGroups,
+    pub(crate) folder: PathBuf,
+    pub(crate) budget: usize,
+    pub(crate) threads: usize,
+    pub(crate) leftovers: Leftovers,
+}
+
+/// Writes the store. What was begun and not finished is removed, where that can be done.
+pub(crate) fn write(parts: Parts) -> Result<Summary, WriteError> {
+    let (target, address) = (Arc::clone(&parts.target), parts.address.clone());
+    let begun = commit::begin(&target, &address, parts.leftovers)?;
+    match fill(parts) {
+        Ok((root, summary)) => commit::commit(&target, &address, root).map(|()| summary),
+        Err(error) => {
+            commit::abandon(&target, &begun);
+            Err(error)
+        }
+    }
+}
+
+/// Writes everything but the root, whose document is returned.
+fn fill(parts: Parts) -> Result<(String, Summary), WriteError> {
+    let Parts {
+        address,
+        spec,
+        target,
+        mut router,
+        tables,
+        groups,
+        folder,
+        budget,
+        threads,
+        leftovers: _,
+    } = parts;
+    let (spec, target) = (&*spec, &*target);
+    let bounds = bounds(spec, router.extent.take())?;
+    let cells = Cells {
+        grid: documents::grid(&bounds, &spec.chunk_shape)?,
+        shards: spec.shard_shape.clone(),
+        compression: spec.compression.clone(),
+    };
+    let mut dictionaries = Vec::new();
+    for (one, categories) in spec.vertex_attributes.iter().zip(router.categories) {
+        let is_category = one.values == AttributeType::Category;
+        dictionaries.push(if is_category {
+            Some(categories.finish()?)
+        } else {
+            None
+        });
+    }
+    let encoder = Encoder::new(spec, router.layout, dictionaries);
+    let (mut buckets, file) = router.rows.finish();
+    buckets.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+    narrow("chunks", buckets.len())?;
+    let (coords, buckets): (Vec<ChunkCoord>, Vec<Bucket>) = buckets.into_iter().unzip();
+    let chunks: Vec<&[i64]> = coords.iter().map(ChunkCoord::as_slice).collect();
+    let level = Level {
+        spec,
+        target,
+        cells: &cells,
+        chunks: &chunks,
+        threads,
+    };
+
+    let mut sorter = Sorter::new(budget / 8, &folder);
+    let mut places = None;
+    if spec.takes_links() {
+        places = Some(Places::new(router.vertices, budget / 8, &folder)?);
+    }
+    level.write_chunks(&encoder, buckets, &file, &mut sorter, places.as_mut())?;
+
+    let mut placer = Placer::new(spec, &chunks, budget / 8, &folder);
+    let mut arrays = level.vertex_docs(&encoder)?;
+    let mut summary = Summary {
+        vertices: router.vertices,
+        chunks: wide(chunks.len()),
+        ..Summary::default()
+    };
+    let mut groups_of_arrays: BTreeMap<String, String> = BTreeMap::new();
+    let has_index = spec.has_objects()
+        && (spec.kind != Kind::PointCloud || router.vertices > 0 || !tables.is_empty());
+    if has_index {
+        let written = objects::write_manifests(
+            spec,
+            &chunks,
+            sorter.finish()?,
+            &tables,
+            &mut placer,
+            target,
+        )?;
+        arrays.extend(objects::write_attributes(
+            spec,
+            &tables,
+            &written.ids,
+            target,
+        )?);
+        arrays.extend(objects::write_groups(spec, &groups, &written.ids, target)?);
+        let doc = objects::index_doc(spec, &written);
+        groups_of_arrays.insert("0/object_index".to_owned(), doc.to_group().to_json_line());
+        summary.objects = wide(written.ids.len());
+        arrays.extend(written.arrays);
+    }
+    if let Some(mut places) = places {
+        places.seal()?;
+        place_links(spec, router.links, &mut places, &mut placer)?;
+    }
+    let (family, link_cells, link_file) = placer.finish();
+    if !family.is_empty() {
+        arrays.extend(level.write_links(&family, link_cells, &link_file)?);
+        let doc = family.family_doc();
+        summary.links = doc.num_links.unwrap_or(0);
+        groups_of_arrays.insert("0/links/0".to_owned(), doc.to_group().to_json_line());
+        for one in &spec.links.attributes {
+            let doc = family.attribute_doc(one).to_group().to_json_line();
+            groups_of_arrays.insert(format!("0/link_attributes/{}/0", one.name), doc);
+        }
+    }
+
+    let families = families(&arrays);
+    put_documents(target, arrays, groups_of_arrays)?;
+    let doc = documents::level(router.vertices, &families, !chunks.is_empty());
+    target.put(vec![("0/zarr.json".to_owned(), doc.to_json().into_bytes())])?;
+    let name = spec
+        .name
+        .clone()
+        .unwrap_or_else(|| documents::name_of(&address));
+    let root = documents::root(spec, bounds, &name).to_json();
+    Ok((root, summary))
+}
+
+/// The bounds that the store declares: those given, and those of the data where it may lie, or rounds, beyond them.
+fn bounds(spec: &StoreSpec, extent: Option<Corners>) -> Result<Corners, WriteError> {
+    match (spec.bounds.clone(), extent) {
+        (Some(one), None) | (None, Some(one)) => Ok(one),
+        (Some((low, high)), Some((from, to))) => Ok((
+            low.iter().zip(from).map(|(a, b)| a.min(b)).collect(),
+            high.iter().zip(to).map(|(a, b)| a.max(b)).collect(),
+        )),
+        (None, None) => Err(WriteError::input(
+            "vertices",
+            "none",
+            "some, or bounds in the specification",
+        )),
+    }
+}
+
+/// Links by vertex become links by row; those that the order of rows implies are left out.
+fn place_links(
+    spec: &StoreSpec,
+    queue: crate::spill::Spool,
+    places: &mut Places,
+    placer: &mut Placer<'_>,
+) -> Result<(), WriteError> {
+    let size = to_index("bytes of a link", queued_size(spec))?.max(1);
+    let mut ends = Vec::new();
+    for piece in queue.pieces() {
+        for record in piece?.chunks_exact(size) {
+            let (vertices, attributes) = split(record, spec.links.width);
+            ends.clear();
+            for vertex in vertices {
+                let lost = || {
+                    WriteError::input(
+                        "link",
+                        format!("vertex {vertex}"),
+                        "a vertex that was pushed",
+                    )
+                };
+                ends.push(places.get(vertex)?.ok_or_else(lost)?);
+            }
+            // A child that follows its parent: only then are they neighbours of one tree, so of one fragment.
+            let implied = spec.kind == Kind::Skeleton
+                && !spec.links.explicit
+                && matches!(&*ends, [child, parent] if child.0 == parent.0 && parent.1.checked_add(1) == Some(child.1));
+            if !implied {
+                placer.push(&ends, attributes)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Families of arrays that a level has, in the order of the format page.
+fn families(arrays: &[(String, ArrayDoc)]) -> Vec<&'static str> {
+    const ALL: [&str; 9] = [
+        "vertices",
+        "vertex_attributes",
+        "links",
+        "link_attributes",
+        "object_index",
+        "object_attributes",
+        "groups",
+        "group_attributes",
+        "fragment_attributes",
+    ];
+    let has = |name: &&str| {
+        arrays
+            .iter()
+            .any(|(path, _)| path.split('/').nth(1) == Some(name))
+    };
+    ALL.into_iter().filter(has).collect()
+}
+
+/// Writes documents of arrays, and of every group above them below the level.
+fn put_documents(
+    target: &Target,
+    arrays: Docs,
+    mut groups: BTreeMap<String, String>,
+) -> Result<(), WriteError> {
+    let mut between = BTreeSet::new();
+    for path in arrays
+        .iter()
+        .map(|(path, _)| path.as_str())
+        .chain(groups.keys().map(String::as_str))
+    {
+        let mut parent = path;
+        while let Some((above, _)) = parent
+            .rsplit_once('/')
+            .filter(|(above, _)| above.contains('/'))
+        {
+            between.insert(above.to_owned());
+            parent = above;
+        }
+    }
+    for path in between {
+        groups.entry(path).or_insert_with(documents::plain_group);
+    }
+    let arrays = arrays.into_iter().map(|(path, doc)| (path, doc.to_json()));
+    let all = arrays
+        .chain(groups)
+        .map(|(path, json)| (format!("{path}/zarr.json"), json.into_bytes()));
+    target.put(all.collect())
+}
+
+/// The level that is written.
+#[derive(Debug, Clone, Copy)]
+struct Level<'s> {
+    spec: &'s StoreSpec,
+    target: &'s Target,
+    cells: &'s Cells,
+    chunks: &'s [&'s [i64]],
+    threads: usize,
+}
+
+/// What a job is cut from: the object it goes to, its size, and itself.
+type Item<T> = (Vec<u64>, u64, T);
+
+/// Bytes of records, and items, that make a job.
+const JOB_BYTES: u64 = 4 << 20;
+const JOB_ITEMS: usize = 256;
+
+/// Puts items together into jobs of a useful size; items of one object are never parted.
+fn pack<T>(mut items: Vec<Item<T>>) -> Vec<Vec<T>> {
+    items.sort_by(|(a, ..), (b, ..)| a.cmp(b));
+    let mut jobs: Vec<Vec<T>> = Vec::new();
+    let (mut bytes, mut before) = (0_u64, Vec::new());
+    for (object, size, item) in items {
+        let full = bytes >= JOB_BYTES || jobs.last().is_some_and(|job| job.len() >= JOB_ITEMS);
+        match jobs.last_mut() {
+            Some(job) if !full || object == before => job.push(item),
+            _ => {
+                jobs.push(vec![item]);
+                bytes = 0;
+            }
+        }
+        bytes = bytes.saturating_add(size);
+        before = object;
+    }
+    jobs
+}
+
+impl<'s> Level<'s> {
+    fn chunk(&self, slot: u32) -> &'s [i64] {
+        self.chunks.get(index(slot)).copied().unwrap_or_default()
+    }
+
+    /// Encodes and puts the cells of all chunks.
+    fn write_chunks(
+        &self,
+        encoder: &Encoder<'_>,
+        buckets: Vec<Bucket>,
+        file: &SpillFile,
+        sorter: &mut Sorter,
+        mut places: Option<&mut Places>,
+    ) -> Result<(), WriteError> {
+        let mut items = Vec::new();
+        for (slot, bucket) in (0_u32..).zip(buckets) {
+            items.push((
+                self.cells.object_index(self.chunk(slot))?,
+                bucket.len(),
+                (slot, bucket),
+            ));
+        }
+        let work = |job: Vec<(u32, Bucket)>| self.write_job(encoder, job, file);
+        let take = |done: Vec<Noted>| {
+            for noted in done {
+                noted
+                    .placed
+                    .into_iter()
+                    .try_for_each(|placed| sorter.push(placed))?;
+                if let Some(places) = places.as_deref_mut() {
+                    places.note(noted.slot, &noted.vertices)?;
+                }
+            }
+            Ok(())
+        };
+        parallel::each(self.threads, pack(items).into_iter(), work, take)
+    }
+
+    fn write_job(
+        &self,
+        encoder: &Encoder<'_>,
+        job: Vec<(u32, Bucket)>,
+        file: &SpillFile,
+    ) -> Result<Vec<Noted>, WriteError> {
+        let names = self
+            .spec
+            .vertex_attributes
+            .iter()
+            .map(|one| format!("0/vertex_attributes/{}", one.name));
+        let paths: Vec<String> = ["0/vertices".to_owned(), "0/vertex_fragments".to_owned()]
+            .into_iter()
+            .chain(names)
+            .collect();
+        let mut columns: Vec<Payloads<'_>> = paths.iter().map(|_| Vec::new()).collect();
+        let mut noted = Vec::new();
+        for (slot, bucket) in job {
+            let chunk = self.chunk(slot);
+            let Encoded {
+                positions,
+                fragments,
+                attributes,
+                placed,
+                vertices,
+            } = encoder.encode(chunk, slot, &bucket.read(file)?)?;
+            let payloads = [positions, fragments].into_iter().chain(attributes);
+            columns
+                .iter_mut()
+                .zip(payloads)
+                .for_each(|(column, payload)| column.push((chunk, payload)));
+            noted.push(Noted {
+                slot,
+                placed,
+                vertices,
+            });
+        }
+        let mut objects: Vec<Object> = Vec::new();
+        for (path, column) in paths.iter().zip(columns) {
+            objects.extend(self.cells.objects(path, column)?);
+        }
+        self.target.put(objects)?;
+        Ok(noted)
+    }
+
+    /// Documents of the arrays of vertices.
+    fn vertex_docs(&self, encoder: &Encoder<'_>) -> Result<Docs, WriteError> {
+        let present = documents::presence(self.chunks.iter().copied())?;
+        let doc = |attributes: ArrayAttributes| {
+            documents::grid_doc(self.cells, present.clone(), attributes)
+        };
+        let mut docs = vec![
+            ("0/vertices".to_owned(), doc(documents::vertices(self.spec))),
+            (
+                "0/vertex_fragments".to_owned(),
+                doc(documents::fragments("vertex_fragments")),
+            ),
+        ];
+        for (at, one) in self.spec.vertex_attributes.iter().enumerate() {
+            let attributes = documents::vertex_attribute(one, at, encoder);
+            docs.push((format!("0/vertex_attributes/{}", one.name), doc(attributes)));
+        }
+        Ok(docs)
+    }
+
+    /// Encodes and puts the cells of all links; returns the documents of their arrays.
+    fn write_links(
+        &self,
+        family: &Family<'_>,
+        cells: Vec<((u32, u32), Bucket)>,
+        file: &SpillFile,
+    ) -> Result<Docs, WriteError> {
+        let mut present: BTreeMap<u32, Vec<&[i64]>> =
+            family.arrays().map(|array| (array, Vec::new())).collect();
+        let mut items = Vec::new();
+        for ((array, slot), bucket) in cells {
+            let chunk = self.chunk(slot);
+            present.entry(array).or_default().push(chunk);
+            let mut object = vec![u64::from(array)];
+            object.extend(self.cells.object_index(chunk)?);
+            items.push((object, bucket.len(), (array, slot, bucket)));
+        }
+        let work = |job: Vec<(u32, u32, Bucket)>| self.write_link_job(family, job, file);
+        parallel::each(self.threads, pack(items).into_iter(), work, |()| Ok(()))?;
+        let mut docs = Vec::new();
+        for (array, chunks) in present {
+            let keys = documents::presence(chunks)?;
+            let doc = |attributes: ArrayAttributes| {
+                documents::grid_doc(self.cells, keys.clone(), attributes)
+            };
+            let segment = family.segment(array);
+            docs.push((
+                format!("0/links/0/{segment}"),
+                doc(family.links_attributes(array)),
+            ));
+            if family.is_inner(array) {
+                docs.push((
+                    "0/link_fragments".to_owned(),
+                    doc(documents::fragments("link_fragments")),
+                ));
+            }
+            for one in &self.spec.links.attributes {
+                let path = format!("0/link_attributes/{}/0/{segment}", one.name);
+                docs.push((path, doc(family.attribute_attributes(array, one))));
+            }
+        }
+        Ok(docs)
+    }
+
+    fn write_link_job(
+        &self,
+        family: &Family<'_>,
+        job: Vec<(u32, u32, Bucket)>,
+        file: &SpillFile,
+    ) -> Result<(), WriteError> {
+        let mut columns: BTreeMap<String, Payloads<'_>> = BTreeMap::new();
+        for (array, slot, bucket) in job {
+            let chunk = self.chunk(slot);
+            let LinkCell {
+                rows,
+                attributes,
+                count,
+            } = family.cell(array, &bucket.read(file)?)?;
+            let segment = family.segment(array);
+            columns
+                .entry(format!("0/links/0/{segment}"))
+                .or_default()
+                .push((chunk, rows));
+            if family.is_inner(array) {
+                let mut index = FragmentIndexBuilder::new();
+                index
+                    .push_range(0, count)
+                    .map_err(|source| WriteError::encode("link_fragments", source))?;
+                columns
+                    .entry("0/link_fragments".to_owned())
+                    .or_default()
+                    .push((chunk, index.finish()));
+            }
+            for (one, payload) in self.spec.links.attributes.iter().zip(attributes) {
+                let path = format!("0/link_attributes/{}/0/{segment}", one.name);
+                columns.entry(path).or_default().push((chunk, payload));
+            }
+        }
+        let mut objects: Vec<Object> = Vec::new();
+        for (path, column) in columns {
+            objects.extend(self.cells.objects(&path, column)?);
+        }
+        self.target.put(objects)
+    }
+}
+
+/// What is kept of an encoded chunk.
+#[derive(Debug)]
+struct Noted {
+    slot: u32,
+    placed: Vec<Placed>,
+    vertices: Vec<u64>,
+}

@@ -1,0 +1,38 @@
+//! The only changes of number types: named, and checked where something can be lost.
+
+use crate::WriteError;
+
+const _: () = assert!(
+    size_of::<usize>() >= size_of::<u32>() && size_of::<usize>() <= size_of::<u64>(),
+    "pointers of 32 to 64 bits"
+);
+
+/// A length as a number of 64 bits.
+pub(crate) const fn wide(value: usize) -> u64 {
+    value as u64
+}
+
+/// A number of 32 bits as an index.
+pub(crate) const fn index(value: u32) -> usize {
+    value as usize
+}
+
+/// A number of 64 bits as an index.
+pub(crate) fn to_index(what: &'static str, value: u64) -> Result<usize, WriteError> {
+    usize::try_from(value).map_err(|_| WriteError::limit(what, value, wide(usize::MAX)))
+}
+
+/// A length as a number of 32 bits.
+pub(crate) fn narrow(what: &'static str, value: usize) -> Result<u32, WriteError> {
+    u32::try_from(value).map_err(|_| WriteError::limit(what, wide(value), u64::from(u32::MAX)))
+}
+
+/// A length as a signed number; lengths of memory never pass 2^63.
+pub(crate) const fn signed(value: usize) -> i64 {
+    value as i64
+}
+
+/// A count as a coordinate or stored number.
+pub(crate) fn signed64(what: &'static str, value: u64) -> Result<i64, WriteError> {
+    i64::try_from(value).map_err(|_| WriteError::limit(what, value, i64::MAX.unsigned_abs()))
+}

@@ -1,0 +1,118 @@
+//! Writes Zarr Vectors stores: batches of any size in, every chunk written once, a store that is there or not.
+//!
+//! A [`StoreSpec`] says what the store shall be; a [`StoreWriter`] takes [`Batch`]es of vertices in any number, and tables
+//! of objects and groups; [`finish`](StoreWriter::finish) writes the store. All seven kinds of geometry, one to four
+//! dimensions, any number type, coordinates on both sides of zero.
+//!
+//! ```
+//! use zvf_query::{BBox, Query, query};
+//! use zvf_store::{Store, blocking::Runtime};
+//! use zvf_write::{AttributeSpec, Batch, Kind, NumberType, ObjectTable, StoreSpec, StoreWriter, Values, WriteOptions};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let address = folder.path().join("tracts.zarrvectors").to_string_lossy().into_owned();
+//! Runtime::new()?.wait(async {
+//!     let spec = StoreSpec::new(Kind::Streamline, [10.0; 3])
+//!         .with_unit("millimeter")
+//!         .with_vertex_attribute(AttributeSpec::number("fa", NumberType::F32))
+//!         .with_object_attribute(AttributeSpec::text("bundle"));
+//!     let mut writer = StoreWriter::create(&address, spec, WriteOptions::new()).await?;
+//!
+//!     // Two streamlines, of three vertices and of two.
+//!     let positions = [1.0_f32, 1.0, 1.0, 9.0, 2.0, 1.0, 12.0, 2.0, 1.0, -3.0, 0.0, 0.0, -4.0, 0.0, 0.0];
+//!     let batch = Batch::new(&positions[..])
+//!         .with_object_runs(&[(7, 3), (9, 2)][..])
+//!         .with_attribute("fa", &[0.5_f32, 0.6, 0.7, 0.1, 0.2][..]);
+//!     writer.push(&batch)?;
+//!     let names = ObjectTable::new(&[7_i64, 9][..]).with_attribute("bundle", Values::texts(["CST", "AF"]));
+//!     writer.push_objects(&names)?;
+//!     let summary = writer.finish().await?;
+//!     assert_eq!((summary.vertices, summary.objects, summary.chunks), (5, 2, 3));
+//!
+//!     let store = Store::open(&address).await?;
+//!     let bbox = Some(BBox::parse("0,0,0:10,10,10")?);
+//!     let answer = query(&store, Query { bbox, ..Query::default() }).await?.collect().await?;
+//!     assert_eq!(answer.summary.vertices, 2);
+//!     Ok(())
+//! })
+//! # }
+//! ```
+//!
+//! # From batch to store
+//!
+//! ```text
+//! batch ── check ── route ──▶ bucket a chunk ── spill past the budget          prepare, route, bucket, spill
+//!                    └─────▶ queue of links
+//! finish:
+//!   1  each bucket: sort by (bin or object, order) ─▶ fragments, cells         cell, shard   several threads
+//!   2  fragments of all chunks, sorted by object  ─▶ manifests, ids            sorter, objects
+//!   3  links: vertex ─▶ (chunk, row) ─▶ array and cell                         places, links  several threads
+//!   4  documents: arrays, level, root                                          documents, commit
+//! ```
+//!
+//! Nothing is written to the store's place before `finish`, and `finish` reads nothing of it but whether it is free.
+//! Which vertex goes where, in which order rows and fragments lie, and what is decided where the format leaves a choice,
+//! stands in `docs/writing.md`.
+//!
+//! # What a crash leaves
+//!
+//! No store, or all of it. `zarr.json` of the root is the last object that is put, and only where none lies; before it
+//! everything else is durable. A marker, `zvf-unfinished.json`, is there from the first write to the last: by it a place
+//! with leftovers is told from a place with somebody else's files, and only the former can be taken over
+//! ([`Leftovers::Remove`]).
+//!
+//! # Memory
+//!
+//! [`WriteOptions::memory_budget`] bounds what waits; the rest lies in temporary files that vanish with the writer. Beside
+//! the budget there are: for every thread the records and cells of one chunk, or of one shard; a few dozen bytes a chunk
+//! and 8 an object; the tables of objects as they were pushed; the ids of skeletons.
+//!
+//! # Errors
+//!
+//! [`WriteError::class`] tells I/O, misuse and limits apart. A specification is refused by the name of its member, a batch
+//! by its column and row; nothing of a refused batch is taken. Nothing panics on input.
+//!
+//! # Features
+//!
+//! `blosc`: [`Compression::Blosc`]. `http`, `aws`, `gcp`, `azure` or `cloud` of `zvf-store` say which backends an address can name; writing needs nothing
+//! of its own.
+
+mod batch;
+mod bucket;
+mod categories;
+mod cell;
+mod codec;
+mod commit;
+mod documents;
+mod error;
+mod finish;
+mod int;
+mod layout;
+mod links;
+mod number;
+mod objects;
+mod parallel;
+mod places;
+mod prepare;
+mod route;
+mod shard;
+mod sorter;
+mod spec;
+mod spill;
+mod target;
+mod typed;
+mod values;
+mod walk;
+mod writer;
+
+pub use batch::{Batch, Groups, ObjectTable};
+pub use codec::Compression;
+pub use commit::Leftovers;
+pub use error::WriteError;
+pub use number::NumberType;
+pub use spec::{AttributeSpec, AttributeType, LinkSpec, Outside, StoreSpec, TargetVersion};
+pub use values::Values;
+pub use writer::{StoreWriter, Summary, WriteOptions};
+pub use zvf_meta::{Axis, Kind, LinkStore};
+pub use zvf_store::Class;

@@ -1,0 +1,581 @@
+//! Objects: manifests, ids, and the tables that callers give (0.9 §11).
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+use zvf_format::manifest::ManifestBuilder;
+use zvf_format::vlen::VlenBuilder;
+use zvf_meta::{ArrayAttributes, ArrayDoc, DataType, Kind, ObjectIndexDoc};
+
+use crate::WriteError;
+use crate::batch::{Groups, ObjectTable};
+use crate::codec::Compression;
+use crate::documents::array_doc;
+use crate::int::{index, narrow, wide};
+use crate::links::Placer;
+use crate::number::NumberType;
+use crate::shard::{Object, vlen_codecs};
+use crate::sorter::{Placed, Sorted};
+use crate::spec::{AttributeType, StoreSpec, check_name};
+use crate::target::Target;
+use crate::typed::{Element, ROWS, Typed};
+use crate::values::Values;
+
+/// Most rows of an object index.
+const MOST: u64 = 1 << 26;
+/// Manifests of one chunk.
+const BUCKET: u32 = 16_384;
+
+/// A column of a table in memory.
+#[derive(Debug)]
+enum Held {
+    Numbers(NumberType, Vec<u8>),
+    Texts(Vec<Option<String>>),
+}
+
+/// The object tables that were pushed.
+#[derive(Debug)]
+pub(crate) struct Tables {
+    ids: Vec<i64>,
+    seen: HashSet<i64>,
+    columns: Vec<Held>,
+}
+
+impl Tables {
+    pub(crate) fn new(spec: &StoreSpec) -> Self {
+        let columns = spec.object_attributes.iter().map(|one| match one.values {
+            AttributeType::Number(number) => Held::Numbers(number, Vec::new()),
+            AttributeType::Category | AttributeType::Text => Held::Texts(Vec::new()),
+        });
+        Self {
+            ids: Vec::new(),
+            seen: HashSet::new(),
+            columns: columns.collect(),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// Takes a table, or nothing of it.
+    pub(crate) fn push(
+        &mut self,
+        spec: &StoreSpec,
+        table: &ObjectTable<'_>,
+    ) -> Result<(), WriteError> {
+        if !spec.has_objects() {
+            return Err(WriteError::input(
+                "objects",
+                "a table",
+                "none, as the specification says",
+            ));
+        }
+        let rows = table.ids.len();
+        for (name, _) in &table.attributes {
+            if !spec.object_attributes.iter().any(|one| one.name == *name) {
+                let what = format!("object attribute {name}");
+                return Err(WriteError::input(
+                    what,
+                    "values",
+                    "none: the specification has no such name",
+                ));
+            }
+        }
+        let mut new = Vec::new();
+        for one in &spec.object_attributes {
+            let what = || format!("object attribute {}", one.name);
+            let mut given = table
+                .attributes
+                .iter()
+                .filter(|(name, _)| *name == one.name)
+                .map(|(_, values)| values);
+            let (Some(values), None) = (given.next(), given.next()) else {
+                return Err(WriteError::input(what(), "no column or several", "one"));
+            };
+            if Some(values.len()) != rows.checked_mul(one.channels) {
+                let expected = format!("{rows} rows of {}", one.channels);
+                return Err(WriteError::input(
+                    what(),
+                    format!("{} values", values.len()),
+                    expected,
+                ));
+            }
+            let wrong = || WriteError::input(what(), values.type_name(), one.values.name());
+            new.push(match (one.values, values) {
+                (AttributeType::Number(number), values) => {
+                    Held::Numbers(number, values.bytes_as(number).ok_or_else(wrong)?)
+                }
+                (_, Values::Text(texts)) => Held::Texts(texts.clone()),
+                _ => return Err(wrong()),
+            });
+        }
+        let mut here = HashSet::new();
+        let twice = table
+            .ids
+            .iter()
+            .find(|id| self.seen.contains(id) || !here.insert(**id));
+        if let Some(id) = twice {
+            return Err(WriteError::input(format!("object {id}"), "two rows", "one"));
+        }
+        self.seen.extend(here);
+        self.ids.extend_from_slice(&table.ids);
+        for (held, new) in self.columns.iter_mut().zip(new) {
+            match (held, new) {
+                (Held::Numbers(_, all), Held::Numbers(_, mut more)) => all.append(&mut more),
+                (Held::Texts(all), Held::Texts(mut more)) => all.append(&mut more),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Groups, checked and owned.
+#[derive(Debug, Default)]
+pub(crate) struct HeldGroups {
+    members: Vec<Vec<i64>>,
+    names: Vec<String>,
+    attributes: Vec<(String, usize, Held)>,
+}
+
+impl HeldGroups {
+    pub(crate) fn new(spec: &StoreSpec, groups: &Groups<'_>) -> Result<Self, WriteError> {
+        let count = groups.members.len();
+        let bad = |what: String, found: String, expected: String| {
+            Err(WriteError::input(what, found, expected))
+        };
+        if !spec.has_objects() {
+            return bad(
+                "groups".into(),
+                format!("{count} groups"),
+                "none where there are no objects".into(),
+            );
+        }
+        if !groups.names.is_empty() && groups.names.len() != count {
+            return bad(
+                "group names".into(),
+                format!("{} names", groups.names.len()),
+                format!("{count} or none"),
+            );
+        }
+        let mut attributes: Vec<(String, usize, Held)> = Vec::new();
+        for (name, values) in &groups.attributes {
+            let what = format!("group attribute {name}");
+            check_name(&what, name)?;
+            if attributes.iter().any(|(other, ..)| other == name) {
+                return bad(what, "two columns".into(), "one".into());
+            }
+            let channels = values.len().checked_div(count).unwrap_or(0);
+            if channels == 0 || channels.saturating_mul(count) != values.len() {
+                return bad(
+                    what,
+                    format!("{} values", values.len()),
+                    format!("rows for {count} groups"),
+                );
+            }
+            let held = match (values, values.number_type()) {
+                (Values::Text(texts), _) => Held::Texts(texts.clone()),
+                (_, Some(number)) => {
+                    Held::Numbers(number, values.bytes_as(number).unwrap_or_default())
+                }
+                _ => continue,
+            };
+            attributes.push((name.clone(), channels, held));
+        }
+        Ok(Self {
+            members: groups.members.clone(),
+            names: groups.names.clone(),
+            attributes,
+        })
+    }
+}
+
+/// Arrays with their paths.
+pub(crate) type Docs = Vec<(String, ArrayDoc)>;
+
+/// What was written of objects.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    /// Documents of arrays.
+    pub(crate) arrays: Docs,
+    /// Ids in row order.
+    pub(crate) ids: Vec<i64>,
+    /// Rows with vertices.
+    pub(crate) present: u64,
+}
+
+/// Whether an object's vertices come in an order of their own.
+fn is_chain(kind: Kind) -> bool {
+    matches!(kind, Kind::Line | Kind::Polyline | Kind::Streamline)
+}
+
+/// Writes manifests and ids, and hands the links between runs to `placer`.
+pub(crate) fn write_manifests(
+    spec: &StoreSpec,
+    chunks: &[&[i64]],
+    mut sorted: Sorted,
+    tables: &Tables,
+    placer: &mut Placer<'_>,
+    target: &Target,
+) -> Result<Written, WriteError> {
+    let mut declared = tables.ids.clone();
+    declared.sort_unstable();
+    let mut declared = declared.into_iter().peekable();
+    let mut written = Written::default();
+    let mut bucket = VlenBuilder::new();
+    let mut full = 0_u64;
+    let mut parts = Vec::new();
+    let put = |bucket: VlenBuilder, number: u64, padded: bool| -> Result<(), WriteError> {
+        let bytes = if padded {
+            bucket.finish_padded(BUCKET)
+        } else {
+            Ok(bucket.finish())
+        };
+        let bytes = bytes.map_err(|source| WriteError::encode("object_index/manifests", source))?;
+        target.put(vec![(
+            format!("0/object_index/manifests/c/{number}"),
+            spec.compression.encode(bytes)?,
+        )])
+    };
+    while let Some(id) = sorted
+        .peek()
+        .into_iter()
+        .chain(declared.peek().copied())
+        .min()
+    {
+        declared.next_if_eq(&id);
+        sorted.take(id, &mut parts)?;
+        if is_chain(spec.kind) {
+            check_chain(spec, id, &parts)?;
+            for pair in parts.windows(2) {
+                if let [a, b] = pair {
+                    let last = a.row.saturating_add(a.rows).saturating_sub(1);
+                    placer.push(&[(a.chunk, last), (b.chunk, b.row)], &[])?;
+                }
+            }
+        }
+        let failed = |source| WriteError::encode(format!("manifest of object {id}"), source);
+        let mut manifest = ManifestBuilder::new(spec.dims()).map_err(failed)?;
+        for part in &parts {
+            let chunk = chunks.get(index(part.chunk)).copied().unwrap_or_default();
+            manifest
+                .push(chunk, i64::from(part.fragment))
+                .map_err(failed)?;
+        }
+        if bucket.len() == BUCKET {
+            put(std::mem::take(&mut bucket), full, true)?;
+            full = full.saturating_add(1);
+        }
+        bucket.push(&manifest.finish()).map_err(failed)?;
+        written.present = written.present.saturating_add(u64::from(!parts.is_empty()));
+        written.ids.push(id);
+        if wide(written.ids.len()) > MOST {
+            return Err(WriteError::limit("objects", wide(written.ids.len()), MOST));
+        }
+    }
+    if !bucket.is_empty() {
+        put(bucket, full, full > 0)?;
+    }
+    let count = wide(written.ids.len());
+    let (doc, objects) = ids_array(&written.ids, &spec.compression)?;
+    target.put(objects)?;
+    let rows = count.clamp(1, u64::from(BUCKET));
+    let manifests = array_doc(
+        vec![count],
+        DataType::named("variable_length_bytes"),
+        vec![rows],
+        Value::from(""),
+        vlen_codecs(&spec.compression),
+        ArrayAttributes::default(),
+    );
+    written
+        .arrays
+        .push(("0/object_index/manifests".to_owned(), manifests));
+    written
+        .arrays
+        .push(("0/object_index/object_ids".to_owned(), doc));
+    Ok(written)
+}
+
+/// A chain that was left and taken up again has lost its order.
+fn check_chain(spec: &StoreSpec, id: i64, parts: &[Placed]) -> Result<(), WriteError> {
+    let torn = parts
+        .windows(2)
+        .any(|pair| matches!(pair, [a, b] if a.order.saturating_add(u64::from(a.rows)) != b.order));
+    if torn {
+        let expected = "its vertices after each other";
+        return Err(WriteError::input(
+            format!("object {id}"),
+            "vertices of others between its own",
+            expected,
+        ));
+    }
+    let rows = parts
+        .iter()
+        .fold(0_u64, |sum, part| sum.saturating_add(u64::from(part.rows)));
+    if spec.kind == Kind::Line && !matches!(rows, 0 | 2) {
+        return Err(WriteError::input(
+            format!("line {id}"),
+            format!("{rows} vertices"),
+            "2",
+        ));
+    }
+    Ok(())
+}
+
+fn ids_array(
+    ids: &[i64],
+    compression: &Compression,
+) -> Result<(ArrayDoc, Vec<Object>), WriteError> {
+    let typed = Typed {
+        element: Element::Number(NumberType::I64),
+        shape: vec![wide(ids.len())],
+        chunk_rows: None,
+        fill: (vec![0; 8], Value::from(0)),
+        bytes: ids.iter().flat_map(|id| id.to_le_bytes()).collect(),
+    };
+    typed.objects(
+        "0/object_index/object_ids",
+        compression,
+        ArrayAttributes::default(),
+    )
+}
+
+/// The document of the index.
+pub(crate) fn index_doc(spec: &StoreSpec, written: &Written) -> ObjectIndexDoc {
+    ObjectIndexDoc {
+        zv_array: Some("object_index".to_owned()),
+        num_objects: Some(wide(written.ids.len())),
+        num_present: Some(written.present),
+        sid_ndim: u32::try_from(spec.dims()).ok(),
+        layout: Some("vlen_manifests_v2".to_owned()),
+        object_ids_sorted: Some(true),
+        ..ObjectIndexDoc::default()
+    }
+}
+
+/// Writes the object attributes, rows in the order of the index.
+pub(crate) fn write_attributes(
+    spec: &StoreSpec,
+    tables: &Tables,
+    ids: &[i64],
+    target: &Target,
+) -> Result<Docs, WriteError> {
+    let mut by_id: Vec<(i64, usize)> = tables.ids.iter().copied().zip(0..).collect();
+    by_id.sort_unstable();
+    let row_of = |id: &i64| {
+        let at = by_id.binary_search_by_key(id, |(id, _)| *id).ok()?;
+        by_id.get(at).map(|(_, row)| *row)
+    };
+    let rows: Vec<Option<usize>> = ids.iter().map(row_of).collect();
+    let mut docs = Vec::new();
+    for (one, held) in spec.object_attributes.iter().zip(&tables.columns) {
+        let what = format!("object attribute {}", one.name);
+        let path = format!("0/object_attributes/{}", one.name);
+        let (typed, absence) = column(&what, one.channels, held, &rows, ids)?;
+        let attributes = ArrayAttributes {
+            zv_array: Some("object_attribute".to_owned()),
+            name: Some(one.name.clone()),
+            dtype: Some(typed.element.dtype()),
+            shape: Some(typed.shape.clone()),
+            fill_sentinel_meaning: absence.then(|| "absent".to_owned()),
+            unit: one.unit.clone(),
+            description: one.description.clone(),
+            channel_names: one.channel_names.clone(),
+            ..ArrayAttributes::default()
+        };
+        let (doc, objects) = typed.objects(&path, &spec.compression, attributes)?;
+        target.put(objects)?;
+        docs.push((path, doc));
+    }
+    Ok(docs)
+}
+
+/// An attribute with a row for each object, and whether its fill means absence.
+///
+/// A value that is the fill cannot be told from none (trap T24). Where every object has a value, the fill is said to mean
+/// nothing; where not, such a value is refused, but for NaN and the empty text, which say "none" anyway.
+fn column(
+    what: &str,
+    channels: usize,
+    held: &Held,
+    rows: &[Option<usize>],
+    ids: &[i64],
+) -> Result<(Typed, bool), WriteError> {
+    let missing = rows.iter().any(Option::is_none);
+    let shape = if channels == 1 {
+        vec![wide(rows.len())]
+    } else {
+        vec![wide(rows.len()), wide(channels)]
+    };
+    let (element, fill) = match held {
+        Held::Numbers(number, _) => (Element::Number(*number), number.absent()),
+        Held::Texts(texts) => {
+            let chars = texts
+                .iter()
+                .flatten()
+                .map(|text| text.chars().count())
+                .max()
+                .unwrap_or(0)
+                .max(1);
+            narrow("characters of a text", chars.saturating_mul(4))?;
+            if let Some(text) = texts.iter().flatten().find(|text| text.ends_with('\0')) {
+                return Err(WriteError::input(
+                    what,
+                    format!("{text:?}"),
+                    "texts that do not end with NUL",
+                ));
+            }
+            (
+                Element::Text(chars),
+                Some((vec![0; chars.saturating_mul(4)], Value::from(""))),
+            )
+        }
+    };
+    let absent = fill
+        .clone()
+        .unwrap_or_else(|| (vec![0; element.size()], json!(false)));
+    let mut bytes = Vec::new();
+    let mut clash = None;
+    for (at, row) in rows.iter().enumerate() {
+        let start = bytes.len();
+        match (held, row) {
+            (Held::Numbers(number, all), Some(row)) => {
+                let width = number.size().saturating_mul(channels);
+                let from = row.saturating_mul(width);
+                bytes.extend_from_slice(
+                    all.get(from..from.saturating_add(width))
+                        .unwrap_or_default(),
+                );
+            }
+            (Held::Texts(all), Some(row)) => {
+                let text = all.get(*row).and_then(Option::as_deref).unwrap_or_default();
+                element.text(text, &mut bytes);
+            }
+            (_, None) => (0..channels).for_each(|_| bytes.extend_from_slice(&absent.0)),
+        }
+        let value = bytes.get(start..).unwrap_or_default();
+        if row.is_some()
+            && value
+                .chunks_exact(absent.0.len().max(1))
+                .all(|element| element == absent.0)
+        {
+            clash = clash.or(ids.get(at));
+        }
+    }
+    if missing && fill.is_none() {
+        return Err(WriteError::input(
+            what,
+            "objects without a value",
+            "a value for every object: bool has none for absence",
+        ));
+    }
+    let numbers = matches!(&element, Element::Number(number) if !number.is_float());
+    if let Some(id) = clash.filter(|_| missing && numbers) {
+        let found = format!("{} for object {id}", absent.1);
+        return Err(WriteError::input(
+            what,
+            found,
+            "another value: this one means that there is none",
+        ));
+    }
+    let unsaid = matches!(held, Held::Texts(texts) if texts.iter().any(Option::is_none));
+    let absence = fill.is_some() && (missing || unsaid || clash.is_none());
+    let fill = if absence {
+        absent
+    } else {
+        match &element {
+            Element::Number(number) => (vec![0; element.size()], number.zero()),
+            Element::Text(_) => absent,
+        }
+    };
+    Ok((
+        Typed {
+            element,
+            shape,
+            chunk_rows: Some(ROWS),
+            fill,
+            bytes,
+        },
+        absence,
+    ))
+}
+
+/// Writes groups and their attributes.
+pub(crate) fn write_groups(
+    spec: &StoreSpec,
+    groups: &HeldGroups,
+    ids: &[i64],
+    target: &Target,
+) -> Result<Docs, WriteError> {
+    let count = wide(groups.members.len());
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    let mut docs = Vec::new();
+    let mut rows = VlenBuilder::new();
+    let failed = |source| WriteError::encode("groups", source);
+    for (number, members) in groups.members.iter().enumerate() {
+        if let Some(id) = members.iter().find(|id| ids.binary_search(id).is_err()) {
+            return Err(WriteError::input(
+                format!("group {number}"),
+                format!("object {id}"),
+                "objects of this store",
+            ));
+        }
+        let bytes: Vec<u8> = members.iter().flat_map(|id| id.to_le_bytes()).collect();
+        rows.push(&bytes).map_err(failed)?;
+    }
+    if groups.members.iter().any(|members| !members.is_empty()) {
+        target.put(vec![(
+            "0/groups/c/0".to_owned(),
+            spec.compression.encode(rows.finish())?,
+        )])?;
+    }
+    let attributes = ArrayAttributes {
+        zv_array: Some("groups".to_owned()),
+        num_groups: Some(count),
+        group_names: (!groups.names.is_empty()).then(|| groups.names.clone()),
+        ..ArrayAttributes::default()
+    };
+    let bytes = DataType::named("variable_length_bytes");
+    let codecs = vlen_codecs(&spec.compression);
+    docs.push((
+        "0/groups".to_owned(),
+        array_doc(
+            vec![count],
+            bytes,
+            vec![count],
+            Value::from(""),
+            codecs,
+            attributes,
+        ),
+    ));
+    let every: Vec<Option<usize>> = (0..groups.members.len()).map(Some).collect();
+    for (name, channels, held) in &groups.attributes {
+        let (mut typed, _) = column(
+            &format!("group attribute {name}"),
+            *channels,
+            held,
+            &every,
+            &[],
+        )?;
+        typed.chunk_rows = None;
+        if let Element::Number(number) = typed.element {
+            typed.fill = (vec![0; number.size()], number.zero());
+        }
+        let path = format!("0/group_attributes/{name}");
+        let attributes = ArrayAttributes {
+            zv_array: Some("groupings_attribute".to_owned()),
+            name: Some(name.clone()),
+            dtype: Some(typed.element.dtype()),
+            shape: Some(typed.shape.clone()),
+            ..ArrayAttributes::default()
+        };
+        let (doc, objects) = typed.objects(&path, &spec.compression, attributes)?;
+        target.put(objects)?;
+        docs.push((path, doc));
+    }
+    Ok(docs)
+}

@@ -1,0 +1,192 @@
+//! Where each vertex went.
+
+use std::path::Path;
+
+use crate::WriteError;
+use crate::bucket::Buckets;
+use crate::int::{to_index, wide};
+use crate::spill::{Part, SpillFile};
+
+/// Vertex number to chunk and row, for links that name vertices: a table in memory, or in a file with a few blocks of
+/// it in memory.
+#[derive(Debug)]
+pub(crate) struct Places {
+    table: Vec<u64>,
+    blocks: Option<Blocks>,
+}
+
+/// Entries of one block of the file: 512 KiB.
+const BLOCK: usize = 1 << 16;
+
+#[derive(Debug)]
+struct Blocks {
+    /// What came in, by block, until `seal`.
+    incoming: Option<Buckets<u64>>,
+    parts: Vec<Option<Part>>,
+    file: SpillFile,
+    kept: Vec<(usize, Vec<u64>)>,
+    keep: usize,
+}
+
+impl Places {
+    /// A table of so many vertices.
+    pub(crate) fn new(count: u64, budget: usize, folder: &Path) -> Result<Self, WriteError> {
+        let entries = to_index("vertices", count)?;
+        if entries.saturating_mul(8) <= budget {
+            return Ok(Self {
+                table: vec![u64::MAX; entries],
+                blocks: None,
+            });
+        }
+        let blocks = Blocks {
+            incoming: Some(Buckets::new(budget, folder)),
+            parts: vec![None; entries.div_ceil(BLOCK)],
+            file: SpillFile::new(folder),
+            kept: Vec::new(),
+            keep: (budget / (8 * BLOCK)).max(2),
+        };
+        Ok(Self {
+            table: Vec::new(),
+            blocks: Some(blocks),
+        })
+    }
+
+    /// Notes rows of one chunk: the vertex of each row.
+    pub(crate) fn note(&mut self, chunk: u32, vertices: &[u64]) -> Result<(), WriteError> {
+        for (row, &vertex) in (0_u64..).zip(vertices) {
+            let place = (u64::from(chunk) << 32) | row;
+            match self
+                .blocks
+                .as_mut()
+                .and_then(|blocks| blocks.incoming.as_mut())
+            {
+                Some(incoming) => {
+                    let number = incoming.number(&(vertex / wide(BLOCK)), |&block| block);
+                    incoming.push(number, |out| {
+                        out.extend_from_slice(&vertex.to_le_bytes());
+                        out.extend_from_slice(&place.to_le_bytes());
+                    });
+                }
+                None => {
+                    let slot = usize::try_from(vertex)
+                        .ok()
+                        .and_then(|at| self.table.get_mut(at));
+                    if let Some(slot) = slot {
+                        *slot = place;
+                    }
+                }
+            }
+        }
+        match self
+            .blocks
+            .as_mut()
+            .and_then(|blocks| blocks.incoming.as_mut())
+        {
+            Some(incoming) => incoming.relieve(),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the noting.
+    pub(crate) fn seal(&mut self) -> Result<(), WriteError> {
+        let Some(blocks) = &mut self.blocks else {
+            return Ok(());
+        };
+        let Some(incoming) = blocks.incoming.take() else {
+            return Ok(());
+        };
+        let (all, file) = incoming.finish();
+        for (block, bucket) in all {
+            let records = bucket.read(&file)?;
+            let mut entries = vec![u64::MAX; BLOCK];
+            for record in records.as_chunks::<8>().0.as_chunks::<2>().0 {
+                let [vertex, place] = record.map(u64::from_le_bytes);
+                let slot = usize::try_from(vertex % wide(BLOCK)).ok();
+                if let Some(slot) = slot.and_then(|at| entries.get_mut(at)) {
+                    *slot = place;
+                }
+            }
+            let bytes: Vec<u8> = entries
+                .iter()
+                .flat_map(|entry| entry.to_le_bytes())
+                .collect();
+            let part = blocks.file.append(&bytes)?;
+            if let Some(slot) = usize::try_from(block)
+                .ok()
+                .and_then(|at| blocks.parts.get_mut(at))
+            {
+                *slot = Some(part);
+            }
+        }
+        Ok(())
+    }
+
+    /// Chunk and row of a vertex; `None` for a vertex that was never noted.
+    pub(crate) fn get(&mut self, vertex: u64) -> Result<Option<(u32, u32)>, WriteError> {
+        let at = to_index("vertices", vertex)?;
+        let entry = match &mut self.blocks {
+            None => self.table.get(at).copied(),
+            Some(blocks) => blocks.get(at)?,
+        };
+        let low = |value: u64| u32::try_from(value & u64::from(u32::MAX)).unwrap_or(u32::MAX);
+        Ok(entry
+            .filter(|&entry| entry != u64::MAX)
+            .map(|entry| (low(entry >> 32), low(entry))))
+    }
+}
+
+impl Blocks {
+    fn get(&mut self, at: usize) -> Result<Option<u64>, WriteError> {
+        let (block, inside) = (at / BLOCK, at % BLOCK);
+        if let Some(found) = self.kept.iter().position(|(number, _)| *number == block) {
+            // The block that was asked for last is looked at first.
+            self.kept.swap(0, found);
+        } else {
+            let Some(part) = self.parts.get(block).copied().flatten() else {
+                return Ok(None);
+            };
+            let mut bytes = Vec::new();
+            self.file.read(part, &mut bytes)?;
+            let entries = bytes
+                .as_chunks::<8>()
+                .0
+                .iter()
+                .map(|b| u64::from_le_bytes(*b))
+                .collect();
+            if self.kept.len() >= self.keep {
+                self.kept.pop();
+            }
+            self.kept.insert(0, (block, entries));
+        }
+        Ok(self
+            .kept
+            .first()
+            .and_then(|(_, entries)| entries.get(inside))
+            .copied())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Places;
+
+    #[test]
+    fn places_are_found_in_memory_and_in_a_file() {
+        let count = 300_000;
+        for budget in [0, 1 << 30] {
+            let mut places = Places::new(count, budget, &std::env::temp_dir()).unwrap();
+            for chunk in 0..10_u32 {
+                let vertices: Vec<u64> = (0..count - 1)
+                    .filter(|v| v % 10 == u64::from(chunk))
+                    .collect();
+                places.note(chunk, &vertices).unwrap();
+            }
+            places.seal().unwrap();
+            for vertex in [0, 1, 65_535, 65_536, 123_456, 299_998, 7, 200_000] {
+                let wanted = Some(((vertex % 10) as u32, (vertex / 10) as u32));
+                assert_eq!(places.get(vertex).unwrap(), wanted);
+            }
+            assert_eq!(places.get(count - 1).unwrap(), None);
+        }
+    }
+}

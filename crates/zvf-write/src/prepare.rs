@@ -1,0 +1,419 @@
+//! One batch, checked against the specification and brought into stored form. Nothing is taken before all is checked.
+
+use std::borrow::Cow;
+
+use zvf_meta::Kind;
+use zvf_meta::space::chunk_at;
+
+use crate::WriteError;
+use crate::batch::{Batch, Numbering, Owners};
+use crate::int::wide;
+use crate::spec::{AttributeSpec, AttributeType, StoreSpec};
+use crate::values::Values;
+use crate::walk::{NoTree, walk};
+
+/// Lowest and highest corner.
+pub(crate) type Corners = (Vec<f64>, Vec<f64>);
+
+/// Endpoints over all batches, and the same as pairs inside this one.
+type Linked = (Vec<u64>, Vec<(usize, usize)>);
+
+/// A column in stored form.
+#[derive(Debug)]
+pub(crate) enum Column<'b> {
+    /// Rows of so many bytes.
+    Bytes(Vec<u8>),
+    /// Texts that get codes later.
+    Texts(&'b [Option<String>]),
+}
+
+/// A batch that fits.
+#[derive(Debug)]
+pub(crate) struct Prepared<'b> {
+    pub(crate) rows: usize,
+    pub(crate) positions: Vec<u8>,
+    /// Chunk coordinates, `rows * D`.
+    pub(crate) chunks: Vec<i64>,
+    /// Corners of the positions; `None` without rows.
+    pub(crate) extent: Option<Corners>,
+    pub(crate) objects: Cow<'b, [i64]>,
+    /// Vertices as a walk meets them: place and root flag. Skeletons only.
+    pub(crate) walk: Option<crate::walk::Walk>,
+    pub(crate) attributes: Vec<Column<'b>>,
+    /// Endpoints as numbers over all batches, in the order of the application.
+    pub(crate) links: Vec<u64>,
+    pub(crate) link_attributes: Vec<Vec<u8>>,
+}
+
+/// The state that a batch is checked against.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Context<'s> {
+    pub(crate) spec: &'s StoreSpec,
+    /// Corners beyond which a vertex is refused.
+    pub(crate) reach: Option<&'s Corners>,
+    /// Number of the batch.
+    pub(crate) batch: u64,
+    /// Vertices before it.
+    pub(crate) first: u64,
+}
+
+impl Context<'_> {
+    #[cold]
+    fn bad(
+        &self,
+        column: impl Into<String>,
+        found: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> WriteError {
+        WriteError::Batch {
+            batch: self.batch,
+            column: column.into(),
+            found: found.into(),
+            expected: expected.into(),
+        }
+    }
+
+    /// Checks and converts a batch.
+    pub(crate) fn prepare<'b>(&self, batch: &'b Batch<'_>) -> Result<Prepared<'b>, WriteError> {
+        let spec = self.spec;
+        let dims = spec.dims();
+        let wanted = spec.positions;
+        let Some(positions) = batch.positions.bytes_as(wanted) else {
+            return Err(self.bad(
+                "positions",
+                batch.positions.type_name(),
+                format!("{wanted}, or floats for floats"),
+            ));
+        };
+        let numbers = batch.positions.len();
+        if !numbers.is_multiple_of(dims) {
+            return Err(self.bad(
+                "positions",
+                format!("{numbers} numbers"),
+                format!("a multiple of {dims}"),
+            ));
+        }
+        let rows = numbers / dims;
+        if self
+            .first
+            .checked_add(wide(rows))
+            .is_none_or(|end| end >= 1 << 62)
+        {
+            return Err(WriteError::limit("vertices", self.first, 1 << 62));
+        }
+        let (chunks, extent) = self.place(&positions, rows)?;
+        let objects = self.owners(&batch.objects, rows)?;
+        let given = |list: &'b [(String, Values<'_>)]| {
+            move |name: &str| list.iter().find(|(n, _)| n == name).map(|(_, v)| v)
+        };
+        self.names("attribute", &batch.attributes, &spec.vertex_attributes)?;
+        let mut attributes = Vec::new();
+        for one in &spec.vertex_attributes {
+            attributes.push(self.column(
+                "attribute",
+                one,
+                given(&batch.attributes)(&one.name),
+                rows,
+            )?);
+        }
+        let (links, pairs) = self.links(batch, rows)?;
+        let count = links.len() / spec.links.width.max(1);
+        self.names(
+            "link attribute",
+            &batch.link_attributes,
+            &spec.links.attributes,
+        )?;
+        let mut link_attributes = Vec::new();
+        for one in &spec.links.attributes {
+            match self.column(
+                "link attribute",
+                one,
+                given(&batch.link_attributes)(&one.name),
+                count,
+            )? {
+                Column::Bytes(bytes) => link_attributes.push(bytes),
+                Column::Texts(_) => {
+                    return Err(self.bad(
+                        format!("link attribute {}", one.name),
+                        "text",
+                        "numbers",
+                    ));
+                }
+            }
+        }
+        let mut prepared = Prepared {
+            rows,
+            positions,
+            chunks,
+            extent,
+            objects,
+            walk: None,
+            attributes,
+            links,
+            link_attributes,
+        };
+        if spec.kind == Kind::Skeleton {
+            self.trees(&mut prepared, &pairs)?;
+        }
+        Ok(prepared)
+    }
+
+    /// Chunks and corners of positions.
+    fn place(
+        &self,
+        positions: &[u8],
+        rows: usize,
+    ) -> Result<(Vec<i64>, Option<Corners>), WriteError> {
+        let spec = self.spec;
+        let dims = spec.dims();
+        // Placed by what is stored, not by what was given: a value that rounds up over a border lies behind it (T25).
+        let values = spec.positions.to_f64(positions);
+        let mut chunks = Vec::with_capacity(values.len());
+        let (mut low, mut high) = (vec![f64::INFINITY; dims], vec![f64::NEG_INFINITY; dims]);
+        let bounds = self.reach;
+        for (row, position) in values.chunks_exact(dims).enumerate() {
+            for (axis, (&value, &size)) in position.iter().zip(&spec.chunk_shape).enumerate() {
+                let chunk = if value.is_finite() {
+                    chunk_at(value, size)
+                } else {
+                    None
+                };
+                let Some(chunk) = chunk else {
+                    let column = format!("positions, row {row}, axis {axis}");
+                    return Err(self.bad(
+                        column,
+                        value.to_string(),
+                        "a number that lies in a chunk",
+                    ));
+                };
+                chunks.push(chunk);
+                if let (Some(low), Some(high)) = (low.get_mut(axis), high.get_mut(axis)) {
+                    *low = low.min(value);
+                    *high = high.max(value);
+                }
+                let limits =
+                    bounds.and_then(|(low, high)| Some((*low.get(axis)?, *high.get(axis)?)));
+                if let Some((from, to)) = limits.filter(|(from, to)| value < *from || value > *to) {
+                    let column = format!("positions, row {row}, axis {axis}");
+                    return Err(self.bad(
+                        column,
+                        value.to_string(),
+                        format!("{from} to {to}, the bounds given"),
+                    ));
+                }
+            }
+        }
+        Ok((chunks, (rows > 0).then_some((low, high))))
+    }
+
+    /// The object of each row, as the kind wants it.
+    fn owners<'b>(
+        &self,
+        owners: &'b Owners<'_>,
+        rows: usize,
+    ) -> Result<Cow<'b, [i64]>, WriteError> {
+        let spec = self.spec;
+        if !spec.has_objects() {
+            return match owners {
+                Owners::None => Ok(Cow::Borrowed(&[])),
+                _ => Err(self.bad("objects", "object ids", "none, as the specification says")),
+            };
+        }
+        let ids: Cow<'b, [i64]> = match owners {
+            Owners::Each(ids) => Cow::Borrowed(ids),
+            Owners::Runs(runs) => {
+                let total = runs
+                    .iter()
+                    .try_fold(0_usize, |sum, (_, count)| sum.checked_add(*count));
+                if total != Some(rows) {
+                    let found = format!("runs of {} vertices in all", total.unwrap_or(usize::MAX));
+                    return Err(self.bad("objects", found, rows.to_string()));
+                }
+                Cow::Owned(
+                    runs.iter()
+                        .flat_map(|&(id, count)| std::iter::repeat_n(id, count))
+                        .collect(),
+                )
+            }
+            Owners::None => match spec.kind {
+                Kind::Graph | Kind::Skeleton | Kind::Mesh => Cow::Owned(vec![0; rows]),
+                Kind::Line => {
+                    let first = i64::try_from(self.first / 2).unwrap_or(i64::MAX);
+                    Cow::Owned((first..).flat_map(|line| [line, line]).take(rows).collect())
+                }
+                _ => return Err(self.bad("objects", "none", "an object id for every vertex")),
+            },
+        };
+        if ids.len() != rows {
+            return Err(self.bad(
+                "objects",
+                format!("{} ids", ids.len()),
+                format!("{rows}, one a vertex"),
+            ));
+        }
+        if spec.kind == Kind::Line {
+            if !rows.is_multiple_of(2) {
+                return Err(self.bad("positions", format!("{rows} vertices"), "two for each line"));
+            }
+            let torn = ids
+                .chunks_exact(2)
+                .position(|pair| matches!(pair, [a, b] if a != b));
+            if let Some(line) = torn {
+                let column = format!("objects, line {line}");
+                return Err(self.bad(column, "two ids", "the same id for both of its vertices"));
+            }
+        }
+        Ok(ids)
+    }
+
+    fn names(
+        &self,
+        what: &str,
+        given: &[(String, Values<'_>)],
+        declared: &[AttributeSpec],
+    ) -> Result<(), WriteError> {
+        for (at, (name, _)) in given.iter().enumerate() {
+            if !declared.iter().any(|one| one.name == *name) {
+                return Err(self.bad(
+                    format!("{what} {name}"),
+                    "values",
+                    "none: the specification has no such name",
+                ));
+            }
+            if given
+                .iter()
+                .skip(at.saturating_add(1))
+                .any(|(other, _)| other == name)
+            {
+                return Err(self.bad(format!("{what} {name}"), "two columns", "one"));
+            }
+        }
+        Ok(())
+    }
+
+    fn column<'b>(
+        &self,
+        what: &str,
+        spec: &AttributeSpec,
+        values: Option<&'b Values<'_>>,
+        rows: usize,
+    ) -> Result<Column<'b>, WriteError> {
+        let here = || format!("{what} {}", spec.name);
+        let Some(values) = values else {
+            return Err(self.bad(here(), "nothing", "a value for every row"));
+        };
+        if Some(values.len()) != rows.checked_mul(spec.channels) {
+            let expected = format!("{rows} rows of {}", spec.channels);
+            return Err(self.bad(here(), format!("{} values", values.len()), expected));
+        }
+        let stored = match (spec.values, values) {
+            (AttributeType::Number(number), values) => values.bytes_as(number).map(Column::Bytes),
+            (AttributeType::Category | AttributeType::Text, Values::Text(texts)) => {
+                Some(Column::Texts(texts))
+            }
+            _ => None,
+        };
+        stored.ok_or_else(|| self.bad(here(), values.type_name(), spec.values.name()))
+    }
+
+    /// Endpoints as numbers over all batches; for skeletons also as pairs inside this one.
+    fn links(&self, batch: &Batch<'_>, rows: usize) -> Result<Linked, WriteError> {
+        let spec = self.spec;
+        let given = batch.links.len();
+        if !spec.takes_links() {
+            return if given == 0 {
+                Ok((Vec::new(), Vec::new()))
+            } else {
+                Err(self.bad(
+                    "links",
+                    format!("{given} endpoints"),
+                    "none: this kind is linked by the order of its rows",
+                ))
+            };
+        }
+        if !given.is_multiple_of(spec.links.width) {
+            let expected = format!("a multiple of {}", spec.links.width);
+            return Err(self.bad("links", format!("{given} endpoints"), expected));
+        }
+        let end = self.first.saturating_add(wide(rows));
+        let base = match batch.numbering {
+            Numbering::Batch => self.first,
+            Numbering::All => 0,
+        };
+        let mut links = Vec::with_capacity(given);
+        for (at, &vertex) in batch.links.iter().enumerate() {
+            match vertex.checked_add(base).filter(|vertex| *vertex < end) {
+                Some(vertex) => links.push(vertex),
+                None => {
+                    let column = format!("links, link {}", at / spec.links.width);
+                    return Err(self.bad(
+                        column,
+                        format!("vertex {vertex}"),
+                        format!("below {}", end - base),
+                    ));
+                }
+            }
+        }
+        if spec.kind != Kind::Skeleton {
+            return Ok((links, Vec::new()));
+        }
+        let mut pairs = Vec::with_capacity(given / 2);
+        for (at, pair) in links.as_chunks::<2>().0.iter().enumerate() {
+            let inside = pair.map(|vertex| {
+                vertex
+                    .checked_sub(self.first)
+                    .and_then(|v| usize::try_from(v).ok())
+            });
+            match inside {
+                [Some(child), Some(parent)] => pairs.push((child, parent)),
+                _ => {
+                    return Err(self.bad(
+                        format!("links, link {at}"),
+                        "a vertex of another batch",
+                        "vertices of this one",
+                    ));
+                }
+            }
+        }
+        Ok((links, pairs))
+    }
+
+    /// Brings the nodes of skeletons into walking order.
+    fn trees(
+        &self,
+        prepared: &mut Prepared<'_>,
+        pairs: &[(usize, usize)],
+    ) -> Result<(), WriteError> {
+        for (at, (child, parent)) in pairs.iter().enumerate() {
+            if prepared.objects.get(*child) != prepared.objects.get(*parent) {
+                return Err(self.bad(
+                    format!("links, link {at}"),
+                    "two objects",
+                    "vertices of one object",
+                ));
+            }
+        }
+        let found = walk(prepared.rows, pairs).map_err(|no_tree| match no_tree {
+            NoTree::TwoParents(node) => self.bad(
+                "links",
+                format!("two parents of vertex {node}"),
+                "trees: one at most",
+            ),
+            NoTree::Cycle(node) => self.bad(
+                "links",
+                format!("a cycle through or above vertex {node}"),
+                "trees",
+            ),
+        })?;
+        for (vertex, pair) in prepared
+            .links
+            .iter_mut()
+            .zip(pairs.iter().flat_map(|&(c, p)| [c, p]))
+        {
+            let place = found.place.get(pair).copied().unwrap_or(pair);
+            *vertex = self.first.saturating_add(wide(place));
+        }
+        prepared.walk = Some(found);
+        Ok(())
+    }
+}

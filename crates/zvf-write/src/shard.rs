@@ -1,0 +1,252 @@
+//! Cells to objects: one object a cell, or shards (0.9 §4.2 and §4.4).
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use zvf_format::vlen::VlenBuilder;
+use zvf_meta::space::Grid;
+use zvf_meta::{Codec, KeyEncoding};
+
+use crate::WriteError;
+use crate::codec::Compression;
+use crate::int::{to_index, wide};
+
+/// An object to be put: its key below the store, and its bytes.
+pub(crate) type Object = (String, Vec<u8>);
+
+/// Payloads of cells, by chunk.
+pub(crate) type Payloads<'c> = Vec<(&'c [i64], Vec<u8>)>;
+
+/// A cell of a shard: its places along the curve and in the index, and its bytes.
+type Inner = (u128, usize, Vec<u8>);
+
+/// Where the cells of all arrays of a level lie. They share one grid (trap T6).
+#[derive(Debug, Clone)]
+pub(crate) struct Cells {
+    pub(crate) grid: Grid,
+    pub(crate) shards: Option<Vec<u64>>,
+    pub(crate) compression: Compression,
+}
+
+impl Cells {
+    /// The index of the object that holds a chunk's cell: chunks of one index go into one object.
+    pub(crate) fn object_index(&self, chunk: &[i64]) -> Result<Vec<u64>, WriteError> {
+        let Some(mut index) = self.grid.index(chunk) else {
+            let expected = format!("from {:?}, {:?} cells", self.grid.origin, self.grid.shape);
+            return Err(WriteError::input("chunk", format!("{chunk:?}"), expected));
+        };
+        if let Some(shards) = &self.shards {
+            index
+                .iter_mut()
+                .zip(shards)
+                .for_each(|(at, cells)| *at /= cells.max(&1));
+        }
+        Ok(index)
+    }
+
+    /// The objects of some cells of one array, given by chunk. Where there are shards, all cells of each of them are
+    /// given. An empty payload is no cell.
+    pub(crate) fn objects(
+        &self,
+        path: &str,
+        cells: Payloads<'_>,
+    ) -> Result<Vec<Object>, WriteError> {
+        let failed =
+            |chunk: &[i64], source| WriteError::encode(format!("{path} at {chunk:?}"), source);
+        let mut together: BTreeMap<Vec<u64>, Vec<Inner>> = BTreeMap::new();
+        for (chunk, payload) in cells.into_iter().filter(|(_, payload)| !payload.is_empty()) {
+            let bytes = VlenBuilder::cell(&payload).map_err(|source| failed(chunk, source))?;
+            let bytes = self.compression.encode(bytes)?;
+            let (curve, place) = self.inside(chunk)?;
+            together
+                .entry(self.object_index(chunk)?)
+                .or_default()
+                .push((curve, place, bytes));
+        }
+        let key = |index: &[u64]| format!("{path}/{}", KeyEncoding::default().object_key(index));
+        let objects = together
+            .into_iter()
+            .map(|(index, cells)| match &self.shards {
+                Some(shards) => Ok((key(&index), shard(shards, cells)?)),
+                // Without shards an index is one cell's.
+                None => Ok((
+                    key(&index),
+                    cells
+                        .into_iter()
+                        .next()
+                        .map(|(_, _, bytes)| bytes)
+                        .unwrap_or_default(),
+                )),
+            });
+        objects.collect()
+    }
+
+    /// A cell's place in its shard: along the Morton curve, which gives the order of bytes, and in C order, which gives
+    /// the place in the index.
+    fn inside(&self, chunk: &[i64]) -> Result<(u128, usize), WriteError> {
+        let (Some(shards), Some(index)) = (&self.shards, self.grid.index(chunk)) else {
+            return Ok((0, 0));
+        };
+        let local: Vec<u64> = index
+            .iter()
+            .zip(shards)
+            .map(|(at, cells)| at % cells.max(&1))
+            .collect();
+        let mut place = 0_u64;
+        for (at, cells) in local.iter().zip(shards) {
+            place = place.saturating_mul(*cells).saturating_add(*at);
+        }
+        let mut curve = 0_u128;
+        // A shard has at most 2^24 cells, so no axis needs more bits.
+        for (at, bit) in (0..24_u32)
+            .flat_map(|bit| local.iter().map(move |at| (at, bit)))
+            .rev()
+        {
+            curve = (curve << 1) | u128::from((at >> bit) & 1);
+        }
+        Ok((curve, to_index("cells of a shard", place)?))
+    }
+
+    /// Chunk shape and codecs of the documents of these arrays.
+    pub(crate) fn document(&self) -> (Vec<u64>, Vec<Codec>) {
+        let ones = vec![1; self.grid.shape.len()];
+        let plain = vlen_codecs(&self.compression);
+        let Some(shards) = &self.shards else {
+            return (ones, plain);
+        };
+        let inner: Vec<_> = plain
+            .iter()
+            .map(|codec| {
+                let mut member = json!({"name": codec.name});
+                if !codec.configuration.is_null() {
+                    member["configuration"] = codec.configuration.clone();
+                }
+                member
+            })
+            .collect();
+        let configuration = json!({
+            "chunk_shape": ones,
+            "codecs": inner,
+            "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}],
+            "index_location": "end",
+        });
+        (
+            shards.clone(),
+            vec![Codec {
+                configuration,
+                ..Codec::named("sharding_indexed")
+            }],
+        )
+    }
+}
+
+/// The codecs of an array of byte strings.
+pub(crate) fn vlen_codecs(compression: &Compression) -> Vec<Codec> {
+    let first = Codec {
+        configuration: json!({}),
+        ..Codec::named("vlen-bytes")
+    };
+    std::iter::once(first).chain(compression.codecs()).collect()
+}
+
+/// Inner chunks back to back, then the index and its checksum.
+fn shard(shape: &[u64], mut cells: Vec<Inner>) -> Result<Vec<u8>, WriteError> {
+    let count = to_index(
+        "cells of a shard",
+        shape
+            .iter()
+            .fold(1, |product: u64, &n| product.saturating_mul(n)),
+    )?;
+    let mut index = vec![[u64::MAX; 2]; count];
+    cells.sort_unstable_by_key(|(curve, place, _)| (*curve, *place));
+    let mut bytes = Vec::new();
+    for (_, place, cell) in cells {
+        if let Some(entry) = index.get_mut(place) {
+            *entry = [wide(bytes.len()), wide(cell.len())];
+        }
+        bytes.extend_from_slice(&cell);
+    }
+    let start = bytes.len();
+    for number in index.as_flattened() {
+        bytes.extend_from_slice(&number.to_le_bytes());
+    }
+    let sum = crc32c::crc32c(bytes.get(start..).unwrap_or_default());
+    bytes.extend_from_slice(&sum.to_le_bytes());
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use zvf_meta::space::Grid;
+
+    use super::Cells;
+    use crate::codec::Compression;
+
+    #[test]
+    fn a_shard_lists_its_cells_along_the_curve() {
+        let grid = Grid {
+            origin: vec![-1, 0, 0],
+            shape: vec![3, 3, 3],
+        };
+        let cells = Cells {
+            grid,
+            shards: Some(vec![2, 2, 2]),
+            compression: Compression::None,
+        };
+        let all: Vec<[i64; 3]> = (0..8)
+            .map(|i| [(i >> 2) - 1, (i >> 1) & 1, i & 1])
+            .collect();
+        let given = all.iter().map(|chunk| {
+            (
+                &chunk[..],
+                vec![(chunk[0] + 1) as u8, chunk[1] as u8, chunk[2] as u8],
+            )
+        });
+        let objects = cells.objects("0/vertices", given.collect()).unwrap();
+        assert_eq!(objects.len(), 1);
+        let (key, bytes) = &objects[0];
+        assert_eq!(key, "0/vertices/c/0/0/0");
+        // Eleven bytes a cell: count, length, payload. Axis 0 is the fastest (0.9 §4.4).
+        let order: Vec<&[u8]> = bytes[..88].chunks(11).map(|cell| &cell[8..]).collect();
+        let wanted = [
+            [0, 0, 0],
+            [1, 0, 0],
+            [0, 1, 0],
+            [1, 1, 0],
+            [0, 0, 1],
+            [1, 0, 1],
+            [0, 1, 1],
+            [1, 1, 1],
+        ];
+        assert_eq!(
+            order,
+            wanted.iter().map(|cell| &cell[..]).collect::<Vec<_>>()
+        );
+        assert_eq!(bytes.len(), 88 + 8 * 16 + 4);
+        // The second entry of the index, in C order, is cell (0,0,1): the fifth of the bytes.
+        assert_eq!(bytes[88 + 16..88 + 24], 44_u64.to_le_bytes());
+        let sum = u32::from_le_bytes(bytes[216..].try_into().unwrap());
+        assert_eq!(sum, crc32c::crc32c(&bytes[88..216]));
+    }
+
+    #[test]
+    fn cells_lie_at_their_index_and_empty_ones_nowhere() {
+        let grid = Grid {
+            origin: vec![-2],
+            shape: vec![5],
+        };
+        let cells = Cells {
+            grid,
+            shards: None,
+            compression: Compression::None,
+        };
+        let objects = cells
+            .objects("a", vec![(&[-1], vec![7]), (&[0], Vec::new())])
+            .unwrap();
+        assert_eq!(
+            objects,
+            [("a/c/1".to_owned(), vec![1, 0, 0, 0, 1, 0, 0, 0, 7])]
+        );
+        assert!(cells.objects("a", vec![(&[9], vec![7])]).is_err());
+    }
+}

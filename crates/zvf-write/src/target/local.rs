@@ -1,0 +1,223 @@
+//! A folder of the local disk.
+//!
+//! A file is written under a temporary name beside its own and renamed, so that no reader ever sees half of one. Before the
+//! document that makes the others visible gets its name, they are on the disk: files are synced one by one, or, where they
+//! are many and the system can, all at once.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::WriteError;
+
+/// The beginning of temporary names. Readers ask for no such name.
+const TEMPORARY: &str = ".zvf-";
+
+#[derive(Debug)]
+pub(crate) struct Local {
+    folder: PathBuf,
+    /// Folders that are known to be there.
+    folders: Mutex<HashSet<PathBuf>>,
+    next: AtomicU64,
+    /// Files that may not be on the disk yet.
+    unsynced: Mutex<Vec<PathBuf>>,
+    /// Whether anything is synced at all.
+    durable: bool,
+}
+
+/// How many files are synced one by one before a sync of the whole file system pays.
+const MANY: usize = 64;
+
+impl Local {
+    pub(crate) fn new(folder: PathBuf, durable: bool) -> Self {
+        Self {
+            folder,
+            folders: Mutex::new(HashSet::new()),
+            next: AtomicU64::new(0),
+            unsynced: Mutex::new(Vec::new()),
+            durable,
+        }
+    }
+
+    fn path(&self, key: &str) -> PathBuf {
+        key.split('/')
+            .fold(self.folder.clone(), |path, part| path.join(part))
+    }
+
+    /// Writes a temporary file beside `path`.
+    fn temporary(&self, path: &Path, bytes: &[u8], sync: bool) -> Result<PathBuf, WriteError> {
+        let folder = path.parent().unwrap_or(&self.folder);
+        let mut known = lock(&self.folders);
+        if !known.contains(folder) {
+            fs::create_dir_all(folder).map_err(|e| WriteError::io(folder, e))?;
+            known.insert(folder.to_owned());
+        }
+        drop(known);
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let temporary = folder.join(format!("{TEMPORARY}{}-{number}", std::process::id()));
+        let write = || -> std::io::Result<()> {
+            let mut file = File::create(&temporary)?;
+            file.write_all(bytes)?;
+            if sync && self.durable {
+                file.sync_all()
+            } else {
+                Ok(())
+            }
+        };
+        match write() {
+            Ok(()) => Ok(temporary),
+            Err(error) => {
+                // The first error is the one to tell.
+                let _ = fs::remove_file(&temporary);
+                Err(WriteError::io(temporary, error))
+            }
+        }
+    }
+
+    pub(crate) fn put(&self, key: &str, bytes: &[u8]) -> Result<(), WriteError> {
+        let path = self.path(key);
+        let mut unsynced = lock(&self.unsynced);
+        // One more than is worth it says that they are many.
+        let many = unsynced.len() > MANY;
+        if self.durable && !many {
+            unsynced.push(path.clone());
+        }
+        drop(unsynced);
+        let temporary = self.temporary(&path, bytes, many && !cfg!(target_os = "linux"))?;
+        fs::rename(&temporary, &path).map_err(|error| {
+            // The first error is the one to tell.
+            let _ = fs::remove_file(&temporary);
+            WriteError::io(path, error)
+        })
+    }
+
+    pub(crate) fn put_new(&self, key: &str, bytes: &[u8]) -> Result<bool, WriteError> {
+        let path = self.path(key);
+        let temporary = self.temporary(&path, bytes, true)?;
+        // A link fails where the name is taken, in one step; a rename would replace it.
+        let linked = fs::hard_link(&temporary, &path);
+        let made = match linked {
+            Ok(()) => true,
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
+            // No links on this file system: two steps, between which another writer could come.
+            Err(_) if !self.exists(key)? => {
+                fs::rename(&temporary, &path).map_err(|e| WriteError::io(&path, e))?;
+                return self.sync_folder(&path).map(|()| true);
+            }
+            Err(error) => return Err(WriteError::io(path, error)),
+        };
+        fs::remove_file(&temporary).map_err(|e| WriteError::io(&temporary, e))?;
+        self.sync_folder(&path)?;
+        Ok(made)
+    }
+
+    /// Makes the names in a file's folder durable.
+    fn sync_folder(&self, path: &Path) -> Result<(), WriteError> {
+        let folder = path.parent().unwrap_or(&self.folder);
+        if cfg!(unix) && self.durable {
+            let synced = File::open(folder).and_then(|folder| folder.sync_all());
+            synced.map_err(|e| WriteError::io(folder, e))?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn barrier(&self) -> Result<(), WriteError> {
+        let files = std::mem::take(&mut *lock(&self.unsynced));
+        #[cfg(target_os = "linux")]
+        if files.len() > MANY {
+            let folder = File::open(&self.folder).map_err(|e| WriteError::io(&self.folder, e))?;
+            return rustix::fs::syncfs(&folder).map_err(|e| WriteError::io(&self.folder, e.into()));
+        }
+        for path in &files {
+            let synced = File::open(path).and_then(|file| file.sync_all());
+            synced.map_err(|e| WriteError::io(path, e))?;
+        }
+        let folders: HashSet<&Path> = files.iter().filter_map(|path| path.parent()).collect();
+        // Names of folders are in the folders above them.
+        let above: HashSet<&Path> = folders
+            .iter()
+            .flat_map(|folder| folder.ancestors())
+            .collect();
+        let inside = above
+            .into_iter()
+            .filter(|folder| folder.starts_with(&self.folder));
+        inside
+            .into_iter()
+            .try_for_each(|folder| self.sync_folder(&folder.join("any")))
+    }
+
+    pub(crate) fn exists(&self, key: &str) -> Result<bool, WriteError> {
+        let path = self.path(key);
+        path.try_exists().map_err(|e| WriteError::io(path, e))
+    }
+
+    pub(crate) fn read(&self, key: &str) -> Result<Option<Vec<u8>>, WriteError> {
+        let path = self.path(key);
+        match fs::read(&path) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(WriteError::io(path, error)),
+        }
+    }
+
+    pub(crate) fn any(&self) -> Result<Option<String>, WriteError> {
+        let failed = |e| WriteError::io(&self.folder, e);
+        match fs::read_dir(&self.folder) {
+            Ok(entries) => {
+                for entry in entries {
+                    let name = entry
+                        .map_err(failed)?
+                        .file_name()
+                        .to_string_lossy()
+                        .into_owned();
+                    // A writer that was killed at its very first file leaves it without the marker's name.
+                    if !name.starts_with(TEMPORARY) {
+                        return Ok(Some(name));
+                    }
+                }
+                Ok(None)
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    pub(crate) fn remove(&self, key: &str) -> Result<(), WriteError> {
+        let path = self.path(key);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(WriteError::io(path, error)),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn clear(&self, last: &str) -> Result<(), WriteError> {
+        lock(&self.folders).clear();
+        for entry in fs::read_dir(&self.folder).map_err(|e| WriteError::io(&self.folder, e))? {
+            let entry = entry.map_err(|e| WriteError::io(&self.folder, e))?;
+            if entry.file_name() == last {
+                continue;
+            }
+            let path = entry.path();
+            // A link to a folder is removed itself, never what it leads to.
+            let folder = entry
+                .file_type()
+                .map_err(|e| WriteError::io(&path, e))?
+                .is_dir();
+            let removed = if folder {
+                fs::remove_dir_all(&path)
+            } else {
+                fs::remove_file(&path)
+            };
+            removed.map_err(|e| WriteError::io(path, e))?;
+        }
+        Ok(())
+    }
+}
+
+/// What these locks guard is right after every statement.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

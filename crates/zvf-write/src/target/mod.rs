@@ -1,0 +1,105 @@
+//! Where objects go: a folder, or a prefix of an object store.
+
+mod local;
+mod remote;
+
+use zvf_store::OpenOptions;
+use zvf_store::writing::Place;
+
+use crate::WriteError;
+use crate::shard::Object;
+
+/// A place for one store. All calls block; none is made on a thread that drives futures.
+#[derive(Debug)]
+pub(crate) enum Target {
+    Local(local::Local),
+    Remote(remote::Remote),
+}
+
+impl Target {
+    /// Resolves an address.
+    ///
+    /// # Errors
+    /// An address that no backend knows, or a backend that cannot be made.
+    pub(crate) fn new(
+        address: &str,
+        options: &OpenOptions,
+        durable: bool,
+    ) -> Result<Self, WriteError> {
+        Ok(match Place::of(address, options)? {
+            Place::Folder(folder) => Self::Local(local::Local::new(folder, durable)),
+            Place::Prefix { store, prefix } => {
+                let handle = tokio::runtime::Handle::current();
+                Self::Remote(remote::Remote::new(store, prefix, handle, options))
+            }
+        })
+    }
+
+    /// Puts objects, over what may be there.
+    pub(crate) fn put(&self, objects: Vec<Object>) -> Result<(), WriteError> {
+        match self {
+            Self::Local(local) => objects
+                .into_iter()
+                .try_for_each(|(key, bytes)| local.put(&key, &bytes)),
+            Self::Remote(remote) => remote.put(objects),
+        }
+    }
+
+    /// Puts an object that must not be there; `false` if it is.
+    pub(crate) fn put_new(&self, key: &str, bytes: Vec<u8>) -> Result<bool, WriteError> {
+        match self {
+            Self::Local(local) => local.put_new(key, &bytes),
+            Self::Remote(remote) => remote.put_new(key, bytes),
+        }
+    }
+
+    /// Waits until everything that was put would survive a loss of power.
+    pub(crate) fn barrier(&self) -> Result<(), WriteError> {
+        match self {
+            Self::Local(local) => local.barrier(),
+            // A put that was answered is durable.
+            Self::Remote(_) => Ok(()),
+        }
+    }
+
+    /// Whether there is an object.
+    pub(crate) fn exists(&self, key: &str) -> Result<bool, WriteError> {
+        match self {
+            Self::Local(local) => local.exists(key),
+            Self::Remote(remote) => remote.exists(key),
+        }
+    }
+
+    /// The bytes of an object; `None` if it is not there.
+    pub(crate) fn read(&self, key: &str) -> Result<Option<Vec<u8>>, WriteError> {
+        match self {
+            Self::Local(local) => local.read(key),
+            Self::Remote(remote) => remote.read(key),
+        }
+    }
+
+    /// Any object that is there.
+    pub(crate) fn any(&self) -> Result<Option<String>, WriteError> {
+        match self {
+            Self::Local(local) => local.any(),
+            Self::Remote(remote) => remote.any(),
+        }
+    }
+
+    /// Removes an object; one that is not there is no error.
+    pub(crate) fn remove(&self, key: &str) -> Result<(), WriteError> {
+        match self {
+            Self::Local(local) => local.remove(key),
+            Self::Remote(remote) => remote.remove(key),
+        }
+    }
+
+    /// Removes every object but `last`, then `last`.
+    pub(crate) fn clear(&self, last: &str) -> Result<(), WriteError> {
+        match self {
+            Self::Local(local) => local.clear(last)?,
+            Self::Remote(remote) => remote.clear(last)?,
+        }
+        self.remove(last)
+    }
+}

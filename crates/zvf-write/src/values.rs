@@ -1,0 +1,223 @@
+//! Columns of values, as a caller has them.
+
+use std::borrow::Cow;
+
+use half::f16;
+
+use crate::number::NumberType;
+
+/// A column: numbers row by row, or texts. Borrowed or owned.
+///
+/// # Shape
+/// A column of `rows` rows with `channels` numbers each is one flat list, the channels of a row together.
+///
+/// # Examples
+///
+/// ```
+/// use zvf_write::Values;
+///
+/// let positions = [0.5_f32, 1.0, 2.0, 3.5, 4.0, 5.0];
+/// assert_eq!(Values::from(&positions[..]).len(), 6);
+/// assert_eq!(Values::texts(["axon", "dendrite"]).len(), 2);
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Values<'a> {
+    /// Truth values.
+    Bool(Cow<'a, [bool]>),
+    /// Signed, 8 bits.
+    I8(Cow<'a, [i8]>),
+    /// Signed, 16 bits.
+    I16(Cow<'a, [i16]>),
+    /// Signed, 32 bits.
+    I32(Cow<'a, [i32]>),
+    /// Signed, 64 bits.
+    I64(Cow<'a, [i64]>),
+    /// Unsigned, 8 bits.
+    U8(Cow<'a, [u8]>),
+    /// Unsigned, 16 bits.
+    U16(Cow<'a, [u16]>),
+    /// Unsigned, 32 bits.
+    U32(Cow<'a, [u32]>),
+    /// Unsigned, 64 bits.
+    U64(Cow<'a, [u64]>),
+    /// IEEE binary16.
+    F16(Cow<'a, [f16]>),
+    /// IEEE binary32.
+    F32(Cow<'a, [f32]>),
+    /// IEEE binary64.
+    F64(Cow<'a, [f64]>),
+    /// Texts; `None` is missing.
+    Text(Vec<Option<String>>),
+}
+
+macro_rules! each {
+    ($values:expr, $list:ident => $number:expr, $text:ident => $words:expr) => {
+        match $values {
+            Values::Bool($list) => $number,
+            Values::I8($list) => $number,
+            Values::I16($list) => $number,
+            Values::I32($list) => $number,
+            Values::I64($list) => $number,
+            Values::U8($list) => $number,
+            Values::U16($list) => $number,
+            Values::U32($list) => $number,
+            Values::U64($list) => $number,
+            Values::F16($list) => $number,
+            Values::F32($list) => $number,
+            Values::F64($list) => $number,
+            Values::Text($text) => $words,
+        }
+    };
+}
+
+macro_rules! from {
+    ($($type:ty => $variant:ident),*) => {$(
+        impl<'a> From<&'a [$type]> for Values<'a> {
+            fn from(list: &'a [$type]) -> Self {
+                Self::$variant(Cow::Borrowed(list))
+            }
+        }
+
+        impl<'a> From<&'a Vec<$type>> for Values<'a> {
+            fn from(list: &'a Vec<$type>) -> Self {
+                Self::$variant(Cow::Borrowed(list))
+            }
+        }
+
+        impl From<Vec<$type>> for Values<'_> {
+            fn from(list: Vec<$type>) -> Self {
+                Self::$variant(Cow::Owned(list))
+            }
+        }
+    )*};
+}
+
+from!(bool => Bool, i8 => I8, i16 => I16, i32 => I32, i64 => I64, u8 => U8, u16 => U16, u32 => U32, u64 => U64,
+    f16 => F16, f32 => F32, f64 => F64);
+
+impl Values<'_> {
+    /// A column of texts, none of them missing.
+    pub fn texts<T: Into<String>>(texts: impl IntoIterator<Item = T>) -> Self {
+        Self::Text(texts.into_iter().map(|text| Some(text.into())).collect())
+    }
+
+    /// Number of values: rows times channels.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        each!(self, list => list.len(), texts => texts.len())
+    }
+
+    /// Whether there is no value.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The number type; `None` for texts.
+    #[must_use]
+    pub fn number_type(&self) -> Option<NumberType> {
+        Some(match self {
+            Self::Bool(_) => NumberType::Bool,
+            Self::I8(_) => NumberType::I8,
+            Self::I16(_) => NumberType::I16,
+            Self::I32(_) => NumberType::I32,
+            Self::I64(_) => NumberType::I64,
+            Self::U8(_) => NumberType::U8,
+            Self::U16(_) => NumberType::U16,
+            Self::U32(_) => NumberType::U32,
+            Self::U64(_) => NumberType::U64,
+            Self::F16(_) => NumberType::F16,
+            Self::F32(_) => NumberType::F32,
+            Self::F64(_) => NumberType::F64,
+            Self::Text(_) => return None,
+        })
+    }
+
+    /// The name of the type, for messages.
+    pub(crate) fn type_name(&self) -> String {
+        self.number_type()
+            .map_or_else(|| "text".to_owned(), |number| number.to_string())
+    }
+
+    /// The numbers as stored bytes of their own type; `None` for texts.
+    fn own_bytes(&self) -> Option<Vec<u8>> {
+        macro_rules! bytes {
+            ($list:expr) => {
+                $list.iter().flat_map(|value| value.to_le_bytes()).collect()
+            };
+        }
+        Some(match self {
+            Self::Bool(list) => list.iter().map(|&value| u8::from(value)).collect(),
+            Self::U8(list) => list.to_vec(),
+            Self::I8(list) => bytes!(list),
+            Self::I16(list) => bytes!(list),
+            Self::I32(list) => bytes!(list),
+            Self::I64(list) => bytes!(list),
+            Self::U16(list) => bytes!(list),
+            Self::U32(list) => bytes!(list),
+            Self::U64(list) => bytes!(list),
+            Self::F16(list) => bytes!(list),
+            Self::F32(list) => bytes!(list),
+            Self::F64(list) => bytes!(list),
+            Self::Text(_) => return None,
+        })
+    }
+
+    /// The numbers as stored bytes of `wanted`: the same type, or a float rounded or widened to another float. `None`
+    /// for every other pair, where values could be lost.
+    pub(crate) fn bytes_as(&self, wanted: NumberType) -> Option<Vec<u8>> {
+        if self.number_type()? == wanted {
+            return self.own_bytes();
+        }
+        macro_rules! convert {
+            ($list:expr, $to:expr) => {
+                $list
+                    .iter()
+                    .flat_map(|&value| $to(value).to_le_bytes())
+                    .collect()
+            };
+        }
+        Some(match (self, wanted) {
+            (Self::F64(list), NumberType::F32) => convert!(list, narrow),
+            (Self::F64(list), NumberType::F16) => convert!(list, f16::from_f64),
+            (Self::F32(list), NumberType::F64) => convert!(list, f64::from),
+            (Self::F32(list), NumberType::F16) => convert!(list, f16::from_f32),
+            (Self::F16(list), NumberType::F32) => convert!(list, f32::from),
+            (Self::F16(list), NumberType::F64) => convert!(list, f64::from),
+            _ => return None,
+        })
+    }
+}
+
+/// Rounds to nearest, as the format's writers do.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "rounding is what is asked for"
+)]
+pub(crate) fn narrow(value: f64) -> f32 {
+    value as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Values;
+    use crate::number::NumberType;
+
+    #[test]
+    fn floats_convert_and_nothing_else_does() {
+        let values = Values::from(vec![1.5_f64, 0.1]);
+        let bytes = values.bytes_as(NumberType::F32).unwrap();
+        assert_eq!(
+            bytes,
+            [1.5_f32.to_le_bytes(), 0.1_f32.to_le_bytes()].concat()
+        );
+        assert_eq!(values.bytes_as(NumberType::I32), None);
+        assert_eq!(Values::from(vec![1_i32]).bytes_as(NumberType::I64), None);
+        assert_eq!(
+            Values::from(vec![true]).bytes_as(NumberType::Bool),
+            Some(vec![1])
+        );
+        assert_eq!(Values::texts(["a"]).bytes_as(NumberType::U8), None);
+    }
+}

@@ -1,0 +1,263 @@
+//! The writer: create, push, finish.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use zvf_store::OpenOptions;
+
+use crate::WriteError;
+use crate::batch::{Batch, Groups, ObjectTable};
+use crate::commit::{self, Leftovers};
+use crate::finish::{self, Parts};
+use crate::objects::{HeldGroups, Tables};
+use crate::route::Router;
+use crate::spec::StoreSpec;
+use crate::target::Target;
+
+/// How a store is written.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct WriteOptions {
+    /// Bytes of pushed data that are held in memory; what is more waits in temporary files. Default 256 MiB.
+    ///
+    /// Beside it there are, for each thread, one chunk (or shard) with its cells, and the attributes of objects.
+    pub memory_budget: usize,
+    /// Where temporary files go. Default: the system's folder for them.
+    pub temporary_folder: Option<PathBuf>,
+    /// Threads that encode chunks. Default: one a core.
+    pub threads: usize,
+    /// What is done with what an interrupted writer left.
+    pub leftovers: Leftovers,
+    /// Whether a local store is on the disk, and not only handed to the system, before it exists. Default true.
+    ///
+    /// Without, a crash of the program still leaves the store as before or complete; a loss of power may not.
+    pub durable: bool,
+    /// The backend: credentials, an object store of the caller's, concurrency, retries.
+    pub open: OpenOptions,
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        Self {
+            memory_budget: 256 << 20,
+            temporary_folder: None,
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            leftovers: Leftovers::default(),
+            durable: true,
+            open: OpenOptions::new(),
+        }
+    }
+}
+
+impl WriteOptions {
+    /// The defaults.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Replaces [`memory_budget`](Self::memory_budget).
+    #[must_use]
+    pub fn with_memory_budget(mut self, bytes: usize) -> Self {
+        self.memory_budget = bytes;
+        self
+    }
+
+    /// Replaces [`temporary_folder`](Self::temporary_folder).
+    #[must_use]
+    pub fn with_temporary_folder(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.temporary_folder = Some(folder.into());
+        self
+    }
+
+    /// Replaces [`threads`](Self::threads).
+    #[must_use]
+    pub fn with_threads(mut self, threads: usize) -> Self {
+        self.threads = threads.max(1);
+        self
+    }
+
+    /// Replaces [`leftovers`](Self::leftovers).
+    #[must_use]
+    pub fn with_leftovers(mut self, leftovers: Leftovers) -> Self {
+        self.leftovers = leftovers;
+        self
+    }
+
+    /// Replaces [`durable`](Self::durable).
+    #[must_use]
+    pub fn with_durable(mut self, durable: bool) -> Self {
+        self.durable = durable;
+        self
+    }
+
+    /// Replaces [`open`](Self::open).
+    #[must_use]
+    pub fn with_open(mut self, open: OpenOptions) -> Self {
+        self.open = open;
+        self
+    }
+}
+
+/// What was written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Summary {
+    /// Vertices.
+    pub vertices: u64,
+    /// Chunks with vertices.
+    pub chunks: u64,
+    /// Rows of the object index.
+    pub objects: u64,
+    /// Links that are stored, each counted once; implied ones are not.
+    pub links: u64,
+}
+
+/// Writes one new store of one level.
+///
+/// Nothing lies at the address before [`finish`](Self::finish), and no store before its last step: see the crate's page.
+/// A writer that is dropped leaves nothing.
+#[derive(Debug)]
+pub struct StoreWriter {
+    target: Arc<Target>,
+    address: String,
+    spec: Arc<StoreSpec>,
+    options: WriteOptions,
+    router: Router,
+    tables: Tables,
+    groups: HeldGroups,
+    broken: Option<String>,
+}
+
+impl StoreWriter {
+    /// Prepares a new store.
+    ///
+    /// # Cost
+    /// Two requests and one listing. Nothing is written.
+    ///
+    /// # Errors
+    /// Misuse: a specification that contradicts itself, an address that is none, something that lies there. I/O.
+    pub async fn create(
+        address: &str,
+        spec: StoreSpec,
+        options: WriteOptions,
+    ) -> Result<Self, WriteError> {
+        spec.check()?;
+        let (place, open, leftovers) =
+            (address.to_owned(), options.open.clone(), options.leftovers);
+        let durable = options.durable;
+        let target = blocking(move || {
+            let target = Target::new(&place, &open, durable)?;
+            commit::check(&target, &place, leftovers)?;
+            Ok(target)
+        })
+        .await?;
+        let folder = options
+            .temporary_folder
+            .clone()
+            .unwrap_or_else(std::env::temp_dir);
+        Ok(Self {
+            target: Arc::new(target),
+            address: address.to_owned(),
+            router: Router::new(&spec, options.memory_budget, &folder),
+            tables: Tables::new(&spec),
+            groups: HeldGroups::default(),
+            spec: Arc::new(spec),
+            options,
+            broken: None,
+        })
+    }
+
+    /// Takes a batch of vertices.
+    ///
+    /// # Cost
+    /// O(vertices), and writes to temporary files where the memory budget is spent: a caller that must not wait for a disk
+    /// calls it elsewhere.
+    ///
+    /// # Errors
+    /// Misuse: a batch that does not fit the specification, by column and row; nothing of it was taken, and the writer
+    /// goes on. I/O on temporary files: the writer is of no further use.
+    pub fn push(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
+        self.usable()?;
+        let done = self.router.push(&self.spec, batch);
+        if let Err(error @ (WriteError::Io { .. } | WriteError::Limit { .. })) = &done {
+            self.broken = Some(error.to_string());
+        }
+        done
+    }
+
+    /// Takes a table of objects. Objects of which no vertex ever comes exist without vertices.
+    ///
+    /// # Errors
+    /// Misuse: a table that does not fit, or an object that has a row already; nothing of it was taken.
+    pub fn push_objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError> {
+        self.usable()?;
+        self.tables.push(&self.spec, table)
+    }
+
+    /// Sets the groups. A second call replaces them.
+    ///
+    /// # Errors
+    /// Misuse: names or attributes that do not fit the number of groups. Whether members exist is seen at the end.
+    pub fn set_groups(&mut self, groups: &Groups<'_>) -> Result<(), WriteError> {
+        self.usable()?;
+        self.groups = HeldGroups::new(&self.spec, groups)?;
+        Ok(())
+    }
+
+    /// Vertices that were taken so far: the number of the next one, for
+    /// [links between batches](Batch::with_links_between_batches).
+    #[must_use]
+    pub fn vertices(&self) -> u64 {
+        self.router.vertices
+    }
+
+    fn usable(&self) -> Result<(), WriteError> {
+        match &self.broken {
+            Some(what) => Err(WriteError::Broken { what: what.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes the store.
+    ///
+    /// # Cost
+    /// Every cell is encoded and written once, on several threads; memory as [`WriteOptions::memory_budget`] says.
+    ///
+    /// # Errors
+    /// Misuse: no vertices and no bounds; chains whose vertices come in pieces; groups with members that do not exist; a
+    /// place that is taken meanwhile. I/O. No store is there after an error, unless [`WriteError::is_committed`].
+    pub async fn finish(self) -> Result<Summary, WriteError> {
+        self.usable()?;
+        let folder = self
+            .options
+            .temporary_folder
+            .clone()
+            .unwrap_or_else(std::env::temp_dir);
+        let parts = Parts {
+            address: self.address,
+            spec: self.spec,
+            target: self.target,
+            router: self.router,
+            tables: self.tables,
+            groups: self.groups,
+            folder,
+            budget: self.options.memory_budget,
+            threads: self.options.threads,
+            leftovers: self.options.leftovers,
+        };
+        blocking(move || finish::write(parts)).await
+    }
+}
+
+/// Runs blocking work beside the tasks that drive futures.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, WriteError> + Send + 'static,
+) -> Result<T, WriteError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => Err(WriteError::Broken {
+            what: error.to_string(),
+        }),
+    }
+}

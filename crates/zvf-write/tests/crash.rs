@@ -1,0 +1,277 @@
+//! A writer that dies at any of its writes: there is no store, or all of it.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::stream::BoxStream;
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
+    ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+};
+use zvf_query::Query;
+use zvf_store::{OpenOptions, Retry, Store};
+use zvf_write::{
+    Batch, Kind, Leftovers, StoreSpec, StoreWriter, Summary, WriteError, WriteOptions,
+};
+
+use crate::support::{ADDRESS, Memory, ask, check_documents};
+
+/// A backend whose program dies: after so many writes and removals, nothing is answered any more.
+#[derive(Debug, Clone)]
+struct Dying {
+    inner: Arc<InMemory>,
+    left: Arc<AtomicUsize>,
+    /// Whether the write at which it dies still comes through.
+    through: bool,
+}
+
+impl Dying {
+    /// Whether one more write is done; else whether it is the last one and comes through.
+    fn change(&self) -> Option<bool> {
+        let before = self
+            .left
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
+                left.checked_sub(1)
+            });
+        match before {
+            Err(_) => None,
+            Ok(1) => Some(false),
+            Ok(_) => Some(true),
+        }
+    }
+
+    fn dead(&self) -> Error {
+        Error::Generic {
+            store: "dying",
+            source: "the program died".into(),
+        }
+    }
+
+    fn alive(&self) -> Result<()> {
+        if self.left.load(Ordering::SeqCst) == 0 {
+            Err(self.dead())
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl fmt::Display for Dying {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("dying")
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Dying {
+    async fn put_opts(
+        &self,
+        at: &Path,
+        payload: PutPayload,
+        options: PutOptions,
+    ) -> Result<PutResult> {
+        match self.change() {
+            None => Err(self.dead()),
+            Some(true) => self.inner.put_opts(at, payload, options).await,
+            Some(false) => {
+                if self.through {
+                    self.inner.put_opts(at, payload, options).await?;
+                }
+                Err(self.dead())
+            }
+        }
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        _: &Path,
+        _: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        Err(self.dead())
+    }
+
+    async fn get_opts(&self, at: &Path, options: GetOptions) -> Result<GetResult> {
+        self.alive()?;
+        self.inner.get_opts(at, options).await
+    }
+
+    async fn get_ranges(&self, at: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        self.alive()?;
+        self.inner.get_ranges(at, ranges).await
+    }
+
+    fn delete_stream(
+        &self,
+        paths: BoxStream<'static, Result<Path>>,
+    ) -> BoxStream<'static, Result<Path>> {
+        match self.change() {
+            Some(true) => self.inner.delete_stream(paths),
+            _ => Box::pin(futures::stream::once(std::future::ready(Err(self.dead())))),
+        }
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.inner.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, _: &Path, _: &Path, _: CopyOptions) -> Result<()> {
+        Err(self.dead())
+    }
+}
+
+async fn write(
+    backend: Arc<dyn ObjectStore>,
+    leftovers: Leftovers,
+) -> std::result::Result<Summary, WriteError> {
+    let mut open = OpenOptions::new().with_object_store(backend);
+    open.retry = Retry::never();
+    open.concurrency = 1;
+    let options = WriteOptions::new()
+        .with_open(open)
+        .with_leftovers(leftovers)
+        .with_threads(1);
+    let spec = StoreSpec::new(Kind::Graph, [10.0; 2]);
+    let mut writer = StoreWriter::create(ADDRESS, spec, options).await?;
+    let rows: Vec<f32> = (0..12).flat_map(|n| [n as f32 * 4.0, n as f32]).collect();
+    let links: Vec<u64> = (0..11).flat_map(|n| [n, n + 1]).collect();
+    writer.push(&Batch::new(rows).with_links(links))?;
+    writer.finish().await
+}
+
+async fn is_whole(memory: &Memory) {
+    check_documents(&memory.files().await);
+    let got = ask(&memory.open().await, Query::default()).await;
+    assert_eq!(
+        (
+            got.vertices.num_rows(),
+            got.links.map(|links| links.num_rows())
+        ),
+        (12, Some(11))
+    );
+}
+
+#[tokio::test]
+async fn a_crash_at_every_single_write_leaves_nothing_or_all() {
+    let mut committed = 0;
+    for through in [false, true] {
+        for writes in 1.. {
+            let memory = Memory::default();
+            let left = Arc::new(AtomicUsize::new(writes));
+            let dying = Dying {
+                inner: memory.0.clone(),
+                left,
+                through,
+            };
+            let done = write(Arc::new(dying), Leftovers::Refuse).await;
+            let there = Store::open_with(ADDRESS, memory.open_options())
+                .await
+                .is_ok();
+            match &done {
+                Ok(_) => assert!(there),
+                // A writer that died while the last document was on its way cannot know.
+                Err(error) if error.is_committed() => assert!(there),
+                Err(_) => {}
+            }
+            if there {
+                committed += 1;
+                is_whole(&memory).await;
+            } else if memory.files().await.is_empty() {
+                write(memory.0.clone(), Leftovers::Refuse).await.unwrap();
+                is_whole(&memory).await;
+            } else {
+                // Whoever comes next is told, and may take the place over.
+                let told = write(memory.0.clone(), Leftovers::Refuse)
+                    .await
+                    .unwrap_err();
+                assert!(told.to_string().contains("unfinished"), "{told}");
+                write(memory.0.clone(), Leftovers::Remove).await.unwrap();
+                is_whole(&memory).await;
+                assert!(!memory.files().await.contains_key("zvf-unfinished.json"));
+            }
+            if done.is_ok() {
+                assert!(writes > 20, "{writes} writes");
+                break;
+            }
+        }
+    }
+    assert!(committed >= 3);
+}
+
+/// A backend whose answer to the last write is lost once: the writer sends it again and must know its own.
+#[tokio::test]
+async fn a_lost_answer_to_the_last_write_is_no_other_store() {
+    #[derive(Debug)]
+    struct Losing(Dying);
+    impl fmt::Display for Losing {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("losing")
+        }
+    }
+    #[async_trait]
+    impl ObjectStore for Losing {
+        async fn put_opts(
+            &self,
+            at: &Path,
+            payload: PutPayload,
+            options: PutOptions,
+        ) -> Result<PutResult> {
+            let done = self.0.inner.put_opts(at, payload, options).await?;
+            let root = at.as_ref().ends_with("points.zarrvectors/zarr.json");
+            if root && self.0.left.swap(0, Ordering::SeqCst) > 0 {
+                return Err(self.0.dead());
+            }
+            Ok(done)
+        }
+        async fn put_multipart_opts(
+            &self,
+            _: &Path,
+            _: PutMultipartOptions,
+        ) -> Result<Box<dyn MultipartUpload>> {
+            Err(self.0.dead())
+        }
+        async fn get_opts(&self, at: &Path, options: GetOptions) -> Result<GetResult> {
+            self.0.inner.get_opts(at, options).await
+        }
+        fn delete_stream(
+            &self,
+            paths: BoxStream<'static, Result<Path>>,
+        ) -> BoxStream<'static, Result<Path>> {
+            self.0.inner.delete_stream(paths)
+        }
+        fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+            self.0.inner.list(prefix)
+        }
+        async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+            self.0.inner.list_with_delimiter(prefix).await
+        }
+        async fn copy_opts(&self, _: &Path, _: &Path, _: CopyOptions) -> Result<()> {
+            Err(self.0.dead())
+        }
+    }
+    let memory = Memory::default();
+    let left = Arc::new(AtomicUsize::new(1));
+    let losing = Losing(Dying {
+        inner: memory.0.clone(),
+        left,
+        through: true,
+    });
+    let open = OpenOptions::new().with_object_store(Arc::new(losing));
+    let options = WriteOptions::new().with_open(open);
+    let spec = StoreSpec::new(Kind::Graph, [10.0; 2]);
+    let mut writer = StoreWriter::create(ADDRESS, spec, options).await.unwrap();
+    let rows: Vec<f32> = (0..12).flat_map(|n| [n as f32 * 4.0, n as f32]).collect();
+    let links: Vec<u64> = (0..11).flat_map(|n| [n, n + 1]).collect();
+    writer.push(&Batch::new(rows).with_links(links)).unwrap();
+    writer.finish().await.unwrap();
+    is_whole(&memory).await;
+}

@@ -1,0 +1,142 @@
+//! On the local disk.
+
+use std::path::Path;
+
+use zvf_query::Query;
+use zvf_store::Store;
+use zvf_write::{Batch, Kind, Leftovers, StoreSpec, StoreWriter, WriteError, WriteOptions};
+
+use crate::support::ask;
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(at) = folders.pop() {
+        for entry in std::fs::read_dir(at).unwrap() {
+            let entry = entry.unwrap();
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(entry.path());
+            } else {
+                all.push(
+                    entry
+                        .path()
+                        .strip_prefix(folder)
+                        .unwrap()
+                        .to_string_lossy()
+                        .into_owned(),
+                );
+            }
+        }
+    }
+    all.sort();
+    all
+}
+
+async fn write(address: &str, options: WriteOptions) -> Result<zvf_write::Summary, WriteError> {
+    let spec = StoreSpec::new(Kind::PointCloud, [10.0; 2]);
+    let mut writer = StoreWriter::create(address, spec, options).await?;
+    let rows: Vec<f32> = (0..2000).map(|n| (n * n % 977) as f32 / 5.0).collect();
+    writer.push(&Batch::new(rows))?;
+    writer.finish().await
+}
+
+#[tokio::test]
+async fn a_store_on_disk_has_no_other_files() {
+    for durable in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deep/größe 50%.zarrvectors");
+        let address = path.to_str().unwrap();
+        write(address, WriteOptions::new().with_durable(durable))
+            .await
+            .unwrap();
+        let files = names(&path);
+        assert!(
+            files
+                .iter()
+                .all(|name| name.ends_with("zarr.json") || name.contains("/c/")),
+            "{files:?}"
+        );
+        let store = Store::open(address).await.unwrap();
+        assert_eq!(
+            ask(&store, Query::default()).await.vertices.num_rows(),
+            1000
+        );
+        let root: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(path.join("zarr.json")).unwrap()).unwrap();
+        assert_eq!(root["attributes"]["ome"]["name"], "größe 50%");
+    }
+}
+
+#[tokio::test]
+async fn what_lies_there_is_not_touched() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.zv");
+    let address = path.to_str().unwrap();
+    write(address, WriteOptions::new()).await.unwrap();
+    let before = names(&path);
+    for leftovers in [Leftovers::Refuse, Leftovers::Remove] {
+        let error = write(address, WriteOptions::new().with_leftovers(leftovers))
+            .await
+            .unwrap_err();
+        assert!(matches!(error, WriteError::Exists { .. }), "{error}");
+        assert_eq!(names(&path), before);
+    }
+    // A folder with anything in it is none of ours, whatever is allowed.
+    let other = folder.path().join("b");
+    std::fs::create_dir(&other).unwrap();
+    std::fs::write(other.join("thesis.txt"), "all of it").unwrap();
+    for leftovers in [Leftovers::Refuse, Leftovers::Remove] {
+        let error = write(
+            other.to_str().unwrap(),
+            WriteOptions::new().with_leftovers(leftovers),
+        )
+        .await
+        .unwrap_err();
+        assert!(
+            error.to_string().contains("thesis.txt lies there"),
+            "{error}"
+        );
+    }
+    assert_eq!(names(&other), ["thesis.txt"]);
+}
+
+#[tokio::test]
+async fn the_first_file_of_a_killed_writer_stands_in_nobodys_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.zv");
+    std::fs::create_dir(&path).unwrap();
+    std::fs::write(path.join(".zvf-123-0"), "half a mar").unwrap();
+    write(path.to_str().unwrap(), WriteOptions::new())
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_writer_that_is_dropped_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.zv");
+    let spec = StoreSpec::new(Kind::PointCloud, [10.0; 2]);
+    let mut writer = StoreWriter::create(path.to_str().unwrap(), spec, WriteOptions::new())
+        .await
+        .unwrap();
+    writer.push(&Batch::new(vec![1.0_f32, 2.0])).unwrap();
+    drop(writer);
+    assert!(!path.exists());
+}
+
+#[tokio::test]
+async fn two_writers_of_one_place_make_one_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.zv");
+    let address = path.to_str().unwrap();
+    let (a, b) = tokio::join!(
+        write(address, WriteOptions::new()),
+        write(address, WriteOptions::new())
+    );
+    assert!(a.is_ok() != b.is_ok(), "{a:?} {b:?}");
+    let store = Store::open(address).await.unwrap();
+    assert_eq!(
+        ask(&store, Query::default()).await.vertices.num_rows(),
+        1000
+    );
+}

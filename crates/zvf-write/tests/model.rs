@@ -1,0 +1,319 @@
+//! An input of any kind: written in batches, read back in every way, compared with itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use half::f16;
+use zvf_query::{BBox, Column, Query, Select};
+use zvf_store::{Names, Store};
+use zvf_write::{
+    AttributeSpec, Batch, Kind, NumberType, ObjectTable, StoreSpec, StoreWriter, Summary, Values,
+    WriteOptions,
+};
+
+use crate::support::{ADDRESS, Memory, ask, check_documents, column, float, sorted};
+
+/// Everything that goes into a store.
+#[derive(Debug, Clone)]
+pub(crate) struct Model {
+    pub(crate) spec: StoreSpec,
+    /// Positions that the number type holds exactly, row by row.
+    pub(crate) positions: Vec<Vec<f64>>,
+    /// Object of each vertex.
+    pub(crate) ids: Option<Vec<i64>>,
+    /// Links as vertices; of skeletons child and parent.
+    pub(crate) links: Vec<Vec<usize>>,
+    /// Where batches end: a batch begins at each of these.
+    pub(crate) cuts: Vec<usize>,
+    pub(crate) budget: usize,
+}
+
+/// The values of the attributes that every model has, by vertex.
+fn vector(n: usize) -> [f32; 2] {
+    [n as f32 * 0.5, -(n as f32)]
+}
+
+fn word(n: usize) -> Option<String> {
+    (n % 5 != 3).then(|| format!("word {}", n % 7))
+}
+
+impl Model {
+    /// A model with the attributes `n`, `vector`, `word`, and `w` of links where they can have it.
+    pub(crate) fn new(spec: StoreSpec, positions: Vec<Vec<f64>>) -> Self {
+        let mut spec = spec
+            .with_vertex_attribute(AttributeSpec::number("n", NumberType::I64))
+            .with_vertex_attribute(
+                AttributeSpec::number("vector", NumberType::F32).with_channels(2),
+            )
+            .with_vertex_attribute(AttributeSpec::category("word"));
+        if spec.links.explicit {
+            spec = spec.with_link_attribute(AttributeSpec::number("w", NumberType::U32));
+        }
+        Self {
+            spec,
+            positions,
+            ids: None,
+            links: Vec::new(),
+            cuts: Vec::new(),
+            budget: 1 << 20,
+        }
+    }
+
+    fn values(&self, rows: std::ops::Range<usize>) -> Values<'static> {
+        let flat: Vec<f64> = self.positions[rows].concat();
+        macro_rules! cast {
+            ($($variant:ident => $type:ty),*) => {
+                match self.spec.positions {
+                    NumberType::F16 => Values::from(flat.iter().map(|&v| f16::from_f64(v)).collect::<Vec<_>>()),
+                    $(NumberType::$variant => Values::from(flat.iter().map(|&v| v as $type).collect::<Vec<_>>()),)*
+                    NumberType::Bool => panic!("positions are numbers"),
+                }
+            };
+        }
+        cast!(I8 => i8, I16 => i16, I32 => i32, I64 => i64, U8 => u8, U16 => u16, U32 => u32, U64 => u64,
+            F32 => f32, F64 => f64)
+    }
+
+    /// Writes the model.
+    pub(crate) async fn write(&self, options: WriteOptions) -> Summary {
+        let options = options.with_memory_budget(self.budget);
+        let mut writer = StoreWriter::create(ADDRESS, self.spec.clone(), options)
+            .await
+            .unwrap();
+        let mut starts: BTreeSet<usize> = self
+            .cuts
+            .iter()
+            .copied()
+            .filter(|cut| *cut < self.positions.len())
+            .collect();
+        starts.insert(0);
+        let ends: Vec<usize> = starts
+            .iter()
+            .copied()
+            .skip(1)
+            .chain([self.positions.len()])
+            .collect();
+        let mut waiting: Vec<(usize, &Vec<usize>)> = self.links.iter().enumerate().collect();
+        for (start, end) in starts.into_iter().zip(ends) {
+            let rows = start..end;
+            let numbers: Vec<i64> = rows.clone().map(|n| n as i64).collect();
+            let vectors: Vec<f32> = rows.clone().flat_map(vector).collect();
+            let mut batch = Batch::new(self.values(rows.clone()))
+                .with_attribute("vector", vectors)
+                .with_attribute("n", numbers)
+                .with_attribute("word", Values::Text(rows.clone().map(word).collect()));
+            if let Some(ids) = &self.ids {
+                batch = batch.with_object_ids(&ids[rows.clone()]);
+            }
+            // Links go with the first batch by which all of their ends are there.
+            let (now, later) = waiting
+                .into_iter()
+                .partition(|(_, ends)| ends.iter().all(|vertex| *vertex < end));
+            waiting = later;
+            let now: Vec<(usize, &Vec<usize>)> = now;
+            if self.spec.takes_links() {
+                let ends: Vec<u64> = now
+                    .iter()
+                    .flat_map(|(_, ends)| ends.iter().map(|v| *v as u64))
+                    .collect();
+                batch = batch.with_links_between_batches(ends);
+                if self.spec.links.explicit {
+                    batch = batch.with_link_attribute(
+                        "w",
+                        now.iter().map(|(at, _)| *at as u32).collect::<Vec<_>>(),
+                    );
+                }
+            }
+            writer.push(&batch).unwrap();
+        }
+        assert_eq!(writer.vertices(), self.positions.len() as u64);
+        if !self.spec.object_attributes.is_empty() {
+            let ids = self.object_ids();
+            let sizes: Vec<f32> = ids.iter().map(|id| *id as f32 / 2.0).collect();
+            writer
+                .push_objects(&ObjectTable::new(ids).with_attribute("size", sizes))
+                .unwrap();
+        }
+        writer.finish().await.unwrap()
+    }
+
+    fn object_ids(&self) -> Vec<i64> {
+        let ids: BTreeSet<i64> = self.ids.iter().flatten().copied().collect();
+        ids.into_iter().collect()
+    }
+
+    fn is_chain(&self) -> bool {
+        matches!(
+            self.spec.kind,
+            Kind::Line | Kind::Polyline | Kind::Streamline
+        )
+    }
+
+    /// Writes to a memory, reads back in every way, compares.
+    pub(crate) async fn round_trip(&self, boxes: &[(Vec<f64>, Vec<f64>)]) {
+        let memory = Memory::default();
+        let summary = self.write(memory.options()).await;
+        assert_eq!(summary.vertices, self.positions.len() as u64);
+        let files = memory.files().await;
+        assert!(!files.contains_key("zvf-unfinished.json"));
+        check_documents(&files);
+        self.check(&memory.open().await, boxes).await;
+    }
+
+    pub(crate) async fn check(&self, store: &Store, boxes: &[(Vec<f64>, Vec<f64>)]) {
+        self.check_whole(store).await;
+        for (low, high) in boxes {
+            let inside = |n: &usize| {
+                self.positions[*n]
+                    .iter()
+                    .zip(low)
+                    .zip(high)
+                    .all(|((p, low), high)| low <= p && p <= high)
+            };
+            let wanted: Vec<usize> = (0..self.positions.len()).filter(inside).collect();
+            let bbox = BBox::new(low.clone(), high.clone()).unwrap();
+            let got = ask(
+                store,
+                Query {
+                    bbox: Some(bbox),
+                    ..Query::default()
+                },
+            )
+            .await;
+            assert_eq!(sorted(got.numbers()), wanted);
+            let links = self
+                .all_links()
+                .into_iter()
+                .filter(|(ends, _)| ends.iter().all(&inside))
+                .collect();
+            assert_eq!(sorted(got.links()), sorted::<(Vec<usize>, String)>(links));
+        }
+        if self.spec.has_objects() {
+            self.check_objects(store).await;
+        }
+    }
+
+    async fn check_whole(&self, store: &Store) {
+        let columns = vec![
+            Column::Position,
+            Column::Attributes,
+            Column::ObjectIds,
+            Column::Fragment,
+        ];
+        let got = ask(
+            store,
+            Query {
+                columns,
+                ..Query::default()
+            },
+        )
+        .await;
+        let numbers = got.numbers();
+        assert_eq!(
+            sorted(numbers.clone()),
+            (0..self.positions.len()).collect::<Vec<_>>()
+        );
+        let at = |name: &str| column(&got.vertices, name);
+        let whole = !self.spec.positions.is_float();
+        let position = |n: &usize| -> String {
+            let numbers = self.positions[*n].iter();
+            let texts = numbers.map(|p| {
+                if whole {
+                    format!("{}", *p as i64)
+                } else {
+                    float(*p)
+                }
+            });
+            texts.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(
+            at("position"),
+            numbers.iter().map(position).collect::<Vec<_>>()
+        );
+        let vectors = numbers
+            .iter()
+            .map(|n| vector(*n).map(|v| float(f64::from(v))).join(" "));
+        assert_eq!(at("vector"), vectors.collect::<Vec<_>>());
+        let words = numbers.iter().map(|n| word(*n).unwrap_or("null".into()));
+        assert_eq!(at("word"), words.collect::<Vec<_>>());
+        assert!(at("fragment").iter().all(|fragment| fragment != "null"));
+        if let Some(ids) = &self.ids {
+            assert_eq!(
+                at("object_ids"),
+                numbers
+                    .iter()
+                    .map(|n| ids[*n].to_string())
+                    .collect::<Vec<_>>()
+            );
+        }
+        assert_eq!(sorted(got.links()), sorted(self.all_links()));
+    }
+
+    async fn check_objects(&self, store: &Store) {
+        let mut members: BTreeMap<i64, Vec<usize>> = BTreeMap::new();
+        for (n, id) in self.ids.iter().flatten().enumerate() {
+            members.entry(*id).or_default().push(n);
+        }
+        // Backwards, to see that the order asked for is the order given.
+        let ids: Vec<i64> = members.keys().rev().copied().collect();
+        let asked = Query {
+            objects: Some(ids.clone()),
+            select: Select::Objects,
+            attributes: Names::All,
+            ..Query::default()
+        };
+        let got = ask(store, asked).await;
+        let objects = got.objects.as_ref().unwrap();
+        let numbers = got.numbers();
+        let parse = |name: &str| -> Vec<usize> {
+            column(objects, name)
+                .iter()
+                .map(|v| v.parse().unwrap())
+                .collect()
+        };
+        let (starts, lengths) = (parse("start"), parse("length"));
+        assert_eq!(
+            column(objects, "object_id"),
+            ids.iter().map(i64::to_string).collect::<Vec<_>>()
+        );
+        for ((id, start), length) in ids.iter().zip(starts).zip(lengths) {
+            let found = numbers[start..start + length].to_vec();
+            let found = if self.is_chain() {
+                found
+            } else {
+                sorted(found)
+            };
+            assert_eq!(found, members[id], "object {id}");
+        }
+        if !self.spec.object_attributes.is_empty() {
+            let sizes: Vec<String> = ids
+                .iter()
+                .map(|id| float(f64::from(*id as f32 / 2.0)))
+                .collect();
+            assert_eq!(column(objects, "size"), sizes);
+        }
+    }
+
+    /// Every link of the input, those of chains included.
+    fn all_links(&self) -> Vec<(Vec<usize>, String)> {
+        if self.is_chain() {
+            let ids = self.ids.as_ref().unwrap();
+            let joined = |n: &usize| ids.get(*n) == ids.get(n + 1);
+            return (0..self.positions.len())
+                .filter(joined)
+                .map(|n| (vec![n, n + 1], String::new()))
+                .collect();
+        }
+        let weight = |at: usize| {
+            if self.spec.links.explicit {
+                at.to_string()
+            } else {
+                String::new()
+            }
+        };
+        self.links
+            .iter()
+            .enumerate()
+            .map(|(at, ends)| (ends.clone(), weight(at)))
+            .collect()
+    }
+}

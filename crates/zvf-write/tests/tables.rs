@@ -1,0 +1,185 @@
+//! Attributes of objects and groups, objects without vertices, groups.
+
+use zvf_query::{Query, list_objects};
+use zvf_write::{
+    AttributeSpec, Batch, Groups, Kind, NumberType, ObjectTable, StoreSpec, StoreWriter, Values,
+    WriteError,
+};
+
+use crate::support::{ADDRESS, Memory, ask, check_documents, column};
+
+fn spec() -> StoreSpec {
+    StoreSpec::new(Kind::Polyline, [10.0; 2])
+        .with_vertex_attribute(AttributeSpec::number("n", NumberType::I32).with_unit("count"))
+        .with_object_attribute(AttributeSpec::number("age", NumberType::I16))
+        .with_object_attribute(AttributeSpec::number("axis", NumberType::F64).with_channels(2))
+        .with_object_attribute(AttributeSpec::text("label"))
+}
+
+async fn writer(memory: &Memory) -> StoreWriter {
+    let mut writer = StoreWriter::create(ADDRESS, spec(), memory.options())
+        .await
+        .unwrap();
+    let runs = [(7, 2), (-2, 1), (9, 1)];
+    let batch = Batch::new(vec![1.0_f32, 1.0, 12.0, 1.0, 3.0, 3.0, -5.0, 2.0]);
+    let batch = batch
+        .with_object_runs(&runs[..])
+        .with_attribute("n", vec![0, 1, 2, 3]);
+    writer.push(&batch).unwrap();
+    writer
+}
+
+async fn listed(memory: &Memory) -> arrow_array::RecordBatch {
+    let store = memory.open().await;
+    let all = list_objects(&store, 0, false)
+        .await
+        .unwrap()
+        .collect()
+        .await
+        .unwrap();
+    all.table(zvf_query::Table::Objects).unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn objects_without_a_row_have_no_value_and_without_vertices_they_exist() {
+    let memory = Memory::default();
+    let mut writer = writer(&memory).await;
+    let table = ObjectTable::new(&[9_i64, 100, 7][..])
+        .with_attribute(
+            "label",
+            Values::Text(vec![Some("größe".into()), None, Some("a".into())]),
+        )
+        .with_attribute("age", vec![1_i16, 2, 3])
+        .with_attribute("axis", vec![0.5, 1.5, 2.5, 3.5, 4.5, 5.5]);
+    writer.push_objects(&table).unwrap();
+    let twice = writer.push_objects(&table).unwrap_err();
+    assert!(
+        matches!(&twice, WriteError::Input { what, .. } if what == "object 9"),
+        "{twice}"
+    );
+    assert_eq!(writer.finish().await.unwrap().objects, 4);
+    check_documents(&memory.files().await);
+    let objects = listed(&memory).await;
+    assert_eq!(column(&objects, "object_id"), ["-2", "7", "9", "100"]);
+    // Of an object with vertices a reader cannot tell an absent integer or text from the value; it names the value
+    // instead (trap T24).
+    assert_eq!(column(&objects, "age"), ["-32768", "3", "1", "2"]);
+    let schema = objects.schema();
+    let field = schema.field_with_name("age").unwrap();
+    assert_eq!(field.metadata()["zvf.absent_value"], "-32768");
+    assert_eq!(
+        column(&objects, "axis"),
+        ["null", "4.5 5.5", "0.5 1.5", "2.5 3.5"]
+    );
+    assert_eq!(column(&objects, "label"), ["", "a", "größe", "null"]);
+}
+
+#[tokio::test]
+async fn t24_the_sentinel_is_a_value_where_nothing_is_absent() {
+    // Trap T24: the smallest int16 means absence, but not here.
+    for (rows, legal) in [(3, true), (2, false)] {
+        let memory = Memory::default();
+        let mut writer = writer(&memory).await;
+        let ids = [7_i64, -2, 9];
+        let table = ObjectTable::new(&ids[..rows])
+            .with_attribute("age", &[i16::MIN, 5, 6][..rows])
+            .with_attribute("axis", vec![f64::NAN; rows * 2])
+            .with_attribute("label", Values::texts(vec![""; rows]));
+        writer.push_objects(&table).unwrap();
+        let done = writer.finish().await;
+        if legal {
+            done.unwrap();
+            let objects = listed(&memory).await;
+            assert_eq!(column(&objects, "age"), ["5", "-32768", "6"]);
+            assert_eq!(column(&objects, "axis"), ["nan nan"; 3]);
+            assert_eq!(column(&objects, "label"), [""; 3]);
+        } else {
+            let error = done.unwrap_err();
+            assert!(error.to_string().contains("-32768 for object 7"), "{error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn groups_have_members_names_and_attributes() {
+    let memory = Memory::default();
+    let mut writer = writer(&memory).await;
+    let table = ObjectTable::new(&[7_i64, -2, 9][..])
+        .with_attribute("age", vec![1_i16, 2, 3])
+        .with_attribute("axis", vec![0.5; 6])
+        .with_attribute("label", Values::texts(["a", "b", "c"]));
+    writer.push_objects(&table).unwrap();
+    let groups = Groups::new(vec![vec![9, -2], vec![], vec![7]])
+        .with_names(["left", "none", "right"])
+        .with_attribute("weight", vec![1.0_f32, 2.0, 3.0]);
+    writer.set_groups(&groups).unwrap();
+    writer.finish().await.unwrap();
+    let files = memory.files().await;
+    check_documents(&files);
+    let doc: serde_json::Value = serde_json::from_slice(&files["0/groups/zarr.json"]).unwrap();
+    assert_eq!(
+        doc["attributes"]["group_names"],
+        serde_json::json!(["left", "none", "right"])
+    );
+    let store = memory.open().await;
+    for (groups, numbers) in [
+        (vec![0], vec![2, 3]),
+        (vec![2], vec![0, 1]),
+        (vec![0, 2], vec![2, 0, 1, 3]),
+    ] {
+        let got = ask(
+            &store,
+            Query {
+                groups: Some(groups),
+                ..Query::default()
+            },
+        )
+        .await;
+        assert_eq!(got.numbers(), numbers);
+    }
+}
+
+#[tokio::test]
+async fn a_group_of_strangers_is_refused() {
+    let memory = Memory::default();
+    let mut writer = writer(&memory).await;
+    writer.set_groups(&Groups::new(vec![vec![7, 8]])).unwrap();
+    let error = writer.finish().await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "group 0: found object 8, expected objects of this store"
+    );
+}
+
+#[tokio::test]
+async fn more_objects_than_one_chunk_of_manifests() {
+    let memory = Memory::default();
+    let spec = StoreSpec::new(Kind::PointCloud, [1000.0; 2])
+        .with_objects()
+        .with_vertex_attribute(AttributeSpec::number("n", NumberType::I32));
+    let mut writer = StoreWriter::create(ADDRESS, spec, memory.options())
+        .await
+        .unwrap();
+    let count = 20_000;
+    let positions: Vec<f32> = (0..count).flat_map(|n| [(n % 2000) as f32, 1.0]).collect();
+    let ids: Vec<i64> = (0..i64::from(count)).map(|n| n * 3).collect();
+    writer
+        .push(
+            &Batch::new(positions)
+                .with_object_ids(ids)
+                .with_attribute("n", (0..count).collect::<Vec<_>>()),
+        )
+        .unwrap();
+    assert_eq!(writer.finish().await.unwrap().objects, 20_000);
+    check_documents(&memory.files().await);
+    let objects = vec![3 * 19_999, 0, 3 * 16_384, 3 * 16_383];
+    let got = ask(
+        &memory.open().await,
+        Query {
+            objects: Some(objects),
+            ..Query::default()
+        },
+    )
+    .await;
+    assert_eq!(got.numbers(), [19_999, 0, 16_384, 16_383]);
+}
