@@ -80,7 +80,8 @@ mod at {
     use std::os::fd::OwnedFd;
     use std::path::Path;
 
-    use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat};
+    use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, openat, statat};
+    use rustix::io::Errno;
 
     use super::Entry;
 
@@ -95,49 +96,50 @@ mod at {
 
     const READ: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC);
 
-    /// The handle, where the folder could be opened.
+    /// The handle, or why there is none. It is not tried again: what came a moment later would be half of an answer.
     #[derive(Debug)]
-    pub(super) struct Root(Option<OwnedFd>);
+    pub(super) struct Root(Result<OwnedFd, Errno>);
 
     impl Root {
         pub(super) fn of(path: &Path) -> Self {
             let open = || openat(CWD, path, LOOK | OFlags::DIRECTORY, Mode::empty());
-            Self(rustix::io::retry_on_intr(open).ok())
+            Self(rustix::io::retry_on_intr(open))
         }
 
-        fn handle(&self, path: &Path, key: &str, flags: OFlags) -> io::Result<OwnedFd> {
+        fn root(&self) -> Result<&OwnedFd, Errno> {
+            self.0.as_ref().map_err(|error| *error)
+        }
+
+        fn handle(&self, key: &str, flags: OFlags) -> io::Result<OwnedFd> {
             let key = if key.is_empty() { "." } else { key };
-            let open = || match &self.0 {
-                Some(root) => openat(root, key, flags, Mode::empty()),
-                // Says what is wrong with the folder itself.
-                None => openat(CWD, path.join(key), flags, Mode::empty()),
-            };
+            let root = self.root()?;
+            let open = || openat(root, key, flags, Mode::empty());
             Ok(rustix::io::retry_on_intr(open)?)
         }
 
-        pub(super) fn open(&self, path: &Path, key: &str) -> io::Result<File> {
-            self.handle(path, key, READ).map(File::from)
+        fn stat(&self, key: &str) -> io::Result<Stat> {
+            Ok(statat(self.root()?, key, AtFlags::SYMLINK_NOFOLLOW)?)
         }
 
-        pub(super) fn metadata(&self, path: &Path, key: &str) -> io::Result<Metadata> {
-            File::from(self.handle(path, key, LOOK)?).metadata()
+        pub(super) fn open(&self, _: &Path, key: &str) -> io::Result<File> {
+            self.handle(key, READ).map(File::from)
         }
 
-        pub(super) fn size(&self, path: &Path, key: &str) -> io::Result<u64> {
-            let stat = match &self.0 {
-                Some(root) => statat(root, key, AtFlags::SYMLINK_NOFOLLOW)?,
-                None => statat(CWD, path.join(key), AtFlags::SYMLINK_NOFOLLOW)?,
-            };
-            Ok(u64::try_from(stat.st_size).unwrap_or(0))
+        pub(super) fn metadata(&self, _: &Path, key: &str) -> io::Result<Metadata> {
+            File::from(self.handle(key, LOOK)?).metadata()
+        }
+
+        pub(super) fn size(&self, _: &Path, key: &str) -> io::Result<u64> {
+            Ok(u64::try_from(self.stat(key)?.st_size).unwrap_or(0))
         }
 
         pub(super) fn visit<X: From<io::Error>>(
             &self,
-            path: &Path,
+            _: &Path,
             key: &str,
             visit: &mut dyn FnMut(String, Entry) -> Result<(), X>,
         ) -> Result<(), X> {
-            let handle = self.handle(path, key, READ | OFlags::DIRECTORY)?;
+            let handle = self.handle(key, READ | OFlags::DIRECTORY)?;
             for entry in Dir::new(handle).map_err(io::Error::from)? {
                 let entry = entry.map_err(io::Error::from)?;
                 let Ok(name) = entry.file_name().to_str() else {
@@ -148,12 +150,7 @@ mod at {
                 }
                 let kind = match entry.file_type() {
                     FileType::Unknown => {
-                        let below = join(key, name);
-                        let stat = match &self.0 {
-                            Some(root) => statat(root, &below, AtFlags::SYMLINK_NOFOLLOW),
-                            None => statat(CWD, path.join(below), AtFlags::SYMLINK_NOFOLLOW),
-                        };
-                        FileType::from_raw_mode(stat.map_err(io::Error::from)?.st_mode)
+                        FileType::from_raw_mode(self.stat(&join(key, name))?.st_mode)
                     }
                     known => known,
                 };
