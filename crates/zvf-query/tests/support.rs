@@ -4,16 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
-    UInt16Type, UInt32Type, UInt64Type,
-};
+use arrow_array::types::UInt64Type;
 use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_schema::DataType;
 use object_store::memory::InMemory;
 use object_store::{ObjectStoreExt, path::Path};
 use zvf_query::{Collected, Query, QueryError, Table, list_links, list_objects, query};
 use zvf_store::{OpenOptions, Store, StoreError};
+pub(crate) use zvf_testkit::text::float;
 
 /// A store of these files, in memory.
 pub(crate) async fn memory(files: &BTreeMap<String, Vec<u8>>) -> Store {
@@ -64,54 +61,9 @@ pub(crate) async fn listed_links(
     answer.collect().await.unwrap()
 }
 
-/// One value as text: floats by their bits, so that equal text is equal value.
+/// One value as text.
 pub(crate) fn value(array: &ArrayRef, row: usize) -> String {
-    if array.is_null(row) {
-        return "null".into();
-    }
-    macro_rules! number {
-        ($type:ty) => {
-            array.as_primitive::<$type>().value(row).to_string()
-        };
-    }
-    match array.data_type() {
-        DataType::Int8 => number!(Int8Type),
-        DataType::Int16 => number!(Int16Type),
-        DataType::Int32 => number!(Int32Type),
-        DataType::Int64 => number!(Int64Type),
-        DataType::UInt8 => number!(UInt8Type),
-        DataType::UInt16 => number!(UInt16Type),
-        DataType::UInt32 => number!(UInt32Type),
-        DataType::UInt64 => number!(UInt64Type),
-        DataType::Float16 => float(array.as_primitive::<Float16Type>().value(row).to_f64()),
-        DataType::Float32 => float(f64::from(array.as_primitive::<Float32Type>().value(row))),
-        DataType::Float64 => float(array.as_primitive::<Float64Type>().value(row)),
-        DataType::Boolean => u8::from(array.as_boolean().value(row)).to_string(),
-        DataType::Utf8 => array.as_string::<i32>().value(row).to_owned(),
-        DataType::FixedSizeList(..) => list(&array.as_fixed_size_list().value(row)),
-        DataType::List(..) => list(&array.as_list::<i32>().value(row)),
-        DataType::Dictionary(..) => {
-            let any = array.as_any_dictionary();
-            value(any.values(), any.normalized_keys()[row])
-        }
-        other => panic!("{other}"),
-    }
-}
-
-fn list(items: &ArrayRef) -> String {
-    (0..items.len())
-        .map(|at| value(items, at))
-        .collect::<Vec<_>>()
-        .join(" ")
-}
-
-/// A float as text that tells every value from every other.
-pub(crate) fn float(value: f64) -> String {
-    if value.is_nan() {
-        "nan".into()
-    } else {
-        format!("{value:?}")
-    }
+    zvf_testkit::text::value(array, row).unwrap()
 }
 
 /// A whole answer.

@@ -25,6 +25,8 @@ mod case;
 pub mod faults;
 mod npy;
 mod npz;
+#[cfg(feature = "arrow")]
+pub mod text;
 mod truth;
 mod web;
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use zvf_format::fragments::FragmentIndexBuilder;
 
 use crate::altered::Files;
-use crate::answers::float;
+use zvf_testkit::text::float;
 
 /// Length of a chunk on every axis.
 pub const CHUNK: f64 = 10.0;
