@@ -1,14 +1,12 @@
 """Stores of format 0.8.0 and 0.8.1. Section numbers are of the 0.8 page."""
 
-from collections import defaultdict
-
 import numpy as np
 
 import made_old
-from made_bytes import fragments, i64, ragged
+from made_bytes import fragments, i64
 from made_case import Case, Cells, by_bin, by_chunk, by_object, by_path, chunks_of
 from made_cells import body, family, groups, links, native, object_attribute, vlen_index
-from made_old import CHUNK, level, objects_truth, root
+from made_old import CHUNK, ask_between, level, links_of_equal_keys, objects_truth, root
 
 
 def random_graph(name: str, seed: int, low, high, n: int = 50, m: int = 80) -> tuple[Case, Cells, dict]:
@@ -277,26 +275,13 @@ def pyramid() -> Case:
     pairs = [[row, 80 + int(parent[row])] for chunk in sorted(lower.rows) for row in lower.rows[chunk]]
     between(case, "0", "+1", pairs, lower, upper)
     between(case, "1", "-1", [[b, a] for a, b in pairs], upper, lower)
-    case.more["cross_level"] = [
-        {"level": 0, "delta": 1, "pairs": pairs},
-        {"level": 1, "delta": -1, "pairs": [[b, a] for a, b in pairs]},
-    ]
-    case.ask(0, range(80))
-    case.ask(1, range(80, 80 + len(names)))
+    ask_between(case, pairs, 80, len(names))
     return case
 
 
 def between(case: Case, at: str, delta: str, pairs, here: Cells, there: Cells) -> None:
     """Records between two levels: those of equal key text in `links/<delta>`, the others in cells."""
-    same, other = defaultdict(list), []
-    for a, b in pairs:
-        (chunk_a, row_a), (chunk_b, row_b) = here.place[a], there.place[b]
-        if chunk_a == chunk_b:
-            same[chunk_a].append([row_a, row_b])
-        else:
-            other.append([(chunk_a, row_a), (chunk_b, row_b)])
-    meta = {"zv_array": "links", "dtype": "int64", "link_width": 2, "level_delta": int(delta)}
-    case.nodes.blobs(f"{at}/links/{delta}", meta, {chunk: ragged([i64(rows)]) for chunk, rows in same.items()}, codec="zstd")
+    other = links_of_equal_keys(case, at, delta, pairs, here, there)
     family(case, at, delta, other, directed=False, store="canonical", codec="zstd")
 
 

@@ -1,5 +1,7 @@
 """Stores of format 0.6 and 0.7: every blob an array of its own. Section numbers are of the 0.7 page."""
 
+from collections import defaultdict
+
 import numpy as np
 
 from made_bytes import i64, manifest, ragged
@@ -287,3 +289,27 @@ def zeros() -> Case:
 
 
 MAKERS = {"0.6": [points_06, streamlines_06], "0.7": [packed_points, packed_overlap, zeros]}
+
+
+def links_of_equal_keys(case: Case, at: str, delta: str, pairs, here: Cells, there: Cells) -> list:
+    """Writes the records between two levels whose ends lie in chunks of equal key; returns the others as (chunk, row) pairs."""
+    same, other = defaultdict(list), []
+    for a, b in pairs:
+        (chunk_a, row_a), (chunk_b, row_b) = here.place[a], there.place[b]
+        if chunk_a == chunk_b:
+            same[chunk_a].append([row_a, row_b])
+        else:
+            other.append([(chunk_a, row_a), (chunk_b, row_b)])
+    meta = {"zv_array": "links", "dtype": "int64", "link_width": 2, "level_delta": int(delta)}
+    case.nodes.blobs(f"{at}/links/{delta}", meta, {chunk: ragged([i64(rows)]) for chunk, rows in same.items()}, codec="zstd")
+    return other
+
+
+def ask_between(case: Case, pairs, fine: int, coarse: int) -> None:
+    """The truth of two levels and of the records between them."""
+    case.more["cross_level"] = [
+        {"level": 0, "delta": 1, "pairs": pairs},
+        {"level": 1, "delta": -1, "pairs": [[b, a] for a, b in pairs]},
+    ]
+    case.ask(0, range(fine))
+    case.ask(1, range(fine, fine + coarse))

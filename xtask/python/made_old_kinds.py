@@ -4,11 +4,11 @@ from collections import defaultdict
 
 import numpy as np
 
-from made_bytes import fragments, i64, manifest, ragged
+from made_bytes import fragments, i64, manifest
 from made_case import Case, Cells, by_bin, by_chunk, by_object, by_path, chunks_of, segments
 from made_old import (
-    CHUNK, attribute, cross, group_attribute, groups, level, links, object_attribute, objects_truth, root, split_index, vertices,
-    vlen_index, zero_records,
+    CHUNK, ask_between, attribute, cross, group_attribute, groups, level, links, links_of_equal_keys, object_attribute, objects_truth,
+    root, split_index, vertices, vlen_index, zero_records,
 )
 
 VALUES = [2, 5, 9]
@@ -254,27 +254,14 @@ def pyramid() -> Case:
     pairs = [[row, 100 + int(parent[row])] for chunk in sorted(lower.rows) for row in lower.rows[chunk]]
     between(case, "0", "+1", pairs, lower, upper)
     between(case, "1", "-1", [[b, a] for a, b in pairs], upper, lower)
-    case.more["cross_level"] = [
-        {"level": 0, "delta": 1, "pairs": pairs},
-        {"level": 1, "delta": -1, "pairs": [[b, a] for a, b in pairs]},
-    ]
-    case.ask(0, range(100))
-    case.ask(1, range(100, 100 + len(names)))
+    ask_between(case, pairs, 100, len(names))
     return case
 
 
 def between(case: Case, at: str, delta: str, pairs, here: Cells, there: Cells) -> None:
     """Records between two levels: those of equal key text in `links/<delta>`, the others in the flat blob."""
-    same, other = defaultdict(list), []
-    for a, b in pairs:
-        (chunk_a, row_a), (chunk_b, row_b) = here.place[a], there.place[b]
-        if chunk_a == chunk_b:
-            same[chunk_a].append([row_a, row_b])
-        else:
-            other.append([(chunk_a, row_a), (chunk_b, row_b)])
-    meta = {"zv_array": "links", "dtype": "int64", "link_width": 2, "level_delta": int(delta)}
     case.nodes.group(f"{at}/links")
-    case.nodes.blobs(f"{at}/links/{delta}", meta, {chunk: ragged([i64(rows)]) for chunk, rows in same.items()}, codec="zstd")
+    other = links_of_equal_keys(case, at, delta, pairs, here, there)
     case.nodes.group(f"{at}/cross_chunk_links")
     cross(case, at, delta, other, 2, 3, codec="zstd")
 
