@@ -99,7 +99,7 @@ fn clippy() -> Outcome {
         "--workspace",
         "--all-targets",
         "--features",
-        test::SERVERS,
+        test::FEATURES,
         "--quiet",
         "--",
         "-D",

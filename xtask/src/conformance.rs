@@ -1,7 +1,7 @@
 //! `cargo xtask conformance`: stores of the released Python packages, read by us, and ours, read by them; compared with
 //! what went in.
 
-use crate::{Outcome, python, sh};
+use crate::{Outcome, python, sh, test};
 
 /// Runs `python/conformance.py` with the built `zvf` in both environments, stores of format 0.9, then of 0.7; then
 /// `python/written.py`, the other direction, for format 0.9. Arguments are passed on; `--written` runs the last alone.
@@ -40,13 +40,14 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
 /// Stores that `zvf-write` makes from random input, read by the package.
 fn written(arguments: &[String]) -> Outcome {
     sh::run(sh::cargo().args([
+        // As the tests are built, so that nothing is compiled twice.
         "build",
-        "--package",
-        "zvf-write",
+        "--quiet",
+        "--workspace",
         "--example",
         "write_raw",
         "--features",
-        "blosc",
+        test::FEATURES,
     ]))?;
     let name = format!("write_raw{}", std::env::consts::EXE_SUFFIX);
     sh::run(

@@ -5,15 +5,15 @@ use std::time::Instant;
 
 use crate::{Outcome, python, sh};
 
-/// The feature of the tests that need real servers; `cargo test --workspace` leaves them out.
-pub(crate) const SERVERS: &str = "zvf-trials/servers";
+/// Features of tests that `cargo test --workspace` leaves out: real servers, the Blosc encoder.
+pub(crate) const FEATURES: &str = "zvf-trials/servers,zvf-write/blosc";
 
 /// Builds and runs `cargo test --workspace`, doc tests and the tests against real servers included. Arguments are passed on
 /// to cargo.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     let servers = python::interpreter(python::SERVERS)?;
     println!("building the tests");
-    let all = ["test", "--workspace", "--features", SERVERS];
+    let all = ["test", "--workspace", "--features", FEATURES];
     sh::run(
         sh::cargo()
             .args(all)
