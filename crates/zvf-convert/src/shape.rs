@@ -268,10 +268,10 @@ mod tests {
         }
         let chosen = extent.choose(false);
         let side = chosen.chunk[0];
-        for (low, high) in [(600.0, 979.0), (13_000.0, 13_018.0)] {
+        for (low, high) in [(600.0_f64, 979.0_f64), (13_000.0, 13_018.0)] {
             assert_eq!(
-                (f64::from(low) / side).floor(),
-                (f64::from(high) / side).floor(),
+                (low / side).floor(),
+                (high / side).floor(),
                 "{side}"
             );
         }
