@@ -50,7 +50,7 @@ pub(crate) enum Command {
     Links(LinksArgs),
     /// Takes one blob apart byte by byte and explains every field
     Inspect(InspectArgs),
-    /// Makes a new store from files: SWC, CSV, OBJ, TRK or TCK
+    /// Makes a new store from files: SWC, CSV, OBJ, STL, TRK or TCK
     Import(ImportArgs),
     /// Prints a completion script for a shell
     Completions(CompletionsArgs),
@@ -317,7 +317,7 @@ pub(crate) struct InspectArgs {
 What a file becomes follows from its ending, unless --kind says otherwise:
   .swc        skeleton (or graph); one object a file
   .csv .tsv   point_cloud, a vertex a row; with --object-column also polyline or streamline
-  .obj        mesh of triangles or quads; one object a file
+  .obj .stl   mesh of triangles, or of quads; one object a file
   .trk .tck   streamline (or polyline); one object a streamline
 
 Several files of one format make one store. Files named by numbers keep them as object ids. Positions are never transformed;

@@ -151,11 +151,11 @@ fn failures_have_their_exit_codes_and_leave_no_store() -> Result<()> {
             2,
             "--kind: found \"tree\", expected one of point_cloud, ",
         ),
-        (&["import", "a.swc"], 2, "<STORE>"),
+        (&["import", "a.swc"], 2, "<FILE>"),
         (
             &["import", "a.swc", "x.zv", "--chunk-shape", "1,2"],
             2,
-            "chunk_shape",
+            "--chunk-shape: found 2 sizes, expected 3, for x, y, z",
         ),
         (&["import", "a.swc", "x.zv", "--target", "0.7"], 2, "0.9.2"),
         (
@@ -163,7 +163,7 @@ fn failures_have_their_exit_codes_and_leave_no_store() -> Result<()> {
             2,
             "expected one character",
         ),
-        (&["import", "a.swc", "http://127.0.0.1:1/x.zv"], 2, "http"),
+        (&["import", "a.swc", "http://127.0.0.1:1/x.zv"], 3, "http"),
     ];
     for (args, code, said) in cases {
         let ran = home.zvf(args)?;

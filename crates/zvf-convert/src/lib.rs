@@ -2,7 +2,7 @@
 //!
 //! [`Import::open`] reads the files once and says what a store for them needs: a [`StoreSpec`] with kind, axes, number types,
 //! attributes and a chunk size chosen from the data. [`Import::read`] reads them again and hands over [`Batch`]es. Neither holds
-//! more than a batch, or one skeleton.
+//! more than a batch, one skeleton, or the vertices of one file of corners.
 //!
 //! ```
 //! use zvf_convert::{Import, Options};
@@ -34,6 +34,7 @@
 //! | `.swc` | skeleton, or graph | one a file | `radius`, `type`, `node_id` |
 //! | `.csv`, `.tsv` | points; polylines or streamlines with an object column | by the object column, or one a file | all other columns |
 //! | `.obj` | mesh of triangles or quads | one a file | `color` where vertices have one |
+//! | `.stl` | mesh of triangles | one a file | none |
 //! | `.trk` | streamline, or polyline | one a streamline, with its properties | scalars |
 //! | `.tck` | streamline, or polyline | one a streamline | none |
 //!
@@ -57,6 +58,7 @@ mod names;
 mod obj;
 mod options;
 mod shape;
+mod stl;
 mod swc;
 mod table;
 mod tck;
@@ -108,6 +110,8 @@ pub enum Format {
     Csv,
     /// Wavefront meshes.
     Obj,
+    /// Triangles by their corners, text or binary.
+    Stl,
     /// TrackVis streamlines.
     Trk,
     /// MRtrix streamlines.
@@ -116,11 +120,12 @@ pub enum Format {
 
 impl Format {
     /// Every format, with its endings.
-    const ENDINGS: [(&'static str, Self); 6] = [
+    const ENDINGS: [(&'static str, Self); 7] = [
         ("swc", Self::Swc),
         ("csv", Self::Csv),
         ("tsv", Self::Csv),
         ("obj", Self::Obj),
+        ("stl", Self::Stl),
         ("trk", Self::Trk),
         ("tck", Self::Tck),
     ];
@@ -160,6 +165,7 @@ impl Format {
             Self::Swc => "SWC",
             Self::Csv => "CSV",
             Self::Obj => "OBJ",
+            Self::Stl => "STL",
             Self::Trk => "TRK",
             Self::Tck => "TCK",
         }
@@ -170,7 +176,7 @@ impl Format {
         match self {
             Self::Swc => &[Kind::Skeleton, Kind::Graph],
             Self::Csv => &[Kind::PointCloud, Kind::Polyline, Kind::Streamline],
-            Self::Obj => &[Kind::Mesh],
+            Self::Obj | Self::Stl => &[Kind::Mesh],
             Self::Trk | Self::Tck => &[Kind::Streamline, Kind::Polyline],
         }
     }
@@ -194,6 +200,7 @@ enum Reader {
     Swc(swc::Swc),
     Table(table::Tables),
     Obj(obj::Obj),
+    Stl(stl::Stl),
     Trk(trk::Trk),
     Tck(tck::Tck),
 }
@@ -248,6 +255,10 @@ impl Import {
                 let (reader, found) = obj::Obj::survey(files, options)?;
                 (Reader::Obj(reader), found)
             }
+            Format::Stl => {
+                let (reader, found) = stl::Stl::survey(files, options)?;
+                (Reader::Stl(reader), found)
+            }
             Format::Trk => {
                 let (reader, found) = trk::Trk::survey(files, kind, options)?;
                 (Reader::Trk(reader), found)
@@ -300,6 +311,7 @@ impl Import {
             Reader::Swc(reader) => reader.read(sink),
             Reader::Table(reader) => reader.read(sink),
             Reader::Obj(reader) => reader.read(sink),
+            Reader::Stl(reader) => reader.read(sink),
             Reader::Trk(reader) => reader.read(sink),
             Reader::Tck(reader) => reader.read(sink),
         }

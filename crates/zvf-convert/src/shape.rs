@@ -269,11 +269,7 @@ mod tests {
         let chosen = extent.choose(false);
         let side = chosen.chunk[0];
         for (low, high) in [(600.0_f64, 979.0_f64), (13_000.0, 13_018.0)] {
-            assert_eq!(
-                (low / side).floor(),
-                (high / side).floor(),
-                "{side}"
-            );
+            assert_eq!((low / side).floor(), (high / side).floor(), "{side}");
         }
         assert!(
             chosen.reason.starts_with("380 vertices over 379 along"),

@@ -5,6 +5,7 @@ use zvf_convert::{Import, Options, Sink};
 use zvf_store::Class;
 use zvf_write::{Batch, Kind, ObjectTable, WriteError};
 
+use crate::meshes::{stl_binary, stl_text};
 use crate::streamlines::{Out, tck, trk, trk_header};
 use crate::support::{Folder, refused};
 
@@ -230,6 +231,48 @@ fn bytes_of_streamlines() {
 }
 
 #[test]
+fn triangles_of_stl() {
+    let text = stl_text();
+    let cut = text.replace("endloop", "endlop");
+    wrong(
+        "a.stl",
+        cut,
+        "a.stl, line 7: found \"endlop\", expected endloop",
+    );
+    let lines = text.replacen("VERTEX 0e0 0 0", "VERTEX 0 0", 1);
+    wrong(
+        "a.stl",
+        lines,
+        "a.stl, line 4: found \"VERTEX 0 0\", expected vertex and three numbers",
+    );
+    wrong(
+        "a.stl",
+        "solid\n",
+        "a.stl, line 2: found the end of the file, expected facet normal, or endsolid",
+    );
+    wrong(
+        "a.stl",
+        "sol",
+        "a.stl: found 3 bytes, expected \"solid\", or a header of 84 bytes",
+    );
+    let mut bytes = stl_binary();
+    bytes[0] = b'S' + 1;
+    bytes.pop();
+    wrong(
+        "a.stl",
+        &bytes,
+        "a.stl, byte 80: found 283 bytes, expected 284, for 4 triangles",
+    );
+    bytes.push(0);
+    bytes[84 + 12..84 + 16].copy_from_slice(&f32::NAN.to_le_bytes());
+    wrong(
+        "a.stl",
+        &bytes,
+        "a.stl, byte 100: found NaN, expected a finite coordinate",
+    );
+}
+
+#[test]
 fn options_and_limits() {
     let folder = Folder::new();
     let swc = folder.file("a.swc", "1 0 0 0 0 1 -1\n2 0 0 0 0 1 1\n");
@@ -315,7 +358,7 @@ fn options_and_limits() {
     check(
         &none,
         Class::Misuse,
-        "a.xyz: found .xyz, expected a file that ends in .swc, .csv, .tsv, .obj, .trk, .tck",
+        "a.xyz: found .xyz, expected a file that ends in .swc, .csv, .tsv, .obj, .stl, .trk, .tck",
         &|_| {},
     );
     let missing = [none[0].with_file_name("b.swc")];
@@ -355,12 +398,14 @@ proptest! {
 
     #[test]
     fn cut_and_changed_files_are_read_or_refused(
-        which in 0_usize..5, cut in 0_usize..2000, at in 0_usize..2000, byte: u8, insert: bool,
+        which in 0_usize..7, cut in 0_usize..2000, at in 0_usize..2000, byte: u8, insert: bool,
     ) {
         let (name, bytes) = match which {
             0 => ("a.swc", SWC.as_bytes().to_vec()),
             1 => ("a.obj", OBJ.as_bytes().to_vec()),
             2 => ("a.csv", CSV.as_bytes().to_vec()),
+            5 => ("a.stl", stl_text().into_bytes()),
+            6 => ("a.stl", stl_binary()),
             3 => ("a.trk", trk(byte & 1 == 0, 3)),
             _ => ("a.tck", tck(if byte & 1 == 0 { "Float32LE" } else { "Float64BE" })),
         };
@@ -377,7 +422,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_read_or_refused(mut bytes in prop::collection::vec(any::<u8>(), 0..400), head in 0_usize..3) {
-        for name in ["a.swc", "a.obj", "a.csv", "a.tsv", "a.trk", "a.tck"] {
+        for name in ["a.swc", "a.obj", "a.stl", "a.csv", "a.tsv", "a.trk", "a.tck"] {
             survive(name, &bytes);
         }
         // Behind a head that is right.

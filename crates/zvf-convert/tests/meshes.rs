@@ -1,4 +1,4 @@
-//! OBJ.
+//! OBJ and STL.
 
 use zvf_write::NumberType;
 
@@ -139,4 +139,71 @@ fn several_files_keep_their_own_faces_and_colours() {
     assert_eq!(import.spec().positions, NumberType::F32);
     let seven = column(&folder.objects(&[7]), "position");
     assert!(seven.len() == 4 && seven.iter().all(|position| position.starts_with("1.0 ")));
+}
+
+/// Triangles by their corners.
+const SOLID: [[[f64; 3]; 3]; 4] = [
+    [CORNERS[0], CORNERS[1], CORNERS[2]],
+    [CORNERS[0], CORNERS[2], CORNERS[3]],
+    [CORNERS[1], CORNERS[4], CORNERS[5]],
+    [CORNERS[1], CORNERS[5], CORNERS[2]],
+];
+
+pub(crate) fn stl_text() -> String {
+    let mut text = "solid made here\n".to_owned();
+    for (at, corners) in SOLID.iter().enumerate() {
+        if at == 2 {
+            text.push_str("endsolid\n\nsolid two\n");
+        }
+        text.push_str("  facet normal 0 0 1\n    outer loop\n");
+        for [x, y, z] in corners {
+            text.push_str(&format!("      VERTEX {x:e} {y} {z}\r\n"));
+        }
+        text.push_str("    endloop\n  endfacet\n");
+    }
+    text.push_str("endsolid two\n");
+    text
+}
+
+pub(crate) fn stl_binary() -> Vec<u8> {
+    // Headers of binary files may begin as texts do.
+    let mut bytes = b"solid but binary".to_vec();
+    bytes.resize(80, 0);
+    bytes.extend(4_u32.to_le_bytes());
+    for corners in SOLID {
+        bytes.extend([0; 12]);
+        for value in corners.as_flattened() {
+            #[expect(clippy::cast_possible_truncation, reason = "the values are small")]
+            bytes.extend((*value as f32).to_le_bytes());
+        }
+        bytes.extend([0, 0]);
+    }
+    bytes
+}
+
+#[test]
+fn corners_of_stl_at_one_place_are_one_vertex() {
+    let mut minus_zero = stl_binary();
+    // The first zero of the second triangle, as the other zero.
+    minus_zero[84 + 50 + 12 + 3] = 0x80;
+    for bytes in [stl_text().into_bytes(), stl_binary(), minus_zero] {
+        let folder = Folder::new();
+        let files = [
+            folder.file("a.stl", &bytes),
+            folder.file("b.STL", stl_text()),
+        ];
+        let import = open(&files, &small());
+        assert_eq!(
+            (import.vertices(), import.objects(), import.links()),
+            (12, 2, 8)
+        );
+        let got = folder.store(&import, |spec| spec.chunk_shape = vec![10.0; 3]);
+        let faces: [&[usize]; 4] = [&[0, 1, 2], &[0, 2, 3], &[1, 4, 5], &[1, 5, 2]];
+        let want = wanted(&CORNERS, &faces);
+        assert_eq!(cycles(&got), sorted([&want[..], &want[..]].concat()));
+        let mut positions = sorted(column(&folder.objects(&[0]), "position"));
+        positions.dedup();
+        assert_eq!(positions.len(), CORNERS.len());
+        assert_eq!(folder.objects(&[1]).num_rows(), CORNERS.len());
+    }
 }

@@ -22,7 +22,7 @@ use crate::progress::Progress;
 /// storage says.
 pub(crate) fn run(args: &ImportArgs, context: &mut Context<'_>) -> Result<()> {
     let import = Import::open(&args.files, &options(args)?)?;
-    let spec = spec(args, &import);
+    let spec = spec(args, &import)?;
     let chosen = args.chunk_shape.is_none();
     if chosen {
         context.remark(&format!("{} ({})", shape(&spec), import.reason()));
@@ -109,9 +109,18 @@ fn options(args: &ImportArgs) -> Result<Options> {
 }
 
 /// What the files need, with what the flags say instead.
-fn spec(args: &ImportArgs, import: &Import) -> StoreSpec {
+fn spec(args: &ImportArgs, import: &Import) -> Result<StoreSpec> {
     let mut spec = import.spec().clone();
     if let Some(shape) = &args.chunk_shape {
+        if shape.len() != spec.axes.len() {
+            let names: Vec<&str> = spec.axes.iter().map(|axis| axis.name.as_str()).collect();
+            return Err(CliError::usage(format!(
+                "--chunk-shape: found {}, expected {}, for {}",
+                counted(shape.len() as u64, "size"),
+                spec.axes.len(),
+                names.join(", ")
+            )));
+        }
         spec.chunk_shape.clone_from(shape);
         // The bins were chosen for another chunk.
         spec.bin_shape = None;
@@ -128,7 +137,7 @@ fn spec(args: &ImportArgs, import: &Import) -> StoreSpec {
     spec.target = match args.target {
         TargetArg::V0_9_2 => TargetVersion::V0_9_2,
     };
-    spec
+    Ok(spec)
 }
 
 fn list(sizes: &[f64]) -> String {
