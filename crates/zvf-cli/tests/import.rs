@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde_json::json;
 
-use crate::run::Home;
+use crate::run::{Home, STORE};
 
 const SWC: &str = "# a tree\n1 1 0.5 0 0 2 -1\n2 3 4 0 0 1.5 1\n3 3 14 0 0 1 2\n4 3 4 12 -3 1 2\n";
 
@@ -171,7 +171,8 @@ fn failures_have_their_exit_codes_and_leave_no_store() -> Result<()> {
         assert!(ran.stderr.contains(said), "{args:?}: {}", ran.stderr);
         assert!(ran.stdout.is_empty(), "{args:?}");
     }
-    assert_eq!(home.names()?, ["a.swc", "bad.swc"]);
+    // The folder beside them is the one of `made`, empty.
+    assert_eq!(home.names()?, ["a.swc", "bad.swc", STORE]);
     home.text(&["import", "a.swc", "x.zv", "-q"])?;
     let ran = home.zvf(&["import", "a.swc", "x.zv", "-q", "--clear-leftovers"])?;
     assert_eq!(ran.code, 2, "{}", ran.stderr);
