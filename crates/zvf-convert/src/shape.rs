@@ -172,7 +172,7 @@ fn descending(largest: f64) -> impl Iterator<Item = f64> {
 /// A length for people: four digits say enough.
 fn brief(value: f64) -> String {
     let text = format!("{value:.3e}").parse::<f64>().unwrap_or(value);
-    if (1e-4..1e9).contains(&text) {
+    if text == 0.0 || (1e-4..1e9).contains(&text) {
         text.to_string()
     } else {
         format!("{text:e}")
@@ -285,6 +285,8 @@ mod tests {
         extent.add(&[7.0, -3.0]);
         assert_eq!(extent.choose(true).chunk, [1.0, 1.0]);
         assert_eq!(extent.choose(true).bin, None);
+        let reason = extent.choose(true).reason;
+        assert!(reason.starts_with("1 vertices over 0 along"), "{reason}");
         extent.add(&[7.0, -2.0]);
         let side = extent.choose(true).chunk[0];
         assert!((1.0..=8.1).contains(&side), "{side}");
