@@ -50,6 +50,8 @@ pub(crate) enum Command {
     Links(LinksArgs),
     /// Takes one blob apart byte by byte and explains every field
     Inspect(InspectArgs),
+    /// Makes a new store from files: SWC, CSV, OBJ, STL, TRK or TCK
+    Import(ImportArgs),
     /// Prints a completion script for a shell
     Completions(CompletionsArgs),
 }
@@ -309,6 +311,74 @@ pub(crate) struct InspectArgs {
     pub(crate) rows: usize,
 }
 
+/// `zvf import`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+What a file becomes follows from its ending, unless --kind says otherwise:
+  .swc        skeleton (or graph); one object a file
+  .csv .tsv   point_cloud, a vertex a row; with --object-column also polyline or streamline
+  .obj .stl   mesh of triangles, or of quads; one object a file
+  .trk .tck   streamline (or polyline); one object a streamline
+
+Several files of one format make one store. Files named by numbers keep them as object ids. Positions are never transformed;
+what a header says about the frame (affine, voxel sizes) is kept in the store's `crs`. The store is there as a whole or not at all.
+
+Examples:
+  zvf import 1734350788.swc 1734350908.swc neurons.zarrvectors --unit nanometer
+  zvf import synapses.csv synapses.zarrvectors --attributes type,confidence
+  zvf import cells.csv cells.zarrvectors --position cx,cy,cz --object-column cell
+  zvf import mesh.obj s3://bucket/mesh.zarrvectors --chunk-shape 4096,4096,4096 --codec none
+  zvf import tracks.trk tracks.zarrvectors --json | jq .frame")]
+pub(crate) struct ImportArgs {
+    /// Files of one format
+    #[arg(value_name = "FILE", required = true, num_args = 1..)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Path or URL of the new store; nothing may lie there
+    #[arg(required = true)]
+    pub(crate) store: String,
+    /// The geometry, e.g. point_cloud, polyline, streamline, graph, skeleton, mesh
+    #[arg(long, value_name = "KIND")]
+    pub(crate) kind: Option<String>,
+    /// Tables: the columns of a position, one an axis [default: x,y and, where there is one, z]
+    #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
+    pub(crate) position: Option<Vec<String>>,
+    /// Tables: the column that says to which object a row belongs, by a whole number
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) object_column: Option<String>,
+    /// Tables: the columns that become attributes, of all others: all, none or names
+    #[arg(
+        long,
+        value_name = "all|none|NAME,..",
+        value_delimiter = ',',
+        default_value = "all"
+    )]
+    pub(crate) attributes: Vec<String>,
+    /// Tables: the one character between columns; `tab` for a tab [default: a comma, a tab in .tsv]
+    #[arg(long, value_name = "C", value_parser = delimiter)]
+    pub(crate) delimiter: Option<u8>,
+    /// Unit of all axes, e.g. micrometer [default: what the format says]
+    #[arg(long, value_name = "UNIT")]
+    pub(crate) unit: Option<String>,
+    /// Size of a chunk on each axis [default: chosen from the data, and said]
+    #[arg(long, value_name = "X,Y,..", value_delimiter = ',')]
+    pub(crate) chunk_shape: Option<Vec<f64>>,
+    /// Size of a bin on each axis: a whole part of the chunk's [default: chosen for points without objects]
+    #[arg(long, value_name = "X,Y,..", value_delimiter = ',')]
+    pub(crate) bin_shape: Option<Vec<f64>>,
+    /// How chunks are compressed
+    #[arg(long, value_enum, value_name = "CODEC", default_value = "zstd")]
+    pub(crate) codec: CodecArg,
+    /// Chunks of a shard along each axis [default: every chunk is a file of its own]
+    #[arg(long, value_name = "X,Y,..", value_delimiter = ',')]
+    pub(crate) shard_shape: Option<Vec<u64>>,
+    /// Version of the format
+    #[arg(long, value_enum, value_name = "VERSION", default_value = "0.9.2")]
+    pub(crate) target: TargetArg,
+    /// Removes what an interrupted import left at STORE; a finished store is never touched
+    #[arg(long)]
+    pub(crate) clear_leftovers: bool,
+}
+
 /// `zvf completions`
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -320,6 +390,25 @@ pub(crate) struct CompletionsArgs {
     /// The shell
     #[arg(value_enum)]
     pub(crate) shell: Shell,
+}
+
+/// How a new store is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CodecArg {
+    /// Not at all
+    None,
+    /// Zstandard
+    Zstd,
+    /// Blosc: zstd and bitshuffle
+    Blosc,
+}
+
+/// Versions of the format that are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TargetArg {
+    /// 0.9.2
+    #[value(name = "0.9.2")]
+    V0_9_2,
 }
 
 /// What a query keeps.
@@ -433,6 +522,17 @@ fn bytes(text: &str) -> Result<u64, String> {
         None => Err(format!(
             "found {text:?}, expected at most {} bytes",
             u64::MAX
+        )),
+    }
+}
+
+/// One character of one byte.
+fn delimiter(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        b"tab" | b"\\t" => Ok(b'\t'),
+        [byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\n' | b'\r') => Ok(*byte),
+        _ => Err(format!(
+            "found {text:?}, expected one character such as ; or the word tab"
         )),
     }
 }

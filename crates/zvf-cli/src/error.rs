@@ -123,6 +123,20 @@ impl From<zvf_query::QueryError> for CliError {
     }
 }
 
+impl From<zvf_convert::ConvertError> for CliError {
+    #[cold]
+    fn from(error: zvf_convert::ConvertError) -> Self {
+        Self::new(class_of(error.class()), fold(&error))
+    }
+}
+
+impl From<zvf_write::WriteError> for CliError {
+    #[cold]
+    fn from(error: zvf_write::WriteError) -> Self {
+        Self::new(class_of(error.class()), fold(&error))
+    }
+}
+
 /// Our class for one of the store's.
 fn class_of(class: zvf_store::Class) -> Class {
     match class {

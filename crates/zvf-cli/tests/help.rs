@@ -6,13 +6,14 @@ use anyhow::Result;
 
 use crate::run::zvf_in;
 
-const COMMANDS: [&str; 7] = [
+const COMMANDS: [&str; 8] = [
     "info",
     "query",
     "get",
     "objects",
     "links",
     "inspect",
+    "import",
     "completions",
 ];
 
@@ -42,9 +43,7 @@ fn only_what_works_is_offered() -> Result<()> {
     for command in COMMANDS {
         assert!(text.contains(&format!("\n  {command} ")), "{command}");
     }
-    for later in [
-        "validate", "import", "export", "pyramid", "migrate", "volume",
-    ] {
+    for later in ["validate", "export", "pyramid", "migrate", "volume"] {
         assert!(!text.contains(&format!("\n  {later}")), "{later}");
         assert_eq!(zvf_in(Path::new("."), &[later])?.code, 2);
     }

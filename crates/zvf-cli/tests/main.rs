@@ -7,6 +7,7 @@ mod errors;
 mod formats;
 mod generations;
 mod help;
+mod import;
 mod info;
 mod inspect;
 mod inspect_blobs;

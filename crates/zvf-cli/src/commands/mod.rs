@@ -1,6 +1,7 @@
 //! One file a command.
 
 mod completions;
+mod import;
 mod info;
 mod inspect;
 mod links;
@@ -27,6 +28,7 @@ pub(crate) fn run(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Objects(args) => objects::run(args, context),
         Command::Links(args) => links::run(args, context),
         Command::Inspect(args) => inspect::run(args, context),
+        Command::Import(args) => import::run(args, context),
         Command::Completions(args) => completions::run(args),
     }
 }

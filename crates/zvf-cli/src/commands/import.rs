@@ -1,0 +1,237 @@
+//! `zvf import`: a new store from files of other formats.
+
+use serde_json::{Value, json};
+use zvf_convert::{Import, Options, Sink};
+use zvf_write::{
+    AttributeSpec, AttributeType, Batch, Compression, Kind, Leftovers, ObjectTable, StoreSpec,
+    StoreWriter, Summary, TargetVersion, WriteError, WriteOptions,
+};
+
+use crate::args::{CodecArg, ImportArgs, TargetArg};
+use crate::context::Context;
+use crate::error::{CliError, Result};
+use crate::output::table::counted;
+use crate::output::{print_json, print_text};
+use crate::progress::Progress;
+
+/// Runs `zvf import`.
+///
+/// # Errors
+///
+/// As the files say, by line or byte; usage, when options do not fit them or something lies at the store's place; as the
+/// storage says.
+pub(crate) fn run(args: &ImportArgs, context: &mut Context<'_>) -> Result<()> {
+    let import = Import::open(&args.files, &options(args)?)?;
+    let spec = spec(args, &import)?;
+    let chosen = args.chunk_shape.is_none();
+    if chosen {
+        context.remark(&format!("{} ({})", shape(&spec), import.reason()));
+    }
+    for note in import.notes() {
+        context.remark(note);
+    }
+    let mut write = WriteOptions::new()
+        .with_open(context.options())
+        .with_leftovers(if args.clear_leftovers {
+            Leftovers::Remove
+        } else {
+            Leftovers::Refuse
+        });
+    if let Some(bytes) = context.common.memory_budget {
+        write = write.with_memory_budget(usize::try_from(bytes).unwrap_or(usize::MAX));
+    }
+    let store = args.store.as_str();
+    let mut writer = context.wait(StoreWriter::create(store, spec.clone(), write))??;
+    let mut counted = Counted {
+        writer: &mut writer,
+        progress: context.progress("vertices"),
+    };
+    import.read(&mut counted)?;
+    drop(counted);
+    let done = context.wait(writer.finish())?;
+    let summary = match done {
+        Ok(summary) => Some(summary),
+        Err(error) if error.is_committed() => {
+            // The store is whole; only its chunks were not counted for us.
+            context.warn(&[error.to_string()]);
+            None
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if context.common.json {
+        return print_json(&document(args, &import, &spec, summary, chosen));
+    }
+    print_text(&text(store, &import, &spec, summary))
+}
+
+/// A writer whose progress is shown.
+struct Counted<'a> {
+    writer: &'a mut StoreWriter,
+    progress: Progress,
+}
+
+impl Sink for Counted<'_> {
+    fn batch(&mut self, batch: &Batch<'_>) -> std::result::Result<(), WriteError> {
+        let before = self.writer.vertices();
+        self.writer.push(batch)?;
+        self.progress
+            .add(self.writer.vertices().saturating_sub(before));
+        Ok(())
+    }
+
+    fn objects(&mut self, table: &ObjectTable<'_>) -> std::result::Result<(), WriteError> {
+        self.writer.push_objects(table)
+    }
+}
+
+fn options(args: &ImportArgs) -> Result<Options> {
+    let mut options = Options::default();
+    if let Some(name) = &args.kind {
+        let kind = Kind::from_name(name).ok_or_else(|| {
+            let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+            CliError::usage(format!(
+                "--kind: found {name:?}, expected one of {}",
+                names.join(", ")
+            ))
+        })?;
+        options.kind = Some(kind);
+    }
+    options.position.clone_from(&args.position);
+    options.object_column.clone_from(&args.object_column);
+    options.attributes = match args.attributes.as_slice() {
+        [one] if one == "all" => None,
+        [one] if one == "none" => Some(Vec::new()),
+        names => Some(names.to_vec()),
+    };
+    options.delimiter = args.delimiter;
+    options.unit.clone_from(&args.unit);
+    Ok(options)
+}
+
+/// What the files need, with what the flags say instead.
+fn spec(args: &ImportArgs, import: &Import) -> Result<StoreSpec> {
+    let mut spec = import.spec().clone();
+    if let Some(shape) = &args.chunk_shape {
+        if shape.len() != spec.axes.len() {
+            let names: Vec<&str> = spec.axes.iter().map(|axis| axis.name.as_str()).collect();
+            return Err(CliError::usage(format!(
+                "--chunk-shape: found {}, expected {}, for {}",
+                counted(shape.len() as u64, "size"),
+                spec.axes.len(),
+                names.join(", ")
+            )));
+        }
+        spec.chunk_shape.clone_from(shape);
+        // The bins were chosen for another chunk.
+        spec.bin_shape = None;
+    }
+    if args.bin_shape.is_some() {
+        spec.bin_shape.clone_from(&args.bin_shape);
+    }
+    spec.shard_shape.clone_from(&args.shard_shape);
+    spec.compression = match args.codec {
+        CodecArg::None => Compression::None,
+        CodecArg::Zstd => Compression::Zstd,
+        CodecArg::Blosc => Compression::Blosc,
+    };
+    spec.target = match args.target {
+        TargetArg::V0_9_2 => TargetVersion::V0_9_2,
+    };
+    Ok(spec)
+}
+
+fn list(sizes: &[f64]) -> String {
+    let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
+    sizes.join(", ")
+}
+
+fn shape(spec: &StoreSpec) -> String {
+    let mut text = format!("chunks of {}", list(&spec.chunk_shape));
+    if let Some(bins) = &spec.bin_shape {
+        text.push_str(&format!(", bins of {}", list(bins)));
+    }
+    text
+}
+
+fn type_name(attribute: &AttributeSpec) -> String {
+    match attribute.values {
+        AttributeType::Number(number) => number.to_string(),
+        AttributeType::Category => "category".to_owned(),
+        AttributeType::Text => "text".to_owned(),
+    }
+}
+
+fn attributes(list: &[AttributeSpec]) -> Value {
+    let one = |attribute: &AttributeSpec| {
+        json!({
+            "name": attribute.name,
+            "type": type_name(attribute),
+            "channels": attribute.channels,
+        })
+    };
+    list.iter().map(one).collect()
+}
+
+fn document(
+    args: &ImportArgs,
+    import: &Import,
+    spec: &StoreSpec,
+    summary: Option<Summary>,
+    chosen: bool,
+) -> Value {
+    let (low, high) = import.corners();
+    json!({
+        "store": args.store,
+        "version": spec.target.version(),
+        "format": import.format().name(),
+        "files": args.files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>(),
+        "kind": spec.kind.name(),
+        "axes": spec.axes.iter().map(|axis| &axis.name).collect::<Vec<_>>(),
+        "vertices": import.vertices(),
+        "chunks": summary.map(|summary| summary.chunks),
+        "objects": import.objects(),
+        "links": import.links(),
+        "links_stored": summary.map(|summary| summary.links),
+        "bounds": [low, high],
+        "position_type": spec.positions.to_string(),
+        "chunk_shape": spec.chunk_shape,
+        "bin_shape": spec.bin_shape,
+        "chunk_shape_reason": chosen.then(|| import.reason()),
+        "vertex_attributes": attributes(&spec.vertex_attributes),
+        "object_attributes": attributes(&spec.object_attributes),
+        "frame": import.frame(),
+        "notes": import.notes(),
+    })
+}
+
+fn text(store: &str, import: &Import, spec: &StoreSpec, summary: Option<Summary>) -> String {
+    let mut parts = vec![counted(import.vertices(), "vertex")];
+    if spec.has_objects() {
+        parts.push(counted(import.objects(), "object"));
+    }
+    if spec.takes_links() {
+        parts.push(counted(import.links(), "link"));
+    }
+    parts.extend(summary.map(|summary| counted(summary.chunks, "chunk")));
+    let mut out = format!(
+        "{store}: {} from {}, {}\n  {}, positions {}\n",
+        spec.kind,
+        import.format().name(),
+        parts.join(", "),
+        shape(spec),
+        spec.positions
+    );
+    for (what, list) in [
+        ("vertex attributes", &spec.vertex_attributes),
+        ("object attributes", &spec.object_attributes),
+    ] {
+        if !list.is_empty() {
+            let names: Vec<String> = list
+                .iter()
+                .map(|one| format!("{} {}", one.name, type_name(one)))
+                .collect();
+            out.push_str(&format!("  {what}: {}\n", names.join(", ")));
+        }
+    }
+    out
+}

@@ -1,0 +1,184 @@
+//! `zvf import`: files in, a store out that the other commands answer from.
+
+use anyhow::Result;
+use serde_json::json;
+
+use crate::run::{Home, STORE};
+
+const SWC: &str = "# a tree\n1 1 0.5 0 0 2 -1\n2 3 4 0 0 1.5 1\n3 3 14 0 0 1 2\n4 3 4 12 -3 1 2\n";
+
+#[test]
+fn a_skeleton_is_made_and_found() -> Result<()> {
+    let home = Home::made(&[
+        ("../12.swc", SWC.into()),
+        ("../-7.swc", "1 0 100 0 0 1 -1\n".into()),
+    ])?;
+    let made = home.json(&[
+        "import",
+        "12.swc",
+        "-7.swc",
+        "made.zv",
+        "--chunk-shape",
+        "10,10,10",
+        "--unit",
+        "micrometer",
+        "--json",
+        "--codec",
+        "blosc",
+        "--shard-shape",
+        "2,2,2",
+    ]);
+    // A name that begins with a minus looks like a flag.
+    assert!(made.is_err());
+    let made = home.json(&[
+        "import",
+        "12.swc",
+        "./-7.swc",
+        "made.zv",
+        "--chunk-shape",
+        "10,10,10",
+        "--unit",
+        "micrometer",
+        "--json",
+        "--codec",
+        "blosc",
+        "--shard-shape",
+        "2,2,2",
+    ])?;
+    for (name, want) in [
+        ("kind", json!("skeleton")),
+        ("format", json!("SWC")),
+        ("version", json!("0.9.2")),
+        ("vertices", json!(5)),
+        ("objects", json!(2)),
+        ("links", json!(3)),
+        ("chunks", json!(4)),
+        ("chunk_shape", json!([10.0, 10.0, 10.0])),
+        ("chunk_shape_reason", json!(null)),
+        ("position_type", json!("float32")),
+        ("bounds", json!([[0.5, 0.0, -3.0], [100.0, 12.0, 0.0]])),
+        ("frame", json!(null)),
+    ] {
+        assert_eq!(made[name], want, "{name}");
+    }
+    let info = home.json(&["info", "made.zv", "--json"])?;
+    assert_eq!(info["axes"][2]["unit"], json!("micrometer"), "{info}");
+    let rows = home.text(&[
+        "get",
+        "made.zv",
+        "12",
+        "--format",
+        "csv",
+        "--columns",
+        "position,node_id,radius",
+    ])?;
+    let mut rows: Vec<&str> = rows.lines().skip(1).collect();
+    rows.sort_unstable();
+    assert_eq!(
+        rows,
+        [
+            "0.5,0.0,0.0,1,2.0",
+            "14.0,0.0,0.0,3,1.0",
+            "4.0,0.0,0.0,2,1.5",
+            "4.0,12.0,-3.0,4,1.0"
+        ]
+    );
+    let found = home.json(&["query", "made.zv", "--bbox", "0,0,-1:10,1,1", "--json"])?;
+    assert_eq!(found["vertices"], json!(2), "{found}");
+    Ok(())
+}
+
+#[test]
+fn chunk_and_bins_are_chosen_and_said() -> Result<()> {
+    let mut table = "px,py,label\n".to_owned();
+    for at in 0..30_000 {
+        table.push_str(&format!(
+            "{}.5,{}.25,{}\n",
+            at % 200,
+            at / 200,
+            ["a", "b"][at % 2]
+        ));
+    }
+    let home = Home::made(&[("../spots.csv", table.into())])?;
+    let ran = home.zvf(&["import", "spots.csv", "made.zv", "--position", "px,py"])?;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("zvf: chunks of "), "{}", ran.stderr);
+    assert!(
+        ran.stderr
+            .contains("30000 vertices over 199 along the longest axis"),
+        "{}",
+        ran.stderr
+    );
+    let said = String::from_utf8(ran.stdout)?;
+    assert!(
+        said.starts_with("made.zv: point_cloud from CSV, 30 000 vertices, "),
+        "{said}"
+    );
+    assert!(said.contains("vertex attributes: label category"), "{said}");
+    let found = home.json(&[
+        "query",
+        "made.zv",
+        "--bbox",
+        "10,10:19.75,19.75",
+        "--where",
+        "label == 'a'",
+        "--json",
+    ])?;
+    assert_eq!(found["vertices"], json!(50), "{found}");
+    Ok(())
+}
+
+#[test]
+fn failures_have_their_exit_codes_and_leave_no_store() -> Result<()> {
+    let home = Home::made(&[
+        ("../a.swc", SWC.into()),
+        ("../bad.swc", "1 0 0 0 0 1 9\n".into()),
+    ])?;
+    let cases: [(&[&str], i32, &str); 9] = [
+        (
+            &["import", "bad.swc", "x.zv"],
+            4,
+            "zvf: bad.swc, line 1: found parent 9, expected the id of a node of this file, or -1\n",
+        ),
+        (&["import", "none.swc", "x.zv"], 3, "none.swc: "),
+        (
+            &["import", "a.swc", "x.zv", "--kind", "mesh"],
+            2,
+            "zvf: kind: found mesh, expected skeleton or graph for SWC\n",
+        ),
+        (
+            &["import", "a.swc", "x.zv", "--kind", "tree"],
+            2,
+            "--kind: found \"tree\", expected one of point_cloud, ",
+        ),
+        (&["import", "a.swc"], 2, "<FILE>"),
+        (
+            &["import", "a.swc", "x.zv", "--chunk-shape", "1,2"],
+            2,
+            "--chunk-shape: found 2 sizes, expected 3, for x, y, z",
+        ),
+        (&["import", "a.swc", "x.zv", "--target", "0.7"], 2, "0.9.2"),
+        (
+            &["import", "a.swc", "x.zv", "--delimiter", "xy"],
+            2,
+            "expected one character",
+        ),
+        (&["import", "a.swc", "http://127.0.0.1:1/x.zv"], 3, "http"),
+    ];
+    for (args, code, said) in cases {
+        let ran = home.zvf(args)?;
+        assert_eq!(ran.code, code, "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(said), "{args:?}: {}", ran.stderr);
+        assert!(ran.stdout.is_empty(), "{args:?}");
+    }
+    // The folder beside them is the one of `made`, empty.
+    assert_eq!(home.names()?, ["a.swc", "bad.swc", STORE]);
+    home.text(&["import", "a.swc", "x.zv", "-q"])?;
+    let ran = home.zvf(&["import", "a.swc", "x.zv", "-q", "--clear-leftovers"])?;
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert_eq!(
+        home.json(&["query", "x.zv", "--json"])?["vertices"],
+        json!(4)
+    );
+    Ok(())
+}

@@ -1,0 +1,149 @@
+//! Why a file could not be read as vertices.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use zvf_write::{Class, WriteError};
+
+/// Where in a file something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Place {
+    /// A line of a text file, counted from 1.
+    Line(u64),
+    /// A byte of a binary file, counted from 0.
+    Byte(u64),
+    /// The file as a whole.
+    Whole,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(line) => write!(f, ", line {line}"),
+            Self::Byte(byte) => write!(f, ", byte {byte}"),
+            Self::Whole => Ok(()),
+        }
+    }
+}
+
+/// Why a file could not be read as vertices.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConvertError {
+    /// The file could not be read.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The file is not what its format allows, or what a store can hold.
+    #[error("{}{place}: found {found}, expected {expected}", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// Where in it.
+        place: Place,
+        /// What was found.
+        found: String,
+        /// What would be right.
+        expected: String,
+    },
+    /// What was asked for does not go together with the files.
+    #[error("{what}: found {found}, expected {expected}")]
+    Usage {
+        /// The option or file.
+        what: String,
+        /// What was given.
+        found: String,
+        /// What would be right.
+        expected: String,
+    },
+    /// A limit was reached.
+    #[error("{}{place}: more than {limit} {what}", path.display())]
+    Limit {
+        /// The file.
+        path: PathBuf,
+        /// Where in it.
+        place: Place,
+        /// What is counted.
+        what: String,
+        /// How many are allowed.
+        limit: u64,
+    },
+    /// The store refused what was read.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+impl ConvertError {
+    /// Which of the four classes of failure this is.
+    #[must_use]
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Io { .. } => Class::Io,
+            Self::Malformed { .. } => Class::Malformed,
+            Self::Usage { .. } => Class::Misuse,
+            Self::Limit { .. } => Class::Limit,
+            Self::Write(source) => source.class(),
+        }
+    }
+
+    #[cold]
+    pub(crate) fn io(path: &Path, source: std::io::Error) -> Self {
+        Self::Io {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    #[cold]
+    pub(crate) fn malformed(
+        path: &Path,
+        place: Place,
+        found: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> Self {
+        Self::Malformed {
+            path: path.to_owned(),
+            place,
+            found: found.into(),
+            expected: expected.into(),
+        }
+    }
+
+    #[cold]
+    pub(crate) fn usage(
+        what: impl Into<String>,
+        found: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> Self {
+        Self::Usage {
+            what: what.into(),
+            found: found.into(),
+            expected: expected.into(),
+        }
+    }
+
+    #[cold]
+    pub(crate) fn limit(path: &Path, place: Place, what: impl Into<String>, limit: u64) -> Self {
+        Self::Limit {
+            path: path.to_owned(),
+            place,
+            what: what.into(),
+            limit,
+        }
+    }
+}
+
+/// A text as a message shows it: quoted, and cut where it is long.
+pub(crate) fn shown(text: &str) -> String {
+    const MOST: usize = 60;
+    if text.chars().nth(MOST).is_none() {
+        return format!("{text:?}");
+    }
+    let head: String = text.chars().take(MOST).collect();
+    format!("{head:?}…")
+}

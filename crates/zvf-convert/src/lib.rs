@@ -1,0 +1,417 @@
+//! Reads files of other formats as batches for new Zarr Vectors stores.
+//!
+//! [`Import::open`] reads the files once and says what a store for them needs: a [`StoreSpec`] with kind, axes, number types,
+//! attributes and a chunk size chosen from the data. [`Import::read`] reads them again and hands over [`Batch`]es. Neither holds
+//! more than a batch, one skeleton, or the vertices of one file of corners.
+//!
+//! ```
+//! use zvf_convert::{Import, Options};
+//! use zvf_store::blocking::Runtime;
+//! use zvf_write::{StoreWriter, WriteOptions};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! let file = folder.path().join("spots.csv");
+//! std::fs::write(&file, "x,y,z,intensity\n1,2,3,0.5\n4,5,6,0.25\n")?;
+//! let import = Import::open(&[file], &Options::default())?;
+//! assert_eq!(import.vertices(), 2);
+//!
+//! let address = folder.path().join("spots.zarrvectors").to_string_lossy().into_owned();
+//! let summary = Runtime::new()?.wait(async {
+//!     let mut writer = StoreWriter::create(&address, import.spec().clone(), WriteOptions::new()).await?;
+//!     import.read(&mut writer)?;
+//!     Ok::<_, Box<dyn std::error::Error>>(writer.finish().await?)
+//! })?;
+//! assert_eq!(summary.vertices, 2);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Formats
+//!
+//! | ending | kind | objects | vertex attributes |
+//! |---|---|---|---|
+//! | `.swc` | skeleton, or graph | one a file | `radius`, `type`, `node_id` |
+//! | `.csv`, `.tsv` | points; polylines or streamlines with an object column | by the object column, or one a file | all other columns |
+//! | `.obj` | mesh of triangles or quads | one a file | `color` where vertices have one |
+//! | `.stl` | mesh of triangles | one a file | none |
+//! | `.trk` | streamline, or polyline | one a streamline, with its properties | scalars |
+//! | `.tck` | streamline, or polyline | one a streamline | none |
+//!
+//! # Numbers
+//!
+//! Text becomes float32 where that keeps every decimal that the file shows, for all values of the column, else float64. Whole
+//! numbers become int32, int64 or uint64. Binary numbers keep their type.
+//!
+//! # Frames
+//!
+//! Positions are never transformed. What a header says about the frame (affine, voxel size, voxel order) is kept as JSON in
+//! the store's `crs`, see [`Import::frame`].
+//!
+//! # Errors
+//!
+//! The first line (or byte) that is not what the format allows, with what was expected: nothing is skipped, guessed or read as a
+//! default. What a store has no place for is named by [`Import::notes`]. Nothing panics on input.
+
+mod error;
+mod names;
+mod obj;
+mod options;
+mod shape;
+mod stl;
+mod swc;
+mod table;
+mod tck;
+mod text;
+mod tracks;
+mod trk;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use zvf_write::{Axis, Batch, Kind, NumberType, ObjectTable, StoreSpec, StoreWriter, WriteError};
+
+pub use error::{ConvertError, Place};
+pub use options::{Limits, Options};
+use shape::{Chosen, Extent};
+
+/// What takes batches: a [`StoreWriter`], or anything else.
+pub trait Sink {
+    /// Takes vertices.
+    ///
+    /// # Errors
+    /// As the sink says; reading ends there.
+    fn batch(&mut self, batch: &Batch<'_>) -> Result<(), WriteError>;
+
+    /// Takes objects.
+    ///
+    /// # Errors
+    /// As the sink says; reading ends there.
+    fn objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError>;
+}
+
+impl Sink for StoreWriter {
+    fn batch(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
+        self.push(batch)
+    }
+
+    fn objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError> {
+        self.push_objects(table)
+    }
+}
+
+/// A file format that is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Format {
+    /// Neuron trees: a line a node.
+    Swc,
+    /// Tables of separated values with a header line.
+    Csv,
+    /// Wavefront meshes.
+    Obj,
+    /// Triangles by their corners, text or binary.
+    Stl,
+    /// TrackVis streamlines.
+    Trk,
+    /// MRtrix streamlines.
+    Tck,
+}
+
+impl Format {
+    /// Every format, with its endings.
+    const ENDINGS: [(&'static str, Self); 7] = [
+        ("swc", Self::Swc),
+        ("csv", Self::Csv),
+        ("tsv", Self::Csv),
+        ("obj", Self::Obj),
+        ("stl", Self::Stl),
+        ("trk", Self::Trk),
+        ("tck", Self::Tck),
+    ];
+
+    /// The format of a file, by its ending.
+    ///
+    /// # Errors
+    /// Misuse: an ending that none has.
+    pub fn of(path: &Path) -> Result<Self, ConvertError> {
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        let lower = ending.map(str::to_ascii_lowercase);
+        let found = Self::ENDINGS
+            .iter()
+            .find(|(name, _)| lower.as_deref() == Some(name));
+        match found {
+            Some((_, format)) => Ok(*format),
+            None => {
+                let known: Vec<String> = Self::ENDINGS
+                    .iter()
+                    .map(|(name, _)| format!(".{name}"))
+                    .collect();
+                let expected = format!("a file that ends in {}", known.join(", "));
+                let found = ending.map_or_else(|| "no ending".to_owned(), |e| format!(".{e}"));
+                Err(ConvertError::usage(
+                    path.display().to_string(),
+                    found,
+                    expected,
+                ))
+            }
+        }
+    }
+
+    /// The name of the format.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Swc => "SWC",
+            Self::Csv => "CSV",
+            Self::Obj => "OBJ",
+            Self::Stl => "STL",
+            Self::Trk => "TRK",
+            Self::Tck => "TCK",
+        }
+    }
+
+    /// The kinds that a file of this format can become, the usual one first.
+    const fn kinds(self) -> &'static [Kind] {
+        match self {
+            Self::Swc => &[Kind::Skeleton, Kind::Graph],
+            Self::Csv => &[Kind::PointCloud, Kind::Polyline, Kind::Streamline],
+            Self::Obj | Self::Stl => &[Kind::Mesh],
+            Self::Trk | Self::Tck => &[Kind::Streamline, Kind::Polyline],
+        }
+    }
+}
+
+/// What a reader found out about its files.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) extent: Extent,
+    pub(crate) objects: u64,
+    pub(crate) links: u64,
+    /// Complete but for the chunk size, which is 1.
+    pub(crate) spec: StoreSpec,
+    pub(crate) frame: Option<Value>,
+    pub(crate) notes: Vec<String>,
+}
+
+/// A reader of one format: what it needs to read the files a second time.
+#[derive(Debug)]
+enum Reader {
+    Swc(swc::Swc),
+    Table(table::Tables),
+    Obj(obj::Obj),
+    Stl(stl::Stl),
+    Trk(trk::Trk),
+    Tck(tck::Tck),
+}
+
+/// Files that were looked at and can be read.
+#[derive(Debug)]
+pub struct Import {
+    reader: Reader,
+    format: Format,
+    spec: StoreSpec,
+    vertices: u64,
+    objects: u64,
+    links: u64,
+    corners: (Vec<f64>, Vec<f64>),
+    reason: String,
+    frame: Option<Value>,
+    notes: Vec<String>,
+}
+
+impl Import {
+    /// Reads files of one format to the end and says what a store for them needs.
+    ///
+    /// # Cost
+    /// The files once; memory for one batch, or one skeleton.
+    ///
+    /// # Errors
+    /// I/O; malformed files, by line or byte; misuse: options that do not fit the format; limits.
+    pub fn open(files: &[PathBuf], options: &Options) -> Result<Self, ConvertError> {
+        let Some(first) = files.first() else {
+            return Err(ConvertError::usage("files", "none", "at least one"));
+        };
+        let format = Format::of(first)?;
+        for file in files {
+            let other = Format::of(file)?;
+            if other != format {
+                let found = format!("{} beside {}", other.name(), format.name());
+                let what = file.display().to_string();
+                return Err(ConvertError::usage(what, found, "files of one format"));
+            }
+        }
+        let kind = kind(format, options)?;
+        let (reader, found) = match format {
+            Format::Swc => {
+                let (reader, found) = swc::Swc::survey(files, kind, options)?;
+                (Reader::Swc(reader), found)
+            }
+            Format::Csv => {
+                let (reader, found) = table::Tables::survey(files, kind, options)?;
+                (Reader::Table(reader), found)
+            }
+            Format::Obj => {
+                let (reader, found) = obj::Obj::survey(files, options)?;
+                (Reader::Obj(reader), found)
+            }
+            Format::Stl => {
+                let (reader, found) = stl::Stl::survey(files, options)?;
+                (Reader::Stl(reader), found)
+            }
+            Format::Trk => {
+                let (reader, found) = trk::Trk::survey(files, kind, options)?;
+                (Reader::Trk(reader), found)
+            }
+            Format::Tck => {
+                let (reader, found) = tck::Tck::survey(files, kind, options)?;
+                (Reader::Tck(reader), found)
+            }
+        };
+        let Some(corners) = found.extent.corners() else {
+            let expected = "at least one vertex: a store without any has no bounds";
+            return Err(ConvertError::malformed(
+                first,
+                Place::Whole,
+                "no vertex",
+                expected,
+            ));
+        };
+        let mut spec = found.spec;
+        let bins = spec.kind == Kind::PointCloud && !spec.objects;
+        let Chosen { chunk, bin, reason } = found.extent.choose(bins);
+        (spec.chunk_shape, spec.bin_shape) = (chunk, bin);
+        spec.crs.clone_from(&found.frame);
+        if let Some(unit) = &options.unit {
+            spec = spec.with_unit(unit);
+        }
+        Ok(Self {
+            reader,
+            format,
+            vertices: found.extent.count(),
+            objects: found.objects,
+            links: found.links,
+            corners,
+            reason,
+            frame: found.frame,
+            notes: found.notes,
+            spec,
+        })
+    }
+
+    /// Reads the files again, into a sink.
+    ///
+    /// # Cost
+    /// As [`open`](Self::open); meshes are read twice, vertices first.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), also where a file changed meanwhile; and what the sink says.
+    pub fn read(&self, sink: &mut dyn Sink) -> Result<(), ConvertError> {
+        match &self.reader {
+            Reader::Swc(reader) => reader.read(sink),
+            Reader::Table(reader) => reader.read(sink),
+            Reader::Obj(reader) => reader.read(sink),
+            Reader::Stl(reader) => reader.read(sink),
+            Reader::Trk(reader) => reader.read(sink),
+            Reader::Tck(reader) => reader.read(sink),
+        }
+    }
+
+    /// The format of the files.
+    #[must_use]
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// What a store for the files needs. Chunk size, bins, codec and the like may be replaced.
+    #[must_use]
+    pub fn spec(&self) -> &StoreSpec {
+        &self.spec
+    }
+
+    /// Vertices of all files.
+    #[must_use]
+    pub fn vertices(&self) -> u64 {
+        self.vertices
+    }
+
+    /// Objects of all files; 0 for points without objects.
+    #[must_use]
+    pub fn objects(&self) -> u64 {
+        self.objects
+    }
+
+    /// Links that the files name: edges and faces. Those of streamlines are implied and not counted.
+    #[must_use]
+    pub fn links(&self) -> u64 {
+        self.links
+    }
+
+    /// Lowest and highest corner of the positions, as the files have them.
+    #[must_use]
+    pub fn corners(&self) -> (&[f64], &[f64]) {
+        (&self.corners.0, &self.corners.1)
+    }
+
+    /// Why the chunk size of [`spec`](Self::spec) is what it is.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+
+    /// The frame that a header states, as it goes to the store's `crs`. It was not applied.
+    #[must_use]
+    pub fn frame(&self) -> Option<&Value> {
+        self.frame.as_ref()
+    }
+
+    /// What of the files the store will not hold, and what else was decided.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+}
+
+/// The kind asked for, if the format can become it and the options of tables are used with tables.
+fn kind(format: Format, options: &Options) -> Result<Kind, ConvertError> {
+    if format != Format::Csv {
+        let table_only = [
+            ("position", options.position.is_some()),
+            ("object column", options.object_column.is_some()),
+            ("attributes", options.attributes.is_some()),
+            ("delimiter", options.delimiter.is_some()),
+        ];
+        if let Some((what, _)) = table_only.iter().find(|(_, given)| *given) {
+            let found = format!("one for {}", format.name());
+            return Err(ConvertError::usage(*what, found, "none: it is for tables"));
+        }
+    }
+    let kinds = format.kinds();
+    let usual = kinds.first().copied().unwrap_or(Kind::PointCloud);
+    match options.kind {
+        None => Ok(usual),
+        Some(kind) if kinds.contains(&kind) => Ok(kind),
+        Some(kind) => {
+            let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+            let expected = format!("{} for {}", names.join(" or "), format.name());
+            Err(ConvertError::usage("kind", kind.name(), expected))
+        }
+    }
+}
+
+/// A specification of one kind whose chunk size is chosen later.
+fn draft(kind: Kind, axes: &[&str], positions: NumberType) -> StoreSpec {
+    let axes: Vec<Axis> = axes.iter().map(|name| Axis::new(*name, "space")).collect();
+    StoreSpec::new(kind, vec![1.0; axes.len()])
+        .with_axes(axes)
+        .with_positions(positions)
+}
+
+/// float32 or float64.
+fn float_type(single: bool) -> NumberType {
+    if single {
+        NumberType::F32
+    } else {
+        NumberType::F64
+    }
+}

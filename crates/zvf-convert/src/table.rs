@@ -1,0 +1,405 @@
+//! Tables of separated values: a vertex a row.
+
+mod column;
+mod rows;
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use zvf_write::{AttributeSpec, AttributeType, Batch, Kind, ObjectTable, Values};
+
+use crate::error::{ConvertError, Place, shown};
+use crate::names;
+use crate::options::Options;
+use crate::shape::Extent;
+use crate::text::single_holds;
+use crate::{Found, Sink, draft, float_type};
+use column::{Census, Filling, Type};
+use rows::Rows;
+
+/// Files to be read again.
+#[derive(Debug)]
+pub(crate) struct Tables {
+    files: Vec<PathBuf>,
+    options: Options,
+    layout: Layout,
+    types: Vec<Type>,
+    owners: Owners,
+}
+
+/// Which object a row belongs to.
+#[derive(Debug)]
+enum Owners {
+    None,
+    /// The one of its file.
+    Files(Vec<i64>),
+    /// The one that its column says.
+    Column(usize),
+}
+
+/// Which column is what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Layout {
+    header: Vec<String>,
+    position: Vec<usize>,
+    object: Option<usize>,
+    attributes: Vec<usize>,
+}
+
+impl Layout {
+    fn name(&self, at: usize) -> &str {
+        self.header.get(at).map_or("", String::as_str)
+    }
+}
+
+impl Tables {
+    pub(crate) fn survey(
+        files: &[PathBuf],
+        kind: Kind,
+        options: &Options,
+    ) -> Result<(Self, Found), ConvertError> {
+        let mut known: Option<Layout> = None;
+        let mut extent = Extent::new(1);
+        let mut columns: Vec<Census> = Vec::new();
+        let (mut single, mut ids, mut last) = (true, HashSet::new(), None);
+        for file in files {
+            let mut rows = Rows::open(file, options)?;
+            let header = rows.header()?;
+            let layout = match &known {
+                None => {
+                    let layout = layout(file, header, options)?;
+                    extent = Extent::new(layout.position.len());
+                    columns.resize_with(layout.attributes.len(), Census::default);
+                    known.insert(layout)
+                }
+                Some(layout) if layout.header == header => layout,
+                Some(layout) => {
+                    let expected = format!(
+                        "the columns of the first file: {}",
+                        layout.header.join(", ")
+                    );
+                    let place = Place::Line(1);
+                    return Err(ConvertError::malformed(
+                        file,
+                        place,
+                        header.join(", "),
+                        expected,
+                    ));
+                }
+            };
+            let mut position = Vec::new();
+            while rows.step()? {
+                position.clear();
+                for &at in &layout.position {
+                    let value = coordinate(&rows, layout, at)?;
+                    single &= single_holds(rows.field(at).trim(), value);
+                    position.push(value);
+                }
+                extent.add(&position);
+                if extent.count() > options.limits.vertices {
+                    let limit = options.limits.vertices;
+                    return Err(ConvertError::limit(file, rows.place(), "rows", limit));
+                }
+                if let Some(at) = layout.object {
+                    let id = object(&rows, layout, at)?;
+                    let chain = kind != Kind::PointCloud;
+                    if last != Some(id) && !ids.insert(id) && chain {
+                        let expected = "the rows of an object one after another";
+                        return Err(rows.bad(format!("object {id} again, after others"), expected));
+                    }
+                    last = Some(id);
+                }
+                for (census, &at) in columns.iter_mut().zip(&layout.attributes) {
+                    if !census.see(rows.field(at), options.limits.categories) {
+                        let what = format!("different texts in column {}", shown(layout.name(at)));
+                        let limit = options.limits.categories;
+                        return Err(ConvertError::limit(file, rows.place(), what, limit));
+                    }
+                }
+            }
+        }
+        let Some(layout) = known else {
+            return Err(ConvertError::usage("files", "none", "at least one"));
+        };
+        let types: Vec<Type> = columns.iter().map(Census::decide).collect();
+        let mut texts = types.iter().zip(&columns).zip(&layout.attributes);
+        // Whole numbers that no number type holds all of: they are texts only now.
+        if let Some((_, &at)) =
+            texts.find(|((kind, census), _)| **kind == Type::Text && census.overflows())
+        {
+            let what = format!("different texts in column {}", shown(layout.name(at)));
+            let path = files.first().map_or_else(PathBuf::new, Clone::clone);
+            return Err(ConvertError::limit(
+                &path,
+                Place::Whole,
+                what,
+                options.limits.categories,
+            ));
+        }
+        let mut notes = Vec::new();
+        let mut objects = ids.len() as u64;
+        let owners = match (layout.object, files.len()) {
+            (Some(at), _) => Owners::Column(at),
+            (None, 1) if kind == Kind::PointCloud => Owners::None,
+            (None, _) => {
+                let (ids, by_name) = names::ids(files);
+                notes.push(names::note(&ids, by_name));
+                objects = ids.len() as u64;
+                Owners::Files(ids)
+            }
+        };
+        let axes: Vec<&str> = layout.position.iter().map(|&at| layout.name(at)).collect();
+        let mut spec = draft(kind, &axes, float_type(single));
+        if kind == Kind::PointCloud && !matches!(owners, Owners::None) {
+            spec = spec.with_objects();
+        }
+        for ((&at, kind), census) in layout.attributes.iter().zip(&types).zip(&columns) {
+            let name = layout.name(at);
+            let attribute = match kind.stored() {
+                AttributeType::Number(number) => AttributeSpec::number(name, number),
+                AttributeType::Category | AttributeType::Text => AttributeSpec::category(name),
+            };
+            spec = spec.with_vertex_attribute(attribute);
+            notes.extend(
+                census
+                    .note(*kind)
+                    .map(|note| format!("column {}: {note}", shown(name))),
+            );
+        }
+        if matches!(owners, Owners::Files(_)) {
+            spec = spec.with_object_attribute(AttributeSpec::text("name"));
+        }
+        let found = Found {
+            extent,
+            objects,
+            links: 0,
+            spec,
+            frame: None,
+            notes,
+        };
+        let reader = Self {
+            files: files.to_vec(),
+            options: options.clone(),
+            layout,
+            types,
+            owners,
+        };
+        Ok((reader, found))
+    }
+
+    pub(crate) fn read(&self, sink: &mut dyn Sink) -> Result<(), ConvertError> {
+        for (number, file) in self.files.iter().enumerate() {
+            let mut rows = Rows::open(file, &self.options)?;
+            let header = rows.header()?;
+            if header != self.layout.header {
+                let expected = "those of when the file was looked at";
+                return Err(ConvertError::malformed(
+                    file,
+                    Place::Line(1),
+                    "other columns",
+                    expected,
+                ));
+            }
+            let mut held = Held::new(self);
+            while rows.step()? {
+                for &at in &self.layout.position {
+                    held.positions.push(coordinate(&rows, &self.layout, at)?);
+                }
+                match &self.owners {
+                    Owners::None => {}
+                    Owners::Files(ids) => held.owner(ids.get(number).copied().unwrap_or_default()),
+                    Owners::Column(at) => held.owner(object(&rows, &self.layout, *at)?),
+                }
+                for (filling, &at) in held.columns.iter_mut().zip(&self.layout.attributes) {
+                    let text = rows.field(at);
+                    if !filling.take(text) {
+                        let what =
+                            format!("{} in column {}", shown(text), shown(self.layout.name(at)));
+                        return Err(rows.bad(what, "what was there when the file was looked at"));
+                    }
+                }
+                held.rows += 1;
+                if held.rows >= self.options.batch {
+                    held.push(self, sink)?;
+                }
+            }
+            held.push(self, sink)?;
+            if let Owners::Files(ids) = &self.owners
+                && let Some(&id) = ids.get(number)
+            {
+                let table = ObjectTable::new(vec![id])
+                    .with_attribute("name", Values::texts([names::stem(file)]));
+                sink.objects(&table)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Rows on their way.
+struct Held {
+    rows: usize,
+    positions: Vec<f64>,
+    runs: Vec<(i64, usize)>,
+    columns: Vec<Filling>,
+}
+
+impl Held {
+    fn new(tables: &Tables) -> Self {
+        Self {
+            rows: 0,
+            positions: Vec::new(),
+            runs: Vec::new(),
+            columns: tables.types.iter().map(|kind| kind.filling()).collect(),
+        }
+    }
+
+    fn owner(&mut self, id: i64) {
+        match self.runs.last_mut() {
+            Some((last, rows)) if *last == id => *rows += 1,
+            _ => self.runs.push((id, 1)),
+        }
+    }
+
+    fn push(&mut self, tables: &Tables, sink: &mut dyn Sink) -> Result<(), ConvertError> {
+        if self.rows == 0 {
+            return Ok(());
+        }
+        let full = std::mem::replace(self, Self::new(tables));
+        let mut batch = Batch::new(full.positions);
+        if !matches!(tables.owners, Owners::None) {
+            batch = batch.with_object_runs(full.runs);
+        }
+        for (filling, &at) in full.columns.into_iter().zip(&tables.layout.attributes) {
+            batch = batch.with_attribute(tables.layout.name(at), filling.into_values());
+        }
+        Ok(sink.batch(&batch)?)
+    }
+}
+
+fn coordinate(rows: &Rows, layout: &Layout, at: usize) -> Result<f64, ConvertError> {
+    let field = rows.field(at).trim();
+    match field.parse::<f64>() {
+        Ok(value) if value.is_finite() => Ok(value),
+        _ => {
+            let expected = format!("a finite number in column {}", shown(layout.name(at)));
+            Err(rows.bad(shown(field), expected))
+        }
+    }
+}
+
+fn object(rows: &Rows, layout: &Layout, at: usize) -> Result<i64, ConvertError> {
+    let field = rows.field(at).trim();
+    field.parse::<i64>().map_err(|_| {
+        let expected = format!(
+            "the id of an object in column {}, a whole number",
+            shown(layout.name(at))
+        );
+        rows.bad(shown(field), expected)
+    })
+}
+
+/// Finds the columns that are asked for.
+fn layout(file: &Path, header: Vec<String>, options: &Options) -> Result<Layout, ConvertError> {
+    let all = header.join(", ");
+    let find = |what: &str, name: &str| {
+        let found = header.iter().position(|column| column == name);
+        found.ok_or_else(|| {
+            let expected = format!("one of the columns of {}: {all}", file.display());
+            ConvertError::usage(what, shown(name), expected)
+        })
+    };
+    for (at, name) in header.iter().enumerate() {
+        if header.iter().take(at).any(|other| other == name) {
+            let found = format!("column {} again", shown(name));
+            return Err(ConvertError::malformed(
+                file,
+                Place::Line(1),
+                found,
+                "a name of its own",
+            ));
+        }
+    }
+    let position: Vec<usize> = match &options.position {
+        Some(names) => {
+            if !(1..=4).contains(&names.len()) {
+                let found = format!("{} columns", names.len());
+                return Err(ConvertError::usage("position", found, "1 to 4"));
+            }
+            names
+                .iter()
+                .map(|name| find("position", name))
+                .collect::<Result<_, _>>()?
+        }
+        None => {
+            let axis = |axis: &str| {
+                header
+                    .iter()
+                    .position(|name| name.eq_ignore_ascii_case(axis))
+            };
+            match (axis("x"), axis("y"), axis("z")) {
+                (Some(x), Some(y), Some(z)) => vec![x, y, z],
+                (Some(x), Some(y), None) => vec![x, y],
+                _ => {
+                    let expected =
+                        "columns x and y (and z), or others that are named as the position";
+                    return Err(ConvertError::malformed(file, Place::Line(1), all, expected));
+                }
+            }
+        }
+    };
+    for (at, column) in position.iter().enumerate() {
+        if position.iter().take(at).any(|other| other == column) {
+            let found = header.get(*column).map_or("", String::as_str);
+            return Err(ConvertError::usage(
+                "position",
+                format!("{} again", shown(found)),
+                "another column",
+            ));
+        }
+    }
+    let object = options.object_column.as_deref();
+    let object = object.map(|name| find("object column", name)).transpose()?;
+    if let Some(at) = object.filter(|at| position.contains(at)) {
+        let found = header.get(at).map_or("", String::as_str);
+        return Err(ConvertError::usage(
+            "object column",
+            shown(found),
+            "another column than those of the position",
+        ));
+    }
+    let free = |at: &usize| !position.contains(at) && object != Some(*at);
+    let attributes: Vec<usize> = match &options.attributes {
+        None => (0..header.len()).filter(free).collect(),
+        Some(names) => {
+            let asked = names.iter().map(|name| find("attributes", name));
+            let mut asked = asked.collect::<Result<Vec<usize>, _>>()?;
+            if let Some(at) = asked.iter().find(|at| !free(at)) {
+                let found = header.get(*at).map_or("", String::as_str);
+                let expected = "columns that are neither position nor object";
+                return Err(ConvertError::usage("attributes", shown(found), expected));
+            }
+            asked.sort_unstable();
+            asked.dedup();
+            asked
+        }
+    };
+    if let Some(&at) = attributes
+        .iter()
+        .find(|at| header.get(**at).is_none_or(String::is_empty))
+    {
+        let found = format!("no name of column {}", at.saturating_add(1));
+        return Err(ConvertError::malformed(
+            file,
+            Place::Line(1),
+            found,
+            "a name of every column",
+        ));
+    }
+    Ok(Layout {
+        header,
+        position,
+        object,
+        attributes,
+    })
+}

@@ -1,0 +1,156 @@
+//! Records of a file, each bounded.
+
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use csv::{ErrorKind, Reader, ReaderBuilder, StringRecord};
+
+use crate::error::{ConvertError, Place};
+use crate::options::Options;
+
+/// Reads until so many bytes came without a record: a quote that is never closed would take the whole file into memory.
+#[derive(Debug)]
+struct Metered {
+    file: File,
+    left: Rc<Cell<u64>>,
+}
+
+/// What a meter says when it is used up.
+const SPENT: &str = "a record without end";
+
+impl Read for Metered {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let got = self.file.read(buffer)?;
+        let bytes = u64::try_from(got).unwrap_or(u64::MAX);
+        match self.left.get().checked_sub(bytes) {
+            Some(left) => self.left.set(left),
+            None => return Err(io::Error::other(SPENT)),
+        }
+        Ok(got)
+    }
+}
+
+/// The records of a file.
+#[derive(Debug)]
+pub(super) struct Rows {
+    path: PathBuf,
+    reader: Reader<Metered>,
+    record: StringRecord,
+    left: Rc<Cell<u64>>,
+    most: u64,
+    columns: u64,
+}
+
+/// Bytes that the parser reads at once: what it has read ahead is no part of a record.
+const AHEAD: usize = 1 << 16;
+
+impl Rows {
+    pub(super) fn open(path: &Path, options: &Options) -> Result<Self, ConvertError> {
+        let file = File::open(path).map_err(|error| ConvertError::io(path, error))?;
+        let most = options.limits.line.saturating_add(2 * AHEAD as u64);
+        let left = Rc::new(Cell::new(most));
+        let tabs = path
+            .extension()
+            .is_some_and(|ending| ending.eq_ignore_ascii_case("tsv"));
+        let delimiter = options.delimiter.unwrap_or(if tabs { b'\t' } else { b',' });
+        let reader = ReaderBuilder::new()
+            .has_headers(false)
+            .delimiter(delimiter)
+            .buffer_capacity(AHEAD)
+            .from_reader(Metered {
+                file,
+                left: Rc::clone(&left),
+            });
+        Ok(Self {
+            path: path.to_owned(),
+            reader,
+            record: StringRecord::new(),
+            left,
+            most,
+            columns: options.limits.columns,
+        })
+    }
+
+    /// The names of the columns: the first record.
+    pub(super) fn header(&mut self) -> Result<Vec<String>, ConvertError> {
+        if !self.step()? {
+            return Err(ConvertError::malformed(
+                &self.path,
+                Place::Whole,
+                "nothing",
+                "a line of column names",
+            ));
+        }
+        if self.record.len() as u64 > self.columns {
+            return Err(ConvertError::limit(
+                &self.path,
+                self.place(),
+                "columns",
+                self.columns,
+            ));
+        }
+        let names = self.record.iter().enumerate().map(|(at, name)| {
+            let name = if at == 0 {
+                name.trim_start_matches('\u{feff}')
+            } else {
+                name
+            };
+            name.trim().to_owned()
+        });
+        Ok(names.collect())
+    }
+
+    /// Reads the next record; false at the end.
+    pub(super) fn step(&mut self) -> Result<bool, ConvertError> {
+        self.left.set(self.most);
+        match self.reader.read_record(&mut self.record) {
+            Ok(more) => Ok(more),
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+
+    pub(super) fn field(&self, at: usize) -> &str {
+        self.record.get(at).unwrap_or_default()
+    }
+
+    pub(super) fn place(&self) -> Place {
+        self.record
+            .position()
+            .map_or(Place::Whole, |position| Place::Line(position.line()))
+    }
+
+    #[cold]
+    pub(super) fn bad(
+        &self,
+        found: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> ConvertError {
+        ConvertError::malformed(&self.path, self.place(), found, expected)
+    }
+
+    #[cold]
+    fn failed(&self, error: csv::Error) -> ConvertError {
+        let line = error.position().map(csv::Position::line);
+        let place = line.map_or_else(|| Place::Line(self.reader.position().line()), Place::Line);
+        match error.into_kind() {
+            ErrorKind::Io(_) if self.left.get() < AHEAD as u64 => {
+                let limit = self.most.saturating_sub(2 * AHEAD as u64);
+                ConvertError::limit(&self.path, place, "bytes in a record", limit)
+            }
+            ErrorKind::Io(error) => ConvertError::io(&self.path, error),
+            ErrorKind::UnequalLengths {
+                expected_len, len, ..
+            } => {
+                let expected = format!("{expected_len}, as in the header");
+                ConvertError::malformed(&self.path, place, format!("{len} fields"), expected)
+            }
+            ErrorKind::Utf8 { .. } => {
+                ConvertError::malformed(&self.path, place, "bytes that are no UTF-8", "text")
+            }
+            other => ConvertError::malformed(&self.path, place, format!("{other:?}"), "a record"),
+        }
+    }
+}

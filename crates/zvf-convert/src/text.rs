@@ -1,0 +1,155 @@
+//! Lines and numbers of text files.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use crate::error::{ConvertError, Place, shown};
+
+/// Lines of a file, each bounded.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    path: PathBuf,
+    reader: BufReader<File>,
+    bytes: Vec<u8>,
+    line: u64,
+    most: u64,
+}
+
+impl Lines {
+    pub(crate) fn open(path: &Path, most: u64) -> Result<Self, ConvertError> {
+        let file = File::open(path).map_err(|error| ConvertError::io(path, error))?;
+        Ok(Self {
+            path: path.to_owned(),
+            reader: BufReader::with_capacity(1 << 17, file),
+            bytes: Vec::new(),
+            line: 0,
+            most,
+        })
+    }
+
+    /// Reads the next line; false at the end of the file.
+    pub(crate) fn step(&mut self) -> Result<bool, ConvertError> {
+        self.bytes.clear();
+        let limit = self.most.saturating_add(1);
+        let got = (&mut self.reader)
+            .take(limit)
+            .read_until(b'\n', &mut self.bytes);
+        let got = got.map_err(|error| ConvertError::io(&self.path, error))?;
+        self.line += 1;
+        if u64::try_from(got).is_ok_and(|got| got > self.most) {
+            return Err(ConvertError::limit(
+                &self.path,
+                self.place(),
+                "bytes in a line",
+                self.most,
+            ));
+        }
+        Ok(got > 0)
+    }
+
+    /// The line without its comment and without blanks around it.
+    pub(crate) fn content(&self) -> Result<&str, ConvertError> {
+        let end = self.bytes.iter().position(|&byte| byte == b'#');
+        let bytes = end
+            .and_then(|end| self.bytes.get(..end))
+            .unwrap_or(&self.bytes);
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Ok(text.trim()),
+            Err(_) => Err(self.bad("bytes that are no UTF-8", "text")),
+        }
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        Place::Line(self.line)
+    }
+
+    #[cold]
+    pub(crate) fn bad(
+        &self,
+        found: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> ConvertError {
+        ConvertError::malformed(&self.path, self.place(), found, expected)
+    }
+
+    /// A field that is a finite number.
+    pub(crate) fn finite(&self, field: &str, what: &str) -> Result<f64, ConvertError> {
+        match field.parse::<f64>() {
+            Ok(value) if value.is_finite() => Ok(value),
+            _ => Err(self.bad(shown(field), format!("{what}, a finite number"))),
+        }
+    }
+}
+
+/// Whether float32 keeps a number with all the decimals that its text has.
+///
+/// `20648.06445312` is a float32 that was written with eight decimals, and `0.959` needs no more; `16777217` and
+/// `1234567.89` do.
+pub(crate) fn single_holds(text: &str, value: f64) -> bool {
+    if !value.is_finite() {
+        return true;
+    }
+    let narrow = f64::from(narrow(value));
+    if !narrow.is_finite() {
+        return false;
+    }
+    let off = (narrow - value).abs();
+    if off == 0.0 {
+        return true;
+    }
+    let (number, exponent) = match text.split_once(['e', 'E']) {
+        Some((number, exponent)) => (number, exponent.parse::<i32>().unwrap_or(0)),
+        None => (text, 0),
+    };
+    let decimals = number
+        .split_once('.')
+        .map_or(0, |(_, decimals)| decimals.len());
+    let Ok(decimals) = i32::try_from(decimals) else {
+        return false;
+    };
+    let half = 0.5 * 10.0_f64.powi(exponent.saturating_sub(decimals));
+    off <= half + value.abs() * f64::EPSILON
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "rounding is what is asked for"
+)]
+pub(crate) fn narrow(value: f64) -> f32 {
+    value as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::single_holds;
+
+    #[test]
+    fn float32_is_enough_where_the_text_survives_it() {
+        let holds = |text: &str| single_holds(text, text.parse().unwrap());
+        for enough in [
+            "0",
+            "1.5",
+            "0.959",
+            "20648.06445312",
+            "16777216",
+            "1e-3",
+            "nan",
+            "inf",
+            "0.1",
+            "6.02e23",
+        ] {
+            assert!(holds(enough), "{enough}");
+        }
+        for more in [
+            "16777217",
+            "1234567.89",
+            "0.123456789012",
+            "1e300",
+            "1e-60",
+            "1.00000001e5",
+        ] {
+            assert!(!holds(more), "{more}");
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! What stands in a file comes out of the store made from it: compared with the text that went in.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking, in its helpers too"
+)]
+
+mod broken;
+mod meshes;
+mod skeletons;
+mod streamlines;
+mod support;
+mod tables;

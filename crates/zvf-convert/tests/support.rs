@@ -1,0 +1,153 @@
+//! Files made in a test, and the store that they become.
+
+use std::path::PathBuf;
+
+use arrow_array::{Array, RecordBatch};
+use tempfile::TempDir;
+use zvf_convert::{ConvertError, Import, Options};
+use zvf_query::{Query, Table, list_objects, query};
+use zvf_store::Store;
+use zvf_store::blocking::Runtime;
+use zvf_testkit::text::value;
+use zvf_write::{StoreSpec, StoreWriter, WriteOptions};
+
+/// A folder for files and the store.
+pub(crate) struct Folder(TempDir);
+
+/// What was read back.
+pub(crate) struct Got {
+    pub(crate) vertices: RecordBatch,
+    pub(crate) links: Option<RecordBatch>,
+    pub(crate) objects: Option<RecordBatch>,
+}
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.0.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    /// Makes a store, in small chunks and small batches so that borders of both are met, and reads all of it.
+    pub(crate) fn store(&self, import: &Import, change: impl FnOnce(&mut StoreSpec)) -> Got {
+        let place = self.0.path().join("made.zarrvectors");
+        let address = place.to_string_lossy().into_owned();
+        let _ = std::fs::remove_dir_all(&place);
+        let mut spec = import.spec().clone();
+        change(&mut spec);
+        Runtime::new().unwrap().wait(async {
+            let options = WriteOptions::new().with_threads(1).with_durable(false);
+            let mut writer = StoreWriter::create(&address, spec, options).await.unwrap();
+            import.read(&mut writer).unwrap();
+            let summary = writer.finish().await.unwrap();
+            assert_eq!(summary.vertices, import.vertices());
+            assert_eq!(summary.objects, import.objects());
+            let store = Store::open(&address).await.unwrap();
+            let answer = query(&store, Query::default()).await.unwrap();
+            let all = answer.collect().await.unwrap();
+            assert!(
+                all.summary.warnings.is_empty(),
+                "{:?}",
+                all.summary.warnings
+            );
+            Got {
+                vertices: all.table(Table::Vertices).unwrap().unwrap(),
+                links: all.table(Table::Links).unwrap(),
+                objects: all.table(Table::Objects).unwrap(),
+            }
+        })
+    }
+
+    /// All objects, those without vertices too.
+    pub(crate) fn listed(&self) -> RecordBatch {
+        let address = self.0.path().join("made.zarrvectors");
+        let address = address.to_string_lossy().into_owned();
+        Runtime::new().unwrap().wait(async {
+            let store = Store::open(&address).await.unwrap();
+            let answer = list_objects(&store, 0, false).await.unwrap();
+            let all = answer.collect().await.unwrap();
+            all.table(Table::Objects).unwrap().unwrap()
+        })
+    }
+
+    /// The same, by object: every object whole and in its order.
+    pub(crate) fn objects(&self, ids: &[i64]) -> RecordBatch {
+        let address = self.0.path().join("made.zarrvectors");
+        let address = address.to_string_lossy().into_owned();
+        Runtime::new().unwrap().wait(async {
+            let store = Store::open(&address).await.unwrap();
+            let asked = Query {
+                objects: Some(ids.to_vec()),
+                ..Query::default()
+            };
+            let answer = query(&store, asked).await.unwrap();
+            let all = answer.collect().await.unwrap();
+            all.table(Table::Vertices).unwrap().unwrap()
+        })
+    }
+}
+
+/// Small batches.
+pub(crate) fn small() -> Options {
+    let mut options = Options::default();
+    options.batch = 3;
+    options
+}
+
+pub(crate) fn open(files: &[PathBuf], options: &Options) -> Import {
+    Import::open(files, options).unwrap()
+}
+
+pub(crate) fn refused(files: &[PathBuf], options: &Options) -> (ConvertError, String) {
+    let error = Import::open(files, options).unwrap_err();
+    let mut text = error.to_string();
+    for file in files {
+        let folder = format!("{}/", file.parent().unwrap().display());
+        text = text.replace(&folder, "");
+    }
+    (error, text)
+}
+
+/// A column as text.
+pub(crate) fn column(batch: &RecordBatch, name: &str) -> Vec<String> {
+    let array = batch
+        .column_by_name(name)
+        .unwrap_or_else(|| panic!("no column {name}: {:?}", batch.schema()));
+    (0..array.len())
+        .map(|row| value(array, row).unwrap())
+        .collect()
+}
+
+/// Rows of several columns as texts, sorted.
+pub(crate) fn rows(batch: &RecordBatch, names: &[&str]) -> Vec<Vec<String>> {
+    let columns: Vec<Vec<String>> = names.iter().map(|name| column(batch, name)).collect();
+    let row = |row: usize| columns.iter().map(|column| column[row].clone()).collect();
+    sorted((0..batch.num_rows()).map(row).collect())
+}
+
+/// Links as the values of one column at their ends.
+pub(crate) fn ends(got: &Got, name: &str) -> Vec<Vec<String>> {
+    let names = column(&got.vertices, name);
+    let links = got.links.as_ref().unwrap();
+    column(links, "vertices")
+        .iter()
+        .map(|ends| {
+            let ends = ends.split(' ').map(|end| end.parse::<usize>().unwrap());
+            ends.map(|end| names[end].clone()).collect()
+        })
+        .collect()
+}
+
+pub(crate) fn sorted<T: Ord>(mut items: Vec<T>) -> Vec<T> {
+    items.sort();
+    items
+}
+
+/// Texts, owned.
+pub(crate) fn texts<const N: usize>(words: [&str; N]) -> Vec<String> {
+    words.iter().map(|&word| word.to_owned()).collect()
+}

@@ -1,0 +1,121 @@
+//! CSV.
+
+use zvf_convert::Options;
+use zvf_write::Kind;
+
+use crate::support::{Folder, column, open, rows, small, sorted, texts};
+
+const TABLE: &str = "\u{feff}id, x ,y,z,kind,big,score,ok,note
+1,0.5,2,-3,axon,5000000000,0.25,true,
+2,10.5,2,-3,\"den, drite\",-1,,False,\"two
+lines\"
+3,-0.5,22,3,axon,0,125e-3,TRUE,\"a \"\"b\"\"\"
+4,1,2,3,,7,0.5,false,c
+";
+
+#[test]
+fn rows_become_points_with_all_their_columns() {
+    let folder = Folder::new();
+    let import = open(&[folder.file("a.csv", TABLE)], &small());
+    assert_eq!((import.vertices(), import.objects()), (4, 0));
+    assert_eq!(
+        import.notes(),
+        ["column \"score\": 1 empty fields become NaN"]
+    );
+    let got = folder.store(&import, |spec| {
+        (spec.chunk_shape, spec.bin_shape) = (vec![10.0; 3], None)
+    });
+    assert!(got.objects.is_none());
+    let want = vec![
+        texts([
+            "1",
+            "0.5 2.0 -3.0",
+            "axon",
+            "5000000000",
+            "0.25",
+            "1",
+            "null",
+        ]),
+        texts([
+            "2",
+            "10.5 2.0 -3.0",
+            "den, drite",
+            "-1",
+            "nan",
+            "0",
+            "two\nlines",
+        ]),
+        texts(["3", "-0.5 22.0 3.0", "axon", "0", "0.125", "1", "a \"b\""]),
+        texts(["4", "1.0 2.0 3.0", "null", "7", "0.5", "0", "c"]),
+    ];
+    let names = ["id", "position", "kind", "big", "score", "ok", "note"];
+    assert_eq!(rows(&got.vertices, &names), want);
+    let types: Vec<String> = got
+        .vertices
+        .schema()
+        .fields()
+        .iter()
+        .filter(|field| ["id", "big", "score"].contains(&field.name().as_str()))
+        .map(|field| format!("{} {}", field.name(), field.data_type()))
+        .collect();
+    assert_eq!(sorted(types), ["big Int64", "id Int32", "score Float32"]);
+}
+
+#[test]
+fn columns_of_positions_objects_and_attributes_can_be_named() {
+    let folder = Folder::new();
+    let file = folder.file("a.csv", "a;b;cell;rest\n1;2;-9;x\n3;4;8;y\n5;6;-9;z\n");
+    let mut options = small();
+    options.delimiter = Some(b';');
+    options.position = Some(vec!["b".into(), "a".into()]);
+    options.object_column = Some("cell".into());
+    options.attributes = Some(Vec::new());
+    let import = open(&[file], &options);
+    assert_eq!(
+        (import.spec().axes[0].name.as_str(), import.objects()),
+        ("b", 2)
+    );
+    let got = folder.store(&import, |spec| spec.chunk_shape = vec![2.0; 2]);
+    assert_eq!(got.vertices.num_columns(), 1);
+    assert_eq!(column(&got.objects.unwrap(), "object_id"), ["-9", "8"]);
+    assert_eq!(
+        sorted(column(&folder.objects(&[-9]), "position")),
+        ["2.0 1.0", "6.0 5.0"]
+    );
+}
+
+#[test]
+fn rows_of_an_object_become_a_chain() {
+    let folder = Folder::new();
+    let mut text = "t\tx\ty\n".to_owned();
+    for at in 0..11 {
+        text.push_str(&format!("{}\t{at}\t{}\n", 5 - at / 7, at % 3));
+    }
+    let mut options = small();
+    options.kind = Some(Kind::Polyline);
+    options.object_column = Some("t".into());
+    let import = open(&[folder.file("a.tsv", text)], &options);
+    let got = folder.store(&import, |spec| spec.chunk_shape = vec![4.0; 2]);
+    assert_eq!(got.links.unwrap().num_rows(), 6 + 3);
+    let want: Vec<String> = (0..7).map(|at| format!("{at}.0 {}.0", at % 3)).collect();
+    assert_eq!(column(&folder.objects(&[5]), "position"), want);
+    let want: Vec<String> = (7..11).map(|at| format!("{at}.0 {}.0", at % 3)).collect();
+    assert_eq!(column(&folder.objects(&[4]), "position"), want);
+}
+
+#[test]
+fn several_files_are_objects_and_have_the_same_columns() {
+    let folder = Folder::new();
+    let files = [
+        folder.file("3.csv", "x,y,v\n1,2,a\n"),
+        folder.file("2.csv", "x,y,v\n3,4,b\n5,6,a\n"),
+    ];
+    let import = open(&files, &Options::default());
+    let got = folder.store(&import, |_| {});
+    assert_eq!(column(&got.objects.unwrap(), "object_id"), ["2", "3"]);
+    assert_eq!(column(&folder.objects(&[3]), "v"), ["a"]);
+    assert_eq!(
+        sorted(column(&folder.objects(&[2]), "position")),
+        ["3.0 4.0", "5.0 6.0"]
+    );
+}
