@@ -2,9 +2,10 @@
 //!
 //! Source: specification 0.9, sections 4.2 to 4.4.
 
+use zvf_format::dtype::ByteOrder;
 use zvf_meta::{ArrayDoc, Codec, Sharding};
 
-use crate::codec::Chain;
+use crate::codec::{Chain, byte_order, index_checksum};
 use crate::{Limits, StoreError};
 
 /// How cells are found and decoded.
@@ -146,26 +147,9 @@ impl Layout {
         if !is_vlen(first) {
             return Err(Refused::Foreign(format!("{} inside shards", first.name)));
         }
-        let index: Vec<&str> = sharding
-            .index_codecs
-            .iter()
-            .map(|c| c.name.as_str())
-            .collect();
-        let checksum = match index.as_slice() {
-            ["bytes"] => false,
-            ["bytes", "crc32c"] => true,
-            other => {
-                return Err(Refused::Foreign(format!(
-                    "shard index with codecs {other:?}"
-                )));
-            }
-        };
-        if sharding
-            .index_codecs
-            .first()
-            .and_then(|c| c.configuration.get("endian"))
-            .is_some_and(|e| e == "big")
-        {
+        let checksum = index_checksum(&sharding.index_codecs)
+            .map_err(|names| Refused::Foreign(format!("shard index with codecs {names:?}")))?;
+        if sharding.index_codecs.first().and_then(byte_order) == Some(ByteOrder::Big) {
             return Err(Refused::Foreign("big-endian shard index".to_owned()));
         }
         let entries = doc

@@ -12,10 +12,33 @@ mod gzip;
 mod zstd;
 
 use bytes::Bytes;
+use zvf_format::dtype::ByteOrder;
 use zvf_meta::Codec;
 
 use crate::StoreError;
 use crate::kv::Cap;
+
+/// The order of bytes that a codec `bytes` states; `None` for a word that is none.
+pub(crate) fn byte_order(codec: &Codec) -> Option<ByteOrder> {
+    match codec.configuration.get("endian").and_then(|e| e.as_str()) {
+        None | Some("little") => Some(ByteOrder::Little),
+        Some("big") => Some(ByteOrder::Big),
+        Some(_) => None,
+    }
+}
+
+/// Whether the index of a shard bears a checksum.
+///
+/// # Errors
+/// The names of its codecs, where they are others than the two that are read.
+pub(crate) fn index_checksum(codecs: &[Codec]) -> Result<bool, Vec<&str>> {
+    let names: Vec<&str> = codecs.iter().map(|codec| codec.name.as_str()).collect();
+    match names.as_slice() {
+        ["bytes"] => Ok(false),
+        ["bytes", "crc32c"] => Ok(true),
+        _ => Err(names),
+    }
+}
 
 /// Bytes that are borrowed from a buffer, or shared.
 #[derive(Debug, Clone)]

@@ -18,7 +18,7 @@ use zvf_format::fragments::FragmentIndex;
 use zvf_meta::ArrayDoc;
 
 use super::GridArray;
-use crate::codec::{Chain, Data};
+use crate::codec::{Chain, Data, byte_order};
 use crate::kv::Cap;
 use crate::typed::{dtype_of, fill};
 use crate::{Limits, StoreError};
@@ -330,13 +330,8 @@ fn source(doc: &ArrayDoc, rank: usize, rows: u64) -> (Source, ByteOrder) {
             ByteOrder::Little,
         );
     };
-    let order = match (
-        first.name.as_str(),
-        first.configuration.get("endian").and_then(|e| e.as_str()),
-    ) {
-        ("bytes", None | Some("little")) => ByteOrder::Little,
-        ("bytes", Some("big")) => ByteOrder::Big,
-        (other, _) => return foreign(other.to_owned()),
+    let Some(order) = byte_order(first).filter(|_| first.name == "bytes") else {
+        return foreign(first.name.clone());
     };
     let chain = match Chain::new(rest) {
         Ok(chain) => chain,

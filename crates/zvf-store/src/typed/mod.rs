@@ -15,7 +15,7 @@ use bytes::Bytes;
 use zvf_format::dtype::{ByteOrder, DType, DTypeKind, TimeUnit};
 use zvf_meta::{ArrayAttributes, ArrayDoc, DataType};
 
-use crate::codec::Chain;
+use crate::codec::{Chain, byte_order, index_checksum};
 use crate::kv::Kv;
 use crate::layout::Shard;
 use crate::{Limits, StoreError};
@@ -355,26 +355,9 @@ fn product(counts: &[u64]) -> Option<u64> {
 /// Chunks inside shards, where both hold whole rows; `None` for any other sharding.
 fn sharded(doc: &ArrayDoc, most_entries: u64) -> Option<Reader> {
     let sharding = doc.sharding().ok()??;
-    let index: Vec<&str> = sharding
-        .index_codecs
-        .iter()
-        .map(|c| c.name.as_str())
-        .collect();
-    let checksum = match index.as_slice() {
-        ["bytes"] => false,
-        ["bytes", "crc32c"] => true,
-        _ => return None,
-    };
+    let checksum = index_checksum(&sharding.index_codecs).ok()?;
     let (first, rest) = sharding.codecs.split_first()?;
-    let endian = |codec: &zvf_meta::Codec| {
-        let word = codec.configuration.get("endian").and_then(|e| e.as_str());
-        match word {
-            None | Some("little") => Some(ByteOrder::Little),
-            Some("big") => Some(ByteOrder::Big),
-            Some(_) => None,
-        }
-    };
-    if endian(sharding.index_codecs.first()?)? != ByteOrder::Little || first.name != "bytes" {
+    if byte_order(sharding.index_codecs.first()?)? != ByteOrder::Little || first.name != "bytes" {
         return None;
     }
     let (shard_rows, columns) = doc.chunk_shape.split_first()?;
@@ -389,7 +372,7 @@ fn sharded(doc: &ArrayDoc, most_entries: u64) -> Option<Reader> {
         return None;
     }
     Some(Reader::Sharded {
-        order: endian(first)?,
+        order: byte_order(first)?,
         chain: Chain::new(rest).ok()?,
         chunk_rows: *chunk_rows,
         shard_rows: *shard_rows,
@@ -418,13 +401,8 @@ fn reader(doc: &ArrayDoc, most_entries: u64) -> Reader {
     let Some((first, rest)) = doc.codecs.split_first() else {
         return Reader::Unsupported("an empty codec list".to_owned());
     };
-    let order = match (
-        first.name.as_str(),
-        first.configuration.get("endian").and_then(|e| e.as_str()),
-    ) {
-        ("bytes", None | Some("little")) => ByteOrder::Little,
-        ("bytes", Some("big")) => ByteOrder::Big,
-        (other, _) => return foreign(other.to_owned()),
+    let Some(order) = byte_order(first).filter(|_| first.name == "bytes") else {
+        return foreign(first.name.clone());
     };
     let chain = match Chain::new(rest) {
         Ok(chain) => chain,
