@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections import Counter, defaultdict
 
 import numpy as np
@@ -32,6 +33,43 @@ class Board:
         for key, value in other.wrong.items():
             self.wrong[key] += value
         self.examples += other.examples
+
+
+def summary(examples: list[str]) -> list[str]:
+    """The first few examples of each kind and property."""
+    shown: dict[str, list[str]] = {}
+    for example in examples:
+        found = shown.setdefault(":".join(example.split(":")[:2]), [])
+        if len(found) < 3:
+            found.append(example)
+    return [example for found in shown.values() for example in found]
+
+
+def table(board: Board) -> list[str]:
+    kinds = list(dict.fromkeys(kind for kind, _ in board.compared))
+    whats = list(dict.fromkeys(what for _, what in board.compared))
+    lines = ["| compared | " + " | ".join(kinds) + " |", "|---|" + "---:|" * len(kinds)]
+    for what in whats:
+        cells = []
+        for kind in kinds:
+            compared, wrong = board.compared.get((kind, what), 0), board.wrong.get((kind, what), 0)
+            cells.append("" if not compared else f"{compared:,}" if not wrong else f"**{wrong:,} of {compared:,} differ**")
+        lines.append(f"| {what} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def conclude(title: str, board: Board, broken: list[str], tried: str, start: float) -> int:
+    """Prints differences, the table and the sum of a run; the exit code. `start` is of `time.monotonic`."""
+    wrong = sum(board.wrong.values())
+    for line in summary(board.examples) + broken[:5]:
+        print(line)
+    print()
+    print("\n".join(table(board)))
+    print(
+        f"\n{title}: {tried}: {sum(board.compared.values()):,} values compared, {wrong:,} differ, "
+        f"{len(broken)} stores could not be tried, {time.monotonic() - start:.0f} s"
+    )
+    return 1 if wrong or broken else 0
 
 
 def plain(value):

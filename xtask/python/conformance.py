@@ -26,7 +26,7 @@ warnings.simplefilter("ignore")
 import numpy as np
 
 import pyramid
-from checks import Board, Checker
+from checks import Board, Checker, conclude
 from reading import Zvf
 
 RELEASE = version("zarr-vectors")
@@ -136,29 +136,6 @@ def ask(checker: Checker, quick: bool, levels) -> None:
         checker.levels(*levels)
 
 
-def summary(examples: list[str]) -> list[str]:
-    """The first few examples of each kind and property."""
-    shown: dict[str, list[str]] = {}
-    for example in examples:
-        found = shown.setdefault(":".join(example.split(":")[:2]), [])
-        if len(found) < 3:
-            found.append(example)
-    return [example for found in shown.values() for example in found]
-
-
-def table(board: Board) -> list[str]:
-    kinds = list(dict.fromkeys(kind for kind, _ in board.compared))
-    whats = list(dict.fromkeys(what for _, what in board.compared))
-    lines = ["| compared | " + " | ".join(kinds) + " |", "|---|" + "---:|" * len(kinds)]
-    for what in whats:
-        cells = []
-        for kind in kinds:
-            compared, wrong = board.compared.get((kind, what), 0), board.wrong.get((kind, what), 0)
-            cells.append("" if not compared else f"{compared:,}" if not wrong else f"**{wrong:,} of {compared:,} differ**")
-        lines.append(f"| {what} | " + " | ".join(cells) + " |")
-    return lines
-
-
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
@@ -184,18 +161,7 @@ def main() -> int:
                 broken.append(failure)
             if sys.stderr.isatty():
                 print(f"\r{done} of {count} stores", end="", file=sys.stderr, flush=True)
-    wrong = sum(board.wrong.values())
-    for example in summary(board.examples):
-        print(example)
-    for failure in broken[:5]:
-        print(failure)
-    print()
-    print("\n".join(table(board)))
-    print(
-        f"\nzarr-vectors {RELEASE}: {count} stores, seed {options.seed}: {sum(board.compared.values()):,} values compared, {wrong:,} differ, "
-        f"{len(broken)} stores could not be tried, {time.monotonic() - start:.0f} s"
-    )
-    return 1 if wrong or broken else 0
+    return conclude(f"zarr-vectors {RELEASE}", board, broken, f"{count} stores, seed {options.seed}", start)
 
 
 if __name__ == "__main__":

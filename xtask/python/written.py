@@ -34,7 +34,7 @@ warnings.simplefilter("ignore")
 import numpy as np
 
 import inputs
-from checks import Board
+from checks import Board, conclude
 
 KINDS = ["points", "points with objects", "lines", "polylines", "streamlines", "graph", "skeleton", "mesh"]
 POSITIONS = ["f4"] * 5 + ["f8"] * 3 + ["f2", "i4", "i2", "i8"]
@@ -377,12 +377,6 @@ def sorted_corners(job: Job) -> tuple[np.ndarray, np.ndarray]:
     return corners[0].astype("f8"), corners[1].astype("f8")
 
 
-def table(board: Board) -> list[str]:
-    from conformance import table as shared
-
-    return shared(board)
-
-
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
@@ -417,14 +411,7 @@ def main() -> int:
             if not any(one.wrong.values()):
                 shutil.rmtree(folder)
         board.add(one)
-    wrong = sum(board.wrong.values())
-    print("\n".join(board.examples[:30] + broken[:5]))
-    print("\n".join(table(board)))
-    print(
-        f"\nwritten by us, read by zarr-vectors 0.9.2: {count} stores, seed {options.seed}: {sum(board.compared.values()):,} values "
-        f"compared, {wrong:,} differ, {len(broken)} stores could not be tried, {time.monotonic() - start:.0f} s"
-    )
-    return 1 if wrong or broken else 0
+    return conclude("written by us, read by zarr-vectors 0.9.2", board, broken, f"{count} stores, seed {options.seed}", start)
 
 
 if __name__ == "__main__":

@@ -13,38 +13,26 @@ fn a_skeleton_is_made_and_found() -> Result<()> {
         ("../12.swc", SWC.into()),
         ("../-7.swc", "1 0 100 0 0 1 -1\n".into()),
     ])?;
-    let made = home.json(&[
-        "import",
-        "12.swc",
-        "-7.swc",
-        "made.zv",
-        "--chunk-shape",
-        "10,10,10",
-        "--unit",
-        "micrometer",
-        "--json",
-        "--codec",
-        "blosc",
-        "--shard-shape",
-        "2,2,2",
-    ]);
+    let import = |second: &str| {
+        home.json(&[
+            "import",
+            "12.swc",
+            second,
+            "made.zv",
+            "--chunk-shape",
+            "10,10,10",
+            "--unit",
+            "micrometer",
+            "--json",
+            "--codec",
+            "blosc",
+            "--shard-shape",
+            "2,2,2",
+        ])
+    };
     // A name that begins with a minus looks like a flag.
-    assert!(made.is_err());
-    let made = home.json(&[
-        "import",
-        "12.swc",
-        "./-7.swc",
-        "made.zv",
-        "--chunk-shape",
-        "10,10,10",
-        "--unit",
-        "micrometer",
-        "--json",
-        "--codec",
-        "blosc",
-        "--shard-shape",
-        "2,2,2",
-    ])?;
+    assert!(import("-7.swc").is_err());
+    let made = import("./-7.swc")?;
     for (name, want) in [
         ("kind", json!("skeleton")),
         ("format", json!("SWC")),

@@ -48,12 +48,7 @@ impl Tck {
         let mut notes = vec!["positions are the file's: millimetres of the scanner".to_owned()];
         let mut headers = Vec::new();
         for file in files {
-            let mut census = Census {
-                extent: &mut extent,
-                chains: 0,
-                limit: options.limits.vertices,
-                path: file,
-            };
+            let mut census = Census::of(file, &mut extent, options.limits.vertices);
             let header = parse(file, &mut census)?;
             if let Some(count) = header.count.filter(|count| *count != census.chains) {
                 notes.push(format!(

@@ -227,6 +227,18 @@ pub(crate) struct Census<'a> {
     pub(crate) path: &'a Path,
 }
 
+impl<'a> Census<'a> {
+    /// Nothing counted yet of the file at `path`; `limit` is on the vertices of all files.
+    pub(crate) fn of(path: &'a Path, extent: &'a mut crate::shape::Extent, limit: u64) -> Self {
+        Self {
+            extent,
+            chains: 0,
+            limit,
+            path,
+        }
+    }
+}
+
 impl Visit for Census<'_> {
     fn point(&mut self, position: [f64; 3], _: &[f32]) -> Result<(), ConvertError> {
         self.extent.add(&position);

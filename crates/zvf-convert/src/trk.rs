@@ -45,12 +45,7 @@ impl Trk {
         let mut first: Option<Header> = None;
         let mut objects = 0_u64;
         for file in files {
-            let mut census = Census {
-                extent: &mut extent,
-                chains: 0,
-                limit: options.limits.vertices,
-                path: file,
-            };
+            let mut census = Census::of(file, &mut extent, options.limits.vertices);
             let header = parse(file, &mut census)?;
             objects = objects.saturating_add(census.chains);
             let Some(known) = &first else {

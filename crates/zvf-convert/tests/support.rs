@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 
-use arrow_array::{Array, RecordBatch};
+use arrow_array::RecordBatch;
 use tempfile::TempDir;
 use zvf_convert::{ConvertError, Import, Options};
 use zvf_query::{Query, Table, list_objects, query};
 use zvf_store::Store;
 use zvf_store::blocking::Runtime;
-use zvf_testkit::text::value;
 use zvf_write::{StoreSpec, StoreWriter, WriteOptions};
 
 /// A folder for files and the store.
@@ -26,6 +25,12 @@ impl Folder {
         Self(tempfile::tempdir().unwrap())
     }
 
+    /// Where the store is made.
+    fn address(&self) -> String {
+        let place = self.0.path().join("made.zarrvectors");
+        place.to_string_lossy().into_owned()
+    }
+
     pub(crate) fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.0.path().join(name);
         std::fs::write(&path, bytes).unwrap();
@@ -34,9 +39,8 @@ impl Folder {
 
     /// Makes a store, in small chunks and small batches so that borders of both are met, and reads all of it.
     pub(crate) fn store(&self, import: &Import, change: impl FnOnce(&mut StoreSpec)) -> Got {
-        let place = self.0.path().join("made.zarrvectors");
-        let address = place.to_string_lossy().into_owned();
-        let _ = std::fs::remove_dir_all(&place);
+        let address = self.address();
+        let _ = std::fs::remove_dir_all(&address);
         let mut spec = import.spec().clone();
         change(&mut spec);
         Runtime::new().unwrap().wait(async {
@@ -64,8 +68,7 @@ impl Folder {
 
     /// All objects, those without vertices too.
     pub(crate) fn listed(&self) -> RecordBatch {
-        let address = self.0.path().join("made.zarrvectors");
-        let address = address.to_string_lossy().into_owned();
+        let address = self.address();
         Runtime::new().unwrap().wait(async {
             let store = Store::open(&address).await.unwrap();
             let answer = list_objects(&store, 0, false).await.unwrap();
@@ -76,8 +79,7 @@ impl Folder {
 
     /// The same, by object: every object whole and in its order.
     pub(crate) fn objects(&self, ids: &[i64]) -> RecordBatch {
-        let address = self.0.path().join("made.zarrvectors");
-        let address = address.to_string_lossy().into_owned();
+        let address = self.address();
         Runtime::new().unwrap().wait(async {
             let store = Store::open(&address).await.unwrap();
             let asked = Query {
@@ -114,12 +116,7 @@ pub(crate) fn refused(files: &[PathBuf], options: &Options) -> (ConvertError, St
 
 /// A column as text.
 pub(crate) fn column(batch: &RecordBatch, name: &str) -> Vec<String> {
-    let array = batch
-        .column_by_name(name)
-        .unwrap_or_else(|| panic!("no column {name}: {:?}", batch.schema()));
-    (0..array.len())
-        .map(|row| value(array, row).unwrap())
-        .collect()
+    zvf_testkit::text::column(batch, name).unwrap()
 }
 
 /// Rows of several columns as texts, sorted.

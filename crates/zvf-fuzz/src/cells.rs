@@ -2,14 +2,11 @@
 
 use std::sync::Arc;
 
-use object_store::memory::InMemory;
-use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt};
 use zvf_store::meta::ArrayDoc;
-use zvf_store::{CellWant, ChunkCoord, Level, Limits, Need, OpenOptions, Store, undo_codecs};
+use zvf_store::{CellWant, ChunkCoord, Level, Limits, Need, Store, undo_codecs};
 
 use crate::split::parameters;
-use crate::store::wait;
+use crate::store::{open, wait};
 
 /// Largest decoded cell; small, so that a bomb shows at once.
 const CELL_BYTES: u64 = 1 << 20;
@@ -118,23 +115,14 @@ pub fn array_document(data: &[u8]) {
 /// Puts a store of one object into memory and reads every cell that it lists.
 fn read(array: &str, object: Vec<u8>) {
     wait(async {
-        let memory = Arc::new(InMemory::new());
-        for (key, bytes) in [
+        let files = [
             ("zarr.json", ROOT.as_bytes().to_vec()),
             ("0/zarr.json", LEVEL.as_bytes().to_vec()),
             ("0/vertices/zarr.json", array.as_bytes().to_vec()),
             ("0/vertices/c/0/0/0", object),
-        ] {
-            memory
-                .put(&Path::from(key), bytes.into())
-                .await
-                .expect("memory takes everything");
-        }
-        let backend: Arc<dyn ObjectStore> = memory;
-        let options = OpenOptions::new()
-            .with_limits(limits())
-            .with_object_store(backend);
-        let Ok(store) = Store::open_with("memory:///", options).await else {
+        ];
+        let files = files.map(|(key, bytes)| (key.to_owned(), bytes));
+        let Some(store) = open(files, limits()).await else {
             return;
         };
         let Ok(level) = store.level(0, &Need::nothing()).await else {

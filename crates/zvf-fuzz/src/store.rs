@@ -163,18 +163,7 @@ impl Files {
     /// When two ways to read the same thing disagree.
     pub(crate) fn walk(self) {
         wait(async {
-            let memory = Arc::new(InMemory::new());
-            for (key, bytes) in self.0 {
-                memory
-                    .put(&Path::from(key), bytes.into())
-                    .await
-                    .expect("memory takes everything");
-            }
-            let backend: Arc<dyn ObjectStore> = memory;
-            let options = OpenOptions::new()
-                .with_limits(limits())
-                .with_object_store(backend);
-            let Ok(store) = Store::open_with("memory:///", options).await else {
+            let Some(store) = open(self.0, limits()).await else {
                 return;
             };
             let Ok(level) = store.level(0, &Need::all()).await else {
@@ -198,6 +187,25 @@ impl Files {
             tables(&level).await;
         });
     }
+}
+
+/// Puts files into memory and opens the store that they are; `None` where it is refused.
+pub(crate) async fn open(
+    files: impl IntoIterator<Item = (String, Vec<u8>)>,
+    limits: Limits,
+) -> Option<Store> {
+    let memory = Arc::new(InMemory::new());
+    for (key, bytes) in files {
+        memory
+            .put(&Path::from(key), bytes.into())
+            .await
+            .expect("memory takes everything");
+    }
+    let backend: Arc<dyn ObjectStore> = memory;
+    let options = OpenOptions::new()
+        .with_limits(limits)
+        .with_object_store(backend);
+    Store::open_with("memory:///", options).await.ok()
 }
 
 /// A fragment index of one range.

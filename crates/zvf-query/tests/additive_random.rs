@@ -7,18 +7,10 @@ use zvf_query::{BBox, Query, Select};
 
 use crate::additive::{edges, lines, stack, text};
 use crate::make::Line;
-use crate::support::{ask, column, memory, sorted};
+use crate::support::{ask, block_on, column, memory, sorted};
 
 /// A vertex, and whether it follows the one before in its line.
 type Row = ([f32; 3], bool);
-
-fn block_on<T>(work: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap()
-        .block_on(work)
-}
 
 /// Levels of lines: ids, and lines whose vertices differ in their second coordinate.
 fn random_lines() -> impl Strategy<Value = Vec<Vec<Line>>> {

@@ -6,15 +6,7 @@ use proptest::prelude::*;
 use zvf_query::{BBox, Query, Table};
 
 use crate::make::{Chunk, Coord, Made, place};
-use crate::support::{Got, ask, listed_links, memory, sorted};
-
-fn block_on<T>(work: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap()
-        .block_on(work)
-}
+use crate::support::{Got, ask, block_on, listed_links, memory, sorted};
 
 fn positions() -> impl Strategy<Value = Vec<[f32; 3]>> {
     // Whole numbers on one axis tell the vertices apart.

@@ -31,6 +31,11 @@ fn graph() -> (Made, [[f32; 3]; 5], Vec<Record>) {
     )
 }
 
+/// The same store in both generations.
+fn both(made: Made, records: &[Record]) -> [Legacy; 2] {
+    [Legacy::v7(made.clone()), Legacy::v8(made)].map(|legacy| legacy.with_links(records))
+}
+
 fn weights(got: &Got) -> Vec<(String, String)> {
     let positions = got.column("position");
     let names = got
@@ -76,10 +81,7 @@ async fn v7_9_5_attributes_of_edges_across_chunks_are_null_and_no_others() {
 #[tokio::test]
 async fn v7_15_objects_of_graphs_are_filtered_by_manifest() {
     let (made, nodes, records) = graph();
-    for legacy in [
-        Legacy::v7(made.clone()).with_links(&records),
-        Legacy::v8(made).with_links(&records),
-    ] {
+    for legacy in both(made, &records) {
         let store = memory(&legacy.files()).await;
         let got = ask(&store, objects(&[1])).await.unwrap();
         assert_eq!(got.column("position"), text(&nodes[2..]));
@@ -124,10 +126,7 @@ fn mesh() -> (Made, [[f32; 3]; 6], Vec<Record>) {
 #[tokio::test]
 async fn v7_12_6_a_mesh_object_covers_whole_chunks() {
     let (made, points, records) = mesh();
-    for legacy in [
-        Legacy::v7(made.clone()).with_links(&records),
-        Legacy::v8(made).with_links(&records),
-    ] {
+    for legacy in both(made, &records) {
         let store = memory(&legacy.files()).await;
         // Object 1 touches one chunk: its whole content is listed, whoever's vertices they are.
         let got = ask(&store, objects(&[1])).await.unwrap();

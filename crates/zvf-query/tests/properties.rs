@@ -6,15 +6,7 @@ use proptest::prelude::*;
 use zvf_query::{BBox, Column, Filter, Query, Select};
 
 use crate::make::Made;
-use crate::support::{Got, ask, column, memory, sorted};
-
-fn block_on<T>(work: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap()
-        .block_on(work)
-}
+use crate::support::{Got, ask, block_on, column, memory, sorted};
 
 /// Coordinates that often lie on chunk borders.
 fn coordinate() -> impl Strategy<Value = f32> {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
-use arrow_array::{Array, ArrayRef, RecordBatch};
 use object_store::memory::InMemory;
 use object_store::{ObjectStoreExt, path::Path};
 use zvf_query::{Collected, Query, QueryError, Table, list_links, list_objects, query};
@@ -59,11 +59,6 @@ pub(crate) async fn listed_links(
         .await
         .unwrap();
     answer.collect().await.unwrap()
-}
-
-/// One value as text.
-pub(crate) fn value(array: &ArrayRef, row: usize) -> String {
-    zvf_testkit::text::value(array, row).unwrap()
 }
 
 /// A whole answer.
@@ -152,14 +147,20 @@ impl Got {
 
 /// A column of a table as text.
 pub(crate) fn column(batch: &RecordBatch, name: &str) -> Vec<String> {
-    let array = batch
-        .column_by_name(name)
-        .unwrap_or_else(|| panic!("no column {name}"));
-    (0..array.len()).map(|row| value(array, row)).collect()
+    zvf_testkit::text::column(batch, name).unwrap()
 }
 
 /// Sorted, for comparing as multisets.
 pub(crate) fn sorted<T: Ord>(mut items: Vec<T>) -> Vec<T> {
     items.sort();
     items
+}
+
+/// Waits for work where a test is no future: in properties.
+pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(work)
 }

@@ -295,31 +295,29 @@ async fn hostile_shapes_are_refused() {
     }
 }
 
+/// The error of reading all vertices of level 0.
+async fn error_of_vertices(files: &Files) -> String {
+    let store = open_memory(files).await;
+    let level = store.level(0, &need()).await.unwrap();
+    let wants = crate::support::all_cells(level.vertices());
+    store.fetch(9, wants).await.unwrap_err().to_string()
+}
+
 #[tokio::test]
 async fn an_index_that_names_more_rows_than_there_is_room_for_is_refused() {
     let mut files = store();
     add_index(&mut files, [5, 1, 0]);
-    let store = open_memory(&files).await;
-    let level = store.level(0, &need()).await.unwrap();
-    let wants = crate::support::all_cells(level.vertices());
-    let error = store.fetch(9, wants).await.unwrap_err();
+    let error = error_of_vertices(&files).await;
     assert!(
-        error
-            .to_string()
-            .contains("names 5 rows, the chunk has room for 4"),
+        error.contains("names 5 rows, the chunk has room for 4"),
         "{error}"
     );
     // Cut short, or of another size than a chunk.
     let mut files = super::padded::store();
     files.insert("0/vertices/c/1/0/0/0".to_owned(), vec![0; 31]);
-    let store = open_memory(&files).await;
-    let level = store.level(0, &need()).await.unwrap();
-    let wants = crate::support::all_cells(level.vertices());
-    let error = store.fetch(9, wants).await.unwrap_err();
+    let error = error_of_vertices(&files).await;
     assert!(
-        error
-            .to_string()
-            .contains("31 bytes found, expected 4 rows of 8 bytes"),
+        error.contains("31 bytes found, expected 4 rows of 8 bytes"),
         "{error}"
     );
 }

@@ -6,8 +6,20 @@ use arrow_array::types::{
     Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
     UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
+
+/// A column of a table as text.
+///
+/// # Errors
+///
+/// Where there is no such column, or for a type that no answer has.
+pub fn column(batch: &RecordBatch, name: &str) -> Result<Vec<String>> {
+    let array = batch
+        .column_by_name(name)
+        .with_context(|| format!("no column {name}: {:?}", batch.schema()))?;
+    (0..array.len()).map(|row| value(array, row)).collect()
+}
 
 /// One value as text: floats so that equal text is equal value, booleans as 0 and 1, the members of a list with a space
 /// between them.

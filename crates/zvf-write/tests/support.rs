@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow_array::{Array, RecordBatch};
+use arrow_array::RecordBatch;
 use futures::TryStreamExt;
 use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt};
 use zvf_query::{Query, Table, query};
 use zvf_store::{OpenOptions, Store};
 pub(crate) use zvf_testkit::text::float;
-use zvf_testkit::text::value;
 use zvf_write::WriteOptions;
 
 /// A memory that is written to and read from.
@@ -77,12 +76,7 @@ pub(crate) fn check_documents(files: &BTreeMap<String, Vec<u8>>) {
 
 /// A column of a table as text.
 pub(crate) fn column(batch: &RecordBatch, name: &str) -> Vec<String> {
-    let array = batch
-        .column_by_name(name)
-        .unwrap_or_else(|| panic!("no column {name}"));
-    (0..array.len())
-        .map(|row| value(array, row).unwrap())
-        .collect()
+    zvf_testkit::text::column(batch, name).unwrap()
 }
 
 /// A whole answer.

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result};
-use arrow_array::{Array, RecordBatch};
+use anyhow::Result;
+use arrow_array::RecordBatch;
 use zvf_query::{Query, QueryError, Table, query};
 use zvf_store::{OpenOptions, Store, StoreError};
-use zvf_testkit::text::value;
+use zvf_testkit::text::column;
 
 /// Every table of an answer, whole. Two answers are equal when every value of every table is.
 #[derive(Debug, Clone, PartialEq)]
@@ -99,23 +99,11 @@ pub async fn ask_cold(address: &str, options: OpenOptions, asked: Query) -> Resu
     ask(&store, asked).await.map_err(Refused::Query)
 }
 
-/// The values of a column as text, floats with every digit.
-///
-/// # Errors
-///
-/// Where there is no such column, or for a type that no answer has.
-pub fn column(batch: &RecordBatch, name: &str) -> Result<Vec<String>> {
-    let array = batch
-        .column_by_name(name)
-        .with_context(|| format!("no column {name}"))?;
-    (0..array.len()).map(|row| value(array, row)).collect()
-}
-
 /// Rows of a table as text, of some columns.
 ///
 /// # Errors
 ///
-/// As [`column()`].
+/// As [`column`](zvf_testkit::text::column).
 pub fn rows(batch: &RecordBatch, names: &[String]) -> Result<Vec<String>> {
     let columns: BTreeMap<&String, Vec<String>> = names
         .iter()

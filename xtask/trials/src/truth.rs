@@ -8,9 +8,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use zvf_testkit::{Case, Column, Truth, Values};
 
-use zvf_testkit::text::float;
+use zvf_testkit::text::{column, float};
 
-use crate::answers::{Told, column, rows};
+use crate::answers::{Told, rows};
 use crate::questions::Question;
 
 /// The input of one bundled store and the questions that are asked of it.

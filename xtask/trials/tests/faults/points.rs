@@ -6,7 +6,8 @@ use std::time::Duration;
 use zvf_query::{BBox, Query};
 use zvf_store::{IoTrace, Method, OpenOptions};
 use zvf_testkit::faults::{Bucket, Faulty};
-use zvf_trials::answers::{ask_cold, column};
+use zvf_testkit::text::column;
+use zvf_trials::answers::ask_cold;
 use zvf_trials::points::{CHUNK, Form, Points};
 
 use crate::support::{MEMORY, through};
