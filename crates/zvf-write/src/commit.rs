@@ -13,7 +13,7 @@
 //! A crash before the last document leaves no store, and the marker, by which the next writer knows that what lies there
 //! may go; a crash after it leaves a complete store, and at most the marker, which no reader looks at.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::WriteError;
 use crate::target::Target;
@@ -21,7 +21,7 @@ use crate::target::Target;
 /// The marker of a store that is being written.
 pub(crate) const MARKER: &str = "zvf-unfinished.json";
 /// The document that makes a store.
-const ROOT: &str = "zarr.json";
+pub(crate) const ROOT: &str = "zarr.json";
 
 /// What is done with what an interrupted writer left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -72,18 +72,16 @@ pub(crate) fn begin(
     if leftovers == Leftovers::Remove && target.exists(MARKER)? {
         target.clear(MARKER)?;
     }
-    let marker = json!({
-        "what": "a Zarr Vectors store is being written here; without zarr.json beside it, it was never finished",
-        // Two writers that begin at once must not take each other's marker for their own.
-        "writer": format!("{}-{:x}", std::process::id(), unique()),
-    });
     let exists = |what: &str| -> Result<Vec<u8>, WriteError> {
         Err(WriteError::Exists {
             store: address.to_owned(),
             what: what.to_owned(),
         })
     };
-    let mark = marker.to_string().into_bytes();
+    let mark = mark(
+        "a Zarr Vectors store is being written here; without zarr.json beside it, it was never finished",
+        json!({}),
+    );
     if !target.put_new(MARKER, mark.clone())? {
         return exists("another writer began at the same time");
     }
@@ -120,6 +118,17 @@ pub(crate) fn commit(target: &Target, address: &str, root: String) -> Result<(),
         key: MARKER.to_owned(),
         source: Box::new(source),
     })
+}
+
+/// The bytes of a marker that no other writer has.
+pub(crate) fn mark(what: &str, details: Value) -> Vec<u8> {
+    let marker = json!({
+        "what": what,
+        // Two writers that begin at once must not take each other's marker for their own.
+        "writer": format!("{}-{:x}", std::process::id(), unique()),
+        "details": details,
+    });
+    marker.to_string().into_bytes()
 }
 
 /// A number that no other writer has.

@@ -5,7 +5,7 @@ use zvf_format::keys::{cmp_ascii, format_key};
 use zvf_meta::space::Grid;
 use zvf_meta::{
     ArrayAttributes, ArrayDoc, Axis, Codec, DataType, Dataset, GroupDoc, JsonObject, KeyEncoding,
-    KeyList, LevelDoc, Multiscale, Multiscales, Ome, OmeNode, RootDoc, Transform, ZarrVectors,
+    KeyList, Multiscale, Multiscales, Ome, OmeNode, RootDoc, Transform, ZarrVectors,
 };
 
 use crate::WriteError;
@@ -140,19 +140,6 @@ pub(crate) fn vertex_attribute(
         attributes.fill_code = dictionary.missing.then_some(-1);
     }
     attributes
-}
-
-/// The document of level 0. `arrays` are names of families.
-pub(crate) fn level(vertices: u64, arrays: &[&str], tile: bool) -> LevelDoc {
-    LevelDoc {
-        level: 0,
-        vertex_count: vertices,
-        arrays_present: arrays.iter().map(|&name| name.to_owned()).collect(),
-        object_sparsity: 1.0,
-        coarsening_method: Some("none".to_owned()),
-        fragments_tile: tile,
-        ..LevelDoc::default()
-    }
 }
 
 /// The root document of a store of one level.

@@ -51,6 +51,26 @@ pub enum WriteError {
         /// What lies there.
         what: String,
     },
+    /// There is no store to change.
+    #[error("{store}: found no zarr.json, expected a store")]
+    Missing {
+        /// The address.
+        store: String,
+    },
+    /// Another change of the store goes on, or was interrupted.
+    #[error("{store}: another change goes on or was interrupted ({marker} lies there)")]
+    Busy {
+        /// The address.
+        store: String,
+        /// The name of the marker.
+        marker: &'static str,
+    },
+    /// Somebody else changed the store meanwhile. Nothing of theirs was replaced.
+    #[error("{store}: the store was changed by another writer meanwhile; nothing was replaced")]
+    Changed {
+        /// The address.
+        store: String,
+    },
     /// More of something than the format can count.
     #[error("{what}: found {found}, at most {limit} fit")]
     Limit {
@@ -116,6 +136,9 @@ impl WriteError {
             | Self::Batch { .. }
             | Self::Input { .. }
             | Self::Exists { .. }
+            | Self::Missing { .. }
+            | Self::Busy { .. }
+            | Self::Changed { .. }
             | Self::Document(_)
             | Self::Broken { .. } => Class::Misuse,
             Self::Encode { .. } | Self::Limit { .. } => Class::Limit,

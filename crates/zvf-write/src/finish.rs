@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use zvf_format::fragments::FragmentIndexBuilder;
-use zvf_meta::{ArrayAttributes, ArrayDoc, Kind};
+use zvf_meta::{ArrayAttributes, ArrayDoc, Kind, LevelDoc};
 use zvf_store::ChunkCoord;
 
 use crate::bucket::Bucket;
@@ -21,7 +21,7 @@ use crate::shard::{Cells, Object, Payloads};
 use crate::sorter::{Placed, Sorter};
 use crate::spec::{AttributeType, StoreSpec};
 use crate::spill::SpillFile;
-use crate::target::Target;
+use crate::target::{Below, Target};
 use crate::writer::Summary;
 use crate::{WriteError, documents, parallel};
 
@@ -54,12 +54,42 @@ pub(crate) fn write(parts: Parts) -> Result<Summary, WriteError> {
 }
 
 /// Writes everything but the root, whose document is returned.
-fn fill(parts: Parts) -> Result<(String, Summary), WriteError> {
+fn fill(mut parts: Parts) -> Result<(String, Summary), WriteError> {
+    let (spec, target, address) = (
+        Arc::clone(&parts.spec),
+        Arc::clone(&parts.target),
+        std::mem::take(&mut parts.address),
+    );
+    let bounds = bounds(&spec, parts.router.extent.take())?;
+    let doc = LevelDoc {
+        object_sparsity: 1.0,
+        coarsening_method: Some("none".to_owned()),
+        ..LevelDoc::default()
+    };
+    let summary = write_level(parts, &bounds, &target.below("0"), doc)?;
+    let name = spec
+        .name
+        .clone()
+        .unwrap_or_else(|| documents::name_of(&address));
+    let root = documents::root(&spec, bounds, &name).to_json();
+    Ok((root, summary))
+}
+
+/// Writes one level: cells, documents of arrays, and its own, which is `doc` with what the rows say.
+///
+/// `bounds` are the store's: all arrays of all levels have the grid over them (trap T6). Positions, attributes, objects and
+/// links are those of `parts`; its address is not looked at.
+pub(crate) fn write_level(
+    parts: Parts,
+    bounds: &Corners,
+    target: &Below<'_>,
+    doc: LevelDoc,
+) -> Result<Summary, WriteError> {
     let Parts {
-        address,
+        address: _,
         spec,
-        target,
-        mut router,
+        target: _,
+        router,
         tables,
         groups,
         folder,
@@ -67,10 +97,9 @@ fn fill(parts: Parts) -> Result<(String, Summary), WriteError> {
         threads,
         leftovers: _,
     } = parts;
-    let (spec, target) = (&*spec, &*target);
-    let bounds = bounds(spec, router.extent.take())?;
+    let spec = &*spec;
     let cells = Cells {
-        grid: documents::grid(&bounds, &spec.chunk_shape)?,
+        grid: documents::grid(bounds, &spec.chunk_shape)?,
         shards: spec.shard_shape.clone(),
         compression: spec.compression.clone(),
     };
@@ -131,7 +160,7 @@ fn fill(parts: Parts) -> Result<(String, Summary), WriteError> {
         )?);
         arrays.extend(objects::write_groups(spec, &groups, &written.ids, target)?);
         let doc = objects::index_doc(spec, &written);
-        groups_of_arrays.insert("0/object_index".to_owned(), doc.to_group().to_json_line());
+        groups_of_arrays.insert("object_index".to_owned(), doc.to_group().to_json_line());
         summary.objects = wide(written.ids.len());
         arrays.extend(written.arrays);
     }
@@ -144,23 +173,23 @@ fn fill(parts: Parts) -> Result<(String, Summary), WriteError> {
         arrays.extend(level.write_links(&family, link_cells, &link_file)?);
         let doc = family.family_doc();
         summary.links = doc.num_links.unwrap_or(0);
-        groups_of_arrays.insert("0/links/0".to_owned(), doc.to_group().to_json_line());
+        groups_of_arrays.insert("links/0".to_owned(), doc.to_group().to_json_line());
         for one in &spec.links.attributes {
             let doc = family.attribute_doc(one).to_group().to_json_line();
-            groups_of_arrays.insert(format!("0/link_attributes/{}/0", one.name), doc);
+            groups_of_arrays.insert(format!("link_attributes/{}/0", one.name), doc);
         }
     }
 
     let families = families(&arrays);
     put_documents(target, arrays, groups_of_arrays)?;
-    let doc = documents::level(router.vertices, &families, !chunks.is_empty());
-    target.put(vec![("0/zarr.json".to_owned(), doc.to_json().into_bytes())])?;
-    let name = spec
-        .name
-        .clone()
-        .unwrap_or_else(|| documents::name_of(&address));
-    let root = documents::root(spec, bounds, &name).to_json();
-    Ok((root, summary))
+    let doc = LevelDoc {
+        vertex_count: router.vertices,
+        arrays_present: families.iter().map(|&name| name.to_owned()).collect(),
+        fragments_tile: !chunks.is_empty(),
+        ..doc
+    };
+    target.put(vec![("zarr.json".to_owned(), doc.to_json().into_bytes())])?;
+    Ok(summary)
 }
 
 /// The bounds that the store declares: those given, and those of the data where it may lie, or rounds, beyond them.
@@ -230,14 +259,14 @@ fn families(arrays: &[(String, ArrayDoc)]) -> Vec<&'static str> {
     let has = |name: &&str| {
         arrays
             .iter()
-            .any(|(path, _)| path.split('/').nth(1) == Some(name))
+            .any(|(path, _)| path.split('/').next() == Some(name))
     };
     ALL.into_iter().filter(has).collect()
 }
 
 /// Writes documents of arrays, and of every group above them below the level.
 fn put_documents(
-    target: &Target,
+    target: &Below<'_>,
     arrays: Docs,
     mut groups: BTreeMap<String, String>,
 ) -> Result<(), WriteError> {
@@ -248,10 +277,7 @@ fn put_documents(
         .chain(groups.keys().map(String::as_str))
     {
         let mut parent = path;
-        while let Some((above, _)) = parent
-            .rsplit_once('/')
-            .filter(|(above, _)| above.contains('/'))
-        {
+        while let Some((above, _)) = parent.rsplit_once('/') {
             between.insert(above.to_owned());
             parent = above;
         }
@@ -270,7 +296,7 @@ fn put_documents(
 #[derive(Debug, Clone, Copy)]
 struct Level<'s> {
     spec: &'s StoreSpec,
-    target: &'s Target,
+    target: &'s Below<'s>,
     cells: &'s Cells,
     chunks: &'s [&'s [i64]],
     threads: usize,
@@ -351,8 +377,8 @@ impl<'s> Level<'s> {
             .spec
             .vertex_attributes
             .iter()
-            .map(|one| format!("0/vertex_attributes/{}", one.name));
-        let paths: Vec<String> = ["0/vertices".to_owned(), "0/vertex_fragments".to_owned()]
+            .map(|one| format!("vertex_attributes/{}", one.name));
+        let paths: Vec<String> = ["vertices".to_owned(), "vertex_fragments".to_owned()]
             .into_iter()
             .chain(names)
             .collect();
@@ -393,15 +419,15 @@ impl<'s> Level<'s> {
             documents::grid_doc(self.cells, present.clone(), attributes)
         };
         let mut docs = vec![
-            ("0/vertices".to_owned(), doc(documents::vertices(self.spec))),
+            ("vertices".to_owned(), doc(documents::vertices(self.spec))),
             (
-                "0/vertex_fragments".to_owned(),
+                "vertex_fragments".to_owned(),
                 doc(documents::fragments("vertex_fragments")),
             ),
         ];
         for (at, one) in self.spec.vertex_attributes.iter().enumerate() {
             let attributes = documents::vertex_attribute(one, at, encoder);
-            docs.push((format!("0/vertex_attributes/{}", one.name), doc(attributes)));
+            docs.push((format!("vertex_attributes/{}", one.name), doc(attributes)));
         }
         Ok(docs)
     }
@@ -433,17 +459,17 @@ impl<'s> Level<'s> {
             };
             let segment = family.segment(array);
             docs.push((
-                format!("0/links/0/{segment}"),
+                format!("links/0/{segment}"),
                 doc(family.links_attributes(array)),
             ));
             if family.is_inner(array) {
                 docs.push((
-                    "0/link_fragments".to_owned(),
+                    "link_fragments".to_owned(),
                     doc(documents::fragments("link_fragments")),
                 ));
             }
             for one in &self.spec.links.attributes {
-                let path = format!("0/link_attributes/{}/0/{segment}", one.name);
+                let path = format!("link_attributes/{}/0/{segment}", one.name);
                 docs.push((path, doc(family.attribute_attributes(array, one))));
             }
         }
@@ -466,7 +492,7 @@ impl<'s> Level<'s> {
             } = family.cell(array, &bucket.read(file)?)?;
             let segment = family.segment(array);
             columns
-                .entry(format!("0/links/0/{segment}"))
+                .entry(format!("links/0/{segment}"))
                 .or_default()
                 .push((chunk, rows));
             if family.is_inner(array) {
@@ -475,12 +501,12 @@ impl<'s> Level<'s> {
                     .push_range(0, count)
                     .map_err(|source| WriteError::encode("link_fragments", source))?;
                 columns
-                    .entry("0/link_fragments".to_owned())
+                    .entry("link_fragments".to_owned())
                     .or_default()
                     .push((chunk, index.finish()));
             }
             for (one, payload) in self.spec.links.attributes.iter().zip(attributes) {
-                let path = format!("0/link_attributes/{}/0/{segment}", one.name);
+                let path = format!("link_attributes/{}/0/{segment}", one.name);
                 columns.entry(path).or_default().push((chunk, payload));
             }
         }

@@ -82,6 +82,7 @@ mod batch;
 mod bucket;
 mod categories;
 mod cell;
+mod change;
 mod codec;
 mod commit;
 mod documents;

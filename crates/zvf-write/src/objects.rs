@@ -17,7 +17,7 @@ use crate::number::NumberType;
 use crate::shard::{Object, vlen_codecs};
 use crate::sorter::{Placed, Sorted};
 use crate::spec::{AttributeType, StoreSpec, check_name};
-use crate::target::Target;
+use crate::target::Below;
 use crate::typed::{Element, ROWS, Typed};
 use crate::values::Values;
 
@@ -217,7 +217,7 @@ pub(crate) fn write_manifests(
     mut sorted: Sorted,
     tables: &Tables,
     placer: &mut Placer<'_>,
-    target: &Target,
+    target: &Below<'_>,
 ) -> Result<Written, WriteError> {
     let mut declared = tables.ids.clone();
     declared.sort_unstable();
@@ -234,7 +234,7 @@ pub(crate) fn write_manifests(
         };
         let bytes = bytes.map_err(|source| WriteError::encode("object_index/manifests", source))?;
         target.put(vec![(
-            format!("0/object_index/manifests/c/{number}"),
+            format!("object_index/manifests/c/{number}"),
             spec.compression.encode(bytes)?,
         )])
     };
@@ -291,10 +291,10 @@ pub(crate) fn write_manifests(
     );
     written
         .arrays
-        .push(("0/object_index/manifests".to_owned(), manifests));
+        .push(("object_index/manifests".to_owned(), manifests));
     written
         .arrays
-        .push(("0/object_index/object_ids".to_owned(), doc));
+        .push(("object_index/object_ids".to_owned(), doc));
     Ok(written)
 }
 
@@ -336,7 +336,7 @@ fn ids_array(
         bytes: ids.iter().flat_map(|id| id.to_le_bytes()).collect(),
     };
     typed.objects(
-        "0/object_index/object_ids",
+        "object_index/object_ids",
         compression,
         ArrayAttributes::default(),
     )
@@ -360,7 +360,7 @@ pub(crate) fn write_attributes(
     spec: &StoreSpec,
     tables: &Tables,
     ids: &[i64],
-    target: &Target,
+    target: &Below<'_>,
 ) -> Result<Docs, WriteError> {
     let mut by_id: Vec<(i64, usize)> = tables.ids.iter().copied().zip(0..).collect();
     by_id.sort_unstable();
@@ -372,7 +372,7 @@ pub(crate) fn write_attributes(
     let mut docs = Vec::new();
     for (one, held) in spec.object_attributes.iter().zip(&tables.columns) {
         let what = format!("object attribute {}", one.name);
-        let path = format!("0/object_attributes/{}", one.name);
+        let path = format!("object_attributes/{}", one.name);
         let (typed, absence) = column(&what, one.channels, held, &rows, ids)?;
         let attributes = ArrayAttributes {
             zv_array: Some("object_attribute".to_owned()),
@@ -507,7 +507,7 @@ pub(crate) fn write_groups(
     spec: &StoreSpec,
     groups: &HeldGroups,
     ids: &[i64],
-    target: &Target,
+    target: &Below<'_>,
 ) -> Result<Docs, WriteError> {
     let count = wide(groups.members.len());
     if count == 0 {
@@ -529,7 +529,7 @@ pub(crate) fn write_groups(
     }
     if groups.members.iter().any(|members| !members.is_empty()) {
         target.put(vec![(
-            "0/groups/c/0".to_owned(),
+            "groups/c/0".to_owned(),
             spec.compression.encode(rows.finish())?,
         )])?;
     }
@@ -542,7 +542,7 @@ pub(crate) fn write_groups(
     let bytes = DataType::named("variable_length_bytes");
     let codecs = vlen_codecs(&spec.compression);
     docs.push((
-        "0/groups".to_owned(),
+        "groups".to_owned(),
         array_doc(
             vec![count],
             bytes,
@@ -565,7 +565,7 @@ pub(crate) fn write_groups(
         if let Element::Number(number) = typed.element {
             typed.fill = (vec![0; number.size()], number.zero());
         }
-        let path = format!("0/group_attributes/{name}");
+        let path = format!("group_attributes/{name}");
         let attributes = ArrayAttributes {
             zv_array: Some("groupings_attribute".to_owned()),
             name: Some(name.clone()),

@@ -114,6 +114,36 @@ impl Local {
         Ok(made)
     }
 
+    /// Replaces a file that holds `seen`; `false` if it holds something else.
+    pub(crate) fn replace(&self, key: &str, seen: &[u8], bytes: &[u8]) -> Result<bool, WriteError> {
+        let path = self.path(key);
+        let temporary = self.temporary(&path, bytes, true)?;
+        let same = self.read(key).map(|found| found.as_deref() == Some(seen));
+        let done = match same {
+            Ok(true) => fs::rename(&temporary, &path)
+                .map(|()| true)
+                .map_err(|e| WriteError::io(&path, e)),
+            other => other,
+        };
+        match done {
+            Ok(true) => self.sync_folder(&path).map(|()| true),
+            other => {
+                // What was found, or the first error, is the one to tell.
+                let _ = fs::remove_file(&temporary);
+                other
+            }
+        }
+    }
+
+    pub(crate) fn remove_below(&self, group: &str) -> Result<(), WriteError> {
+        let path = self.path(group);
+        lock(&self.folders).retain(|folder| !folder.starts_with(&path));
+        match fs::remove_dir_all(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(WriteError::io(path, error)),
+            _ => Ok(()),
+        }
+    }
+
     /// Makes the names in a file's folder durable.
     fn sync_folder(&self, path: &Path) -> Result<(), WriteError> {
         let folder = path.parent().unwrap_or(&self.folder);

@@ -9,6 +9,29 @@ use zvf_store::writing::Place;
 use crate::WriteError;
 use crate::shard::Object;
 
+/// The part of a store below one group: keys are relative to it.
+#[derive(Debug)]
+pub(crate) struct Below<'t> {
+    target: &'t Target,
+    group: String,
+}
+
+impl Below<'_> {
+    /// Puts objects, over what may be there.
+    pub(crate) fn put(&self, objects: Vec<Object>) -> Result<(), WriteError> {
+        let whole = |(key, bytes)| (format!("{}/{key}", self.group), bytes);
+        self.target.put(objects.into_iter().map(whole).collect())
+    }
+}
+
+/// An object as it was seen.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    pub(crate) bytes: Vec<u8>,
+    /// By what the backend knows it; a local file is known by its bytes.
+    version: Option<object_store::UpdateVersion>,
+}
+
 /// A place for one store. All calls block; none is made on a thread that drives futures.
 #[derive(Debug)]
 pub(crate) enum Target {
@@ -35,6 +58,14 @@ impl Target {
         })
     }
 
+    /// The part below a group.
+    pub(crate) fn below(&self, group: impl Into<String>) -> Below<'_> {
+        Below {
+            target: self,
+            group: group.into(),
+        }
+    }
+
     /// Puts objects, over what may be there.
     pub(crate) fn put(&self, objects: Vec<Object>) -> Result<(), WriteError> {
         match self {
@@ -50,6 +81,36 @@ impl Target {
         match self {
             Self::Local(local) => local.put_new(key, &bytes),
             Self::Remote(remote) => remote.put_new(key, bytes),
+        }
+    }
+
+    /// Reads an object that will be replaced.
+    pub(crate) fn see(&self, key: &str) -> Result<Option<Seen>, WriteError> {
+        match self {
+            Self::Local(local) => Ok(local.read(key)?.map(|bytes| Seen {
+                bytes,
+                version: None,
+            })),
+            Self::Remote(remote) => remote.see(key),
+        }
+    }
+
+    /// Replaces an object if it is the one that was seen; `None` if it is another one now.
+    pub(crate) fn replace(
+        &self,
+        key: &str,
+        seen: &Seen,
+        bytes: Vec<u8>,
+    ) -> Result<Option<Seen>, WriteError> {
+        match self {
+            Self::Local(local) => {
+                let done = local.replace(key, &seen.bytes, &bytes)?;
+                Ok(done.then_some(Seen {
+                    bytes,
+                    version: None,
+                }))
+            }
+            Self::Remote(remote) => remote.replace(key, seen, bytes),
         }
     }
 
@@ -91,6 +152,14 @@ impl Target {
         match self {
             Self::Local(local) => local.remove(key),
             Self::Remote(remote) => remote.remove(key),
+        }
+    }
+
+    /// Removes every object below a group; none is no error.
+    pub(crate) fn remove_below(&self, group: &str) -> Result<(), WriteError> {
+        match self {
+            Self::Local(local) => local.remove_below(group),
+            Self::Remote(remote) => remote.remove_below(group),
         }
     }
 

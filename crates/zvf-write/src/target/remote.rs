@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt};
 use object_store::path::Path;
-use object_store::{Error, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use object_store::{
+    Error, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, UpdateVersion,
+};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use zvf_store::{OpenOptions, Retry};
@@ -14,6 +16,7 @@ use zvf_store::{OpenOptions, Retry};
 use crate::WriteError;
 use crate::int::wide;
 use crate::shard::Object;
+use crate::target::Seen;
 
 #[derive(Debug)]
 pub(crate) struct Remote {
@@ -140,6 +143,82 @@ impl Remote {
                 }
                 Err(error) => Err(error),
             }
+        })
+    }
+
+    pub(crate) fn see(&self, key: &str) -> Result<Option<Seen>, WriteError> {
+        let path = self.path(key)?;
+        let found = self.retried(key, 0, || async {
+            let found = self.store.get(&path).await?;
+            let version = UpdateVersion {
+                e_tag: found.meta.e_tag.clone(),
+                version: found.meta.version.clone(),
+            };
+            Ok((version, found.bytes().await?))
+        });
+        match self.handle.block_on(found) {
+            Ok((version, bytes)) => Ok(Some(Seen {
+                bytes: bytes.to_vec(),
+                version: Some(version),
+            })),
+            Err(WriteError::Backend {
+                source: Error::NotFound { .. },
+                ..
+            }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) fn replace(
+        &self,
+        key: &str,
+        seen: &Seen,
+        bytes: Vec<u8>,
+    ) -> Result<Option<Seen>, WriteError> {
+        let path = self.path(key)?;
+        let payload = PutPayload::from(bytes.clone());
+        let version = seen.version.clone().unwrap_or(UpdateVersion {
+            e_tag: None,
+            version: None,
+        });
+        let options = || PutOptions::from(PutMode::Update(version.clone()));
+        let put = self.handle.block_on(self.retried(key, 0, || {
+            self.store.put_opts(&path, payload.clone(), options())
+        }));
+        match put {
+            Ok(done) => Ok(Some(Seen {
+                bytes,
+                version: Some(UpdateVersion {
+                    e_tag: done.e_tag,
+                    version: done.version,
+                }),
+            })),
+            Err(WriteError::Backend {
+                source: Error::Precondition { .. } | Error::NotFound { .. },
+                ..
+            }) => {
+                // An earlier try may have come through although its answer was lost: then the object is ours.
+                let found = self.see(key)?;
+                Ok(found.filter(|found| found.bytes == bytes))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) fn remove_below(&self, group: &str) -> Result<(), WriteError> {
+        let prefix = self.path(group)?;
+        let removed = self.handle.block_on(async {
+            let listed = self.store.list(Some(&prefix));
+            listed
+                .map_ok(|meta| meta.location)
+                .try_for_each_concurrent(self.concurrency, |path| async move {
+                    self.store.delete(&path).await
+                })
+                .await
+        });
+        removed.map_err(|source| WriteError::Backend {
+            key: group.to_owned(),
+            source,
         })
     }
 
