@@ -12,6 +12,13 @@ import numpy as np
 CHUNKS, SIDE = 10, 10.0
 
 
+def raw(folder: Path, name: str, positions: np.ndarray, **attributes: np.ndarray) -> None:
+    """What goes into a store, for the jobs that write one: numbers of the machine, row after row."""
+    positions.tofile(folder / f"{name}.positions.raw")
+    for attribute, values in attributes.items():
+        values.tofile(folder / f"{name}.{attribute}.raw")
+
+
 def points(folder: Path) -> None:
     """1 000 000 points in 1 000 chunks, two attributes, zstd."""
     from zarr_vectors.types.points import write_points
@@ -23,6 +30,7 @@ def points(folder: Path) -> None:
         "intensity": rng.random(len(positions)).astype("f4"),
         "label": rng.integers(0, 50, len(positions)).astype("u2"),
     }
+    raw(folder, "points", positions, **attributes)
     write_points(str(folder / "points.zarrvectors"), positions, chunk_shape=(SIDE,) * 3, vertex_attributes=attributes, compressor="zstd")
 
 
@@ -38,6 +46,7 @@ def streamlines(folder: Path) -> None:
     # Reflected at the walls, so that every line stays inside.
     walks = size - np.abs((walks % (2 * size)) - size)
     walks = np.clip(walks, 0, np.nextafter(size, 0)).astype("f4")
+    raw(folder, "streamlines", walks)
     write_polylines(str(folder / "streamlines.zarrvectors"), list(walks), chunk_shape=(SIDE,) * 3, compressor="zstd")
 
 

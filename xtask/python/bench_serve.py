@@ -2,12 +2,15 @@
 
 A line is `JOB VARIANT ARGUMENT…`; the answer is `NANOSECONDS VERTICES`. Variants: `open` times opening and reading, `warm`
 reads from a store that was opened before. Jobs: `points-box`, `lines-box` with `LO HI` (three numbers, comma separated),
-`object` with an id, `points-all`, `lines-all`.
+`object` with an id, `points-all`, `lines-all`; `points-write` and `lines-write` with the folder that the store is written to.
 """
 
+import shutil
 import sys
 import time
 import warnings
+from functools import cache
+from pathlib import Path
 
 warnings.simplefilter("ignore")
 
@@ -25,6 +28,32 @@ def ask(store, job, arguments):
     return store.select().read()
 
 
+@cache
+def raw(store: str) -> dict:
+    """The input of a store, read once."""
+    stem = store.removesuffix(".zarrvectors")
+    positions = np.fromfile(f"{stem}.positions.raw", "f4")
+    if Path(stem).name == "streamlines":
+        return {"polylines": list(positions.reshape(10_000, 100, 3))}
+    attributes = {"intensity": np.fromfile(f"{stem}.intensity.raw", "f4"), "label": np.fromfile(f"{stem}.label.raw", "u2")}
+    return {"positions": positions.reshape(-1, 3), "vertex_attributes": attributes}
+
+
+def write(store: str, target: str) -> tuple[int, int]:
+    """Writes a store again; returns nanoseconds and the number of vertices."""
+    from zarr_vectors.types.points import write_points
+    from zarr_vectors.types.polylines import write_polylines
+
+    given = raw(store)
+    shutil.rmtree(target, ignore_errors=True)
+    start = time.perf_counter_ns()
+    if "positions" in given:
+        write_points(target, **given, chunk_shape=(10.0,) * 3, bin_shape=(5.0,) * 3, compressor="zstd")
+    else:
+        write_polylines(target, **given, chunk_shape=(10.0,) * 3, compressor="zstd")
+    return time.perf_counter_ns() - start, 1_000_000
+
+
 def main() -> None:
     paths = {"points": sys.argv[1], "lines": sys.argv[2], "object": sys.argv[2]}
     opened = {name: zv.open(path) for name, path in paths.items()}
@@ -32,6 +61,9 @@ def main() -> None:
     for line in sys.stdin:
         job, variant, *arguments = line.split()
         name = job.split("-")[0]
+        if job.endswith("-write"):
+            print(*write(paths[name], arguments[0]), flush=True)
+            continue
         start = time.perf_counter_ns()
         store = zv.open(paths[name]) if variant == "open" else opened[name]
         result = ask(store, job, arguments)

@@ -1,8 +1,9 @@
 //! `cargo xtask bench`: whole jobs beside the Python package and beside the floor.
 //!
 //! Two processes stay open for the whole run, one in Python and one of ours. Rounds alternate between them, so that both
-//! see the same machine; every time is taken inside its process, without start-up. The floor is reading and
-//! decompressing the objects that the job needs, with plain file reads on one and on two threads.
+//! see the same machine; every time is taken inside its process, without start-up. The floor of reading is reading and
+//! decompressing the objects that the job needs, with plain file reads on one and on two threads; that of writing is
+//! compressing the same cells and creating the same files.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -58,14 +59,58 @@ const JOBS: &[Job] = &[
     },
 ];
 
-/// Columns of the table: which process, which variant, title.
-const COLUMNS: &[(Side, &str, &str)] = &[
+const WRITES: &[Job] = &[
+    Job {
+        name: "points-write",
+        what: "writing 1 000 000 points, bins, two attributes",
+        arguments: |_| String::new(),
+        package_returns_more: false,
+    },
+    Job {
+        name: "lines-write",
+        what: "writing 10 000 streamlines",
+        arguments: |_| String::new(),
+        package_returns_more: false,
+    },
+];
+
+/// A column of a table: which process, which variant, title.
+type Column = (Side, &'static str, &'static str);
+
+/// A quotient of two columns, by their titles; of several divisors the least.
+type Ratio = (&'static str, &'static str, &'static [&'static str]);
+
+const FLOOR: (&str, &str) = ("floor, 1 thread", "floor, 2 threads");
+
+/// Columns of the jobs that read.
+const READING: &[Column] = &[
     (Side::Python, "warm", "Python"),
     (Side::Ours, "warm", "ours"),
-    (Side::Ours, "floor1", "floor, 1 thread"),
-    (Side::Ours, "floor2", "floor, 2 threads"),
+    (Side::Ours, "floor1", FLOOR.0),
+    (Side::Ours, "floor2", FLOOR.1),
     (Side::Python, "open", "Python with open"),
     (Side::Ours, "open", "ours with open"),
+];
+
+const READING_RATIOS: &[Ratio] = &[
+    ("Python / ours", "Python", &["ours"]),
+    ("with open", "Python with open", &["ours with open"]),
+    ("ours / floor", "ours", &[FLOOR.0, FLOOR.1]),
+];
+
+/// Columns of the jobs that write. The floor creates the files of the store that lies there, so it comes after ours.
+const WRITING: &[Column] = &[
+    (Side::Python, "warm", "Python"),
+    (Side::Ours, "durable", "ours, synced"),
+    (Side::Ours, "warm", "ours"),
+    (Side::Ours, "floor1", FLOOR.0),
+    (Side::Ours, "floor2", FLOOR.1),
+];
+
+const WRITING_RATIOS: &[Ratio] = &[
+    ("Python / ours", "Python", &["ours"]),
+    ("Python / synced", "Python", &["ours, synced"]),
+    ("ours / floor", "ours", &[FLOOR.0, FLOOR.1]),
 ];
 
 #[derive(Clone, Copy, PartialEq)]
@@ -84,7 +129,9 @@ fn small_box(round: u64) -> String {
     format!("{} {}", low.join(","), high.join(","))
 }
 
-/// Runs every job `--rounds N` times (7) on every column; `--check` only compares the counts, on an unoptimised build.
+/// Runs every job `--rounds N` times (7) on every column, or those whose name contains `--only TEXT`. Jobs
+/// that write do so below `--folder PATH` (the target folder). `--check` only compares the counts, on an unoptimised
+/// build.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     let check = sh::flag(arguments, "--check");
     let rounds = if check {
@@ -104,11 +151,31 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         python.greeting, ours.greeting
     );
 
-    let mut lines = Vec::new();
-    for job in JOBS {
-        lines.push(measure(job, rounds, &mut python, &mut ours)?);
+    let only: String = sh::option(arguments, "--only")?.unwrap_or_default();
+    let written: Option<PathBuf> = sh::option(arguments, "--folder")?;
+    let written = written
+        .unwrap_or_else(|| sh::target().join("bench"))
+        .join("written");
+    let tables = [
+        (JOBS, READING, READING_RATIOS),
+        (WRITES, WRITING, WRITING_RATIOS),
+    ];
+    for (jobs, columns, ratios) in tables {
+        let mut lines = Vec::new();
+        for job in jobs.iter().filter(|job| job.name.contains(&only)) {
+            lines.push(measure(
+                job,
+                columns,
+                rounds,
+                &written,
+                &mut python,
+                &mut ours,
+            )?);
+        }
+        if !lines.is_empty() {
+            print_table(&lines, columns, ratios);
+        }
     }
-    print_table(&lines);
     Ok(())
 }
 
@@ -119,14 +186,25 @@ struct Line {
     medians: Vec<u64>,
 }
 
-fn measure(job: &Job, rounds: u64, python: &mut Server, ours: &mut Server) -> Outcome<Line> {
-    let mut times = vec![Vec::new(); COLUMNS.len()];
+fn measure(
+    job: &Job,
+    columns: &[Column],
+    rounds: u64,
+    written: &Path,
+    python: &mut Server,
+    ours: &mut Server,
+) -> Outcome<Line> {
+    let mut times = vec![Vec::new(); columns.len()];
+
     let mut vertices = 0;
     // Round 0 warms the page cache, compares the counts and is not counted.
     for round in 0..=rounds {
-        let arguments = (job.arguments)(round);
+        let mut arguments = (job.arguments)(round);
+        if job.name.ends_with("-write") {
+            arguments = written.display().to_string();
+        }
         let mut counts = [None, None];
-        for (column, (side, variant, _)) in COLUMNS.iter().enumerate() {
+        for (column, (side, variant, _)) in columns.iter().enumerate() {
             let server = if *side == Side::Python {
                 &mut *python
             } else {
@@ -174,33 +252,34 @@ fn median(times: &mut [u64]) -> u64 {
     times.get(times.len() / 2).copied().unwrap_or(0)
 }
 
-fn print_table(lines: &[Line]) {
+fn print_table(lines: &[Line], columns: &[Column], ratios: &[Ratio]) {
     print!("| job | vertices |");
-    COLUMNS
+    columns
         .iter()
         .for_each(|(_, _, title)| print!(" {title} |"));
-    println!(" Python / ours | with open | ours / floor |");
-    println!("|---|---:|{}---:|---:|---:|", "---:|".repeat(COLUMNS.len()));
+    ratios.iter().for_each(|(title, ..)| print!(" {title} |"));
+    println!(
+        "\n|---|---:|{}",
+        "---:|".repeat(columns.len() + ratios.len())
+    );
     for line in lines {
         let at = |title: &str| {
-            let column = COLUMNS
-                .iter()
-                .position(|(_, _, found)| *found == title)
-                .unwrap_or(0);
-            line.medians.get(column).copied().unwrap_or(0) as f64
+            let column = columns.iter().position(|(_, _, found)| *found == title);
+            column
+                .and_then(|column| line.medians.get(column))
+                .map_or(f64::NAN, |time| *time as f64)
         };
-        let floor = at("floor, 1 thread").min(at("floor, 2 threads"));
         print!("| {} | {} |", line.what, line.vertices);
         line.medians
             .iter()
             .for_each(|time| print!(" {} |", duration(*time)));
-        println!(
-            " {:.1} | {:.1} | {:.2} |",
-            at("Python") / at("ours"),
-            at("Python with open") / at("ours with open"),
-            at("ours") / floor
-        );
+        for (_, top, below) in ratios {
+            let least = below.iter().map(|title| at(title)).fold(f64::MAX, f64::min);
+            print!(" {:.2} |", at(top) / least);
+        }
+        println!();
     }
+    println!();
 }
 
 fn duration(nanoseconds: u64) -> String {
@@ -214,7 +293,7 @@ fn duration(nanoseconds: u64) -> String {
 
 /// The stores, made once and kept below the target folder.
 fn stores() -> Outcome<PathBuf> {
-    let folder = sh::target().join("bench").join("stores-1");
+    let folder = sh::target().join("bench").join("stores-2");
     let done = folder.join("done");
     if !done.is_file() {
         println!("writing the stores (1 000 000 points, 10 000 streamlines)");

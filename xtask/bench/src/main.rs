@@ -1,11 +1,13 @@
 //! The Rust side of `cargo xtask bench`: answers one job a line of stdin with its time and its vertices.
 //!
 //! `zvf-bench POINTS STREAMLINES`; a line is `JOB VARIANT ARGUMENT…` as in `xtask/python/bench_serve.py`, with two more
-//! variants: `floor1` and `floor2` read and decompress the objects that the job needs on one and on two threads.
+//! variants: `floor1` and `floor2` read and decompress the objects that the job needs on one and on two threads. Jobs that
+//! write are in `write.rs`.
 #![allow(clippy::print_stdout, reason = "it talks to its driver over stdout")]
 
 mod floor;
 mod job;
+mod write;
 
 use std::io::Write;
 use std::time::Instant;
@@ -32,8 +34,18 @@ fn main() -> Result<()> {
         runtime.wait(Store::open(&lines))?,
     );
     println!("ready {}", env!("CARGO_PKG_VERSION"));
+    let inputs = (write::Input::points(&points), write::Input::lines(&lines));
     for line in std::io::stdin().lines() {
         let line = line?;
+        if let Some(job) = write::Job::parse(&line)? {
+            let input = if job.is_of_points() {
+                &inputs.0
+            } else {
+                &inputs.1
+            };
+            answer(job.run(&runtime, input)?)?;
+            continue;
+        }
         let job = Job::parse(&line)?;
         let (url, store) = if job.is_of_points() {
             (&points, &opened.0)
@@ -49,11 +61,16 @@ fn main() -> Result<()> {
                 timed(|| floor::read(&files, threads))?
             }
         };
-        let mut out = std::io::stdout().lock();
-        writeln!(out, "{nanoseconds} {vertices}")?;
-        out.flush()?;
+        answer((nanoseconds, vertices))?;
     }
     Ok(())
+}
+
+/// One line: nanoseconds and vertices.
+fn answer((nanoseconds, vertices): (u128, u64)) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{nanoseconds} {vertices}")?;
+    Ok(out.flush()?)
 }
 
 /// Runs once; nanoseconds and what came back.
