@@ -117,8 +117,18 @@ pub fn grid_for(bounds: (&[f64], &[f64]), chunk_shape: &[f64]) -> Result<Grid, M
 /// within 64 bits.
 #[must_use]
 pub fn chunk_at(position: f64, size: f64) -> Option<i64> {
-    whole_i64((position / size).floor())
+    let quotient = position / size;
+    // Without SSE4.1 `floor` is a call; rounding towards zero is an instruction, and exact this far.
+    if quotient.abs() < SMALL {
+        #[expect(clippy::cast_possible_truncation, reason = "rounded towards zero")]
+        let whole = quotient as i64;
+        return Some(whole - i64::from((whole as f64) > quotient));
+    }
+    whole_i64(quotient.floor())
 }
+
+/// Below it every whole number and its neighbours are f64.
+const SMALL: f64 = 4_503_599_627_370_496.0;
 
 /// Returns how many bins a chunk holds along each axis, rounded half to even; `None` when the lengths differ or a
 /// quotient is not a finite number of 0 or more.

@@ -1,11 +1,14 @@
 //! Step 2: the records of one chunk become its cells.
 
+use std::ops::Range;
+
 use zvf_format::fragments::FragmentIndexBuilder;
 use zvf_meta::Kind;
 use zvf_meta::space::{bins_per_chunk, chunk_at};
 
 use crate::WriteError;
 use crate::categories::Dictionary;
+use crate::copy::gather;
 use crate::int::{narrow, signed64, wide};
 use crate::layout::Layout;
 use crate::number::NumberType;
@@ -102,28 +105,26 @@ impl<'s> Encoder<'s> {
     ) -> Result<Encoded, WriteError> {
         let keys = self.sorted(chunk, records);
         narrow("rows of one chunk", keys.len())?;
-        let record = |key: &Key| self.record(records, key.record);
         let (fragments, placed) = self.fragments(slot, &keys, records)?;
-        let mut positions =
-            Vec::with_capacity(keys.len().saturating_mul(self.layout.position.len()));
-        for key in &keys {
-            positions.extend_from_slice(
-                record(key)
-                    .get(self.layout.position.clone())
-                    .unwrap_or_default(),
-            );
-        }
+        let column = |range: &Range<usize>| {
+            let order = keys.iter().map(|key| key.record);
+            gather(records, self.layout.width, range.start, range.len(), order)
+        };
+        let positions = column(&self.layout.position);
         let mut attributes = Vec::new();
         for (range, dictionary) in self.layout.attributes.iter().zip(&self.dictionaries) {
-            let mut cell = Vec::with_capacity(keys.len().saturating_mul(range.len()));
-            for key in &keys {
-                let value = record(key).get(range.clone()).unwrap_or_default();
-                match (dictionary, value.first_chunk()) {
-                    (Some(dictionary), Some(code)) => dictionary.put(*code, &mut cell),
-                    _ => cell.extend_from_slice(value),
+            let values = column(range);
+            attributes.push(match dictionary {
+                Some(dictionary) => {
+                    let mut cell = Vec::with_capacity(values.len());
+                    let (codes, _) = values.as_chunks();
+                    codes
+                        .iter()
+                        .for_each(|code| dictionary.put(*code, &mut cell));
+                    cell
                 }
-            }
-            attributes.push(cell);
+                None => values,
+            });
         }
         let vertices = if self.vertices {
             keys.iter().map(|key| key.number).collect()
@@ -148,52 +149,81 @@ impl<'s> Encoder<'s> {
 
     /// The records by group, then in the order of their vertices.
     fn sorted(&self, chunk: &[i64], records: &[u8]) -> Vec<Key> {
-        let bins = match &self.cut {
-            Cut::Bins(bins) => Some(bins).filter(|bins| bins.iter().any(|&count| count > 1)),
-            _ => None,
+        let rows = records.chunks_exact(self.layout.width).enumerate();
+        let key = |group: i64, (at, record): (usize, &[u8])| Key {
+            group,
+            number: Layout::number(record),
+            record: at,
         };
-        // The positions of all rows at once: a buffer for each would cost more than the bins.
-        let mut positions = Vec::new();
-        if bins.is_some() {
-            let rows = records.chunks_exact(self.layout.width);
-            let parts = rows.filter_map(|record| record.get(self.layout.position.clone()));
-            let stored: Vec<u8> = parts.flatten().copied().collect();
-            positions = self.spec.positions.to_f64(&stored);
+        let Cut::Bins(bins) = &self.cut else {
+            let mut keys: Vec<Key> = rows
+                .map(|row| key(self.layout.object(row.1), row))
+                .collect();
+            keys.sort_unstable();
+            return keys;
+        };
+        // Points come in the order of their numbers.
+        if bins.iter().all(|&count| count == 1) {
+            return rows.map(|row| key(0, row)).collect();
         }
-        let mut positions = positions.chunks_exact(self.spec.dims());
-        let mut keys: Vec<Key> = records
-            .chunks_exact(self.layout.width)
-            .enumerate()
-            .map(|(at, record)| Key {
-                group: match bins {
-                    Some(bins) => self.bin(chunk, bins, positions.next().unwrap_or_default()),
-                    None => self.layout.object(record),
-                },
-                number: Layout::number(record),
-                record: at,
-            })
-            .collect();
-        keys.sort_unstable();
+        let groups = self.bins(chunk, bins, records);
+        let many = groups.iter().max().map_or(0, |&last| last as usize + 1);
+        let mut places = vec![0_usize; many];
+        for &group in &groups {
+            if let Some(place) = places.get_mut(group as usize) {
+                *place = place.saturating_add(1);
+            }
+        }
+        let mut sum = 0_usize;
+        for place in &mut places {
+            let count = std::mem::replace(place, sum);
+            sum = sum.saturating_add(count);
+        }
+        let nothing = Key {
+            group: 0,
+            number: 0,
+            record: 0,
+        };
+        let mut keys = vec![nothing; groups.len()];
+        for (&group, row) in groups.iter().zip(rows) {
+            if let Some(place) = places.get_mut(group as usize) {
+                if let Some(slot) = keys.get_mut(*place) {
+                    *slot = key(i64::from(group), row);
+                }
+                *place = place.saturating_add(1);
+            }
+        }
         keys
     }
 
-    /// The number of a row's bin in its chunk, axis 0 slowest. A position that rounds into the bins of a neighbour stays
+    /// The number of each row's bin in its chunk, axis 0 slowest. A position that rounds into the bins of a neighbour stays
     /// in its own chunk (trap T13).
-    fn bin(&self, chunk: &[i64], bins: &[u64], position: &[f64]) -> i64 {
+    fn bins(&self, chunk: &[i64], bins: &[u64], records: &[u8]) -> Vec<u32> {
+        let (dims, layout) = (self.spec.dims(), &self.layout);
+        let rows = records.len() / layout.width.max(1);
+        let (at, width) = (layout.position.start, layout.position.len());
+        let stored = gather(records, layout.width, at, width, 0..rows);
+        let positions = self.spec.positions.to_f64(&stored);
         let sizes = self
             .spec
             .bin_shape
             .as_deref()
             .unwrap_or(&self.spec.chunk_shape);
-        let axes = position.iter().zip(sizes).zip(chunk).zip(bins);
-        axes.fold(0, |number, (((&value, &size), &chunk), &bins)| {
+        let mut numbers = vec![0_u32; rows];
+        for (axis, ((&size, &chunk), &bins)) in sizes.iter().zip(chunk).zip(bins).enumerate() {
             // There are at most 2^24 bins.
-            let bins = i64::try_from(bins).unwrap_or(i64::MAX);
-            let all = chunk_at(value, size).unwrap_or(i64::MIN);
-            let first = chunk.saturating_mul(bins);
-            let local = all.saturating_sub(first).clamp(0, bins.saturating_sub(1));
-            number.saturating_mul(bins).saturating_add(local)
-        })
+            let bins = u32::try_from(bins).unwrap_or(u32::MAX);
+            let first = chunk.saturating_mul(i64::from(bins));
+            let last = i64::from(bins.saturating_sub(1));
+            let column = positions.iter().skip(axis).step_by(dims);
+            for (&value, number) in column.zip(&mut numbers) {
+                let all = chunk_at(value, size).unwrap_or(i64::MIN);
+                let local = all.saturating_sub(first).clamp(0, last);
+                let local = u32::try_from(local).unwrap_or(0);
+                *number = number.wrapping_mul(bins).wrapping_add(local);
+            }
+        }
+        numbers
     }
 
     fn fragments(

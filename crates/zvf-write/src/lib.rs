@@ -79,12 +79,14 @@
 //! of its own.
 
 mod batch;
+mod block;
 mod bucket;
 mod categories;
 mod cell;
 mod change;
 mod codec;
 mod commit;
+mod copy;
 mod documents;
 mod error;
 mod finish;

@@ -103,9 +103,10 @@ impl Tables {
             }
             let wrong = || WriteError::input(what(), values.type_name(), one.values.name());
             new.push(match (one.values, values) {
-                (AttributeType::Number(number), values) => {
-                    Held::Numbers(number, values.bytes_as(number).ok_or_else(wrong)?)
-                }
+                (AttributeType::Number(number), values) => Held::Numbers(
+                    number,
+                    values.bytes_as(number).ok_or_else(wrong)?.into_owned(),
+                ),
                 (_, Values::Text(texts)) => Held::Texts(texts.clone()),
                 _ => return Err(wrong()),
             });
@@ -176,9 +177,10 @@ impl HeldGroups {
             }
             let held = match (values, values.number_type()) {
                 (Values::Text(texts), _) => Held::Texts(texts.clone()),
-                (_, Some(number)) => {
-                    Held::Numbers(number, values.bytes_as(number).unwrap_or_default())
-                }
+                (_, Some(number)) => Held::Numbers(
+                    number,
+                    values.bytes_as(number).unwrap_or_default().into_owned(),
+                ),
                 _ => continue,
             };
             attributes.push((name.clone(), channels, held));

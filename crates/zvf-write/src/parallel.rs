@@ -1,5 +1,6 @@
 //! A few threads that share a queue.
 
+use std::collections::BTreeMap;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, PoisonError};
 
@@ -38,10 +39,59 @@ pub(crate) fn each<J: Send, R: Send>(
     })
 }
 
+/// As [`each`], with results in the order of the jobs. One job, or one thread, needs no other.
+pub(crate) fn ordered<J: Send, R: Send>(
+    threads: usize,
+    mut jobs: impl ExactSizeIterator<Item = J> + Send,
+    work: impl Fn(J) -> Result<R, WriteError> + Sync,
+    mut take: impl FnMut(R) -> Result<(), WriteError>,
+) -> Result<(), WriteError> {
+    if threads <= 1 || jobs.len() <= 1 {
+        return jobs.try_for_each(|job| take(work(job)?));
+    }
+    let mut early = BTreeMap::new();
+    let mut next = 0_usize;
+    each(
+        threads.min(jobs.len()),
+        jobs.enumerate(),
+        |(number, job)| Ok((number, work(job)?)),
+        |(number, result)| {
+            early.insert(number, result);
+            while let Some(result) = early.remove(&next) {
+                take(result)?;
+                next = next.saturating_add(1);
+            }
+            Ok(())
+        },
+    )
+}
+
 #[cfg(test)]
 mod tests {
-    use super::each;
+    use super::{each, ordered};
     use crate::WriteError;
+
+    #[test]
+    fn results_come_in_the_order_of_the_jobs() {
+        for (threads, many) in [(1, 50), (4, 1), (4, 0), (4, 500)] {
+            let mut found = Vec::new();
+            ordered(
+                threads,
+                (0..many).collect::<Vec<u32>>().into_iter(),
+                |job| {
+                    // Later jobs are quicker than earlier ones.
+                    (0..(many - job) % 7).for_each(|_| std::thread::yield_now());
+                    Ok(job)
+                },
+                |done| {
+                    found.push(done);
+                    Ok(())
+                },
+            )
+            .unwrap();
+            assert!(found.iter().copied().eq(0..many));
+        }
+    }
 
     #[test]
     fn every_job_is_done_once_and_errors_end_it() {

@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 
 use zvf_meta::Kind;
-use zvf_meta::space::chunk_at;
 
-use crate::WriteError;
 use crate::batch::{Batch, Numbering, Owners};
+use crate::block::{self, Block, Unplaced};
 use crate::int::wide;
 use crate::spec::{AttributeSpec, AttributeType, StoreSpec};
 use crate::values::Values;
 use crate::walk::{NoTree, walk};
+use crate::{WriteError, parallel};
 
 /// Lowest and highest corner.
 pub(crate) type Corners = (Vec<f64>, Vec<f64>);
@@ -22,7 +22,7 @@ type Linked = (Vec<u64>, Vec<(usize, usize)>);
 #[derive(Debug)]
 pub(crate) enum Column<'b> {
     /// Rows of so many bytes.
-    Bytes(Vec<u8>),
+    Bytes(Cow<'b, [u8]>),
     /// Texts that get codes later.
     Texts(&'b [Option<String>]),
 }
@@ -31,9 +31,9 @@ pub(crate) enum Column<'b> {
 #[derive(Debug)]
 pub(crate) struct Prepared<'b> {
     pub(crate) rows: usize,
-    pub(crate) positions: Vec<u8>,
-    /// Chunk coordinates, `rows * D`.
-    pub(crate) chunks: Vec<i64>,
+    pub(crate) positions: Cow<'b, [u8]>,
+    /// All rows by chunk, a part of the batch after the other.
+    pub(crate) blocks: Vec<Block>,
     /// Corners of the positions; `None` without rows.
     pub(crate) extent: Option<Corners>,
     pub(crate) objects: Cow<'b, [i64]>,
@@ -42,7 +42,7 @@ pub(crate) struct Prepared<'b> {
     pub(crate) attributes: Vec<Column<'b>>,
     /// Endpoints as numbers over all batches, in the order of the application.
     pub(crate) links: Vec<u64>,
-    pub(crate) link_attributes: Vec<Vec<u8>>,
+    pub(crate) link_attributes: Vec<Cow<'b, [u8]>>,
 }
 
 /// The state that a batch is checked against.
@@ -55,6 +55,8 @@ pub(crate) struct Context<'s> {
     pub(crate) batch: u64,
     /// Vertices before it.
     pub(crate) first: u64,
+    /// Threads that a large batch is given to.
+    pub(crate) threads: usize,
 }
 
 impl Context<'_> {
@@ -101,7 +103,7 @@ impl Context<'_> {
         {
             return Err(WriteError::limit("vertices", self.first, 1 << 62));
         }
-        let (chunks, extent) = self.place(&positions, rows)?;
+        let (blocks, extent) = self.place(&positions)?;
         let objects = self.owners(&batch.objects, rows)?;
         let given = |list: &'b [(String, Values<'_>)]| {
             move |name: &str| list.iter().find(|(n, _)| n == name).map(|(_, v)| v)
@@ -144,7 +146,7 @@ impl Context<'_> {
         let mut prepared = Prepared {
             rows,
             positions,
-            chunks,
+            blocks,
             extent,
             objects,
             walk: None,
@@ -158,52 +160,37 @@ impl Context<'_> {
         Ok(prepared)
     }
 
-    /// Chunks and corners of positions.
-    fn place(
-        &self,
-        positions: &[u8],
-        rows: usize,
-    ) -> Result<(Vec<i64>, Option<Corners>), WriteError> {
+    /// Rows by chunk, and the corners of positions.
+    fn place(&self, positions: &[u8]) -> Result<(Vec<Block>, Option<Corners>), WriteError> {
         let spec = self.spec;
-        let dims = spec.dims();
-        // Placed by what is stored, not by what was given: a value that rounds up over a border lies behind it (T25).
-        let values = spec.positions.to_f64(positions);
-        let mut chunks = Vec::with_capacity(values.len());
-        let (mut low, mut high) = (vec![f64::INFINITY; dims], vec![f64::NEG_INFINITY; dims]);
-        let bounds = self.reach;
-        for (row, position) in values.chunks_exact(dims).enumerate() {
-            for (axis, (&value, &size)) in position.iter().zip(&spec.chunk_shape).enumerate() {
-                let chunk = if value.is_finite() {
-                    chunk_at(value, size)
-                } else {
-                    None
-                };
-                let Some(chunk) = chunk else {
-                    let column = format!("positions, row {row}, axis {axis}");
-                    return Err(self.bad(
-                        column,
-                        value.to_string(),
-                        "a number that lies in a chunk",
-                    ));
-                };
-                chunks.push(chunk);
-                if let (Some(low), Some(high)) = (low.get_mut(axis), high.get_mut(axis)) {
-                    *low = low.min(value);
-                    *high = high.max(value);
-                }
-                let limits =
-                    bounds.and_then(|(low, high)| Some((*low.get(axis)?, *high.get(axis)?)));
-                if let Some((from, to)) = limits.filter(|(from, to)| value < *from || value > *to) {
-                    let column = format!("positions, row {row}, axis {axis}");
-                    return Err(self.bad(
-                        column,
-                        value.to_string(),
-                        format!("{from} to {to}, the bounds given"),
-                    ));
-                }
-            }
-        }
-        Ok((chunks, (rows > 0).then_some((low, high))))
+        let bytes = spec.positions.size().saturating_mul(spec.dims()).max(1);
+        let parts = positions.chunks(bytes.saturating_mul(block::ROWS));
+        let work = |(number, part): (usize, &[u8])| {
+            let start = number.saturating_mul(block::ROWS);
+            Ok(Block::new(spec, self.reach, start, part))
+        };
+        let mut blocks = Vec::with_capacity(parts.len());
+        let mut corners: Option<Corners> = None;
+        let take = |placed: Result<Block, Unplaced>| {
+            let block = placed.map_err(|unplaced| self.unplaced(&unplaced))?;
+            let (low, high) =
+                corners.get_or_insert_with(|| (block.low.clone(), block.high.clone()));
+            grow((low, high), (&block.low, &block.high));
+            blocks.push(block);
+            Ok(())
+        };
+        parallel::ordered(self.threads, parts.enumerate(), work, take)?;
+        Ok((blocks, corners))
+    }
+
+    #[cold]
+    fn unplaced(&self, unplaced: &Unplaced) -> WriteError {
+        let column = format!("positions, row {}, axis {}", unplaced.row, unplaced.axis);
+        let expected = match unplaced.beyond {
+            Some((from, to)) => format!("{from} to {to}, the bounds given"),
+            None => "a number that lies in a chunk".to_owned(),
+        };
+        self.bad(column, unplaced.value.to_string(), expected)
     }
 
     /// The object of each row, as the kind wants it.
@@ -416,4 +403,15 @@ impl Context<'_> {
         prepared.walk = Some(found);
         Ok(())
     }
+}
+
+/// Moves corners outwards, so that others lie between them.
+pub(crate) fn grow(corners: (&mut [f64], &mut [f64]), others: (&[f64], &[f64])) {
+    let (low, high) = corners;
+    low.iter_mut()
+        .zip(others.0)
+        .for_each(|(all, one)| *all = all.min(*one));
+    high.iter_mut()
+        .zip(others.1)
+        .for_each(|(all, one)| *all = all.max(*one));
 }

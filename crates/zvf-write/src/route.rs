@@ -6,15 +6,17 @@ use std::path::Path;
 use zvf_meta::Kind;
 use zvf_store::ChunkCoord;
 
-use crate::WriteError;
 use crate::batch::Batch;
+use crate::block::Block;
 use crate::bucket::Buckets;
 use crate::categories::Categories;
+use crate::copy::scatter;
 use crate::int::wide;
 use crate::layout::Layout;
-use crate::prepare::{Column, Context, Corners, Prepared};
+use crate::prepare::{Column, Context, Corners, Prepared, grow};
 use crate::spec::{AttributeType, Outside, StoreSpec};
 use crate::spill::Spool;
+use crate::{WriteError, parallel};
 
 /// Everything that was pushed so far.
 #[derive(Debug)]
@@ -29,6 +31,8 @@ pub(crate) struct Router {
     /// Corners of all positions.
     pub(crate) extent: Option<Corners>,
     pub(crate) vertices: u64,
+    /// Threads that a large batch is given to.
+    threads: usize,
     /// Corners beyond which a vertex is refused.
     reach: Option<Corners>,
     batches: u64,
@@ -50,10 +54,17 @@ impl Router {
                 .collect(),
             extent: None,
             vertices: 0,
+            threads: 1,
             reach: spec.reach().filter(|_| spec.outside == Outside::Refuse),
             batches: 0,
             whole: HashSet::new(),
         }
+    }
+
+    /// Gives large batches to several threads.
+    pub(crate) fn with_threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
     }
 
     /// Takes one batch, or nothing of it.
@@ -66,6 +77,7 @@ impl Router {
             reach: self.reach.as_ref(),
             batch: self.batches,
             first: self.vertices,
+            threads: self.threads,
         };
         let prepared = context.prepare(batch)?;
         if spec.kind == Kind::Skeleton {
@@ -78,14 +90,7 @@ impl Router {
             let (all_low, all_high) = self
                 .extent
                 .get_or_insert_with(|| (low.clone(), high.clone()));
-            all_low
-                .iter_mut()
-                .zip(low)
-                .for_each(|(all, one)| *all = all.min(one));
-            all_high
-                .iter_mut()
-                .zip(high)
-                .for_each(|(all, one)| *all = all.max(one));
+            grow((all_low, all_high), (&low, &high));
         }
         self.vertices = self.vertices.saturating_add(wide(prepared.rows));
         self.batches = self.batches.saturating_add(1);
@@ -123,7 +128,7 @@ impl Router {
         let mut columns = Vec::new();
         for (column, categories) in prepared.attributes.iter().zip(&mut self.categories) {
             columns.push(match column {
-                Column::Bytes(bytes) => std::borrow::Cow::Borrowed(bytes.as_slice()),
+                Column::Bytes(bytes) => std::borrow::Cow::Borrowed(&**bytes),
                 Column::Texts(texts) => {
                     let mut codes = Vec::with_capacity(texts.len().saturating_mul(4));
                     for text in *texts {
@@ -147,54 +152,31 @@ impl Router {
         prepared: &Prepared<'_>,
         columns: &[std::borrow::Cow<'_, [u8]>],
     ) -> Result<(), WriteError> {
-        let dims = spec.dims();
-        let position = self.layout.position.len();
-        let widths: Vec<usize> = self
-            .layout
-            .attributes
-            .iter()
-            .map(ExactSizeIterator::len)
-            .collect();
-        // Rows after each other are often neighbours: the bucket of the last one is tried first.
-        let mut last: Option<(&[i64], usize)> = None;
-        let mut rows: Vec<(usize, usize)> = Vec::with_capacity(prepared.rows);
-        for (row, chunk) in prepared.chunks.chunks_exact(dims).enumerate() {
-            let bucket = match last {
-                Some((before, bucket)) if before == chunk => bucket,
-                _ => self.rows.number(chunk, ChunkCoord::new),
-            };
-            last = Some((chunk, bucket));
-            rows.push((bucket, row));
-        }
-        // Looking up and appending wait for memory where chunks are many: each is quicker on its own and in order.
-        rows.sort_unstable();
-        for (at, (bucket, row)) in rows.into_iter().enumerate() {
-            let place = prepared
-                .walk
-                .as_ref()
-                .and_then(|walk| walk.place.get(row))
-                .copied()
-                .unwrap_or(row);
-            let number = self.vertices.saturating_add(wide(place));
-            self.rows.push(bucket, |out| {
-                out.extend_from_slice(&number.to_le_bytes());
-                if let Some(object) = prepared.objects.get(row) {
-                    out.extend_from_slice(&object.to_le_bytes());
-                }
-                if let Some(walk) = &prepared.walk {
-                    out.push(u8::from(walk.root.get(row).copied().unwrap_or(false)));
-                }
-                out.extend_from_slice(part(&prepared.positions, row, position));
-                for (column, &width) in columns.iter().zip(&widths) {
-                    out.extend_from_slice(part(column, row, width));
-                }
-            });
-            // Looking is cheap, but not every row needs it.
-            if at.is_multiple_of(1024) {
-                self.rows.relieve()?;
+        let records = Records {
+            layout: &self.layout,
+            first: self.vertices,
+            prepared,
+            columns,
+        };
+        let work = |block: &Block| Ok(records.of(block));
+        let buckets = &mut self.rows;
+        let blocks = prepared.blocks.iter();
+        let (dims, width) = (spec.dims(), self.layout.width);
+        let mut place = 0_usize;
+        let take = |bytes: Vec<u8>| {
+            let mut rest = &*bytes;
+            let runs = prepared.blocks.get(place).into_iter();
+            for (chunk, count) in runs.flat_map(|block| block.runs(dims)) {
+                let size = count.saturating_mul(width);
+                let (run, others) = rest.split_at_checked(size).unwrap_or_default();
+                let bucket = buckets.number(chunk, ChunkCoord::new);
+                buckets.push(bucket, |out| out.extend_from_slice(run));
+                rest = others;
             }
-        }
-        self.rows.relieve()
+            place = place.saturating_add(1);
+            buckets.relieve()
+        };
+        parallel::ordered(self.threads, blocks, work, take)
     }
 
     fn append_links(
@@ -220,6 +202,58 @@ impl Router {
             self.link_count = self.link_count.saturating_add(1);
         }
         Ok(())
+    }
+}
+
+/// What records are made of.
+struct Records<'r> {
+    layout: &'r Layout,
+    /// Number of the batch's first vertex.
+    first: u64,
+    prepared: &'r Prepared<'r>,
+    columns: &'r [std::borrow::Cow<'r, [u8]>],
+}
+
+impl Records<'_> {
+    /// The records of a block's rows, in its order.
+    fn of(&self, block: &Block) -> Vec<u8> {
+        let width = self.layout.width;
+        let (start, order) = (block.start, &*block.order);
+        let mut out = vec![0; order.len().saturating_mul(width)];
+        let rows = || order.iter().map(|&row| start.saturating_add(row as usize));
+        let walk = self.prepared.walk.as_ref();
+        for (record, row) in out.chunks_exact_mut(width).zip(rows()) {
+            let place = walk.and_then(|walk| walk.place.get(row)).copied();
+            let number = self.first.saturating_add(wide(place.unwrap_or(row)));
+            if let Some(into) = record.first_chunk_mut() {
+                *into = number.to_le_bytes();
+            }
+        }
+        if let Some(at) = self.layout.object {
+            for (record, row) in out.chunks_exact_mut(width).zip(rows()) {
+                let into = record.get_mut(at..).and_then(|rest| rest.first_chunk_mut());
+                if let (Some(into), Some(object)) = (into, self.prepared.objects.get(row)) {
+                    *into = object.to_le_bytes();
+                }
+            }
+        }
+        if let (Some(at), Some(walk)) = (self.layout.root, walk) {
+            for (record, row) in out.chunks_exact_mut(width).zip(rows()) {
+                if let (Some(into), Some(root)) = (record.get_mut(at), walk.root.get(row)) {
+                    *into = u8::from(*root);
+                }
+            }
+        }
+        let positions = (&self.layout.position, &*self.prepared.positions);
+        let columns = self.columns.iter().map(|column| &**column);
+        for (range, column) in
+            std::iter::once(positions).chain(self.layout.attributes.iter().zip(columns))
+        {
+            let part = column.get(start.saturating_mul(range.len())..);
+            let part = part.unwrap_or_default();
+            scatter(&mut out, width, range.start, part, range.len(), order);
+        }
+        out
     }
 }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use half::f16;
+use zerocopy::IntoBytes;
 
 use crate::number::NumberType;
 
@@ -140,24 +141,28 @@ impl Values<'_> {
             .map_or_else(|| "text".to_owned(), |number| number.to_string())
     }
 
-    /// The numbers as stored bytes of their own type; `None` for texts.
-    fn own_bytes(&self) -> Option<Vec<u8>> {
+    /// The numbers as stored bytes of their own type; `None` for texts. Borrowed where memory has the same bytes.
+    fn own_bytes(&self) -> Option<Cow<'_, [u8]>> {
         macro_rules! bytes {
             ($list:expr) => {
-                $list.iter().flat_map(|value| value.to_le_bytes()).collect()
+                if cfg!(target_endian = "little") {
+                    Cow::Borrowed($list.as_bytes())
+                } else {
+                    $list.iter().flat_map(|value| value.to_le_bytes()).collect()
+                }
             };
         }
         Some(match self {
-            Self::Bool(list) => list.iter().map(|&value| u8::from(value)).collect(),
-            Self::U8(list) => list.to_vec(),
-            Self::I8(list) => bytes!(list),
+            Self::Bool(list) => Cow::Borrowed(list.as_bytes()),
+            Self::U8(list) => Cow::Borrowed(list),
+            Self::I8(list) => Cow::Borrowed(list.as_bytes()),
             Self::I16(list) => bytes!(list),
             Self::I32(list) => bytes!(list),
             Self::I64(list) => bytes!(list),
             Self::U16(list) => bytes!(list),
             Self::U32(list) => bytes!(list),
             Self::U64(list) => bytes!(list),
-            Self::F16(list) => bytes!(list),
+            Self::F16(list) => list.iter().flat_map(|value| value.to_le_bytes()).collect(),
             Self::F32(list) => bytes!(list),
             Self::F64(list) => bytes!(list),
             Self::Text(_) => return None,
@@ -166,7 +171,7 @@ impl Values<'_> {
 
     /// The numbers as stored bytes of `wanted`: the same type, or a float rounded or widened to another float. `None`
     /// for every other pair, where values could be lost.
-    pub(crate) fn bytes_as(&self, wanted: NumberType) -> Option<Vec<u8>> {
+    pub(crate) fn bytes_as(&self, wanted: NumberType) -> Option<Cow<'_, [u8]>> {
         if self.number_type()? == wanted {
             return self.own_bytes();
         }
@@ -209,14 +214,14 @@ mod tests {
         let values = Values::from(vec![1.5_f64, 0.1]);
         let bytes = values.bytes_as(NumberType::F32).unwrap();
         assert_eq!(
-            bytes,
+            *bytes,
             [1.5_f32.to_le_bytes(), 0.1_f32.to_le_bytes()].concat()
         );
         assert_eq!(values.bytes_as(NumberType::I32), None);
         assert_eq!(Values::from(vec![1_i32]).bytes_as(NumberType::I64), None);
         assert_eq!(
             Values::from(vec![true]).bytes_as(NumberType::Bool),
-            Some(vec![1])
+            Some(vec![1].into())
         );
         assert_eq!(Values::texts(["a"]).bytes_as(NumberType::U8), None);
     }

@@ -159,7 +159,8 @@ impl StoreWriter {
         Ok(Self {
             target: Arc::new(target),
             address: address.to_owned(),
-            router: Router::new(&spec, options.memory_budget, &folder),
+            router: Router::new(&spec, options.memory_budget, &folder)
+                .with_threads(options.threads),
             tables: Tables::new(&spec),
             groups: HeldGroups::default(),
             spec: Arc::new(spec),

@@ -1,0 +1,125 @@
+//! Columns into records and back. The width is a constant inside the loops: a value is a move or two, not a call.
+
+/// Calls a generic function with the width as a constant, for the widths that positions and attributes mostly have;
+/// otherwise the second expression.
+macro_rules! by_width {
+    ($width:expr, $name:ident($($argument:expr),*), $other:expr) => {
+        match $width {
+            1 => $name::<1>($($argument),*),
+            2 => $name::<2>($($argument),*),
+            4 => $name::<4>($($argument),*),
+            6 => $name::<6>($($argument),*),
+            8 => $name::<8>($($argument),*),
+            12 => $name::<12>($($argument),*),
+            16 => $name::<16>($($argument),*),
+            24 => $name::<24>($($argument),*),
+            32 => $name::<32>($($argument),*),
+            _ => $other,
+        }
+    };
+}
+
+/// Puts a column into records of `record` bytes each, `at` bytes into them: record `i` gets row `order[i]`.
+pub(crate) fn scatter(
+    out: &mut [u8],
+    record: usize,
+    at: usize,
+    column: &[u8],
+    width: usize,
+    order: &[u32],
+) {
+    fn fixed<const W: usize>(
+        out: &mut [u8],
+        record: usize,
+        at: usize,
+        column: &[u8],
+        order: &[u32],
+    ) {
+        let (values, _) = column.as_chunks::<W>();
+        for (into, &row) in out.chunks_exact_mut(record).zip(order) {
+            let into = into.get_mut(at..).and_then(|rest| rest.first_chunk_mut());
+            if let (Some(into), Some(value)) = (into, values.get(row as usize)) {
+                *into = *value;
+            }
+        }
+    }
+    if width == 0 {
+        return;
+    }
+    by_width!(
+        width,
+        fixed(out, record, at, column, order),
+        for (into, &row) in out.chunks_exact_mut(record).zip(order) {
+            let into = into.get_mut(at..at.saturating_add(width));
+            let start = (row as usize).saturating_mul(width);
+            if let (Some(into), Some(value)) =
+                (into, column.get(start..start.saturating_add(width)))
+            {
+                into.copy_from_slice(value);
+            }
+        }
+    );
+}
+
+/// Takes a column out of records of `record` bytes each, `at` bytes into them, in the order given.
+pub(crate) fn gather(
+    records: &[u8],
+    record: usize,
+    at: usize,
+    width: usize,
+    order: impl ExactSizeIterator<Item = usize>,
+) -> Vec<u8> {
+    fn fixed<const W: usize>(
+        records: &[u8],
+        record: usize,
+        at: usize,
+        order: impl Iterator<Item = usize>,
+        out: &mut Vec<u8>,
+    ) {
+        for row in order {
+            let start = row.saturating_mul(record).saturating_add(at);
+            if let Some(value) = records
+                .get(start..)
+                .and_then(|rest| rest.first_chunk::<W>())
+            {
+                out.extend_from_slice(value);
+            }
+        }
+    }
+    let mut out = Vec::with_capacity(order.len().saturating_mul(width));
+    by_width!(
+        width,
+        fixed(records, record, at, order, &mut out),
+        for row in order {
+            let start = row.saturating_mul(record).saturating_add(at);
+            let value = records.get(start..start.saturating_add(width));
+            out.extend_from_slice(value.unwrap_or_default());
+        }
+    );
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{gather, scatter};
+
+    #[test]
+    fn what_is_scattered_is_gathered() {
+        let order = [3_u32, 0, 2, 1];
+        for width in [0_usize, 1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 32, 33] {
+            let column: Vec<u8> = (0..4 * width).map(|i| i as u8).collect();
+            let record = width + 5;
+            let mut records = vec![0xee; 4 * record];
+            scatter(&mut records, record, 3, &column, width, &order);
+            for (i, &row) in order.iter().enumerate() {
+                let found = &records[i * record..][..record];
+                let row = row as usize;
+                assert_eq!(&found[3..3 + width], &column[row * width..][..width]);
+                assert_eq!((found[0], found[record - 1]), (0xee, 0xee));
+            }
+            // Record 1 holds row 0, 3 row 1, 2 row 2, 0 row 3.
+            let back = gather(&records, record, 3, width, [1, 3, 2, 0].into_iter());
+            assert_eq!(back, column);
+        }
+    }
+}
