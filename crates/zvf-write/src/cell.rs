@@ -88,6 +88,11 @@ impl<'s> Encoder<'s> {
         }
     }
 
+    /// Bytes of one record.
+    pub(crate) fn record_size(&self) -> u64 {
+        wide(self.layout.width).max(1)
+    }
+
     /// The stored dtype and the categories of attribute `at`.
     pub(crate) fn dictionary(&self, at: usize) -> Option<&Dictionary> {
         self.dictionaries.get(at)?.as_ref()

@@ -16,6 +16,7 @@ use crate::links::{Family, LinkCell, Placer, queued_size, split};
 use crate::objects::{self, Docs, HeldGroups, Tables};
 use crate::places::Places;
 use crate::prepare::Corners;
+use crate::progress::{Step, Steps, Watch};
 use crate::route::Router;
 use crate::shard::{Cells, Object, Payloads};
 use crate::sorter::{Placed, Sorter};
@@ -38,6 +39,7 @@ pub(crate) struct Parts {
     pub(crate) budget: usize,
     pub(crate) threads: usize,
     pub(crate) leftovers: Leftovers,
+    pub(crate) watch: Watch,
 }
 
 /// Writes the store. What was begun and not finished is removed, where that can be done.
@@ -96,6 +98,7 @@ pub(crate) fn write_level(
         budget,
         threads,
         leftovers: _,
+        watch,
     } = parts;
     let spec = &*spec;
     let cells = Cells {
@@ -124,6 +127,7 @@ pub(crate) fn write_level(
         cells: &cells,
         chunks: &chunks,
         threads,
+        watch: &watch,
     };
 
     let mut sorter = Sorter::new(budget / 8, &folder);
@@ -144,10 +148,12 @@ pub(crate) fn write_level(
     let has_index = spec.has_objects()
         && (spec.kind != Kind::PointCloud || router.vertices > 0 || !tables.is_empty());
     if has_index {
+        let fragments = sorter.len();
         let written = objects::write_manifests(
             spec,
             &chunks,
             sorter.finish()?,
+            watch.step(Step::Objects, fragments),
             &tables,
             &mut placer,
             target,
@@ -164,13 +170,14 @@ pub(crate) fn write_level(
         summary.objects = wide(written.ids.len());
         arrays.extend(written.arrays);
     }
+    let mut steps = watch.step(Step::Links, router.link_count.saturating_mul(2));
     if let Some(mut places) = places {
         places.seal()?;
-        place_links(spec, router.links, &mut places, &mut placer)?;
+        place_links(spec, router.links, &mut places, &mut placer, &mut steps)?;
     }
     let (family, link_cells, link_file) = placer.finish();
     if !family.is_empty() {
-        arrays.extend(level.write_links(&family, link_cells, &link_file)?);
+        arrays.extend(level.write_links(&family, link_cells, &link_file, steps)?);
         let doc = family.family_doc();
         summary.links = doc.num_links.unwrap_or(0);
         groups_of_arrays.insert("links/0".to_owned(), doc.to_group().to_json_line());
@@ -214,11 +221,14 @@ fn place_links(
     queue: crate::spill::Spool,
     places: &mut Places,
     placer: &mut Placer<'_>,
+    steps: &mut Steps<'_>,
 ) -> Result<(), WriteError> {
     let size = to_index("bytes of a link", queued_size(spec))?.max(1);
     let mut ends = Vec::new();
     for piece in queue.pieces() {
-        for record in piece?.chunks_exact(size) {
+        let piece = piece?;
+        steps.add(wide(piece.len() / size));
+        for record in piece.chunks_exact(size) {
             let (vertices, attributes) = split(record, spec.links.width);
             ends.clear();
             for vertex in vertices {
@@ -300,6 +310,7 @@ struct Level<'s> {
     cells: &'s Cells,
     chunks: &'s [&'s [i64]],
     threads: usize,
+    watch: &'s Watch,
 }
 
 /// What a job is cut from: the object it goes to, its size, and itself.
@@ -344,6 +355,11 @@ impl<'s> Level<'s> {
         mut places: Option<&mut Places>,
     ) -> Result<(), WriteError> {
         let mut items = Vec::new();
+        let width = encoder.record_size();
+        let bytes = buckets
+            .iter()
+            .fold(0_u64, |sum, bucket| sum.saturating_add(bucket.len()));
+        let mut steps = self.watch.step(Step::Vertices, bytes / width);
         for (slot, bucket) in (0_u32..).zip(buckets) {
             items.push((
                 self.cells.object_index(self.chunk(slot))?,
@@ -354,6 +370,7 @@ impl<'s> Level<'s> {
         let work = |job: Vec<(u32, Bucket)>| self.write_job(encoder, job, file);
         let take = |done: Vec<Noted>| {
             for noted in done {
+                steps.add(noted.rows);
                 noted
                     .placed
                     .into_iter()
@@ -386,6 +403,7 @@ impl<'s> Level<'s> {
         let mut noted = Vec::new();
         for (slot, bucket) in job {
             let chunk = self.chunk(slot);
+            let rows = bucket.len() / encoder.record_size();
             let Encoded {
                 positions,
                 fragments,
@@ -399,6 +417,7 @@ impl<'s> Level<'s> {
                 .zip(payloads)
                 .for_each(|(column, payload)| column.push((chunk, payload)));
             noted.push(Noted {
+                rows,
                 slot,
                 placed,
                 vertices,
@@ -438,6 +457,7 @@ impl<'s> Level<'s> {
         family: &Family<'_>,
         cells: Vec<((u32, u32), Bucket)>,
         file: &SpillFile,
+        mut steps: Steps<'_>,
     ) -> Result<Docs, WriteError> {
         let mut present: BTreeMap<u32, Vec<&[i64]>> =
             family.arrays().map(|array| (array, Vec::new())).collect();
@@ -450,7 +470,11 @@ impl<'s> Level<'s> {
             items.push((object, bucket.len(), (array, slot, bucket)));
         }
         let work = |job: Vec<(u32, u32, Bucket)>| self.write_link_job(family, job, file);
-        parallel::each(self.threads, pack(items).into_iter(), work, |()| Ok(()))?;
+        let take = |records| {
+            steps.add(records);
+            Ok(())
+        };
+        parallel::each(self.threads, pack(items).into_iter(), work, take)?;
         let mut docs = Vec::new();
         for (array, chunks) in present {
             let keys = documents::presence(chunks)?;
@@ -481,7 +505,8 @@ impl<'s> Level<'s> {
         family: &Family<'_>,
         job: Vec<(u32, u32, Bucket)>,
         file: &SpillFile,
-    ) -> Result<(), WriteError> {
+    ) -> Result<u64, WriteError> {
+        let mut records = 0_u64;
         let mut columns: BTreeMap<String, Payloads<'_>> = BTreeMap::new();
         for (array, slot, bucket) in job {
             let chunk = self.chunk(slot);
@@ -490,6 +515,7 @@ impl<'s> Level<'s> {
                 attributes,
                 count,
             } = family.cell(array, &bucket.read(file)?)?;
+            records = records.saturating_add(count.unsigned_abs());
             let segment = family.segment(array);
             columns
                 .entry(format!("links/0/{segment}"))
@@ -514,13 +540,15 @@ impl<'s> Level<'s> {
         for (path, column) in columns {
             objects.extend(self.cells.objects(&path, column)?);
         }
-        self.target.put(objects)
+        self.target.put(objects)?;
+        Ok(records)
     }
 }
 
 /// What is kept of an encoded chunk.
 #[derive(Debug)]
 struct Noted {
+    rows: u64,
     slot: u32,
     placed: Vec<Placed>,
     vertices: Vec<u64>,

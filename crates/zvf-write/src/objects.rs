@@ -14,6 +14,7 @@ use crate::documents::array_doc;
 use crate::int::{index, narrow, wide};
 use crate::links::Placer;
 use crate::number::NumberType;
+use crate::progress::Steps;
 use crate::shard::{Object, vlen_codecs};
 use crate::sorter::{Placed, Sorted};
 use crate::spec::{AttributeType, StoreSpec, check_name};
@@ -25,6 +26,9 @@ use crate::values::Values;
 const MOST: u64 = 1 << 26;
 /// Manifests of one chunk.
 const BUCKET: u32 = 16_384;
+
+/// Fragments between two words about progress.
+const TELL: u64 = 4096;
 
 /// A column of a table in memory.
 #[derive(Debug)]
@@ -217,6 +221,7 @@ pub(crate) fn write_manifests(
     spec: &StoreSpec,
     chunks: &[&[i64]],
     mut sorted: Sorted,
+    mut steps: Steps<'_>,
     tables: &Tables,
     placer: &mut Placer<'_>,
     target: &Below<'_>,
@@ -228,6 +233,7 @@ pub(crate) fn write_manifests(
     let mut bucket = VlenBuilder::new();
     let mut full = 0_u64;
     let mut parts = Vec::new();
+    let mut waiting = 0_u64;
     let put = |bucket: VlenBuilder, number: u64, padded: bool| -> Result<(), WriteError> {
         let bytes = if padded {
             bucket.finish_padded(BUCKET)
@@ -248,6 +254,10 @@ pub(crate) fn write_manifests(
     {
         declared.next_if_eq(&id);
         sorted.take(id, &mut parts)?;
+        waiting = waiting.saturating_add(wide(parts.len()));
+        if waiting >= TELL {
+            steps.add(std::mem::take(&mut waiting));
+        }
         if is_chain(spec.kind) {
             check_chain(spec, id, &parts)?;
             for pair in parts.windows(2) {
@@ -279,6 +289,7 @@ pub(crate) fn write_manifests(
     if !bucket.is_empty() {
         put(bucket, full, full > 0)?;
     }
+    steps.add(waiting);
     let count = wide(written.ids.len());
     let (doc, objects) = ids_array(&written.ids, &spec.compression)?;
     target.put(objects)?;

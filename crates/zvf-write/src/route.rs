@@ -35,7 +35,7 @@ pub(crate) struct Router {
     threads: usize,
     /// Corners beyond which a vertex is refused.
     reach: Option<Corners>,
-    batches: u64,
+    pub(crate) batches: u64,
     /// Skeletons: objects of earlier batches.
     whole: HashSet<i64>,
 }

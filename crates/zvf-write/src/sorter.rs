@@ -96,6 +96,15 @@ impl Sorter {
         Ok(())
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> u64 {
+        let spilled = self
+            .runs
+            .iter()
+            .fold(0_u64, |sum, run| sum.saturating_add(run.len));
+        (spilled / wide(SIZE)).saturating_add(wide(self.held.len()))
+    }
+
     /// Everything in order.
     pub(crate) fn finish(mut self) -> Result<Sorted, WriteError> {
         self.held.sort_unstable();

@@ -169,6 +169,31 @@ impl Values<'_> {
         })
     }
 
+    /// Numbers of stored bytes; a trailing part of a number is left out.
+    pub(crate) fn of_bytes(number: NumberType, bytes: &[u8]) -> Values<'static> {
+        macro_rules! numbers {
+            ($type:ty) => {{
+                let (numbers, _) = bytes.as_chunks::<{ size_of::<$type>() }>();
+                let numbers = numbers.iter().map(|one| <$type>::from_le_bytes(*one));
+                Values::from(numbers.collect::<Vec<$type>>())
+            }};
+        }
+        match number {
+            NumberType::Bool => Values::from(bytes.iter().map(|&one| one != 0).collect::<Vec<_>>()),
+            NumberType::I8 => numbers!(i8),
+            NumberType::I16 => numbers!(i16),
+            NumberType::I32 => numbers!(i32),
+            NumberType::I64 => numbers!(i64),
+            NumberType::U8 => Values::from(bytes.to_vec()),
+            NumberType::U16 => numbers!(u16),
+            NumberType::U32 => numbers!(u32),
+            NumberType::U64 => numbers!(u64),
+            NumberType::F16 => numbers!(f16),
+            NumberType::F32 => numbers!(f32),
+            NumberType::F64 => numbers!(f64),
+        }
+    }
+
     /// The numbers as stored bytes of `wanted`: the same type, or a float rounded or widened to another float. `None`
     /// for every other pair, where values could be lost.
     pub(crate) fn bytes_as(&self, wanted: NumberType) -> Option<Cow<'_, [u8]>> {

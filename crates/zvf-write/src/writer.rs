@@ -1,6 +1,6 @@
 //! The writer: create, push, finish.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use zvf_store::OpenOptions;
@@ -9,7 +9,9 @@ use crate::WriteError;
 use crate::batch::{Batch, Groups, ObjectTable};
 use crate::commit::{self, Leftovers};
 use crate::finish::{self, Parts};
+use crate::journal::{Call, Journal};
 use crate::objects::{HeldGroups, Tables};
+use crate::progress::{Progress, Watch};
 use crate::route::Router;
 use crate::spec::StoreSpec;
 use crate::target::Target;
@@ -32,6 +34,13 @@ pub struct WriteOptions {
     ///
     /// Without, a crash of the program still leaves the store as before or complete; a loss of power may not.
     pub durable: bool,
+    /// A file that keeps what is pushed until the store exists. A writer that is created with the same file and the same
+    /// specification goes on after the last batch that was taken: [`StoreWriter::batches`] says how many there were.
+    /// Default: none.
+    ///
+    /// Costs the bytes of all batches on that disk, and one sync a batch unless [`durable`](Self::durable) is false.
+    pub journal: Option<PathBuf>,
+    pub(crate) watch: Watch,
     /// The backend: credentials, an object store of the caller's, concurrency, retries.
     pub open: OpenOptions,
 }
@@ -44,6 +53,8 @@ impl Default for WriteOptions {
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             leftovers: Leftovers::default(),
             durable: true,
+            journal: None,
+            watch: Watch::default(),
             open: OpenOptions::new(),
         }
     }
@@ -91,6 +102,21 @@ impl WriteOptions {
         self
     }
 
+    /// Replaces [`journal`](Self::journal).
+    #[must_use]
+    pub fn with_journal(mut self, file: impl Into<PathBuf>) -> Self {
+        self.journal = Some(file.into());
+        self
+    }
+
+    /// Calls `watch` whenever some of [`finish`](StoreWriter::finish) is done: often, from the thread that writes, so it has
+    /// to be quick.
+    #[must_use]
+    pub fn with_progress(mut self, watch: impl Fn(Progress) + Send + Sync + 'static) -> Self {
+        self.watch = Watch(Some(Arc::new(watch)));
+        self
+    }
+
     /// Replaces [`open`](Self::open).
     #[must_use]
     pub fn with_open(mut self, open: OpenOptions) -> Self {
@@ -126,6 +152,7 @@ pub struct StoreWriter {
     router: Router,
     tables: Tables,
     groups: HeldGroups,
+    journal: Option<Journal>,
     broken: Option<String>,
 }
 
@@ -156,9 +183,10 @@ impl StoreWriter {
             .temporary_folder
             .clone()
             .unwrap_or_else(std::env::temp_dir);
-        Ok(Self {
+        let mut writer = Self {
             target: Arc::new(target),
             address: address.to_owned(),
+            journal: None,
             router: Router::new(&spec, options.memory_budget, &folder)
                 .with_threads(options.threads),
             tables: Tables::new(&spec),
@@ -166,7 +194,40 @@ impl StoreWriter {
             spec: Arc::new(spec),
             options,
             broken: None,
-        })
+        };
+        if let Some(path) = writer.options.journal.clone() {
+            writer = blocking(move || writer.replay(&path)).await?;
+        }
+        Ok(writer)
+    }
+
+    /// Takes what a journal keeps, and keeps it open.
+    fn replay(mut self, path: &Path) -> Result<Self, WriteError> {
+        let (spec, durable) = (Arc::clone(&self.spec), self.options.durable);
+        let journal = Journal::open(path, &spec, durable, |call| match call {
+            Call::Batch(batch) => self.push(&batch),
+            Call::Objects(table) => self.push_objects(&table),
+            Call::Groups(groups) => self.set_groups(&groups),
+        })?;
+        self.journal = Some(journal);
+        Ok(self)
+    }
+
+    /// Notes a failure after which it is not known what the writer holds.
+    fn note<T>(&mut self, done: Result<T, WriteError>) -> Result<T, WriteError> {
+        if let Err(error @ (WriteError::Io { .. } | WriteError::Limit { .. })) = &done {
+            self.broken = Some(error.to_string());
+        }
+        done
+    }
+
+    /// Keeps a call that was taken.
+    fn keep(
+        &mut self,
+        call: impl FnOnce(&mut Journal) -> Result<(), WriteError>,
+    ) -> Result<(), WriteError> {
+        let done = self.journal.as_mut().map_or(Ok(()), call);
+        self.note(done)
     }
 
     /// Takes a batch of vertices.
@@ -181,10 +242,8 @@ impl StoreWriter {
     pub fn push(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
         self.usable()?;
         let done = self.router.push(&self.spec, batch);
-        if let Err(error @ (WriteError::Io { .. } | WriteError::Limit { .. })) = &done {
-            self.broken = Some(error.to_string());
-        }
-        done
+        self.note(done)?;
+        self.keep(|journal| journal.batch(batch))
     }
 
     /// Takes a table of objects. Objects of which no vertex ever comes exist without vertices.
@@ -193,7 +252,8 @@ impl StoreWriter {
     /// Misuse: a table that does not fit, or an object that has a row already; nothing of it was taken.
     pub fn push_objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError> {
         self.usable()?;
-        self.tables.push(&self.spec, table)
+        self.tables.push(&self.spec, table)?;
+        self.keep(|journal| journal.objects(table))
     }
 
     /// Sets the groups. A second call replaces them.
@@ -203,7 +263,7 @@ impl StoreWriter {
     pub fn set_groups(&mut self, groups: &Groups<'_>) -> Result<(), WriteError> {
         self.usable()?;
         self.groups = HeldGroups::new(&self.spec, groups)?;
-        Ok(())
+        self.keep(|journal| journal.groups(groups))
     }
 
     /// Vertices that were taken so far: the number of the next one, for
@@ -211,6 +271,12 @@ impl StoreWriter {
     #[must_use]
     pub fn vertices(&self) -> u64 {
         self.router.vertices
+    }
+
+    /// Batches that were taken so far, those of a [journal](WriteOptions::journal) included: the number of the next one.
+    #[must_use]
+    pub fn batches(&self) -> u64 {
+        self.router.batches
     }
 
     fn usable(&self) -> Result<(), WriteError> {
@@ -246,8 +312,16 @@ impl StoreWriter {
             budget: self.options.memory_budget,
             threads: self.options.threads,
             leftovers: self.options.leftovers,
+            watch: self.options.watch,
         };
-        blocking(move || finish::write(parts)).await
+        let journal = self.journal;
+        blocking(move || {
+            let summary = finish::write(parts)?;
+            // The store exists: nobody will go on from the journal.
+            journal.map_or(Ok(()), Journal::done)?;
+            Ok(summary)
+        })
+        .await
     }
 }
 

@@ -9,6 +9,7 @@
 
 mod chains;
 mod crash;
+mod journal;
 mod killed;
 mod links;
 mod local;

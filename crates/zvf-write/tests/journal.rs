@@ -1,0 +1,212 @@
+//! A writer that was interrupted goes on after its last batch, and is told apart from everything that is not its own.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Mutex;
+
+use zvf_write::{
+    AttributeSpec, Batch, Groups, Kind, NumberType, ObjectTable, Progress, Step, StoreSpec,
+    StoreWriter, Values, WriteError, WriteOptions,
+};
+
+use crate::support::{ADDRESS, Memory, check_documents};
+
+const BATCHES: u64 = 4;
+
+fn spec() -> StoreSpec {
+    StoreSpec::new(Kind::Graph, [10.0; 2])
+        .with_vertex_attribute(AttributeSpec::number("n", NumberType::I32))
+        .with_vertex_attribute(AttributeSpec::category("type"))
+        .with_link_attribute(AttributeSpec::number("w", NumberType::F32))
+        .with_object_attribute(AttributeSpec::text("name"))
+}
+
+/// Pushes batch `number` of four, in all the ways a batch can be.
+fn push(writer: &mut StoreWriter, number: u64) -> Result<(), WriteError> {
+    let first = i32::try_from(number).unwrap() * 5;
+    let n: Vec<i32> = (first..first + 5).collect();
+    let positions: Vec<f64> = n
+        .iter()
+        .flat_map(|n| [f64::from(n * 7 % 40), f64::from(*n) - 10.0])
+        .collect();
+    let types = n.iter().map(|n| (n % 3 > 0).then(|| format!("ä{}", n % 4)));
+    let batch = Batch::new(positions)
+        .with_attribute("n", &n)
+        .with_attribute("type", Values::Text(types.collect()));
+    let batch = match number % 2 {
+        0 => batch.with_object_ids(n.iter().map(|n| i64::from(n % 3) - 1).collect::<Vec<_>>()),
+        _ => batch.with_object_runs(vec![(i64::MIN, 2), (7, 3)]),
+    };
+    let batch = match number {
+        0 => batch.with_links(vec![0, 1, 4, 2]),
+        number => batch.with_links_between_batches(vec![number * 5, 0, number * 5 + 1, 3]),
+    };
+    writer.push(&batch.with_link_attribute("w", vec![0.5_f32, f32::NAN]))
+}
+
+/// Pushes from the batch that the writer does not have yet; `until` batches in all, and the tables behind the last.
+fn go_on(writer: &mut StoreWriter, until: u64) {
+    for number in writer.batches()..until {
+        push(writer, number).unwrap();
+    }
+}
+
+fn tables(writer: &mut StoreWriter) {
+    let names = Values::Text(vec![Some("first".to_owned()), None]);
+    writer
+        .push_objects(&ObjectTable::new(vec![i64::MIN, 99]).with_attribute("name", names))
+        .unwrap();
+    let groups = Groups::new(vec![vec![7], vec![99, i64::MIN]])
+        .with_names(["a", "b"])
+        .with_attribute("size", vec![1_u8, 2]);
+    writer.set_groups(&groups).unwrap();
+}
+
+async fn create(memory: &Memory, journal: &Path) -> Result<StoreWriter, WriteError> {
+    let options = memory.options().with_journal(journal);
+    StoreWriter::create(ADDRESS, spec(), options).await
+}
+
+/// What a writer makes that is never interrupted, and has no journal.
+async fn uninterrupted() -> BTreeMap<String, Vec<u8>> {
+    let memory = Memory::default();
+    let mut writer = StoreWriter::create(ADDRESS, spec(), memory.options())
+        .await
+        .unwrap();
+    go_on(&mut writer, BATCHES);
+    tables(&mut writer);
+    writer.finish().await.unwrap();
+    memory.files().await
+}
+
+#[tokio::test]
+async fn a_journal_cut_anywhere_gives_the_same_store() {
+    let expected = uninterrupted().await;
+    check_documents(&expected);
+    let folder = tempfile::tempdir().unwrap();
+    let journal = folder.path().join("journal");
+    // The bytes of a writer that is dropped after all its calls.
+    let mut lengths = Vec::new();
+    {
+        let mut writer = create(&Memory::default(), &journal).await.unwrap();
+        let length = || std::fs::metadata(&journal).unwrap().len();
+        lengths.push(length());
+        for number in 0..BATCHES {
+            push(&mut writer, number).unwrap();
+            lengths.push(length());
+        }
+        tables(&mut writer);
+    }
+    let whole = std::fs::read(&journal).unwrap();
+    let mut seen = Vec::new();
+    for cut in (0..=whole.len()).step_by(31).chain([whole.len()]) {
+        std::fs::write(&journal, &whole[..cut]).unwrap();
+        let memory = Memory::default();
+        let mut writer = create(&memory, &journal).await.unwrap();
+        // A batch is there once its last byte is.
+        let there = lengths.iter().filter(|&&end| end <= cut as u64).count();
+        assert_eq!(
+            writer.batches(),
+            (there as u64).saturating_sub(1),
+            "{cut} bytes"
+        );
+        seen.push(writer.batches());
+        go_on(&mut writer, BATCHES);
+        if cut < whole.len() {
+            let all = std::fs::metadata(&journal).unwrap().len();
+            // Tables may have been kept: a second row of an object is refused.
+            if all <= lengths[BATCHES as usize] {
+                tables(&mut writer);
+            } else {
+                continue;
+            }
+        }
+        writer.finish().await.unwrap();
+        assert_eq!(memory.files().await, expected, "{cut} bytes");
+        assert!(!journal.exists(), "it goes once the store is there");
+    }
+    seen.dedup();
+    assert_eq!(seen, [0, 1, 2, 3, 4]);
+}
+
+#[tokio::test]
+async fn a_finish_that_failed_goes_on_from_the_journal() {
+    let folder = tempfile::tempdir().unwrap();
+    let (journal, place) = (folder.path().join("journal"), folder.path().join("store"));
+    let address = place.to_str().unwrap();
+    let options = || {
+        WriteOptions::new()
+            .with_journal(&journal)
+            .with_durable(false)
+    };
+    let mut writer = StoreWriter::create(address, spec(), options())
+        .await
+        .unwrap();
+    go_on(&mut writer, BATCHES);
+    // Somebody else's file in the way.
+    std::fs::create_dir(&place).unwrap();
+    std::fs::write(place.join("other"), b"x").unwrap();
+    writer.finish().await.unwrap_err();
+    std::fs::remove_file(place.join("other")).unwrap();
+    let mut writer = StoreWriter::create(address, spec(), options())
+        .await
+        .unwrap();
+    assert_eq!((writer.batches(), writer.vertices()), (BATCHES, 20));
+    tables(&mut writer);
+    assert_eq!(writer.finish().await.unwrap().vertices, 20);
+}
+
+#[tokio::test]
+async fn a_journal_that_is_not_the_writers_own_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = folder.path().join("journal");
+    let memory = Memory::default();
+    let mut writer = create(&memory, &journal).await.unwrap();
+    go_on(&mut writer, BATCHES);
+    let told = create(&memory, &journal).await.unwrap_err().to_string();
+    assert!(told.contains("in use by another writer"), "{told}");
+    drop(writer);
+
+    let other = StoreSpec::new(Kind::Graph, [11.0; 2]);
+    let options = memory.options().with_journal(&journal);
+    let told = StoreWriter::create(ADDRESS, other, options).await;
+    let told = told.unwrap_err().to_string();
+    assert!(told.contains("another specification"), "{told}");
+
+    // Damage before the end is no crash of ours.
+    let whole = std::fs::read(&journal).unwrap();
+    for at in (0..whole.len() - 400).step_by(37) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x10;
+        std::fs::write(&journal, &bytes).unwrap();
+        match create(&memory, &journal).await {
+            Err(error) => assert!(error.to_string().contains("journal"), "{error}"),
+            // A length that leads beyond the end is that of a frame that was cut short: what follows is pushed again.
+            Ok(writer) => assert!(writer.batches() < BATCHES, "byte {at}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn progress_goes_through_every_step_to_its_end() {
+    let told: std::sync::Arc<Mutex<Vec<Progress>>> = std::sync::Arc::default();
+    let ear = told.clone();
+    let memory = Memory::default();
+    let options = memory
+        .options()
+        .with_progress(move |progress| ear.lock().unwrap().push(progress));
+    let mut writer = StoreWriter::create(ADDRESS, spec(), options).await.unwrap();
+    go_on(&mut writer, BATCHES);
+    writer.finish().await.unwrap();
+    let told = told.lock().unwrap();
+    assert!(told.is_sorted_by_key(|progress| (progress.step, progress.done)));
+    let last = |step| {
+        let of_step = told.iter().filter(|progress| progress.step == step);
+        of_step
+            .map(|progress| (progress.done, progress.total))
+            .next_back()
+    };
+    assert_eq!(last(Step::Vertices), Some((20, 20)));
+    assert_eq!(last(Step::Links), Some((16, 16)));
+    assert!(last(Step::Objects).is_some_and(|(done, total)| done == total && total > 0));
+}
