@@ -67,6 +67,7 @@ pub(crate) fn begin(
     target: &Target,
     address: &str,
     leftovers: Leftovers,
+    details: Value,
 ) -> Result<Vec<u8>, WriteError> {
     check(target, address, leftovers)?;
     if leftovers == Leftovers::Remove && target.exists(MARKER)? {
@@ -80,7 +81,7 @@ pub(crate) fn begin(
     };
     let mark = mark(
         "a Zarr Vectors store is being written here; without zarr.json beside it, it was never finished",
-        json!({}),
+        details,
     );
     if !target.put_new(MARKER, mark.clone())? {
         return exists("another writer began at the same time");
@@ -104,8 +105,13 @@ pub(crate) fn abandon(target: &Target, mark: &[u8]) {
     }
 }
 
-/// Makes the store: everything was put before.
-pub(crate) fn commit(target: &Target, address: &str, root: String) -> Result<(), WriteError> {
+/// Makes the store: everything was put before. Objects below `notes` are of no use after it.
+pub(crate) fn commit(
+    target: &Target,
+    address: &str,
+    root: String,
+    notes: Option<&str>,
+) -> Result<(), WriteError> {
     target.barrier()?;
     if !target.put_new(ROOT, root.into_bytes())? {
         let what = "another store appeared while this one was written".to_owned();
@@ -114,7 +120,9 @@ pub(crate) fn commit(target: &Target, address: &str, root: String) -> Result<(),
             what,
         });
     }
-    target.remove(MARKER).map_err(|source| WriteError::Tidying {
+    let tidied = notes.map_or(Ok(()), |notes| target.remove_below(notes));
+    let tidied = tidied.and_then(|()| target.remove(MARKER));
+    tidied.map_err(|source| WriteError::Tidying {
         key: MARKER.to_owned(),
         source: Box::new(source),
     })

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde_json::json;
 use zvf_format::fragments::FragmentIndexBuilder;
 use zvf_meta::{ArrayAttributes, ArrayDoc, Kind, LevelDoc};
 use zvf_store::ChunkCoord;
@@ -45,9 +46,9 @@ pub(crate) struct Parts {
 /// Writes the store. What was begun and not finished is removed, where that can be done.
 pub(crate) fn write(parts: Parts) -> Result<Summary, WriteError> {
     let (target, address) = (Arc::clone(&parts.target), parts.address.clone());
-    let begun = commit::begin(&target, &address, parts.leftovers)?;
+    let begun = commit::begin(&target, &address, parts.leftovers, json!({}))?;
     match fill(parts) {
-        Ok((root, summary)) => commit::commit(&target, &address, root).map(|()| summary),
+        Ok((root, summary)) => commit::commit(&target, &address, root, None).map(|()| summary),
         Err(error) => {
             commit::abandon(&target, &begun);
             Err(error)
@@ -138,37 +139,12 @@ pub(crate) fn write_level(
     level.write_chunks(&encoder, buckets, &file, &mut sorter, places.as_mut())?;
 
     let mut placer = Placer::new(spec, &chunks, budget / 8, &folder);
-    let mut arrays = level.vertex_docs(&encoder)?;
-    let mut summary = Summary {
-        vertices: router.vertices,
-        chunks: wide(chunks.len()),
-        ..Summary::default()
-    };
-    let mut groups_of_arrays: BTreeMap<String, String> = BTreeMap::new();
-    let has_index = spec.has_objects()
-        && (spec.kind != Kind::PointCloud || router.vertices > 0 || !tables.is_empty());
-    if has_index {
-        let fragments = sorter.len();
-        let written = objects::write_manifests(
-            spec,
-            &chunks,
-            sorter.finish()?,
-            watch.step(Step::Objects, fragments),
-            &tables,
-            &mut placer,
-            target,
-        )?;
-        arrays.extend(objects::write_attributes(
-            spec,
-            &tables,
-            &written.ids,
-            target,
-        )?);
-        arrays.extend(objects::write_groups(spec, &groups, &written.ids, target)?);
-        let doc = objects::index_doc(spec, &written);
-        groups_of_arrays.insert("object_index".to_owned(), doc.to_group().to_json_line());
-        summary.objects = wide(written.ids.len());
-        arrays.extend(written.arrays);
+    let mut documents = Documents::new(level.vertex_docs(&encoder)?);
+    documents.summary.vertices = router.vertices;
+    documents.summary.chunks = wide(chunks.len());
+    let some = router.vertices > 0 || !tables.is_empty();
+    if spec.has_objects() && (spec.kind != Kind::PointCloud || some) {
+        level.write_objects(&mut documents, sorter, &tables, &groups, &mut placer)?;
     }
     let mut steps = watch.step(Step::Links, router.link_count.saturating_mul(2));
     if let Some(mut places) = places {
@@ -177,26 +153,42 @@ pub(crate) fn write_level(
     }
     let (family, link_cells, link_file) = placer.finish();
     if !family.is_empty() {
-        arrays.extend(level.write_links(&family, link_cells, &link_file, steps)?);
-        let doc = family.family_doc();
-        summary.links = doc.num_links.unwrap_or(0);
-        groups_of_arrays.insert("links/0".to_owned(), doc.to_group().to_json_line());
-        for one in &spec.links.attributes {
-            let doc = family.attribute_doc(one).to_group().to_json_line();
-            groups_of_arrays.insert(format!("link_attributes/{}/0", one.name), doc);
+        let present = level.write_link_cells(&family, link_cells, &link_file, steps)?;
+        level.link_docs(&mut documents, &family, present)?;
+    }
+    documents.put(target, doc)
+}
+
+/// Documents of a level that wait until all cells are written.
+#[derive(Debug)]
+pub(crate) struct Documents {
+    arrays: Docs,
+    groups: BTreeMap<String, String>,
+    pub(crate) summary: Summary,
+}
+
+impl Documents {
+    pub(crate) fn new(arrays: Docs) -> Self {
+        Self {
+            arrays,
+            groups: BTreeMap::new(),
+            summary: Summary::default(),
         }
     }
 
-    let families = families(&arrays);
-    put_documents(target, arrays, groups_of_arrays)?;
-    let doc = LevelDoc {
-        vertex_count: router.vertices,
-        arrays_present: families.iter().map(|&name| name.to_owned()).collect(),
-        fragments_tile: !chunks.is_empty(),
-        ..doc
-    };
-    target.put(vec![("zarr.json".to_owned(), doc.to_json().into_bytes())])?;
-    Ok(summary)
+    /// Puts all of them, that of the level last: it is `doc` with what is there.
+    pub(crate) fn put(self, target: &Below<'_>, doc: LevelDoc) -> Result<Summary, WriteError> {
+        let families = families(&self.arrays);
+        put_documents(target, self.arrays, self.groups)?;
+        let doc = LevelDoc {
+            vertex_count: self.summary.vertices,
+            arrays_present: families.iter().map(|&name| name.to_owned()).collect(),
+            fragments_tile: self.summary.chunks > 0,
+            ..doc
+        };
+        target.put(vec![("zarr.json".to_owned(), doc.to_json().into_bytes())])?;
+        Ok(self.summary)
+    }
 }
 
 /// The bounds that the store declares: those given, and those of the data where it may lie, or rounds, beyond them.
@@ -216,7 +208,7 @@ fn bounds(spec: &StoreSpec, extent: Option<Corners>) -> Result<Corners, WriteErr
 }
 
 /// Links by vertex become links by row; those that the order of rows implies are left out.
-fn place_links(
+pub(crate) fn place_links(
     spec: &StoreSpec,
     queue: crate::spill::Spool,
     places: &mut Places,
@@ -304,14 +296,17 @@ fn put_documents(
 
 /// The level that is written.
 #[derive(Debug, Clone, Copy)]
-struct Level<'s> {
-    spec: &'s StoreSpec,
-    target: &'s Below<'s>,
-    cells: &'s Cells,
-    chunks: &'s [&'s [i64]],
-    threads: usize,
-    watch: &'s Watch,
+pub(crate) struct Level<'s> {
+    pub(crate) spec: &'s StoreSpec,
+    pub(crate) target: &'s Below<'s>,
+    pub(crate) cells: &'s Cells,
+    pub(crate) chunks: &'s [&'s [i64]],
+    pub(crate) threads: usize,
+    pub(crate) watch: &'s Watch,
 }
+
+/// The chunks that each array of links has cells in.
+pub(crate) type Present<'c> = BTreeMap<u32, Vec<&'c [i64]>>;
 
 /// What a job is cut from: the object it goes to, its size, and itself.
 type Item<T> = (Vec<u64>, u64, T);
@@ -346,7 +341,7 @@ impl<'s> Level<'s> {
     }
 
     /// Encodes and puts the cells of all chunks.
-    fn write_chunks(
+    pub(crate) fn write_chunks(
         &self,
         encoder: &Encoder<'_>,
         buckets: Vec<Bucket>,
@@ -432,7 +427,7 @@ impl<'s> Level<'s> {
     }
 
     /// Documents of the arrays of vertices.
-    fn vertex_docs(&self, encoder: &Encoder<'_>) -> Result<Docs, WriteError> {
+    pub(crate) fn vertex_docs(&self, encoder: &Encoder<'_>) -> Result<Docs, WriteError> {
         let present = documents::presence(self.chunks.iter().copied())?;
         let doc = |attributes: ArrayAttributes| {
             documents::grid_doc(self.cells, present.clone(), attributes)
@@ -451,16 +446,46 @@ impl<'s> Level<'s> {
         Ok(docs)
     }
 
-    /// Encodes and puts the cells of all links; returns the documents of their arrays.
-    fn write_links(
+    /// Writes the object index, the attributes of objects, and the groups.
+    pub(crate) fn write_objects(
+        &self,
+        documents: &mut Documents,
+        sorter: Sorter,
+        tables: &Tables,
+        groups: &HeldGroups,
+        placer: &mut Placer<'_>,
+    ) -> Result<(), WriteError> {
+        let (spec, target) = (self.spec, self.target);
+        let steps = self.watch.step(Step::Objects, sorter.len());
+        let sorted = sorter.finish()?;
+        let written =
+            objects::write_manifests(spec, self.chunks, sorted, steps, tables, placer, target)?;
+        let arrays = &mut documents.arrays;
+        arrays.extend(objects::write_attributes(
+            spec,
+            tables,
+            &written.ids,
+            target,
+        )?);
+        arrays.extend(objects::write_groups(spec, groups, &written.ids, target)?);
+        let doc = objects::index_doc(spec, &written);
+        documents
+            .groups
+            .insert("object_index".to_owned(), doc.to_group().to_json_line());
+        documents.summary.objects = wide(written.ids.len());
+        documents.arrays.extend(written.arrays);
+        Ok(())
+    }
+
+    /// Encodes and puts the cells of all links; returns the chunks that each array has cells in.
+    pub(crate) fn write_link_cells(
         &self,
         family: &Family<'_>,
         cells: Vec<((u32, u32), Bucket)>,
         file: &SpillFile,
         mut steps: Steps<'_>,
-    ) -> Result<Docs, WriteError> {
-        let mut present: BTreeMap<u32, Vec<&[i64]>> =
-            family.arrays().map(|array| (array, Vec::new())).collect();
+    ) -> Result<Present<'s>, WriteError> {
+        let mut present: Present<'s> = family.arrays().map(|array| (array, Vec::new())).collect();
         let mut items = Vec::new();
         for ((array, slot), bucket) in cells {
             let chunk = self.chunk(slot);
@@ -475,7 +500,17 @@ impl<'s> Level<'s> {
             Ok(())
         };
         parallel::each(self.threads, pack(items).into_iter(), work, take)?;
-        let mut docs = Vec::new();
+        Ok(present)
+    }
+
+    /// Documents of the arrays of links and of their attributes.
+    pub(crate) fn link_docs(
+        &self,
+        documents: &mut Documents,
+        family: &Family<'_>,
+        present: Present<'_>,
+    ) -> Result<(), WriteError> {
+        let docs = &mut documents.arrays;
         for (array, chunks) in present {
             let keys = documents::presence(chunks)?;
             let doc = |attributes: ArrayAttributes| {
@@ -497,7 +532,15 @@ impl<'s> Level<'s> {
                 docs.push((path, doc(family.attribute_attributes(array, one))));
             }
         }
-        Ok(docs)
+        let doc = family.family_doc();
+        documents.summary.links = doc.num_links.unwrap_or(0);
+        let groups = &mut documents.groups;
+        groups.insert("links/0".to_owned(), doc.to_group().to_json_line());
+        for one in &self.spec.links.attributes {
+            let doc = family.attribute_doc(one).to_group().to_json_line();
+            groups.insert(format!("link_attributes/{}/0", one.name), doc);
+        }
+        Ok(())
     }
 
     fn write_link_job(

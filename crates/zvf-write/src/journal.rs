@@ -4,7 +4,7 @@
 //! ┌──────────┬──────┬──────────┬────────┬─────────┐
 //! │ kind  u8 │ length u64      │ CRC u32│ payload │   one frame a call, appended and synced before the call returns
 //! └──────────┴─────────────────┴────────┴─────────┘
-//! payload of a table: length of a JSON document (u32), the document, the numbers of all columns behind each other
+//! payload of a table: see `columns.rs`
 //! ```
 //!
 //! A frame that was cut short by a crash is cut off; any other damage is an error. The file is of one machine and one version of
@@ -19,8 +19,8 @@ use serde_json::{Value, json};
 
 use crate::WriteError;
 use crate::batch::{Batch, Groups, Numbering, ObjectTable, Owners};
+use crate::columns::{Columns, column, columns, open, signed, unsigned};
 use crate::int::{to_index, wide};
-use crate::number::NumberType;
 use crate::spec::StoreSpec;
 use crate::values::Values;
 
@@ -117,7 +117,7 @@ impl Journal {
         journal.file.set_len(end).map_err(failed)?;
         journal.file.seek(SeekFrom::Start(end)).map_err(failed)?;
         if end == 0 {
-            journal.append(SPEC, &[&expected])?;
+            journal.append(SPEC, &expected)?;
         }
         Ok(journal)
     }
@@ -127,49 +127,30 @@ impl Journal {
         WriteError::input(format!("journal {}", path.display()), found, expected)
     }
 
-    fn append(&mut self, kind: u8, parts: &[&[u8]]) -> Result<(), WriteError> {
-        let length = parts
-            .iter()
-            .fold(0_u64, |sum, part| sum.saturating_add(wide(part.len())));
-        let sum = parts
-            .iter()
-            .fold(0, |sum, part| crc32c::crc32c_append(sum, part));
+    fn append(&mut self, kind: u8, payload: &[u8]) -> Result<(), WriteError> {
         let mut head = vec![kind];
-        head.extend_from_slice(&length.to_le_bytes());
-        head.extend_from_slice(&sum.to_le_bytes());
-        let write = || -> std::io::Result<()> {
+        head.extend_from_slice(&wide(payload.len()).to_le_bytes());
+        head.extend_from_slice(&crc32c::crc32c(payload).to_le_bytes());
+        let mut write = || -> std::io::Result<()> {
             self.file.write_all(&head)?;
-            parts
-                .iter()
-                .try_for_each(|part| self.file.write_all(part))?;
+            self.file.write_all(payload)?;
             if self.sync {
                 self.file.sync_data()
             } else {
                 Ok(())
             }
         };
-        let mut write = write;
         write().map_err(|e| WriteError::io(&self.path, e))
     }
 
     fn append_table(
         &mut self,
         kind: u8,
-        document: Value,
-        columns: &[Cow<'_, [u8]>],
+        document: &Value,
+        columns: &Columns,
     ) -> Result<(), WriteError> {
-        let document = document.to_string().into_bytes();
-        let length = u32::try_from(document.len()).map_err(|_| {
-            WriteError::limit(
-                "bytes of a journal's document",
-                wide(document.len()),
-                u64::from(u32::MAX),
-            )
-        })?;
-        let length = length.to_le_bytes();
-        let mut parts: Vec<&[u8]> = vec![&length, &document];
-        parts.extend(columns.iter().map(|column| &**column));
-        self.append(kind, &parts)
+        let table = columns.close(document)?;
+        self.append(kind, &table)
     }
 
     /// Keeps a batch that was taken.
@@ -193,7 +174,7 @@ impl Journal {
             "all": batch.numbering == Numbering::All,
             "link_attributes": columns.add_all(&batch.link_attributes),
         });
-        self.append_table(BATCH, document, &columns.bytes)
+        self.append_table(BATCH, &document, &columns)
     }
 
     /// Keeps a table of objects that was taken.
@@ -203,7 +184,7 @@ impl Journal {
             "ids": columns.add(&Values::I64(Cow::Borrowed(&table.ids))),
             "attributes": columns.add_all(&table.attributes),
         });
-        self.append_table(OBJECTS, document, &columns.bytes)
+        self.append_table(OBJECTS, &document, &columns)
     }
 
     /// Keeps the groups.
@@ -214,7 +195,7 @@ impl Journal {
             "names": groups.names,
             "attributes": columns.add_all(&groups.attributes),
         });
-        self.append_table(GROUPS, document, &columns.bytes)
+        self.append_table(GROUPS, &document, &columns)
     }
 
     /// Removes the file: the store exists.
@@ -282,43 +263,9 @@ impl Frames<'_> {
     }
 }
 
-/// Columns on their way into a frame.
-#[derive(Default)]
-struct Columns<'c> {
-    bytes: Vec<Cow<'c, [u8]>>,
-}
-
-impl<'c> Columns<'c> {
-    /// Adds a column; returns what the document says of it.
-    fn add(&mut self, values: &Values<'c>) -> Value {
-        match values.number_type() {
-            Some(number) => {
-                let bytes = values.bytes_as(number).unwrap_or_default().into_owned();
-                let shown = json!({"type": number.to_string(), "bytes": bytes.len()});
-                self.bytes.push(Cow::Owned(bytes));
-                shown
-            }
-            None => match values {
-                Values::Text(texts) => json!({"texts": texts}),
-                _ => Value::Null,
-            },
-        }
-    }
-
-    fn add_all(&mut self, columns: &[(String, Values<'c>)]) -> Value {
-        let all = columns
-            .iter()
-            .map(|(name, values)| json!([name, self.add(values)]));
-        Value::Array(all.collect())
-    }
-}
-
 /// Takes a frame apart; `None` if it is none of ours.
 fn decode(kind: u8, payload: &[u8]) -> Option<Call> {
-    let (length, rest) = payload.split_first_chunk::<4>()?;
-    let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
-    let (document, mut rest) = rest.split_at_checked(length)?;
-    let document: Value = serde_json::from_slice(document).ok()?;
+    let (document, mut rest) = open(payload)?;
     let document = &document;
     let call = match kind {
         // Columns are taken in the order in which they were added.
@@ -358,37 +305,4 @@ fn decode(kind: u8, payload: &[u8]) -> Option<Call> {
         _ => return None,
     };
     rest.is_empty().then_some(call)
-}
-
-fn column(shown: &Value, rest: &mut &[u8]) -> Option<Values<'static>> {
-    if let Some(texts) = shown.get("texts") {
-        return Some(Values::Text(serde_json::from_value(texts.clone()).ok()?));
-    }
-    let number = NumberType::from_name(shown.get("type")?.as_str()?)?;
-    let size = usize::try_from(shown.get("bytes")?.as_u64()?).ok()?;
-    let (bytes, others) = rest.split_at_checked(size)?;
-    *rest = others;
-    Some(Values::of_bytes(number, bytes))
-}
-
-fn columns(shown: &Value, rest: &mut &[u8]) -> Option<Vec<(String, Values<'static>)>> {
-    let all = shown.as_array()?.iter().map(|one| {
-        let name = one.get(0)?.as_str()?.to_owned();
-        Some((name, column(one.get(1)?, rest)?))
-    });
-    all.collect()
-}
-
-fn signed(values: Values<'_>) -> Option<Vec<i64>> {
-    match values {
-        Values::I64(list) => Some(list.into_owned()),
-        _ => None,
-    }
-}
-
-fn unsigned(values: Values<'_>) -> Option<Vec<u64>> {
-    match values {
-        Values::U64(list) => Some(list.into_owned()),
-        _ => None,
-    }
 }

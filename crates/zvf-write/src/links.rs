@@ -175,10 +175,13 @@ pub(crate) struct LinkCell {
 /// A placed family: names, forms and documents of its arrays.
 #[derive(Debug)]
 pub(crate) struct Family<'s> {
-    spec: &'s StoreSpec,
-    segments: Vec<Vec<i64>>,
-    links: u64,
-    records: u64,
+    pub(crate) spec: &'s StoreSpec,
+    /// Offsets of each array.
+    pub(crate) segments: Vec<Vec<i64>>,
+    /// Links as they were given.
+    pub(crate) links: u64,
+    /// Rows on disk.
+    pub(crate) records: u64,
 }
 
 impl Family<'_> {
@@ -192,7 +195,7 @@ impl Family<'_> {
         0..u32::try_from(self.segments.len()).unwrap_or(u32::MAX)
     }
 
-    fn offsets(&self, array: u32) -> &[i64] {
+    pub(crate) fn offsets(&self, array: u32) -> &[i64] {
         let at = usize::try_from(array).unwrap_or(usize::MAX);
         self.segments.get(at).map_or(&[], Vec::as_slice)
     }

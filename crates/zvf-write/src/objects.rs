@@ -62,6 +62,19 @@ impl Tables {
         self.ids.is_empty()
     }
 
+    /// All rows as one table.
+    pub(crate) fn columns(&self, spec: &StoreSpec) -> (Vec<i64>, Vec<(String, Values<'static>)>) {
+        let columns = spec.object_attributes.iter().zip(&self.columns);
+        let columns = columns.map(|(one, held)| {
+            let values = match held {
+                Held::Numbers(number, bytes) => Values::of_bytes(*number, bytes),
+                Held::Texts(texts) => Values::Text(texts.clone()),
+            };
+            (one.name.clone(), values)
+        });
+        (self.ids.clone(), columns.collect())
+    }
+
     /// Takes a table, or nothing of it.
     pub(crate) fn push(
         &mut self,
@@ -212,7 +225,7 @@ pub(crate) struct Written {
 }
 
 /// Whether an object's vertices come in an order of their own.
-fn is_chain(kind: Kind) -> bool {
+pub(crate) fn is_chain(kind: Kind) -> bool {
     matches!(kind, Kind::Line | Kind::Polyline | Kind::Streamline)
 }
 

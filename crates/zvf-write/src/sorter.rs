@@ -30,12 +30,17 @@ pub(crate) struct Placed {
 const SIZE: usize = 32;
 
 impl Placed {
-    fn write(&self, out: &mut Vec<u8>) {
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.object.to_le_bytes());
         out.extend_from_slice(&self.order.to_le_bytes());
         for number in [self.chunk, self.fragment, self.row, self.rows] {
             out.extend_from_slice(&number.to_le_bytes());
         }
+    }
+
+    /// Fragments that were written behind each other.
+    pub(crate) fn read_all(bytes: &[u8]) -> impl Iterator<Item = Self> {
+        bytes.as_chunks().0.iter().map(Self::read)
     }
 
     fn read(bytes: &[u8; SIZE]) -> Self {

@@ -11,6 +11,7 @@ use crate::commit::{self, Leftovers};
 use crate::finish::{self, Parts};
 use crate::journal::{Call, Journal};
 use crate::objects::{HeldGroups, Tables};
+use crate::parts::Part;
 use crate::progress::{Progress, Watch};
 use crate::route::Router;
 use crate::spec::StoreSpec;
@@ -153,6 +154,8 @@ pub struct StoreWriter {
     tables: Tables,
     groups: HeldGroups,
     journal: Option<Journal>,
+    /// The part that is written, of a store of several.
+    part: Option<Part>,
     broken: Option<String>,
 }
 
@@ -179,14 +182,23 @@ impl StoreWriter {
             Ok(target)
         })
         .await?;
+        let mut writer = Self::new(Arc::new(target), address.to_owned(), spec, options);
+        if let Some(path) = writer.options.journal.clone() {
+            writer = blocking(move || writer.replay(&path)).await?;
+        }
+        Ok(writer)
+    }
+
+    fn new(target: Arc<Target>, address: String, spec: StoreSpec, options: WriteOptions) -> Self {
         let folder = options
             .temporary_folder
             .clone()
             .unwrap_or_else(std::env::temp_dir);
-        let mut writer = Self {
-            target: Arc::new(target),
-            address: address.to_owned(),
+        Self {
+            target,
+            address,
             journal: None,
+            part: None,
             router: Router::new(&spec, options.memory_budget, &folder)
                 .with_threads(options.threads),
             tables: Tables::new(&spec),
@@ -194,11 +206,21 @@ impl StoreWriter {
             spec: Arc::new(spec),
             options,
             broken: None,
-        };
-        if let Some(path) = writer.options.journal.clone() {
-            writer = blocking(move || writer.replay(&path)).await?;
         }
-        Ok(writer)
+    }
+
+    /// A writer of one part of a store.
+    pub(crate) fn of_part(
+        target: Arc<Target>,
+        address: String,
+        spec: StoreSpec,
+        options: WriteOptions,
+        part: Part,
+    ) -> Self {
+        Self {
+            part: Some(part),
+            ..Self::new(target, address, spec, options)
+        }
     }
 
     /// Takes what a journal keeps, and keeps it open.
@@ -262,6 +284,10 @@ impl StoreWriter {
     /// Misuse: names or attributes that do not fit the number of groups. Whether members exist is seen at the end.
     pub fn set_groups(&mut self, groups: &Groups<'_>) -> Result<(), WriteError> {
         self.usable()?;
+        if self.part.is_some() {
+            let expected = "none: PartedStore::commit takes them";
+            return Err(WriteError::input("groups of a part", "some", expected));
+        }
         self.groups = HeldGroups::new(&self.spec, groups)?;
         self.keep(|journal| journal.groups(groups))
     }
@@ -314,9 +340,12 @@ impl StoreWriter {
             leftovers: self.options.leftovers,
             watch: self.options.watch,
         };
-        let journal = self.journal;
+        let (journal, part) = (self.journal, self.part);
         blocking(move || {
-            let summary = finish::write(parts)?;
+            let summary = match part {
+                Some(part) => part.write(parts)?,
+                None => finish::write(parts)?,
+            };
             // The store exists: nobody will go on from the journal.
             journal.map_or(Ok(()), Journal::done)?;
             Ok(summary)
@@ -326,7 +355,7 @@ impl StoreWriter {
 }
 
 /// Runs blocking work beside the tasks that drive futures.
-async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, WriteError> + Send + 'static,
 ) -> Result<T, WriteError> {
     match tokio::task::spawn_blocking(work).await {

@@ -15,6 +15,7 @@ mod links;
 mod local;
 mod minimal;
 mod model;
+mod parted;
 mod points;
 mod random;
 mod refused;

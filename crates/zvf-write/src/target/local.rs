@@ -215,6 +215,26 @@ impl Local {
         }
     }
 
+    pub(crate) fn names(&self, group: &str) -> Result<Vec<String>, WriteError> {
+        let path = self.path(group);
+        let failed = |e| WriteError::io(&path, e);
+        match fs::read_dir(&path) {
+            Ok(entries) => {
+                let mut names = Vec::new();
+                for entry in entries {
+                    let name = entry.map_err(failed)?.file_name();
+                    let name = name.to_string_lossy();
+                    if !name.starts_with(TEMPORARY) {
+                        names.push(name.into_owned());
+                    }
+                }
+                Ok(names)
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
     pub(crate) fn remove(&self, key: &str) -> Result<(), WriteError> {
         let path = self.path(key);
         match fs::remove_file(&path) {

@@ -147,6 +147,14 @@ impl Target {
         }
     }
 
+    /// Names of the objects right below a group, in no order.
+    pub(crate) fn names(&self, group: &str) -> Result<Vec<String>, WriteError> {
+        match self {
+            Self::Local(local) => local.names(group),
+            Self::Remote(remote) => remote.names(group),
+        }
+    }
+
     /// Removes an object; one that is not there is no error.
     pub(crate) fn remove(&self, key: &str) -> Result<(), WriteError> {
         match self {

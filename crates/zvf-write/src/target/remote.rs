@@ -271,6 +271,16 @@ impl Remote {
         Ok(first.map(|meta| meta.location.to_string()))
     }
 
+    pub(crate) fn names(&self, group: &str) -> Result<Vec<String>, WriteError> {
+        let prefix = self.path(group)?;
+        let listed = self.retried(group, 0, || self.store.list_with_delimiter(Some(&prefix)));
+        let objects = self.handle.block_on(listed)?.objects;
+        let names = objects
+            .iter()
+            .filter_map(|meta| meta.location.filename().map(str::to_owned));
+        Ok(names.collect())
+    }
+
     pub(crate) fn remove(&self, key: &str) -> Result<(), WriteError> {
         let path = self.path(key)?;
         match self

@@ -1,0 +1,650 @@
+//! Several programs that write one store: each some chunks, and one of them the end.
+//!
+//! ```text
+//! zvf-unfinished.json          put if absent; says what store it shall be
+//! zvf-unfinished/claims/NAME   put if absent, by each part: the objects that it will write
+//! 0/…                          cells of the part's chunks
+//! zvf-unfinished/parts/NAME    put if absent: what the part wrote
+//! ───────────────────────────  all parts are done
+//! 0/…                          manifests, tables, documents, the level
+//! zarr.json                    the store exists
+//! zvf-unfinished…              removed
+//! ```
+//!
+//! A part puts its claim before it reads those of others: of two that want one chunk at least one is told, before a cell
+//! of either is touched.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use zvf_meta::LevelDoc;
+use zvf_store::ChunkCoord;
+
+use crate::batch::{Groups, ObjectTable};
+use crate::bucket::Bucket;
+use crate::cell::Encoder;
+use crate::columns::{Columns, column, columns, open, signed};
+use crate::commit::{self, MARKER};
+use crate::finish::{self, Documents, Level, Parts, Present};
+use crate::int::{index, narrow, wide};
+use crate::layout::Layout;
+use crate::links::{Family, Placer};
+use crate::objects::{HeldGroups, Tables, is_chain};
+use crate::places::Places;
+use crate::prepare::{Corners, grow};
+use crate::progress::Step;
+use crate::shard::Cells;
+use crate::sorter::{Placed, Sorter};
+use crate::spec::{AttributeType, Outside, StoreSpec};
+use crate::target::Target;
+use crate::values::Values;
+use crate::writer::{StoreWriter, Summary, WriteOptions, blocking};
+use crate::{WriteError, documents};
+
+/// Where parts note what they do.
+const CLAIMS: &str = "zvf-unfinished/claims";
+const PARTS: &str = "zvf-unfinished/parts";
+const NOTES: &str = "zvf-unfinished";
+
+/// One store that several programs write.
+///
+/// One of them [begins](Self::begin) it, all others [join](Self::join); each makes [writers](Self::writer) of parts that have
+/// names of their own; when all have finished, one [commits](Self::commit).
+///
+/// # What parts are
+/// A chunk (where cells lie in shards, a shard) is of one part. Links join vertices of one part. An object may have
+/// vertices in several parts, but not where its vertices have an order: lines, polylines, streamlines and skeletons.
+/// An object has a row of attributes in one part at most.
+///
+/// # Examples
+///
+/// ```
+/// use zvf_store::blocking::Runtime;
+/// use zvf_write::{Batch, Groups, Kind, Outside, PartedStore, StoreSpec, WriteOptions};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let address = folder.path().join("cells.zarrvectors").to_string_lossy().into_owned();
+/// let spec = StoreSpec::new(Kind::PointCloud, [10.0; 3]).with_bounds([0.0; 3], [100.0; 3], Outside::Refuse);
+/// Runtime::new()?.wait(async {
+///     let store = PartedStore::begin(&address, spec, WriteOptions::new()).await?;
+///     // Here, or in other programs that join: one writer a part.
+///     for (name, x) in [("left", 5.0_f32), ("right", 95.0)] {
+///         let mut part = store.writer(name)?;
+///         part.push(&Batch::new(vec![x, 1.0, 1.0]))?;
+///         part.finish().await?;
+///     }
+///     let summary = store.commit(&Groups::default()).await?;
+///     assert_eq!((summary.vertices, summary.chunks), (2, 2));
+///     Ok(())
+/// })
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct PartedStore {
+    target: Arc<Target>,
+    address: String,
+    spec: StoreSpec,
+    options: WriteOptions,
+}
+
+impl PartedStore {
+    /// Marks a place for a store that several programs write.
+    ///
+    /// The specification needs bounds, which are those of the store, and no categories: their codes depend on the texts of
+    /// all parts.
+    ///
+    /// # Errors
+    /// Misuse: such a specification, or something that lies there. I/O.
+    pub async fn begin(
+        address: &str,
+        spec: StoreSpec,
+        options: WriteOptions,
+    ) -> Result<Self, WriteError> {
+        let store = Self::new(address, spec, options).await?;
+        let (target, place) = (Arc::clone(&store.target), store.address.clone());
+        let (details, leftovers) = (store.details(), store.options.leftovers);
+        blocking(move || commit::begin(&target, &place, leftovers, details)).await?;
+        Ok(store)
+    }
+
+    /// Joins a store that another program began, with the same specification.
+    ///
+    /// # Errors
+    /// Misuse: nothing was begun there, or something else. I/O.
+    pub async fn join(
+        address: &str,
+        spec: StoreSpec,
+        options: WriteOptions,
+    ) -> Result<Self, WriteError> {
+        let store = Self::new(address, spec, options).await?;
+        let (target, place, details) = (
+            Arc::clone(&store.target),
+            store.address.clone(),
+            store.details(),
+        );
+        blocking(move || check_begun(&target, &place, &details)).await?;
+        Ok(store)
+    }
+
+    async fn new(
+        address: &str,
+        spec: StoreSpec,
+        options: WriteOptions,
+    ) -> Result<Self, WriteError> {
+        spec.check()?;
+        if spec.bounds.is_none() || spec.outside != Outside::Refuse {
+            let expected = "corners that all parts keep to: they decide where every chunk lies";
+            return Err(WriteError::spec(
+                "bounds",
+                "none, or such that grow",
+                expected,
+            ));
+        }
+        let category = spec
+            .vertex_attributes
+            .iter()
+            .find(|one| one.values == AttributeType::Category);
+        if let Some(one) = category {
+            let member = format!("vertex_attributes/{}/values", one.name);
+            let expected = "numbers: codes of texts depend on the texts of all parts";
+            return Err(WriteError::spec(member, "categories", expected));
+        }
+        let (place, open, durable) = (address.to_owned(), options.open.clone(), options.durable);
+        let target = blocking(move || Target::new(&place, &open, durable)).await?;
+        Ok(Self {
+            target: Arc::new(target),
+            address: address.to_owned(),
+            spec,
+            options,
+        })
+    }
+
+    fn details(&self) -> Value {
+        json!({"parts": format!("{} {:?}", env!("CARGO_PKG_VERSION"), self.spec)})
+    }
+
+    /// A writer of one part. Its [`finish`](StoreWriter::finish) writes the cells of the part, and no store yet; a part
+    /// that was interrupted is written again under the same name.
+    ///
+    /// # Errors
+    /// Misuse: a name that is no path segment.
+    pub fn writer(&self, name: &str) -> Result<StoreWriter, WriteError> {
+        crate::spec::check_name("part", name)?;
+        let part = Part {
+            name: name.to_owned(),
+            details: self.details(),
+        };
+        Ok(StoreWriter::of_part(
+            Arc::clone(&self.target),
+            self.address.clone(),
+            self.spec.clone(),
+            self.options.clone(),
+            part,
+        ))
+    }
+
+    /// Puts the finished parts together: the store exists after that. Groups are given here, since their members may be of
+    /// any part; an empty list is no groups.
+    ///
+    /// # Cost
+    /// Reads what the parts noted, a few dozen bytes a fragment, and no cell; writes manifests, tables and documents.
+    ///
+    /// # Errors
+    /// Misuse: a part that was begun and not finished, no part at all, objects that parts must not share, groups with members
+    /// that do not exist. I/O. No store is there after an error, and all parts are still there, unless
+    /// [`WriteError::is_committed`].
+    pub async fn commit(self, groups: &Groups<'_>) -> Result<Summary, WriteError> {
+        let groups = if groups.members.is_empty() {
+            HeldGroups::default()
+        } else {
+            HeldGroups::new(&self.spec, groups)?
+        };
+        blocking(move || {
+            check_begun(&self.target, &self.address, &self.details())?;
+            let folder = self
+                .options
+                .temporary_folder
+                .clone()
+                .unwrap_or_else(std::env::temp_dir);
+            let joined = Joined {
+                spec: &self.spec,
+                target: &self.target,
+                budget: self.options.memory_budget,
+                threads: self.options.threads,
+                folder,
+            };
+            let (root, summary) = joined.fill(&self.address, &groups, &self.options)?;
+            commit::commit(&self.target, &self.address, root, Some(NOTES))?;
+            Ok(summary)
+        })
+        .await
+    }
+}
+
+/// Whether a store of these parts was begun here and is not there yet.
+fn check_begun(target: &Target, address: &str, details: &Value) -> Result<(), WriteError> {
+    let exists = |what: &str| {
+        Err(WriteError::Exists {
+            store: address.to_owned(),
+            what: what.to_owned(),
+        })
+    };
+    if target.exists(commit::ROOT)? {
+        return exists("the store, or another one, is there already");
+    }
+    let marker: Option<Value> = target
+        .read(MARKER)?
+        .and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    match marker.as_ref().and_then(|marker| marker.get("details")) {
+        Some(found) if found == details => Ok(()),
+        Some(_) => exists(
+            "parts of another specification, or of another version of this library, are written there",
+        ),
+        None => exists("no store was begun there"),
+    }
+}
+
+/// Which part a writer writes.
+#[derive(Debug, Clone)]
+pub(crate) struct Part {
+    name: String,
+    details: Value,
+}
+
+impl Part {
+    /// Writes the cells of a part, and the note of them.
+    pub(crate) fn write(self, parts: Parts) -> Result<Summary, WriteError> {
+        let target = Arc::clone(&parts.target);
+        let address = parts.address.clone();
+        check_begun(&target, &address, &self.details)?;
+        let key = format!("{PARTS}/{}", self.name);
+        let again = || WriteError::Exists {
+            store: address.clone(),
+            what: format!("part {} was finished before", self.name),
+        };
+        if target.exists(&key)? {
+            return Err(again());
+        }
+        let (note, summary) = self.fill(parts)?;
+        target.barrier()?;
+        if target.put_new(&key, note)? {
+            Ok(summary)
+        } else {
+            Err(again())
+        }
+    }
+
+    fn fill(&self, parts: Parts) -> Result<(Vec<u8>, Summary), WriteError> {
+        let Parts {
+            address,
+            spec,
+            target,
+            router,
+            tables,
+            groups: _,
+            folder,
+            budget,
+            threads,
+            leftovers: _,
+            watch,
+        } = parts;
+        let (spec, below) = (&*spec, target.below("0"));
+        let cells = cells(spec)?;
+        let encoder = encoder(spec);
+        let (mut buckets, file) = router.rows.finish();
+        buckets.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        narrow("chunks", buckets.len())?;
+        let (coords, buckets): (Vec<ChunkCoord>, Vec<Bucket>) = buckets.into_iter().unzip();
+        let chunks: Vec<&[i64]> = coords.iter().map(ChunkCoord::as_slice).collect();
+        self.claim(&target, &address, &cells, &chunks)?;
+        let level = Level {
+            spec,
+            target: &below,
+            cells: &cells,
+            chunks: &chunks,
+            threads,
+            watch: &watch,
+        };
+        let mut sorter = Sorter::new(budget / 8, &folder);
+        let mut places = None;
+        if spec.takes_links() {
+            places = Some(Places::new(router.vertices, budget / 8, &folder)?);
+        }
+        level.write_chunks(&encoder, buckets, &file, &mut sorter, places.as_mut())?;
+        let mut summary = Summary {
+            vertices: router.vertices,
+            chunks: wide(chunks.len()),
+            ..Summary::default()
+        };
+        let mut placer = Placer::new(spec, &chunks, budget / 8, &folder);
+        let mut steps = watch.step(Step::Links, router.link_count.saturating_mul(2));
+        if let Some(mut places) = places {
+            places.seal()?;
+            finish::place_links(spec, router.links, &mut places, &mut placer, &mut steps)?;
+        }
+        let (family, link_cells, link_file) = placer.finish();
+        let present = level.write_link_cells(&family, link_cells, &link_file, steps)?;
+        summary.links = family.links;
+
+        let mut placed = Vec::new();
+        let mut sorted = sorter.finish()?;
+        let mut some = Vec::new();
+        while let Some(object) = sorted.peek() {
+            sorted.take(object, &mut some)?;
+            some.iter().for_each(|one| one.write(&mut placed));
+            summary.objects = summary.objects.saturating_add(1);
+        }
+        let mut columns = Columns::default();
+        let (ids, attributes) = tables.columns(spec);
+        let document = json!({
+            "vertices": router.vertices,
+            "extent": router.extent,
+            "chunks": columns.add(&Values::from(chunks.concat())),
+            "placed": columns.add(&Values::from(placed)),
+            "ids": columns.add(&Values::from(ids)),
+            "attributes": columns.add_all(&attributes),
+            "links": family.links,
+            "records": family.records,
+            "arrays": present.into_iter().map(|(array, chunks)| {
+                json!([family.offsets(array), columns.add(&Values::from(chunks.concat()))])
+            }).collect::<Vec<_>>(),
+        });
+        Ok((columns.close(&document)?, summary))
+    }
+
+    /// Puts the claim of a part and looks at all others.
+    fn claim(
+        &self,
+        target: &Target,
+        address: &str,
+        cells: &Cells,
+        chunks: &[&[i64]],
+    ) -> Result<(), WriteError> {
+        let mut objects = BTreeSet::new();
+        for chunk in chunks {
+            objects.insert(cells.object_index(chunk)?);
+        }
+        let taken = |what: String| WriteError::Exists {
+            store: address.to_owned(),
+            what,
+        };
+        let key = format!("{CLAIMS}/{}", self.name);
+        let claim = json!(objects).to_string().into_bytes();
+        let ours = target.put_new(&key, claim.clone())?
+            // The part was interrupted, and is written again.
+            || target.read(&key)?.is_some_and(|found| found == claim);
+        if !ours {
+            let what = format!(
+                "part {} was begun before, with other chunks: what it left cannot be told from its own",
+                self.name
+            );
+            return Err(taken(what));
+        }
+        for other in target.names(CLAIMS)? {
+            if other == self.name {
+                continue;
+            }
+            let theirs = target.read(&format!("{CLAIMS}/{other}"))?;
+            let theirs: Option<BTreeSet<Vec<u64>>> =
+                theirs.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+            let Some(theirs) = theirs else {
+                return Err(taken(format!("the claim of part {other} cannot be read")));
+            };
+            if let Some(object) = objects.intersection(&theirs).next() {
+                // Nothing of this part was written yet.
+                target.remove(&key)?;
+                let what = format!(
+                    "parts {} and {other} both have vertices in cell {object:?} of the grid",
+                    self.name
+                );
+                return Err(taken(what));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn cells(spec: &StoreSpec) -> Result<Cells, WriteError> {
+    let bounds = spec.bounds.clone().unwrap_or_default();
+    Ok(Cells {
+        grid: documents::grid(&bounds, &spec.chunk_shape)?,
+        shards: spec.shard_shape.clone(),
+        compression: spec.compression.clone(),
+    })
+}
+
+fn encoder(spec: &StoreSpec) -> Encoder<'_> {
+    let dictionaries = spec.vertex_attributes.iter().map(|_| None).collect();
+    Encoder::new(spec, Layout::new(spec), dictionaries)
+}
+
+/// What a part noted.
+struct Note {
+    name: String,
+    vertices: u64,
+    extent: Option<Corners>,
+    chunks: Vec<i64>,
+    placed: Vec<u8>,
+    ids: Vec<i64>,
+    attributes: Vec<(String, Values<'static>)>,
+    links: u64,
+    records: u64,
+    arrays: Vec<(Vec<i64>, Vec<i64>)>,
+}
+
+impl Note {
+    fn parse(name: &str, bytes: &[u8]) -> Option<Self> {
+        let (document, mut rest) = open(bytes)?;
+        let get = |name: &str| document.get(name);
+        let chunks = signed(column(get("chunks")?, &mut rest)?)?;
+        let Values::U8(placed) = column(get("placed")?, &mut rest)? else {
+            return None;
+        };
+        let ids = signed(column(get("ids")?, &mut rest)?)?;
+        let attributes = columns(get("attributes")?, &mut rest)?;
+        let arrays = get("arrays")?.as_array()?.iter().map(|one| {
+            let offsets = serde_json::from_value(one.get(0)?.clone()).ok()?;
+            Some((offsets, signed(column(one.get(1)?, &mut rest)?)?))
+        });
+        Some(Self {
+            name: name.to_owned(),
+            vertices: get("vertices")?.as_u64()?,
+            extent: serde_json::from_value(get("extent")?.clone()).ok()?,
+            chunks,
+            placed: placed.into_owned(),
+            ids,
+            attributes,
+            links: get("links")?.as_u64()?,
+            records: get("records")?.as_u64()?,
+            arrays: arrays.collect::<Option<_>>()?,
+        })
+    }
+}
+
+/// All parts together.
+struct Joined<'j> {
+    spec: &'j StoreSpec,
+    target: &'j Target,
+    budget: usize,
+    threads: usize,
+    folder: PathBuf,
+}
+
+impl Joined<'_> {
+    fn notes(&self, address: &str) -> Result<Vec<Note>, WriteError> {
+        let names: BTreeSet<String> = self.target.names(PARTS)?.into_iter().collect();
+        for begun in self.target.names(CLAIMS)? {
+            if !names.contains(&begun) {
+                let found = "begun and not finished";
+                return Err(WriteError::input(
+                    format!("part {begun}"),
+                    found,
+                    "finished",
+                ));
+            }
+        }
+        if names.is_empty() {
+            return Err(WriteError::input("parts", "none", "at least one"));
+        }
+        let read = |name: String| {
+            let bytes = self.target.read(&format!("{PARTS}/{name}"))?;
+            bytes
+                .and_then(|bytes| Note::parse(&name, &bytes))
+                .ok_or_else(|| WriteError::Exists {
+                    store: address.to_owned(),
+                    what: format!("the note of part {name} cannot be read"),
+                })
+        };
+        names.into_iter().map(read).collect()
+    }
+
+    /// Writes everything that parts have together, but the root, whose document is returned.
+    fn fill(
+        &self,
+        address: &str,
+        groups: &HeldGroups,
+        options: &WriteOptions,
+    ) -> Result<(String, Summary), WriteError> {
+        let (spec, dims) = (self.spec, self.spec.dims());
+        let notes = self.notes(address)?;
+        let below = self.target.below("0");
+        let cells = cells(spec)?;
+        let mut chunks: Vec<&[i64]> = notes
+            .iter()
+            .flat_map(|note| note.chunks.chunks_exact(dims))
+            .collect();
+        chunks.sort_unstable();
+        narrow("chunks", chunks.len())?;
+        let slots: HashMap<&[i64], u32> = chunks.iter().copied().zip(0_u32..).collect();
+        let level = Level {
+            spec,
+            target: &below,
+            cells: &cells,
+            chunks: &chunks,
+            threads: self.threads,
+            watch: &options.watch,
+        };
+        let mut sorter = Sorter::new(self.budget / 8, &self.folder);
+        let mut tables = Tables::new(spec);
+        let mut bounds = spec.bounds.clone().unwrap_or_default();
+        let mut documents = Documents::new(level.vertex_docs(&encoder(spec))?);
+        for note in &notes {
+            self.place(note, &slots, &mut sorter)?;
+            if !note.ids.is_empty() {
+                let mut table = ObjectTable::new(&note.ids[..]);
+                table.attributes.clone_from(&note.attributes);
+                tables.push(spec, &table)?;
+            }
+            if let Some((low, high)) = &note.extent {
+                // What rounds beyond the bounds given.
+                grow((&mut bounds.0, &mut bounds.1), (low, high));
+            }
+            let summary = &mut documents.summary;
+            summary.vertices = summary.vertices.saturating_add(note.vertices);
+        }
+        self.check_orders(&notes)?;
+        documents.summary.chunks = wide(chunks.len());
+        let mut placer = Placer::new(spec, &chunks, self.budget / 8, &self.folder);
+        if spec.has_objects() {
+            level.write_objects(&mut documents, sorter, &tables, groups, &mut placer)?;
+        }
+        let (family, link_cells, link_file) = placer.finish();
+        if spec.takes_links() {
+            let (family, present) = joined_family(spec, &notes);
+            level.link_docs(&mut documents, &family, present)?;
+        } else if !family.is_empty() {
+            let steps = options.watch.step(Step::Links, family.links);
+            let present = level.write_link_cells(&family, link_cells, &link_file, steps)?;
+            level.link_docs(&mut documents, &family, present)?;
+        }
+        let doc = LevelDoc {
+            object_sparsity: 1.0,
+            coarsening_method: Some("none".to_owned()),
+            ..LevelDoc::default()
+        };
+        let summary = documents.put(&below, doc)?;
+        let name = spec
+            .name
+            .clone()
+            .unwrap_or_else(|| documents::name_of(address));
+        Ok((documents::root(spec, bounds, &name).to_json(), summary))
+    }
+
+    /// Takes the fragments of a part, with the numbers that its chunks have among all.
+    fn place(
+        &self,
+        note: &Note,
+        slots: &HashMap<&[i64], u32>,
+        sorter: &mut Sorter,
+    ) -> Result<(), WriteError> {
+        let own: Vec<u32> = note
+            .chunks
+            .chunks_exact(self.spec.dims())
+            .map(|chunk| slots.get(chunk).copied().unwrap_or(0))
+            .collect();
+        for mut placed in Placed::read_all(&note.placed) {
+            let Some(&slot) = own.get(index(placed.chunk)) else {
+                let what = format!("part {}", note.name);
+                return Err(WriteError::input(
+                    what,
+                    "a fragment of no chunk",
+                    "its own chunks",
+                ));
+            };
+            placed.chunk = slot;
+            if !is_chain(self.spec.kind) {
+                placed.order = (u64::from(slot) << 32) | u64::from(placed.fragment);
+            }
+            sorter.push(placed)?;
+        }
+        Ok(())
+    }
+
+    /// Objects whose vertices have an order are whole in one part.
+    fn check_orders(&self, notes: &[Note]) -> Result<(), WriteError> {
+        if !(is_chain(self.spec.kind) || self.spec.kind == zvf_meta::Kind::Skeleton) {
+            return Ok(());
+        }
+        let mut owners: HashMap<i64, &str> = HashMap::new();
+        for note in notes {
+            for placed in Placed::read_all(&note.placed) {
+                let owner = *owners.entry(placed.object).or_insert(&note.name);
+                if owner != note.name {
+                    let found = format!("vertices in parts {owner} and {}", note.name);
+                    return Err(WriteError::input(
+                        format!("object {}", placed.object),
+                        found,
+                        "all of them in one part",
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The links of all parts: a family that has every array that any part has.
+fn joined_family<'n>(spec: &'n StoreSpec, notes: &'n [Note]) -> (Family<'n>, Present<'n>) {
+    let mut arrays: BTreeMap<&[i64], Vec<&[i64]>> = BTreeMap::new();
+    let (mut links, mut records) = (0_u64, 0_u64);
+    for note in notes {
+        links = links.saturating_add(note.links);
+        records = records.saturating_add(note.records);
+        for (offsets, chunks) in &note.arrays {
+            arrays
+                .entry(offsets)
+                .or_default()
+                .extend(chunks.chunks_exact(spec.dims()));
+        }
+    }
+    let family = Family {
+        spec,
+        segments: arrays.keys().map(|offsets| offsets.to_vec()).collect(),
+        links,
+        records,
+    };
+    (family, (0_u32..).zip(arrays.into_values()).collect())
+}
