@@ -42,7 +42,7 @@
 //! # From batch to store
 //!
 //! ```text
-//! batch ── check ── route ──▶ bucket a chunk ── spill past the budget          prepare, route, bucket, spill
+//! batch ── check ── route ──▶ bucket a chunk ── spill past the budget          prepare, block, route, bucket, spill
 //!                    └─────▶ queue of links
 //! finish:
 //!   1  each bucket: sort by (bin or object, order) ─▶ fragments, cells         cell, shard   several threads
@@ -61,6 +61,12 @@
 //! everything else is durable. A marker, `zvf-unfinished.json`, is there from the first write to the last: by it a place
 //! with leftovers is told from a place with somebody else's files, and only the former can be taken over
 //! ([`Leftovers::Remove`]).
+//!
+//! [`WriteOptions::journal`] keeps what was pushed, so that a writer goes on after its last batch.
+//!
+//! # Several programs
+//!
+//! [`PartedStore`]: each program writes some chunks of one store, and one of them commits what all wrote.
 //!
 //! # Memory
 //!

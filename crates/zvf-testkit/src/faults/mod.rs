@@ -7,6 +7,8 @@
 //! [`Bucket`] is a backend in memory that behaves like a bucket where it matters here: an ETag is made of the content, so
 //! that equal objects of two stores have equal ones; conditional requests are right; the time of writing is set.
 //!
+//! [`Dying`] is a backend of a program that ends at one of its writes.
+//!
 //! ```
 //! # async fn example() -> anyhow::Result<()> {
 //! use std::sync::Arc;
@@ -22,10 +24,12 @@
 
 mod body;
 mod bucket;
+mod dying;
 mod faulty;
 mod rule;
 
 pub use bucket::{Bucket, Tags};
+pub use dying::Dying;
 pub use faulty::{Counts, Faulty, Seen};
 pub use rule::{Ask, Fault, Rule, Swap};
 

@@ -1,4 +1,4 @@
-//! The reader against servers that other people wrote. Run by `cargo xtask test`, which makes them ready.
+//! Reader and writer against servers that other people wrote. Run by `cargo xtask test`, which makes them ready.
 
 #![allow(
     clippy::unwrap_used,
@@ -12,3 +12,4 @@ mod s3;
 mod support;
 mod unlucky;
 mod web;
+mod writing;
