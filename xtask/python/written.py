@@ -145,8 +145,27 @@ class Job:
             }
             if kind in ("points with objects", "polylines", "streamlines"):
                 self.groups = [[int(k) for k in numbers[rng.random(len(numbers)) < 0.4]] for _ in range(3)]
+        if rng.random() < 0.4:
+            self.beside()
         if self.job.get("links", {}).get("explicit"):
             self.link_attributes["w"] = np.arange(len(self.links), dtype="i4")
+
+    def beside(self) -> None:
+        """What stores hold beside their levels."""
+        rng = self.rng
+        sizes = {"plane": 4, "line": 6, "sphere": 4, "cone": 7}
+        objects = []
+        for name in rng.choice(list(sizes), int(rng.integers(0, 6))):
+            row = {"type": str(name), "coefficients": rng.normal(size=sizes[name]).tolist()}
+            objects.append(row | ({"name": f"größe {len(objects)}"} if rng.random() < 0.5 else {}))
+        self.job["parametric"] = {
+            "types": [{"id": 7, "name": "cone", "coefficients": list("abcdefg")}],
+            "objects": objects,
+            "weights": rng.random(len(objects)).tolist(),
+            "groups": [[int(k) for k in np.flatnonzero(rng.random(len(objects)) < 0.5)] for _ in range(2)],
+        }
+        self.job["headers"] = {"trk": {"dim": [1, 2, 3], "name": "größe"}, "swc": {}}
+        self.job["user_metadata"] = {"lab": {"mouse": 7, "tags": ["a", None]}}
 
     # --- files ---
 
@@ -202,6 +221,31 @@ class Reader:
         else:
             self.graph()
         self.tables()
+        if "parametric" in self.job.job:
+            self.beside()
+
+    def beside(self) -> None:
+        from zarr_vectors import open_store
+        from zarr_vectors.headers.registry import HeaderRegistry
+        from zarr_vectors.types.parametric import read_parametric_objects
+
+        job = self.job.job
+        registry = HeaderRegistry(self.job.store)
+        found = {name: registry.get(name) for name in registry.available_formats}
+        self.note("headers", 1, int(found != job["headers"]), str(found))
+        root = open_store(self.job.store)
+        found = root.attrs.to_dict().get("user_metadata")
+        self.note("user metadata", 1, int(found != job["user_metadata"]), str(found))
+        truth = job["parametric"]
+        found = read_parametric_objects(self.job.store)
+        expected = [
+            {"type": one["type"], "coefficients": one["coefficients"], "name": one.get("name", f"{one['type']}_{at}")}
+            for at, one in enumerate(truth["objects"])
+        ]
+        shown = [
+            {"type": one["type"], "coefficients": np.asarray(one["coefficients"]).tolist(), "name": one["name"]} for one in found
+        ]
+        self.note("parametric objects", max(1, len(expected)), int(shown != expected), f"{found[:2]}, expected {expected[:2]}")
 
     def validator(self) -> None:
         from zarr_vectors.validate import validate

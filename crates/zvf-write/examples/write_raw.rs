@@ -11,8 +11,8 @@ use half::f16;
 use serde_json::Value;
 use zvf_store::blocking::Runtime;
 use zvf_write::{
-    AttributeSpec, Batch, Compression, Groups, Kind, LinkStore, NumberType, ObjectTable, StoreSpec,
-    StoreWriter, Values, WriteOptions,
+    AttributeSpec, Batch, Compression, Groups, Kind, LinkStore, NumberType, ObjectTable,
+    Parametric, ParametricType, StoreSpec, StoreWriter, Values, WriteOptions,
 };
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
@@ -144,6 +144,42 @@ fn columns(folder: &Path, job: &Value, category: bool) -> Outcome<Vec<Column>> {
         .collect()
 }
 
+/// Adds what the store holds beside its level.
+fn beside(mut spec: StoreSpec, job: &Value) -> Outcome<StoreSpec> {
+    let members = |value: &Value| value.as_object().cloned().unwrap_or_default();
+    for (format, header) in members(&job["headers"]) {
+        spec = spec.with_header(format, members(&header));
+    }
+    for (space, inner) in members(&job["user_metadata"]) {
+        spec = spec.with_user_metadata(space, members(&inner));
+    }
+    let shown = &job["parametric"];
+    if !shown.is_object() {
+        return Ok(spec);
+    }
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let mut parametric = Parametric::new();
+    for one in shown["types"].as_array().into_iter().flatten() {
+        let id = u32::try_from(one["id"].as_u64().ok_or("a type without a number")?)?;
+        let name = text(&one["name"]).ok_or("a type without a name")?;
+        let names = numbers(&one["coefficients"], text).ok_or("a type without coefficients")?;
+        parametric = parametric.with_type(ParametricType::new(id, name, names));
+    }
+    for one in shown["objects"].as_array().into_iter().flatten() {
+        let kind = text(&one["type"]).ok_or("an object without a type")?;
+        let row = numbers(&one["coefficients"], Value::as_f64).ok_or("no coefficients")?;
+        parametric = parametric.with_object(kind, row, one["name"].as_str());
+    }
+    let weights = numbers(&shown["weights"], Value::as_f64).unwrap_or_default();
+    if !weights.is_empty() {
+        parametric = parametric.with_attribute("weight", Values::from(weights));
+    }
+    for members in shown["groups"].as_array().into_iter().flatten() {
+        parametric = parametric.with_group(numbers(members, Value::as_i64).ok_or("no members")?);
+    }
+    Ok(spec.with_parametric(parametric))
+}
+
 async fn write(path: &Path) -> Outcome {
     let folder = path.parent().ok_or("a job without a folder")?;
     let job: Value = serde_json::from_slice(&std::fs::read(path)?)?;
@@ -182,6 +218,8 @@ async fn write(path: &Path) -> Outcome {
         }
         spec.links.attributes = link_attributes.iter().map(|one| one.spec.clone()).collect();
     }
+
+    spec = beside(spec, &job)?;
 
     // These stores are read at once and thrown away.
     let mut options = WriteOptions::new().with_durable(false);

@@ -187,7 +187,7 @@ pub(crate) fn root(spec: &StoreSpec, bounds: (Vec<f64>, Vec<f64>), name: &str) -
             entries: vec![multiscale],
         },
         ome: Some(ome(&spec.axes, name)),
-        user_metadata: None,
+        user_metadata: (!spec.user_metadata.is_empty()).then(|| json!(spec.user_metadata)),
         extra: JsonObject::new(),
         node_extra: JsonObject::new(),
     }

@@ -25,7 +25,7 @@ use crate::spec::{AttributeType, StoreSpec};
 use crate::spill::SpillFile;
 use crate::target::{Below, Target};
 use crate::writer::Summary;
-use crate::{WriteError, documents, parallel};
+use crate::{WriteError, documents, parallel, side};
 
 /// Everything that a writer gathered.
 #[derive(Debug)]
@@ -70,6 +70,7 @@ fn fill(mut parts: Parts) -> Result<(String, Summary), WriteError> {
         ..LevelDoc::default()
     };
     let summary = write_level(parts, &bounds, &target.below("0"), doc)?;
+    side::write(&spec, &target)?;
     let name = spec
         .name
         .clone()

@@ -37,6 +37,20 @@ enum Held {
     Texts(Vec<Option<String>>),
 }
 
+impl Held {
+    /// A column as it was given.
+    fn of(values: &Values<'_>) -> Self {
+        match values {
+            Values::Text(texts) => Self::Texts(texts.clone()),
+            numbers => {
+                let number = numbers.number_type().unwrap_or(NumberType::U8);
+                let bytes = numbers.bytes_as(number).unwrap_or_default();
+                Self::Numbers(number, bytes.into_owned())
+            }
+        }
+    }
+}
+
 /// The object tables that were pushed.
 #[derive(Debug)]
 pub(crate) struct Tables {
@@ -192,15 +206,7 @@ impl HeldGroups {
                     format!("rows for {count} groups"),
                 );
             }
-            let held = match (values, values.number_type()) {
-                (Values::Text(texts), _) => Held::Texts(texts.clone()),
-                (_, Some(number)) => Held::Numbers(
-                    number,
-                    values.bytes_as(number).unwrap_or_default().into_owned(),
-                ),
-                _ => continue,
-            };
-            attributes.push((name.clone(), channels, held));
+            attributes.push((name.clone(), channels, Held::of(values)));
         }
         Ok(Self {
             members: groups.members.clone(),
@@ -528,6 +534,32 @@ fn column(
     ))
 }
 
+/// A column of which every row has a value, in one chunk.
+fn whole_column(
+    what: &str,
+    channels: usize,
+    held: &Held,
+    rows: usize,
+) -> Result<Typed, WriteError> {
+    let every: Vec<Option<usize>> = (0..rows).map(Some).collect();
+    let (mut typed, _) = column(what, channels, held, &every, &[])?;
+    typed.chunk_rows = None;
+    if let Element::Number(number) = typed.element {
+        typed.fill = (vec![0; number.size()], number.zero());
+    }
+    Ok(typed)
+}
+
+/// The same of values that are a multiple of the rows.
+pub(crate) fn plain_column(
+    what: &str,
+    values: &Values<'_>,
+    rows: usize,
+) -> Result<Typed, WriteError> {
+    let channels = values.len().checked_div(rows).unwrap_or(1).max(1);
+    whole_column(what, channels, &Held::of(values), rows)
+}
+
 /// Writes groups and their attributes.
 pub(crate) fn write_groups(
     spec: &StoreSpec,
@@ -578,19 +610,9 @@ pub(crate) fn write_groups(
             attributes,
         ),
     ));
-    let every: Vec<Option<usize>> = (0..groups.members.len()).map(Some).collect();
     for (name, channels, held) in &groups.attributes {
-        let (mut typed, _) = column(
-            &format!("group attribute {name}"),
-            *channels,
-            held,
-            &every,
-            &[],
-        )?;
-        typed.chunk_rows = None;
-        if let Element::Number(number) = typed.element {
-            typed.fill = (vec![0; number.size()], number.zero());
-        }
+        let what = format!("group attribute {name}");
+        let typed = whole_column(&what, *channels, held, groups.members.len())?;
         let path = format!("group_attributes/{name}");
         let attributes = ArrayAttributes {
             zv_array: Some("groupings_attribute".to_owned()),

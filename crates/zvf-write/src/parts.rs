@@ -41,7 +41,7 @@ use crate::spec::{AttributeType, Outside, StoreSpec};
 use crate::target::Target;
 use crate::values::Values;
 use crate::writer::{StoreWriter, Summary, WriteOptions, blocking};
-use crate::{WriteError, documents};
+use crate::{WriteError, documents, side};
 
 /// Where parts note what they do.
 const CLAIMS: &str = "zvf-unfinished/claims";
@@ -566,6 +566,7 @@ impl Joined<'_> {
             ..LevelDoc::default()
         };
         let summary = documents.put(&below, doc)?;
+        side::write(spec, self.target)?;
         let name = spec
             .name
             .clone()

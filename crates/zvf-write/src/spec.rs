@@ -1,13 +1,16 @@
 //! What a store shall be: [`StoreSpec`], and the check that it can be.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 use zvf_format::links::lehmer::MAX_WIDTH;
 use zvf_meta::rules::Severity;
-use zvf_meta::{Axis, Kind, LinkStore, LinksConvention};
+use zvf_meta::{Axis, JsonObject, Kind, LinkStore, LinksConvention};
 
 use crate::WriteError;
 use crate::codec::Compression;
 use crate::number::NumberType;
+use crate::side::{Parametric, check_named};
 
 /// The format version that is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -233,6 +236,12 @@ pub struct StoreSpec {
     pub name: Option<String>,
     /// Coordinate reference system, opaque.
     pub crs: Option<Value>,
+    /// Headers of source files by their format, such as `trk`: opaque (0.9 §16.2).
+    pub headers: BTreeMap<String, JsonObject>,
+    /// Members of the users' own by namespace, in the root's document: opaque (0.9 §16.3).
+    pub user_metadata: BTreeMap<String, JsonObject>,
+    /// Objects given by coefficients.
+    pub parametric: Option<Parametric>,
 }
 
 impl StoreSpec {
@@ -264,6 +273,9 @@ impl StoreSpec {
             target: TargetVersion::default(),
             name: None,
             crs: None,
+            headers: BTreeMap::new(),
+            user_metadata: BTreeMap::new(),
+            parametric: None,
         }
     }
 
@@ -373,6 +385,27 @@ impl StoreSpec {
         self
     }
 
+    /// Keeps the header of a source file, by the name of its format.
+    #[must_use]
+    pub fn with_header(mut self, format: impl Into<String>, header: JsonObject) -> Self {
+        self.headers.insert(format.into(), header);
+        self
+    }
+
+    /// Keeps members of the users' own below a namespace.
+    #[must_use]
+    pub fn with_user_metadata(mut self, namespace: impl Into<String>, members: JsonObject) -> Self {
+        self.user_metadata.insert(namespace.into(), members);
+        self
+    }
+
+    /// Adds objects given by coefficients.
+    #[must_use]
+    pub fn with_parametric(mut self, parametric: Parametric) -> Self {
+        self.parametric = Some(parametric);
+        self
+    }
+
     /// Number of axes.
     #[must_use]
     pub fn dims(&self) -> usize {
@@ -412,6 +445,9 @@ impl StoreSpec {
         self.check_attributes()?;
         self.check_links()?;
         self.compression.check()?;
+        check_named("headers", &self.headers)?;
+        check_named("user_metadata", &self.user_metadata)?;
+        self.parametric.as_ref().map_or(Ok(()), Parametric::check)?;
         self.check_document()?;
         if let Some(shards) = &self.shard_shape {
             let member = "shard_shape";

@@ -19,6 +19,7 @@ mod parted;
 mod points;
 mod random;
 mod refused;
+mod side;
 mod support;
 mod tables;
 mod traps;
