@@ -52,6 +52,8 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     /// Makes a new store from files: SWC, CSV, OBJ, STL, TRK or TCK
     Import(ImportArgs),
+    /// Writes a selection of a store as a file of another format, by its ending
+    Export(crate::commands::export::ExportArgs),
     /// Prints a completion script for a shell
     Completions(CompletionsArgs),
 }

@@ -4,6 +4,7 @@
 
 mod additive;
 mod errors;
+mod export;
 mod formats;
 mod generations;
 mod help;

@@ -1,8 +1,10 @@
-//! Why a file could not be read as vertices.
+//! Why a file could not be read as vertices, or written from them.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use zvf_query::QueryError;
+use zvf_store::StoreError;
 use zvf_write::{Class, WriteError};
 
 /// Where in a file something is.
@@ -27,11 +29,11 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why a file could not be read as vertices.
+/// Why a file could not be read as vertices, or written from them.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConvertError {
-    /// The file could not be read.
+    /// The file could not be read or written.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file.
@@ -73,6 +75,12 @@ pub enum ConvertError {
         /// How many are allowed.
         limit: u64,
     },
+    /// The store could not be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The store could not answer.
+    #[error(transparent)]
+    Query(#[from] QueryError),
     /// The store refused what was read.
     #[error(transparent)]
     Write(#[from] WriteError),
@@ -87,6 +95,8 @@ impl ConvertError {
             Self::Malformed { .. } => Class::Malformed,
             Self::Usage { .. } => Class::Misuse,
             Self::Limit { .. } => Class::Limit,
+            Self::Store(source) => source.class(),
+            Self::Query(source) => source.class(),
             Self::Write(source) => source.class(),
         }
     }

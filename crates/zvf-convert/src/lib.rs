@@ -1,4 +1,4 @@
-//! Reads files of other formats as batches for new Zarr Vectors stores.
+//! Files of other formats to and from Zarr Vectors stores: [`Import`] here, [`export`] in its module.
 //!
 //! [`Import::open`] reads the files once and says what a store for them needs: a [`StoreSpec`] with kind, axes, number types,
 //! attributes and a chunk size chosen from the data. [`Import::read`] reads them again and hands over [`Batch`]es. Neither holds
@@ -54,9 +54,11 @@
 //! default. What a store has no place for is named by [`Import::notes`]. Nothing panics on input.
 
 mod error;
+pub mod export;
 mod names;
 mod obj;
 mod options;
+pub mod output;
 mod shape;
 mod stl;
 mod swc;
@@ -100,7 +102,7 @@ impl Sink for StoreWriter {
     }
 }
 
-/// A file format that is read.
+/// A file format that is read or written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Format {
@@ -116,11 +118,15 @@ pub enum Format {
     Trk,
     /// MRtrix streamlines.
     Tck,
+    /// One NumPy array: positions. Written only.
+    Npy,
+    /// Tables as Arrow IPC files. Written only.
+    Arrow,
 }
 
 impl Format {
     /// Every format, with its endings.
-    const ENDINGS: [(&'static str, Self); 7] = [
+    const ENDINGS: [(&'static str, Self); 9] = [
         ("swc", Self::Swc),
         ("csv", Self::Csv),
         ("tsv", Self::Csv),
@@ -128,6 +134,8 @@ impl Format {
         ("stl", Self::Stl),
         ("trk", Self::Trk),
         ("tck", Self::Tck),
+        ("npy", Self::Npy),
+        ("arrow", Self::Arrow),
     ];
 
     /// The format of a file, by its ending.
@@ -168,6 +176,8 @@ impl Format {
             Self::Stl => "STL",
             Self::Trk => "TRK",
             Self::Tck => "TCK",
+            Self::Npy => "NPY",
+            Self::Arrow => "Arrow",
         }
     }
 
@@ -178,6 +188,7 @@ impl Format {
             Self::Csv => &[Kind::PointCloud, Kind::Polyline, Kind::Streamline],
             Self::Obj | Self::Stl => &[Kind::Mesh],
             Self::Trk | Self::Tck => &[Kind::Streamline, Kind::Polyline],
+            Self::Npy | Self::Arrow => &[],
         }
     }
 }
@@ -266,6 +277,11 @@ impl Import {
             Format::Tck => {
                 let (reader, found) = tck::Tck::survey(files, kind, options)?;
                 (Reader::Tck(reader), found)
+            }
+            Format::Npy | Format::Arrow => {
+                let found = format!("{}, which is only written", format.name());
+                let what = first.display().to_string();
+                return Err(ConvertError::usage(what, found, "a format that is read"));
             }
         };
         let Some(corners) = found.extent.corners() else {

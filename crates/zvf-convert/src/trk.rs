@@ -330,7 +330,10 @@ fn header(path: &Path, bytes: &[u8; HEADER]) -> Result<Header, ConvertError> {
     // Before version 2 the header had no affine, and a zero in its corner says that nobody set it.
     let set = version >= 2 && affine.get(15).is_some_and(|corner| *corner != 0.0);
     let rows: Vec<&[f32]> = affine.chunks(4).collect();
-    let order = fields.text(948, 4).split(|&byte| byte == 0).next();
+    let text = |at: usize| {
+        let text = fields.text(at, 4).split(|&byte| byte == 0).next();
+        String::from_utf8_lossy(text.unwrap_or_default()).into_owned()
+    };
     let frame = json!({
         "source": "trk",
         "space": "voxelmm",
@@ -338,7 +341,8 @@ fn header(path: &Path, bytes: &[u8; HEADER]) -> Result<Header, ConvertError> {
         "dimensions": [fields.i16(6), fields.i16(8), fields.i16(10)],
         "voxel_sizes": fields.floats(12, 3),
         "origin": fields.floats(24, 3),
-        "voxel_order": String::from_utf8_lossy(order.unwrap_or_default()),
+        "voxel_order": text(948),
+        "original_voxel_order": text(952),
         "image_orientation_patient": fields.floats(956, 6),
     });
     Ok(Header {

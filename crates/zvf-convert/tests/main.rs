@@ -8,7 +8,9 @@
 )]
 
 mod broken;
+mod export;
 mod meshes;
+mod parse;
 mod skeletons;
 mod streamlines;
 mod support;

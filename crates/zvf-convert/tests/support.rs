@@ -1,10 +1,11 @@
 //! Files made in a test, and the store that they become.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
 use tempfile::TempDir;
-use zvf_convert::{ConvertError, Import, Options};
+use zvf_convert::export::{ExportOptions, Exported, export};
+use zvf_convert::{ConvertError, Format, Import, Options};
 use zvf_query::{Query, Table, list_objects, query};
 use zvf_store::Store;
 use zvf_store::blocking::Runtime;
@@ -74,6 +75,28 @@ impl Folder {
             let answer = list_objects(&store, 0, false).await.unwrap();
             let all = answer.collect().await.unwrap();
             all.table(Table::Objects).unwrap().unwrap()
+        })
+    }
+
+    /// The store as another file, and what was said.
+    pub(crate) fn export(&self, name: &str, options: &ExportOptions) -> (PathBuf, Exported) {
+        let path = self.0.path().join(name);
+        let done = self.exported(&path, options).unwrap();
+        assert!(done.warnings.is_empty(), "{:?}", done.warnings);
+        (path, done)
+    }
+
+    /// Why the store cannot be another file.
+    pub(crate) fn export_error(&self, name: &str, options: &ExportOptions) -> ConvertError {
+        let path = self.0.path().join(name);
+        self.exported(&path, options).unwrap_err()
+    }
+
+    fn exported(&self, path: &Path, options: &ExportOptions) -> Result<Exported, ConvertError> {
+        let address = self.address();
+        Runtime::new().unwrap().wait(async {
+            let store = Store::open(&address).await.unwrap();
+            export(&store, Format::of(path).unwrap(), path, options).await
         })
     }
 

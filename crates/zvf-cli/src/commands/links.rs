@@ -5,6 +5,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
 use arrow_schema::Schema;
 use serde_json::{Map, Value, json};
+use zvf_convert::output::{Style, write_value};
 use zvf_format::keys::format_delta;
 use zvf_query::Table;
 use zvf_store::meta::Refinement;
@@ -16,7 +17,6 @@ use crate::context::Context;
 use crate::error::{CliError, Result};
 use crate::inspect::key;
 use crate::output::table::{TextTable, count, counted};
-use crate::output::value::{Style, write_value};
 use crate::output::{print_json, print_text};
 
 /// Runs `zvf links`.

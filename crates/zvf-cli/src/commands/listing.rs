@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use serde_json::Value;
+use zvf_convert::output::{Style, write_value};
 use zvf_query::{Answer, Table};
 use zvf_store::Store;
 
 use crate::args::FormatArg;
 use crate::context::Context;
 use crate::error::{CliError, Result};
-use crate::output::value::{Style, write_value};
 use crate::output::{FileSink, format_of};
 
 /// A table that was read.

@@ -78,7 +78,7 @@ fn base(args: &ResultArgs, target: &Target, budget: Option<u64>) -> Result<Query
 }
 
 /// `all`, `none`, or names between commas.
-fn names(text: &str) -> Result<Names> {
+pub(super) fn names(text: &str) -> Result<Names> {
     match text.trim() {
         "all" => Ok(Names::All),
         "none" => Ok(Names::None),
@@ -95,7 +95,7 @@ fn names(text: &str) -> Result<Names> {
 }
 
 /// Ids between commas, or those of `@FILE`.
-fn ids(text: &str) -> Result<Vec<i64>> {
+pub(super) fn ids(text: &str) -> Result<Vec<i64>> {
     let (place, text) = match text.strip_prefix('@') {
         Some(file) => {
             let path = Path::new(file);

@@ -11,11 +11,11 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrowPrimitiveType, RecordBatch};
 use arrow_schema::{DataType, Schema, SchemaRef};
 use serde_json::{Value, json};
+use zvf_convert::output::axis_names;
 use zvf_query::{Summary, Table};
 
 use super::listing::chain;
 use crate::context::Traffic;
-use crate::output::axis_names;
 use crate::output::table::{TextTable, count, counted};
 
 /// Rows of a table that a summary shows.

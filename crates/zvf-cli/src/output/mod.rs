@@ -3,15 +3,11 @@
 //! Everything on disk is written under a temporary name beside the target and renamed when it is complete, so that a query
 //! that fails leaves nothing behind. A device or a pipe is written to directly: a rename would put a file in its place.
 
-pub(crate) mod arrow;
-pub(crate) mod csv;
 pub(crate) mod dir;
 pub(crate) mod interrupt;
 pub(crate) mod ndjson;
-mod npy;
 pub(crate) mod place;
 pub(crate) mod table;
-pub(crate) mod value;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -20,6 +16,7 @@ use std::path::{Path, PathBuf};
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
 use serde_json::Value;
+use zvf_convert::output::{ArrowWriter, CsvWriter, NpyWriter, Rows, SpooledNpy, TableWriter};
 use zvf_query::Table;
 
 use crate::args::FormatArg;
@@ -28,23 +25,6 @@ use place::{Staged, is_special};
 
 /// Bytes gathered before a file or pipe is written to.
 const BUFFER: usize = 1 << 18;
-
-/// One table being written.
-pub(crate) trait TableWriter {
-    /// Appends the rows of a batch.
-    ///
-    /// # Errors
-    ///
-    /// When they cannot be written.
-    fn write(&mut self, batch: &RecordBatch) -> io::Result<()>;
-
-    /// Writes what is still owed and flushes.
-    ///
-    /// # Errors
-    ///
-    /// When that cannot be written.
-    fn finish(self: Box<Self>) -> io::Result<()>;
-}
 
 /// Where a result goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -189,7 +169,7 @@ impl FileSink {
         let target = path.to_owned();
         if is_special(path) {
             if format == FormatArg::Npy {
-                npy::Rows::of(schema)?;
+                Rows::of(schema)?;
             }
             let file = File::options().write(true).open(path).map_err(failed)?;
             let out = BufWriter::with_capacity(BUFFER, file);
@@ -208,9 +188,7 @@ impl FileSink {
             .map_err(failed)?;
         let out = BufWriter::with_capacity(BUFFER, file);
         let writer: Box<dyn TableWriter> = match format {
-            FormatArg::Npy => {
-                Box::new(npy::NpyWriter::new(out, npy::Rows::of(schema)?).map_err(failed)?)
-            }
+            FormatArg::Npy => Box::new(NpyWriter::new(out, Rows::of(schema)?).map_err(failed)?),
             other => plain_writer(other, out, schema).map_err(failed)?,
         };
         Ok(Self {
@@ -260,12 +238,12 @@ fn plain_writer<W: Write + 'static>(
     schema: &Schema,
 ) -> io::Result<Box<dyn TableWriter>> {
     Ok(match format {
-        FormatArg::Csv => Box::new(csv::CsvWriter::new(out, schema)?),
+        FormatArg::Csv => Box::new(CsvWriter::new(out, schema)?),
         FormatArg::Ndjson => Box::new(ndjson::NdjsonWriter::new(out, schema)),
-        FormatArg::Arrow => Box::new(arrow::ArrowWriter::new(out, schema)?),
-        FormatArg::Npy => Box::new(npy::SpooledNpy::new(
+        FormatArg::Arrow => Box::new(ArrowWriter::new(out, schema)?),
+        FormatArg::Npy => Box::new(SpooledNpy::new(
             out,
-            npy::Rows::of(schema).map_err(|e| io::Error::other(e.to_string()))?,
+            Rows::of(schema).map_err(|e| io::Error::other(e.to_string()))?,
         )?),
     })
 }
@@ -273,7 +251,7 @@ fn plain_writer<W: Write + 'static>(
 /// A writer that ends on stdout.
 fn stdout_writer(format: FormatArg, schema: &Schema) -> Result<Box<dyn TableWriter>> {
     if format == FormatArg::Npy {
-        npy::Rows::of(schema)?;
+        Rows::of(schema)?;
     }
     plain_writer(
         format,
@@ -281,24 +259,6 @@ fn stdout_writer(format: FormatArg, schema: &Schema) -> Result<Box<dyn TableWrit
         schema,
     )
     .map_err(|e| CliError::stdout(&e))
-}
-
-/// Axis names in the schema metadata, in axis order; empty when there are none.
-pub(crate) fn axis_names(schema: &Schema) -> Vec<String> {
-    let Some(Ok(Value::Array(axes))) = schema
-        .metadata()
-        .get("zvf.axes")
-        .map(|text| serde_json::from_str(text))
-    else {
-        return Vec::new();
-    };
-    let name = |axis: &Value| match axis {
-        Value::String(name) => Some(name.clone()),
-        other => other.get("name").and_then(Value::as_str).map(str::to_owned),
-    };
-    axes.iter()
-        .map(|axis| name(axis).unwrap_or_else(|| "?".into()))
-        .collect()
 }
 
 /// Prints one JSON document on stdout.

@@ -4,9 +4,7 @@ use std::io::{self, Write};
 
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
-
-use super::TableWriter;
-use super::value::{Style, write_json_str, write_value};
+use zvf_convert::output::{Style, TableWriter, write_json_str, write_value};
 
 /// Writes one table as newline-delimited JSON.
 #[derive(Debug)]

@@ -139,7 +139,7 @@ impl Drop for Staged {
 }
 
 /// Whether there is something that is neither file nor directory: a device, a pipe, a socket. Links are followed.
-pub(super) fn is_special(path: &Path) -> bool {
+pub(crate) fn is_special(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 

@@ -3,8 +3,7 @@
 use std::fmt::Write as _;
 
 use arrow_array::RecordBatch;
-
-use super::value::{Style, write_value};
+use zvf_convert::output::{Style, write_value};
 
 /// Longest text of one value in a table.
 const WIDEST: usize = 48;

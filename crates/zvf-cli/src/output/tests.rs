@@ -139,7 +139,7 @@ fn axis_names_give_way_to_attributes() {
     fields.push(Field::new("x", DataType::Float32, true));
     let schema = Schema::new(fields).with_metadata(batch.schema().metadata().clone());
     assert_eq!(
-        csv::column_names(&schema),
+        zvf_convert::output::column_names(&schema),
         [
             "y",
             "position_x",

@@ -9,8 +9,14 @@ use arrow_schema::{ArrowError, Schema};
 use super::TableWriter;
 
 /// Writes one table as an Arrow IPC file.
-pub(crate) struct ArrowWriter<W: Write> {
+pub struct ArrowWriter<W: Write> {
     inner: FileWriter<W>,
+}
+
+impl<W: Write> std::fmt::Debug for ArrowWriter<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ArrowWriter").finish_non_exhaustive()
+    }
 }
 
 impl<W: Write> ArrowWriter<W> {
@@ -19,7 +25,7 @@ impl<W: Write> ArrowWriter<W> {
     /// # Errors
     ///
     /// When the head cannot be written.
-    pub(crate) fn new(out: W, schema: &Schema) -> io::Result<Self> {
+    pub fn new(out: W, schema: &Schema) -> io::Result<Self> {
         // The file format allows one dictionary a column, or growing ones as deltas; every batch of a column brings the same.
         let options =
             IpcWriteOptions::default().with_dictionary_handling(DictionaryHandling::Delta);

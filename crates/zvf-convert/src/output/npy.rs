@@ -5,23 +5,19 @@
 
 use std::io::{self, Seek, SeekFrom, Write};
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
-    UInt16Type, UInt32Type, UInt64Type,
-};
-use arrow_array::{Array, ArrowPrimitiveType, RecordBatch};
+use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema};
 
 use super::TableWriter;
-use crate::error::{CliError, Result};
+use super::raw::{descr, elements, write_raw};
+use crate::error::ConvertError;
 
 /// Bytes of magic, version, length and header text: a multiple of 64 that holds any shape of two 64-bit counts.
 const HEADER: usize = 128;
 
 /// What the rows of an array are: the descriptor of an element, e.g. `<f4`, and how many a row has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Rows {
+pub struct Rows {
     descr: &'static str,
     dims: i32,
 }
@@ -32,33 +28,22 @@ impl Rows {
     /// # Errors
     ///
     /// Usage, when the table has no `position` column or its numbers have no NumPy form.
-    pub(crate) fn of(schema: &Schema) -> Result<Self> {
+    pub fn of(schema: &Schema) -> Result<Self, ConvertError> {
         let field = schema.field_with_name("position").map_err(|_| {
-            CliError::usage("npy output holds positions only, and position is not among --columns")
+            let found = "a table without a column position";
+            ConvertError::usage("npy output", found, "one: it holds positions only")
         })?;
         let DataType::FixedSizeList(item, dims) = field.data_type() else {
-            return Err(CliError::usage(format!(
-                "npy output needs positions as lists, found {}",
-                field.data_type()
-            )));
+            let found = field.data_type().to_string();
+            return Err(ConvertError::usage(
+                "npy output",
+                found,
+                "positions as lists",
+            ));
         };
-        let descr = match item.data_type() {
-            DataType::Float16 => "<f2",
-            DataType::Float32 => "<f4",
-            DataType::Float64 => "<f8",
-            DataType::Int8 => "|i1",
-            DataType::Int16 => "<i2",
-            DataType::Int32 => "<i4",
-            DataType::Int64 => "<i8",
-            DataType::UInt8 => "|u1",
-            DataType::UInt16 => "<u2",
-            DataType::UInt32 => "<u4",
-            DataType::UInt64 => "<u8",
-            other => {
-                return Err(CliError::usage(format!(
-                    "npy output has no element type for positions of {other}"
-                )));
-            }
+        let Some(descr) = descr(item.data_type()) else {
+            let found = format!("positions of {}", item.data_type());
+            return Err(ConvertError::usage("npy output", found, "numbers"));
         };
         Ok(Self { descr, dims: *dims })
     }
@@ -66,7 +51,7 @@ impl Rows {
 
 /// Writes the positions of a vertex table.
 #[derive(Debug)]
-pub(crate) struct NpyWriter<F> {
+pub struct NpyWriter<F> {
     /// An empty file.
     file: F,
     /// What a row is.
@@ -81,7 +66,7 @@ impl<F: Write + Seek> NpyWriter<F> {
     /// # Errors
     ///
     /// When the file cannot be written.
-    pub(crate) fn new(mut file: F, shape: Rows) -> io::Result<Self> {
+    pub fn new(mut file: F, shape: Rows) -> io::Result<Self> {
         file.write_all(&[0; HEADER])?;
         Ok(Self {
             file,
@@ -118,29 +103,8 @@ impl<F: Write + Seek> TableWriter for NpyWriter<F> {
         let Some(column) = batch.column_by_name("position") else {
             return Ok(());
         };
-        let list = column.as_fixed_size_list();
-        let width = usize::try_from(list.value_length()).unwrap_or(0);
-        // A sliced list keeps its whole child; the rows of this batch start at its offset.
-        let values = list.values().slice(
-            list.offset().saturating_mul(width),
-            list.len().saturating_mul(width),
-        );
-        self.rows = self.rows.saturating_add(list.len() as u64);
-        match values.data_type() {
-            DataType::Float16 => {
-                put::<Float16Type, 2>(&mut self.file, &values, |v| v.to_le_bytes())
-            }
-            DataType::Float32 => put::<Float32Type, 4>(&mut self.file, &values, f32::to_le_bytes),
-            DataType::Float64 => put::<Float64Type, 8>(&mut self.file, &values, f64::to_le_bytes),
-            DataType::Int8 => put::<Int8Type, 1>(&mut self.file, &values, i8::to_le_bytes),
-            DataType::Int16 => put::<Int16Type, 2>(&mut self.file, &values, i16::to_le_bytes),
-            DataType::Int32 => put::<Int32Type, 4>(&mut self.file, &values, i32::to_le_bytes),
-            DataType::Int64 => put::<Int64Type, 8>(&mut self.file, &values, i64::to_le_bytes),
-            DataType::UInt8 => put::<UInt8Type, 1>(&mut self.file, &values, u8::to_le_bytes),
-            DataType::UInt16 => put::<UInt16Type, 2>(&mut self.file, &values, u16::to_le_bytes),
-            DataType::UInt32 => put::<UInt32Type, 4>(&mut self.file, &values, u32::to_le_bytes),
-            _ => put::<UInt64Type, 8>(&mut self.file, &values, u64::to_le_bytes),
-        }
+        self.rows = self.rows.saturating_add(column.len() as u64);
+        write_raw(&mut self.file, elements(column).0.as_ref())
     }
 
     fn finish(self: Box<Self>) -> io::Result<()> {
@@ -148,28 +112,9 @@ impl<F: Write + Seek> TableWriter for NpyWriter<F> {
     }
 }
 
-/// Writes every value of a primitive array.
-fn put<T: ArrowPrimitiveType, const N: usize>(
-    file: &mut impl Write,
-    values: &dyn Array,
-    bytes: impl Fn(T::Native) -> [u8; N],
-) -> io::Result<()> {
-    let Some(values) = values.as_primitive_opt::<T>() else {
-        return Err(io::Error::other("positions changed their type"));
-    };
-    // One write a block, not one a value.
-    let mut block = Vec::with_capacity(N * 4096);
-    for part in values.values().chunks(4096) {
-        block.clear();
-        block.extend(part.iter().flat_map(|value| bytes(*value)));
-        file.write_all(&block)?;
-    }
-    Ok(())
-}
-
 /// An array for a pipe: rows wait in a temporary file until their number is known.
 #[derive(Debug)]
-pub(crate) struct SpooledNpy<W> {
+pub struct SpooledNpy<W> {
     inner: NpyWriter<std::fs::File>,
     out: W,
 }
@@ -180,7 +125,7 @@ impl<W: Write> SpooledNpy<W> {
     /// # Errors
     ///
     /// When no temporary file can be made.
-    pub(crate) fn new(out: W, shape: Rows) -> io::Result<Self> {
+    pub fn new(out: W, shape: Rows) -> io::Result<Self> {
         Ok(Self {
             inner: NpyWriter::new(tempfile::tempfile()?, shape)?,
             out,
@@ -210,7 +155,7 @@ mod tests {
 
     use super::*;
 
-    fn table() -> Result<RecordBatch> {
+    fn table() -> RecordBatch {
         let item = Arc::new(Field::new("item", DataType::Float32, false));
         let list = FixedSizeListArray::new(
             Arc::clone(&item),
@@ -223,14 +168,13 @@ mod tests {
             DataType::FixedSizeList(item, 2),
             false,
         )]);
-        RecordBatch::try_new(Arc::new(schema), vec![Arc::new(list)])
-            .map_err(|e| CliError::usage(e.to_string()))
+        RecordBatch::try_new(Arc::new(schema), vec![Arc::new(list)]).unwrap()
     }
 
     #[test]
-    fn header_and_rows_of_a_slice() -> Result<()> {
-        let batch = table()?;
-        let shape = Rows::of(&batch.schema())?;
+    fn header_and_rows_of_a_slice() {
+        let batch = table();
+        let shape = Rows::of(&batch.schema()).unwrap();
         let mut file = Cursor::new(Vec::new());
         let mut writer = NpyWriter::new(&mut file, shape).unwrap();
         writer.write(&batch.slice(1, 2)).unwrap();
@@ -250,7 +194,6 @@ mod tests {
             .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
             .collect();
         assert_eq!(values, [3.0, 4.0, 5.0, 6.0]);
-        Ok(())
     }
 
     #[test]

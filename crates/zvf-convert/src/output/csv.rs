@@ -5,16 +5,16 @@
 
 use std::io::{self, Write};
 
-use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Schema};
 
 use super::TableWriter;
+use super::raw::elements;
 use super::value::{Style, write_value};
 
 /// Writes one table as CSV.
 #[derive(Debug)]
-pub(crate) struct CsvWriter<W: Write> {
+pub struct CsvWriter<W: Write> {
     inner: csv::Writer<W>,
     text: String,
 }
@@ -25,9 +25,19 @@ impl<W: Write> CsvWriter<W> {
     /// # Errors
     ///
     /// When the header cannot be written.
-    pub(crate) fn new(out: W, schema: &Schema) -> io::Result<Self> {
+    pub fn new(out: W, schema: &Schema) -> io::Result<Self> {
+        Self::with_delimiter(out, schema, b',')
+    }
+
+    /// Begins a file with its header line and another byte between columns.
+    ///
+    /// # Errors
+    ///
+    /// When the header cannot be written.
+    pub fn with_delimiter(out: W, schema: &Schema, delimiter: u8) -> io::Result<Self> {
         let mut inner = csv::WriterBuilder::new()
             .buffer_capacity(1 << 16)
+            .delimiter(delimiter)
             .from_writer(out);
         inner.write_record(column_names(schema)).map_err(io_error)?;
         Ok(Self {
@@ -69,22 +79,11 @@ struct Flat<'a> {
 
 impl<'a> Flat<'a> {
     fn of(rows: &'a ArrayRef) -> Self {
-        let DataType::FixedSizeList(_, width) = rows.data_type() else {
-            return Self {
-                rows,
-                elements: None,
-                width: 1,
-            };
-        };
-        let width = usize::try_from(*width).unwrap_or(0);
-        let list = rows.as_fixed_size_list();
-        let elements = list.values().slice(
-            list.offset().saturating_mul(width),
-            list.len().saturating_mul(width),
-        );
+        let listed = matches!(rows.data_type(), DataType::FixedSizeList(..));
+        let (elements, width) = elements(rows);
         Self {
             rows,
-            elements: Some(elements),
+            elements: listed.then_some(elements),
             width,
         }
     }
@@ -102,7 +101,8 @@ impl<'a> Flat<'a> {
 }
 
 /// The header: names of the flattened columns.
-pub(crate) fn column_names(schema: &Schema) -> Vec<String> {
+#[must_use]
+pub fn column_names(schema: &Schema) -> Vec<String> {
     let axes = super::axis_names(schema);
     let mut names = Vec::new();
     for field in schema.fields() {

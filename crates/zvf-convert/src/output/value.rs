@@ -18,7 +18,7 @@ use arrow_schema::{DataType, TimeUnit};
 
 /// How a value is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Style {
+pub enum Style {
     /// Plain text; lists are joined with blanks.
     Text,
     /// JSON.
@@ -26,7 +26,7 @@ pub(crate) enum Style {
 }
 
 /// Appends the value in `row` of `array`; a row past the end counts as absent.
-pub(crate) fn write_value(out: &mut String, array: &dyn Array, row: usize, style: Style) {
+pub fn write_value(out: &mut String, array: &dyn Array, row: usize, style: Style) {
     if row >= array.len() || array.is_null(row) {
         if style == Style::Json {
             out.push_str("null");
@@ -146,7 +146,7 @@ fn write_str(out: &mut String, text: &str, style: Style) {
 }
 
 /// A JSON string with its quotes.
-pub(crate) fn write_json_str(out: &mut String, text: &str) {
+pub fn write_json_str(out: &mut String, text: &str) {
     out.push('"');
     for c in text.chars() {
         match c {

@@ -1,0 +1,171 @@
+//! `zvf export`: a selection of a store as a file of another format.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Value, json};
+use zvf_convert::Format;
+use zvf_convert::export::{ExportOptions, Exported, export};
+use zvf_query::{BBox, Filter, Query, Select};
+
+use super::select;
+use crate::args::SelectArg;
+use crate::context::Context;
+use crate::error::{CliError, Result};
+use crate::output::place::{Staged, is_special};
+use crate::output::table::counted;
+use crate::output::{print_json, print_text};
+
+/// `zvf export`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The format follows from the ending of FILE:
+  .csv .tsv     every kind: a row a vertex, with its attributes and its object
+  .arrow        the same, typed
+  .npy          every kind: positions alone, (N, D)
+  .swc          skeleton, or graph without rings: type, radius, node_id
+  .obj          mesh; edges and chains as lines: colours
+  .stl          mesh: triangles, binary
+  .trk          line, polyline, streamline: numbers as scalars and properties, the header of the file imported
+  .tck          line, polyline, streamline: the header of the file imported
+
+Coordinates and numbers come out as they are stored, and are never transformed. What the format has no place for is named
+in a warning. Lines, polylines and streamlines are written as whole objects. FILE is there as a whole or not at all.
+
+Examples:
+  zvf export neurons.zarrvectors 1734350788.swc --objects 1734350788
+  zvf export mesh.zarrvectors mesh.obj
+  zvf export tracks.zarrvectors bundle.trk --bbox 60,80,60:80,90,70
+  zvf export synapses.zarrvectors sure.csv --where 'confidence > 0.9' --attributes type,confidence")]
+pub(crate) struct ExportArgs {
+    /// Path or URL of the store
+    pub(crate) store: String,
+    /// The file to write; one that is there is replaced
+    pub(crate) file: PathBuf,
+    /// Vertices inside this box, both ends included; components in axis order; inf and -inf allowed
+    #[arg(long, value_name = "LO:HI", allow_hyphen_values = true)]
+    pub(crate) bbox: Option<String>,
+    /// Whole objects by id, in the order asked: a list, or @FILE with ids between blanks, commas or lines
+    #[arg(long, value_name = "ID,..|@FILE", allow_hyphen_values = true)]
+    pub(crate) objects: Option<String>,
+    /// Whole objects of these groups, by group number
+    #[arg(long, value_name = "N,..", value_delimiter = ',')]
+    pub(crate) groups: Option<Vec<u64>>,
+    /// Comparisons on vertex attributes joined with and/or, e.g. 'intensity > 0.5 and label == 3'
+    #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true)]
+    pub(crate) filter: Option<String>,
+    /// What is kept: rows inside, whole objects with a vertex inside, or whole chunks that meet the box [default: objects
+    /// for lines, polylines and streamlines, else vertices]
+    #[arg(long, value_enum)]
+    pub(crate) select: Option<SelectArg>,
+    /// Ids that the store does not have are left out instead of being an error
+    #[arg(long)]
+    pub(crate) ignore_missing: bool,
+    /// Resolution level; 0 is the finest
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) level: u32,
+    /// Of an additive level only its own content, not that of the coarser levels which complete it
+    #[arg(long)]
+    pub(crate) own_level_only: bool,
+    /// The first N vertices; of whole objects as many as fit
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
+    /// Attributes of vertices to write: all, none, or names
+    #[arg(long, value_name = "all|none|NAME,..", default_value = "all")]
+    pub(crate) attributes: String,
+}
+
+/// Runs `zvf export`.
+///
+/// # Errors
+///
+/// Usage, for a format that does not hold the store's kind; as the store, the query and the file say.
+pub(crate) fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<()> {
+    let format = Format::of(&args.file)?;
+    if is_special(&args.file) {
+        return Err(CliError::usage(format!(
+            "{}: found a device or a pipe, expected a file: `zvf query --format` writes to those",
+            args.file.display()
+        )));
+    }
+    let options = options(args, context)?;
+    let store = context.open(&args.store, args.level, select::need(&options.query))?;
+    let staged = Staged::file(&args.file)?;
+    let done = context
+        .wait(export(&store, format, staged.path(), &options))?
+        .map_err(|error| renamed(error, staged.path(), &args.file).at(&args.store))?;
+    staged.commit()?;
+    let mut warnings = done.warnings.clone();
+    warnings.extend(done.notes.iter().cloned());
+    context.warn(&warnings);
+    if context.common.json {
+        return print_json(&document(args, format, &done));
+    }
+    print_text(&text(args, format, &done))
+}
+
+/// The error, with the name that the file was to have.
+fn renamed(error: zvf_convert::ConvertError, temporary: &Path, name: &Path) -> CliError {
+    let error = CliError::from(error);
+    let (temporary, name) = (temporary.display().to_string(), name.display().to_string());
+    CliError::new(error.class(), error.to_string().replace(&temporary, &name))
+}
+
+fn options(args: &ExportArgs, context: &Context<'_>) -> Result<ExportOptions> {
+    let mut query = Query {
+        level: args.level,
+        own_level_only: args.own_level_only,
+        limit: args.limit,
+        groups: args.groups.clone(),
+        ignore_missing: args.ignore_missing,
+        attributes: select::names(&args.attributes)?,
+        bbox: args.bbox.as_deref().map(BBox::parse).transpose()?,
+        filter: args.filter.as_deref().map(Filter::parse).transpose()?,
+        objects: args.objects.as_deref().map(select::ids).transpose()?,
+        ..Query::default()
+    };
+    if let Some(bytes) = context.common.memory_budget {
+        query.memory_budget = bytes;
+    }
+    let mut options = ExportOptions::default();
+    options.query = query;
+    options.select = args.select.map(|select| match select {
+        SelectArg::Vertices => Select::Vertices,
+        SelectArg::Objects => Select::Objects,
+        SelectArg::Chunks => Select::Chunks,
+    });
+    let tabs = args.file.extension();
+    let tabs = tabs.is_some_and(|ending| ending.eq_ignore_ascii_case("tsv"));
+    options.delimiter = tabs.then_some(b'\t');
+    Ok(options)
+}
+
+fn document(args: &ExportArgs, format: Format, done: &Exported) -> Value {
+    json!({
+        "store": args.store,
+        "file": args.file.display().to_string(),
+        "format": format.name(),
+        "level": args.level,
+        "vertices": done.vertices,
+        "links": done.links,
+        "objects": done.objects,
+        "notes": done.notes,
+        "warnings": done.warnings,
+    })
+}
+
+fn text(args: &ExportArgs, format: Format, done: &Exported) -> String {
+    let mut parts = vec![counted(done.vertices, "vertex")];
+    if done.links > 0 {
+        parts.push(counted(done.links, "link"));
+    }
+    if done.objects > 0 {
+        parts.push(counted(done.objects, "object"));
+    }
+    format!(
+        "{}: {}, {}\n",
+        args.file.display(),
+        format.name(),
+        parts.join(", ")
+    )
+}

@@ -1,0 +1,89 @@
+//! `zvf export`: files out, whole or not at all.
+
+use anyhow::Result;
+use serde_json::json;
+
+use crate::run::Home;
+
+const SWC: &str = "1 1 0.5 0.0 0.0 2.0 -1\n2 3 4.0 0.0 0.0 1.5 1\n3 3 14.0 0.0 0.0 1.0 2\n";
+
+fn home() -> Result<Home> {
+    let home = Home::made(&[("../7.swc", SWC.into())])?;
+    home.text(&["import", "7.swc", "made.zv", "--chunk-shape", "5,5,5", "-q"])?;
+    Ok(home)
+}
+
+#[test]
+fn a_selection_becomes_a_file() -> Result<()> {
+    let home = home()?;
+    let said = home.json(&["export", "made.zv", "out.swc", "--json"])?;
+    assert_eq!(said["vertices"], json!(3), "{said}");
+    assert_eq!(said["format"], json!("SWC"));
+    assert_eq!(
+        said["notes"],
+        json!(["attributes of objects are not kept: name"])
+    );
+    let text = std::fs::read_to_string(home.path().join("out.swc"))?;
+    assert_eq!(text, format!("# id type x y z radius parent\n{SWC}"));
+    let ran = home.zvf(&[
+        "export",
+        "made.zv",
+        "out.tsv",
+        "--bbox",
+        "0,0,0:5,5,5",
+        "--attributes",
+        "radius",
+    ])?;
+    assert_eq!(
+        (ran.code, String::from_utf8(ran.stdout)?.as_str()),
+        (0, "out.tsv: CSV, 2 vertices\n")
+    );
+    assert!(
+        ran.stderr.contains("zvf: warning: links are not kept"),
+        "{}",
+        ran.stderr
+    );
+    let text = std::fs::read_to_string(home.path().join("out.tsv"))?;
+    assert_eq!(
+        text,
+        "x\ty\tz\tradius\tobject_id\n0.5\t0.0\t0.0\t2.0\t7\n4.0\t0.0\t0.0\t1.5\t7\n"
+    );
+    Ok(())
+}
+
+#[test]
+fn failures_leave_what_was_there() -> Result<()> {
+    let home = home()?;
+    std::fs::write(home.path().join("out.trk"), "old")?;
+    let cases: [(&[&str], i32, &str); 6] = [
+        (
+            &["export", "made.zv", "out.trk"],
+            2,
+            "found a store of kind skeleton, expected line, polyline or streamline",
+        ),
+        (
+            &["export", "made.zv", "out.xyz"],
+            2,
+            "found .xyz, expected a file that ends in .swc",
+        ),
+        (&["export", "made.zv", "out.swc", "--objects", "8"], 2, "8"),
+        (&["export", "none.zv", "out.swc"], 3, "none.zv"),
+        (&["export", "made.zv", "no/where.swc"], 3, "no/where.swc"),
+        (&["export", "made.zv", "out.swc", "--bbox", "1:2"], 2, "box"),
+    ];
+    for (args, code, said) in cases {
+        let ran = home.zvf(args)?;
+        assert_eq!(ran.code, code, "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(said), "{args:?}: {}", ran.stderr);
+        assert!(ran.stdout.is_empty(), "{args:?}");
+    }
+    assert_eq!(std::fs::read(home.path().join("out.trk"))?, b"old");
+    let names = home.names()?;
+    assert!(
+        !names
+            .iter()
+            .any(|name| name.contains("partial") || name == "out.swc"),
+        "{names:?}"
+    );
+    Ok(())
+}

@@ -1,0 +1,316 @@
+//! Objects one after another, with what a file says before and behind each: lines, polylines, streamlines.
+//!
+//! Attributes of objects stand behind their points in a file, and how many points there are before them; a store's answer has
+//! both at its end. So the object table is asked for first and held, then the points.
+
+use arrow_array::RecordBatch;
+use std::collections::HashMap;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int64Type, UInt64Type};
+use arrow_schema::{Schema, SchemaRef};
+use zvf_query::{Query, Table};
+
+use super::numbers::{Floats, floats, positions, shape};
+use super::{Batches, Job, OBJECTS, Schemas, VERTICES, attribute, own_columns};
+use crate::{ConvertError, Place};
+
+/// The objects of a selection, in its order.
+#[derive(Debug, Default)]
+pub(super) struct Objects {
+    /// Points of each.
+    pub(super) lengths: Vec<u64>,
+    /// Attributes that are numbers.
+    pub(super) properties: Vec<Numbers>,
+    /// Attributes that are none.
+    pub(super) others: Vec<String>,
+}
+
+/// An attribute of numbers.
+#[derive(Debug, Default)]
+pub(super) struct Numbers {
+    pub(super) name: String,
+    /// Numbers of a row.
+    pub(super) width: usize,
+    pub(super) values: Vec<f64>,
+    pub(super) exact: bool,
+}
+
+impl Numbers {
+    /// The attributes of a table that are numbers, and the names of the others.
+    fn of(schema: &SchemaRef, not: &[&str]) -> (Vec<Self>, Vec<String>) {
+        let (mut numbers, mut others) = (Vec::new(), Vec::new());
+        for field in schema.fields() {
+            if not.contains(&field.name().as_str()) {
+                continue;
+            }
+            match shape(field.data_type()) {
+                Some((width, _)) => numbers.push(Self {
+                    name: field.name().clone(),
+                    width,
+                    values: Vec::new(),
+                    exact: true,
+                }),
+                None => others.push(attribute(field.name()).to_owned()),
+            }
+        }
+        (numbers, others)
+    }
+
+    /// Takes the rows of a batch behind those that are there.
+    fn take(&mut self, batch: &RecordBatch) {
+        if let Some(column) = batch.column_by_name(&self.name) {
+            let Floats { values, exact } = floats(column);
+            self.values.extend(values);
+            self.exact &= exact;
+        }
+    }
+
+    /// The numbers of one row.
+    pub(super) fn row(&self, row: usize) -> &[f64] {
+        let start = row.saturating_mul(self.width);
+        let end = start.saturating_add(self.width);
+        self.values.get(start..end).unwrap_or_default()
+    }
+}
+
+/// What is done with objects and their points, in order.
+pub(super) trait Visit {
+    /// Attributes of points that are numbers, by name and width; before all else.
+    fn scalars(&mut self, schema: &Schema, scalars: &[Numbers]) -> Result<(), ConvertError>;
+    /// An object begins.
+    fn begin(&mut self, points: u64) -> Result<(), ConvertError>;
+    /// A point of it.
+    fn point(
+        &mut self,
+        position: &[f64],
+        scalars: &[Numbers],
+        row: usize,
+    ) -> Result<(), ConvertError>;
+    /// It ends.
+    fn end(&mut self, object: usize) -> Result<(), ConvertError>;
+}
+
+impl Objects {
+    /// Asks for the objects of the selection, and gives the query for their points.
+    pub(super) async fn read(job: &mut Job<'_>) -> Result<(Self, Query), ConvertError> {
+        let Some(mut query) = job.by_object(false).await? else {
+            let found = "a level without objects";
+            return Err(ConvertError::usage(job.format.name(), found, "objects"));
+        };
+        query.outputs = OBJECTS;
+        let all = !job.selects() && query.limit.is_none();
+        let mut table = ObjectTable::default();
+        if !all {
+            job.run(query.clone(), &mut table).await?;
+        }
+        // An object without points is in no answer, but it has attributes.
+        let asked = query.objects.as_ref().filter(|_| {
+            query.bbox.is_none()
+                && query.filter.is_none()
+                && query.groups.is_none()
+                && query.limit.is_none()
+        });
+        if let Some(asked) = asked.filter(|asked| asked.len() != table.ids.len()) {
+            table = ObjectTable::default();
+            job.list(&mut table).await?;
+            table = table.picked(asked);
+        }
+        query.outputs = VERTICES;
+        let objects = table.objects;
+        let list = objects.others.iter().map(String::as_str);
+        job.not_kept("attributes of objects that are no numbers", list);
+        job.done.objects = objects.lengths.len() as u64;
+        Ok((objects, query))
+    }
+
+    /// Asks for the points.
+    pub(super) async fn visit(
+        &self,
+        job: &mut Job<'_>,
+        query: Query,
+        visit: &mut dyn Visit,
+    ) -> Result<(), ConvertError> {
+        let mut points = Points {
+            path: job.path,
+            objects: self,
+            visit,
+            next: 0,
+            left: 0,
+            rows: 0,
+            exact: true,
+            scalars: Vec::new(),
+            others: Vec::new(),
+        };
+        job.run(query, &mut points).await?;
+        points.advance()?;
+        let done = points.next == self.lengths.len() && points.left == 0;
+        let (rows, exact) = (points.rows, points.exact);
+        let others = std::mem::take(&mut points.others);
+        if !done {
+            let found = format!("{rows} vertices");
+            let expected = format!(
+                "{}, as the object table says",
+                self.lengths.iter().sum::<u64>()
+            );
+            return Err(ConvertError::malformed(
+                job.path,
+                Place::Whole,
+                found,
+                expected,
+            ));
+        }
+        job.done.vertices = rows;
+        if !exact {
+            job.note("positions were rounded to float64");
+        }
+        let list = others.iter().map(String::as_str);
+        job.not_kept("attributes of vertices that are no numbers", list);
+        Ok(())
+    }
+}
+
+/// An object table as it comes.
+#[derive(Debug, Default)]
+struct ObjectTable {
+    ids: Vec<i64>,
+    objects: Objects,
+}
+
+impl ObjectTable {
+    /// The rows of these ids, in their order; ids without a row are left out.
+    fn picked(&self, ids: &[i64]) -> Self {
+        let rows: HashMap<i64, usize> = self.ids.iter().copied().zip(0..).collect();
+        let found = ids.iter().filter_map(|id| Some((*id, *rows.get(id)?)));
+        let found: Vec<(i64, usize)> = found.collect();
+        let property = |one: &Numbers| Numbers {
+            name: one.name.clone(),
+            width: one.width,
+            values: found
+                .iter()
+                .flat_map(|(_, row)| one.row(*row))
+                .copied()
+                .collect(),
+            exact: one.exact,
+        };
+        let lengths = found
+            .iter()
+            .filter_map(|(_, row)| self.objects.lengths.get(*row));
+        Self {
+            ids: found.iter().map(|(id, _)| *id).collect(),
+            objects: Objects {
+                lengths: lengths.copied().collect(),
+                properties: self.objects.properties.iter().map(property).collect(),
+                others: self.objects.others.clone(),
+            },
+        }
+    }
+}
+
+impl Batches for ObjectTable {
+    fn schemas(&mut self, schemas: &Schemas) -> Result<(), ConvertError> {
+        if let Some(schema) = &schemas.objects {
+            let (properties, others) = Numbers::of(schema, own_columns(schema));
+            (self.objects.properties, self.objects.others) = (properties, others);
+        }
+        Ok(())
+    }
+
+    fn batch(&mut self, table: Table, batch: &RecordBatch) -> Result<(), ConvertError> {
+        if table != Table::Objects {
+            return Ok(());
+        }
+        if let Some(column) = batch.column_by_name("object_id") {
+            let ids = column.as_primitive_opt::<Int64Type>();
+            self.ids.extend(ids.iter().flat_map(|ids| ids.values()));
+        }
+        // Of an answer the rows of the object in it, of a list those of its manifest.
+        let lengths = batch
+            .column_by_name("length")
+            .filter(|_| batch.column_by_name("start").is_some());
+        let lengths = lengths.or_else(|| batch.column_by_name("vertices"));
+        let lengths = lengths.and_then(|column| column.as_primitive_opt::<UInt64Type>());
+        let list = &mut self.objects.lengths;
+        list.extend(lengths.iter().flat_map(|lengths| lengths.values()));
+        for property in &mut self.objects.properties {
+            property.take(batch);
+        }
+        Ok(())
+    }
+}
+
+/// Points on their way.
+struct Points<'a, 'v> {
+    path: &'a std::path::Path,
+    objects: &'a Objects,
+    visit: &'v mut dyn Visit,
+    /// Objects that began.
+    next: usize,
+    /// Points that the open one still gets.
+    left: u64,
+    rows: u64,
+    /// Whether every coordinate is a float64.
+    exact: bool,
+    scalars: Vec<Numbers>,
+    others: Vec<String>,
+}
+
+impl Points<'_, '_> {
+    /// Ends the open object if it is complete, and begins the next ones up to one that gets points.
+    fn advance(&mut self) -> Result<(), ConvertError> {
+        while self.left == 0 {
+            let Some(&length) = self.objects.lengths.get(self.next) else {
+                break;
+            };
+            self.visit.begin(length)?;
+            self.next = self.next.saturating_add(1);
+            self.left = length;
+            if length == 0 {
+                self.visit.end(self.next.saturating_sub(1))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Batches for Points<'_, '_> {
+    fn schemas(&mut self, schemas: &Schemas) -> Result<(), ConvertError> {
+        (self.scalars, self.others) = Numbers::of(&schemas.vertices, &["position"]);
+        self.visit.scalars(&schemas.vertices, &self.scalars)
+    }
+
+    fn batch(&mut self, table: Table, batch: &RecordBatch) -> Result<(), ConvertError> {
+        if table != Table::Vertices {
+            return Ok(());
+        }
+        for scalar in &mut self.scalars {
+            scalar.values.clear();
+            scalar.take(batch);
+        }
+        let Floats {
+            values: positions,
+            exact,
+        } = positions(batch);
+        self.exact &= exact;
+        for (row, position) in positions.chunks_exact(3).enumerate() {
+            self.advance()?;
+            if self.left == 0 {
+                let found = "more vertices than the object table says";
+                let expected = "as many";
+                return Err(ConvertError::malformed(
+                    self.path,
+                    Place::Whole,
+                    found,
+                    expected,
+                ));
+            }
+            self.visit.point(position, &self.scalars, row)?;
+            self.rows = self.rows.saturating_add(1);
+            self.left = self.left.saturating_sub(1);
+            if self.left == 0 {
+                self.visit.end(self.next.saturating_sub(1))?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,136 @@
+//! OBJ: vertices, then faces or edges.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use zvf_query::Table;
+
+use super::numbers::{floats, positions, put_all, shape, single};
+use super::{ALL, Batches, Job, Schemas};
+use crate::ConvertError;
+use crate::output::raw::elements;
+
+pub(super) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
+    let mut query = job.flat(false);
+    query.outputs = ALL;
+    let mut sink = Obj {
+        file: job.create()?,
+        path: job.path,
+        text: String::new(),
+        single: [true; 2],
+        color: None,
+        vertices: 0,
+        links: 0,
+        objects: 0,
+        schemas: None,
+    };
+    job.run(query, &mut sink).await?;
+    let Obj {
+        mut file,
+        vertices,
+        links,
+        objects,
+        schemas,
+        color,
+        ..
+    } = sink;
+    file.flush().map_err(|error| job.failed(error))?;
+    (job.done.vertices, job.done.links, job.done.objects) = (vertices, links, objects);
+    if let Some(schemas) = schemas {
+        let vertices = schemas.vertex_attributes();
+        job.not_kept(
+            "attributes of vertices",
+            vertices.filter(|name| Some(*name) != color.as_deref()),
+        );
+        job.not_kept("attributes of links", schemas.link_attributes());
+        job.not_kept("attributes of objects", schemas.object_attributes());
+    }
+    if objects > 1 {
+        job.note(format!(
+            "which of the {objects} objects a vertex belongs to is not kept"
+        ));
+    }
+    Ok(())
+}
+
+struct Obj<'a> {
+    file: BufWriter<File>,
+    path: &'a Path,
+    text: String,
+    /// Positions, colours.
+    single: [bool; 2],
+    color: Option<String>,
+    vertices: u64,
+    links: u64,
+    objects: u64,
+    schemas: Option<Schemas>,
+}
+
+impl Obj<'_> {
+    fn vertices(&mut self, batch: &RecordBatch) {
+        let positions = positions(batch).values;
+        let colors = self
+            .color
+            .as_deref()
+            .and_then(|name| batch.column_by_name(name))
+            .map(|column| floats(column).values)
+            .unwrap_or_default();
+        let mut colors = colors.chunks(3);
+        let [single, shade] = self.single;
+        for position in positions.chunks(3) {
+            self.text.push('v');
+            put_all(&mut self.text, position, single);
+            put_all(&mut self.text, colors.next().unwrap_or_default(), shade);
+            self.text.push('\n');
+        }
+        self.vertices = self.vertices.saturating_add(batch.num_rows() as u64);
+    }
+
+    fn links(&mut self, batch: &RecordBatch) {
+        let Some(column) = batch.column_by_name("vertices") else {
+            return;
+        };
+        let (ends, width) = elements(column);
+        let Some(ends) = ends.as_primitive_opt::<UInt64Type>() else {
+            return;
+        };
+        let word = if width == 2 { 'l' } else { 'f' };
+        for link in ends.values().chunks(width.max(1)) {
+            self.text.push(word);
+            for end in link {
+                self.text.push_str(&format!(" {}", end.saturating_add(1)));
+            }
+            self.text.push('\n');
+        }
+        self.links = self.links.saturating_add(batch.num_rows() as u64);
+    }
+}
+
+impl Batches for Obj<'_> {
+    fn schemas(&mut self, schemas: &Schemas) -> Result<(), ConvertError> {
+        let color = schemas.vertices.field_with_name("color").ok();
+        let color =
+            color.filter(|field| shape(field.data_type()).is_some_and(|(width, _)| width == 3));
+        self.color = color.map(|field| field.name().clone());
+        self.single = ["position", "color"].map(|name| single(&schemas.vertices, name));
+        self.schemas = Some(schemas.clone());
+        Ok(())
+    }
+
+    fn batch(&mut self, table: Table, batch: &RecordBatch) -> Result<(), ConvertError> {
+        match table {
+            Table::Vertices => self.vertices(batch),
+            Table::Links => self.links(batch),
+            Table::Objects => {
+                self.objects = self.objects.saturating_add(batch.num_rows() as u64);
+            }
+        }
+        let done = self.file.write_all(self.text.as_bytes());
+        self.text.clear();
+        done.map_err(|error| ConvertError::io(self.path, error))
+    }
+}

@@ -1,0 +1,442 @@
+//! Writes what a query of a store finds as a file of another format.
+//!
+//! ```
+//! use zvf_convert::export::{ExportOptions, export};
+//! use zvf_convert::{Format, Import, Options};
+//! use zvf_store::{Store, blocking::Runtime};
+//! use zvf_write::{StoreWriter, WriteOptions};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let address = folder.path().join("made.zarrvectors").to_string_lossy().into_owned();
+//! # let swc = folder.path().join("7.swc");
+//! # std::fs::write(&swc, "1 1 0.5 0 0 2 -1\n2 3 4 0 0 1.5 1\n")?;
+//! # let import = Import::open(&[swc], &Options::default())?;
+//! let out = folder.path().join("out.swc");
+//! Runtime::new()?.wait(async {
+//! #   let mut writer = StoreWriter::create(&address, import.spec().clone(), WriteOptions::new()).await?;
+//! #   import.read(&mut writer)?;
+//! #   writer.finish().await?;
+//!     let store = Store::open(&address).await?;
+//!     let done = export(&store, Format::of(&out)?, &out, &ExportOptions::default()).await?;
+//!     assert_eq!(done.vertices, 2);
+//!     Ok::<_, Box<dyn std::error::Error>>(())
+//! })?;
+//! assert!(std::fs::read_to_string(&out)?.ends_with("1 1 0.5 0.0 0.0 2.0 -1\n2 3 4.0 0.0 0.0 1.5 1\n"));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What a format holds
+//!
+//! | format | kinds | order | attributes | memory |
+//! |---|---|---|---|---|
+//! | CSV, TSV | all | by object for lines, polylines and streamlines, else by chunk | of vertices, `object_id` | a batch |
+//! | Arrow | all | the same | the same, typed | a batch |
+//! | NPY | all | the same | none | a batch |
+//! | SWC | skeleton, graph without cycles | by `node_id`, else parents first | `type`, `radius`, `node_id` | all nodes |
+//! | OBJ | mesh; edges and chains as `l` | by chunk | `color` of three channels | a batch |
+//! | STL | mesh | faces as stored | none | all positions |
+//! | TRK | line, polyline, streamline | by object | numbers, as float32 | an object table |
+//! | TCK | line, polyline, streamline | by object | none | an object table |
+//!
+//! Positions and numbers come out as they are stored: text has the fewest digits that read back as the same number. Whatever
+//! the format has no place for is named in [`Exported::notes`], and so is every number that it had to round.
+
+mod chains;
+mod mesh;
+mod numbers;
+mod stl;
+mod swc;
+mod table;
+mod tck;
+mod trk;
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_schema::{Schema, SchemaRef};
+use serde_json::Value;
+use zvf_query::{Answer, Column, Outputs, Query, Select, Table, list_objects, query};
+use zvf_store::{Names, Need, Store};
+use zvf_write::Kind;
+
+use crate::options::Limits;
+use crate::{ConvertError, Format};
+
+/// What of a store is written.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct ExportOptions {
+    /// Level, box, objects, groups, filter, limit and vertex attributes. Its select, columns and outputs are not looked at.
+    pub query: Query,
+    /// What a hit brings along. Default: whole objects where the format or the kind has them in a row (lines, polylines,
+    /// streamlines), else the vertices alone.
+    pub select: Option<Select>,
+    /// Separated values: what separates columns. Default: a comma.
+    pub delimiter: Option<u8>,
+    /// How much may be held.
+    pub limits: Limits,
+}
+
+/// What was written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Exported {
+    /// Vertices of the file.
+    pub vertices: u64,
+    /// Edges or faces of the file; those of chains are implied by the order of vertices and not counted.
+    pub links: u64,
+    /// Objects of the selection, where the store has any.
+    pub objects: u64,
+    /// What the format does not hold, and what else was decided.
+    pub notes: Vec<String>,
+    /// What the store gets wrong.
+    pub warnings: Vec<String>,
+}
+
+/// The kinds whose objects are rows one after another.
+fn chained(kind: Kind) -> bool {
+    matches!(kind, Kind::Line | Kind::Polyline | Kind::Streamline)
+}
+
+/// Writes a selection to the file at `path`, which is replaced. The format is given and not read from the name, so that the
+/// file may have a temporary one.
+///
+/// # Cost
+/// As the query; by object, and for boxes by object, the query twice. Memory: see the table of the module.
+///
+/// # Errors
+/// Misuse: a kind or number of axes that the format does not hold, a query that does not fit the store. I/O; malformed data; a
+/// limit. What was written by then stays at `path`.
+pub async fn export(
+    store: &Store,
+    format: Format,
+    path: &Path,
+    options: &ExportOptions,
+) -> Result<Exported, ConvertError> {
+    let mut job = Job::new(store, format, path, options)?;
+    match format {
+        Format::Csv | Format::Npy | Format::Arrow => table::write(&mut job).await?,
+        Format::Swc => swc::write(&mut job).await?,
+        Format::Obj => mesh::write(&mut job).await?,
+        Format::Stl => stl::write(&mut job).await?,
+        Format::Trk => trk::write(&mut job).await?,
+        Format::Tck => tck::write(&mut job).await?,
+    }
+    let groups = Need {
+        groups: true,
+        ..Need::nothing()
+    };
+    let level = store.level(options.query.level, &groups).await?;
+    if level.groups().is_some_and(|groups| !groups.is_empty()) {
+        job.note("groups are not kept");
+    }
+    if job.frame.is_some() && !job.framed {
+        job.note("the frame (`crs`) is not kept");
+    }
+    let mut warnings = store.warnings();
+    warnings.extend(job.warnings);
+    warnings.dedup();
+    job.done.warnings = warnings;
+    Ok(job.done)
+}
+
+/// One export under way.
+struct Job<'a> {
+    store: &'a Store,
+    options: &'a ExportOptions,
+    format: Format,
+    path: &'a Path,
+    kind: Kind,
+    /// The store's `crs`.
+    frame: Option<&'a Value>,
+    /// Whether the file has it.
+    framed: bool,
+    done: Exported,
+    warnings: BTreeSet<String>,
+}
+
+impl<'a> Job<'a> {
+    fn new(
+        store: &'a Store,
+        format: Format,
+        path: &'a Path,
+        options: &'a ExportOptions,
+    ) -> Result<Self, ConvertError> {
+        let kind = store.kind();
+        let root = &store.root().zarr_vectors;
+        let fits = match format {
+            Format::Swc => matches!(kind, Kind::Skeleton | Kind::Graph),
+            Format::Stl => kind == Kind::Mesh,
+            Format::Obj => kind != Kind::PointCloud,
+            Format::Trk | Format::Tck => chained(kind),
+            _ => true,
+        };
+        if !fits {
+            let found = format!("a store of kind {kind}");
+            let expected = match format {
+                Format::Swc => "skeleton or graph",
+                Format::Stl => "mesh",
+                Format::Obj => "one with faces or edges",
+                _ => "line, polyline or streamline",
+            };
+            return Err(ConvertError::usage(format.name(), found, expected));
+        }
+        let dims = root.chunk_shape.len();
+        if !matches!(format, Format::Csv | Format::Npy | Format::Arrow) && dims != 3 {
+            let found = format!("a store of {dims} axes");
+            return Err(ConvertError::usage(format.name(), found, "3 axes"));
+        }
+        Ok(Self {
+            store,
+            options,
+            format,
+            path,
+            kind,
+            frame: root.crs.as_ref().filter(|crs| !crs.is_null()),
+            framed: false,
+            done: Exported::default(),
+            warnings: BTreeSet::new(),
+        })
+    }
+
+    fn note(&mut self, note: impl Into<String>) {
+        let note = note.into();
+        if !self.done.notes.contains(&note) {
+            self.done.notes.push(note);
+        }
+    }
+
+    /// Says which columns of a table the format has no place for.
+    fn not_kept<'n>(&mut self, what: &str, names: impl Iterator<Item = &'n str>) {
+        let names: Vec<&str> = names.collect();
+        if !names.is_empty() {
+            let list = names.join(", ");
+            self.note(format!("{what} are not kept: {list}"));
+        }
+    }
+
+    /// A new file at the place of the export.
+    fn create(&self) -> Result<BufWriter<File>, ConvertError> {
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(self.path)
+            .map_err(|error| self.failed(error))?;
+        Ok(BufWriter::with_capacity(1 << 18, file))
+    }
+
+    #[cold]
+    fn failed(&self, error: io::Error) -> ConvertError {
+        ConvertError::io(self.path, error)
+    }
+
+    /// Whether the selection names or meets something, instead of being everything.
+    fn selects(&self) -> bool {
+        let query = &self.options.query;
+        query.bbox.is_some()
+            || query.objects.is_some()
+            || query.groups.is_some()
+            || query.filter.is_some()
+    }
+
+    /// The query of rows as they lie in chunks, or of whole objects where they are named.
+    fn flat(&self, object_id: bool) -> Query {
+        let mut query = self.options.query.clone();
+        query.select = self.options.select.unwrap_or(Select::Vertices);
+        query.columns = vec![Column::Position, Column::Attributes];
+        if object_id {
+            query.columns.push(Column::ObjectId);
+        }
+        query
+    }
+
+    /// The query of whole objects one after another; `None` where the level has no objects.
+    async fn by_object(&mut self, object_id: bool) -> Result<Option<Query>, ConvertError> {
+        if self
+            .options
+            .select
+            .is_some_and(|select| select != Select::Objects)
+        {
+            let found = format!("{:?}", self.options.select.unwrap_or_default()).to_lowercase();
+            let what = format!("select, for {}", self.format.name());
+            return Err(ConvertError::usage(
+                what,
+                found,
+                "objects: their rows make no sense alone",
+            ));
+        }
+        let mut query = self.flat(object_id);
+        query.select = Select::Objects;
+        if !self.selects() {
+            let Some(ids) = self.ids().await? else {
+                return Ok(None);
+            };
+            query.objects = Some(ids);
+        }
+        Ok(Some(query))
+    }
+
+    /// The ids of all objects of the level; `None` where it has no object index.
+    async fn ids(&mut self) -> Result<Option<Vec<i64>>, ConvertError> {
+        let mut ids = Ids(None);
+        self.list(&mut ids).await?;
+        Ok(ids.0)
+    }
+
+    /// Lists all objects of the level.
+    async fn list(&mut self, sink: &mut dyn Batches) -> Result<(), ConvertError> {
+        let query = &self.options.query;
+        let answer = list_objects(self.store, query.level, query.own_level_only).await?;
+        self.drain(answer, sink).await
+    }
+
+    /// The names of all vertex attributes of the level.
+    async fn vertex_attributes(&self) -> Result<Vec<String>, ConvertError> {
+        let need = Need {
+            vertex_attributes: Names::All,
+            ..Need::nothing()
+        };
+        let level = self.store.level(self.options.query.level, &need).await?;
+        let names = level.vertex_attributes().iter();
+        Ok(names.map(|attribute| attribute.name.clone()).collect())
+    }
+
+    /// Runs a query and hands its batches over.
+    async fn run(&mut self, query_: Query, sink: &mut dyn Batches) -> Result<(), ConvertError> {
+        let answer = query(self.store, query_).await?;
+        self.drain(answer, sink).await
+    }
+
+    async fn drain(
+        &mut self,
+        mut answer: Answer,
+        sink: &mut dyn Batches,
+    ) -> Result<(), ConvertError> {
+        sink.schemas(&Schemas::of(&answer))?;
+        while let Some((table, batch)) = answer.next().await? {
+            sink.batch(table, &batch)?;
+        }
+        self.warnings
+            .extend(answer.summary().warnings.iter().cloned());
+        Ok(())
+    }
+}
+
+/// The schemas of an answer.
+#[derive(Debug, Clone)]
+struct Schemas {
+    vertices: SchemaRef,
+    links: Option<SchemaRef>,
+    objects: Option<SchemaRef>,
+}
+
+impl Schemas {
+    fn of(answer: &Answer) -> Self {
+        let empty = || Arc::new(Schema::empty());
+        Self {
+            vertices: answer
+                .schema(Table::Vertices)
+                .cloned()
+                .unwrap_or_else(empty),
+            links: answer.schema(Table::Links).cloned(),
+            objects: answer.schema(Table::Objects).cloned(),
+        }
+    }
+
+    /// Attributes of the links.
+    fn link_attributes(&self) -> impl Iterator<Item = &str> {
+        own(self.links.as_ref(), &["vertices"])
+    }
+
+    /// Attributes of the objects.
+    fn object_attributes(&self) -> impl Iterator<Item = &str> {
+        let not = self
+            .objects
+            .as_ref()
+            .map_or(&[][..], |schema| own_columns(schema));
+        own(self.objects.as_ref(), not)
+    }
+
+    /// Attributes of the vertices.
+    fn vertex_attributes(&self) -> impl Iterator<Item = &str> {
+        own(Some(&self.vertices), &["position", "object_id"])
+    }
+}
+
+/// The columns of an object table that are no attributes: that of an answer by object, by vertices, or that of a list.
+fn own_columns(schema: &Schema) -> &'static [&'static str] {
+    if schema.field_with_name("start").is_ok() {
+        &["object_id", "start", "length"]
+    } else {
+        &["object_id", "vertices", "chunks", "fragments"]
+    }
+}
+
+/// The columns of a table that are attributes, by the attribute's name.
+fn own<'s>(
+    schema: Option<&'s SchemaRef>,
+    not: &'static [&'static str],
+) -> impl Iterator<Item = &'s str> {
+    let fields = schema.into_iter().flat_map(|schema| schema.fields().iter());
+    fields
+        .map(|field| field.name().as_str())
+        .filter(|name| !not.contains(name))
+        .map(attribute)
+}
+
+/// The name of an attribute, from that of its column.
+fn attribute(column: &str) -> &str {
+    column.strip_prefix("attribute:").unwrap_or(column)
+}
+
+/// What takes the batches of an answer.
+trait Batches {
+    fn schemas(&mut self, schemas: &Schemas) -> Result<(), ConvertError>;
+    fn batch(&mut self, table: Table, batch: &RecordBatch) -> Result<(), ConvertError>;
+}
+
+/// The ids of an object table; `None` where there is no table.
+struct Ids(Option<Vec<i64>>);
+
+impl Batches for Ids {
+    fn schemas(&mut self, schemas: &Schemas) -> Result<(), ConvertError> {
+        self.0 = schemas.objects.as_ref().map(|_| Vec::new());
+        Ok(())
+    }
+
+    fn batch(&mut self, _: Table, batch: &RecordBatch) -> Result<(), ConvertError> {
+        let column = batch.column_by_name("object_id");
+        let column = column.and_then(|column| column.as_primitive_opt::<Int64Type>());
+        if let (Some(ids), Some(column)) = (&mut self.0, column) {
+            ids.extend(column.values());
+        }
+        Ok(())
+    }
+}
+
+/// All tables, or one of them.
+const ALL: Outputs = Outputs {
+    vertices: true,
+    links: true,
+    objects: true,
+};
+const VERTICES: Outputs = Outputs {
+    vertices: true,
+    links: false,
+    objects: false,
+};
+const OBJECTS: Outputs = Outputs {
+    vertices: false,
+    links: false,
+    objects: true,
+};

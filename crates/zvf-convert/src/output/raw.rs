@@ -1,0 +1,85 @@
+//! Elements of Arrow columns as the bytes of their numbers, little-endian.
+
+use std::io::{self, Write};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType};
+use arrow_schema::DataType;
+
+/// NumPy's name of an element type; `None` for what is no number.
+pub(crate) fn descr(element: &DataType) -> Option<&'static str> {
+    Some(match element {
+        DataType::Boolean => "|b1",
+        DataType::Float16 => "<f2",
+        DataType::Float32 => "<f4",
+        DataType::Float64 => "<f8",
+        DataType::Int8 => "|i1",
+        DataType::Int16 => "<i2",
+        DataType::Int32 => "<i4",
+        DataType::Int64 => "<i8",
+        DataType::UInt8 => "|u1",
+        DataType::UInt16 => "<u2",
+        DataType::UInt32 => "<u4",
+        DataType::UInt64 => "<u8",
+        _ => return None,
+    })
+}
+
+/// The elements of a column, and how many a row has: those of a list of fixed size, or the rows themselves.
+pub(crate) fn elements(column: &ArrayRef) -> (ArrayRef, usize) {
+    let DataType::FixedSizeList(_, width) = column.data_type() else {
+        return (ArrayRef::clone(column), 1);
+    };
+    let width = usize::try_from(*width).unwrap_or(0);
+    let list = column.as_fixed_size_list();
+    // A sliced list keeps its whole child; the rows of this batch start at its offset.
+    let elements = list.values().slice(
+        list.offset().saturating_mul(width),
+        list.len().saturating_mul(width),
+    );
+    (elements, width)
+}
+
+/// Writes every number of a column of numbers. What stands where a value is missing is not said.
+pub(crate) fn write_raw(out: &mut impl Write, values: &dyn Array) -> io::Result<()> {
+    match values.data_type() {
+        DataType::Boolean => {
+            let values = values.as_boolean().values();
+            let bytes: Vec<u8> = values.iter().map(u8::from).collect();
+            out.write_all(&bytes)
+        }
+        DataType::Float16 => put::<Float16Type, 2>(out, values, |v| v.to_le_bytes()),
+        DataType::Float32 => put::<Float32Type, 4>(out, values, f32::to_le_bytes),
+        DataType::Float64 => put::<Float64Type, 8>(out, values, f64::to_le_bytes),
+        DataType::Int8 => put::<Int8Type, 1>(out, values, i8::to_le_bytes),
+        DataType::Int16 => put::<Int16Type, 2>(out, values, i16::to_le_bytes),
+        DataType::Int32 => put::<Int32Type, 4>(out, values, i32::to_le_bytes),
+        DataType::Int64 => put::<Int64Type, 8>(out, values, i64::to_le_bytes),
+        DataType::UInt8 => put::<UInt8Type, 1>(out, values, u8::to_le_bytes),
+        DataType::UInt16 => put::<UInt16Type, 2>(out, values, u16::to_le_bytes),
+        DataType::UInt32 => put::<UInt32Type, 4>(out, values, u32::to_le_bytes),
+        _ => put::<UInt64Type, 8>(out, values, u64::to_le_bytes),
+    }
+}
+
+fn put<T: ArrowPrimitiveType, const N: usize>(
+    out: &mut impl Write,
+    values: &dyn Array,
+    bytes: impl Fn(T::Native) -> [u8; N],
+) -> io::Result<()> {
+    let Some(values) = values.as_primitive_opt::<T>() else {
+        return Err(io::Error::other("a column changed its type"));
+    };
+    // One write a block, not one a value.
+    let mut block = Vec::with_capacity(N * 4096);
+    for part in values.values().chunks(4096) {
+        block.clear();
+        block.extend(part.iter().flat_map(|value| bytes(*value)));
+        out.write_all(&block)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,330 @@
+//! Files come back out of the store made from them: both are read by `parse`, which is no reader of ours.
+
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use zvf_convert::export::ExportOptions;
+use zvf_convert::{ConvertError, Options};
+use zvf_query::{BBox, Select};
+use zvf_write::Kind;
+
+use crate::parse;
+use crate::streamlines::{Out, tck, trk, trk_header};
+use crate::support::{Folder, open, small};
+
+fn real(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../testdata/real")
+        .join(name)
+}
+
+fn text(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// A folder with the store of some files, in chunks of one size.
+fn stored(files: &[PathBuf], side: f64) -> Folder {
+    let folder = Folder::new();
+    let import = open(files, &Options::default());
+    folder.store(&import, |spec| {
+        spec.chunk_shape = vec![side; spec.chunk_shape.len()];
+        spec.bin_shape = None;
+    });
+    folder
+}
+
+#[test]
+fn a_real_skeleton_comes_back_node_for_node() {
+    let file = real("1734350788.swc");
+    let folder = stored(std::slice::from_ref(&file), 5000.0);
+    let (out, done) = folder.export("out.swc", &ExportOptions::default());
+    let want = parse::swc(&text(&file));
+    assert_eq!(parse::swc(&text(&out)), want);
+    assert_eq!(done.vertices, want.len() as u64);
+    assert_eq!(
+        done.links,
+        want.values().filter(|node| node.3 >= 0).count() as u64
+    );
+    assert_eq!(done.notes, ["attributes of objects are not kept: name"]);
+}
+
+#[test]
+fn a_real_mesh_comes_back_face_for_face() {
+    let file = real("1734350788.obj");
+    let folder = stored(std::slice::from_ref(&file), 5000.0);
+    let (out, done) = folder.export("out.obj", &ExportOptions::default());
+    let want = parse::obj(&text(&file));
+    assert!(parse::obj(&text(&out)) == want);
+    assert_eq!(
+        (done.vertices, done.links),
+        (want.0.len() as u64, want.1.len() as u64)
+    );
+    let (out, done) = folder.export("out.stl", &ExportOptions::default());
+    assert!(parse::stl(&std::fs::read(out).unwrap()) == want.1);
+    assert_eq!(done.notes, ["attributes of objects are not kept: name"]);
+}
+
+#[test]
+fn a_real_table_comes_back_row_for_row() {
+    let file = real("1734350788.csv");
+    let folder = stored(std::slice::from_ref(&file), 5000.0);
+    let want = parse::table(&text(&file), ',');
+    let (out, done) = folder.export("out.csv", &ExportOptions::default());
+    assert!(parse::table(&text(&out), ',') == want);
+    assert_eq!((done.vertices, done.notes.len()), (want.len() as u64, 0));
+    let mut tabs = ExportOptions::default();
+    tabs.delimiter = Some(b'\t');
+    let (out, _) = folder.export("out.tsv", &tabs);
+    assert!(parse::table(&text(&out), '\t') == want);
+}
+
+#[test]
+fn a_real_tractogram_comes_back_byte_for_byte() {
+    let file = real("tracks300.trk");
+    let folder = stored(std::slice::from_ref(&file), 20.0);
+    let (out, done) = folder.export("out.trk", &ExportOptions::default());
+    let (got, want) = (std::fs::read(out).unwrap(), std::fs::read(&file).unwrap());
+    assert!(got == want);
+    assert_eq!(done.objects, 300);
+    assert!(done.notes.is_empty(), "{:?}", done.notes);
+    let lines: Vec<_> = parse::trk(&want)
+        .into_iter()
+        .map(|(points, _)| points)
+        .collect();
+    let (out, done) = folder.export("out.tck", &ExportOptions::default());
+    assert!(parse::tck(&std::fs::read(out).unwrap()).1 == lines);
+    assert!(
+        done.notes[0].starts_with("positions are millimetres from the corner"),
+        "{:?}",
+        done.notes
+    );
+}
+
+#[test]
+fn scalars_properties_frames_and_empty_streamlines_are_written() {
+    let folder = Folder::new();
+    let file = folder.file("a.trk", trk(false, 3));
+    folder.store(&open(std::slice::from_ref(&file), &small()), |spec| {
+        spec.chunk_shape = vec![5.0; 3]
+    });
+    let (out, done) = folder.export("out.trk", &ExportOptions::default());
+    // The names of scalars and properties are in the order of the alphabet, as attributes are.
+    let got = std::fs::read(&out).unwrap();
+    let lines = parse::trk(&got);
+    assert_eq!(lines.len(), 3);
+    for ((points, properties), (line, count)) in
+        lines.iter().zip([(0.0_f32, 5), (1.0, 0), (2.0, 2)])
+    {
+        let point = |point: f32| [point * 4.0, line, -0.5, 1.0, point, line, point / 8.0];
+        let want = (0_u8..count)
+            .map(f32::from)
+            .map(|at| point(at).map(f32::to_bits).to_vec());
+        assert_eq!(points, &want.collect::<Vec<_>>());
+        assert_eq!(
+            properties,
+            &[(line + 0.25).to_bits(), (line + 100.0).to_bits()]
+        );
+    }
+    assert_eq!(got[38..44], *b"color\0");
+    assert_eq!(got[44..46], *b"3\0");
+    assert!(done.notes.is_empty(), "{:?}", done.notes);
+    let mut head = Out::new(false);
+    trk_header(
+        &mut head,
+        [&[b"color\x003", b"fa"], &[b"length", b"properties"]],
+        [4, 2],
+        3,
+    );
+    assert_eq!(got[..1000], head.bytes);
+    let again = Folder::new();
+    again.store(&open(&[out], &small()), |spec| {
+        spec.chunk_shape = vec![7.0; 3]
+    });
+    let (out, _) = again.export("out.trk", &ExportOptions::default());
+    assert_eq!(std::fs::read(out).unwrap(), got);
+}
+
+#[test]
+fn headers_of_tck_come_back() {
+    for kind in ["Float32LE", "Float32BE"] {
+        let folder = Folder::new();
+        let file = folder.file("a.tck", tck(kind));
+        folder.store(&open(&[file], &small()), |spec| {
+            spec.chunk_shape = vec![5.0; 3]
+        });
+        let (out, done) = folder.export("out.tck", &ExportOptions::default());
+        let (head, lines) = parse::tck(&std::fs::read(out).unwrap());
+        assert!(
+            head.contains("\nmethod: by\nhand\n") && head.contains("\ncount: 3"),
+            "{head}"
+        );
+        assert_eq!(lines.iter().map(Vec::len).collect::<Vec<_>>(), [2, 0, 5]);
+        assert_eq!(lines[2][4], [12.0_f32, 5.0, 0.125].map(f32::to_bits));
+        assert!(done.notes.is_empty(), "{:?}", done.notes);
+    }
+}
+
+#[test]
+fn a_selection_by_box_takes_whole_streamlines() {
+    let folder = Folder::new();
+    let file = folder.file("a.trk", trk(false, 3));
+    folder.store(&open(&[file], &small()), |spec| {
+        spec.chunk_shape = vec![5.0; 3]
+    });
+    let mut options = ExportOptions::default();
+    options.query.bbox = Some(BBox::parse("-1,1.5,-1:1,9,9").unwrap());
+    let (out, done) = folder.export("out.tck", &options);
+    assert_eq!((done.objects, done.vertices), (1, 2));
+    assert_eq!(parse::tck(&std::fs::read(out).unwrap()).1[0].len(), 2);
+    options.query.bbox = None;
+    options.query.objects = Some(vec![2, 0, 2]);
+    let (out, done) = folder.export("out.trk", &options);
+    assert_eq!(done.objects, 3);
+    let lengths = parse::trk(&std::fs::read(out).unwrap());
+    assert_eq!(
+        lengths.iter().map(|line| line.0.len()).collect::<Vec<_>>(),
+        [2, 5, 2]
+    );
+    options.select = Some(Select::Vertices);
+    let error = folder.export_error("out.trk", &options);
+    assert!(matches!(error, ConvertError::Usage { .. }), "{error}");
+}
+
+#[test]
+fn what_a_format_cannot_hold_is_refused_or_named() {
+    let folder = Folder::new();
+    let file = folder.file("a.csv", "x,y,t,label\n1,2,3,a\n4,5,6,b\n");
+    folder.store(&open(&[file], &small()), |_| {});
+    for name in ["o.swc", "o.obj", "o.stl", "o.trk", "o.tck"] {
+        let error = folder.export_error(name, &ExportOptions::default());
+        assert!(matches!(error, ConvertError::Usage { .. }), "{error}");
+    }
+    let (_, done) = folder.export("o.npy", &ExportOptions::default());
+    assert_eq!(
+        done.notes,
+        ["attributes of vertices are not kept: label, t"]
+    );
+    let swc = folder.file("a.swc", "1 0 0 0 0 1 -1\n2 0 1 0 0 1 1\n");
+    folder.store(&open(&[swc], &small()), |_| {});
+    let (out, done) = folder.export("o.csv", &ExportOptions::default());
+    assert!(
+        text(&out).starts_with("x,y,z,node_id,radius,type,object_id\n"),
+        "{}",
+        text(&out)
+    );
+    assert_eq!(
+        done.notes,
+        [
+            "attributes of objects are not kept: name",
+            "links are not kept: a table has a row a vertex"
+        ]
+    );
+    let (out, _) = folder.export("o.obj", &ExportOptions::default());
+    assert_eq!(text(&out), "v 0.0 0.0 0.0\nv 1.0 0.0 0.0\nl 2 1\n");
+}
+
+#[test]
+fn a_graph_with_a_ring_is_no_tree() {
+    let folder = Folder::new();
+    let swc = folder.file("a.swc", "1 0 0 0 0 1 -1\n2 0 1 0 0 1 1\n");
+    let mut options = Options::default();
+    options.kind = Some(Kind::Graph);
+    folder.store(&open(&[swc], &options), |_| {});
+    let (out, _) = folder.export("o.swc", &ExportOptions::default());
+    assert_eq!(parse::swc(&text(&out)).len(), 2);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_tree_comes_back(
+        nodes in prop::collection::vec((-40.0_f32..40.0, -40.0_f32..40.0, any::<i16>(), 0.0_f32..9.0, any::<u16>()), 1..60),
+    ) {
+        let mut lines = String::new();
+        for (at, (x, y, z, radius, up)) in nodes.iter().enumerate() {
+            let parent = if at == 0 || *up < 5000 { -1 } else { i64::try_from(usize::from(*up) % at).unwrap() * 3 };
+            lines.push_str(&format!("{} {} {x:?} {y:?} {z} {radius:?} {parent}\n", at * 3, up % 7));
+        }
+        let folder = Folder::new();
+        let file = folder.file("5.swc", &lines);
+        folder.store(&open(&[file], &small()), |spec| spec.chunk_shape = vec![40.0; 3]);
+        let (out, _) = folder.export("out.swc", &ExportOptions::default());
+        prop_assert_eq!(parse::swc(&text(&out)), parse::swc(&lines));
+    }
+
+    #[test]
+    fn any_mesh_comes_back(
+        points in prop::collection::vec([-40.0_f32..40.0, -40.0_f32..40.0, -40.0_f32..40.0], 4..40),
+        faces in prop::collection::vec(any::<[prop::sample::Index; 4]>(), 1..50),
+        quads: bool,
+    ) {
+        let mut lines = String::new();
+        for [x, y, z] in &points {
+            lines.push_str(&format!("v {x:?} {y:?} {z:?}\n"));
+        }
+        for face in &faces {
+            // Corners of one face are different.
+            let mut corners: Vec<usize> = face.iter().map(|corner| corner.index(points.len()) + 1).collect();
+            corners.sort_unstable();
+            corners.dedup();
+            let wanted = if quads { 4 } else { 3 };
+            if corners.len() >= wanted {
+                let corners: Vec<String> = corners[..wanted].iter().map(ToString::to_string).collect();
+                lines.push_str(&format!("f {}\n", corners.join(" ")));
+            }
+        }
+        let folder = Folder::new();
+        let file = folder.file("a.obj", &lines);
+        folder.store(&open(&[file], &small()), |spec| spec.chunk_shape = vec![40.0; 3]);
+        let (out, _) = folder.export("out.obj", &ExportOptions::default());
+        let want = parse::obj(&lines);
+        prop_assert_eq!(&parse::obj(&text(&out)), &want);
+        if !quads {
+            let (out, _) = folder.export("out.stl", &ExportOptions::default());
+            prop_assert_eq!(parse::stl(&std::fs::read(out).unwrap()), want.1);
+        }
+    }
+
+    #[test]
+    fn any_streamlines_come_back(
+        lines in prop::collection::vec(prop::collection::vec([-40.0_f32..40.0, -40.0_f32..40.0, -40.0_f32..40.0], 0..12), 1..12),
+    ) {
+        prop_assume!(lines.iter().any(|line| !line.is_empty()));
+        let mut bytes = b"mrtrix tracks\ndatatype: Float32LE\nfile: . 64\nEND\n".to_vec();
+        bytes.resize(64, b' ');
+        let mut put = |point: [f32; 3]| bytes.extend(point.into_iter().flat_map(f32::to_le_bytes));
+        for line in &lines {
+            line.iter().copied().for_each(&mut put);
+            put([f32::NAN; 3]);
+        }
+        put([f32::INFINITY; 3]);
+        let folder = Folder::new();
+        let file = folder.file("a.tck", &bytes);
+        folder.store(&open(&[file], &small()), |spec| spec.chunk_shape = vec![40.0; 3]);
+        let want: Vec<Vec<Vec<u32>>> = lines
+            .iter()
+            .map(|line| line.iter().map(|point| point.map(f32::to_bits).to_vec()).collect())
+            .collect();
+        let (out, _) = folder.export("out.tck", &ExportOptions::default());
+        prop_assert_eq!(&parse::tck(&std::fs::read(out).unwrap()).1, &want);
+        let (out, _) = folder.export("out.trk", &ExportOptions::default());
+        let got: Vec<_> = parse::trk(&std::fs::read(out).unwrap()).into_iter().map(|line| line.0).collect();
+        prop_assert_eq!(got, want);
+    }
+
+    #[test]
+    fn any_table_comes_back(
+        rows in prop::collection::vec((any::<[i16; 2]>(), -4.0_f32..4.0, any::<i64>(), "[a-c]{0,2}"), 1..60),
+    ) {
+        let mut lines = "x,y,value,number,label\n".to_owned();
+        for ([x, y], value, number, label) in &rows {
+            lines.push_str(&format!("{x},{y},{value:?},{number},l{label}\n"));
+        }
+        let folder = Folder::new();
+        let file = folder.file("a.csv", &lines);
+        folder.store(&open(&[file], &small()), |spec| spec.chunk_shape = vec![30_000.0; 2]);
+        let (out, _) = folder.export("out.csv", &ExportOptions::default());
+        prop_assert_eq!(parse::table(&text(&out), ','), parse::table(&lines, ','));
+    }
+}

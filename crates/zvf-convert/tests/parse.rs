@@ -1,0 +1,152 @@
+//! Files read by the shortest way there is, which shares nothing with the readers under test.
+
+use std::collections::BTreeMap;
+
+/// Nodes by id: type, position, radius, parent.
+pub(crate) type Nodes = BTreeMap<i64, (i64, [u32; 3], u32, i64)>;
+
+/// float32 numbers as bits, so that equal means the same number.
+pub(crate) fn bits(text: &str) -> u32 {
+    text.parse::<f32>().unwrap().to_bits()
+}
+
+pub(crate) fn swc(text: &str) -> Nodes {
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let mut nodes = Nodes::new();
+    for line in lines.filter(|line| !line.trim().is_empty()) {
+        let f: Vec<&str> = line.split_whitespace().collect();
+        let node = (
+            f[1].parse().unwrap(),
+            [bits(f[2]), bits(f[3]), bits(f[4])],
+            bits(f[5]),
+            f[6].parse().unwrap(),
+        );
+        assert!(nodes.insert(f[0].parse().unwrap(), node).is_none());
+    }
+    nodes
+}
+
+/// The positions, sorted, and the faces by their corners' positions, each begun at its lowest corner.
+pub(crate) fn obj(text: &str) -> (Vec<Vec<u32>>, Vec<Vec<Vec<u32>>>) {
+    let words = |word: &'static str| {
+        text.lines()
+            .filter_map(move |line| line.strip_prefix(word))
+            .map(|rest| rest.split_whitespace().collect::<Vec<_>>())
+    };
+    let vertices: Vec<Vec<u32>> = words("v ")
+        .map(|fields| fields.into_iter().map(bits).collect())
+        .collect();
+    let corner = |field: &str| {
+        let number = field.split('/').next().unwrap().parse::<usize>().unwrap();
+        vertices[number - 1].clone()
+    };
+    let faces = words("f ")
+        .map(|fields| turned(fields.into_iter().map(corner).collect()))
+        .collect();
+    (sorted(vertices), sorted(faces))
+}
+
+/// A ring begun at its lowest member.
+pub(crate) fn turned<T: Ord + Clone>(mut ring: Vec<T>) -> Vec<T> {
+    let lowest = (0..ring.len()).min_by_key(|&at| {
+        let mut ring = ring.clone();
+        ring.rotate_left(at);
+        ring
+    });
+    ring.rotate_left(lowest.unwrap_or(0));
+    ring
+}
+
+/// Triangles of a binary file.
+pub(crate) fn stl(bytes: &[u8]) -> Vec<Vec<Vec<u32>>> {
+    let count = u32::from_le_bytes(bytes[80..84].try_into().unwrap()) as usize;
+    assert_eq!(bytes.len(), 84 + 50 * count);
+    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+    let triangle = |at: usize| {
+        let corner = |corner: usize| (0..3).map(move |axis| word(at + 12 + 12 * corner + 4 * axis));
+        turned((0..3).map(|at| corner(at).collect()).collect())
+    };
+    sorted(
+        (0..count)
+            .map(|number| triangle(84 + 50 * number))
+            .collect(),
+    )
+}
+
+/// Streamlines: the points with their scalars, then the properties.
+pub(crate) type Lines = Vec<(Vec<Vec<u32>>, Vec<u32>)>;
+
+/// The streamlines of a little-endian file.
+pub(crate) fn trk(bytes: &[u8]) -> Lines {
+    let short = |at: usize| i16::from_le_bytes(bytes[at..at + 2].try_into().unwrap());
+    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+    let scalars = usize::try_from(short(36)).unwrap();
+    let properties = usize::try_from(short(238)).unwrap();
+    let mut at = 1000;
+    let mut take = |count: usize| -> Vec<u32> {
+        let words = (0..count).map(|number| word(at + 4 * number)).collect();
+        at += 4 * count;
+        words
+    };
+    let mut lines = Vec::new();
+    for _ in 0..word(988) {
+        let count = take(1)[0];
+        let points = (0..count).map(|_| take(3 + scalars)).collect();
+        lines.push((points, take(properties)));
+    }
+    assert_eq!(at, bytes.len());
+    lines
+}
+
+/// The streamlines of a float32 file, and its header.
+pub(crate) fn tck(bytes: &[u8]) -> (String, Vec<Vec<Vec<u32>>>) {
+    let end = bytes
+        .windows(5)
+        .position(|five| five == b"\nEND\n")
+        .unwrap();
+    let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
+    let place = head.lines().find_map(|line| line.strip_prefix("file: . "));
+    let points = &bytes[place.unwrap().parse::<usize>().unwrap()..];
+    let mut lines = vec![Vec::new()];
+    for point in points.chunks(12) {
+        let words: Vec<f32> = point
+            .chunks(4)
+            .map(|word| f32::from_le_bytes(word.try_into().unwrap()))
+            .collect();
+        if words.iter().all(|word| word.is_infinite()) {
+            break;
+        }
+        if words.iter().all(|word| word.is_nan()) {
+            lines.push(Vec::new());
+        } else {
+            let point = words.iter().map(|word| word.to_bits()).collect();
+            lines.last_mut().unwrap().push(point);
+        }
+    }
+    assert!(lines.pop().unwrap().is_empty());
+    (head, lines)
+}
+
+/// Rows of a table without quotes, by the columns' names: numbers as float32 bits, everything else as it is.
+pub(crate) fn table(text: &str, delimiter: char) -> Vec<BTreeMap<String, String>> {
+    let mut lines = text.lines();
+    let names: Vec<&str> = lines.next().unwrap().split(delimiter).collect();
+    let value = |text: &str| match text.parse::<f32>() {
+        Ok(number) => format!("{:08x}", number.to_bits()),
+        Err(_) => text.to_owned(),
+    };
+    let row = |line: &str| {
+        let values = line.split(delimiter).map(value);
+        names
+            .iter()
+            .map(|name| (*name).to_owned())
+            .zip(values)
+            .collect()
+    };
+    sorted(lines.map(row).collect())
+}
+
+fn sorted<T: Ord>(mut items: Vec<T>) -> Vec<T> {
+    items.sort();
+    items
+}
