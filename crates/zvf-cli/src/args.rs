@@ -52,6 +52,10 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     /// Makes a new store from files: SWC, CSV, OBJ, STL, TRK or TCK
     Import(ImportArgs),
+    /// Copies a store of any version into a new one of the newest version, and compares the two
+    Migrate(crate::commands::migrate::MigrateArgs),
+    /// Copies a store into chunks, bins or shards of another shape, and compares the two
+    Rechunk(crate::commands::rechunk::RechunkArgs),
     /// Prints a completion script for a shell
     Completions(CompletionsArgs),
 }

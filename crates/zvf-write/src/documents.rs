@@ -155,6 +155,7 @@ pub(crate) fn root(spec: &StoreSpec, bounds: (Vec<f64>, Vec<f64>), name: &str) -
         object_index_convention: Some("standard".to_owned()),
         cross_chunk_strategy: Some("explicit_links".to_owned()),
         crs: spec.crs.clone(),
+        coordinate_offset: spec.coordinate_offset.clone(),
         attribute_specs: attribute_specs(spec),
         ..ZarrVectors::default()
     };
@@ -187,14 +188,34 @@ pub(crate) fn root(spec: &StoreSpec, bounds: (Vec<f64>, Vec<f64>), name: &str) -
             entries: vec![multiscale],
         },
         ome: Some(ome(&spec.axes, name)),
-        user_metadata: None,
+        user_metadata: (!spec.user_metadata.is_empty())
+            .then(|| Value::Object(spec.user_metadata.clone())),
         extra: JsonObject::new(),
         node_extra: JsonObject::new(),
     }
 }
 
+/// The documents of headers of source files, by key.
+pub(crate) fn headers(spec: &StoreSpec) -> Vec<(String, Vec<u8>)> {
+    let mut found = Vec::new();
+    for (format, header) in &spec.headers {
+        let group = GroupDoc {
+            attributes: header.clone(),
+            ..GroupDoc::default()
+        };
+        found.push((
+            format!("headers/{format}/zarr.json"),
+            group.to_json().into_bytes(),
+        ));
+    }
+    if !found.is_empty() {
+        found.push(("headers/zarr.json".to_owned(), plain_group().into_bytes()));
+    }
+    found
+}
+
 /// The description for other tools (0.9 §5.3).
-fn ome(axes: &[Axis], name: &str) -> Ome {
+pub(crate) fn ome(axes: &[Axis], name: &str) -> Ome {
     let axes: Vec<Value> = axes
         .iter()
         .map(|axis| {

@@ -91,6 +91,7 @@ mod finish;
 mod int;
 mod layout;
 mod links;
+mod migrate;
 mod number;
 mod objects;
 mod parallel;
@@ -111,6 +112,9 @@ pub use batch::{Batch, Groups, ObjectTable};
 pub use codec::Compression;
 pub use commit::Leftovers;
 pub use error::WriteError;
+pub use migrate::{
+    LevelCounts, Loss, MigrateOptions, Progress, Repair, Report, Verified, compare, migrate,
+};
 pub use number::NumberType;
 pub use spec::{AttributeSpec, AttributeType, LinkSpec, Outside, StoreSpec, TargetVersion};
 pub use values::Values;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use zvf_format::links::lehmer::MAX_WIDTH;
 use zvf_meta::rules::Severity;
-use zvf_meta::{Axis, Kind, LinkStore, LinksConvention};
+use zvf_meta::{Axis, JsonObject, Kind, LinkStore, LinksConvention};
 
 use crate::WriteError;
 use crate::codec::Compression;
@@ -233,6 +233,12 @@ pub struct StoreSpec {
     pub name: Option<String>,
     /// Coordinate reference system, opaque.
     pub crs: Option<Value>,
+    /// World position minus stored position, one number an axis (0.9 §15.7). Default none.
+    pub coordinate_offset: Option<Vec<f64>>,
+    /// Headers of source files, by format: opaque objects (0.9 §16.2).
+    pub headers: Vec<(String, JsonObject)>,
+    /// Members of `user_metadata`, by namespace (0.9 §16.3).
+    pub user_metadata: JsonObject,
 }
 
 impl StoreSpec {
@@ -264,6 +270,9 @@ impl StoreSpec {
             target: TargetVersion::default(),
             name: None,
             crs: None,
+            coordinate_offset: None,
+            headers: Vec::new(),
+            user_metadata: JsonObject::new(),
         }
     }
 
@@ -366,6 +375,45 @@ impl StoreSpec {
         self
     }
 
+    /// Says what is to be added to stored positions to get world positions. Readers add it; positions are pushed as they
+    /// shall be stored.
+    #[must_use]
+    pub fn with_coordinate_offset(mut self, offset: impl Into<Vec<f64>>) -> Self {
+        self.coordinate_offset = Some(offset.into());
+        self
+    }
+
+    /// Keeps the header of a source file, e.g. of format `trk`: an object of any members.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use zvf_write::{Kind, StoreSpec};
+    ///
+    /// let header = json!({"voxel_order": "RAS", "dim": [64, 64, 32]});
+    /// let spec = StoreSpec::new(Kind::Streamline, [50.0; 3]).with_header("trk", header);
+    /// assert!(spec.check().is_ok());
+    /// assert!(spec.with_header("tck", json!([1, 2])).check().is_err());
+    /// ```
+    #[must_use]
+    pub fn with_header(mut self, format: impl Into<String>, header: Value) -> Self {
+        // What is no object is refused by `check`, by the name that no member can have.
+        let header = match header {
+            Value::Object(members) => members,
+            other => JsonObject::from_iter([(String::new(), other)]),
+        };
+        self.headers.push((format.into(), header));
+        self
+    }
+
+    /// Adds members of the caller's own, under a namespace.
+    #[must_use]
+    pub fn with_user_metadata(mut self, namespace: impl Into<String>, members: Value) -> Self {
+        self.user_metadata.insert(namespace.into(), members);
+        self
+    }
+
     /// Puts cells together in shards.
     #[must_use]
     pub fn with_shard_shape(mut self, cells: impl Into<Vec<u64>>) -> Self {
@@ -412,6 +460,7 @@ impl StoreSpec {
         self.check_attributes()?;
         self.check_links()?;
         self.compression.check()?;
+        self.check_side()?;
         self.check_document()?;
         if let Some(shards) = &self.shard_shape {
             let member = "shard_shape";
@@ -422,6 +471,48 @@ impl StoreSpec {
             if !cells.is_some_and(|cells| (1..=MOST_CELLS).contains(&cells)) {
                 let expected = format!("1 to {MOST_CELLS} cells in all");
                 return Err(WriteError::spec(member, format!("{shards:?}"), expected));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_side(&self) -> Result<(), WriteError> {
+        if let Some(offset) = &self.coordinate_offset {
+            length("coordinate_offset", offset.len(), self.dims())?;
+            if let Some(part) = offset.iter().find(|part| !part.is_finite()) {
+                let found = part.to_string();
+                return Err(WriteError::spec(
+                    "coordinate_offset",
+                    found,
+                    "finite numbers",
+                ));
+            }
+        }
+        for (at, (format, header)) in self.headers.iter().enumerate() {
+            check_name(&format!("headers/{at}"), format)?;
+            if header.contains_key("") {
+                let member = format!("headers/{format}");
+                return Err(WriteError::spec(
+                    member,
+                    "no object, or a member without a name",
+                    "an object",
+                ));
+            }
+            let before = self.headers.get(..at).unwrap_or_default();
+            if before.iter().any(|(other, _)| other == format) {
+                let found = format!("{format:?} again");
+                return Err(WriteError::spec(
+                    format!("headers/{at}"),
+                    found,
+                    "a format of its own",
+                ));
+            }
+        }
+        for (namespace, members) in &self.user_metadata {
+            if namespace.is_empty() || namespace.contains('/') || !members.is_object() {
+                let expected = "an object under a name without slashes";
+                let found = format!("{namespace:?}");
+                return Err(WriteError::spec("user_metadata", found, expected));
             }
         }
         Ok(())
