@@ -4,13 +4,17 @@
 use crate::{Outcome, python, sh, test};
 
 /// Runs `python/conformance.py` with the built `zvf` in both environments, stores of format 0.9, then of 0.7; then
-/// `python/written.py`, the other direction, for format 0.9. Arguments are passed on; `--written` runs the last alone.
+/// `python/written.py`, the other direction, for format 0.9, and `python/migrated.py`. Arguments are passed on; `--written`
+/// and `--migrated` run those alone.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     if let Some((_, rest)) = arguments
         .split_first()
         .filter(|(first, _)| *first == "--written")
     {
         return written(rest);
+    }
+    if arguments.first().is_some_and(|first| first == "--migrated") {
+        return migrated(arguments.get(1..).unwrap_or_default());
     }
     let program = sh::build_zvf()?;
     for (environment, folder) in [
@@ -34,7 +38,19 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
             .collect(),
         None => arguments.to_vec(),
     };
-    written(&shared)
+    written(&shared)?;
+    migrated(&[])
+}
+
+/// Copies of the bundled stores by `zvf migrate` and `zvf rechunk`, judged by the package.
+fn migrated(arguments: &[String]) -> Outcome {
+    let program = sh::build_zvf()?;
+    sh::run(
+        python::run("migrated.py")?
+            .arg(&program)
+            .arg(sh::target().join("conformance-migrated"))
+            .args(arguments),
+    )
 }
 
 /// Stores that `zvf-write` makes from random input, read by the package.

@@ -54,6 +54,10 @@ pub(crate) enum Command {
     Import(ImportArgs),
     /// Writes a selection of a store as a file of another format, by its ending
     Export(crate::commands::export::ExportArgs),
+    /// Copies a store of any version into a new one of the newest version, and compares the two
+    Migrate(crate::commands::migrate::MigrateArgs),
+    /// Copies a store into chunks, bins or shards of another shape, and compares the two
+    Rechunk(crate::commands::rechunk::RechunkArgs),
     /// Prints a completion script for a shell
     Completions(CompletionsArgs),
 }

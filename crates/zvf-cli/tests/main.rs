@@ -15,6 +15,7 @@ mod inspect_blobs;
 mod interrupt;
 mod killed;
 mod links;
+mod migrate;
 mod objects;
 mod query;
 mod remote;

@@ -124,15 +124,14 @@ fn text(value: &Value) -> String {
 }
 
 /// The object table when all objects are asked for by id, as columns of the attributes that `told` names.
-async fn check_object_columns(name: &str, told: &Value) {
-    let store = bundled(name).await;
+pub(crate) async fn check_object_columns(name: &str, store: &Store, told: &Value) {
     let rows = told.as_object().unwrap().values().next().unwrap();
     let ids = (0..rows.as_array().unwrap().len() as i64).collect();
     let asked = Query {
         objects: Some(ids),
         ..Query::default()
     };
-    let got = ask(&store, asked).await.unwrap();
+    let got = ask(store, asked).await.unwrap();
     let objects = got.objects.unwrap();
     for (attribute, values) in told.as_object().unwrap() {
         let wanted: Vec<String> = values.as_array().unwrap().iter().map(text).collect();
@@ -143,13 +142,15 @@ async fn check_object_columns(name: &str, told: &Value) {
 #[tokio::test]
 async fn a_mask_of_0_is_null_and_a_real_zero_is_0() {
     let case = zvf_testkit::case("0.7/masks").unwrap();
-    check_object_columns("0.7/masks", &case.document["masked"]).await;
+    let store = bundled("0.7/masks").await;
+    check_object_columns("0.7/masks", &store, &case.document["masked"]).await;
 }
 
 #[tokio::test]
 async fn a_fill_value_of_every_type_is_null_where_the_object_is_absent() {
     let case = zvf_testkit::case("0.8/sentinels").unwrap();
-    check_object_columns("0.8/sentinels", &case.document["sentinels"]).await;
+    let store = bundled("0.8/sentinels").await;
+    check_object_columns("0.8/sentinels", &store, &case.document["sentinels"]).await;
 }
 
 #[tokio::test]
@@ -221,15 +222,14 @@ async fn places(name: &str, store: &Store, level: u32) -> BTreeMap<(Vec<i64>, u6
 }
 
 /// Links between levels are those of the input, whichever family holds them.
-async fn check_levels(name: &str) {
+pub(crate) async fn check_levels(name: &str, store: &Store) {
     let case = zvf_testkit::case(name).unwrap();
-    let store = bundled(name).await;
     for told in case.document["cross_level"].as_array().unwrap() {
         let level = told["level"].as_u64().unwrap() as u32;
         let delta = told["delta"].as_i64().unwrap() as i32;
-        let here = places(name, &store, level).await;
-        let there = places(name, &store, level.strict_add_signed(delta)).await;
-        let all = list_links(&store, level, delta, false).await.unwrap();
+        let here = places(name, store, level).await;
+        let there = places(name, store, level.strict_add_signed(delta)).await;
+        let all = list_links(store, level, delta, false).await.unwrap();
         let batch = all.collect().await.unwrap().table(Table::Links).unwrap();
         let batch = batch.unwrap();
         let chunks = batch.column_by_name("chunks").unwrap();
@@ -266,12 +266,12 @@ async fn check_levels(name: &str) {
 
 #[tokio::test]
 async fn v07_records_between_levels_of_different_grids() {
-    check_levels("0.7/pyramid").await;
+    check_levels("0.7/pyramid", &bundled("0.7/pyramid").await).await;
 }
 
 #[tokio::test]
 async fn v08_records_between_levels_are_not_sorted_by_meaning() {
-    check_levels("0.8/pyramid_cells").await;
+    check_levels("0.8/pyramid_cells", &bundled("0.8/pyramid_cells").await).await;
 }
 
 /// What a refusal says, from opening to the first query.

@@ -19,6 +19,7 @@ mod legacy_stale;
 mod made;
 mod make;
 mod make_legacy;
+mod migrated;
 mod properties;
 mod rounds;
 mod support;

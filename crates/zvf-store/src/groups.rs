@@ -88,6 +88,11 @@ impl Groups {
         })
     }
 
+    /// The attributes of the array, or of the group that stands for it.
+    pub fn attributes(&self) -> &ArrayAttributes {
+        &self.attributes
+    }
+
     /// Number of groups.
     pub fn len(&self) -> u64 {
         match &self.members {

@@ -46,6 +46,10 @@ impl RawStore {
         Kv::open(url, options).map(Self)
     }
 
+    pub(crate) fn of(kv: Kv) -> Self {
+        Self(kv)
+    }
+
     /// Reads an object; `None` when it does not exist.
     ///
     /// # Cost

@@ -14,7 +14,7 @@ use crate::cells::{self, CellWant, ShardCache};
 use crate::kv::{Kv, Question};
 use crate::level::{Level, LevelInner};
 use crate::snapshot::Tree;
-use crate::{IoTrace, Limits, Need, OpenOptions, StoreError};
+use crate::{IoTrace, Limits, Need, OpenOptions, RawStore, StoreError};
 
 /// An open store: a snapshot of its documents, and a way to its cells. Cheap to clone.
 ///
@@ -165,6 +165,11 @@ impl Store {
     /// The limits.
     pub fn limits(&self) -> &Limits {
         &self.inner.tree.kv.limits
+    }
+
+    /// The objects of the store by key, for what this crate has no reader for.
+    pub fn raw(&self) -> RawStore {
+        RawStore::of(self.inner.tree.kv.clone())
     }
 
     /// Whether cells are files of the local disk: then many small batches pay, elsewhere few large ones.

@@ -155,6 +155,7 @@ pub(crate) fn root(spec: &StoreSpec, bounds: (Vec<f64>, Vec<f64>), name: &str) -
         object_index_convention: Some("standard".to_owned()),
         cross_chunk_strategy: Some("explicit_links".to_owned()),
         crs: spec.crs.clone(),
+        coordinate_offset: spec.coordinate_offset.clone(),
         attribute_specs: attribute_specs(spec),
         ..ZarrVectors::default()
     };
@@ -194,7 +195,7 @@ pub(crate) fn root(spec: &StoreSpec, bounds: (Vec<f64>, Vec<f64>), name: &str) -
 }
 
 /// The description for other tools (0.9 §5.3).
-fn ome(axes: &[Axis], name: &str) -> Ome {
+pub(crate) fn ome(axes: &[Axis], name: &str) -> Ome {
     let axes: Vec<Value> = axes
         .iter()
         .map(|axis| {

@@ -119,6 +119,22 @@ pub enum WriteError {
         /// Why.
         source: Box<WriteError>,
     },
+    /// A store that is copied holds what no reader may guess about.
+    #[error("{place}: {what}")]
+    Source {
+        /// The level, array and chunk or object.
+        place: String,
+        /// What was found, and what was expected.
+        what: String,
+    },
+    /// The second look at a copied store found something else than in the store that it was copied from.
+    #[error("{place}: {what}")]
+    Differs {
+        /// The level, and the object, chunk or attribute.
+        place: String,
+        /// What differs.
+        what: String,
+    },
     /// An earlier call failed half way, so that the writer does not know what it holds.
     #[error("the writer failed before: {what}")]
     Broken {
@@ -141,6 +157,7 @@ impl WriteError {
             | Self::Changed { .. }
             | Self::Document(_)
             | Self::Broken { .. } => Class::Misuse,
+            Self::Source { .. } | Self::Differs { .. } => Class::Malformed,
             Self::Encode { .. } | Self::Limit { .. } => Class::Limit,
             Self::Store(source) => source.class(),
             Self::Io { .. } | Self::Backend { .. } | Self::Tidying { .. } => Class::Io,
@@ -176,6 +193,22 @@ impl WriteError {
             what: what.into(),
             found: found.into(),
             expected: expected.into(),
+        }
+    }
+
+    #[cold]
+    pub(crate) fn source(place: impl Into<String>, what: impl Into<String>) -> Self {
+        Self::Source {
+            place: place.into(),
+            what: what.into(),
+        }
+    }
+
+    #[cold]
+    pub(crate) fn differs(place: impl Into<String>, what: impl Into<String>) -> Self {
+        Self::Differs {
+            place: place.into(),
+            what: what.into(),
         }
     }
 

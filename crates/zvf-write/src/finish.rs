@@ -247,7 +247,7 @@ pub(crate) fn place_links(
 }
 
 /// Families of arrays that a level has, in the order of the format page.
-fn families(arrays: &[(String, ArrayDoc)]) -> Vec<&'static str> {
+pub(crate) fn families(arrays: &[(String, ArrayDoc)]) -> Vec<&'static str> {
     const ALL: [&str; 9] = [
         "vertices",
         "vertex_attributes",
@@ -268,7 +268,7 @@ fn families(arrays: &[(String, ArrayDoc)]) -> Vec<&'static str> {
 }
 
 /// Writes documents of arrays, and of every group above them below the level.
-fn put_documents(
+pub(crate) fn put_documents(
     target: &Below<'_>,
     arrays: Docs,
     mut groups: BTreeMap<String, String>,
@@ -310,14 +310,14 @@ pub(crate) struct Level<'s> {
 pub(crate) type Present<'c> = BTreeMap<u32, Vec<&'c [i64]>>;
 
 /// What a job is cut from: the object it goes to, its size, and itself.
-type Item<T> = (Vec<u64>, u64, T);
+pub(crate) type Item<T> = (Vec<u64>, u64, T);
 
 /// Bytes of records, and items, that make a job.
 const JOB_BYTES: u64 = 4 << 20;
 const JOB_ITEMS: usize = 256;
 
 /// Puts items together into jobs of a useful size; items of one object are never parted.
-fn pack<T>(mut items: Vec<Item<T>>) -> Vec<Vec<T>> {
+pub(crate) fn pack<T>(mut items: Vec<Item<T>>) -> Vec<Vec<T>> {
     items.sort_by(|(a, ..), (b, ..)| a.cmp(b));
     let mut jobs: Vec<Vec<T>> = Vec::new();
     let (mut bytes, mut before) = (0_u64, Vec::new());

@@ -101,6 +101,7 @@ mod int;
 mod journal;
 mod layout;
 mod links;
+mod migrate;
 mod number;
 mod objects;
 mod parallel;
@@ -124,6 +125,9 @@ pub use batch::{Batch, Groups, ObjectTable};
 pub use codec::Compression;
 pub use commit::Leftovers;
 pub use error::WriteError;
+pub use migrate::{
+    LevelCounts, Loss, MigrateOptions, MigrateProgress, Repair, Report, Verified, compare, migrate,
+};
 pub use number::NumberType;
 pub use parts::PartedStore;
 pub use progress::{Progress, Step};

@@ -23,9 +23,9 @@ use crate::typed::{Element, ROWS, Typed};
 use crate::values::Values;
 
 /// Most rows of an object index.
-const MOST: u64 = 1 << 26;
+pub(crate) const MOST: u64 = 1 << 26;
 /// Manifests of one chunk.
-const BUCKET: u32 = 16_384;
+pub(crate) const BUCKET: u32 = 16_384;
 
 /// Fragments between two words about progress.
 const TELL: u64 = 4096;
@@ -356,7 +356,7 @@ fn check_chain(spec: &StoreSpec, id: i64, parts: &[Placed]) -> Result<(), WriteE
     Ok(())
 }
 
-fn ids_array(
+pub(crate) fn ids_array(
     ids: &[i64],
     compression: &Compression,
 ) -> Result<(ArrayDoc, Vec<Object>), WriteError> {
@@ -519,7 +519,7 @@ fn column(
     } else {
         match &element {
             Element::Number(number) => (vec![0; element.size()], number.zero()),
-            Element::Text(_) => absent,
+            Element::Text(_) | Element::Other { .. } => absent,
         }
     };
     Ok((

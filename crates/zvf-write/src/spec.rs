@@ -236,6 +236,8 @@ pub struct StoreSpec {
     pub name: Option<String>,
     /// Coordinate reference system, opaque.
     pub crs: Option<Value>,
+    /// World position minus stored position, one number an axis (0.9 §15.7). Default none.
+    pub coordinate_offset: Option<Vec<f64>>,
     /// Headers of source files by their format, such as `trk`: opaque (0.9 §16.2).
     pub headers: BTreeMap<String, JsonObject>,
     /// Members of the users' own by namespace, in the root's document: opaque (0.9 §16.3).
@@ -273,6 +275,7 @@ impl StoreSpec {
             target: TargetVersion::default(),
             name: None,
             crs: None,
+            coordinate_offset: None,
             headers: BTreeMap::new(),
             user_metadata: BTreeMap::new(),
             parametric: None,
@@ -378,6 +381,14 @@ impl StoreSpec {
         self
     }
 
+    /// Says what is to be added to stored positions to get world positions. Readers add it; positions are pushed as they
+    /// shall be stored.
+    #[must_use]
+    pub fn with_coordinate_offset(mut self, offset: impl Into<Vec<f64>>) -> Self {
+        self.coordinate_offset = Some(offset.into());
+        self
+    }
+
     /// Puts cells together in shards.
     #[must_use]
     pub fn with_shard_shape(mut self, cells: impl Into<Vec<u64>>) -> Self {
@@ -445,9 +456,7 @@ impl StoreSpec {
         self.check_attributes()?;
         self.check_links()?;
         self.compression.check()?;
-        check_named("headers", &self.headers)?;
-        check_named("user_metadata", &self.user_metadata)?;
-        self.parametric.as_ref().map_or(Ok(()), Parametric::check)?;
+        self.check_side()?;
         self.check_document()?;
         if let Some(shards) = &self.shard_shape {
             let member = "shard_shape";
@@ -461,6 +470,23 @@ impl StoreSpec {
             }
         }
         Ok(())
+    }
+
+    fn check_side(&self) -> Result<(), WriteError> {
+        if let Some(offset) = &self.coordinate_offset {
+            length("coordinate_offset", offset.len(), self.dims())?;
+            if let Some(part) = offset.iter().find(|part| !part.is_finite()) {
+                let found = part.to_string();
+                return Err(WriteError::spec(
+                    "coordinate_offset",
+                    found,
+                    "finite numbers",
+                ));
+            }
+        }
+        check_named("headers", &self.headers)?;
+        check_named("user_metadata", &self.user_metadata)?;
+        self.parametric.as_ref().map_or(Ok(()), Parametric::check)
     }
 
     fn check_space(&self) -> Result<(), WriteError> {

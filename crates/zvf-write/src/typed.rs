@@ -14,12 +14,21 @@ use crate::shard::Object;
 pub(crate) const ROWS: u64 = 65_536;
 
 /// What the elements of a typed array are.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Element {
     /// Numbers.
     Number(NumberType),
     /// Texts of so many code points at most, as UTF-32.
     Text(usize),
+    /// Anything else, as the array says that it was copied from.
+    Other {
+        /// Its name in documents.
+        data_type: DataType,
+        /// Bytes of one.
+        size: usize,
+        /// Its name as numpy spells it.
+        dtype: String,
+    },
 }
 
 impl Element {
@@ -28,6 +37,7 @@ impl Element {
         match self {
             Self::Number(number) => number.size(),
             Self::Text(chars) => chars.saturating_mul(4),
+            Self::Other { size, .. } => *size,
         }
     }
 
@@ -40,6 +50,7 @@ impl Element {
                     .insert("length_bytes".to_owned(), Value::from(wide(self.size())));
                 one
             }
+            Self::Other { data_type, .. } => data_type.clone(),
         }
     }
 
@@ -48,6 +59,7 @@ impl Element {
         match self {
             Self::Number(number) => number.to_string(),
             Self::Text(chars) => format!("<U{chars}"),
+            Self::Other { dtype, .. } => dtype.clone(),
         }
     }
 

@@ -8,6 +8,7 @@
 )]
 
 mod chains;
+mod compare;
 mod crash;
 mod journal;
 mod killed;

@@ -6,8 +6,8 @@ use half::f16;
 use zvf_query::{BBox, Column, Query, Select};
 use zvf_store::{Names, Store};
 use zvf_write::{
-    AttributeSpec, Batch, Kind, NumberType, ObjectTable, StoreSpec, StoreWriter, Summary, Values,
-    WriteOptions,
+    AttributeSpec, Batch, Kind, MigrateOptions, NumberType, ObjectTable, StoreSpec, StoreWriter,
+    Summary, Values, WriteOptions, migrate,
 };
 
 use crate::support::{ADDRESS, Memory, ask, check_documents, column, float, sorted};
@@ -157,6 +157,22 @@ impl Model {
         assert!(!files.contains_key("zvf-unfinished.json"));
         check_documents(&files);
         self.check(&memory.open().await, boxes).await;
+    }
+
+    /// Writes to a memory, copies to another one in another shape, and asks the copy.
+    pub(crate) async fn rechunked(&self, options: MigrateOptions, boxes: &[(Vec<f64>, Vec<f64>)]) {
+        let (memory, copy) = (Memory::default(), Memory::default());
+        self.write(memory.options()).await;
+        let write = copy.options().with_memory_budget(self.budget);
+        let store = memory.open().await;
+        let report = migrate(&store, ADDRESS, options.with_write(write))
+            .await
+            .unwrap();
+        assert_eq!(report.losses, []);
+        let verified = report.verified.unwrap();
+        assert_eq!(verified.vertices, self.positions.len() as u64);
+        check_documents(&copy.files().await);
+        self.check(&copy.open().await, boxes).await;
     }
 
     pub(crate) async fn check(&self, store: &Store, boxes: &[(Vec<f64>, Vec<f64>)]) {

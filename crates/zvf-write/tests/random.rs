@@ -1,7 +1,9 @@
 //! Random input of every kind: what was pushed is what is read.
 
 use proptest::prelude::*;
-use zvf_write::{AttributeSpec, Compression, Kind, LinkStore, NumberType, StoreSpec};
+use zvf_write::{
+    AttributeSpec, Compression, Kind, LinkStore, MigrateOptions, NumberType, StoreSpec,
+};
 
 use crate::model::Model;
 use crate::support::block_on;
@@ -109,19 +111,51 @@ fn pick(draw: u64, of: usize) -> usize {
     usize::try_from(draw % of as u64).unwrap()
 }
 
+/// Other chunks, bins, shards and codecs, each with some chance.
+fn reshape(model: &Model, draws: &[u64]) -> MigrateOptions {
+    let mut draws = draws.iter().rev().copied();
+    let mut draw = |of: usize| pick(draws.next().unwrap(), of);
+    let mut options = MigrateOptions::new();
+    let mut chunk = model.spec.chunk_shape.clone();
+    if draw(5) > 0 {
+        let factors = [0.5, 1.0, 1.7, 3.0, 40.0];
+        chunk.iter_mut().for_each(|size| *size *= factors[draw(5)]);
+        options = options.with_chunk_shape(chunk.clone());
+    }
+    if model.spec.kind == Kind::PointCloud && !model.spec.has_objects() && draw(2) > 0 {
+        let bins: Vec<f64> = chunk
+            .iter()
+            .map(|size| size / [1.0, 2.0, 3.0][draw(3)])
+            .collect();
+        options = options.with_bin_shape(bins);
+    }
+    match draw(3) {
+        0 => options = options.with_shard_shape(Vec::new()),
+        1 => options = options.with_shard_shape(vec![1 + draw(3) as u64; chunk.len()]),
+        _ => {}
+    }
+    match draw(3) {
+        0 => options.with_compression(Compression::None),
+        1 => options.with_compression(Compression::Zstd),
+        _ => options,
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn points_in_bins((model, shape, _) in model(Kind::PointCloud, false)) {
-        block_on(model.round_trip(&[shape.bbox]));
+    fn points_in_bins((model, shape, draws) in model(Kind::PointCloud, false)) {
+        block_on(model.round_trip(std::slice::from_ref(&shape.bbox)));
+        block_on(model.rechunked(reshape(&model, &draws), &[shape.bbox]));
     }
 
     #[test]
     fn points_of_objects((mut model, shape, draws) in model(Kind::PointCloud, true)) {
         let ids = draws.iter().cycle().take(model.positions.len()).map(|draw| IDS[pick(*draw, 5)]);
         model.ids = Some(ids.collect());
-        block_on(model.round_trip(&[shape.bbox]));
+        block_on(model.round_trip(std::slice::from_ref(&shape.bbox)));
+        block_on(model.rechunked(reshape(&model, &draws), &[shape.bbox]));
     }
 
     #[test]
@@ -138,7 +172,8 @@ proptest! {
             })
             .collect();
         model.ids = Some(ids);
-        block_on(model.round_trip(&[shape.bbox]));
+        block_on(model.round_trip(std::slice::from_ref(&shape.bbox)));
+        block_on(model.rechunked(reshape(&model, &draws), &[shape.bbox]));
     }
 
     #[test]
@@ -147,7 +182,8 @@ proptest! {
         model.spec = model.spec.with_link_policy(policy == 1, if policy == 2 { LinkStore::Duplicate } else { LinkStore::Canonical });
         model.ids = Some(draws.iter().cycle().take(count).map(|draw| IDS[pick(draw >> 8, 5)]).collect());
         model.links = draws.chunks(2).map(|pair| pair.iter().map(|draw| pick(*draw, count)).collect()).collect();
-        block_on(model.round_trip(&[shape.bbox]));
+        block_on(model.round_trip(std::slice::from_ref(&shape.bbox)));
+        block_on(model.rechunked(reshape(&model, &draws), &[shape.bbox]));
     }
 
     #[test]
@@ -156,7 +192,8 @@ proptest! {
         model.spec = model.spec.with_link_width(width);
         model.ids = Some(draws.iter().cycle().take(count).map(|draw| IDS[pick(draw >> 8, 5)]).collect());
         model.links = draws.chunks_exact(width).map(|ends| ends.iter().map(|draw| pick(*draw, count)).collect()).collect();
-        block_on(model.round_trip(&[shape.bbox]));
+        block_on(model.round_trip(std::slice::from_ref(&shape.bbox)));
+        block_on(model.rechunked(reshape(&model, &draws), &[shape.bbox]));
     }
 
     #[test]
@@ -185,6 +222,7 @@ proptest! {
             }
         }
         model.ids = Some(ids);
-        block_on(model.round_trip(&[shape.bbox]));
+        block_on(model.round_trip(std::slice::from_ref(&shape.bbox)));
+        block_on(model.rechunked(reshape(&model, &draws), &[shape.bbox]));
     }
 }

@@ -183,3 +183,55 @@ async fn more_objects_than_one_chunk_of_manifests() {
     .await;
     assert_eq!(got.numbers(), [19_999, 0, 16_384, 16_383]);
 }
+
+#[tokio::test]
+async fn what_lies_beside_the_levels_is_read_back() {
+    let memory = Memory::default();
+    let header = serde_json::json!({"voxel_order": "RAS", "dim": [64, 64, 32]});
+    let spec = StoreSpec::new(Kind::PointCloud, [10.0; 2])
+        .with_coordinate_offset([1000.0, -3.5])
+        .with_header("trk", header.as_object().unwrap().clone())
+        .with_user_metadata(
+            "lab",
+            serde_json::json!({"session": 7})
+                .as_object()
+                .unwrap()
+                .clone(),
+        );
+    let mut writer = StoreWriter::create(ADDRESS, spec, memory.options())
+        .await
+        .unwrap();
+    writer.push(&Batch::new(&[1.5_f32, 2.0][..])).unwrap();
+    writer.finish().await.unwrap();
+    let files = memory.files().await;
+    check_documents(&files);
+    let stored: serde_json::Value =
+        serde_json::from_slice(&files["headers/trk/zarr.json"]).unwrap();
+    assert_eq!(stored["attributes"], header);
+    let store = memory.open().await;
+    let side = store.side_groups().await.unwrap();
+    assert_eq!(side.headers.len(), 1);
+    assert_eq!(side.headers[0].format, "trk");
+    let root = store.root();
+    assert_eq!(
+        root.user_metadata,
+        Some(serde_json::json!({"lab": {"session": 7}}))
+    );
+    let got = ask(&store, zvf_query::Query::default()).await;
+    assert_eq!(column(&got.vertices, "position"), ["1001.5 -1.5"]);
+
+    // A copy has all of it.
+    let copy = Memory::default();
+    let options = zvf_write::MigrateOptions::new().with_write(copy.options());
+    let report = zvf_write::migrate(&store, ADDRESS, options).await.unwrap();
+    assert_eq!((report.losses, report.repairs), (Vec::new(), Vec::new()));
+    assert_eq!(
+        copy.files().await["headers/trk/zarr.json"],
+        files["headers/trk/zarr.json"]
+    );
+    let root_of_copy = copy.open().await.root().clone();
+    assert_eq!(root_of_copy.zarr_vectors, root.zarr_vectors);
+    assert_eq!(root_of_copy.user_metadata, root.user_metadata);
+    let got = ask(&copy.open().await, zvf_query::Query::default()).await;
+    assert_eq!(column(&got.vertices, "position"), ["1001.5 -1.5"]);
+}

@@ -7,8 +7,10 @@ mod info;
 mod inspect;
 mod links;
 mod listing;
+pub(crate) mod migrate;
 mod objects;
 mod query;
+pub(crate) mod rechunk;
 mod select;
 mod summary;
 
@@ -31,6 +33,8 @@ pub(crate) fn run(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Inspect(args) => inspect::run(args, context),
         Command::Import(args) => import::run(args, context),
         Command::Export(args) => export::run(args, context),
+        Command::Migrate(args) => migrate::run(args, context),
+        Command::Rechunk(args) => rechunk::run(args, context),
         Command::Completions(args) => completions::run(args),
     }
 }

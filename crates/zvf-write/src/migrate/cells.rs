@@ -1,0 +1,293 @@
+//! The cells of a level as they are: every chunk keeps its rows and fragments.
+
+use zvf_format::fragments::FragmentIndexBuilder;
+use zvf_meta::ArrayAttributes;
+use zvf_meta::space::chunk_at;
+
+use super::laid::{Laid, NO_ROWS};
+use super::report::Notes;
+use super::source::{Chunk, Column, Source, tiles};
+use crate::finish::pack;
+use crate::int::{index, wide};
+use crate::number::NumberType;
+use crate::prepare::Corners;
+use crate::shard::{Cells, Object, Payloads};
+use crate::target::Below;
+use crate::{WriteError, documents, parallel};
+
+/// What is kept of a chunk that was written.
+#[derive(Debug)]
+pub(super) struct Done {
+    pub(super) slot: u32,
+    pub(super) rows: u32,
+    pub(super) fragments: usize,
+    pub(super) ends: Vec<(u32, u32)>,
+    pub(super) tiles: bool,
+    pub(super) extent: Option<Corners>,
+    pub(super) misplaced: u64,
+    /// Which columns have a cell here, those of fragments last.
+    pub(super) present: Vec<bool>,
+}
+
+/// A writer of cells: one level's.
+#[derive(Clone, Copy)]
+pub(super) struct Sink<'s> {
+    pub(super) source: &'s Source,
+    pub(super) cells: &'s Cells,
+    pub(super) target: &'s Below<'s>,
+    /// World size of a chunk of the new level.
+    pub(super) chunk_shape: &'s [f64],
+    pub(super) notes: &'s Notes,
+    /// Whether ends of fragments are kept.
+    pub(super) keep_ends: bool,
+    pub(super) progress: &'s (dyn Fn(u64) + Sync),
+}
+
+/// The number type of positions.
+pub(super) fn number_type(source: &Source) -> NumberType {
+    let mut all = NumberType::ALL.iter().copied();
+    let found = all.find(|number| number.dtype() == source.position);
+    found.unwrap_or(NumberType::F32)
+}
+
+impl Sink<'_> {
+    /// Paths of the arrays in the order of payloads.
+    pub(super) fn paths(&self) -> Vec<String> {
+        let names = |folder: &'static str, columns: &[Column]| -> Vec<String> {
+            columns
+                .iter()
+                .map(|column| format!("{folder}/{}", column.name()))
+                .collect()
+        };
+        let mut paths = vec!["vertices".to_owned(), "vertex_fragments".to_owned()];
+        paths.extend(names("vertex_attributes", &self.source.columns));
+        paths.extend(names("fragment_attributes", &self.source.fragment_columns));
+        paths
+    }
+
+    /// The payloads of a chunk, in the order of [`paths`](Self::paths), and what is kept of it.
+    pub(super) fn payloads(
+        &self,
+        coord: &[i64],
+        chunk: Chunk,
+    ) -> Result<(Vec<Vec<u8>>, Done), WriteError> {
+        let mut fragments = FragmentIndexBuilder::new();
+        for fragment in &chunk.fragments {
+            fragment.push_to(&mut fragments)?;
+        }
+        let ends = if self.keep_ends {
+            let ends = chunk
+                .fragments
+                .iter()
+                .map(|one| one.ends().unwrap_or(NO_ROWS));
+            ends.collect()
+        } else {
+            Vec::new()
+        };
+        let (extent, misplaced) = self.look(coord, &chunk);
+        // A chunk whose vertices are gone, or never were, has no cells.
+        let index = if chunk.rows > 0 {
+            fragments.finish()
+        } else {
+            Vec::new()
+        };
+        let mut payloads = vec![chunk.positions.to_vec(), index];
+        for (column, cell) in self.source.columns.iter().zip(&chunk.attributes) {
+            payloads.push(self.attribute(column, cell.as_deref(), chunk.rows));
+        }
+        let of_fragments = chunk.fragment_attributes.iter();
+        payloads.extend(of_fragments.map(|cell| cell.as_deref().unwrap_or_default().to_vec()));
+        let present = payloads.iter().skip(2).map(|payload| !payload.is_empty());
+        let done = Done {
+            slot: chunk.slot,
+            rows: chunk.rows,
+            fragments: chunk.fragments.len(),
+            ends,
+            tiles: tiles(&chunk.fragments, chunk.rows),
+            extent,
+            misplaced,
+            present: present.collect(),
+        };
+        Ok((payloads, done))
+    }
+
+    /// Corners of the finite positions, and how many lie in another chunk than where they are stored.
+    fn look(&self, coord: &[i64], chunk: &Chunk) -> (Option<Corners>, u64) {
+        let dims = self.source.level.dims();
+        let values = number_type(self.source).to_f64(&chunk.positions);
+        let spatial = coord
+            .get(coord.len().saturating_sub(dims)..)
+            .unwrap_or(coord);
+        let (mut low, mut high) = (vec![f64::INFINITY; dims], vec![f64::NEG_INFINITY; dims]);
+        let mut misplaced = 0_u64;
+        for position in values.chunks_exact(dims.max(1)) {
+            let mut here = true;
+            for (axis, &value) in position.iter().enumerate() {
+                if !value.is_finite() {
+                    continue;
+                }
+                let size = self.chunk_shape.get(axis).copied().unwrap_or(1.0);
+                here &= chunk_at(value, size).as_ref() == spatial.get(axis);
+                if let (Some(low), Some(high)) = (low.get_mut(axis), high.get_mut(axis)) {
+                    *low = low.min(value);
+                    *high = high.max(value);
+                }
+            }
+            misplaced = misplaced.saturating_add(u64::from(!here));
+        }
+        let finite = low.iter().chain(&high).all(|value| value.is_finite());
+        (finite.then_some((low, high)), misplaced)
+    }
+
+    /// The payload of an attribute. Where rows have no value, the type's word for "none" stands, if it has one: without
+    /// it released readers return a shorter column (trap T10).
+    fn attribute(&self, column: &Column, cell: Option<&[u8]>, rows: u32) -> Vec<u8> {
+        let path = column.attribute.array.path();
+        let mut bytes = cell.unwrap_or_default().to_vec();
+        let row = column.row_bytes().max(1);
+        let missing = wide(index(rows)).saturating_sub(wide(bytes.len() / row));
+        if missing == 0 {
+            return bytes;
+        }
+        let Some(absent) = column.absent_row() else {
+            let what = if bytes.is_empty() {
+                "chunks have no values, and the type has none for absence: released readers return a shorter column"
+            } else {
+                "chunks have values of their first rows only, and the type has none for absence"
+            };
+            self.notes.lost(path, what);
+            return bytes;
+        };
+        let what = "rows without a value got the one that means absence";
+        self.notes.repaired(path, what, missing);
+        for _ in 0..missing {
+            bytes.extend_from_slice(&absent);
+        }
+        bytes
+    }
+
+    /// The documents of the arrays of vertices, given which chunks each column has.
+    pub(super) fn docs(&self, laid: &mut Laid, done: &[Done]) -> Result<(), WriteError> {
+        let source = self.source;
+        let chunks = laid
+            .chunks
+            .iter()
+            .zip(&laid.chunk_rows)
+            .filter(|(_, rows)| **rows > 0);
+        let present = documents::presence(chunks.map(|(chunk, _)| chunk.as_slice()))?;
+        let vertices = ArrayAttributes {
+            zv_array: Some("vertices".to_owned()),
+            dtype: Some(source.position.to_string()),
+            encoding: Some("raw".to_owned()),
+            ..super::documents::carried(source.level.vertices().attributes())
+        };
+        let fragments = ArrayAttributes {
+            encoding: Some("fragment_index_v1".to_owned()),
+            ..match source.level.vertex_fragments() {
+                Some(array) => super::documents::carried(array.attributes()),
+                None => ArrayAttributes::default(),
+            }
+        };
+        let fragments = ArrayAttributes {
+            zv_array: Some("vertex_fragments".to_owned()),
+            ..fragments
+        };
+        let mut docs = vec![
+            (
+                "vertices".to_owned(),
+                documents::grid_doc(self.cells, present.clone(), vertices),
+            ),
+            (
+                "vertex_fragments".to_owned(),
+                documents::grid_doc(self.cells, present, fragments),
+            ),
+        ];
+        let vertex = source
+            .columns
+            .iter()
+            .map(|c| ("vertex_attributes", "attribute", c));
+        let fragment = source.fragment_columns.iter();
+        let fragment = fragment.map(|c| ("fragment_attributes", "fragment_attribute", c));
+        for (at, (folder, word, column)) in vertex.chain(fragment).enumerate() {
+            let has = |done: &&Done| done.present.get(at).copied().unwrap_or(false);
+            let chunks = done.iter().filter(has).map(|done| laid.chunk(done.slot));
+            let present = documents::presence(chunks)?;
+            let attributes = super::documents::column(column, word, self.notes);
+            docs.push((
+                format!("{folder}/{}", column.name()),
+                documents::grid_doc(self.cells, present, attributes),
+            ));
+        }
+        laid.arrays = docs;
+        Ok(())
+    }
+
+    /// Puts the payloads of some chunks.
+    pub(super) fn put(&self, columns: Vec<(&String, Payloads<'_>)>) -> Result<(), WriteError> {
+        let mut objects: Vec<Object> = Vec::new();
+        for (path, column) in columns {
+            objects.extend(self.cells.objects(path, column)?);
+        }
+        self.target.put(objects)
+    }
+}
+
+/// Copies all chunks of a level.
+///
+/// # Cost
+/// Every cell is read once and written once, on several threads; memory for a few dozen chunks a thread, and 16 bytes a
+/// chunk beside.
+pub(super) fn copy(sink: Sink<'_>, threads: usize) -> Result<Laid, WriteError> {
+    let source = sink.source;
+    let mut items = Vec::new();
+    let about = super::chunk_bytes(source);
+    for (slot, chunk) in (0_u32..).zip(&source.chunks) {
+        items.push((sink.cells.object_index(chunk)?, about, slot));
+    }
+    let paths = sink.paths();
+    let work = |job: Vec<u32>| -> Result<Vec<Done>, WriteError> {
+        let mut done = Vec::new();
+        let mut columns: Vec<(&String, Payloads<'_>)> =
+            paths.iter().map(|path| (path, Vec::new())).collect();
+        for part in job.chunks(super::source::BATCH) {
+            for chunk in source.read(part)? {
+                let coord = source.chunk(chunk.slot);
+                (sink.progress)(u64::from(chunk.rows));
+                let (payloads, one) = sink.payloads(coord, chunk)?;
+                let into = columns.iter_mut().zip(payloads);
+                into.for_each(|((_, column), payload)| column.push((coord, payload)));
+                done.push(one);
+            }
+        }
+        sink.put(columns)?;
+        Ok(done)
+    };
+    let mut all: Vec<Done> = Vec::new();
+    let take = |mut done: Vec<Done>| {
+        all.append(&mut done);
+        Ok(())
+    };
+    parallel::each(threads, pack(items).into_iter(), work, take)?;
+    all.sort_unstable_by_key(|done| done.slot);
+    let mut laid = Laid {
+        chunks: source.chunks.clone(),
+        tiles: true,
+        ..Laid::default()
+    };
+    for done in &mut all {
+        laid.push_chunk(done.rows, &done.ends, done.fragments);
+        laid.tiles &= done.tiles;
+        laid.widen(done.extent.take());
+    }
+    let misplaced = all
+        .iter()
+        .fold(0_u64, |sum, done| sum.saturating_add(done.misplaced));
+    if misplaced > 0 {
+        sink.notes.note(format!(
+            "{}: {misplaced} vertices lie in another chunk than where they are stored, as before; `zvf rechunk` moves them",
+            source.level.vertices().path()
+        ));
+    }
+    sink.docs(&mut laid, &all)?;
+    Ok(laid)
+}

@@ -1,0 +1,127 @@
+//! What the vertices of a new level look like: chunks, fragments, and where everything went.
+
+use zvf_meta::space::Grid;
+use zvf_store::ChunkCoord;
+
+use super::moved::Moved;
+use crate::WriteError;
+use crate::int::{index, wide};
+use crate::objects::Docs;
+use crate::prepare::Corners;
+
+/// The ends of a fragment without rows.
+pub(crate) const NO_ROWS: (u32, u32) = (u32::MAX, u32::MAX);
+
+/// The vertices of a new level.
+#[derive(Debug, Default)]
+pub(crate) struct Laid {
+    /// Chunks in lex order.
+    pub(crate) chunks: Vec<ChunkCoord>,
+    /// Number of the first fragment of each chunk among all, and the end.
+    pub(crate) starts: Vec<u64>,
+    /// First and last row of every fragment, where links are made from them.
+    pub(crate) ends: Vec<(u32, u32)>,
+    pub(crate) rows: u64,
+    /// Rows of each chunk.
+    pub(crate) chunk_rows: Vec<u32>,
+    /// Every fragment index tiles its buffer.
+    pub(crate) tiles: bool,
+    /// Corners of all finite positions.
+    pub(crate) extent: Option<Corners>,
+    pub(crate) arrays: Docs,
+    /// Where rows and fragments went; `None` where all are where they were.
+    pub(crate) moved: Option<Moved>,
+}
+
+impl Laid {
+    /// Fragments of a chunk.
+    pub(crate) fn fragments(&self, slot: u32) -> u64 {
+        let start = |at: usize| self.starts.get(at).copied().unwrap_or_default();
+        start(index(slot).saturating_add(1)).saturating_sub(start(index(slot)))
+    }
+
+    /// Fragments of all chunks.
+    pub(crate) fn all_fragments(&self) -> u64 {
+        self.starts.last().copied().unwrap_or_default()
+    }
+
+    /// First and last row of a fragment; `None` of one without rows.
+    pub(crate) fn ends_of(&self, slot: u32, fragment: u32) -> Option<(u32, u32)> {
+        let start = self.starts.get(index(slot)).copied()?;
+        let at = usize::try_from(start.checked_add(u64::from(fragment))?).ok()?;
+        self.ends.get(at).copied().filter(|ends| *ends != NO_ROWS)
+    }
+
+    pub(crate) fn chunk(&self, slot: u32) -> &[i64] {
+        self.chunks
+            .get(index(slot))
+            .map_or(&[], ChunkCoord::as_slice)
+    }
+
+    /// Where a row of the old level is now.
+    pub(crate) fn place(&mut self, slot: u32, row: u32) -> Result<(u32, u32), WriteError> {
+        match &mut self.moved {
+            None => Ok((slot, row)),
+            Some(moved) => moved.place(slot, row),
+        }
+    }
+
+    /// Where an old vertex is now, where rows moved.
+    pub(crate) fn vertex(&mut self, vertex: u64) -> Result<Option<(u32, u32)>, WriteError> {
+        match &mut self.moved {
+            Some(moved) => moved.places.get(vertex),
+            None => Ok(None),
+        }
+    }
+
+    /// The fragments that hold the rows of an old one, in order.
+    pub(crate) fn parts(&self, slot: u32, fragment: u32, out: &mut Vec<(u32, u32)>) {
+        match &self.moved {
+            None => out.push((slot, fragment)),
+            Some(moved) => moved.parts(slot, fragment, out),
+        }
+    }
+
+    /// Adds what is known of one chunk; chunks come in order.
+    pub(crate) fn push_chunk(&mut self, rows: u32, ends: &[(u32, u32)], fragments: usize) {
+        let before = self.all_fragments();
+        if self.starts.is_empty() {
+            self.starts.push(0);
+        }
+        self.starts.push(before.saturating_add(wide(fragments)));
+        self.ends.extend_from_slice(ends);
+        self.chunk_rows.push(rows);
+        self.rows = self.rows.saturating_add(u64::from(rows));
+    }
+
+    /// Widens the corners.
+    pub(crate) fn widen(&mut self, extent: Option<Corners>) {
+        let Some((low, high)) = extent else { return };
+        match &mut self.extent {
+            None => self.extent = Some((low, high)),
+            Some((all_low, all_high)) => {
+                all_low
+                    .iter_mut()
+                    .zip(low)
+                    .for_each(|(all, one)| *all = all.min(one));
+                all_high
+                    .iter_mut()
+                    .zip(high)
+                    .for_each(|(all, one)| *all = all.max(one));
+            }
+        }
+    }
+}
+
+/// A grid that has room for chunks beside those that it was made for: old bounds may be too small.
+pub(crate) fn with_room<'c>(mut grid: Grid, chunks: impl Iterator<Item = &'c [i64]>) -> Grid {
+    for chunk in chunks {
+        for ((origin, shape), &at) in grid.origin.iter_mut().zip(&mut grid.shape).zip(chunk) {
+            let end = i128::from(*origin) + i128::from(*shape);
+            let (low, high) = (at.min(*origin), end.max(i128::from(at) + 1));
+            *origin = low;
+            *shape = u64::try_from(high - i128::from(low)).unwrap_or(u64::MAX);
+        }
+    }
+    grid
+}

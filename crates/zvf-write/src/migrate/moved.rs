@@ -1,0 +1,76 @@
+//! Where rows and fragments went, where chunks changed.
+
+use crate::WriteError;
+use crate::int::index;
+use crate::places::Places;
+
+/// A part of an old fragment: the rows from one position on that went into one new fragment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Part {
+    /// Number of the old fragment among all.
+    pub(crate) fragment: u64,
+    /// Position in it of the first row.
+    pub(crate) position: u32,
+    /// Number of the new chunk.
+    pub(crate) chunk: u32,
+    /// Number of the new fragment in it.
+    pub(crate) into: u32,
+    /// The new fragment began with another old one: it is named there.
+    pub(crate) goes_on: bool,
+}
+
+/// Where rows and fragments went.
+#[derive(Debug)]
+pub(crate) struct Moved {
+    /// Number of the first vertex of each old chunk, and the end.
+    pub(crate) vertices: Vec<u64>,
+    /// Number of the first fragment of each old chunk, and the end.
+    pub(crate) fragments: Vec<u64>,
+    pub(crate) places: Places,
+    /// Sorted.
+    pub(crate) parts: Vec<Part>,
+}
+
+fn span(starts: &[u64], slot: u32) -> (u64, u64) {
+    let at = |at: usize| starts.get(at).copied().unwrap_or_default();
+    (at(index(slot)), at(index(slot).saturating_add(1)))
+}
+
+impl Moved {
+    /// Fragments of an old chunk.
+    pub(crate) fn fragments(&self, slot: u32) -> u64 {
+        let (start, end) = span(&self.fragments, slot);
+        end.saturating_sub(start)
+    }
+
+    /// Rows of an old chunk.
+    pub(crate) fn rows(&self, slot: u32) -> u64 {
+        let (start, end) = span(&self.vertices, slot);
+        end.saturating_sub(start)
+    }
+
+    /// The number of an old vertex.
+    pub(crate) fn vertex(&self, slot: u32, row: u32) -> u64 {
+        span(&self.vertices, slot).0.saturating_add(u64::from(row))
+    }
+
+    /// The new chunk and row of an old row.
+    pub(crate) fn place(&mut self, slot: u32, row: u32) -> Result<(u32, u32), WriteError> {
+        let vertex = self.vertex(slot, row);
+        let lost = || WriteError::input("link", format!("row {row}"), "a row of its chunk");
+        self.places.get(vertex)?.ok_or_else(lost)
+    }
+
+    /// The new fragments of an old one, in order.
+    pub(crate) fn parts(&self, slot: u32, fragment: u32, out: &mut Vec<(u32, u32)>) {
+        let number = span(&self.fragments, slot)
+            .0
+            .saturating_add(u64::from(fragment));
+        let from = self.parts.partition_point(|part| part.fragment < number);
+        let rest = self.parts.get(from..).unwrap_or_default().iter();
+        let own = rest
+            .take_while(|part| part.fragment == number)
+            .filter(|part| !part.goes_on);
+        out.extend(own.map(|part| (part.chunk, part.into)));
+    }
+}

@@ -1,0 +1,202 @@
+//! Records of links as an old store has them: endpoints in the order of the application, with their values.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use zvf_format::dtype::DTypeKind;
+use zvf_format::keys::cmp_ascii;
+use zvf_meta::{Kind, LinksConvention};
+use zvf_store::{CellWant, Endpoint, GridArray, LinkAttribute, LinkFamily};
+
+use super::source::{BATCH, Source, little};
+use crate::WriteError;
+use crate::int::{to_index, wide};
+
+/// One record: for each endpoint its chunk and row, and for each attribute the bytes of its value.
+#[derive(Debug)]
+pub(super) struct Record<'r> {
+    /// K numbers for each endpoint.
+    pub(super) chunks: &'r [i64],
+    pub(super) rows: &'r [u32],
+    pub(super) values: &'r [Option<&'r [u8]>],
+}
+
+/// A family, and those of its attributes whose values can be carried.
+#[derive(Debug)]
+pub(super) struct Family<'f> {
+    pub(super) links: &'f LinkFamily,
+    pub(super) attributes: Vec<&'f LinkAttribute>,
+    /// Endpoints of pairs between chunks are turned around (trap T5).
+    reversed: bool,
+}
+
+/// Whether edges of trees are implied by the order of rows.
+pub(super) fn is_implied_tree(source: &Source) -> bool {
+    let store = source.level.store();
+    let convention = store.root().links_convention().unwrap_or_default();
+    store.kind() == Kind::Skeleton && convention == LinksConvention::ImplicitSequentialWithBranches
+}
+
+/// Bytes of a value of an attribute.
+pub(super) fn value_bytes(attribute: &LinkAttribute) -> Result<usize, WriteError> {
+    let width = to_index("values of a link", attribute.width.max(1))?;
+    Ok(width.saturating_mul(attribute.dtype.size()))
+}
+
+impl<'f> Family<'f> {
+    pub(super) fn new(source: &Source, links: &'f LinkFamily) -> Self {
+        let attributes = links.attributes().iter();
+        Self {
+            links,
+            attributes: attributes
+                .filter(|one| one.dtype.kind != DTypeKind::Object)
+                .collect(),
+            reversed: is_implied_tree(source),
+        }
+    }
+
+    /// Calls `each` with every record, copies of duplicate families once, and returns how many pairs were turned around.
+    ///
+    /// # Errors
+    /// I/O; damaged cells; values that are not as many as records.
+    pub(super) fn each(
+        &self,
+        source: &Source,
+        mut each: impl FnMut(&Record<'_>) -> Result<(), WriteError>,
+    ) -> Result<u64, WriteError> {
+        let mut turned = 0_u64;
+        for (number, array) in self.links.arrays().iter().enumerate() {
+            let mut keys: Vec<&[i64]> = array.array.presence().iter().collect();
+            keys.sort_unstable_by(|a, b| cmp_ascii(a, b));
+            let of: Vec<Option<&Arc<GridArray>>> = self
+                .attributes
+                .iter()
+                .map(|one| one.arrays.get(number).and_then(Option::as_ref))
+                .collect();
+            let reversed = self.reversed && self.links.parent_first(array) && array.width() == 2;
+            for part in keys.chunks(BATCH) {
+                let mut wants = Vec::new();
+                for &key in part {
+                    wants.push(CellWant::new(&array.array, key));
+                    let there = of
+                        .iter()
+                        .flatten()
+                        .filter(|one| one.presence().contains(key));
+                    wants.extend(there.map(|one| CellWant::new(one, key)));
+                }
+                let mut cells = source.fetch(wants)?.into_iter();
+                for &key in part {
+                    let cell = cells.next().flatten().unwrap_or_default();
+                    let values: Vec<Option<Bytes>> = of
+                        .iter()
+                        .map(|one| {
+                            let array = (*one)?;
+                            let there = array.presence().contains(key);
+                            let cell = if there { cells.next().flatten() } else { None };
+                            cell.map(|bytes| little(array.dtype(), bytes))
+                        })
+                        .collect();
+                    turned = turned.saturating_add(
+                        self.cell(number, key, &cell, &values, reversed, &mut each)?,
+                    );
+                }
+            }
+        }
+        Ok(turned)
+    }
+
+    fn cell(
+        &self,
+        number: usize,
+        key: &[i64],
+        cell: &[u8],
+        values: &[Option<Bytes>],
+        reversed: bool,
+        each: &mut impl FnMut(&Record<'_>) -> Result<(), WriteError>,
+    ) -> Result<u64, WriteError> {
+        let Some(array) = self.links.arrays().get(number) else {
+            return Ok(0);
+        };
+        let place = || format!("{} at {key:?}", array.array.path());
+        let mut ends = Vec::new();
+        array.endpoint_chunks(key, &mut ends)?;
+        if array.is_copy(&ends) {
+            return Ok(0);
+        }
+        let cell = array.decode(key, cell)?;
+        let mut columns: Vec<Option<(&[u8], usize)>> = Vec::new();
+        for (attribute, bytes) in self.attributes.iter().zip(values) {
+            let size = value_bytes(attribute)?;
+            let column = bytes.as_deref().filter(|bytes| !bytes.is_empty());
+            if let Some(bytes) = column.filter(|b| Some(b.len()) != cell.len().checked_mul(size)) {
+                let what = format!(
+                    "link attribute {:?} has {} bytes, expected {size} for each of {} records",
+                    attribute.name,
+                    bytes.len(),
+                    cell.len()
+                );
+                return Err(WriteError::source(place(), what));
+            }
+            columns.push(column.map(|bytes| (bytes, size)));
+        }
+        let rank = array.chunk_rank().max(1);
+        let mut record = vec![Endpoint::default(); array.width()];
+        let (mut chunks, mut rows) = (Vec::new(), Vec::new());
+        let mut turned = 0;
+        for i in 0..cell.len() {
+            if !cell.record(i, &mut record) {
+                return Err(WriteError::source(
+                    place(),
+                    format!("record {i} cannot be read"),
+                ));
+            }
+            if reversed {
+                record.reverse();
+                turned = turned.max(0_u64).saturating_add(1);
+            }
+            (chunks.clear(), rows.clear());
+            for end in &record {
+                let start = end.which.saturating_mul(rank);
+                chunks.extend(
+                    ends.get(start..start.saturating_add(rank))
+                        .unwrap_or_default(),
+                );
+                // A row that no chunk can have is one that is not there.
+                rows.push(u32::try_from(end.row).unwrap_or(u32::MAX));
+            }
+            let mut values: Vec<Option<&[u8]>> = Vec::with_capacity(columns.len());
+            for column in &columns {
+                values.push(column.and_then(|(bytes, size)| {
+                    let start = i.saturating_mul(size);
+                    bytes.get(start..start.saturating_add(size))
+                }));
+            }
+            each(&Record {
+                chunks: &chunks,
+                rows: &rows,
+                values: &values,
+            })?;
+        }
+        Ok(turned)
+    }
+
+    /// Cells of the family, for messages and estimates.
+    pub(super) fn cells(&self) -> u64 {
+        let arrays = self.links.arrays().iter();
+        arrays.fold(0, |sum, one| {
+            sum.saturating_add(wide(one.array.presence().len()))
+        })
+    }
+
+    /// Attributes that cannot be carried.
+    pub(super) fn lost(&self) -> Vec<&str> {
+        let kept: HashSet<&str> = self
+            .attributes
+            .iter()
+            .map(|one| one.name.as_str())
+            .collect();
+        let all = self.links.attributes().iter().map(|one| one.name.as_str());
+        all.filter(|name| !kept.contains(name)).collect()
+    }
+}

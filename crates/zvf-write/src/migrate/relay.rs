@@ -1,0 +1,710 @@
+//! Chunks of another shape: rows go to other chunks, and fragments with them.
+//!
+//! ```text
+//! manifests ─▶ the order of fragments: as objects name them
+//! chunks ─▶ a bucket a new chunk: rows; and memberships, a fragment's row at a position
+//! each new chunk: memberships sorted by (order, fragment, position) ─▶ rows in that order, runs become fragments
+//! ```
+//!
+//! A run is what a fragment has in one new chunk without leaving it in between. Runs of one object that follow each other
+//! in one chunk are put together, where nothing but this object has their rows: so an object that was cut by the old chunks
+//! is cut by the new ones only.
+
+use std::path::Path;
+
+use zvf_meta::space::{bins_per_chunk, chunk_at};
+use zvf_store::ChunkCoord;
+
+use super::cells::{Done, Sink, number_type};
+use super::laid::Laid;
+use super::moved::{Moved, Part};
+use super::report::Notes;
+use super::source::{BATCH, Chunk, Column, Rows, Source};
+use crate::bucket::{Bucket, Buckets};
+use crate::finish::pack;
+use crate::int::{index, narrow, signed64, to_index, wide};
+use crate::places::Places;
+use crate::shard::Payloads;
+use crate::spill::{SpillFile, Spool};
+use crate::{WriteError, parallel};
+
+/// No vertex.
+const NONE: u64 = u64::MAX;
+/// Fragments that no object names come behind the others.
+const UNNAMED: u64 = 1 << 62;
+
+/// Rows and memberships on their way into new chunks.
+pub(super) struct Gathered {
+    rows: Buckets<ChunkCoord>,
+    members: Buckets<ChunkCoord>,
+    layout: Layout,
+    vertices: Vec<u64>,
+    fragments: Vec<u64>,
+    order: Order,
+    /// Bins of a new chunk along each axis, where fragments are bins.
+    bins: Option<(Vec<f64>, Vec<u64>)>,
+}
+
+/// Where the parts of records lie.
+#[derive(Debug, Clone)]
+struct Layout {
+    position: usize,
+    /// Bytes of a row of each column; a flag goes before it.
+    columns: Vec<usize>,
+    fragment_columns: Vec<usize>,
+}
+
+impl Layout {
+    fn row(&self) -> usize {
+        let columns = self.columns.iter().map(|size| size.saturating_add(1));
+        columns.fold(self.position.saturating_add(8), usize::saturating_add)
+    }
+
+    fn member(&self) -> usize {
+        let columns = self
+            .fragment_columns
+            .iter()
+            .map(|size| size.saturating_add(1));
+        columns.fold(MEMBER, usize::saturating_add)
+    }
+}
+
+/// Bytes of a membership: order, fragment, position, vertex, vertex before, whether it is the last.
+const MEMBER: usize = 8 + 8 + 4 + 8 + 8 + 1;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Member {
+    order: u64,
+    fragment: u64,
+    position: u32,
+    vertex: u64,
+    before: u64,
+    last: bool,
+}
+
+/// The order of fragments, and which of them belong to one object alone.
+#[derive(Debug, Default)]
+struct Order {
+    order: Vec<u64>,
+    alone: Vec<bool>,
+}
+
+impl Order {
+    fn of(&self, fragment: u64) -> u64 {
+        let at = usize::try_from(fragment).ok();
+        let order = at.and_then(|at| self.order.get(at)).copied();
+        order.unwrap_or(NONE)
+    }
+
+    fn alone(&self, fragment: u64) -> bool {
+        let at = usize::try_from(fragment).ok();
+        at.and_then(|at| self.alone.get(at))
+            .copied()
+            .unwrap_or(false)
+    }
+}
+
+/// Number of the first fragment of each chunk, and the end.
+fn fragment_starts(source: &Source) -> Result<Vec<u64>, WriteError> {
+    let mut starts = vec![0_u64];
+    let slots: Vec<u32> = (0..).take(source.chunks.len()).collect();
+    for part in slots.chunks(BATCH) {
+        for chunk in source.read(part)? {
+            let before = starts.last().copied().unwrap_or_default();
+            starts.push(before.saturating_add(wide(chunk.fragments.len())));
+        }
+    }
+    Ok(starts)
+}
+
+/// Fragments in the order in which objects name them. `by_number`: as they are numbered, for kinds in which the lowest
+/// fragment of a row has a meaning.
+fn order(source: &Source, starts: &[u64], by_number: bool) -> Result<Order, WriteError> {
+    let count = to_index("fragments", starts.last().copied().unwrap_or_default())?;
+    let mut found = Order {
+        order: vec![NONE; count],
+        alone: vec![false; count],
+    };
+    let mut next = 0_u64;
+    if let Some(objects) = source.level.object_index() {
+        for part in 0..objects.manifest_chunks() {
+            let part = source.handle.block_on(objects.manifest_chunk(part))?;
+            let first = part.first_slot();
+            for row in first..first.saturating_add(wide(part.len())).min(objects.len()) {
+                for (chunk, fragment) in super::objects::entries(part.blob(row), objects, row)? {
+                    let start = source.slot(&chunk).and_then(|slot| starts.get(index(slot)));
+                    let at = start.zip(u64::try_from(fragment).ok());
+                    let at =
+                        at.and_then(|(start, at)| usize::try_from(start.checked_add(at)?).ok());
+                    let Some(at) = at else { continue };
+                    let (Some(order), Some(alone)) =
+                        (found.order.get_mut(at), found.alone.get_mut(at))
+                    else {
+                        continue;
+                    };
+                    *alone = *order == NONE;
+                    if *order == NONE {
+                        *order = next;
+                    }
+                    // A fragment that was met before leaves a gap: what comes before and behind it is not neighbours.
+                    next = next.saturating_add(1);
+                }
+                // A gap, so that the next object's first fragment does not follow this one's last.
+                next = next.saturating_add(1);
+            }
+        }
+    }
+    for (number, order) in (0_u64..).zip(&mut found.order) {
+        if by_number {
+            *order = number;
+        } else if *order == NONE {
+            *order = UNNAMED.saturating_add(number.saturating_mul(2));
+        }
+    }
+    if by_number {
+        found.alone.fill(false);
+    }
+    Ok(found)
+}
+
+/// Lets the first cell of every column tell its width.
+fn tell_widths(source: &Source) -> Result<(), WriteError> {
+    for column in source.columns.iter().chain(&source.fragment_columns) {
+        let first = column
+            .attribute
+            .array
+            .presence()
+            .get(0)
+            .and_then(|chunk| source.slot(chunk));
+        if let Some(slot) = first {
+            source.read(&[slot])?;
+        }
+    }
+    Ok(())
+}
+
+/// Sorts the rows of all chunks into new ones of `shape`.
+pub(super) fn gather(
+    source: &Source,
+    shape: &[f64],
+    bins: Option<Vec<f64>>,
+    budget: usize,
+    folder: &Path,
+    notes: &Notes,
+) -> Result<Gathered, WriteError> {
+    tell_widths(source)?;
+    let starts = fragment_starts(source)?;
+    let order = order(source, &starts, super::records::is_implied_tree(source))?;
+    let sizes = |columns: &[Column]| columns.iter().map(Column::row_bytes).collect();
+    let bins = bins.and_then(|bins| Some((bins_per_chunk(shape, &bins)?, bins)));
+    let mut gathered = Gathered {
+        rows: Buckets::new(budget / 3, folder),
+        members: Buckets::new(budget / 3, folder),
+        layout: Layout {
+            position: source.position_bytes(),
+            columns: sizes(&source.columns),
+            fragment_columns: if bins.is_some() {
+                Vec::new()
+            } else {
+                sizes(&source.fragment_columns)
+            },
+        },
+        vertices: vec![0],
+        fragments: starts,
+        order,
+        bins: bins.map(|(counts, bins)| (bins, counts)),
+    };
+    if gathered.bins.is_some() {
+        for column in &source.fragment_columns {
+            notes.lost(
+                column.attribute.array.path(),
+                "fragments are bins, and those are cut anew",
+            );
+        }
+    }
+    let slots: Vec<u32> = (0..).take(source.chunks.len()).collect();
+    for part in slots.chunks(BATCH) {
+        for chunk in source.read(part)? {
+            gathered.take(source, shape, &chunk)?;
+        }
+    }
+    Ok(gathered)
+}
+
+fn flagged(out: &mut Vec<u8>, cell: Option<&[u8]>, at: usize, size: usize) {
+    let start = at.saturating_mul(size);
+    let value = cell.and_then(|cell| cell.get(start..start.saturating_add(size)));
+    out.push(u8::from(value.is_some()));
+    match value {
+        Some(value) => out.extend_from_slice(value),
+        None => out.resize(out.len().saturating_add(size), 0),
+    }
+}
+
+impl Gathered {
+    fn take(&mut self, source: &Source, shape: &[f64], chunk: &Chunk) -> Result<(), WriteError> {
+        let dims = source.level.dims();
+        let old = source.chunk(chunk.slot);
+        let prefix = old
+            .get(..old.len().saturating_sub(dims))
+            .unwrap_or_default();
+        let base = self.vertices.last().copied().unwrap_or_default();
+        self.vertices
+            .push(base.saturating_add(u64::from(chunk.rows)));
+        let values = number_type(source).to_f64(&chunk.positions);
+        let mut coords = Vec::with_capacity(index(chunk.rows));
+        let mut last: Option<(Vec<i64>, usize, usize)> = None;
+        for (row, position) in values.chunks_exact(dims.max(1)).enumerate() {
+            let mut coord = prefix.to_vec();
+            for (value, size) in position.iter().zip(shape) {
+                let at = chunk_at(*value, *size).ok_or_else(|| {
+                    let place = format!("{} at {old:?}, row {row}", source.level.vertices().path());
+                    WriteError::source(place, format!("a position of {value} lies in no chunk"))
+                })?;
+                coord.push(at);
+            }
+            let (rows, members) = match &last {
+                Some((before, rows, members)) if *before == coord => (*rows, *members),
+                _ => {
+                    let rows = self.rows.number(coord.as_slice(), ChunkCoord::new);
+                    (rows, self.members.number(coord.as_slice(), ChunkCoord::new))
+                }
+            };
+            last = Some((coord, rows, members));
+            coords.push(members);
+            let layout = &self.layout;
+            let vertex = base.saturating_add(wide(row));
+            self.rows.push(rows, |out| {
+                out.extend_from_slice(&vertex.to_le_bytes());
+                let start = row.saturating_mul(layout.position);
+                let end = start.saturating_add(layout.position);
+                out.extend_from_slice(chunk.positions.get(start..end).unwrap_or_default());
+                for (cell, &size) in chunk.attributes.iter().zip(&layout.columns) {
+                    flagged(out, cell.as_deref(), row, size);
+                }
+            });
+        }
+        self.rows.relieve()?;
+        if self.bins.is_some() {
+            return Ok(());
+        }
+        let first = self
+            .fragments
+            .get(index(chunk.slot))
+            .copied()
+            .unwrap_or_default();
+        for (at, fragment) in chunk.fragments.iter().enumerate() {
+            let number = first.saturating_add(wide(at));
+            let order = self.order.of(number);
+            let mut before = NONE;
+            let len = fragment.len();
+            for (position, row) in (0_u32..).zip(fragment.iter()) {
+                let vertex = base.saturating_add(u64::from(row));
+                let Some(&bucket) = coords.get(index(row)) else {
+                    continue;
+                };
+                let last = index(position).saturating_add(1) == len;
+                let layout = &self.layout;
+                self.members.push(bucket, |out| {
+                    for number in [order, number] {
+                        out.extend_from_slice(&number.to_le_bytes());
+                    }
+                    out.extend_from_slice(&position.to_le_bytes());
+                    for number in [vertex, before] {
+                        out.extend_from_slice(&number.to_le_bytes());
+                    }
+                    out.push(u8::from(last));
+                    for (cell, &size) in chunk
+                        .fragment_attributes
+                        .iter()
+                        .zip(&layout.fragment_columns)
+                    {
+                        flagged(out, cell.as_deref(), at, size);
+                    }
+                });
+                before = vertex;
+            }
+            self.members.relieve()?;
+        }
+        Ok(())
+    }
+
+    /// The new chunks.
+    pub(super) fn finish(self) -> Sorted {
+        let (mut rows, row_file) = self.rows.finish();
+        let (mut members, member_file) = self.members.finish();
+        rows.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        members.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        let (chunks, rows) = rows.into_iter().unzip();
+        Sorted {
+            chunks,
+            buckets: Vec::from_iter(std::iter::zip::<Vec<Bucket>, _>(
+                rows,
+                members.into_iter().map(|(_, bucket)| bucket),
+            )),
+            row_file,
+            member_file,
+            layout: self.layout,
+            vertices: self.vertices,
+            fragments: self.fragments,
+            order: self.order,
+            bins: self.bins,
+        }
+    }
+}
+
+/// New chunks with their rows and memberships.
+pub(super) struct Sorted {
+    /// In lex order.
+    pub(super) chunks: Vec<ChunkCoord>,
+    buckets: Vec<(Bucket, Bucket)>,
+    row_file: SpillFile,
+    member_file: SpillFile,
+    layout: Layout,
+    vertices: Vec<u64>,
+    fragments: Vec<u64>,
+    order: Order,
+    bins: Option<(Vec<f64>, Vec<u64>)>,
+}
+
+/// What is kept of a new chunk.
+struct Kept {
+    done: Done,
+    /// The old vertex of each row.
+    vertices: Vec<u64>,
+    parts: Vec<Part>,
+    /// Edges of trees that no order of rows implies any more: child and parent.
+    cut: Vec<(u64, u64)>,
+}
+
+/// Writes the new chunks. Edges of trees that were implied and are not any more go to `cut`.
+pub(super) fn write(
+    sink: Sink<'_>,
+    mut sorted: Sorted,
+    threads: usize,
+    budget: usize,
+    folder: &Path,
+) -> Result<(Laid, Spool), WriteError> {
+    let count = sorted.vertices.last().copied().unwrap_or_default();
+    let mut places = Places::new(count, budget / 4, folder)?;
+    let mut items = Vec::new();
+    let buckets = std::mem::take(&mut sorted.buckets);
+    for (slot, (rows, members)) in (0_u32..).zip(buckets) {
+        let chunk = sorted
+            .chunks
+            .get(index(slot))
+            .map_or(&[][..], |chunk| chunk.as_slice());
+        let size = rows.len().saturating_add(members.len());
+        items.push((sink.cells.object_index(chunk)?, size, (slot, rows, members)));
+    }
+    let paths = sink.paths();
+    let tree = super::records::is_implied_tree(sink.source);
+    let sorted = &sorted;
+    let work = |job: Vec<(u32, Bucket, Bucket)>| -> Result<Vec<Kept>, WriteError> {
+        let mut kept = Vec::new();
+        let mut columns: Vec<(&String, Payloads<'_>)> =
+            paths.iter().map(|path| (path, Vec::new())).collect();
+        for (slot, rows, members) in job {
+            let coord = sorted
+                .chunks
+                .get(index(slot))
+                .map_or(&[][..], |chunk| chunk.as_slice());
+            let rows = rows.read(&sorted.row_file)?;
+            let members = members.read(&sorted.member_file)?;
+            let (chunk, vertices, parts, cut) = sorted.build(&sink, slot, &rows, &members, tree)?;
+            (sink.progress)(u64::from(chunk.rows));
+            let (payloads, done) = sink.payloads(coord, chunk)?;
+            let into = columns.iter_mut().zip(payloads);
+            into.for_each(|((_, column), payload)| column.push((coord, payload)));
+            kept.push(Kept {
+                done,
+                vertices,
+                parts,
+                cut,
+            });
+        }
+        sink.put(columns)?;
+        Ok(kept)
+    };
+    let (mut all, mut parts, mut cut) = (Vec::new(), Vec::new(), Spool::new(budget / 16, folder));
+    let take = |kept: Vec<Kept>| {
+        for mut one in kept {
+            places.note(one.done.slot, &one.vertices)?;
+            parts.append(&mut one.parts);
+            for (child, parent) in one.cut {
+                cut.push(&[child.to_le_bytes(), parent.to_le_bytes()].concat())?;
+            }
+            all.push(one.done);
+        }
+        Ok(())
+    };
+    parallel::each(threads, pack(items).into_iter(), work, take)?;
+    places.seal()?;
+    parts.sort_unstable();
+    all.sort_unstable_by_key(|done| done.slot);
+    let mut laid = Laid {
+        chunks: sorted.chunks.clone(),
+        tiles: true,
+        ..Laid::default()
+    };
+    for done in &mut all {
+        laid.push_chunk(done.rows, &done.ends, done.fragments);
+        laid.tiles &= done.tiles;
+        laid.widen(done.extent.take());
+    }
+    sink.docs(&mut laid, &all)?;
+    laid.moved = Some(Moved {
+        vertices: sorted.vertices.clone(),
+        fragments: sorted.fragments.clone(),
+        places,
+        parts,
+    });
+    Ok((laid, cut))
+}
+
+/// A chunk, the old vertex of each row, where fragments went, and edges that were cut.
+type Built = (Chunk, Vec<u64>, Vec<Part>, Vec<(u64, u64)>);
+
+impl Sorted {
+    fn build(
+        &self,
+        sink: &Sink<'_>,
+        slot: u32,
+        rows: &[u8],
+        members: &[u8],
+        tree: bool,
+    ) -> Result<Built, WriteError> {
+        let size = self.layout.row();
+        let mut records: Vec<(u64, &[u8])> = rows
+            .chunks_exact(size)
+            .filter_map(|record| Some((u64::from_le_bytes(*record.first_chunk()?), record)))
+            .collect();
+        records.sort_unstable_by_key(|(vertex, _)| *vertex);
+        let find = |vertex: u64| {
+            records
+                .binary_search_by_key(&vertex, |(vertex, _)| *vertex)
+                .ok()
+        };
+        // The row of each record.
+        let mut row_of = vec![u32::MAX; records.len()];
+        let mut order = Vec::with_capacity(records.len());
+        let (mut fragments, mut parts, mut cut) = (Vec::new(), Vec::new(), Vec::new());
+        let mut fragment_values: Vec<&[u8]> = Vec::new();
+        if let Some((bins, counts)) = &self.bins {
+            fragments = self.binned(sink, slot, &records, bins, counts, &mut order)?;
+        } else {
+            let width = self.layout.member();
+            let mut list: Vec<(Member, &[u8])> = members
+                .chunks_exact(width)
+                .filter_map(read_member)
+                .collect();
+            list.sort_unstable_by_key(|(member, _)| *member);
+            let mut runs: Vec<Vec<u32>> = Vec::new();
+            let mut before: Option<Member> = None;
+            for (member, values) in list {
+                let Some(record) = find(member.vertex) else {
+                    continue;
+                };
+                let Some(row) = row_of.get_mut(record) else {
+                    continue;
+                };
+                let new = *row == u32::MAX;
+                if new {
+                    *row = narrow("rows of a chunk", order.len())?;
+                    order.push(record);
+                }
+                let row = *row;
+                let follows = before.is_some_and(|one| {
+                    one.fragment == member.fragment
+                        && one.position.checked_add(1) == Some(member.position)
+                });
+                // Parts of one object that no other has, one behind the other.
+                let joins = before.is_some_and(|one| {
+                    self.layout.fragment_columns.is_empty()
+                        && one.last
+                        && member.position == 0
+                        && one.order.checked_add(1) == Some(member.order)
+                        && member.order < UNNAMED
+                        && self.order.alone(one.fragment)
+                        && self.order.alone(member.fragment)
+                });
+                if !follows {
+                    if !joins {
+                        runs.push(Vec::new());
+                        fragment_values.push(values);
+                    }
+                    parts.push(Part {
+                        fragment: member.fragment,
+                        position: member.position,
+                        chunk: slot,
+                        into: narrow("fragments of a chunk", runs.len().saturating_sub(1))?,
+                        goes_on: joins,
+                    });
+                    if tree && new && member.before != NONE {
+                        cut.push((member.vertex, member.before));
+                    }
+                }
+                if let Some(run) = runs.last_mut() {
+                    run.push(row);
+                }
+                before = Some(member);
+            }
+            fragments.extend(runs.into_iter().map(as_rows));
+        }
+        // Rows that no fragment has.
+        for (record, row) in row_of.iter().enumerate() {
+            if self.bins.is_none() && *row == u32::MAX {
+                order.push(record);
+            }
+        }
+        let rows = narrow("rows of a chunk", order.len())?;
+        let mut positions = Vec::with_capacity(order.len().saturating_mul(self.layout.position));
+        let mut vertices = Vec::with_capacity(order.len());
+        let mut cells: Vec<Vec<Option<&[u8]>>> = vec![Vec::new(); self.layout.columns.len()];
+        for &record in &order {
+            let Some((vertex, record)) = records.get(record) else {
+                continue;
+            };
+            vertices.push(*vertex);
+            let (_, rest) = record.split_at_checked(8).unwrap_or_default();
+            let (position, mut rest) = rest
+                .split_at_checked(self.layout.position)
+                .unwrap_or_default();
+            positions.extend_from_slice(position);
+            for (cell, &size) in cells.iter_mut().zip(&self.layout.columns) {
+                cell.push(split_flagged(&mut rest, size));
+            }
+        }
+        let columns = sink.source.columns.iter().zip(cells);
+        let attributes = columns.map(|(column, cell)| joined(column, cell, sink.notes));
+        let attributes = attributes.collect();
+        let mut values: Vec<Vec<Option<&[u8]>>> =
+            vec![Vec::new(); self.layout.fragment_columns.len()];
+        for mut rest in fragment_values {
+            for (cell, &size) in values.iter_mut().zip(&self.layout.fragment_columns) {
+                cell.push(split_flagged(&mut rest, size));
+            }
+        }
+        let columns = sink.source.fragment_columns.iter();
+        let mut values = values.into_iter();
+        let fragment_attributes =
+            columns.map(|column| joined(column, values.next().unwrap_or_default(), sink.notes));
+        let chunk = Chunk {
+            slot,
+            rows,
+            positions: positions.into(),
+            fragment_attributes: fragment_attributes.collect(),
+            fragments,
+            attributes,
+        };
+        Ok((chunk, vertices, parts, cut))
+    }
+
+    /// Rows by bin, and a fragment a bin, empty ones too (0.9 §10.2).
+    fn binned(
+        &self,
+        sink: &Sink<'_>,
+        slot: u32,
+        records: &[(u64, &[u8])],
+        bins: &[f64],
+        counts: &[u64],
+        order: &mut Vec<usize>,
+    ) -> Result<Vec<Rows>, WriteError> {
+        let chunk = self
+            .chunks
+            .get(index(slot))
+            .map_or(&[][..], |chunk| chunk.as_slice());
+        let number = number_type(sink.source);
+        let mut keys: Vec<(i64, usize)> = Vec::with_capacity(records.len());
+        for (at, (_, record)) in records.iter().enumerate() {
+            let end = self.layout.position.saturating_add(8);
+            let position = number.to_f64(record.get(8..end).unwrap_or_default());
+            let axes = position.iter().zip(bins).zip(chunk).zip(counts);
+            let bin = axes.fold(0_i64, |bin, (((&value, &size), &chunk), &count)| {
+                let count = i64::try_from(count).unwrap_or(i64::MAX);
+                let all = chunk_at(value, size).unwrap_or(i64::MIN);
+                let first = chunk.saturating_mul(count);
+                let local = all.saturating_sub(first).clamp(0, count.saturating_sub(1));
+                bin.saturating_mul(count).saturating_add(local)
+            });
+            keys.push((bin, at));
+        }
+        keys.sort_unstable();
+        order.extend(keys.iter().map(|(_, at)| *at));
+        let all = counts
+            .iter()
+            .try_fold(1_u64, |all, &count| all.checked_mul(count));
+        let all = signed64("bins", all.unwrap_or(u64::MAX))?;
+        let mut fragments = Vec::new();
+        let mut start = 0_usize;
+        for bin in 0..all {
+            let rest = keys.get(start..).unwrap_or_default();
+            let rows = rest.partition_point(|(one, _)| *one <= bin);
+            fragments.push(Rows::Range(narrow("rows", start)?, narrow("rows", rows)?));
+            start = start.saturating_add(rows);
+        }
+        Ok(fragments)
+    }
+}
+
+fn read_member(record: &[u8]) -> Option<(Member, &[u8])> {
+    let (head, values) = record.split_at_checked(MEMBER)?;
+    let long = |at: usize| {
+        let bytes = head.get(at..)?.first_chunk()?;
+        Some(u64::from_le_bytes(*bytes))
+    };
+    let member = Member {
+        order: long(0)?,
+        fragment: long(8)?,
+        position: u32::from_le_bytes(*head.get(16..)?.first_chunk()?),
+        vertex: long(20)?,
+        before: long(28)?,
+        last: head.get(36).is_some_and(|last| *last != 0),
+    };
+    Some((member, values))
+}
+
+/// A run as a range, where its rows follow each other.
+fn as_rows(run: Vec<u32>) -> Rows {
+    let start = run.first().copied().unwrap_or(0);
+    let range = (start..).zip(&run).all(|(at, row)| at == *row);
+    match u32::try_from(run.len()) {
+        Ok(count) if range => Rows::Range(start, count),
+        _ => Rows::List(run),
+    }
+}
+
+fn split_flagged<'r>(rest: &mut &'r [u8], size: usize) -> Option<&'r [u8]> {
+    let (flag, values) = rest.split_first()?;
+    let (value, others) = values.split_at_checked(size)?;
+    *rest = others;
+    (*flag != 0).then_some(value)
+}
+
+/// A cell of values. Where no row has one there is no cell; where some have, the others get the word for absence.
+fn joined(column: &Column, cell: Vec<Option<&[u8]>>, notes: &Notes) -> Option<bytes::Bytes> {
+    let missing = cell.iter().filter(|value| value.is_none()).count();
+    if missing == cell.len() {
+        return None;
+    }
+    let absent = column.absent_row();
+    let path = column.attribute.array.path();
+    if missing > 0 {
+        match &absent {
+            Some(_) => notes.repaired(
+                path,
+                "rows without a value got the one that means absence",
+                wide(missing),
+            ),
+            None => notes.lost(
+                path,
+                "rows without a value share a chunk with others now: they got zeros",
+            ),
+        }
+    }
+    let absent = absent.unwrap_or_else(|| vec![0; column.row_bytes()]);
+    let values = cell
+        .into_iter()
+        .flat_map(|value| value.unwrap_or(&absent).to_vec());
+    Some(values.collect::<Vec<u8>>().into())
+}

@@ -1,0 +1,156 @@
+//! What a copy tells: what was copied, what was repaired, what could not be carried.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What was copied of one level.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LevelCounts {
+    /// Number of the level.
+    pub level: u32,
+    /// Rows of all chunks.
+    pub vertices: u64,
+    /// Chunks.
+    pub chunks: u64,
+    /// Fragments.
+    pub fragments: u64,
+    /// Rows of the object index.
+    pub objects: u64,
+    /// Stored links of all families, each counted once.
+    pub links: u64,
+    /// Groups.
+    pub groups: u64,
+}
+
+/// A defect of the old store that the new one does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Repair {
+    /// What was wrong and what was done, in a few fixed words.
+    pub what: &'static str,
+    /// The array, or another part of the store.
+    pub place: String,
+    /// How often.
+    pub count: u64,
+}
+
+/// Something that the new store does not have, or has as wrong as the old one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Loss {
+    /// The array, chunk or object.
+    pub place: String,
+    /// What is missing or doubtful, and why.
+    pub what: String,
+}
+
+/// What a second look at both stores compared.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Verified {
+    /// Rows, with position and all attributes.
+    pub vertices: u64,
+    /// Objects, row for row in manifest order.
+    pub objects: u64,
+    /// Links, with all attributes.
+    pub links: u64,
+    /// Values of objects and groups.
+    pub values: u64,
+}
+
+/// What became of a copy.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Report {
+    /// Version of the old store, as it says.
+    pub from: String,
+    /// Version of the new one.
+    pub to: String,
+    /// The levels.
+    pub levels: Vec<LevelCounts>,
+    /// What was repaired.
+    pub repairs: Vec<Repair>,
+    /// What could not be carried.
+    pub losses: Vec<Loss>,
+    /// What is different without being wrong.
+    pub notes: Vec<String>,
+    /// What was compared afterwards; `None` if nothing was.
+    pub verified: Option<Verified>,
+}
+
+/// Losses of one kind that are told one by one; more are counted.
+const MOST: usize = 100;
+
+/// Gathers from several threads.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    repairs: BTreeMap<(String, &'static str), u64>,
+    losses: Vec<Loss>,
+    more: u64,
+    notes: Vec<String>,
+}
+
+impl Notes {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a repair.
+    pub(crate) fn repaired(&self, place: &str, what: &'static str, count: u64) {
+        if count > 0 {
+            let mut inner = self.lock();
+            let sum = inner.repairs.entry((place.to_owned(), what)).or_default();
+            *sum = sum.saturating_add(count);
+        }
+    }
+
+    /// Tells what could not be carried.
+    pub(crate) fn lost(&self, place: impl Into<String>, what: impl Into<String>) {
+        let mut inner = self.lock();
+        if inner.losses.len() >= MOST {
+            inner.more = inner.more.saturating_add(1);
+            return;
+        }
+        let loss = Loss {
+            place: place.into(),
+            what: what.into(),
+        };
+        if !inner.losses.contains(&loss) {
+            inner.losses.push(loss);
+        }
+    }
+
+    /// Tells what is different, once.
+    pub(crate) fn note(&self, what: impl Into<String>) {
+        let what = what.into();
+        let mut inner = self.lock();
+        if !inner.notes.contains(&what) {
+            inner.notes.push(what);
+        }
+    }
+
+    /// Moves everything into a report.
+    pub(crate) fn finish(&self, report: &mut Report) {
+        let mut inner = self.lock();
+        let repairs = std::mem::take(&mut inner.repairs).into_iter();
+        report
+            .repairs
+            .extend(repairs.map(|((place, what), count)| Repair { what, place, count }));
+        report.losses.append(&mut inner.losses);
+        report
+            .losses
+            .sort_by(|a, b| (&a.place, &a.what).cmp(&(&b.place, &b.what)));
+        if inner.more > 0 {
+            let what = format!("{} more of what is told above", inner.more);
+            let place = String::from("the store");
+            report.losses.push(Loss { place, what });
+        }
+        report.notes.append(&mut inner.notes);
+    }
+}
