@@ -85,6 +85,18 @@ pub(crate) fn write_level(
     target: &Below<'_>,
     doc: LevelDoc,
 ) -> Result<Summary, WriteError> {
+    let (doc, summary) = write_arrays(parts, bounds, target, doc)?;
+    target.put(vec![("zarr.json".to_owned(), doc.to_json().into_bytes())])?;
+    Ok(summary)
+}
+
+/// Writes everything of a level but its document, which is returned.
+pub(crate) fn write_arrays(
+    parts: Parts,
+    bounds: &Corners,
+    target: &Below<'_>,
+    doc: LevelDoc,
+) -> Result<(LevelDoc, Summary), WriteError> {
     let Parts {
         address: _,
         spec,
@@ -159,7 +171,7 @@ pub(crate) fn write_level(
             target,
         )?);
         arrays.extend(objects::write_groups(spec, &groups, &written.ids, target)?);
-        let doc = objects::index_doc(spec, &written);
+        let doc = objects::index_doc(spec.dims(), &written.ids, written.present);
         groups_of_arrays.insert("object_index".to_owned(), doc.to_group().to_json_line());
         summary.objects = wide(written.ids.len());
         arrays.extend(written.arrays);
@@ -188,8 +200,7 @@ pub(crate) fn write_level(
         fragments_tile: !chunks.is_empty(),
         ..doc
     };
-    target.put(vec![("zarr.json".to_owned(), doc.to_json().into_bytes())])?;
-    Ok(summary)
+    Ok((doc, summary))
 }
 
 /// The bounds that the store declares: those given, and those of the data where it may lie, or rounds, beyond them.
@@ -265,7 +276,7 @@ fn families(arrays: &[(String, ArrayDoc)]) -> Vec<&'static str> {
 }
 
 /// Writes documents of arrays, and of every group above them below the level.
-fn put_documents(
+pub(crate) fn put_documents(
     target: &Below<'_>,
     arrays: Docs,
     mut groups: BTreeMap<String, String>,
@@ -303,14 +314,14 @@ struct Level<'s> {
 }
 
 /// What a job is cut from: the object it goes to, its size, and itself.
-type Item<T> = (Vec<u64>, u64, T);
+pub(crate) type Item<T> = (Vec<u64>, u64, T);
 
 /// Bytes of records, and items, that make a job.
 const JOB_BYTES: u64 = 4 << 20;
 const JOB_ITEMS: usize = 256;
 
 /// Puts items together into jobs of a useful size; items of one object are never parted.
-fn pack<T>(mut items: Vec<Item<T>>) -> Vec<Vec<T>> {
+pub(crate) fn pack<T>(mut items: Vec<Item<T>>) -> Vec<Vec<T>> {
     items.sort_by(|(a, ..), (b, ..)| a.cmp(b));
     let mut jobs: Vec<Vec<T>> = Vec::new();
     let (mut bytes, mut before) = (0_u64, Vec::new());

@@ -62,6 +62,32 @@
 //! with leftovers is told from a place with somebody else's files, and only the former can be taken over
 //! ([`Leftovers::Remove`]).
 //!
+//! # Coarse levels
+//!
+//! [`build_pyramid`] adds levels to a store of one level, all of them at once: see `docs/pyramids.md`.
+//!
+//! ```
+//! # use std::sync::Arc;
+//! # use zvf_store::{Store, blocking::Runtime};
+//! # use zvf_write::{Batch, Kind, LevelStep, PyramidSpec, StoreSpec, StoreWriter, WriteOptions, build_pyramid};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let address = folder.path().join("points.zarrvectors").to_string_lossy().into_owned();
+//! # Runtime::new()?.wait(async {
+//! # let spec = StoreSpec::new(Kind::PointCloud, [10.0; 2]);
+//! # let mut writer = StoreWriter::create(&address, spec, WriteOptions::new()).await?;
+//! # writer.push(&Batch::new((0..2000).map(|n| (n % 97) as f32).collect::<Vec<f32>>()))?;
+//! # writer.finish().await?;
+//! // Bins of twice the size, and of four times the size.
+//! let spec = PyramidSpec::new([LevelStep::new(2.0), LevelStep::new(2.0)]);
+//! let levels = build_pyramid(&address, &spec, &WriteOptions::new(), Arc::new(|_| ())).await?;
+//! assert_eq!(Store::open(&address).await?.levels(), [0, 1, 2]);
+//! assert!(levels[1].vertices < levels[0].vertices);
+//! # Ok(())
+//! # })
+//! # }
+//! ```
+//!
 //! # Memory
 //!
 //! [`WriteOptions::memory_budget`] bounds what waits; the rest lies in temporary files that vanish with the writer. Beside
@@ -96,6 +122,7 @@ mod objects;
 mod parallel;
 mod places;
 mod prepare;
+mod pyramid;
 mod route;
 mod shard;
 mod sorter;
@@ -112,6 +139,7 @@ pub use codec::Compression;
 pub use commit::Leftovers;
 pub use error::WriteError;
 pub use number::NumberType;
+pub use pyramid::{CrossLevel, LevelReport, LevelStep, Method, PyramidSpec, build_pyramid};
 pub use spec::{AttributeSpec, AttributeType, LinkSpec, Outside, StoreSpec, TargetVersion};
 pub use values::Values;
 pub use writer::{StoreWriter, Summary, WriteOptions};
