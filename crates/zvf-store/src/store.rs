@@ -100,7 +100,7 @@ impl Store {
                 format!("multiscales has {} axes, expected 1 to 16", root.dims()),
             ));
         }
-        let levels = levels(&tree, &root);
+        let levels = finished(&tree, &root, levels(&tree, &root)).await?;
         {
             let mut state = tree.state();
             state.root = Some(Arc::clone(&root));
@@ -388,6 +388,27 @@ fn levels(tree: &Tree, root: &RootDoc) -> Vec<u32> {
     levels.sort_unstable();
     levels.dedup();
     levels
+}
+
+/// What a writer of this project puts beside the root while it changes a store.
+const UNFINISHED: &str = "zvf-unfinished.json";
+
+/// The levels without those that are just being made, or were never finished: the root does not name them, and the marker
+/// of a writer lies there. A writer names new levels last of all.
+///
+/// # Cost
+/// Nothing where the root names all levels; else one request.
+async fn finished(tree: &Tree, root: &RootDoc, levels: Vec<u32>) -> Result<Vec<u32>, StoreError> {
+    let named = |level: &u32| *level == 0 || root.multiscales.dataset(*level).is_some();
+    if levels.iter().all(named) {
+        return Ok(levels);
+    }
+    let marker = Question::Document(UNFINISHED.to_owned());
+    tree.ask(vec![marker]).await?;
+    if tree.document(UNFINISHED).is_none() {
+        return Ok(levels);
+    }
+    Ok(levels.into_iter().filter(named).collect())
 }
 
 /// Why a root is refused: an old version is named as such, also where other members are missing.

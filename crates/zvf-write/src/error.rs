@@ -43,6 +43,16 @@ pub enum WriteError {
         /// What would be right.
         expected: String,
     },
+    /// The store that is read does not hold what the format says.
+    #[error("{what}: found {found}, expected {expected}")]
+    Data {
+        /// The array, chunk or object.
+        what: String,
+        /// What was found.
+        found: String,
+        /// What would be right.
+        expected: String,
+    },
     /// Something lies where the store was to be written. It was not touched.
     #[error("{store}: {what}")]
     Exists {
@@ -95,6 +105,9 @@ pub enum WriteError {
     /// The address is none that can be written, or its backend cannot be made.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The store that levels are made from could not be asked.
+    #[error(transparent)]
+    Query(#[from] zvf_query::QueryError),
     /// A local file could not be written or read.
     #[error("{}: {source}", path.display())]
     Io {
@@ -157,9 +170,10 @@ impl WriteError {
             | Self::Changed { .. }
             | Self::Document(_)
             | Self::Broken { .. } => Class::Misuse,
-            Self::Source { .. } | Self::Differs { .. } => Class::Malformed,
+            Self::Source { .. } | Self::Differs { .. } | Self::Data { .. } => Class::Malformed,
             Self::Encode { .. } | Self::Limit { .. } => Class::Limit,
             Self::Store(source) => source.class(),
+            Self::Query(source) => source.class(),
             Self::Io { .. } | Self::Backend { .. } | Self::Tidying { .. } => Class::Io,
         }
     }
@@ -209,6 +223,38 @@ impl WriteError {
         Self::Differs {
             place: place.into(),
             what: what.into(),
+        }
+    }
+
+    #[cold]
+    pub(crate) fn data(
+        what: impl Into<String>,
+        found: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> Self {
+        Self::Data {
+            what: what.into(),
+            found: found.into(),
+            expected: expected.into(),
+        }
+    }
+
+    /// A damaged fragment index.
+    #[cold]
+    pub(crate) fn fragments(source: zvf_format::DecodeError) -> Self {
+        Self::data("fragment index", source.to_string(), "a legal one")
+    }
+
+    /// Says in front where the data lies.
+    #[cold]
+    pub(crate) fn at(self, place: &str) -> Self {
+        match self {
+            Self::Data {
+                what,
+                found,
+                expected,
+            } => Self::data(format!("{place}: {what}"), found, expected),
+            other => other,
         }
     }
 

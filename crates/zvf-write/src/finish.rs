@@ -89,6 +89,18 @@ pub(crate) fn write_level(
     target: &Below<'_>,
     doc: LevelDoc,
 ) -> Result<Summary, WriteError> {
+    let (doc, summary) = write_arrays(parts, bounds, target, doc)?;
+    target.put(vec![("zarr.json".to_owned(), doc.to_json().into_bytes())])?;
+    Ok(summary)
+}
+
+/// Writes everything of a level but its document, which is returned.
+pub(crate) fn write_arrays(
+    parts: Parts,
+    bounds: &Corners,
+    target: &Below<'_>,
+    doc: LevelDoc,
+) -> Result<(LevelDoc, Summary), WriteError> {
     let Parts {
         address: _,
         spec,
@@ -177,8 +189,12 @@ impl Documents {
         }
     }
 
-    /// Puts all of them, that of the level last: it is `doc` with what is there.
-    pub(crate) fn put(self, target: &Below<'_>, doc: LevelDoc) -> Result<Summary, WriteError> {
+    /// Puts all of them but that of the level, which is `doc` with what is there.
+    pub(crate) fn put(
+        self,
+        target: &Below<'_>,
+        doc: LevelDoc,
+    ) -> Result<(LevelDoc, Summary), WriteError> {
         let families = families(&self.arrays);
         put_documents(target, self.arrays, self.groups)?;
         let doc = LevelDoc {
@@ -187,8 +203,7 @@ impl Documents {
             fragments_tile: self.summary.chunks > 0,
             ..doc
         };
-        target.put(vec![("zarr.json".to_owned(), doc.to_json().into_bytes())])?;
-        Ok(self.summary)
+        Ok((doc, self.summary))
     }
 }
 
@@ -469,7 +484,7 @@ impl<'s> Level<'s> {
             target,
         )?);
         arrays.extend(objects::write_groups(spec, groups, &written.ids, target)?);
-        let doc = objects::index_doc(spec, &written);
+        let doc = objects::index_doc(spec.dims(), &written.ids, written.present);
         documents
             .groups
             .insert("object_index".to_owned(), doc.to_group().to_json_line());

@@ -67,6 +67,31 @@
 //! # Several programs
 //!
 //! [`PartedStore`]: each program writes some chunks of one store, and one of them commits what all wrote.
+//! # Coarse levels
+//!
+//! [`build_pyramid`] adds levels to a store of one level, all of them at once: see `docs/pyramids.md`.
+//!
+//! ```
+//! # use std::sync::Arc;
+//! # use zvf_store::{Store, blocking::Runtime};
+//! # use zvf_write::{Batch, Kind, LevelStep, PyramidSpec, StoreSpec, StoreWriter, WriteOptions, build_pyramid};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let address = folder.path().join("points.zarrvectors").to_string_lossy().into_owned();
+//! # Runtime::new()?.wait(async {
+//! # let spec = StoreSpec::new(Kind::PointCloud, [10.0; 2]);
+//! # let mut writer = StoreWriter::create(&address, spec, WriteOptions::new()).await?;
+//! # writer.push(&Batch::new((0..2000).map(|n| (n % 97) as f32).collect::<Vec<f32>>()))?;
+//! # writer.finish().await?;
+//! // Bins of twice the size, and of four times the size.
+//! let spec = PyramidSpec::new([LevelStep::new(2.0), LevelStep::new(2.0)]);
+//! let levels = build_pyramid(&address, &spec, &WriteOptions::new(), Arc::new(|_| ())).await?;
+//! assert_eq!(Store::open(&address).await?.levels(), [0, 1, 2]);
+//! assert!(levels[1].vertices < levels[0].vertices);
+//! # Ok(())
+//! # })
+//! # }
+//! ```
 //!
 //! # Memory
 //!
@@ -109,6 +134,7 @@ mod parts;
 mod places;
 mod prepare;
 mod progress;
+mod pyramid;
 mod route;
 mod shard;
 mod side;
@@ -131,6 +157,7 @@ pub use migrate::{
 pub use number::NumberType;
 pub use parts::PartedStore;
 pub use progress::{Progress, Step};
+pub use pyramid::{CrossLevel, LevelReport, LevelStep, Method, PyramidSpec, build_pyramid};
 pub use side::{Parametric, ParametricType};
 pub use spec::{AttributeSpec, AttributeType, LinkSpec, Outside, StoreSpec, TargetVersion};
 pub use values::Values;

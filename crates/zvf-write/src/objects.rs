@@ -230,6 +230,80 @@ pub(crate) struct Written {
     pub(crate) present: u64,
 }
 
+/// The arrays of an object index, written as their rows come.
+#[derive(Debug)]
+pub(crate) struct ManifestArray<'t> {
+    compression: &'t Compression,
+    target: &'t Below<'t>,
+    bucket: VlenBuilder,
+    full: u64,
+    count: u64,
+}
+
+impl<'t> ManifestArray<'t> {
+    pub(crate) fn new(compression: &'t Compression, target: &'t Below<'t>) -> Self {
+        Self {
+            compression,
+            target,
+            bucket: VlenBuilder::new(),
+            full: 0,
+            count: 0,
+        }
+    }
+
+    fn put(&mut self, padded: bool) -> Result<(), WriteError> {
+        let bucket = std::mem::take(&mut self.bucket);
+        let bytes = if padded {
+            bucket.finish_padded(BUCKET)
+        } else {
+            Ok(bucket.finish())
+        };
+        let bytes = bytes.map_err(|source| WriteError::encode("object_index/manifests", source))?;
+        self.target.put(vec![(
+            format!("object_index/manifests/c/{}", self.full),
+            self.compression.encode(bytes)?,
+        )])?;
+        self.full = self.full.saturating_add(1);
+        Ok(())
+    }
+
+    /// Appends the manifest of the next row.
+    pub(crate) fn push(&mut self, manifest: &[u8]) -> Result<(), WriteError> {
+        if self.bucket.len() == BUCKET {
+            self.put(true)?;
+        }
+        self.count = self.count.saturating_add(1);
+        if self.count > MOST {
+            return Err(WriteError::limit("objects", self.count, MOST));
+        }
+        self.bucket
+            .push(manifest)
+            .map_err(|source| WriteError::encode("object_index/manifests", source))
+    }
+
+    /// Writes what is left, and the ids of all rows; returns the documents.
+    pub(crate) fn finish(mut self, ids: &[i64]) -> Result<Docs, WriteError> {
+        if !self.bucket.is_empty() {
+            let padded = self.full > 0;
+            self.put(padded)?;
+        }
+        let (doc, objects) = ids_array(ids, self.compression)?;
+        self.target.put(objects)?;
+        let manifests = array_doc(
+            vec![self.count],
+            DataType::named("variable_length_bytes"),
+            vec![self.count.clamp(1, u64::from(BUCKET))],
+            Value::from(""),
+            vlen_codecs(self.compression),
+            ArrayAttributes::default(),
+        );
+        Ok(vec![
+            ("object_index/manifests".to_owned(), manifests),
+            ("object_index/object_ids".to_owned(), doc),
+        ])
+    }
+}
+
 /// Whether an object's vertices come in an order of their own.
 pub(crate) fn is_chain(kind: Kind) -> bool {
     matches!(kind, Kind::Line | Kind::Polyline | Kind::Streamline)
@@ -249,22 +323,9 @@ pub(crate) fn write_manifests(
     declared.sort_unstable();
     let mut declared = declared.into_iter().peekable();
     let mut written = Written::default();
-    let mut bucket = VlenBuilder::new();
-    let mut full = 0_u64;
+    let mut array = ManifestArray::new(&spec.compression, target);
     let mut parts = Vec::new();
     let mut waiting = 0_u64;
-    let put = |bucket: VlenBuilder, number: u64, padded: bool| -> Result<(), WriteError> {
-        let bytes = if padded {
-            bucket.finish_padded(BUCKET)
-        } else {
-            Ok(bucket.finish())
-        };
-        let bytes = bytes.map_err(|source| WriteError::encode("object_index/manifests", source))?;
-        target.put(vec![(
-            format!("object_index/manifests/c/{number}"),
-            spec.compression.encode(bytes)?,
-        )])
-    };
     while let Some(id) = sorted
         .peek()
         .into_iter()
@@ -294,39 +355,12 @@ pub(crate) fn write_manifests(
                 .push(chunk, i64::from(part.fragment))
                 .map_err(failed)?;
         }
-        if bucket.len() == BUCKET {
-            put(std::mem::take(&mut bucket), full, true)?;
-            full = full.saturating_add(1);
-        }
-        bucket.push(&manifest.finish()).map_err(failed)?;
+        array.push(&manifest.finish())?;
         written.present = written.present.saturating_add(u64::from(!parts.is_empty()));
         written.ids.push(id);
-        if wide(written.ids.len()) > MOST {
-            return Err(WriteError::limit("objects", wide(written.ids.len()), MOST));
-        }
-    }
-    if !bucket.is_empty() {
-        put(bucket, full, full > 0)?;
     }
     steps.add(waiting);
-    let count = wide(written.ids.len());
-    let (doc, objects) = ids_array(&written.ids, &spec.compression)?;
-    target.put(objects)?;
-    let rows = count.clamp(1, u64::from(BUCKET));
-    let manifests = array_doc(
-        vec![count],
-        DataType::named("variable_length_bytes"),
-        vec![rows],
-        Value::from(""),
-        vlen_codecs(&spec.compression),
-        ArrayAttributes::default(),
-    );
-    written
-        .arrays
-        .push(("object_index/manifests".to_owned(), manifests));
-    written
-        .arrays
-        .push(("object_index/object_ids".to_owned(), doc));
+    written.arrays = array.finish(&written.ids)?;
     Ok(written)
 }
 
@@ -375,14 +409,14 @@ pub(crate) fn ids_array(
 }
 
 /// The document of the index.
-pub(crate) fn index_doc(spec: &StoreSpec, written: &Written) -> ObjectIndexDoc {
+pub(crate) fn index_doc(dims: usize, ids: &[i64], present: u64) -> ObjectIndexDoc {
     ObjectIndexDoc {
         zv_array: Some("object_index".to_owned()),
-        num_objects: Some(wide(written.ids.len())),
-        num_present: Some(written.present),
-        sid_ndim: u32::try_from(spec.dims()).ok(),
+        num_objects: Some(wide(ids.len())),
+        num_present: Some(present),
+        sid_ndim: u32::try_from(dims).ok(),
         layout: Some("vlen_manifests_v2".to_owned()),
-        object_ids_sorted: Some(true),
+        object_ids_sorted: Some(ids.is_sorted()),
         ..ObjectIndexDoc::default()
     }
 }

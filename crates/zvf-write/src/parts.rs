@@ -565,7 +565,8 @@ impl Joined<'_> {
             coarsening_method: Some("none".to_owned()),
             ..LevelDoc::default()
         };
-        let summary = documents.put(&below, doc)?;
+        let (doc, summary) = documents.put(&below, doc)?;
+        below.put(vec![("zarr.json".to_owned(), doc.to_json().into_bytes())])?;
         side::write(spec, self.target)?;
         let name = spec
             .name

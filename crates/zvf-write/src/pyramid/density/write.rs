@@ -1,0 +1,140 @@
+//! A state as a level.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use zvf_meta::{Kind, LevelDoc};
+
+use super::{Source, State, tables};
+use crate::batch::Batch;
+use crate::commit::Leftovers;
+use crate::finish::{Parts, write_arrays};
+use crate::objects::{HeldGroups, Tables};
+use crate::prepare::Corners;
+use crate::progress::Watch;
+use crate::pyramid::reference::{ObjectColumn, write_column};
+use crate::route::Router;
+use crate::shard::Cells;
+use crate::target::Below;
+use crate::writer::Summary;
+use crate::{ObjectTable, Outside, WriteError, documents};
+
+/// Where and how a level is written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Target<'t> {
+    pub(crate) target: &'t Arc<crate::target::Target>,
+    pub(crate) below: &'t Below<'t>,
+    pub(crate) bounds: &'t Corners,
+    pub(crate) cells: &'t Cells,
+    pub(crate) chunk_shape: &'t [f64],
+    /// Bins of level 0 that cells of points are cut by, so that readers that take fragments for these bins are right.
+    pub(crate) bins: Option<&'t [f64]>,
+    pub(crate) budget: usize,
+    pub(crate) threads: usize,
+    pub(crate) folder: &'t Path,
+}
+
+/// Writes everything of a level but its document, which is returned.
+pub(crate) fn write(
+    source: &Source,
+    state: &State,
+    columns: &mut [ObjectColumn],
+    doc: LevelDoc,
+    to: Target<'_>,
+) -> Result<(LevelDoc, Summary), WriteError> {
+    let mut spec = source.spec.clone();
+    spec.chunk_shape = to.chunk_shape.to_vec();
+    spec.compression = to.cells.compression.clone();
+    spec.shard_shape.clone_from(&to.cells.shards);
+    spec.outside = Outside::Grow;
+    if spec.kind == Kind::PointCloud && !spec.objects {
+        spec.bin_shape = to.bins.map(<[f64]>::to_vec);
+    }
+    spec.check()?;
+    let mut router = Router::new(&spec, to.budget, to.folder);
+    let mut batch = Batch::new(tables::rows("position", &source.position, &state.rows)?);
+    if spec.has_objects() {
+        let runs = state
+            .runs
+            .iter()
+            .map(|&(object, count)| (source.id(object), count));
+        batch = batch.with_object_runs(runs.collect::<Vec<_>>());
+    }
+    for (one, column) in spec.vertex_attributes.iter().zip(&source.attributes) {
+        batch = batch.with_attribute(&one.name, tables::rows(&one.name, column, &state.rows)?);
+    }
+    if spec.takes_links() {
+        batch = batch.with_links(
+            state
+                .links
+                .iter()
+                .map(|&end| u64::from(end))
+                .collect::<Vec<_>>(),
+        );
+        let values = source.link_columns(&state.links_of)?;
+        for (one, values) in spec.links.attributes.iter().zip(values) {
+            batch = batch.with_link_attribute(&one.name, values);
+        }
+    }
+    if !state.rows.is_empty() {
+        router.push(&spec, &batch)?;
+    }
+    drop(batch);
+    let mut held = Tables::new(&spec);
+    if spec.has_objects() {
+        held.push(&spec, &ObjectTable::new(source.ids.clone()))?;
+    }
+    let groups = if spec.has_objects() {
+        HeldGroups::new(&spec, &source.groups)?
+    } else {
+        HeldGroups::default()
+    };
+    let parts = Parts {
+        address: String::new(),
+        spec: Arc::new(spec),
+        target: Arc::clone(to.target),
+        router,
+        tables: held,
+        groups,
+        folder: to.folder.to_owned(),
+        budget: to.budget,
+        threads: to.threads,
+        leftovers: Leftovers::Refuse,
+        watch: Watch::default(),
+    };
+    let (mut doc, summary) = write_arrays(parts, to.bounds, to.below, doc)?;
+    write_columns(source, state, columns, &mut doc, to)?;
+    Ok((doc, summary))
+}
+
+/// Attributes of objects, in the order of the index: ids ascend.
+fn write_columns(
+    source: &Source,
+    state: &State,
+    columns: &mut [ObjectColumn],
+    doc: &mut LevelDoc,
+    to: Target<'_>,
+) -> Result<(), WriteError> {
+    if columns.is_empty() {
+        return Ok(());
+    }
+    let mut order: Vec<usize> = (0..source.ids.len()).collect();
+    order.sort_by_key(|&row| source.id(row));
+    // Every object keeps its values, whether a vertex of it is left or not.
+    let kept: Vec<usize> = (0..state.runs.len()).collect();
+    let mut objects = vec![(
+        "object_attributes/zarr.json".to_owned(),
+        documents::plain_group().into_bytes(),
+    )];
+    for column in columns {
+        for (path, one) in write_column(column, &kept, &order, to.cells, to.below)? {
+            objects.push((format!("{path}/zarr.json"), one.to_json().into_bytes()));
+        }
+    }
+    to.below.put(objects)?;
+    let family = "object_attributes".to_owned();
+    if !doc.arrays_present.contains(&family) {
+        doc.arrays_present.push(family);
+    }
+    Ok(())
+}

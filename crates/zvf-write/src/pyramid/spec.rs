@@ -1,0 +1,210 @@
+//! What levels shall be made.
+
+use crate::WriteError;
+
+/// How a level is made from the finer one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Method {
+    /// As the released package does, `per_object`: the vertices of a bin become one at their mean, of all objects together.
+    ///
+    /// Attributes of vertices, groups and links inside the level are lost (traps T21, T22).
+    Reference,
+    /// What looks like the finer level at less detail, and is of the same kind: real vertices are kept, with everything
+    /// that belongs to them.
+    #[default]
+    Density,
+}
+
+/// Which links between levels are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum CrossLevel {
+    /// None.
+    #[default]
+    None,
+    /// From every vertex to the one that stands for it.
+    Implicit,
+    /// In both directions.
+    Explicit,
+}
+
+impl CrossLevel {
+    /// The word of `cross_level_storage`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Implicit => "implicit",
+            Self::Explicit => "explicit",
+        }
+    }
+}
+
+/// One level, by what it is to the finer one.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct LevelStep {
+    /// Bins are so many times as large along every axis. Above 0; below 1 makes no sense and is refused.
+    pub factor: f64,
+    /// One of so many objects is kept, at random. At least 1.
+    pub sparsity: f64,
+    /// Chunks are so many times as large along each axis; empty: as they were.
+    pub chunk_scale: Vec<u32>,
+}
+
+impl LevelStep {
+    /// A level of all objects, in chunks of the same size.
+    #[must_use]
+    pub const fn new(factor: f64) -> Self {
+        Self {
+            factor,
+            sparsity: 1.0,
+            chunk_scale: Vec::new(),
+        }
+    }
+
+    /// Replaces [`sparsity`](Self::sparsity).
+    #[must_use]
+    pub fn with_sparsity(mut self, sparsity: f64) -> Self {
+        self.sparsity = sparsity;
+        self
+    }
+
+    /// Replaces [`chunk_scale`](Self::chunk_scale).
+    #[must_use]
+    pub fn with_chunk_scale(mut self, scale: impl Into<Vec<u32>>) -> Self {
+        self.chunk_scale = scale.into();
+        self
+    }
+}
+
+/// The levels of a pyramid. Checked as a whole before anything is read.
+///
+/// # Examples
+///
+/// ```
+/// use zvf_write::{CrossLevel, LevelStep, Method, PyramidSpec};
+///
+/// let spec = PyramidSpec::new([2.0, 2.0].map(LevelStep::new))
+///     .with_method(Method::Reference)
+///     .with_cross_level(CrossLevel::Explicit, 2);
+/// assert!(spec.check(3).is_ok());
+/// assert!(PyramidSpec::new([LevelStep::new(0.5)]).check(3).is_err());
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct PyramidSpec {
+    /// The levels, from fine to coarse; each is relative to the one before.
+    pub levels: Vec<LevelStep>,
+    /// How they are made.
+    pub method: Method,
+    /// The seed of what is drawn: the objects that are kept.
+    pub seed: u64,
+    /// The last step is repeated until a level has at most so many vertices, or no fewer than the one before.
+    pub until: Option<u64>,
+    /// Links between levels: those of [`Method::Reference`] only.
+    pub cross_level: CrossLevel,
+    /// Over how many levels links go; -1: over all.
+    pub depth: i64,
+}
+
+/// Most levels that [`PyramidSpec::until`] adds.
+pub(crate) const MOST_LEVELS: usize = 24;
+
+impl PyramidSpec {
+    /// Levels by the default method, without links between them.
+    #[must_use]
+    pub fn new(levels: impl Into<Vec<LevelStep>>) -> Self {
+        Self {
+            levels: levels.into(),
+            method: Method::default(),
+            seed: 0,
+            until: None,
+            cross_level: CrossLevel::None,
+            depth: 1,
+        }
+    }
+
+    /// Replaces [`method`](Self::method).
+    #[must_use]
+    pub fn with_method(mut self, method: Method) -> Self {
+        self.method = method;
+        self
+    }
+
+    /// Replaces [`seed`](Self::seed).
+    #[must_use]
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Sets [`until`](Self::until).
+    #[must_use]
+    pub fn with_until(mut self, vertices: u64) -> Self {
+        self.until = Some(vertices);
+        self
+    }
+
+    /// Replaces [`cross_level`](Self::cross_level) and [`depth`](Self::depth).
+    #[must_use]
+    pub fn with_cross_level(mut self, stored: CrossLevel, depth: i64) -> Self {
+        (self.cross_level, self.depth) = (stored, depth);
+        self
+    }
+
+    /// Checks the specification for a store of so many axes.
+    ///
+    /// # Errors
+    /// Misuse: the first member that is not legal, by its name.
+    pub fn check(&self, dims: usize) -> Result<(), WriteError> {
+        if self.levels.is_empty() || self.levels.len() > MOST_LEVELS {
+            let found = format!("{} of them", self.levels.len());
+            return Err(WriteError::spec(
+                "levels",
+                found,
+                format!("1 to {MOST_LEVELS}"),
+            ));
+        }
+        for (at, step) in self.levels.iter().enumerate() {
+            let bad = |part: &str, found: String, expected: String| {
+                Err(WriteError::spec(
+                    format!("levels/{at}/{part}"),
+                    found,
+                    expected,
+                ))
+            };
+            if !(step.factor.is_finite() && step.factor >= 1.0) {
+                return bad("factor", step.factor.to_string(), "1 or more".to_owned());
+            }
+            if !(step.sparsity.is_finite() && step.sparsity >= 1.0) {
+                return bad(
+                    "sparsity",
+                    step.sparsity.to_string(),
+                    "1 or more".to_owned(),
+                );
+            }
+            let scale = &step.chunk_scale;
+            if !scale.is_empty() && (scale.len() != dims || scale.contains(&0)) {
+                let expected = format!("{dims} numbers of 1 or more");
+                return bad("chunk_scale", format!("{scale:?}"), expected);
+            }
+        }
+        if self.depth < -1 {
+            return Err(WriteError::spec(
+                "depth",
+                self.depth.to_string(),
+                "-1 or more",
+            ));
+        }
+        if self.method == Method::Density && self.cross_level != CrossLevel::None {
+            let expected = "none: only the reference method makes links between levels";
+            return Err(WriteError::spec(
+                "cross_level",
+                self.cross_level.name(),
+                expected,
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,185 @@
+//! A writer of levels that dies at any of its writes: the store is as before, or has all levels.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
+use zvf_query::Query;
+use zvf_store::{Need, OpenOptions, Retry};
+use zvf_write::{
+    CrossLevel, Kind, Leftovers, LevelReport, LevelStep, Method, PyramidSpec, StoreSpec,
+    WriteError, WriteOptions, build_pyramid,
+};
+
+use crate::crash::Dying;
+use crate::model::Model;
+use crate::support::{ADDRESS, Memory, ask, column};
+
+type Files = BTreeMap<String, Vec<u8>>;
+
+async fn copy(files: &Files) -> Memory {
+    let memory = Memory::default();
+    for (key, bytes) in files {
+        let at = Path::from(format!("some/points.zarrvectors/{key}"));
+        memory.0.put(&at, bytes.clone().into()).await.unwrap();
+    }
+    memory
+}
+
+async fn add(
+    backend: Arc<dyn ObjectStore>,
+    spec: &PyramidSpec,
+    leftovers: Leftovers,
+) -> Result<Vec<LevelReport>, WriteError> {
+    let mut open = OpenOptions::new().with_object_store(backend);
+    open.retry = Retry::never();
+    open.concurrency = 1;
+    let options = WriteOptions::new()
+        .with_open(open)
+        .with_leftovers(leftovers)
+        .with_threads(1);
+    build_pyramid(ADDRESS, spec, &options, Arc::new(|_| ())).await
+}
+
+/// Everything that a reader sees of level 0, with whatever else a level has.
+async fn level_0(memory: &Memory) -> Vec<String> {
+    let store = memory.open().await;
+    store.level(0, &Need::all()).await.unwrap();
+    let got = ask(&store, Query::default()).await;
+    let mut seen = column(&got.vertices, "position");
+    seen.extend(column(&got.vertices, "n"));
+    seen.extend(got.links().into_iter().map(|link| format!("{link:?}")));
+    seen
+}
+
+/// The levels, each of which can be read.
+async fn levels(memory: &Memory) -> Vec<(u32, usize)> {
+    let store = memory.open().await;
+    let mut found = Vec::new();
+    for &level in store.levels() {
+        let query = Query {
+            level,
+            ..Query::default()
+        };
+        found.push((level, ask(&store, query).await.vertices.num_rows()));
+    }
+    found
+}
+
+async fn every_write(base: &Files, spec: &PyramidSpec) {
+    let clean = copy(base).await;
+    let before = level_0(&clean).await;
+    let reports = add(clean.0.clone(), spec, Leftovers::Refuse).await.unwrap();
+    let complete = clean.files().await;
+    let all = levels(&clean).await;
+    assert_eq!(all.len(), reports.len() + 1);
+    let only = vec![(0, all[0].1)];
+    let mut committed = 0;
+    for through in [false, true] {
+        for writes in 1.. {
+            let memory = copy(base).await;
+            let dying = Dying {
+                inner: memory.0.clone(),
+                left: Arc::new(AtomicUsize::new(writes)),
+                through,
+            };
+            let done = add(Arc::new(dying), spec, Leftovers::Refuse).await;
+            assert_eq!(level_0(&memory).await, before, "write {writes}");
+            let files = memory.files().await;
+            let found = levels(&memory).await;
+            if found == all {
+                committed += 1;
+                for (key, bytes) in &complete {
+                    assert_eq!(files.get(key), Some(bytes), "{key}, write {writes}");
+                }
+            } else {
+                assert_eq!(found, only, "write {writes}");
+                assert!(done.is_err());
+                for (key, bytes) in base {
+                    assert_eq!(files.get(key), Some(bytes), "{key}, write {writes}");
+                }
+                if files.contains_key("zvf-unfinished.json") {
+                    let told = add(memory.0.clone(), spec, Leftovers::Refuse)
+                        .await
+                        .unwrap_err();
+                    assert!(matches!(told, WriteError::Busy { .. }), "{told}");
+                }
+                add(memory.0.clone(), spec, Leftovers::Remove)
+                    .await
+                    .unwrap();
+                assert_eq!(memory.files().await, complete, "write {writes}");
+            }
+            if done.is_ok() {
+                assert!(writes > 20, "{writes} writes");
+                break;
+            }
+            if found == all {
+                // Only the marker is left: it goes, and the levels stay.
+                let told = add(memory.0.clone(), spec, Leftovers::Remove)
+                    .await
+                    .unwrap_err();
+                assert!(told.to_string().contains("levels [0, 1, 2]"), "{told}");
+                assert_eq!(memory.files().await, complete);
+            }
+        }
+    }
+    assert!(committed >= 3);
+}
+
+fn spec(method: Method) -> PyramidSpec {
+    PyramidSpec::new([LevelStep::new(1.0), LevelStep::new(2.0)]).with_method(method)
+}
+
+#[tokio::test]
+async fn a_crash_at_every_single_write_of_the_reference_method() {
+    let memory = Memory::default();
+    let positions = (0..30).map(|n| vec![f64::from(n % 7) * 6.0, f64::from(n)]);
+    let store = StoreSpec::new(Kind::PointCloud, [20.0; 2]);
+    Model::new(store, positions.collect())
+        .write(memory.options())
+        .await;
+    let spec = spec(Method::Reference).with_cross_level(CrossLevel::Explicit, 2);
+    every_write(&memory.files().await, &spec).await;
+}
+
+#[tokio::test]
+async fn a_crash_at_every_single_write_of_the_density_method() {
+    let memory = Memory::default();
+    let positions = (0..24).map(|n| vec![f64::from(n % 5) * 7.0, f64::from(n)]);
+    let mut model = Model::new(StoreSpec::new(Kind::Graph, [20.0; 2]), positions.collect());
+    model.ids = Some((0..24).map(|n| n / 8).collect());
+    model.links = (0..23).map(|n| vec![n, n + 1]).collect();
+    model.write(memory.options()).await;
+    every_write(&memory.files().await, &spec(Method::Density)).await;
+}
+
+#[tokio::test]
+async fn levels_of_two_writers_at_once_are_those_of_one() {
+    let memory = Memory::default();
+    let positions = (0..300).map(|n| vec![f64::from(n % 17) * 3.0, f64::from(n)]);
+    let store = StoreSpec::new(Kind::PointCloud, [20.0; 2]);
+    Model::new(store, positions.collect())
+        .write(memory.options())
+        .await;
+    let (one, two) = (spec(Method::Density), spec(Method::Reference));
+    let (a, b) = tokio::join!(
+        add(memory.0.clone(), &one, Leftovers::Refuse),
+        add(memory.0.clone(), &two, Leftovers::Refuse)
+    );
+    assert_eq!(
+        [a.is_ok(), b.is_ok()].iter().filter(|ok| **ok).count(),
+        1,
+        "{a:?} {b:?}"
+    );
+    let counts: Vec<u64> = a.or(b).unwrap().iter().map(|one| one.vertices).collect();
+    let found: Vec<u64> = levels(&memory)
+        .await
+        .iter()
+        .skip(1)
+        .map(|(_, rows)| *rows as u64)
+        .collect();
+    assert_eq!(found, counts);
+    assert!(!memory.files().await.contains_key("zvf-unfinished.json"));
+}
