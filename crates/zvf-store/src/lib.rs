@@ -108,6 +108,7 @@ mod options;
 mod presence;
 mod ragged;
 mod raw;
+mod redo;
 mod side;
 mod snapshot;
 mod store;

@@ -5,6 +5,7 @@ use zvf_meta::Codec;
 
 use crate::codec::{Chain, Data};
 use crate::kv::{Ask, Cap, Kv, Question, Reply, is_segment};
+use crate::writing::Redo;
 use crate::{Limits, OpenOptions, StoreError};
 
 /// How much lies below a prefix.
@@ -48,6 +49,32 @@ impl RawStore {
 
     pub(crate) fn of(kv: Kv) -> Self {
         Self(kv)
+    }
+
+    /// The same under the edit that the root names, if it names one: what was decided counts, though it is not carried
+    /// out yet. [`usage`](Self::usage) still counts what lies there.
+    ///
+    /// # Cost
+    /// One request; two where there is an edit.
+    ///
+    /// # Errors
+    /// I/O; malformed, for a damaged name or manifest of an edit.
+    pub async fn under_edits(self, options: &OpenOptions) -> Result<Self, StoreError> {
+        let Some(root) = self.read("zarr.json").await? else {
+            return Ok(self);
+        };
+        // What is no root names no edit: tools for damaged stores go on.
+        let root: serde_json::Value = serde_json::from_slice(&root).unwrap_or_default();
+        let attributes = root.get("attributes").and_then(|a| a.as_object());
+        let named = attributes.map_or(Ok(None), Redo::named)?;
+        let redo = match &named {
+            Some(id) => self.0.redo_of(id).await?,
+            None => None,
+        };
+        Ok(match redo {
+            Some(redo) => Self(self.0.under(redo, options)),
+            None => self,
+        })
     }
 
     /// Reads an object; `None` when it does not exist.

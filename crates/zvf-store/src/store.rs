@@ -14,7 +14,8 @@ use crate::cells::{self, CellWant, ShardCache};
 use crate::kv::{Kv, Question};
 use crate::level::{Level, LevelInner};
 use crate::snapshot::Tree;
-use crate::{IoTrace, Limits, Need, OpenOptions, RawStore, StoreError};
+use crate::writing::Redo;
+use crate::{GridArray, IoTrace, Limits, Need, OpenOptions, RawStore, StoreError};
 
 /// An open store: a snapshot of its documents, and a way to its cells. Cheap to clone.
 ///
@@ -41,6 +42,9 @@ struct StoreInner {
 /// Most rounds of requests that loading a level may take.
 const ROUNDS: usize = 16;
 
+/// How often a store is opened again because its root names another edit than before.
+const OPENINGS: usize = 5;
+
 /// How many levels are kept ready.
 const RECENT: usize = 16;
 
@@ -48,7 +52,8 @@ impl Store {
     /// Opens a store by path or URL.
     ///
     /// # Cost
-    /// One round of requests: the root, and what level 0 needs, see [`OpenOptions::prefetch_need`].
+    /// One round of requests: the root, and what level 0 needs, see [`OpenOptions::prefetch_need`]. Two more where the
+    /// root names an edit that is not carried out yet: what it changes is read from its folder.
     ///
     /// # Errors
     /// No store there; access denied; a root that is not of this format; a version below 0.6.
@@ -61,7 +66,33 @@ impl Store {
     /// # Errors
     /// As [`open`](Self::open).
     pub async fn open_with(url: &str, options: OpenOptions) -> Result<Self, StoreError> {
-        let kv = Kv::open(url, &options)?;
+        let mut redo = None;
+        for _ in 0..OPENINGS {
+            let mut kv = Kv::open(url, &options)?;
+            if let Some(redo) = redo.take() {
+                kv = kv.under(redo, &options);
+            }
+            let (store, other) = Self::open_once(kv, url, &options).await?;
+            match other {
+                None => return Ok(store),
+                Some(other) => redo = other,
+            }
+        }
+        Err(StoreError::SourceChanged {
+            key: "zarr.json".to_owned(),
+            first: "a root that names an edit".to_owned(),
+            now: format!("another one, {OPENINGS} times"),
+        })
+    }
+
+    /// Opens a store under the redo log of `kv`. Where the root names another edit, or none any more, that comes with
+    /// the store, which is of no use then.
+    async fn open_once(
+        kv: Kv,
+        url: &str,
+        options: &OpenOptions,
+    ) -> Result<(Self, Option<Option<Redo>>), StoreError> {
+        let under = kv.edit();
         let shards = Arc::new(ShardCache::new(options.limits.cache_bytes));
         let tree = Tree::new(kv, url.to_owned(), options.names.clone());
         let mut questions = tree.plan(options.prefetch_level, &options.prefetch_need)?;
@@ -107,8 +138,14 @@ impl Store {
             state.levels.clone_from(&levels);
         }
         tree.kv.pins.settle();
+        let named = Redo::named(&root.extra)?;
+        let other = match named {
+            named if named == under => None,
+            None => Some(None),
+            Some(id) => Some(tree.kv.redo_of(&id).await?),
+        };
         let url = url.to_owned();
-        Ok(Self {
+        let store = Self {
             inner: Arc::new(StoreInner {
                 url,
                 tree,
@@ -119,7 +156,8 @@ impl Store {
                 cells: CellCache::new(options.cell_cache_bytes),
                 recent: Mutex::default(),
             }),
-        })
+        };
+        Ok((store, other))
     }
 
     /// The root document.
@@ -317,6 +355,30 @@ impl Store {
             return Err(error);
         }
         Ok(())
+    }
+
+    /// An array of cells by its level and the path below it, such as `link_fragments`; `None` if there is none.
+    ///
+    /// For what a [`Level`] does not hand out.
+    ///
+    /// # Cost
+    /// One request, the first time.
+    ///
+    /// # Errors
+    /// Misuse, for a path with an empty, `.` or `..` segment; I/O; a document that is not what the format says.
+    pub async fn grid_array(
+        &self,
+        level: u32,
+        path: &str,
+    ) -> Result<Option<Arc<GridArray>>, StoreError> {
+        for segment in path.split('/') {
+            crate::kv::check_segment(&level.to_string(), segment)?;
+        }
+        let tree = &self.inner.tree;
+        let path = format!("{level}/{path}");
+        tree.ask(vec![Question::Document(format!("{path}/zarr.json"))])
+            .await?;
+        tree.named_grid(&path, self.inner.root.dims())
     }
 
     /// Reads cells, then runs `f` on them on a worker thread.

@@ -8,6 +8,8 @@ use object_store::ObjectStore;
 use crate::location::Location;
 use crate::{OpenOptions, StoreError};
 
+pub use crate::redo::Redo;
+
 /// Where the objects of a store go.
 #[derive(Debug, Clone)]
 pub enum Place {

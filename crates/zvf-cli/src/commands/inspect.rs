@@ -249,7 +249,11 @@ fn in_store(
     path: &str,
     element: Option<&str>,
 ) -> Result<Shown> {
-    let raw = RawStore::open(url, &context.options()).map_err(|e| CliError::from(e).at(url))?;
+    let options = context.options();
+    let raw = RawStore::open(url, &options).map_err(|e| CliError::from(e).at(url))?;
+    let raw = context
+        .wait(raw.under_edits(&options))?
+        .map_err(|e| CliError::from(e).at(url))?;
     let mut reader = Reader { context, raw };
     let place = locate(&mut reader, path, element).map_err(|e| e.at(url))?;
     let mut head = vec![("store".to_owned(), url.to_owned())];

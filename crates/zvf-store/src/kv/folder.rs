@@ -5,10 +5,14 @@
 //! again for every file would give some files of the one and some of the other, also when they are exchanged and
 //! exchanged back, which no look at the end can tell.
 
+use std::borrow::Cow;
 use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+
+use crate::redo;
+use crate::writing::Redo;
 
 /// What stands in a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +28,8 @@ pub(super) enum Entry {
 pub(crate) struct Folder {
     path: PathBuf,
     root: OnceLock<at::Root>,
+    /// What an edit puts in the place of files.
+    redo: Option<Redo>,
 }
 
 impl Folder {
@@ -32,6 +38,29 @@ impl Folder {
         Self {
             path,
             root: OnceLock::new(),
+            redo: None,
+        }
+    }
+
+    /// The same folder under a redo log.
+    pub(crate) fn under(&self, redo: Redo) -> Self {
+        Self {
+            redo: Some(redo),
+            ..Self::new(self.path.clone())
+        }
+    }
+
+    /// The redo log.
+    pub(super) fn redo(&self) -> Option<&Redo> {
+        self.redo.as_ref()
+    }
+
+    /// The key of the file that counts as that of `key`.
+    fn key<'k>(&self, key: &'k str) -> io::Result<Cow<'k, str>> {
+        match self.redo.as_ref().map(|redo| redo.place(key)) {
+            None | Some(redo::Place::Own) => Ok(Cow::Borrowed(key)),
+            Some(redo::Place::Staged(key)) => Ok(Cow::Owned(key)),
+            Some(redo::Place::Gone) => Err(io::ErrorKind::NotFound.into()),
         }
     }
 
@@ -46,12 +75,12 @@ impl Folder {
 
     /// Opens the file of a key for reading. Keys are made of checked segments, so they stay below the folder.
     pub(super) fn open(&self, key: &str) -> io::Result<File> {
-        self.root().open(&self.path, key)
+        self.root().open(&self.path, &self.key(key)?)
     }
 
     /// What the system knows of the file of a key; a link is followed.
     pub(super) fn metadata(&self, key: &str) -> io::Result<Metadata> {
-        self.root().metadata(&self.path, key)
+        self.root().metadata(&self.path, &self.key(key)?)
     }
 
     /// Bytes of the file of a key; a link is not followed.

@@ -49,6 +49,9 @@ impl Remote {
             Ok(())
         };
         let walked = self.walk(kv, round, prefix, &mut add).await?;
+        if let Some(redo) = &self.redo {
+            redo.correct_keys(prefix, &mut keys);
+        }
         Ok(walked.then_some(keys))
     }
 
@@ -80,7 +83,13 @@ impl Remote {
             kv.trace
                 .record_try(start, round, Method::List, prefix, (None, None), outcome);
             match listing {
-                Ok(found) => return names(prefix, &found, limit).map(Some),
+                Ok(found) => {
+                    let mut names = names(prefix, &found, limit)?;
+                    if let Some(redo) = &self.redo {
+                        redo.correct_folders(prefix, &mut names);
+                    }
+                    return Ok(Some(names));
+                }
                 Err(failure) if self.refuses(prefix, &failure) => {}
                 Err(failure) => tries.after(prefix, failure).await?,
             }

@@ -311,7 +311,10 @@ pub(crate) fn answer(
                 Question::Cells(_) => ("cells_per_query", limits.cells_per_query),
                 _ => ("listed_names", limits.listed_names),
             };
-            let names = folders(root, prefix, (what, limit))?;
+            let mut names = folders(root, prefix, (what, limit))?;
+            if let Some(redo) = root.redo() {
+                redo.correct_folders(prefix, &mut names);
+            }
             trace.record(
                 start,
                 round,
@@ -326,6 +329,9 @@ pub(crate) fn answer(
             let start = trace.start();
             let mut keys = Vec::new();
             walk(root, prefix, "", &mut keys, limits.cells_per_query, 0)?;
+            if let Some(redo) = root.redo() {
+                redo.correct_keys(prefix, &mut keys);
+            }
             trace.record(
                 start,
                 round,

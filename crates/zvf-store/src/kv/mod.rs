@@ -21,6 +21,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::location::Location;
 use crate::raw::Usage;
 use crate::trace::Method;
+use crate::writing::Redo;
 use crate::{IoTrace, Limits, Merge, OpenOptions, StoreError};
 
 pub(crate) use folder::Folder;
@@ -139,6 +140,34 @@ impl Kv {
             merge: options.merge.unwrap_or(merge),
             pins: Arc::new(Pins::new(options.verify)),
         })
+    }
+
+    /// The same place under the redo log of an edit, with nothing pinned yet.
+    pub(crate) fn under(mut self, redo: Redo, options: &OpenOptions) -> Self {
+        self.backend = match &self.backend {
+            Backend::Local(folder) => Backend::Local(Arc::new(folder.under(redo))),
+            Backend::Remote(remote) => Backend::Remote(remote.under(redo)),
+        };
+        self.pins = Arc::new(Pins::new(options.verify));
+        self
+    }
+
+    /// The edit whose redo log this is under.
+    pub(crate) fn edit(&self) -> Option<String> {
+        let redo = match &self.backend {
+            Backend::Local(folder) => folder.redo(),
+            Backend::Remote(remote) => remote.redo.as_deref(),
+        };
+        redo.map(|redo| redo.id().to_owned())
+    }
+
+    /// The redo log of an edit; `None` when it is not there: it was carried out meanwhile.
+    pub(crate) async fn redo_of(&self, id: &str) -> Result<Option<Redo>, StoreError> {
+        let (key, cap) = (Redo::manifest_of(id), Cap::document(&self.limits));
+        match self.get(2, &key, Ask::Whole, cap).await? {
+            Some(manifest) => Redo::parse(id, &manifest.bytes).map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Whether keys are files of the local disk.

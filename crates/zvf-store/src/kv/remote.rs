@@ -17,7 +17,9 @@ use super::retry::{Failure, Retry, Tries};
 use super::sort::sort;
 use super::{Ask, Cap, Kv, Object, Question, Reply};
 use crate::location::Backs;
+use crate::redo;
 use crate::trace::Method;
+use crate::writing::Redo;
 use crate::{OpenOptions, StoreError};
 
 /// A prefix of an object store.
@@ -28,6 +30,8 @@ pub(crate) struct Remote {
     shared: Arc<Shared>,
     retry: Retry,
     silence: std::time::Duration,
+    /// What an edit puts in the place of objects.
+    pub(super) redo: Option<Arc<Redo>>,
 }
 
 /// What is known of a backend, and what is on its way from it.
@@ -124,6 +128,34 @@ impl Remote {
             }),
             retry: options.retry,
             silence: options.request_timeout,
+            redo: None,
+        }
+    }
+
+    /// The same prefix under a redo log. What was asked for without it is asked for anew.
+    pub(crate) fn under(&self, redo: Redo) -> Self {
+        let shared = Shared {
+            can: Can {
+                list: AtomicBool::new(self.lists()),
+                suffix: AtomicBool::new(self.shared.can.suffix.load(Ordering::Relaxed)),
+                range: AtomicBool::new(self.shared.can.range.load(Ordering::Relaxed)),
+            },
+            objects: Flights::default(),
+            names: Flights::default(),
+        };
+        Self {
+            shared: Arc::new(shared),
+            redo: Some(Arc::new(redo)),
+            ..self.clone()
+        }
+    }
+
+    /// The backend's path of the object that counts as that of `key`; `None` if there is none.
+    fn place(&self, key: &str) -> Result<Option<Path>, StoreError> {
+        match self.redo.as_ref().map(|redo| redo.place(key)) {
+            None | Some(redo::Place::Own) => self.path(key).map(Some),
+            Some(redo::Place::Staged(key)) => self.path(&key).map(Some),
+            Some(redo::Place::Gone) => Ok(None),
         }
     }
 
@@ -246,7 +278,9 @@ impl Remote {
         part: Part,
         purpose: Use,
     ) -> Result<Option<Got>, StoreError> {
-        let path = self.path(key)?;
+        let Some(path) = self.place(key)? else {
+            return Ok(None);
+        };
         let mut tries = self.tries();
         // Kept between the tries: at the end of the line, behind thousands that fail too, the last try would come late.
         let _slot = kv.slot().await?;

@@ -18,6 +18,15 @@ use crate::{Names, Need, StoreError};
 pub(super) const MISSING: DType = DType::little(DTypeKind::F32);
 
 impl Tree {
+    /// Builds an array of cells from its document; `None` if there is none.
+    pub(crate) fn named_grid(
+        &self,
+        path: &str,
+        key_rank: usize,
+    ) -> Result<Option<Shared>, StoreError> {
+        self.grid(path, MISSING, key_rank, &mut Vec::new())
+    }
+
     /// Builds a level from what was asked. Listings that turn out to be needed are added to `more`; the level is
     /// complete only when none were.
     pub(crate) fn build(
