@@ -13,7 +13,7 @@ CHUNKS, SIDE = 10, 10.0
 
 
 def raw(folder: Path, name: str, positions: np.ndarray, **attributes: np.ndarray) -> None:
-    """What goes into a store, for the jobs that write one: numbers of the machine, row after row."""
+    """What goes into a store, for the jobs that write one: little-endian numbers, row after row."""
     positions.tofile(folder / f"{name}.positions.raw")
     for attribute, values in attributes.items():
         values.tofile(folder / f"{name}.{attribute}.raw")
@@ -32,6 +32,8 @@ def points(folder: Path) -> None:
     }
     raw(folder, "points", positions, **attributes)
     write_points(str(folder / "points.zarrvectors"), positions, chunk_shape=(SIDE,) * 3, vertex_attributes=attributes, compressor="zstd")
+    # For coarse levels: about eight points a bin.
+    write_points(str(folder / "binned.zarrvectors"), positions, chunk_shape=(SIDE,) * 3, bin_shape=(SIDE / 5,) * 3, compressor="zstd")
 
 
 def streamlines(folder: Path) -> None:

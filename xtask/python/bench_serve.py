@@ -2,9 +2,11 @@
 
 A line is `JOB VARIANT ARGUMENT…`; the answer is `NANOSECONDS VERTICES`. Variants: `open` times opening and reading, `warm`
 reads from a store that was opened before. Jobs: `points-box`, `lines-box` with `LO HI` (three numbers, comma separated),
-`object` with an id, `points-all`, `lines-all`; `points-write` and `lines-write` with the folder that the store is written to.
+`object` with an id, `points-all`, `lines-all`; `points-write` and `lines-write` with the folder that the store is written to;
+`points-pyramid` with the folder that the store of bins is copied to before two levels are added.
 """
 
+import json
 import shutil
 import sys
 import time
@@ -54,6 +56,18 @@ def write(store: str, target: str) -> tuple[int, int]:
     return time.perf_counter_ns() - start, 1_000_000
 
 
+def levels(store: str, target: str) -> tuple[int, int]:
+    """Adds two coarse levels to a copy of a store; returns nanoseconds and the vertices of the coarsest."""
+    from zarr_vectors.multiresolution.coarsen import build_pyramid
+
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(store, target)
+    start = time.perf_counter_ns()
+    build_pyramid(target, factors=[(2.0, 1.0), (2.0, 1.0)], cross_level_storage="explicit", cross_level_depth=1)
+    taken = time.perf_counter_ns() - start
+    return taken, json.loads(Path(target, "2", "zarr.json").read_text())["attributes"]["zarr_vectors_level"]["vertex_count"]
+
+
 def main() -> None:
     paths = {"points": sys.argv[1], "lines": sys.argv[2], "object": sys.argv[2]}
     opened = {name: zv.open(path) for name, path in paths.items()}
@@ -61,6 +75,9 @@ def main() -> None:
     for line in sys.stdin:
         job, variant, *arguments = line.split()
         name = job.split("-")[0]
+        if job == "points-pyramid":
+            print(*levels(str(Path(sys.argv[1]).with_name("binned.zarrvectors")), arguments[0]), flush=True)
+            continue
         if job.endswith("-write"):
             print(*write(paths[name], arguments[0]), flush=True)
             continue

@@ -74,6 +74,13 @@ const WRITES: &[Job] = &[
     },
 ];
 
+const PYRAMIDS: &[Job] = &[Job {
+    name: "points-pyramid",
+    what: "two coarse levels of 1 000 000 points, linked both ways",
+    arguments: |_| String::new(),
+    package_returns_more: false,
+}];
+
 /// A column of a table: which process, which variant, title.
 type Column = (Side, &'static str, &'static str);
 
@@ -106,6 +113,14 @@ const WRITING: &[Column] = &[
     (Side::Ours, "floor1", FLOOR.0),
     (Side::Ours, "floor2", FLOOR.1),
 ];
+
+/// Columns of the jobs that add levels. The other method makes other levels, by other rules.
+const COARSENING: &[Column] = &[
+    (Side::Python, "warm", "Python"),
+    (Side::Ours, "warm", "ours"),
+];
+
+const COARSENING_RATIOS: &[Ratio] = &[("Python / ours", "Python", &["ours"])];
 
 const WRITING_RATIOS: &[Ratio] = &[
     ("Python / ours", "Python", &["ours"]),
@@ -159,6 +174,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     let tables = [
         (JOBS, READING, READING_RATIOS),
         (WRITES, WRITING, WRITING_RATIOS),
+        (PYRAMIDS, COARSENING, COARSENING_RATIOS),
     ];
     for (jobs, columns, ratios) in tables {
         let mut lines = Vec::new();
@@ -200,7 +216,7 @@ fn measure(
     // Round 0 warms the page cache, compares the counts and is not counted.
     for round in 0..=rounds {
         let mut arguments = (job.arguments)(round);
-        if job.name.ends_with("-write") {
+        if job.name.ends_with("-write") || job.name.ends_with("-pyramid") {
             arguments = written.display().to_string();
         }
         let mut counts = [None, None];
@@ -293,7 +309,7 @@ fn duration(nanoseconds: u64) -> String {
 
 /// The stores, made once and kept below the target folder.
 fn stores() -> Outcome<PathBuf> {
-    let folder = sh::target().join("bench").join("stores-2");
+    let folder = sh::target().join("bench").join("stores-3");
     let done = folder.join("done");
     if !done.is_file() {
         println!("writing the stores (1 000 000 points, 10 000 streamlines)");

@@ -37,6 +37,10 @@ fn main() -> Result<()> {
     let inputs = (write::Input::points(&points), write::Input::lines(&lines));
     for line in std::io::stdin().lines() {
         let line = line?;
+        if line.starts_with("points-pyramid ") {
+            answer(write::pyramid(&runtime, &points, &line)?)?;
+            continue;
+        }
         if let Some(job) = write::Job::parse(&line)? {
             let input = if job.is_of_points() {
                 &inputs.0

@@ -1,15 +1,20 @@
-//! Jobs that write a store: `points-write` and `lines-write`, with the folder that the store goes to.
+//! Jobs that write a store: `points-write` and `lines-write`, with the folder that the store goes to; `points-pyramid`, with the
+//! folder that the store of bins is copied to before two levels are added by the package's method.
 //!
 //! Variants: `warm` leaves when the bytes reach the disk to the system, as the Python package does; `durable` syncs before the store
 //! exists. `floor1` and `floor2` compress the same cells and create the same files, with the same bytes in them, on one and on
 //! two threads.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
 use zvf_store::blocking::Runtime;
-use zvf_write::{AttributeSpec, Batch, Kind, NumberType, StoreSpec, StoreWriter, WriteOptions};
+use zvf_write::{
+    AttributeSpec, Batch, CrossLevel, Kind, LevelStep, Method, NumberType, PyramidSpec, StoreSpec,
+    StoreWriter, WriteOptions, build_pyramid,
+};
 
 /// World size of a chunk of both stores, along every axis.
 const SIDE: f64 = 10.0;
@@ -18,6 +23,29 @@ const LENGTH: usize = 100;
 
 /// The level of zstd that all stores are written with.
 const LEVEL: i32 = 0;
+
+/// Adds two levels to a copy of the store of bins beside `store`; nanoseconds and the vertices of the coarsest.
+pub(crate) fn pyramid(runtime: &Runtime, store: &str, line: &str) -> Result<(u128, u64)> {
+    let folder = PathBuf::from(line.split_whitespace().nth(2).context("no folder")?);
+    clear(&folder)?;
+    let binned = Path::new(store).with_file_name("binned.zarrvectors");
+    let mut files = Vec::new();
+    gather(&binned, &mut files)?;
+    for file in files {
+        let copy = folder.join(file.strip_prefix(&binned)?);
+        std::fs::create_dir_all(copy.parent().context("a file without a folder")?)?;
+        std::fs::copy(file, copy)?;
+    }
+    let spec = PyramidSpec::new([2.0, 2.0].map(LevelStep::new))
+        .with_method(Method::Reference)
+        .with_cross_level(CrossLevel::Explicit, 1);
+    let options = WriteOptions::new().with_durable(false);
+    let address = folder.to_string_lossy();
+    let start = Instant::now();
+    let levels = runtime.wait(build_pyramid(&address, &spec, &options, Arc::new(|_| ())))?;
+    let taken = start.elapsed().as_nanos();
+    Ok((taken, levels.last().context("no level")?.vertices))
+}
 
 /// Where the input of a store lies, and what it is once it was asked for.
 #[derive(Debug)]
@@ -62,7 +90,7 @@ impl Input {
     fn floats(&self, name: &str) -> Result<Vec<f32>> {
         let bytes = self.bytes(name)?;
         let (numbers, _) = bytes.as_chunks();
-        Ok(numbers.iter().map(|one| f32::from_ne_bytes(*one)).collect())
+        Ok(numbers.iter().map(|one| f32::from_le_bytes(*one)).collect())
     }
 
     fn columns(&self) -> Result<&Columns> {
@@ -73,7 +101,7 @@ impl Input {
                 intensity = self.floats("intensity")?;
                 let bytes = self.bytes("label")?;
                 let (numbers, _) = bytes.as_chunks();
-                label = numbers.iter().map(|one| u16::from_ne_bytes(*one)).collect();
+                label = numbers.iter().map(|one| u16::from_le_bytes(*one)).collect();
             } else {
                 let count = positions.len() / 3 / LENGTH;
                 runs = (0_i64..).zip([LENGTH].repeat(count)).collect();
