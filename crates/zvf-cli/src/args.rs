@@ -52,6 +52,8 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     /// Makes a new store from files: SWC, CSV, OBJ, STL, TRK or TCK
     Import(ImportArgs),
+    /// Adds coarse levels: thinned points, simplified lines, contracted graphs, decimated meshes
+    Pyramid(crate::commands::pyramid::PyramidArgs),
     /// Prints a completion script for a shell
     Completions(CompletionsArgs),
 }

@@ -15,6 +15,7 @@ mod interrupt;
 mod killed;
 mod links;
 mod objects;
+mod pyramid;
 mod query;
 mod remote;
 mod run;

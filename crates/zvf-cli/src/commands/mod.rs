@@ -7,6 +7,7 @@ mod inspect;
 mod links;
 mod listing;
 mod objects;
+pub(crate) mod pyramid;
 mod query;
 mod select;
 mod summary;
@@ -29,6 +30,7 @@ pub(crate) fn run(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Links(args) => links::run(args, context),
         Command::Inspect(args) => inspect::run(args, context),
         Command::Import(args) => import::run(args, context),
+        Command::Pyramid(args) => pyramid::run(args, context),
         Command::Completions(args) => completions::run(args),
     }
 }
