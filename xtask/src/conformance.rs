@@ -4,13 +4,20 @@
 use crate::{Outcome, python, sh, test};
 
 /// Runs `python/conformance.py` with the built `zvf` in both environments, stores of format 0.9, then of 0.7; then
-/// `python/written.py`, the other direction, for format 0.9. Arguments are passed on; `--written` runs the last alone.
+/// `python/written.py`, the other direction, for format 0.9, and `python/pyramids.py`, coarse levels made by both. Arguments are passed
+/// on; `--written` and `--pyramids` run one of the last two alone.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     if let Some((_, rest)) = arguments
         .split_first()
         .filter(|(first, _)| *first == "--written")
     {
         return written(rest);
+    }
+    if let Some((_, rest)) = arguments
+        .split_first()
+        .filter(|(first, _)| *first == "--pyramids")
+    {
+        return levels(&sh::build_zvf()?, rest);
     }
     let program = sh::build_zvf()?;
     for (environment, folder) in [
@@ -34,7 +41,18 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
             .collect(),
         None => arguments.to_vec(),
     };
-    written(&shared)
+    written(&shared)?;
+    levels(&program, &shared)
+}
+
+/// Coarse levels that both make of the same stores.
+fn levels(program: &std::path::Path, arguments: &[String]) -> Outcome {
+    sh::run(
+        python::run("pyramids.py")?
+            .arg(program)
+            .arg(sh::target().join("conformance-pyramids"))
+            .args(arguments),
+    )
 }
 
 /// Stores that `zvf-write` makes from random input, read by the package.
