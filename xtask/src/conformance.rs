@@ -4,8 +4,8 @@
 use crate::{Outcome, python, sh, test};
 
 /// Runs `python/conformance.py` with the built `zvf` in both environments, stores of format 0.9, then of 0.7; then
-/// `python/written.py`, the other direction, for format 0.9, and `python/migrated.py`. Arguments are passed on; `--written`
-/// and `--migrated` run those alone.
+/// `python/written.py`, the other direction, for format 0.9, `python/migrated.py`, and `python/pyramids.py`, coarse levels made by
+/// both. Arguments are passed on; `--written`, `--migrated` and `--pyramids` run those alone.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     if let Some((_, rest)) = arguments
         .split_first()
@@ -15,6 +15,12 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     }
     if arguments.first().is_some_and(|first| first == "--migrated") {
         return migrated(arguments.get(1..).unwrap_or_default());
+    }
+    if let Some((_, rest)) = arguments
+        .split_first()
+        .filter(|(first, _)| *first == "--pyramids")
+    {
+        return levels(&sh::build_zvf()?, rest);
     }
     let program = sh::build_zvf()?;
     for (environment, folder) in [
@@ -39,7 +45,8 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         None => arguments.to_vec(),
     };
     written(&shared)?;
-    migrated(&[])
+    migrated(&[])?;
+    levels(&program, &shared)
 }
 
 /// Copies of the bundled stores by `zvf migrate` and `zvf rechunk`, judged by the package.
@@ -49,6 +56,16 @@ fn migrated(arguments: &[String]) -> Outcome {
         python::run("migrated.py")?
             .arg(&program)
             .arg(sh::target().join("conformance-migrated"))
+            .args(arguments),
+    )
+}
+
+/// Coarse levels that both make of the same stores.
+fn levels(program: &std::path::Path, arguments: &[String]) -> Outcome {
+    sh::run(
+        python::run("pyramids.py")?
+            .arg(program)
+            .arg(sh::target().join("conformance-pyramids"))
             .args(arguments),
     )
 }

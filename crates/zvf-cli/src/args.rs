@@ -58,6 +58,8 @@ pub(crate) enum Command {
     Migrate(crate::commands::migrate::MigrateArgs),
     /// Copies a store into chunks, bins or shards of another shape, and compares the two
     Rechunk(crate::commands::rechunk::RechunkArgs),
+    /// Adds coarse levels: thinned points, simplified lines, contracted graphs, decimated meshes
+    Pyramid(crate::commands::pyramid::PyramidArgs),
     /// Prints a completion script for a shell
     Completions(CompletionsArgs),
 }

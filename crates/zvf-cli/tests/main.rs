@@ -17,6 +17,7 @@ mod killed;
 mod links;
 mod migrate;
 mod objects;
+mod pyramid;
 mod query;
 mod remote;
 mod run;

@@ -9,6 +9,7 @@ mod links;
 mod listing;
 pub(crate) mod migrate;
 mod objects;
+pub(crate) mod pyramid;
 mod query;
 pub(crate) mod rechunk;
 mod select;
@@ -35,6 +36,7 @@ pub(crate) fn run(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Export(args) => export::run(args, context),
         Command::Migrate(args) => migrate::run(args, context),
         Command::Rechunk(args) => rechunk::run(args, context),
+        Command::Pyramid(args) => pyramid::run(args, context),
         Command::Completions(args) => completions::run(args),
     }
 }

@@ -120,7 +120,7 @@ pub(crate) fn coarsen(
         chunk_shape: own_chunks.then(|| step.chunk_shape.clone()),
         preserves_object_ids: objects.is_some(),
         inherited_num_objects: Some(wide(rows)),
-        shared_fragments: !empty,
+        shared_fragments: true,
         ..LevelDoc::default()
     };
     let chunk_shape = if empty {

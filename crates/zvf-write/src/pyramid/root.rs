@@ -45,7 +45,11 @@ pub(crate) fn add_levels(root: &mut RootDoc, levels: &[(LevelDoc, Vec<f64>)]) {
         }
         for (said, token) in [
             (doc.preserves_object_ids, PRESERVED_OBJECT_IDS),
-            (doc.shared_fragments, SHARED_FRAGMENTS),
+            // A level without vertices shares nothing.
+            (
+                doc.shared_fragments && doc.vertex_count > 0,
+                SHARED_FRAGMENTS,
+            ),
         ] {
             if said {
                 add_capability(root, token);

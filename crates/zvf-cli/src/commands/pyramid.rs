@@ -1,0 +1,239 @@
+//! `zvf pyramid`: coarse levels for a store.
+
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+use zvf_write::{
+    CrossLevel, Leftovers, LevelReport, LevelStep, Method, PyramidSpec, WriteOptions, build_pyramid,
+};
+
+use crate::context::Context;
+use crate::error::{CliError, Result};
+use crate::output::table::{TextTable, count};
+use crate::output::{print_json, print_text};
+
+/// `zvf pyramid`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A level has bins so many times as large as the finer one's: --factors 2,2,4 makes levels 1, 2 and 3 with bins of 2, 4 and
+16 times the size of level 0's. All levels appear at once when everything is written; an interrupted run leaves the store as
+it was, and --clear-leftovers removes what it left.
+
+Methods:
+  density    real vertices are kept, with attributes, objects, groups and links. Points: one a bin. Lines: one for each pair of
+             bins that its ends lie in. Polylines and streamlines: simplified, with their ends. Graphs and skeletons:
+             connected vertices of a bin become one, edges stay. Meshes: vertices of a bin become one.
+             The error bound says how far anything moved at most.
+  reference  as the Python package does: the vertices of a bin become one at their mean; vertex attributes, groups and
+             links are lost
+
+Examples:
+  zvf pyramid cells.zarrvectors --factors 2,2,2
+  zvf pyramid tracts.zarrvectors --factors 2 --sparsity 4 --levels-until 100000
+  zvf pyramid brain.zarrvectors --factors 2,2 --method reference --seed 7 --cross-links explicit --cross-depth 2")]
+pub(crate) struct PyramidArgs {
+    /// Path or URL of the store; it has level 0 alone
+    store: String,
+    /// How many times as large bins become from level to level, one number a level
+    #[arg(long, value_name = "F,F,..", value_delimiter = ',', required = true)]
+    factors: Vec<f64>,
+    /// One of how many objects is kept from level to level, drawn at random [default: 1, all of them]
+    #[arg(long, value_name = "G,..", value_delimiter = ',')]
+    sparsity: Vec<f64>,
+    /// How levels are made
+    #[arg(long, value_enum, value_name = "METHOD", default_value = "density")]
+    method: MethodArg,
+    /// The seed of what is drawn: the same seed keeps the same objects
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Adds levels with the last factor until one has at most N vertices, or no fewer than the one before it
+    #[arg(long, value_name = "N")]
+    levels_until: Option<u64>,
+    /// How many times as large chunks become from level to level: a number, or one an axis as in 2x2x1 [default: 1]
+    #[arg(long, value_name = "K,..", value_delimiter = ',', value_parser = scale)]
+    chunk_scale: Vec<Scale>,
+    /// Links from every vertex to the one that stands for it: none, that way only, or both ways [default: explicit for the
+    /// reference method, none else]
+    #[arg(long, value_enum, value_name = "STORED")]
+    cross_links: Option<CrossArg>,
+    /// Over how many levels these links go; -1: over all
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        allow_hyphen_values = true
+    )]
+    cross_depth: i64,
+    /// Removes what an interrupted run left; levels that the store names are never touched
+    #[arg(long)]
+    clear_leftovers: bool,
+}
+
+/// Factors of chunk sizes; one stands for all axes.
+#[derive(Debug, Clone)]
+struct Scale(Vec<u32>);
+
+fn scale(text: &str) -> std::result::Result<Scale, String> {
+    let numbers: Option<Vec<u32>> = text.split('x').map(|one| one.parse().ok()).collect();
+    numbers
+        .filter(|numbers| !numbers.contains(&0))
+        .map(Scale)
+        .ok_or_else(|| format!("found {text:?}, expected a number, or one an axis as in 2x2x1"))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum MethodArg {
+    Density,
+    Reference,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum CrossArg {
+    None,
+    Implicit,
+    Explicit,
+}
+
+/// Runs `zvf pyramid`.
+///
+/// # Errors
+///
+/// Usage; a store that cannot be read, or has coarse levels already; as the storage says.
+pub(crate) fn run(args: &PyramidArgs, context: &mut Context<'_>) -> Result<()> {
+    let mut write = WriteOptions::new()
+        .with_open(context.options())
+        .with_leftovers(if args.clear_leftovers {
+            Leftovers::Remove
+        } else {
+            Leftovers::Refuse
+        });
+    if let Some(bytes) = context.common.memory_budget {
+        write = write.with_memory_budget(usize::try_from(bytes).unwrap_or(usize::MAX));
+    }
+    let dims = match args.chunk_scale.is_empty() {
+        true => 0,
+        false => axes(&args.store, context)?,
+    };
+    let spec = spec(args, dims)?;
+    let bar = context.progress("vertices coarsened");
+    let progress = Arc::new(move |done| bar.add(done));
+    let done = context.wait(build_pyramid(&args.store, &spec, &write, progress))?;
+    let levels = match done {
+        Ok(levels) => levels,
+        Err(error) if error.is_committed() => {
+            context.warn(&[error.to_string()]);
+            return Ok(());
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let left_out: &[String] = levels.first().map_or(&[], |one| &one.left_out);
+    if !left_out.is_empty() {
+        let names = left_out.join(", ");
+        context.warn(&[format!(
+            "attributes of a type that is not carried to coarse levels: {names}"
+        )]);
+    }
+    if context.common.json {
+        return print_json(&document(args, &levels));
+    }
+    print_text(&text(&args.store, &levels))
+}
+
+/// How many axes the store has.
+fn axes(store: &str, context: &mut Context<'_>) -> Result<usize> {
+    let store = context.open(store, 0, zvf_store::Need::nothing())?;
+    Ok(store.root().dims())
+}
+
+fn spec(args: &PyramidArgs, dims: usize) -> Result<PyramidSpec> {
+    let levels = args.factors.len();
+    let fits = |flag: &str, found: usize| {
+        if found <= 1 || found == levels {
+            return Ok(());
+        }
+        Err(CliError::usage(format!(
+            "{flag}: found {found} numbers, expected one, or {levels} as --factors has"
+        )))
+    };
+    fits("--sparsity", args.sparsity.len())?;
+    fits("--chunk-scale", args.chunk_scale.len())?;
+    // One number stands for all levels.
+    let of_level = |at: usize, found: usize| if found == 1 { 0 } else { at };
+    let steps = args.factors.iter().enumerate().map(|(at, &factor)| {
+        let mut step = LevelStep::new(factor);
+        if let Some(&sparsity) = args.sparsity.get(of_level(at, args.sparsity.len())) {
+            step = step.with_sparsity(sparsity);
+        }
+        if let Some(Scale(scale)) = args.chunk_scale.get(of_level(at, args.chunk_scale.len())) {
+            let scale = match scale.as_slice() {
+                [one] => vec![*one; dims],
+                all => all.to_vec(),
+            };
+            step = step.with_chunk_scale(scale);
+        }
+        step
+    });
+    let method = match args.method {
+        MethodArg::Density => Method::Density,
+        MethodArg::Reference => Method::Reference,
+    };
+    let cross = match (args.cross_links, args.method) {
+        (Some(CrossArg::None), _) | (None, MethodArg::Density) => CrossLevel::None,
+        (Some(CrossArg::Implicit), _) => CrossLevel::Implicit,
+        (Some(CrossArg::Explicit), _) | (None, MethodArg::Reference) => CrossLevel::Explicit,
+    };
+    let mut spec = PyramidSpec::new(steps.collect::<Vec<_>>())
+        .with_method(method)
+        .with_seed(args.seed)
+        .with_cross_level(cross, args.cross_depth);
+    spec.until = args.levels_until;
+    Ok(spec)
+}
+
+fn document(args: &PyramidArgs, levels: &[LevelReport]) -> Value {
+    let level = |one: &LevelReport| {
+        json!({
+            "level": one.level,
+            "vertices": one.vertices,
+            "chunks": one.chunks,
+            "objects": one.objects,
+            "links_stored": one.links,
+            "bin_shape": one.bin_shape,
+            "error_bound": one.error_bound,
+        })
+    };
+    json!({
+        "store": args.store,
+        "method": args.method.to_possible_value().map(|name| name.get_name().to_owned()),
+        "seed": args.seed,
+        "left_out": levels.first().map_or(&[][..], |one| &one.left_out),
+        "levels": levels.iter().map(level).collect::<Vec<_>>(),
+    })
+}
+
+fn text(store: &str, levels: &[LevelReport]) -> String {
+    let mut table = TextTable::new([
+        "level",
+        "vertices",
+        "chunks",
+        "objects",
+        "links",
+        "bin",
+        "error bound",
+    ]);
+    for one in levels {
+        let bins: Vec<String> = one.bin_shape.iter().map(ToString::to_string).collect();
+        table.row([
+            one.level.to_string(),
+            count(one.vertices),
+            count(one.chunks),
+            count(one.objects),
+            count(one.links),
+            bins.join(", "),
+            one.error_bound
+                .map_or(String::new(), |bound| format!("{bound:.6}")),
+        ]);
+    }
+    format!("{store}\n{}", table.render(2))
+}

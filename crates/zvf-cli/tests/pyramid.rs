@@ -1,0 +1,128 @@
+//! `zvf pyramid`: levels that the other commands answer from.
+
+use anyhow::Result;
+use serde_json::json;
+
+use crate::run::Home;
+
+/// A grid of points, one unit apart, as a table.
+fn table() -> String {
+    let rows = (0..400).map(|n| format!("{},{},{n}\n", n % 20, n / 20));
+    std::iter::once("x,y,n\n".to_owned()).chain(rows).collect()
+}
+
+fn home() -> Result<Home> {
+    let home = Home::made(&[("../points.csv", table().into())])?;
+    home.text(&[
+        "import",
+        "points.csv",
+        "made.zv",
+        "--chunk-shape",
+        "10,10",
+        "--bin-shape",
+        "2,2",
+    ])?;
+    Ok(home)
+}
+
+#[test]
+fn levels_are_made_once_and_found() -> Result<()> {
+    let home = home()?;
+    let made = home.json(&["pyramid", "made.zv", "--factors", "2,2.5", "--json"])?;
+    assert_eq!(made["method"], json!("density"));
+    let levels = made["levels"].as_array().map_or(&[][..], Vec::as_slice);
+    // One of 4 by 4, then of 10 by 10 points.
+    for (level, (vertices, bin)) in levels.iter().zip([(25, 4.0), (4, 10.0)]) {
+        assert_eq!(level["vertices"], json!(vertices));
+        assert_eq!(level["bin_shape"], json!([bin, bin]));
+        assert!(
+            level["error_bound"]
+                .as_f64()
+                .is_some_and(|bound| bound <= 2.0 * bin)
+        );
+    }
+    assert_eq!(levels.len(), 2);
+    let info = home.json(&["info", "made.zv", "--json", "--count"])?;
+    assert_eq!(info["levels"][2]["vertices"], json!(4), "{info}");
+    let rows = home.text(&["query", "made.zv", "--level", "1", "--format", "csv"])?;
+    assert_eq!(rows.lines().count(), 26);
+    for row in rows.lines().skip(1) {
+        let numbers: Vec<f64> = row
+            .split(',')
+            .map(|v| v.parse().unwrap_or(f64::NAN))
+            .collect();
+        assert_eq!(numbers[2], numbers[0] + 20.0 * numbers[1], "{row}");
+    }
+    let again = home.text(&["pyramid", "made.zv", "--factors", "2"]);
+    assert!(again.is_err_and(|error| error.to_string().contains("level 0 alone")));
+    Ok(())
+}
+
+#[test]
+fn the_reference_method_takes_means_and_links_levels() -> Result<()> {
+    let home = home()?;
+    let text = home.text(&[
+        "pyramid",
+        "made.zv",
+        "--factors",
+        "2",
+        "--method",
+        "reference",
+        "--chunk-scale",
+        "2",
+    ])?;
+    assert!(text.contains("level") && text.contains("25"), "{text}");
+    let rows = home.text(&[
+        "query",
+        "made.zv",
+        "--level",
+        "1",
+        "--format",
+        "csv",
+        "--columns",
+        "position",
+    ])?;
+    let mut found: Vec<&str> = rows.lines().skip(1).collect();
+    found.sort_unstable();
+    let mut wanted: Vec<String> = (0..25)
+        .map(|n| {
+            format!(
+                "{:.1},{:.1}",
+                1.5 + f64::from(n % 5) * 4.0,
+                1.5 + f64::from(n / 5) * 4.0
+            )
+        })
+        .collect();
+    wanted.sort_unstable();
+    assert_eq!(found, wanted);
+    home.text(&["links", "made.zv", "--delta", "1", "-o", "links.csv"])?;
+    let links = std::fs::read_to_string(home.file("links.csv"))?;
+    assert_eq!(links.lines().count(), 401);
+    Ok(())
+}
+
+#[test]
+fn what_makes_no_sense_is_usage() -> Result<()> {
+    let home = home()?;
+    for flags in [
+        &["--factors", "0.5"][..],
+        &["--factors", "x"],
+        &["--factors", "2,2", "--sparsity", "1,2,3"],
+        &["--factors", "2", "--chunk-scale", "0"],
+        &["--factors", "2", "--chunk-scale", "2x2x2"],
+        &["--factors", "2", "--cross-links", "explicit"],
+        &[
+            "--factors",
+            "2",
+            "--cross-depth",
+            "-2",
+            "--method",
+            "reference",
+        ],
+        &[],
+    ] {
+        let arguments = [&["pyramid", "made.zv"][..], flags].concat();
+        assert_eq!(home.zvf(&arguments)?.code, 2, "{flags:?}");
+    }
+    Ok(())
+}
