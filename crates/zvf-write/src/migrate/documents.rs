@@ -1,6 +1,6 @@
 //! Documents of a new level and a new root, made from the old ones: what is not understood is kept.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use zvf_meta::rules::Severity;
 use zvf_meta::{
     ArrayAttributes, Codec, CrossChunkStrategy, CrossLevelStorage, Dataset, JsonObject, Kind,

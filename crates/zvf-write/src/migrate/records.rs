@@ -143,7 +143,7 @@ impl<'f> Family<'f> {
         let rank = array.chunk_rank().max(1);
         let mut record = vec![Endpoint::default(); array.width()];
         let (mut chunks, mut rows) = (Vec::new(), Vec::new());
-        let mut turned = 0;
+        let mut turned = 0_u64;
         for i in 0..cell.len() {
             if !cell.record(i, &mut record) {
                 return Err(WriteError::source(
@@ -153,9 +153,10 @@ impl<'f> Family<'f> {
             }
             if reversed {
                 record.reverse();
-                turned = turned.max(0_u64).saturating_add(1);
+                turned = turned.saturating_add(1);
             }
-            (chunks.clear(), rows.clear());
+            chunks.clear();
+            rows.clear();
             for end in &record {
                 let start = end.which.saturating_mul(rank);
                 chunks.extend(

@@ -31,7 +31,7 @@ pub(super) fn verify(old: &Store, new: &Store, handle: &Handle) -> Result<Verifi
         let level = |store: &Store| handle.block_on(store.level(number, &Need::all()));
         pairs.push(Pair {
             old: Source::new(level(old)?, handle.clone(), &notes)?,
-            new: Source::new(level(&new)?, handle.clone(), &notes)?,
+            new: Source::new(level(new)?, handle.clone(), &notes)?,
             number,
         });
     }
