@@ -16,13 +16,17 @@
 
 mod cells;
 mod documents;
+mod family;
 mod laid;
 mod links;
 mod moved;
 mod objects;
+mod options;
+mod order;
 mod records;
 mod relay;
 mod report;
+mod shapes;
 mod side;
 mod source;
 mod tables;
@@ -30,12 +34,12 @@ mod verify;
 mod verify_moved;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use tokio::runtime::Handle;
-use zvf_meta::{Kind, LevelDoc, LinkStore};
-use zvf_store::{Level, LinkFamily, Need, Store};
+use zvf_meta::{Kind, LevelDoc};
+use zvf_store::{Level, Need, Store};
 
+pub use options::{MigrateOptions, MigrateProgress};
 pub use report::{LevelCounts, Loss, Repair, Report, Verified};
 
 use crate::WriteError;
@@ -48,116 +52,13 @@ use crate::prepare::Corners;
 use crate::shard::Cells;
 use crate::spill::Spool;
 use crate::target::Target;
-use crate::writer::{WriteOptions, blocking};
+use crate::writer::blocking;
 use cells::Sink;
+use family::push_cut;
 use laid::Laid;
-use links::{End, Placer, Policy, Valued};
-use records::Family;
+use links::End;
 use report::Notes;
 use source::Source;
-
-/// Told how many vertices were copied since it was told last.
-pub type MigrateProgress = Arc<dyn Fn(u64) + Send + Sync>;
-
-/// How a store is copied.
-#[derive(Clone, Default)]
-#[non_exhaustive]
-pub struct MigrateOptions {
-    /// Memory, threads, the backend of the new store.
-    pub write: WriteOptions,
-    /// How chunks are compressed. Default: as level 0 of the old store, where that can be told, else zstd.
-    pub compression: Option<Compression>,
-    /// Cells of a shard along each spatial axis; an empty list: no shards. Default: as each level of the old store.
-    pub shard_shape: Option<Vec<u64>>,
-    /// World size of a chunk of level 0. Coarser levels keep their multiple of it. Default: as it is.
-    pub chunk_shape: Option<Vec<f64>>,
-    /// World size of a bin of level 0: a whole part of the chunk. Default: as it is, where it is one of the new chunk.
-    pub bin_shape: Option<Vec<f64>>,
-    /// Whether anything that cannot be carried is an error.
-    pub strict: bool,
-    /// Whether the second look is left out.
-    pub unverified: bool,
-    /// Told how the copy goes on.
-    pub progress: Option<MigrateProgress>,
-}
-
-impl std::fmt::Debug for MigrateOptions {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("MigrateOptions")
-            .field("write", &self.write)
-            .field("compression", &self.compression)
-            .field("shard_shape", &self.shard_shape)
-            .field("chunk_shape", &self.chunk_shape)
-            .field("bin_shape", &self.bin_shape)
-            .field("strict", &self.strict)
-            .field("unverified", &self.unverified)
-            .finish_non_exhaustive()
-    }
-}
-
-impl MigrateOptions {
-    /// The defaults.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Replaces [`write`](Self::write).
-    #[must_use]
-    pub fn with_write(mut self, write: WriteOptions) -> Self {
-        self.write = write;
-        self
-    }
-
-    /// Replaces [`compression`](Self::compression).
-    #[must_use]
-    pub fn with_compression(mut self, compression: Compression) -> Self {
-        self.compression = Some(compression);
-        self
-    }
-
-    /// Replaces [`shard_shape`](Self::shard_shape).
-    #[must_use]
-    pub fn with_shard_shape(mut self, cells: impl Into<Vec<u64>>) -> Self {
-        self.shard_shape = Some(cells.into());
-        self
-    }
-
-    /// Replaces [`chunk_shape`](Self::chunk_shape).
-    #[must_use]
-    pub fn with_chunk_shape(mut self, shape: impl Into<Vec<f64>>) -> Self {
-        self.chunk_shape = Some(shape.into());
-        self
-    }
-
-    /// Replaces [`bin_shape`](Self::bin_shape).
-    #[must_use]
-    pub fn with_bin_shape(mut self, shape: impl Into<Vec<f64>>) -> Self {
-        self.bin_shape = Some(shape.into());
-        self
-    }
-
-    /// Replaces [`strict`](Self::strict).
-    #[must_use]
-    pub fn with_strict(mut self, strict: bool) -> Self {
-        self.strict = strict;
-        self
-    }
-
-    /// Replaces [`unverified`](Self::unverified).
-    #[must_use]
-    pub fn with_unverified(mut self, unverified: bool) -> Self {
-        self.unverified = unverified;
-        self
-    }
-
-    /// Replaces [`progress`](Self::progress).
-    #[must_use]
-    pub fn with_progress(mut self, progress: MigrateProgress) -> Self {
-        self.progress = Some(progress);
-        self
-    }
-}
 
 /// Copies a store of any version that is read into a new store of 0.9.2, with all its levels, and compares the two.
 ///
@@ -165,7 +66,7 @@ impl MigrateOptions {
 ///
 /// # Cost
 /// Every cell of the old store is read once and written once, and both are read once more by the second look. Memory: a
-/// few dozen chunks a thread, the [memory budget](WriteOptions::memory_budget) for links, 12 bytes a chunk, 8 an object,
+/// few dozen chunks a thread, the [memory budget](crate::WriteOptions::memory_budget) for links, 12 bytes a chunk, 8 an object,
 /// 8 a fragment where links between the parts of chains are made anew, and the tables of objects.
 ///
 /// # Errors
@@ -402,149 +303,6 @@ impl Job {
         })
     }
 
-    /// The grid of a level over the store's bounds, with room for its chunks.
-    fn grid(
-        &self,
-        source: &Source,
-        chunk_shape: &[f64],
-        chunks: &[zvf_store::ChunkCoord],
-    ) -> Result<zvf_meta::space::Grid, WriteError> {
-        let bounds = &self.store.root().zarr_vectors.bounds;
-        let mut grid = zvf_meta::space::grid_for((&bounds.0, &bounds.1), chunk_shape)?;
-        if source.level.key_rank() > chunk_shape.len() {
-            let values = source.level.doc().chunk_attribute_values.as_ref();
-            grid = grid.with_bins(values.map_or(1, |values| wide(values.len()).max(1)));
-        }
-        Ok(laid::with_room(
-            grid,
-            chunks.iter().map(zvf_store::ChunkCoord::as_slice),
-        ))
-    }
-
-    /// World size of a chunk of the new level 0.
-    fn base_shape(&self) -> Vec<f64> {
-        let old = &self.store.root().zarr_vectors.chunk_shape;
-        self.options
-            .chunk_shape
-            .clone()
-            .unwrap_or_else(|| old.clone())
-    }
-
-    /// World size of a chunk of a new level: as many of level 0 as before.
-    fn chunk_shape(&self, level: &Level) -> Vec<f64> {
-        let old = &self.store.root().zarr_vectors.chunk_shape;
-        match &self.options.chunk_shape {
-            None => level.chunk_shape().to_vec(),
-            Some(new) => {
-                let axes = level.chunk_shape().iter().zip(old).zip(new);
-                axes.map(|((own, base), new)| (own / base).round().max(1.0) * new)
-                    .collect()
-            }
-        }
-    }
-
-    /// World size of a bin of the new level 0, where it is not the chunk.
-    fn base_bins(&self) -> Option<Vec<f64>> {
-        if self.options.bin_shape.is_some() {
-            return self.options.bin_shape.clone();
-        }
-        let old = self.store.root().zarr_vectors.base_bin_shape.clone()?;
-        if divides(&old, &self.base_shape()) {
-            return Some(old);
-        }
-        self.notes.note(format!(
-            "bins of {old:?} are no whole part of the new chunk: there are none"
-        ));
-        None
-    }
-
-    /// Checks the shapes that were asked for.
-    fn check_shapes(&self) -> Result<(), WriteError> {
-        let dims = self.store.root().dims();
-        let of = |member: &str, shape: &Option<Vec<f64>>| match shape {
-            Some(shape) if shape.len() != dims => {
-                let found = format!("{} numbers", shape.len());
-                Err(WriteError::spec(
-                    member,
-                    found,
-                    format!("{dims}, one an axis"),
-                ))
-            }
-            Some(shape) if !shape.iter().all(|size| size.is_finite() && *size > 0.0) => Err(
-                WriteError::spec(member, format!("{shape:?}"), "sizes above 0"),
-            ),
-            _ => Ok(()),
-        };
-        of("chunk_shape", &self.options.chunk_shape)?;
-        of("bin_shape", &self.options.bin_shape)?;
-        if let Some(cells) = self
-            .options
-            .shard_shape
-            .as_ref()
-            .filter(|cells| !cells.is_empty())
-        {
-            let all = cells
-                .iter()
-                .try_fold(1_u64, |all, &cells| all.checked_mul(cells));
-            if cells.len() != dims || !all.is_some_and(|all| (1..=1 << 24).contains(&all)) {
-                let expected = format!("{dims} numbers above 0, at most 2^24 cells in all");
-                return Err(WriteError::spec(
-                    "shard_shape",
-                    format!("{cells:?}"),
-                    expected,
-                ));
-            }
-        }
-        if let Some(compression) = &self.options.compression {
-            compression.check()?;
-        }
-        if self.options.chunk_shape.is_some() {
-            self.check_coarse_bins()?;
-        }
-        let Some(bins) = &self.options.bin_shape else {
-            return Ok(());
-        };
-        let chunk = self.base_shape();
-        if !divides(bins, &chunk) {
-            let expected = format!("a whole part of the chunk's {chunk:?}");
-            return Err(WriteError::spec("bin_shape", format!("{bins:?}"), expected));
-        }
-        let of_objects = self
-            .levels
-            .iter()
-            .any(|level| level.number() == 0 && level.object_index().is_some());
-        if self.store.kind() == Kind::PointCloud && of_objects {
-            // Released readers take fragment numbers for bin numbers (trap T1).
-            let expected = "none where points have objects, which are their fragments then";
-            return Err(WriteError::spec("bin_shape", format!("{bins:?}"), expected));
-        }
-        Ok(())
-    }
-
-    /// A chunk of a coarser level is a whole multiple of its bin, where it is not smaller (0.9 §6).
-    fn check_coarse_bins(&self) -> Result<(), WriteError> {
-        for level in self.levels.iter().filter(|level| level.number() > 0) {
-            let chunk = self.chunk_shape(level);
-            for (axis, (bin, chunk)) in level
-                .bin_shape()
-                .into_iter()
-                .flatten()
-                .zip(&chunk)
-                .enumerate()
-            {
-                let count = chunk / bin;
-                if *bin <= *chunk && (count - count.round()).abs() > 1e-9 {
-                    let number = level.number();
-                    let found = format!("{chunk} on axis {axis} of level {number}");
-                    let expected =
-                        format!("a whole multiple of the level's bin {bin}, or less than it");
-                    return Err(WriteError::spec("chunk_shape", found, expected));
-                }
-            }
-        }
-        Ok(())
-    }
-
     fn sink<'s>(&'s self, stage: &'s Stage, below: &'s crate::target::Below<'s>) -> Sink<'s> {
         Sink {
             source: &stage.source,
@@ -558,12 +316,6 @@ impl Job {
                 None => &|_| {},
             },
         }
-    }
-
-    /// Whether the fragments of a level are bins of another shape than before.
-    fn cuts_bins(&self, source: &Source) -> bool {
-        let new = self.base_bins().unwrap_or_else(|| self.base_shape());
-        verify::is_binned(source) && new != self.store.root().base_bin_shape()
     }
 
     /// Whether the links between the parts of chains are made from the manifests: those that are stored name no rows, or
@@ -694,289 +446,5 @@ impl Job {
         );
         below.put(vec![("zarr.json".to_owned(), doc.to_json().into_bytes())])?;
         Ok(counts)
-    }
-
-    /// A placer for links that are made from the manifests.
-    fn chains(&self, stage: &Stage) -> Result<Option<Placer>, WriteError> {
-        Ok(self
-            .makes_chains(stage)
-            .then(|| self.pairs(&stage.source, false)))
-    }
-
-    /// A placer of pairs without attributes.
-    fn pairs(&self, source: &Source, inner: bool) -> Placer {
-        let policy = Policy {
-            delta: 0,
-            width: 2,
-            directed: false,
-            store: LinkStore::Canonical,
-            elem: zvf_format::links::Elem::I64,
-            factors: None,
-            rank: source.level.key_rank(),
-            inner,
-        };
-        let budget = self.options.write.memory_budget / 8;
-        Placer::new(policy, Vec::new(), budget, &self.folder())
-    }
-
-    fn folder(&self) -> std::path::PathBuf {
-        let folder = self.options.write.temporary_folder.clone();
-        folder.unwrap_or_else(std::env::temp_dir)
-    }
-
-    /// Places the links of one family.
-    fn family(
-        &self,
-        stages: &[Stage],
-        laid: &mut [Laid],
-        at: usize,
-        links: &LinkFamily,
-        cut: &mut Option<Spool>,
-    ) -> Result<Option<Placer>, WriteError> {
-        let Some(stage) = stages.get(at) else {
-            return Ok(None);
-        };
-        let source = &stage.source;
-        let number = source.level.number();
-        let path = format!(
-            "{number}/links/{}",
-            zvf_format::keys::format_delta(links.delta())
-        );
-        if links.width() == 0 {
-            return Ok(None);
-        }
-        if !links.rows_trusted() {
-            if source.level.object_index().is_none() {
-                self.notes.lost(
-                    path,
-                    "records whose rows are made up, and no manifests that tell better",
-                );
-            }
-            return Ok(None);
-        }
-        if links.delta() == 0 && self.makes_chains(stage) {
-            if !links.attributes().is_empty() {
-                self.notes.lost(
-                    path,
-                    "attributes of links that are made anew are not carried",
-                );
-            }
-            return Ok(None);
-        }
-        let there = self.other_level(stages, at, links.delta());
-        let Some(there) = there else {
-            self.notes.lost(path, "links to a level that is not there");
-            return Ok(None);
-        };
-        let family = Family::new(source, links);
-        for name in family.lost() {
-            self.notes.lost(
-                format!("{path}, attribute {name}"),
-                "holds memory addresses, no values",
-            );
-        }
-        let kind = self.store.kind();
-        if kind == Kind::Mesh && links.delta() == 0 && links.width() < 3 && family.cells() == 0 {
-            self.notes.repaired(
-                &path,
-                "a placeholder that says two ends a face is not carried",
-                1,
-            );
-            return Ok(None);
-        }
-        let mut placer = self.placer(stage, stages.get(there), &family)?;
-        let mut gone = 0_u64;
-        let mut ends: Vec<(u32, u32)> = Vec::new();
-        let rank = source.level.key_rank().max(1);
-        let tree = records::is_implied_tree(source) && links.delta() == 0;
-        let mut children: Vec<u64> = Vec::new();
-        let turned = family.each(source, |record| {
-            ends.clear();
-            for (which, (chunk, &row)) in record.chunks.chunks(rank).zip(record.rows).enumerate() {
-                let level = if which == 0 { at } else { there };
-                let (Some(stage), Some(laid)) = (stages.get(level), laid.get_mut(level)) else {
-                    continue;
-                };
-                let slot = stage.source.slot(chunk);
-                let old = slot.filter(|slot| u64::from(row) < old_rows(laid, *slot));
-                let Some(slot) = old else { continue };
-                if tree && which == 0 {
-                    note_child(&mut children, laid, slot, row);
-                }
-                ends.push(laid.place(slot, row)?);
-            }
-            if ends.len() != record.rows.len() {
-                gone = gone.saturating_add(1);
-                return Ok(());
-            }
-            let end = |(which, &(slot, row)): (usize, &(u32, u32))| {
-                let level = if which == 0 { at } else { there };
-                End {
-                    slot,
-                    chunk: laid.get(level).map_or(&[][..], |laid| laid.chunk(slot)),
-                    row,
-                }
-            };
-            let ends: Vec<End<'_>> = ends.iter().enumerate().map(end).collect();
-            placer.push(&ends, record.values)
-        })?;
-        // Trap T5.
-        let what = "pairs from parent to child were turned around";
-        self.notes.repaired(&path, what, turned);
-        if gone > 0 {
-            let what = format!("{gone} links to vertices that are not there were left out");
-            self.notes.lost(path, what);
-        }
-        if tree
-            && let Some(laid) = laid.get_mut(at)
-            && let Some(cut) = cut.take()
-        {
-            push_cut(cut, laid, &children, &mut placer)?;
-        }
-        Ok(Some(placer))
-    }
-
-    /// The place in the list of the level that links of a family go to.
-    fn other_level(&self, stages: &[Stage], at: usize, delta: i32) -> Option<usize> {
-        let stage = stages.get(at)?;
-        let number = i64::from(stage.source.level.number()).checked_add(i64::from(delta))?;
-        let found = |one: &Stage| {
-            i64::from(one.source.level.number()) == number
-                && one.source.level.key_rank() == stage.source.level.key_rank()
-        };
-        stages.iter().position(found)
-    }
-
-    fn placer(
-        &self,
-        stage: &Stage,
-        there: Option<&Stage>,
-        family: &Family<'_>,
-    ) -> Result<Placer, WriteError> {
-        let (source, links) = (&stage.source, family.links);
-        let tree = records::is_implied_tree(source) && links.delta() == 0;
-        let elems: Vec<_> = links
-            .arrays()
-            .iter()
-            .map(|array| array.form().elem)
-            .collect();
-        let elem = elems
-            .first()
-            .copied()
-            .unwrap_or(zvf_format::links::Elem::I64);
-        let same = elems.iter().all(|one| *one == elem);
-        let mut values = Vec::new();
-        for attribute in &family.attributes {
-            values.push(Valued::new(attribute, records::value_bytes(attribute)?));
-        }
-        let kind = self.store.kind();
-        let policy = Policy {
-            delta: links.delta(),
-            width: links.width(),
-            directed: links.delta() != 0 || (links.directed() && !tree),
-            store: if tree {
-                LinkStore::Canonical
-            } else {
-                links.store()
-            },
-            elem: if same {
-                links::little_elem(elem)
-            } else {
-                zvf_format::links::Elem::I64
-            },
-            factors: (links.delta() != 0).then(|| self.factors(stage, there)),
-            rank: source.level.key_rank(),
-            inner: links.delta() == 0 && matches!(kind, Kind::Graph | Kind::Skeleton | Kind::Mesh),
-        };
-        let folder = self.folder();
-        let budget = self.options.write.memory_budget / 8;
-        Ok(Placer::new(policy, values, budget, &folder))
-    }
-
-    /// Chunk shapes of two levels in those of the root, with leading ones up to K (0.9 §13.6).
-    fn factors(&self, here: &Stage, there: Option<&Stage>) -> (Vec<i64>, Vec<i64>) {
-        let base = self.base_shape();
-        let of = |stage: &Stage| -> Vec<i64> {
-            let lead = stage.source.level.key_rank().saturating_sub(base.len());
-            #[expect(
-                clippy::cast_possible_truncation,
-                reason = "a float saturates, and a factor below 1 is refused where it is used"
-            )]
-            let factor = |(own, root): (&f64, &f64)| (own / root).round_ties_even() as i64;
-            let own = stage.chunk_shape.iter().zip(&base).map(factor);
-            std::iter::repeat_n(1, lead).chain(own).collect()
-        };
-        (of(here), of(there.unwrap_or(here)))
-    }
-}
-
-/// Whether bins are a whole part of a chunk on each axis.
-fn divides(bins: &[f64], chunk: &[f64]) -> bool {
-    bins.len() == chunk.len()
-        && bins.iter().zip(chunk).all(|(bin, chunk)| {
-            let count = (chunk / bin).round();
-            (1.0..=65536.0).contains(&count) && (chunk / bin - count).abs() <= 1e-9
-        })
-}
-
-/// Notes that the parent of an old row is stored: one bit a vertex, where rows move.
-fn note_child(children: &mut Vec<u64>, laid: &Laid, slot: u32, row: u32) {
-    let Some(moved) = &laid.moved else { return };
-    let vertex = moved.vertex(slot, row);
-    let Ok(word) = usize::try_from(vertex / 64) else {
-        return;
-    };
-    if children.len() <= word {
-        children.resize(word.saturating_add(1), 0);
-    }
-    if let Some(word) = children.get_mut(word) {
-        *word |= 1 << (vertex % 64);
-    }
-}
-
-/// Places edges that were implied by the order of rows and are not any more, but for children whose parent is stored.
-fn push_cut(
-    cut: Spool,
-    laid: &mut Laid,
-    children: &[u64],
-    placer: &mut Placer,
-) -> Result<(), WriteError> {
-    for piece in cut.pieces() {
-        for pair in piece?.as_chunks::<16>().0 {
-            let ends = [pair.first_chunk::<8>(), pair.last_chunk::<8>()];
-            let [Some(child), Some(parent)] =
-                ends.map(|end| end.map(|end| u64::from_le_bytes(*end)))
-            else {
-                continue;
-            };
-            let word = usize::try_from(child / 64)
-                .ok()
-                .and_then(|at| children.get(at));
-            if word.is_some_and(|word| (word >> (child % 64)) & 1 == 1) {
-                continue;
-            }
-            let (Some(child), Some(parent)) = (laid.vertex(child)?, laid.vertex(parent)?) else {
-                continue;
-            };
-            let end = |(slot, row): (u32, u32)| End {
-                slot,
-                chunk: laid.chunk(slot),
-                row,
-            };
-            let ends = [end(child), end(parent)];
-            placer.push(&ends, &vec![None; placer.values()])?;
-        }
-    }
-    Ok(())
-}
-
-/// Rows of a chunk of the old level.
-fn old_rows(laid: &Laid, slot: u32) -> u64 {
-    match &laid.moved {
-        Some(moved) => moved.rows(slot),
-        None => {
-            let rows = laid.chunk_rows.get(crate::int::index(slot)).copied();
-            u64::from(rows.unwrap_or_default())
-        }
     }
 }

@@ -18,11 +18,12 @@ use zvf_store::ChunkCoord;
 use super::cells::{Done, Sink, number_type};
 use super::laid::Laid;
 use super::moved::{Moved, Part};
+use super::order::{Order, UNNAMED, fragment_starts, order};
 use super::report::Notes;
 use super::source::{BATCH, Chunk, Column, Rows, Source};
 use crate::bucket::{Bucket, Buckets};
 use crate::finish::pack;
-use crate::int::{index, narrow, signed64, to_index, wide};
+use crate::int::{index, narrow, signed64, wide};
 use crate::places::Places;
 use crate::shard::Payloads;
 use crate::spill::{SpillFile, Spool};
@@ -30,8 +31,6 @@ use crate::{WriteError, parallel};
 
 /// No vertex.
 const NONE: u64 = u64::MAX;
-/// Fragments that no object names come behind the others.
-const UNNAMED: u64 = 1 << 62;
 
 /// Rows and memberships on their way into new chunks.
 pub(super) struct Gathered {
@@ -80,91 +79,6 @@ struct Member {
     vertex: u64,
     before: u64,
     last: bool,
-}
-
-/// The order of fragments, and which of them belong to one object alone.
-#[derive(Debug, Default)]
-struct Order {
-    order: Vec<u64>,
-    alone: Vec<bool>,
-}
-
-impl Order {
-    fn of(&self, fragment: u64) -> u64 {
-        let at = usize::try_from(fragment).ok();
-        let order = at.and_then(|at| self.order.get(at)).copied();
-        order.unwrap_or(NONE)
-    }
-
-    fn alone(&self, fragment: u64) -> bool {
-        let at = usize::try_from(fragment).ok();
-        at.and_then(|at| self.alone.get(at))
-            .copied()
-            .unwrap_or(false)
-    }
-}
-
-/// Number of the first fragment of each chunk, and the end.
-fn fragment_starts(source: &Source) -> Result<Vec<u64>, WriteError> {
-    let mut starts = vec![0_u64];
-    let slots: Vec<u32> = (0..).take(source.chunks.len()).collect();
-    for part in slots.chunks(BATCH) {
-        for chunk in source.read(part)? {
-            let before = starts.last().copied().unwrap_or_default();
-            starts.push(before.saturating_add(wide(chunk.fragments.len())));
-        }
-    }
-    Ok(starts)
-}
-
-/// Fragments in the order in which objects name them. `by_number`: as they are numbered, for kinds in which the lowest
-/// fragment of a row has a meaning.
-fn order(source: &Source, starts: &[u64], by_number: bool) -> Result<Order, WriteError> {
-    let count = to_index("fragments", starts.last().copied().unwrap_or_default())?;
-    let mut found = Order {
-        order: vec![NONE; count],
-        alone: vec![false; count],
-    };
-    let mut next = 0_u64;
-    if let Some(objects) = source.level.object_index() {
-        for part in 0..objects.manifest_chunks() {
-            let part = source.handle.block_on(objects.manifest_chunk(part))?;
-            let first = part.first_slot();
-            for row in first..first.saturating_add(wide(part.len())).min(objects.len()) {
-                for (chunk, fragment) in super::objects::entries(part.blob(row), objects, row)? {
-                    let start = source.slot(&chunk).and_then(|slot| starts.get(index(slot)));
-                    let at = start.zip(u64::try_from(fragment).ok());
-                    let at =
-                        at.and_then(|(start, at)| usize::try_from(start.checked_add(at)?).ok());
-                    let Some(at) = at else { continue };
-                    let (Some(order), Some(alone)) =
-                        (found.order.get_mut(at), found.alone.get_mut(at))
-                    else {
-                        continue;
-                    };
-                    *alone = *order == NONE;
-                    if *order == NONE {
-                        *order = next;
-                    }
-                    // A fragment that was met before leaves a gap: what comes before and behind it is not neighbours.
-                    next = next.saturating_add(1);
-                }
-                // A gap, so that the next object's first fragment does not follow this one's last.
-                next = next.saturating_add(1);
-            }
-        }
-    }
-    for (number, order) in (0_u64..).zip(&mut found.order) {
-        if by_number {
-            *order = number;
-        } else if *order == NONE {
-            *order = UNNAMED.saturating_add(number.saturating_mul(2));
-        }
-    }
-    if by_number {
-        found.alone.fill(false);
-    }
-    Ok(found)
 }
 
 /// Lets the first cell of every column tell its width.
