@@ -166,7 +166,7 @@ impl<'s> Encoder<'s> {
             .enumerate()
             .map(|(at, record)| Key {
                 group: match bins {
-                    Some(bins) => self.bin(chunk, bins, positions.next().unwrap_or_default()),
+                    Some(bins) => bin(self.spec, chunk, bins, positions.next().unwrap_or_default()),
                     None => self.layout.object(record),
                 },
                 number: Layout::number(record),
@@ -175,25 +175,6 @@ impl<'s> Encoder<'s> {
             .collect();
         keys.sort_unstable();
         keys
-    }
-
-    /// The number of a row's bin in its chunk, axis 0 slowest. A position that rounds into the bins of a neighbour stays
-    /// in its own chunk (trap T13).
-    fn bin(&self, chunk: &[i64], bins: &[u64], position: &[f64]) -> i64 {
-        let sizes = self
-            .spec
-            .bin_shape
-            .as_deref()
-            .unwrap_or(&self.spec.chunk_shape);
-        let axes = position.iter().zip(sizes).zip(chunk).zip(bins);
-        axes.fold(0, |number, (((&value, &size), &chunk), &bins)| {
-            // There are at most 2^24 bins.
-            let bins = i64::try_from(bins).unwrap_or(i64::MAX);
-            let all = chunk_at(value, size).unwrap_or(i64::MIN);
-            let first = chunk.saturating_mul(bins);
-            let local = all.saturating_sub(first).clamp(0, bins.saturating_sub(1));
-            number.saturating_mul(bins).saturating_add(local)
-        })
     }
 
     fn fragments(
@@ -273,4 +254,19 @@ impl<'s> Encoder<'s> {
                 .map_or(NumberType::U8, |dictionary| dictionary.number),
         }
     }
+}
+
+/// The number of a row's bin in its chunk, axis 0 slowest. A position that rounds into the bins of a neighbour stays
+/// in its own chunk (trap T13).
+pub(crate) fn bin(spec: &StoreSpec, chunk: &[i64], bins: &[u64], position: &[f64]) -> i64 {
+    let sizes = spec.bin_shape.as_deref().unwrap_or(&spec.chunk_shape);
+    let axes = position.iter().zip(sizes).zip(chunk).zip(bins);
+    axes.fold(0, |number, (((&value, &size), &chunk), &bins)| {
+        // There are at most 2^24 bins.
+        let bins = i64::try_from(bins).unwrap_or(i64::MAX);
+        let all = chunk_at(value, size).unwrap_or(i64::MIN);
+        let first = chunk.saturating_mul(bins);
+        let local = all.saturating_sub(first).clamp(0, bins.saturating_sub(1));
+        number.saturating_mul(bins).saturating_add(local)
+    })
 }

@@ -62,6 +62,12 @@
 //! with leftovers is told from a place with somebody else's files, and only the former can be taken over
 //! ([`Leftovers::Remove`]).
 //!
+//! # Edits
+//!
+//! An [`Edit`] changes level 0 of a store that exists, as a whole or not at all: what changes waits in a folder until the
+//! root names it, and readers look there until it is where it belongs. [`vacuum`] drops what edits leave. What stays, what is
+//! refused and what other readers see stands in `docs/editing.md`.
+//!
 //! # Memory
 //!
 //! [`WriteOptions::memory_budget`] bounds what waits; the rest lies in temporary files that vanish with the writer. Beside
@@ -86,6 +92,7 @@ mod change;
 mod codec;
 mod commit;
 mod documents;
+mod edit;
 mod error;
 mod finish;
 mod int;
@@ -110,6 +117,7 @@ mod writer;
 pub use batch::{Batch, Groups, ObjectTable};
 pub use codec::Compression;
 pub use commit::Leftovers;
+pub use edit::{At, Edit, EditSummary, Resumed, VacuumSummary, vacuum};
 pub use error::WriteError;
 pub use number::NumberType;
 pub use spec::{AttributeSpec, AttributeType, LinkSpec, Outside, StoreSpec, TargetVersion};

@@ -251,7 +251,7 @@ impl StoreWriter {
 }
 
 /// Runs blocking work beside the tasks that drive futures.
-async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, WriteError> + Send + 'static,
 ) -> Result<T, WriteError> {
     match tokio::task::spawn_blocking(work).await {

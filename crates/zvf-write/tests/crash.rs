@@ -24,11 +24,11 @@ use crate::support::{ADDRESS, Memory, ask, check_documents};
 
 /// A backend whose program dies: after so many writes and removals, nothing is answered any more.
 #[derive(Debug, Clone)]
-struct Dying {
-    inner: Arc<InMemory>,
-    left: Arc<AtomicUsize>,
+pub(crate) struct Dying {
+    pub(crate) inner: Arc<InMemory>,
+    pub(crate) left: Arc<AtomicUsize>,
     /// Whether the write at which it dies still comes through.
-    through: bool,
+    pub(crate) through: bool,
 }
 
 impl Dying {

@@ -9,6 +9,10 @@
 
 mod chains;
 mod crash;
+mod edited;
+mod edits;
+mod edits_broken;
+mod edits_fixtures;
 mod killed;
 mod links;
 mod local;
