@@ -167,9 +167,8 @@ impl<'s> Encoder<'s> {
             keys.sort_unstable();
             return keys;
         };
-        // Points come in the order of their numbers.
         if bins.iter().all(|&count| count == 1) {
-            return rows.map(|row| key(0, row)).collect();
+            return in_order(rows.map(|row| key(0, row)).collect());
         }
         let groups = self.bins(chunk, bins, records);
         let many = groups.iter().max().map_or(0, |&last| last as usize + 1);
@@ -198,11 +197,10 @@ impl<'s> Encoder<'s> {
                 *place = place.saturating_add(1);
             }
         }
-        keys
+        in_order(keys)
     }
 
-    /// The number of each row's bin in its chunk, axis 0 slowest. A position that rounds into the bins of a neighbour stays
-    /// in its own chunk (trap T13).
+    /// The number of each row's bin in its chunk, axis 0 slowest.
     fn bins(&self, chunk: &[i64], bins: &[u64], records: &[u8]) -> Vec<u32> {
         let (dims, layout) = (self.spec.dims(), &self.layout);
         let rows = records.len() / layout.width.max(1);
@@ -218,12 +216,9 @@ impl<'s> Encoder<'s> {
         for (axis, ((&size, &chunk), &bins)) in sizes.iter().zip(chunk).zip(bins).enumerate() {
             // There are at most 2^24 bins.
             let bins = u32::try_from(bins).unwrap_or(u32::MAX);
-            let first = chunk.saturating_mul(i64::from(bins));
-            let last = i64::from(bins.saturating_sub(1));
             let column = positions.iter().skip(axis).step_by(dims);
             for (&value, number) in column.zip(&mut numbers) {
-                let all = chunk_at(value, size).unwrap_or(i64::MIN);
-                let local = all.saturating_sub(first).clamp(0, last);
+                let local = local_bin(value, size, chunk, i64::from(bins));
                 let local = u32::try_from(local).unwrap_or(0);
                 *number = number.wrapping_mul(bins).wrapping_add(local);
             }
@@ -308,4 +303,32 @@ impl<'s> Encoder<'s> {
                 .map_or(NumberType::U8, |dictionary| dictionary.number),
         }
     }
+}
+
+/// Keys as they are sorted; those of points nearly always are.
+fn in_order(mut keys: Vec<Key>) -> Vec<Key> {
+    if !keys.is_sorted() {
+        keys.sort_unstable();
+    }
+    keys
+}
+
+/// The number of a position's bin in its chunk along one axis. A position that rounds into the bins of a neighbour stays in
+/// its own chunk (trap T13).
+fn local_bin(value: f64, size: f64, chunk: i64, bins: i64) -> i64 {
+    let all = chunk_at(value, size).unwrap_or(i64::MIN);
+    let first = chunk.saturating_mul(bins);
+    all.saturating_sub(first).clamp(0, bins.saturating_sub(1))
+}
+
+/// The number of a position's bin in its chunk, axis 0 slowest.
+pub(crate) fn bin(spec: &StoreSpec, chunk: &[i64], bins: &[u64], position: &[f64]) -> i64 {
+    let sizes = spec.bin_shape.as_deref().unwrap_or(&spec.chunk_shape);
+    let axes = position.iter().zip(sizes).zip(chunk).zip(bins);
+    axes.fold(0, |number, (((&value, &size), &chunk), &bins)| {
+        // There are at most 2^24 bins.
+        let bins = i64::try_from(bins).unwrap_or(i64::MAX);
+        let local = local_bin(value, size, chunk, bins);
+        number.saturating_mul(bins).saturating_add(local)
+    })
 }

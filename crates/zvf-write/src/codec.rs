@@ -77,6 +77,39 @@ impl Compression {
         }
     }
 
+    /// The compression that has written these codecs; `None` for any other list. Where only the effort differs, that of
+    /// this crate is as good: readers do not see it.
+    pub(crate) fn of(codecs: &[Codec]) -> Option<Self> {
+        let (last, before) = match codecs.split_last() {
+            None => return Some(Self::None),
+            Some(split) => split,
+        };
+        if last.name == "crc32c" && !before.iter().any(|codec| codec.name == "crc32c") {
+            return Some(Self::Checksum(Box::new(Self::of(before)?)));
+        }
+        if !before.is_empty() {
+            return None;
+        }
+        let number = |name: &str| {
+            last.configuration
+                .get(name)
+                .and_then(serde_json::Value::as_i64)
+        };
+        let one = match last.name.as_str() {
+            // A checksum inside of frames is not written here.
+            "zstd" if last.configuration.get("checksum") != Some(&json!(true)) => {
+                match number("level").and_then(|level| i32::try_from(level).ok()) {
+                    Some(level) if (1..=22).contains(&level) => Self::ZstdLevel(level),
+                    _ => Self::Zstd,
+                }
+            }
+            "gzip" => Self::Gzip(u32::try_from(number("level").unwrap_or(6)).ok()?),
+            "blosc" if *last == Self::Blosc.codecs().pop()? => Self::Blosc,
+            _ => return None,
+        };
+        one.check().is_ok().then_some(one)
+    }
+
     /// Applies the codecs to the bytes of one chunk.
     pub(crate) fn encode(&self, bytes: Vec<u8>) -> Result<Vec<u8>, WriteError> {
         let failed = |source| WriteError::io("compression", source);
@@ -168,6 +201,25 @@ mod tests {
         assert_eq!(Compression::Blosc.check().is_ok(), cfg!(feature = "blosc"));
         assert!(Compression::Gzip(10).check().is_err());
         assert!(Compression::ZstdLevel(0).check().is_err());
+    }
+
+    #[test]
+    fn a_list_of_codecs_is_known_again() {
+        for one in [
+            Compression::None,
+            Compression::Zstd,
+            Compression::ZstdLevel(7),
+            Compression::Gzip(1),
+            Compression::Checksum(Box::new(Compression::Zstd)),
+            Compression::Checksum(Box::new(Compression::None)),
+        ] {
+            assert_eq!(Compression::of(&one.codecs()), Some(one));
+        }
+        let blosc = Compression::of(&Compression::Blosc.codecs());
+        assert_eq!(blosc.is_some(), cfg!(feature = "blosc"));
+        let twice = [Compression::Zstd.codecs(), Compression::Zstd.codecs()].concat();
+        assert_eq!(Compression::of(&twice), None);
+        assert_eq!(Compression::of(&[zvf_meta::Codec::named("lz77")]), None);
     }
 
     #[test]

@@ -140,7 +140,7 @@ pub(crate) fn mark(what: &str, details: Value) -> Vec<u8> {
 }
 
 /// A number that no other writer has.
-fn unique() -> u64 {
+pub(crate) fn unique() -> u64 {
     use std::hash::{BuildHasher, Hasher};
     std::collections::hash_map::RandomState::new()
         .build_hasher()

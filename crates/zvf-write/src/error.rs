@@ -81,6 +81,25 @@ pub enum WriteError {
         /// The address.
         store: String,
     },
+    /// The store holds something that cannot be edited without losing it. Nothing was changed.
+    #[error("{path}: found {found}, an edit needs {expected}")]
+    Unsupported {
+        /// The node inside the store.
+        path: String,
+        /// What it is.
+        found: String,
+        /// What it would have to be.
+        expected: String,
+    },
+    /// An edit counts, but not all of its objects are where they belong: readers of this workspace see the new store,
+    /// others see a mixture until it is resumed.
+    #[error("{store}: the edit counts, but carrying it out failed; resume it: {source}")]
+    Pending {
+        /// The address.
+        store: String,
+        /// Why.
+        source: Box<WriteError>,
+    },
     /// More of something than the format can count.
     #[error("{what}: found {found}, at most {limit} fit")]
     Limit {
@@ -168,20 +187,24 @@ impl WriteError {
             | Self::Missing { .. }
             | Self::Busy { .. }
             | Self::Changed { .. }
+            | Self::Unsupported { .. }
             | Self::Document(_)
             | Self::Broken { .. } => Class::Misuse,
             Self::Source { .. } | Self::Differs { .. } | Self::Data { .. } => Class::Malformed,
             Self::Encode { .. } | Self::Limit { .. } => Class::Limit,
             Self::Store(source) => source.class(),
             Self::Query(source) => source.class(),
-            Self::Io { .. } | Self::Backend { .. } | Self::Tidying { .. } => Class::Io,
+            Self::Io { .. }
+            | Self::Backend { .. }
+            | Self::Tidying { .. }
+            | Self::Pending { .. } => Class::Io,
         }
     }
 
     /// Whether the store is complete all the same.
     #[must_use]
     pub fn is_committed(&self) -> bool {
-        matches!(self, Self::Tidying { .. })
+        matches!(self, Self::Tidying { .. } | Self::Pending { .. })
     }
 
     #[cold]
@@ -192,6 +215,19 @@ impl WriteError {
     ) -> Self {
         Self::Spec {
             member: member.into(),
+            found: found.into(),
+            expected: expected.into(),
+        }
+    }
+
+    #[cold]
+    pub(crate) fn unsupported(
+        path: impl Into<String>,
+        found: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> Self {
+        Self::Unsupported {
+            path: path.into(),
             found: found.into(),
             expected: expected.into(),
         }

@@ -67,6 +67,7 @@
 //! # Several programs
 //!
 //! [`PartedStore`]: each program writes some chunks of one store, and one of them commits what all wrote.
+//!
 //! # Coarse levels
 //!
 //! [`build_pyramid`] adds levels to a store of one level, all of them at once: see `docs/pyramids.md`.
@@ -92,6 +93,12 @@
 //! # })
 //! # }
 //! ```
+//!
+//! # Edits
+//!
+//! An [`Edit`] changes level 0 of a store that exists, as a whole or not at all: what changes waits in a folder until the
+//! root names it, and readers look there until it is where it belongs. [`vacuum`] drops what edits leave. What stays, what is
+//! refused and what other readers see stands in `docs/editing.md`.
 //!
 //! # Memory
 //!
@@ -120,6 +127,7 @@ mod columns;
 mod commit;
 mod copy;
 mod documents;
+mod edit;
 mod error;
 mod finish;
 mod int;
@@ -150,6 +158,7 @@ mod writer;
 pub use batch::{Batch, Groups, ObjectTable};
 pub use codec::Compression;
 pub use commit::Leftovers;
+pub use edit::{At, Edit, EditSummary, Resumed, VacuumSummary, vacuum};
 pub use error::WriteError;
 pub use migrate::{
     LevelCounts, Loss, MigrateOptions, MigrateProgress, Repair, Report, Verified, compare, migrate,

@@ -32,7 +32,7 @@ const TELL: u64 = 4096;
 
 /// A column of a table in memory.
 #[derive(Debug)]
-enum Held {
+pub(crate) enum Held {
     Numbers(NumberType, Vec<u8>),
     Texts(Vec<Option<String>>),
 }
@@ -462,7 +462,7 @@ pub(crate) fn write_attributes(
 ///
 /// A value that is the fill cannot be told from none (trap T24). Where every object has a value, the fill is said to mean
 /// nothing; where not, such a value is refused, but for NaN and the empty text, which say "none" anyway.
-fn column(
+pub(crate) fn column(
     what: &str,
     channels: usize,
     held: &Held,

@@ -10,6 +10,10 @@
 mod chains;
 mod compare;
 mod crash;
+mod edited;
+mod edits;
+mod edits_broken;
+mod edits_fixtures;
 mod journal;
 mod killed;
 mod links;

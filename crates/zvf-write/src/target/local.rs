@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::WriteError;
 
 /// The beginning of temporary names. Readers ask for no such name.
-const TEMPORARY: &str = ".zvf-";
+pub(crate) const TEMPORARY: &str = ".zvf-";
 
 #[derive(Debug)]
 pub(crate) struct Local {
@@ -191,6 +191,39 @@ impl Local {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(WriteError::io(path, error)),
         }
+    }
+
+    pub(crate) fn keys(&self) -> Result<Vec<String>, WriteError> {
+        let mut keys = Vec::new();
+        let mut folders = vec![String::new()];
+        while let Some(folder) = folders.pop() {
+            let path = if folder.is_empty() {
+                self.folder.clone()
+            } else {
+                self.path(&folder)
+            };
+            let failed = |e| WriteError::io(&path, e);
+            for entry in fs::read_dir(&path).map_err(failed)? {
+                let entry = entry.map_err(failed)?;
+                // A name that is no text is no key of a store.
+                let Ok(name) = entry.file_name().into_string() else {
+                    continue;
+                };
+                let key = if folder.is_empty() {
+                    name
+                } else {
+                    format!("{folder}/{name}")
+                };
+                // A link to a folder is not followed: what it leads to lies elsewhere.
+                if entry.file_type().map_err(failed)?.is_dir() {
+                    folders.push(key);
+                } else {
+                    keys.push(key);
+                }
+            }
+        }
+        keys.sort_unstable();
+        Ok(keys)
     }
 
     pub(crate) fn any(&self) -> Result<Option<String>, WriteError> {

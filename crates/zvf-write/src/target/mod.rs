@@ -3,6 +3,8 @@
 mod local;
 mod remote;
 
+pub(crate) use local::TEMPORARY;
+
 use zvf_store::OpenOptions;
 use zvf_store::writing::Place;
 
@@ -136,6 +138,14 @@ impl Target {
         match self {
             Self::Local(local) => local.read(key),
             Self::Remote(remote) => remote.read(key),
+        }
+    }
+
+    /// The keys of all objects, and of temporary files.
+    pub(crate) fn keys(&self) -> Result<Vec<String>, WriteError> {
+        match self {
+            Self::Local(local) => local.keys(),
+            Self::Remote(remote) => remote.keys(),
         }
     }
 

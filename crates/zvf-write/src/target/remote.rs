@@ -262,6 +262,28 @@ impl Remote {
         Ok((prefix, self.prefix.clone()))
     }
 
+    pub(crate) fn keys(&self) -> Result<Vec<String>, WriteError> {
+        let (prefix, name) = self.all()?;
+        let listed = self.handle.block_on(async {
+            let listed = self.store.list(prefix.as_ref());
+            listed
+                .map_ok(|meta| meta.location.to_string())
+                .try_collect::<Vec<String>>()
+                .await
+        });
+        let mut keys = listed.map_err(|source| WriteError::Backend { key: name, source })?;
+        let below = prefix.map_or(String::new(), |prefix| format!("{prefix}/"));
+        keys.retain_mut(|key| match key.strip_prefix(below.as_str()) {
+            Some(short) => {
+                *key = short.to_owned();
+                true
+            }
+            None => false,
+        });
+        keys.sort_unstable();
+        Ok(keys)
+    }
+
     pub(crate) fn any(&self) -> Result<Option<String>, WriteError> {
         let (prefix, name) = self.all()?;
         let first = self

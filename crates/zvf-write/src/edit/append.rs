@@ -1,0 +1,466 @@
+//! New vertices: routed and cut by the writer's own code, then laid behind what a chunk holds.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use zvf_format::fragments::{Fragment, FragmentIndex};
+use zvf_meta::Kind;
+use zvf_store::{ChunkCoord, StoreError};
+
+use super::Edit;
+use super::index::Index;
+use super::state::{Block, NewLink, Row, State, Vertex};
+use crate::WriteError;
+use crate::batch::{Batch, Owners};
+use crate::cell::Encoder;
+use crate::int::{index, narrow, to_index};
+use crate::layout::Layout;
+use crate::links::{queued_size, split};
+use crate::route::Router;
+use crate::sorter::Placed;
+
+/// New rows of one chunk, cut into fragments.
+#[derive(Debug)]
+struct Part {
+    chunk: ChunkCoord,
+    fragments: Vec<Vec<Row>>,
+    /// What each fragment is, where there are objects.
+    placed: Vec<Placed>,
+}
+
+/// A batch, cut.
+#[derive(Debug, Default)]
+struct Cut {
+    parts: Vec<Part>,
+    /// By number of the vertex in the batch; for links only.
+    vertices: HashMap<u64, Vertex>,
+    /// Child, then the vertex right before it in its fragment: the edges that skeletons leave out.
+    implied: BTreeSet<(Vertex, Vertex)>,
+}
+
+/// Routes and cuts a batch as a new store would be.
+fn cut(state: &mut State, batch: &Batch<'_>) -> Result<(Cut, Vec<NewLink>), WriteError> {
+    let spec = state.spec.clone();
+    let folder = std::env::temp_dir();
+    // All of it is in memory already: nothing is spilled.
+    let mut router = Router::new(&spec, usize::MAX, &folder);
+    router.push(&spec, batch)?;
+    let layout = router.layout.clone();
+    let dictionaries = spec.vertex_attributes.iter().map(|_| None).collect();
+    let encoder = Encoder::new(&spec, router.layout, dictionaries);
+    let (mut buckets, file) = router.rows.finish();
+    buckets.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+    let mut cut = Cut::default();
+    for (number, (chunk, bucket)) in buckets.into_iter().enumerate() {
+        let records = bucket.read(&file)?;
+        let part = narrow("chunks of an edit", number)?;
+        let encoded = encoder.encode(&chunk, part, &records)?;
+        let rows = sorted_rows(state, &layout, &records, &encoded)?;
+        if spec.takes_links() {
+            cut.vertices.extend(
+                encoded
+                    .vertices
+                    .iter()
+                    .copied()
+                    .zip(rows.iter().map(|row| row.vertex)),
+            );
+        }
+        let mut rows = rows.into_iter();
+        let mut fragments: Vec<Vec<Row>> = Vec::new();
+        let decode = |source| StoreError::Decode {
+            key: "vertex_fragments".to_owned(),
+            source,
+        };
+        for fragment in FragmentIndex::parse(&encoded.fragments)
+            .map_err(decode)?
+            .iter()
+        {
+            if let Fragment::Range { count, .. } = fragment {
+                let count = to_index("rows", count.unsigned_abs())?;
+                fragments.push(rows.by_ref().take(count).collect());
+            }
+        }
+        if spec.kind == Kind::Skeleton && !spec.links.explicit {
+            for pair in fragments.iter().flat_map(|rows| rows.windows(2)) {
+                if let [parent, child] = pair {
+                    cut.implied.insert((child.vertex, parent.vertex));
+                }
+            }
+        }
+        cut.parts.push(Part {
+            chunk,
+            fragments,
+            placed: encoded.placed,
+        });
+    }
+    let mut links = Vec::new();
+    let size = to_index("bytes of a link", queued_size(&spec))?.max(1);
+    for piece in router.links.pieces() {
+        for record in piece?.chunks_exact(size) {
+            let (numbers, attributes) = split(record, spec.links.width);
+            let ends: Option<Vec<Vertex>> = numbers
+                .iter()
+                .map(|n| cut.vertices.get(n).copied())
+                .collect();
+            let Some(ends) = ends else { continue };
+            let implied =
+                matches!(&*ends, &[child, parent] if cut.implied.contains(&(child, parent)));
+            if !implied {
+                links.push(NewLink {
+                    ends,
+                    attributes: attributes.to_vec(),
+                });
+            }
+        }
+    }
+    Ok((cut, links))
+}
+
+/// The rows of a chunk in the order of its cells.
+fn sorted_rows(
+    state: &mut State,
+    layout: &Layout,
+    records: &[u8],
+    encoded: &crate::cell::Encoded,
+) -> Result<Vec<Row>, WriteError> {
+    let position = layout.position.len();
+    let count = records.len().checked_div(layout.width).unwrap_or(0);
+    let mut rows = Vec::with_capacity(count);
+    for row in 0..count {
+        let mut bytes = Vec::new();
+        let columns = std::iter::once((&encoded.positions, position)).chain(
+            encoded
+                .attributes
+                .iter()
+                .zip(layout.attributes.iter().map(ExactSizeIterator::len)),
+        );
+        for (column, width) in columns {
+            let start = row.saturating_mul(width);
+            bytes.extend_from_slice(
+                column
+                    .get(start..start.saturating_add(width))
+                    .unwrap_or_default(),
+            );
+        }
+        rows.push(Row {
+            vertex: state.fresh()?,
+            bytes,
+        });
+    }
+    Ok(rows)
+}
+
+impl Edit {
+    /// Takes new vertices in.
+    pub(super) async fn take(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
+        let ids = named_ids(&self.state, batch);
+        self.check_owners(&ids).await?;
+        let batch = self.coded(batch)?;
+        self.take_coded_of(&batch, &ids).await
+    }
+
+    /// As [`take`](Self::take), with codes in the place of texts.
+    pub(super) async fn take_coded(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
+        let ids = named_ids(&self.state, batch);
+        self.check_owners(&ids).await?;
+        self.take_coded_of(batch, &ids).await
+    }
+
+    async fn take_coded_of(
+        &mut self,
+        batch: &Batch<'_>,
+        ids: &BTreeSet<i64>,
+    ) -> Result<(), WriteError> {
+        let before = self.state.links.len();
+        let (cut, links) = cut(&mut self.state, batch)?;
+        let mut slots = Vec::new();
+        for part in &cut.parts {
+            slots.push(self.state.slot(&part.chunk)?);
+        }
+        self.state.load(slots.iter().copied()).await?;
+        self.reach(&cut)?;
+        match &mut self.index {
+            Some(index) => {
+                check_chains(&self.state, &cut)?;
+                place_objects(&mut self.state, index, cut, &slots, ids)?;
+            }
+            None => place_points(&mut self.state, cut, &slots)?,
+        }
+        // The steps of chains were added meanwhile; they come first, as in a new store.
+        debug_assert!(self.state.links.len() >= before);
+        self.state.links.extend(links);
+        Ok(())
+    }
+
+    /// Reads the objects that a batch goes on with, and refuses those that cannot go on.
+    async fn check_owners(&mut self, ids: &BTreeSet<i64>) -> Result<(), WriteError> {
+        let Some(index) = &mut self.index else {
+            return Ok(());
+        };
+        let rows: BTreeSet<usize> = ids.iter().filter_map(|id| index.row(*id)).collect();
+        index.load(&mut self.state, &rows).await?;
+        let grows = matches!(
+            self.state.spec.kind,
+            Kind::PointCloud | Kind::Polyline | Kind::Streamline
+        );
+        for id in ids {
+            let full = index
+                .row(*id)
+                .is_some_and(|row| !index.blocks(row).is_empty());
+            if full && !grows {
+                let expected = "new objects: those of this kind cannot be continued";
+                return Err(WriteError::input(
+                    format!("object {id}"),
+                    "one with vertices",
+                    expected,
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The batch with codes in the place of texts.
+    fn coded<'b>(&mut self, batch: &Batch<'b>) -> Result<Batch<'b>, WriteError> {
+        let mut batch = batch.clone();
+        for (name, values) in &mut batch.attributes {
+            if let Some(codes) = self.codes(name, values)? {
+                *values = codes;
+            }
+        }
+        Ok(batch)
+    }
+
+    /// Notes the corners of new rows.
+    fn reach(&mut self, cut: &Cut) -> Result<(), WriteError> {
+        let rows = cut
+            .parts
+            .iter()
+            .flat_map(|part| part.fragments.iter().flatten());
+        let positions: Vec<u8> = rows
+            .filter_map(|row| row.bytes.get(self.state.columns.first()?.clone()))
+            .flatten()
+            .copied()
+            .collect();
+        self.state.reach_of(&positions);
+        Ok(())
+    }
+}
+
+impl State {
+    /// Notes the corners of stored positions.
+    pub(super) fn reach_of(&mut self, positions: &[u8]) {
+        let values = self.spec.positions.to_f64(positions);
+        for position in values.chunks_exact(self.spec.dims().max(1)) {
+            self.reach(&(position.to_vec(), position.to_vec()));
+        }
+    }
+}
+
+/// The ids that a batch names, with those that it leaves to the kind.
+fn named_ids(state: &State, batch: &Batch<'_>) -> BTreeSet<i64> {
+    match &batch.objects {
+        Owners::Each(ids) => ids.iter().copied().collect(),
+        Owners::Runs(runs) => runs.iter().map(|(id, _)| *id).collect(),
+        Owners::None => match state.spec.kind {
+            Kind::Graph | Kind::Skeleton | Kind::Mesh => BTreeSet::from([0]),
+            Kind::Line => {
+                let lines = batch.positions.len() / state.spec.dims().max(1) / 2;
+                (0..).take(lines).collect()
+            }
+            _ => BTreeSet::new(),
+        },
+    }
+}
+
+fn is_chain(kind: Kind) -> bool {
+    matches!(kind, Kind::Line | Kind::Polyline | Kind::Streamline)
+}
+
+/// The pieces of each object, in its order.
+fn pieces(cut: &Cut) -> BTreeMap<i64, Vec<(usize, Placed)>> {
+    let mut pieces: BTreeMap<i64, Vec<(usize, Placed)>> = BTreeMap::new();
+    for (at, part) in cut.parts.iter().enumerate() {
+        for placed in &part.placed {
+            pieces.entry(placed.object).or_default().push((at, *placed));
+        }
+    }
+    for of_one in pieces.values_mut() {
+        of_one.sort_unstable_by_key(|(_, placed)| placed.order);
+    }
+    pieces
+}
+
+/// A chain that was left and taken up again has lost its order; a line has two vertices.
+fn check_chains(state: &State, cut: &Cut) -> Result<(), WriteError> {
+    let kind = state.spec.kind;
+    if !is_chain(kind) {
+        return Ok(());
+    }
+    for (id, pieces) in pieces(cut) {
+        let torn = pieces.windows(2).any(
+            |pair| matches!(pair, [(_, a), (_, b)] if a.order.saturating_add(u64::from(a.rows)) != b.order),
+        );
+        if torn {
+            let found = "vertices of others between its own";
+            return Err(WriteError::input(
+                format!("object {id}"),
+                found,
+                "its vertices after each other",
+            ));
+        }
+        let rows: u64 = pieces
+            .iter()
+            .map(|(_, placed)| u64::from(placed.rows))
+            .sum();
+        if kind == Kind::Line && rows != 2 {
+            return Err(WriteError::input(
+                format!("line {id}"),
+                format!("{rows} vertices"),
+                "2",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Puts points where they belong by their bins.
+fn place_points(state: &mut State, cut: Cut, slots: &[u32]) -> Result<(), WriteError> {
+    for (part, &slot) in cut.parts.into_iter().zip(slots) {
+        let chunk = state.chunk_mut(slot)?;
+        chunk.moved = true;
+        if chunk.fragments.is_empty() || chunk.is_empty() {
+            chunk.fragments = part.fragments;
+        } else if chunk.fragments.len() == part.fragments.len() {
+            for (fragment, rows) in chunk.fragments.iter_mut().zip(part.fragments) {
+                fragment.extend(rows);
+            }
+        } else {
+            // Fragments that are no bins: nobody may take the new one for one.
+            let rows: Vec<Row> = part.fragments.into_iter().flatten().collect();
+            match chunk.fragments.last_mut() {
+                Some(last) => last.extend(rows),
+                None => chunk.fragments.push(rows),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Puts the pieces of objects behind what the chunks hold, and their fragments into manifests.
+fn place_objects(
+    state: &mut State,
+    index_: &mut Index,
+    mut cut: Cut,
+    slots: &[u32],
+    ids: &BTreeSet<i64>,
+) -> Result<(), WriteError> {
+    let kind = state.spec.kind;
+    for id in ids {
+        if index_.row(*id).is_none() {
+            index_.add(*id);
+        }
+        index_.deleted.remove(id);
+    }
+    for (id, pieces) in pieces(&cut) {
+        let Some(row) = index_.row(id) else { continue };
+        let mut blocks = index_.blocks(row).to_vec();
+        for (at, placed) in pieces {
+            let Some(&slot) = slots.get(at) else { continue };
+            let rows = cut
+                .parts
+                .get_mut(at)
+                .and_then(|part| part.fragments.get_mut(index(placed.fragment)))
+                .map(std::mem::take)
+                .unwrap_or_default();
+            let goes_on = match kind {
+                Kind::PointCloud => blocks.iter().rev().find(|block| block.0 == slot).copied(),
+                _ if is_chain(kind) => blocks.last().filter(|block| block.0 == slot).copied(),
+                _ => None,
+            };
+            if is_chain(kind)
+                && goes_on.is_none()
+                && let (Some(last), Some(first)) = (blocks.last(), rows.first())
+            {
+                let last = state.fragment(*last)?.last().map(|row| row.vertex);
+                state.links.extend(last.map(|last| NewLink {
+                    ends: vec![last, first.vertex],
+                    attributes: Vec::new(),
+                }));
+            }
+            match goes_on {
+                Some(block) => {
+                    let chunk = state.chunk_mut(slot)?;
+                    chunk.moved = true;
+                    if let Some(fragment) = chunk.fragments.get_mut(index(block.1)) {
+                        fragment.extend(rows);
+                    }
+                }
+                None => {
+                    let block = add_fragment(state, slot, rows)?;
+                    insert(state, &mut blocks, block);
+                }
+            }
+        }
+        index_.set(row, blocks);
+    }
+    Ok(())
+}
+
+/// A new fragment of a chunk.
+pub(super) fn add_fragment(
+    state: &mut State,
+    slot: u32,
+    rows: Vec<Row>,
+) -> Result<Block, WriteError> {
+    let chunk = state.chunk_mut(slot)?;
+    chunk.moved = true;
+    let number = narrow("fragments of one chunk", chunk.fragments.len())?;
+    chunk.fragments.push(rows);
+    Ok((slot, number))
+}
+
+/// Puts a fragment into a manifest: chains by the order of vertices, all others by chunk.
+pub(super) fn insert(state: &State, blocks: &mut Vec<Block>, block: Block) {
+    if is_chain(state.spec.kind) {
+        blocks.push(block);
+        return;
+    }
+    let key = |block: &Block| (state.coord(block.0).to_vec(), block.1);
+    let new = key(&block);
+    let at = blocks
+        .iter()
+        .position(|old| key(old) > new)
+        .unwrap_or(blocks.len());
+    blocks.insert(at, block);
+}
+
+/// The bytes of numbers as a column.
+pub(super) fn values_of(number: crate::NumberType, bytes: &[u8]) -> crate::Values<'static> {
+    use crate::{NumberType, Values};
+    macro_rules! read {
+        ($variant:ident, $type:ty) => {
+            Values::$variant(Cow::Owned(
+                bytes
+                    .as_chunks::<{ size_of::<$type>() }>()
+                    .0
+                    .iter()
+                    .map(|bytes| <$type>::from_le_bytes(*bytes))
+                    .collect(),
+            ))
+        };
+    }
+    match number {
+        NumberType::Bool => Values::Bool(Cow::Owned(bytes.iter().map(|&byte| byte != 0).collect())),
+        NumberType::I8 => read!(I8, i8),
+        NumberType::I16 => read!(I16, i16),
+        NumberType::I32 => read!(I32, i32),
+        NumberType::I64 => read!(I64, i64),
+        NumberType::U8 => read!(U8, u8),
+        NumberType::U16 => read!(U16, u16),
+        NumberType::U32 => read!(U32, u32),
+        NumberType::U64 => read!(U64, u64),
+        NumberType::F16 => read!(F16, half::f16),
+        NumberType::F32 => read!(F32, f32),
+        NumberType::F64 => read!(F64, f64),
+    }
+}

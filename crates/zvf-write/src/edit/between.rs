@@ -1,0 +1,233 @@
+//! Links between levels: those that name a row of level 0 follow it, or go with it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use zvf_format::links::LinkCellBuilder;
+use zvf_meta::LinkFamilyDoc;
+use zvf_store::{
+    CellWant, ChunkCoord, Deltas, Endpoint, Level, LinkArray, LinkFamily, Names, Need, Placement,
+};
+
+use super::grid::GridEdit;
+use super::links::entry;
+use super::state::{State, Vertex, stored};
+use crate::WriteError;
+use crate::int::wide;
+
+/// What of links between levels changes.
+#[derive(Debug, Default)]
+pub(super) struct Between {
+    pub(super) arrays: BTreeMap<String, GridEdit>,
+    /// Documents of families, by path.
+    pub(super) groups: Vec<(String, String)>,
+}
+
+/// The levels of a store whose links may name rows of level 0.
+pub(super) async fn levels(state: &State) -> Result<Vec<Level>, WriteError> {
+    let store = state.level.store().clone();
+    let mut levels = vec![state.level.clone()];
+    for &number in store.levels().iter().filter(|number| **number > 0) {
+        let mut need = Need::nothing();
+        need.link_deltas = Deltas::All;
+        need.link_attributes = Names::All;
+        levels.push(store.level(number, &need).await?);
+    }
+    Ok(levels)
+}
+
+/// Which end of a record lies in level 0; `None`: none does.
+fn side(level: &Level, family: &LinkFamily) -> Option<Side> {
+    let number = i64::from(level.number());
+    let delta = i64::from(family.delta());
+    match (number, number.saturating_add(delta)) {
+        _ if delta == 0 => None,
+        (0, _) => Some(Side::First),
+        (_, 0) => Some(Side::Others),
+        _ => None,
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    First,
+    Others,
+}
+
+impl Side {
+    fn holds(self, which: usize) -> bool {
+        (which == 0) == (self == Self::First)
+    }
+}
+
+/// Refuses families that are stored in another way than by offsets.
+pub(super) fn check(levels: &[Level]) -> Result<(), WriteError> {
+    for level in levels {
+        for family in level
+            .link_families()
+            .iter()
+            .filter(|family| side(level, family).is_some())
+        {
+            for array in family.arrays() {
+                let by_offsets = matches!(array.placement(), Placement::Offsets { .. });
+                if !by_offsets || array.has_perm() {
+                    let found = "links between levels of another form";
+                    return Err(WriteError::unsupported(
+                        array.array.path(),
+                        found,
+                        "links by offsets",
+                    ));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Renumbers the rows of level 0 in all links between levels. A link whose vertex went, left its chunk, or was cut anew with
+/// its object, goes.
+pub(super) async fn follow(
+    state: &mut State,
+    levels: &[Level],
+    places: &HashMap<Vertex, (u32, u32)>,
+) -> Result<Between, WriteError> {
+    let mut between = Between::default();
+    for level in levels {
+        for family in level.link_families() {
+            let Some(side) = side(level, family) else {
+                continue;
+            };
+            let (mut rows, mut gone) = (0_u64, 0_u64);
+            for (number, array) in family.arrays().iter().enumerate() {
+                let (seen, lost) = of_array(
+                    state,
+                    level,
+                    family,
+                    (number, array),
+                    side,
+                    places,
+                    &mut between,
+                )
+                .await?;
+                rows = rows.saturating_add(seen);
+                gone = gone.saturating_add(lost);
+            }
+            if gone > 0 {
+                let less = |count: Option<u64>| count.map(|count| count.saturating_sub(gone));
+                let doc = LinkFamilyDoc {
+                    num_links: less(family.doc().num_links),
+                    num_physical_records: less(family.doc().num_physical_records),
+                    ..family.doc().clone()
+                };
+                let path = format!("{}/links/{:+}", level.number(), family.delta());
+                between.groups.push((path, doc.to_group().to_json_line()));
+            }
+        }
+    }
+    Ok(between)
+}
+
+/// Returns how many records were looked at, and how many of them went.
+async fn of_array(
+    state: &mut State,
+    level: &Level,
+    family: &LinkFamily,
+    (number, array): (usize, &LinkArray),
+    side: Side,
+    places: &HashMap<Vertex, (u32, u32)>,
+    between: &mut Between,
+) -> Result<(u64, u64), WriteError> {
+    let rank = array.chunk_rank().max(1);
+    let mut ends = Vec::new();
+    let mut cells: Vec<(ChunkCoord, Vec<u32>)> = Vec::new();
+    for source in array.array.presence().iter() {
+        array.endpoint_chunks(source, &mut ends)?;
+        let mut slots = Vec::new();
+        let mut touched = false;
+        for (which, chunk) in ends.chunks_exact(rank).enumerate() {
+            let slot = if side.holds(which) {
+                state.slot(chunk)?
+            } else {
+                u32::MAX
+            };
+            touched |= side.holds(which) && state.chunk(slot).is_some_and(|chunk| chunk.moved);
+            slots.push(slot);
+        }
+        if touched {
+            cells.push((ChunkCoord::new(source), slots));
+        }
+    }
+    let attributes: Vec<_> = family
+        .attributes()
+        .iter()
+        .filter_map(|one| one.arrays.get(number)?.as_ref().map(|values| (one, values)))
+        .collect();
+    let mut wants = Vec::new();
+    for (source, _) in &cells {
+        wants.push(CellWant::new(&array.array, source.as_slice()));
+        wants.extend(
+            attributes
+                .iter()
+                .map(|(_, values)| CellWant::new(values, source.as_slice())),
+        );
+    }
+    let mut found = level
+        .store()
+        .fetch(level.next_round(), wants)
+        .await?
+        .into_iter();
+    let (mut rows, mut gone) = (0_u64, 0_u64);
+    for (source, slots) in cells {
+        let payload = found.next().flatten().unwrap_or_default();
+        let cell = array.decode(&source, &payload)?;
+        let mut builder = LinkCellBuilder::new(array.form());
+        let placement: Vec<u8> = (0_u8..).take(array.width()).collect();
+        let mut record = vec![Endpoint::default(); array.width()];
+        let mut kept = Vec::new();
+        for at in 0..cell.len() {
+            if !cell.record(at, &mut record) {
+                continue;
+            }
+            let new: Option<Vec<i64>> = record
+                .iter()
+                .map(|end| {
+                    let slot = slots.get(end.which).copied().unwrap_or(u32::MAX);
+                    if !side.holds(end.which) {
+                        return Some(end.row);
+                    }
+                    let vertex = stored(slot, u32::try_from(end.row).ok()?);
+                    let place = state.place(places, vertex)?;
+                    (place.0 == slot).then_some(i64::from(place.1))
+                })
+                .collect();
+            if let Some(new) = new {
+                let failed = |source| WriteError::encode(array.array.path().to_owned(), source);
+                builder.push(&placement, &new).map_err(failed)?;
+                kept.push(at);
+            }
+        }
+        rows = rows.saturating_add(wide(cell.len()));
+        gone = gone.saturating_add(wide(cell.len().saturating_sub(kept.len())));
+        let payload = if kept.is_empty() {
+            Vec::new()
+        } else {
+            builder.finish()
+        };
+        entry(&mut between.arrays, &array.array)?.set(&source, payload);
+        for (one, values) in &attributes {
+            let column = found.next().flatten().unwrap_or_default();
+            let size =
+                crate::int::to_index("channels", one.width)?.saturating_mul(one.dtype.size());
+            let mut left = Vec::new();
+            for at in &kept {
+                let start = at.saturating_mul(size);
+                left.extend_from_slice(
+                    column
+                        .get(start..start.saturating_add(size))
+                        .unwrap_or_default(),
+                );
+            }
+            entry(&mut between.arrays, values)?.set(&source, left);
+        }
+    }
+    Ok((rows, gone))
+}

@@ -1,0 +1,396 @@
+//! The object index under an edit: ids and manifests.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use serde_json::Value;
+use zvf_format::manifest::{Manifest, ManifestBuilder};
+use zvf_format::vlen::VlenBuilder;
+use zvf_meta::{ArrayDoc, ObjectIndexDoc, ObjectLayout};
+use zvf_store::{ObjectIndex, StoreError};
+
+use super::state::{Block, State};
+use crate::WriteError;
+use crate::codec::Compression;
+use crate::int::{narrow, to_index, wide};
+use crate::number::NumberType;
+use crate::shard::Object;
+use crate::typed::{Element, Typed};
+
+/// The attribute of the index that lists the ids of deleted objects: what `vacuum` may drop.
+pub(crate) const DELETED: &str = "zvf_deleted";
+
+/// The path of the index.
+const PATH: &str = "0/object_index";
+
+/// Most fragments that a manifest may name: more than that is damage.
+const MOST: u64 = 1 << 32;
+
+/// Ids and manifests.
+#[derive(Debug)]
+pub(crate) struct Index {
+    stored: Arc<ObjectIndex>,
+    /// By row.
+    pub(crate) ids: Vec<i64>,
+    rows: HashMap<i64, usize>,
+    /// Rows that are stored.
+    pub(crate) before: usize,
+    /// Manifests that were read or made, by row.
+    manifests: BTreeMap<usize, Vec<Block>>,
+    /// Rows whose manifest changed.
+    pub(crate) changed: BTreeSet<usize>,
+    /// How many fragments the manifest of a row had when it was read: 0 is an object without vertices.
+    present: BTreeMap<usize, bool>,
+    /// Ids of deleted objects.
+    pub(crate) deleted: BTreeSet<i64>,
+}
+
+impl Index {
+    pub(crate) async fn read(stored: &Arc<ObjectIndex>) -> Result<Self, WriteError> {
+        match stored.layout() {
+            Some(ObjectLayout::V2) => {}
+            other => {
+                let found = format!("layout {other:?}");
+                return Err(WriteError::unsupported(
+                    PATH,
+                    found,
+                    "layout vlen_manifests_v2",
+                ));
+            }
+        }
+        let ids: Vec<i64> = stored.ids().await?.iter().collect();
+        let rows: HashMap<i64, usize> = ids.iter().copied().zip(0..).collect();
+        if rows.len() != ids.len() || wide(ids.len()) != stored.len() {
+            return Err(WriteError::unsupported(
+                PATH,
+                "ids that repeat or are missing",
+                "one id a row",
+            ));
+        }
+        let mut deleted = BTreeSet::new();
+        match stored.doc().extra.get(DELETED) {
+            None => {}
+            Some(Value::Array(list)) => deleted.extend(list.iter().filter_map(Value::as_i64)),
+            Some(_) => {
+                return Err(WriteError::unsupported(
+                    PATH,
+                    "another form of zvf_deleted",
+                    "a list of ids",
+                ));
+            }
+        }
+        Ok(Self {
+            stored: Arc::clone(stored),
+            before: ids.len(),
+            ids,
+            rows,
+            manifests: BTreeMap::new(),
+            changed: BTreeSet::new(),
+            present: BTreeMap::new(),
+            deleted,
+        })
+    }
+
+    /// As it is stored.
+    pub(crate) fn stored(&self) -> &ObjectIndex {
+        &self.stored
+    }
+
+    /// The row of an object.
+    pub(crate) fn row(&self, id: i64) -> Option<usize> {
+        self.rows.get(&id).copied()
+    }
+
+    /// A new row at the end, without fragments.
+    pub(crate) fn add(&mut self, id: i64) -> usize {
+        let row = self.ids.len();
+        self.ids.push(id);
+        self.rows.insert(id, row);
+        self.manifests.insert(row, Vec::new());
+        self.present.insert(row, false);
+        self.changed.insert(row);
+        row
+    }
+
+    /// The fragments of an object that was read.
+    pub(crate) fn blocks(&self, row: usize) -> &[Block] {
+        self.manifests.get(&row).map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn set(&mut self, row: usize, blocks: Vec<Block>) {
+        self.manifests.insert(row, blocks);
+        self.changed.insert(row);
+    }
+
+    /// Rows whose manifest was read.
+    pub(crate) fn known(&self) -> impl Iterator<Item = usize> + '_ {
+        self.manifests.keys().copied()
+    }
+
+    /// Looks for the owners of fragments among rows whose manifests were read.
+    pub(crate) fn owners(
+        &self,
+        rows: &[usize],
+        left: &mut BTreeSet<Block>,
+        owners: &mut BTreeMap<usize, BTreeSet<Block>>,
+    ) {
+        for &row in rows {
+            for block in self.blocks(row) {
+                if left.remove(block) {
+                    owners.entry(row).or_default().insert(*block);
+                }
+            }
+        }
+    }
+
+    /// Reads manifests, and the chunks that they name.
+    pub(crate) async fn load(
+        &mut self,
+        state: &mut State,
+        rows: &BTreeSet<usize>,
+    ) -> Result<(), WriteError> {
+        self.peek(state, rows).await?;
+        let slots: BTreeSet<u32> = rows
+            .iter()
+            .flat_map(|&row| self.blocks(row))
+            .map(|block| block.0)
+            .collect();
+        state.load(slots).await?;
+        for block in rows.iter().flat_map(|&row| self.blocks(row)) {
+            state.fragment(*block)?;
+        }
+        Ok(())
+    }
+
+    /// Reads manifests.
+    pub(crate) async fn peek(
+        &mut self,
+        state: &mut State,
+        rows: &BTreeSet<usize>,
+    ) -> Result<(), WriteError> {
+        let missing: Vec<usize> = rows
+            .iter()
+            .copied()
+            .filter(|row| !self.manifests.contains_key(row))
+            .collect();
+        let places: Vec<u64> = missing.iter().map(|&row| wide(row)).collect();
+        let blobs = self
+            .stored
+            .manifests_in(state.level.next_round(), &places)
+            .await?;
+        let rank = state.level.key_rank();
+        for (row, blob) in missing.into_iter().zip(blobs) {
+            let mut blocks = Vec::new();
+            // A row that was never written is an empty object (trap T31).
+            if !blob.is_empty() {
+                let id = self.ids.get(row).copied().unwrap_or_default();
+                let manifest =
+                    Manifest::parse(&blob, rank).map_err(|source| StoreError::Decode {
+                        key: format!("{PATH}/manifests, object {id}"),
+                        source,
+                    })?;
+                let count = manifest.fragment_count();
+                if count > wide(blob.len()).saturating_mul(1024).min(MOST) {
+                    return Err(WriteError::limit("fragments of an object", count, MOST));
+                }
+                for (chunk, fragment) in manifest.fragment_refs() {
+                    let chunk: Vec<i64> = chunk.iter().map(|c| c.get()).collect();
+                    let fragment = u32::try_from(fragment).map_err(|_| {
+                        WriteError::limit("fragments of one chunk", count, u64::from(u32::MAX))
+                    })?;
+                    blocks.push((state.slot(&chunk)?, fragment));
+                }
+            }
+            self.present.insert(row, !blocks.is_empty());
+            self.manifests.insert(row, blocks);
+        }
+        Ok(())
+    }
+
+    /// Whether the ids ascend.
+    fn is_sorted(&self) -> bool {
+        self.ids.is_sorted()
+    }
+
+    /// The document of the index after the edit.
+    pub(crate) fn doc(&self) -> ObjectIndexDoc {
+        let mut doc = self.stored.doc().clone();
+        doc.num_objects = Some(wide(self.ids.len()));
+        doc.num_present = doc.num_present.map(|count| {
+            let mut count = count;
+            for row in &self.changed {
+                let (was, is) = (
+                    self.present.get(row).copied().unwrap_or(false),
+                    !self.blocks(*row).is_empty(),
+                );
+                count = match (was, is) {
+                    (false, true) => count.saturating_add(1),
+                    (true, false) => count.saturating_sub(1),
+                    _ => count,
+                };
+            }
+            count
+        });
+        if doc.object_ids_sorted.is_some() {
+            doc.object_ids_sorted = Some(self.is_sorted());
+        }
+        if self.deleted.is_empty() {
+            doc.extra.remove(DELETED);
+        } else {
+            let list: Vec<i64> = self.deleted.iter().copied().collect();
+            doc.extra.insert(DELETED.to_owned(), Value::from(list));
+        }
+        doc
+    }
+
+    /// The objects of the ids, where there are new ones.
+    pub(crate) fn id_objects(&self, doc: &ArrayDoc) -> Result<Vec<Object>, WriteError> {
+        if self.ids.len() == self.before {
+            return Ok(Vec::new());
+        }
+        table_of_ids(&self.ids, doc)
+    }
+
+    /// The objects of the manifests that changed, and of the document that counts them.
+    pub(crate) async fn manifest_objects(
+        &self,
+        state: &State,
+        doc: &ArrayDoc,
+    ) -> Result<Vec<Object>, WriteError> {
+        let (bucket, compression) = buckets(doc)?;
+        let touched: BTreeSet<usize> = self
+            .changed
+            .iter()
+            .filter_map(|row| row.checked_div(bucket))
+            .collect();
+        let mut objects = Vec::new();
+        for number in touched {
+            let mut builder = VlenBuilder::new();
+            let first = number.saturating_mul(bucket);
+            let end = first.saturating_add(bucket).min(self.ids.len());
+            let mut old = None;
+            if first < self.before {
+                let of_bucket = self.stored.chunk_of(wide(first));
+                old = Some(
+                    self.stored
+                        .manifest_chunk_in(state.level.next_round(), of_bucket)
+                        .await?,
+                );
+            }
+            for row in first..end {
+                let failed = |source| WriteError::encode("object_index/manifests", source);
+                if self.changed.contains(&row) {
+                    builder.push(&self.blob(state, row)?).map_err(failed)?;
+                } else {
+                    let blob = old.as_ref().map_or(&[][..], |chunk| chunk.blob(wide(row)));
+                    builder.push(blob).map_err(failed)?;
+                }
+            }
+            let count = narrow("manifests of one chunk", bucket)?;
+            let bytes = builder.finish_padded(count);
+            let bytes =
+                bytes.map_err(|source| WriteError::encode("object_index/manifests", source))?;
+            objects.push((
+                format!("{PATH}/manifests/c/{number}"),
+                compression.encode(bytes)?,
+            ));
+        }
+        let mut doc = doc.clone();
+        doc.shape = vec![wide(self.ids.len())];
+        objects.push((
+            format!("{PATH}/manifests/zarr.json"),
+            doc.to_json().into_bytes(),
+        ));
+        Ok(objects)
+    }
+
+    /// The manifest of an object: a fragment a block.
+    fn blob(&self, state: &State, row: usize) -> Result<Vec<u8>, WriteError> {
+        let id = self.ids.get(row).copied().unwrap_or_default();
+        let failed = |source| WriteError::encode(format!("manifest of object {id}"), source);
+        let mut manifest = ManifestBuilder::new(state.level.key_rank()).map_err(failed)?;
+        for (slot, fragment) in self.blocks(row) {
+            manifest
+                .push(state.coord(*slot), i64::from(*fragment))
+                .map_err(failed)?;
+        }
+        Ok(manifest.finish())
+    }
+}
+
+/// Manifests of one chunk, and how they are compressed.
+pub(crate) fn buckets(doc: &ArrayDoc) -> Result<(usize, Compression), WriteError> {
+    let path = format!("{PATH}/manifests");
+    let compression = match doc.codecs.split_first() {
+        Some((first, rest)) if first.name == "vlen-bytes" => Compression::of(rest),
+        _ => None,
+    };
+    let plain =
+        doc.key_encoding == zvf_meta::KeyEncoding::default() && doc.data_type.is_vlen_bytes();
+    match (doc.chunk_shape.as_slice(), compression) {
+        (&[bucket], Some(compression)) if plain && bucket > 0 => {
+            Ok((to_index("manifests of one chunk", bucket)?, compression))
+        }
+        _ => {
+            let names: Vec<&str> = doc.codecs.iter().map(|codec| codec.name.as_str()).collect();
+            Err(WriteError::unsupported(
+                path,
+                format!("codecs {names:?}"),
+                "codecs that this build writes",
+            ))
+        }
+    }
+}
+
+/// The objects of a table of ids, with the document that goes with it.
+pub(crate) fn table_of_ids(ids: &[i64], doc: &ArrayDoc) -> Result<Vec<Object>, WriteError> {
+    let path = format!("{PATH}/object_ids");
+    let fill = doc.fill_value.as_i64().unwrap_or(0);
+    let compression = table_codecs(&path, doc)?;
+    let typed = Typed {
+        element: Element::Number(NumberType::I64),
+        shape: vec![wide(ids.len())],
+        chunk_rows: None,
+        fill: (fill.to_le_bytes().to_vec(), Value::from(fill)),
+        bytes: ids.iter().flat_map(|id| id.to_le_bytes()).collect(),
+    };
+    let (_, mut objects) = typed.objects(&path, &compression, doc.attributes.clone())?;
+    let mut doc = doc.clone();
+    doc.shape = typed.shape;
+    doc.chunk_shape = vec![wide(ids.len()).max(1)];
+    if objects.is_empty() {
+        // Nothing but the fill is not stored; what was stored before must not count.
+        let bytes = if typed.bytes.is_empty() {
+            fill.to_le_bytes().to_vec()
+        } else {
+            typed.bytes
+        };
+        objects.push((format!("{path}/c/0"), compression.encode(bytes)?));
+    }
+    objects.push((format!("{path}/zarr.json"), doc.to_json().into_bytes()));
+    Ok(objects)
+}
+
+/// How a table is compressed; refused where it is not stored plainly.
+pub(crate) fn table_codecs(path: &str, doc: &ArrayDoc) -> Result<Compression, WriteError> {
+    let little = |configuration: &Value| {
+        configuration
+            .get("endian")
+            .is_none_or(|endian| endian.as_str() == Some("little"))
+    };
+    let compression = match doc.codecs.split_first() {
+        Some((first, rest)) if first.name == "bytes" && little(&first.configuration) => {
+            Compression::of(rest)
+        }
+        _ => None,
+    };
+    let plain = doc.key_encoding == zvf_meta::KeyEncoding::default();
+    compression.filter(|_| plain).ok_or_else(|| {
+        let names: Vec<&str> = doc.codecs.iter().map(|codec| codec.name.as_str()).collect();
+        WriteError::unsupported(
+            path,
+            format!("codecs {names:?}"),
+            "codecs that this build writes",
+        )
+    })
+}

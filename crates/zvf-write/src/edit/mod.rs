@@ -1,0 +1,672 @@
+//! Changes of a store that exists: see [`Edit`].
+
+mod append;
+mod between;
+mod commit;
+mod grid;
+mod index;
+mod journal;
+mod links;
+mod ops;
+mod spec;
+mod state;
+mod tables;
+mod vacuum;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::Value;
+use zvf_meta::RootDoc;
+use zvf_store::Store;
+
+use crate::WriteError;
+use crate::batch::{Batch, ObjectTable};
+use crate::categories::Categories;
+use crate::number::NumberType;
+use crate::spec::{AttributeSpec, AttributeType};
+use crate::target::Target;
+use crate::values::Values;
+use crate::writer::{WriteOptions, blocking};
+use index::Index;
+use journal::{Journal, Settled};
+use state::State;
+use tables::{Table, Tables};
+
+pub use vacuum::{VacuumSummary, vacuum};
+
+/// Which vertices are meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum At<'a> {
+    /// All of them, in the order of a query without selections: chunks by coordinate, rows as they are stored.
+    All,
+    /// By their number in that order, counted from 0.
+    Rows(&'a [u64]),
+    /// By object and place in the object, as a read by id gives them.
+    Objects(&'a [(i64, u64)]),
+}
+
+/// What an edit did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EditSummary {
+    /// Vertices of the level after the edit, less those before it.
+    pub vertices: i64,
+    /// Objects that were added, deleted, or whose fragments changed.
+    pub objects: u64,
+    /// Chunks of which a cell was written again.
+    pub chunks: u64,
+    /// Links that are stored after the edit, less those before it.
+    pub links: i64,
+    /// Zarr objects that were replaced or added.
+    pub put: u64,
+    /// Zarr objects that were removed.
+    pub removed: u64,
+}
+
+/// What [`Edit::resume`] found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Resumed {
+    /// No edit was interrupted.
+    Nothing,
+    /// An edit that counted already is carried out now.
+    Finished,
+    /// An edit that did not count yet is taken back: the store is as it was before it.
+    TakenBack,
+}
+
+/// The categories of a vertex attribute.
+#[derive(Debug, Clone, Default)]
+struct Words {
+    /// `None`: the attribute holds numbers.
+    texts: Option<Vec<String>>,
+    missing: Option<i64>,
+    changed: bool,
+}
+
+/// An attribute of vertices that is new.
+#[derive(Debug, Clone)]
+struct Added {
+    spec: AttributeSpec,
+}
+
+/// A change of level 0 of a store of 0.9, made at once by [`commit`](Self::commit).
+///
+/// Operations read what they touch and change it in memory, in the order in which they are called. Nothing of the store
+/// changes before `commit`; after it, every reader of this workspace sees all of the edit or nothing, whatever is
+/// interrupted. Ids of objects and numbers of fragments never change. Another writer that changes the store meanwhile is
+/// noticed, and nothing of theirs is replaced.
+///
+/// # Cost
+/// The chunks that are touched, the links that touch them, and the manifests of the objects that are touched are read and
+/// written; the table of ids is read. What moves beyond the lower corner of the grid has every cell of the level written.
+/// All of that is held in memory.
+///
+/// # Examples
+///
+/// ```
+/// use zvf_store::blocking::Runtime;
+/// use zvf_write::{At, Batch, Edit, Kind, StoreSpec, StoreWriter, WriteOptions};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let address = folder.path().join("tracts.zarrvectors").to_string_lossy().into_owned();
+/// Runtime::new()?.wait(async {
+///     let spec = StoreSpec::new(Kind::Streamline, [10.0; 3]);
+///     let mut writer = StoreWriter::create(&address, spec, WriteOptions::new()).await?;
+///     writer.push(&Batch::new(&[1.0_f32, 1.0, 1.0, 9.0, 2.0, 1.0][..]).with_object_runs(&[(7, 2)][..]))?;
+///     writer.finish().await?;
+///
+///     let mut edit = Edit::open(&address, WriteOptions::new()).await?;
+///     // Streamline 7 goes on by a vertex, and its first one moves.
+///     edit.append(&Batch::new(&[12.0_f32, 2.0, 1.0][..]).with_object_ids(&[7][..])).await?;
+///     edit.move_vertices(At::Objects(&[(7, 0)]), &(&[2.0_f32, 1.0, 1.0][..]).into()).await?;
+///     let summary = edit.commit().await?;
+///     assert_eq!((summary.vertices, summary.objects, summary.chunks), (1, 1, 2));
+///     Ok(())
+/// })
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Edit {
+    journal: Journal,
+    target: Arc<Target>,
+    root: RootDoc,
+    state: State,
+    index: Option<Index>,
+    tables: Tables,
+    words: Vec<Words>,
+    added: Vec<Added>,
+    broken: Option<String>,
+}
+
+impl Edit {
+    /// Begins an edit.
+    ///
+    /// [`WriteOptions::leftovers`] says what is done with an edit that was interrupted: refused, or finished (or taken
+    /// back) first, as by [`resume`](Self::resume).
+    ///
+    /// # Cost
+    /// Opening the store, the table of ids, the cells of one chunk, and a put.
+    ///
+    /// # Errors
+    /// Misuse: no store; another change that goes on; a store that an edit could not keep as it is, by the node that is
+    /// to blame. I/O.
+    pub async fn open(address: &str, options: WriteOptions) -> Result<Self, WriteError> {
+        let (place, open, leftovers) =
+            (address.to_owned(), options.open.clone(), options.leftovers);
+        let durable = options.durable;
+        let (target, journal) = blocking(move || {
+            let target = Arc::new(Target::new(&place, &open, durable)?);
+            let journal = Journal::begin(Arc::clone(&target), &place, leftovers)?;
+            Ok((target, journal))
+        })
+        .await?;
+        let known = Self::know(&journal, address, &options).await;
+        match known {
+            Ok((root, state, index, words)) => Ok(Self {
+                journal,
+                target,
+                root,
+                state,
+                index,
+                tables: Tables::new(),
+                words,
+                added: Vec::new(),
+                broken: None,
+            }),
+            Err(error) => {
+                blocking(move || {
+                    journal.abandon();
+                    Ok(())
+                })
+                .await?;
+                Err(error)
+            }
+        }
+    }
+
+    async fn know(
+        journal: &Journal,
+        address: &str,
+        options: &WriteOptions,
+    ) -> Result<(RootDoc, State, Option<Index>, Vec<Words>), WriteError> {
+        let root = journal.doc()?;
+        let store = Store::open_with(address, options.open.clone()).await?;
+        if *store.root() != root {
+            return Err(WriteError::Changed {
+                store: address.to_owned(),
+            });
+        }
+        let level = store.level(0, &spec::need()).await?;
+        let spec = spec::read(&root, &store, &level).await?;
+        let mut words = Vec::new();
+        for one in level.vertex_attributes() {
+            let Some(texts) = spec::category_texts(one) else {
+                let found = "categories that are no texts";
+                return Err(WriteError::unsupported(one.array.path(), found, "texts"));
+            };
+            words.push(Words {
+                texts,
+                missing: one.fill_code,
+                changed: false,
+            });
+        }
+        let index = match level.object_index() {
+            Some(stored) => Some(Index::read(stored).await?),
+            None => None,
+        };
+        Ok((root, State::new(level, spec), index, words))
+    }
+
+    /// Finishes an edit that was interrupted, or takes it back where it did not count yet.
+    ///
+    /// # Errors
+    /// Misuse: no store, or an interrupted change of another kind. I/O.
+    pub async fn resume(address: &str, options: WriteOptions) -> Result<Resumed, WriteError> {
+        let (place, open, durable) = (address.to_owned(), options.open.clone(), options.durable);
+        let settled = blocking(move || {
+            let target = Target::new(&place, &open, durable)?;
+            journal::settle(&target, &place)
+        })
+        .await?;
+        Ok(match settled {
+            Settled::Nothing => Resumed::Nothing,
+            Settled::Finished => Resumed::Finished,
+            Settled::TakenBack => Resumed::TakenBack,
+        })
+    }
+
+    /// The specification that the store could have been written by. Categories stand as the type of their codes.
+    #[must_use]
+    pub fn spec(&self) -> &crate::StoreSpec {
+        &self.state.spec
+    }
+
+    /// Whether a vertex attribute takes texts, which are stored as codes.
+    #[must_use]
+    pub fn is_categorical(&self, name: &str) -> bool {
+        let at = self
+            .state
+            .spec
+            .vertex_attributes
+            .iter()
+            .position(|one| one.name == name);
+        at.and_then(|at| self.words.get(at))
+            .is_some_and(|words| words.texts.is_some())
+    }
+
+    /// The specification of an object attribute; `None` if there is none of that name.
+    ///
+    /// # Cost
+    /// Reads all object attributes, once.
+    ///
+    /// # Errors
+    /// Misuse: a store without objects. I/O.
+    pub async fn object_attribute(
+        &mut self,
+        name: &str,
+    ) -> Result<Option<AttributeSpec>, WriteError> {
+        self.load_tables().await?;
+        Ok(self.tables.get(name).map(|table| table.spec.clone()))
+    }
+
+    /// Adds vertices. A batch is what it is for [`StoreWriter::push`](crate::StoreWriter::push); its objects are new ones,
+    /// or for points, polylines and streamlines also those that are there: they go on where they end.
+    ///
+    /// Links may only join vertices of the batch.
+    ///
+    /// # Errors
+    /// Misuse: a batch that does not fit the store; an object that cannot go on. Nothing was taken then. I/O.
+    pub async fn append(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
+        self.usable()?;
+        self.check_structure().await?;
+        let done = self.take(batch).await;
+        self.note(done)
+    }
+
+    /// Adds objects without vertices, or sets the attributes of those that are there: one row an object.
+    ///
+    /// Attributes that the table does not name stay as they are.
+    ///
+    /// # Errors
+    /// Misuse: a store without objects, an attribute that is not there. I/O.
+    pub async fn put_objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError> {
+        self.usable()?;
+        let done = self.take_objects(table).await;
+        self.note(done)
+    }
+
+    async fn take_objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError> {
+        self.load_tables().await?;
+        let unique: BTreeSet<i64> = table.ids.iter().copied().collect();
+        if unique.len() != table.ids.len() {
+            return Err(WriteError::input("objects", "an id twice", "each id once"));
+        }
+        for (name, _) in &table.attributes {
+            if !self.tables.contains_key(name) {
+                let what = format!("object attribute {name}");
+                return Err(WriteError::input(
+                    what,
+                    "nothing",
+                    "an attribute of this store",
+                ));
+            }
+        }
+        let Some(index) = &mut self.index else {
+            return Err(WriteError::input(
+                "objects",
+                "ids",
+                "none: this store has no objects",
+            ));
+        };
+        for id in table.ids.iter() {
+            if index.row(*id).is_none() {
+                index.add(*id);
+            }
+            index.deleted.remove(id);
+        }
+        let rows: Vec<usize> = table.ids.iter().filter_map(|id| index.row(*id)).collect();
+        let count = index.ids.len();
+        self.tables.values_mut().for_each(|table| table.grow(count));
+        for (name, values) in &table.attributes {
+            if let Some(of_one) = self.tables.get_mut(name) {
+                of_one.set(&rows, values)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes objects with all of their vertices, and the links of these. Their rows stay, so that no other object's row
+    /// changes: without vertices, without values, and listed in `zvf_deleted`, until [`vacuum`](crate::vacuum) drops
+    /// them.
+    ///
+    /// # Errors
+    /// Misuse: an id that is not there. I/O.
+    pub async fn delete(&mut self, ids: &[i64]) -> Result<(), WriteError> {
+        self.usable()?;
+        self.check_structure().await?;
+        let done = self.drop_objects(ids).await;
+        self.note(done)
+    }
+
+    /// Moves vertices, with all that belongs to them. The bounds of the store grow where they have to.
+    ///
+    /// # Shape
+    /// A position for each vertex of `at`, in its order. World units, of the stored number type (or floats for floats).
+    ///
+    /// # Errors
+    /// Misuse: positions that do not fit, a vertex twice, a place outside of every chunk. I/O.
+    pub async fn move_vertices(
+        &mut self,
+        at: At<'_>,
+        positions: &Values<'_>,
+    ) -> Result<(), WriteError> {
+        self.usable()?;
+        self.check_structure().await?;
+        let done = self.shift(&at, positions).await;
+        self.note(done)
+    }
+
+    /// Replaces values of a vertex attribute. Vertices stay untouched.
+    ///
+    /// # Errors
+    /// Misuse: an attribute that is not there, values that do not fit. I/O.
+    pub async fn set_vertex_attribute(
+        &mut self,
+        name: &str,
+        at: At<'_>,
+        values: &Values<'_>,
+    ) -> Result<(), WriteError> {
+        self.usable()?;
+        let done = self.set_column(name, &at, values).await;
+        self.note(done)
+    }
+
+    /// Adds a vertex attribute: a value for every vertex, in the order of [`At::All`].
+    ///
+    /// # Cost
+    /// Reads all chunks.
+    ///
+    /// # Errors
+    /// Misuse: a name that is taken, values that do not fit. I/O.
+    pub async fn add_vertex_attribute(
+        &mut self,
+        spec: AttributeSpec,
+        values: &Values<'_>,
+    ) -> Result<(), WriteError> {
+        self.usable()?;
+        let done = self.add_column(spec, values).await;
+        self.note(done)
+    }
+
+    async fn add_column(
+        &mut self,
+        spec: AttributeSpec,
+        values: &Values<'_>,
+    ) -> Result<(), WriteError> {
+        let mut checked = self.state.spec.clone();
+        checked.vertex_attributes.push(spec.clone());
+        checked.check()?;
+        let (mut words, mut stored) = (Words::default(), spec.clone());
+        let mut coded = None;
+        if spec.values == AttributeType::Category {
+            let Values::Text(texts) = values else {
+                let what = format!("vertex attribute {}", spec.name);
+                return Err(WriteError::input(what, values.type_name(), "text"));
+            };
+            let mut categories = Categories::default();
+            let mut codes = Vec::new();
+            for text in texts {
+                codes.push(categories.code(text.as_deref())?);
+            }
+            let dictionary = categories.finish()?;
+            let mut bytes = Vec::new();
+            codes
+                .into_iter()
+                .for_each(|code| dictionary.put(code.to_le_bytes(), &mut bytes));
+            stored.values = AttributeType::Number(dictionary.number);
+            words = Words {
+                texts: Some(dictionary.texts),
+                missing: dictionary.missing.then_some(-1),
+                changed: true,
+            };
+            coded = Some(append::values_of(dictionary.number, &bytes));
+        }
+        let values = coded.as_ref().unwrap_or(values);
+        let slots = self.state.load_all().await?;
+        let rows: usize = slots
+            .iter()
+            .filter_map(|&slot| self.state.chunk(slot))
+            .map(|chunk| chunk.rows().count())
+            .sum();
+        let Some(bytes) = ops::column_bytes(&stored, values, rows) else {
+            let what = format!("vertex attribute {}", spec.name);
+            let found = format!("{} values of {}", values.len(), values.type_name());
+            return Err(WriteError::input(
+                what,
+                found,
+                format!("{rows} rows of {}", spec.channels),
+            ));
+        };
+        let width = crate::layout::row_size(&stored);
+        let mut pieces = bytes.chunks_exact(width.max(1));
+        let start = self.state.columns.last().map_or(0, |last| last.end);
+        let column = self.state.columns.len();
+        self.state.columns.push(start..start.saturating_add(width));
+        for slot in slots {
+            let chunk = self.state.chunk_mut(slot)?;
+            chunk.changed.insert(column);
+            for row in chunk.fragments.iter_mut().flatten() {
+                row.bytes
+                    .extend_from_slice(pieces.next().unwrap_or_default());
+            }
+        }
+        self.state.spec.vertex_attributes.push(stored);
+        self.words.push(words);
+        self.added.push(Added { spec });
+        Ok(())
+    }
+
+    /// Adds an object attribute. Objects have no value of it before [`put_objects`](Self::put_objects) gives one.
+    ///
+    /// # Errors
+    /// Misuse: a store without objects, a name that is taken or none. I/O.
+    pub async fn add_object_attribute(&mut self, spec: AttributeSpec) -> Result<(), WriteError> {
+        self.usable()?;
+        let done = self.add_table(spec).await;
+        self.note(done)
+    }
+
+    async fn add_table(&mut self, spec: AttributeSpec) -> Result<(), WriteError> {
+        self.load_tables().await?;
+        let mut checked = self.state.spec.clone();
+        checked.object_attributes = self
+            .tables
+            .values()
+            .map(|table| table.spec.clone())
+            .collect();
+        checked.object_attributes.push(spec.clone());
+        checked.check()?;
+        let count = self.index.as_ref().map_or(0, |index| index.ids.len());
+        self.tables
+            .insert(spec.name.clone(), Table::new(spec, count));
+        Ok(())
+    }
+
+    /// Reads all object attributes, once.
+    async fn load_tables(&mut self) -> Result<(), WriteError> {
+        let Some(index) = &self.index else {
+            return Err(WriteError::input(
+                "objects",
+                "ids",
+                "none: this store has no objects",
+            ));
+        };
+        for array in self.state.level.object_attributes() {
+            if !self.tables.contains_key(array.name()) {
+                let mut table = Table::read(array, index.before).await?;
+                table.grow(index.ids.len());
+                self.tables.insert(array.name().to_owned(), table);
+            }
+        }
+        Ok(())
+    }
+
+    /// Codes in the place of texts, for attributes that hold codes; new texts get codes behind those that are there.
+    fn codes(
+        &mut self,
+        name: &str,
+        values: &Values<'_>,
+    ) -> Result<Option<Values<'static>>, WriteError> {
+        let Some(at) = self
+            .state
+            .spec
+            .vertex_attributes
+            .iter()
+            .position(|one| one.name == name)
+        else {
+            return Ok(None);
+        };
+        let (Some(words), Some(spec)) = (
+            self.words.get_mut(at),
+            self.state.spec.vertex_attributes.get(at),
+        ) else {
+            return Ok(None);
+        };
+        let Some(texts) = &mut words.texts else {
+            return Ok(None);
+        };
+        let what = || format!("vertex attribute {name}");
+        let (Values::Text(given), AttributeType::Number(number)) = (values, spec.values) else {
+            return Err(WriteError::input(what(), values.type_name(), "text"));
+        };
+        let mut bytes = Vec::new();
+        for text in given {
+            let code = match text {
+                Some(text) => match texts.iter().position(|known| known == text) {
+                    Some(code) => crate::int::signed(code),
+                    None => {
+                        words.changed = true;
+                        texts.push(text.clone());
+                        crate::int::signed(texts.len().saturating_sub(1))
+                    }
+                },
+                None => words.missing.ok_or_else(|| {
+                    WriteError::input(
+                        what(),
+                        "a missing text",
+                        "texts: this attribute has no code for a missing one",
+                    )
+                })?,
+            };
+            let fits = put_code(number, code, &mut bytes);
+            if !fits || (text.is_some() && Some(code) == words.missing) {
+                let found = format!("{} different texts", texts.len());
+                return Err(WriteError::input(
+                    what(),
+                    found,
+                    format!("as many as {number} can count"),
+                ));
+            }
+        }
+        Ok(Some(append::values_of(number, &bytes)))
+    }
+
+    /// Refuses what a change of rows could not keep.
+    async fn check_structure(&mut self) -> Result<(), WriteError> {
+        if let Some(one) = self.state.level.fragment_attributes().first() {
+            let found = "an attribute of fragments";
+            return Err(WriteError::unsupported(
+                one.array.path(),
+                found,
+                "none where rows change",
+            ));
+        }
+        between::check(&between::levels(&self.state).await?)
+    }
+
+    fn usable(&self) -> Result<(), WriteError> {
+        match &self.broken {
+            Some(what) => Err(WriteError::Broken { what: what.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// An operation that failed may have been done in part: nothing is committed after it.
+    fn note(&mut self, done: Result<(), WriteError>) -> Result<(), WriteError> {
+        if let Err(error) = &done {
+            self.broken = Some(error.to_string());
+        }
+        done
+    }
+
+    /// Gives the edit up: the store is as it was.
+    ///
+    /// # Errors
+    /// The worker was shut down.
+    pub async fn abandon(self) -> Result<(), WriteError> {
+        let journal = self.journal;
+        blocking(move || {
+            journal.abandon();
+            Ok(())
+        })
+        .await
+    }
+
+    /// Makes the edit.
+    ///
+    /// # Errors
+    /// Misuse: an operation failed before; [`WriteError::Changed`]. I/O. The store is as it was, unless
+    /// [`WriteError::is_committed`].
+    pub async fn commit(self) -> Result<EditSummary, WriteError> {
+        commit::commit(self).await
+    }
+}
+
+/// A code in stored form; `false` if it does not fit.
+fn put_code(number: NumberType, code: i64, out: &mut Vec<u8>) -> bool {
+    macro_rules! put {
+        ($type:ty) => {
+            match <$type>::try_from(code) {
+                Ok(code) => {
+                    out.extend_from_slice(&code.to_le_bytes());
+                    true
+                }
+                Err(_) => false,
+            }
+        };
+    }
+    match number {
+        NumberType::I8 => put!(i8),
+        NumberType::I16 => put!(i16),
+        NumberType::I32 => put!(i32),
+        NumberType::I64 => put!(i64),
+        NumberType::U8 => put!(u8),
+        NumberType::U16 => put!(u16),
+        NumberType::U32 => put!(u32),
+        NumberType::U64 => put!(u64),
+        NumberType::Bool | NumberType::F16 | NumberType::F32 | NumberType::F64 => false,
+    }
+}
+
+/// The attribute of the root that lists the chunks whose coarse levels are out of date.
+pub(crate) const STALE: &str = "zvf_stale";
+
+/// Notes chunks of level 0 as changed since the coarse levels were made.
+fn mark_stale<'c>(root: &mut RootDoc, chunks: impl Iterator<Item = &'c [i64]>) {
+    let mut keys: BTreeSet<String> = BTreeSet::new();
+    if let Some(Value::Array(old)) = root.extra.get(STALE).and_then(|stale| stale.get("chunks")) {
+        keys.extend(old.iter().filter_map(Value::as_str).map(str::to_owned));
+    }
+    keys.extend(chunks.map(|chunk| zvf_format::keys::format_key(chunk).to_string()));
+    if !keys.is_empty() {
+        let list: Vec<String> = keys.into_iter().collect();
+        root.extra.insert(
+            STALE.to_owned(),
+            serde_json::json!({"level": 0, "chunks": list}),
+        );
+    }
+}

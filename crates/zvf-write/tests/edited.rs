@@ -1,0 +1,689 @@
+//! A plain model of a store that is edited, and the check that a store says the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use zvf_query::{BBox, Column, Query, Select};
+use zvf_write::{
+    At, AttributeSpec, Batch, Edit, Kind, LinkStore, NumberType, ObjectTable, StoreSpec,
+    StoreWriter, Values, WriteError,
+};
+
+use crate::support::{ADDRESS, Memory, ask, check_documents, column, float, sorted};
+
+/// Numbers out of one seed (splitmix64).
+#[derive(Debug, Clone)]
+pub(crate) struct Draw(pub(crate) u64);
+
+impl Draw {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        (self.next() % end.max(1) as u64) as usize
+    }
+
+    /// A quarter in a box around zero.
+    fn coordinate(&mut self, reach: i64) -> f64 {
+        (self.next() % (8 * reach as u64 + 1)) as f64 / 4.0 - reach as f64
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Vertex {
+    at: Vec<f64>,
+    vector: [f32; 2],
+    word: Option<String>,
+    object: i64,
+}
+
+/// What a store shall say.
+#[derive(Debug, Clone)]
+pub(crate) struct Model {
+    pub(crate) spec: StoreSpec,
+    vertices: BTreeMap<i64, Vertex>,
+    /// Vertices of each object; their order counts for chains only.
+    objects: BTreeMap<i64, Vec<i64>>,
+    deleted: BTreeSet<i64>,
+    sizes: BTreeMap<i64, Option<f32>>,
+    links: Vec<(Vec<i64>, String)>,
+    /// Values of the attribute that comes later.
+    extra: Option<BTreeMap<i64, u16>>,
+    next: i64,
+}
+
+/// New vertices and links of some objects.
+#[derive(Debug, Default)]
+struct Made {
+    numbers: Vec<i64>,
+    links: Vec<(Vec<usize>, u32)>,
+}
+
+/// Vertices of everything and of each object, in the order of answers.
+pub(crate) type Order = (Vec<i64>, BTreeMap<i64, Vec<i64>>);
+
+pub(crate) const KINDS: usize = 9;
+
+/// A specification of each kind.
+pub(crate) fn spec(which: usize, draw: &mut Draw) -> StoreSpec {
+    let kind = [
+        Kind::PointCloud,
+        Kind::PointCloud,
+        Kind::Streamline,
+        Kind::Graph,
+        Kind::Graph,
+        Kind::Mesh,
+        Kind::Skeleton,
+        Kind::Skeleton,
+        Kind::Line,
+    ][which % KINDS];
+    let dims = if draw.below(3) == 0 { 2 } else { 3 };
+    let mut spec = StoreSpec::new(kind, vec![5.0; dims])
+        .with_vertex_attribute(AttributeSpec::number("n", NumberType::I64))
+        .with_vertex_attribute(AttributeSpec::number("vector", NumberType::F32).with_channels(2))
+        .with_vertex_attribute(AttributeSpec::category("word"));
+    match which % KINDS {
+        0 if draw.below(2) == 0 => spec = spec.with_bin_shape(vec![2.5; dims]),
+        1 => spec = spec.with_objects(),
+        3 => spec = spec.with_link_attribute(AttributeSpec::number("w", NumberType::U32)),
+        4 => {
+            let (directed, store) =
+                [(true, LinkStore::Canonical), (false, LinkStore::Duplicate)][draw.below(2)];
+            spec = spec
+                .with_link_policy(directed, store)
+                .with_link_attribute(AttributeSpec::number("w", NumberType::U32));
+        }
+        7 => {
+            spec = spec
+                .with_explicit_links()
+                .with_link_attribute(AttributeSpec::number("w", NumberType::U32))
+        }
+        _ => {}
+    }
+    if spec.has_objects() {
+        spec = spec.with_object_attribute(AttributeSpec::number("size", NumberType::F32));
+    }
+    match draw.below(4) {
+        0 => spec = spec.with_shard_shape(vec![2; dims]),
+        1 => spec = spec.with_compression(zvf_write::Compression::None),
+        _ => {}
+    }
+    if draw.below(3) == 0 {
+        spec = spec.with_positions(NumberType::F64);
+    }
+    spec
+}
+
+const WORDS: [&str; 5] = ["axon", "", "über", "dendrite", "x"];
+
+impl Model {
+    pub(crate) fn new(spec: StoreSpec) -> Self {
+        Self {
+            spec,
+            vertices: BTreeMap::new(),
+            objects: BTreeMap::new(),
+            deleted: BTreeSet::new(),
+            sizes: BTreeMap::new(),
+            links: Vec::new(),
+            extra: None,
+            next: 0,
+        }
+    }
+
+    fn is_chain(&self) -> bool {
+        matches!(self.spec.kind, Kind::Line | Kind::Streamline)
+    }
+
+    fn word(draw: &mut Draw, words: usize) -> Option<String> {
+        let at = draw.below(words + 1);
+        WORDS[..words].get(at).map(|word| (*word).to_owned())
+    }
+
+    /// Makes one object, or more vertices of one that is there.
+    fn make(&mut self, id: i64, draw: &mut Draw, reach: i64, made: &mut Made) {
+        let count = if self.spec.kind == Kind::Line {
+            2
+        } else {
+            1 + draw.below(6)
+        };
+        let first = made.numbers.len();
+        for _ in 0..count {
+            let n = self.next;
+            self.next += 1;
+            let vertex = Vertex {
+                at: (0..self.spec.dims())
+                    .map(|_| draw.coordinate(reach))
+                    .collect(),
+                vector: [draw.coordinate(9) as f32, n as f32],
+                word: Self::word(draw, if n < 12 { 3 } else { 5 }),
+                object: id,
+            };
+            self.vertices.insert(n, vertex);
+            if let Some(extra) = &mut self.extra {
+                extra.insert(n, (n * 7) as u16);
+            }
+            if self.spec.has_objects() {
+                self.objects.entry(id).or_default().push(n);
+                self.sizes.entry(id).or_default();
+            }
+            made.numbers.push(n);
+        }
+        self.deleted.remove(&id);
+        let width = self.spec.links.width;
+        match self.spec.kind {
+            Kind::Graph | Kind::Mesh => {
+                for _ in 0..draw.below(5) {
+                    let ends = (0..width).map(|_| first + draw.below(count)).collect();
+                    made.links.push((ends, draw.next() as u32));
+                }
+            }
+            Kind::Skeleton => {
+                for child in 1..count {
+                    // Now and then another tree begins.
+                    if draw.below(5) > 0 {
+                        made.links.push((
+                            vec![first + child, first + draw.below(child)],
+                            draw.next() as u32,
+                        ));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The batch of what was made; notes the links.
+    fn batch(&mut self, made: &Made) -> Batch<'static> {
+        let all: Vec<&Vertex> = made.numbers.iter().map(|n| &self.vertices[n]).collect();
+        let flat: Vec<f64> = all.iter().flat_map(|v| v.at.clone()).collect();
+        let mut batch = Batch::new(flat)
+            .with_attribute("n", made.numbers.clone())
+            .with_attribute(
+                "vector",
+                all.iter().flat_map(|v| v.vector).collect::<Vec<f32>>(),
+            )
+            .with_attribute(
+                "word",
+                Values::Text(all.iter().map(|v| v.word.clone()).collect()),
+            );
+        if let Some(extra) = &self.extra {
+            batch = batch.with_attribute(
+                "extra",
+                made.numbers.iter().map(|n| extra[n]).collect::<Vec<u16>>(),
+            );
+        }
+        if self.spec.has_objects() {
+            batch = batch.with_object_ids(all.iter().map(|v| v.object).collect::<Vec<i64>>());
+        }
+        if self.spec.takes_links() {
+            let ends: Vec<u64> = made
+                .links
+                .iter()
+                .flat_map(|(ends, _)| ends.iter().map(|e| *e as u64))
+                .collect();
+            batch = batch.with_links(ends);
+            if !self.spec.links.attributes.is_empty() {
+                batch = batch.with_link_attribute(
+                    "w",
+                    made.links.iter().map(|(_, w)| *w).collect::<Vec<u32>>(),
+                );
+            }
+        }
+        let weighted = !self.spec.links.attributes.is_empty();
+        for (ends, w) in &made.links {
+            let ends = ends.iter().map(|end| made.numbers[*end]).collect();
+            self.links.push((
+                ends,
+                if weighted {
+                    w.to_string()
+                } else {
+                    String::new()
+                },
+            ));
+        }
+        batch
+    }
+
+    /// The batches of several objects: one each, since a skeleton is whole in its batch anyway.
+    fn grow(&mut self, ids: &[i64], draw: &mut Draw, reach: i64) -> Batch<'static> {
+        let mut made = Made::default();
+        for id in ids {
+            self.make(*id, draw, reach, &mut made);
+        }
+        self.batch(&made)
+    }
+
+    /// Writes the first store.
+    pub(crate) async fn write(&mut self, memory: &Memory, draw: &mut Draw) {
+        let mut writer = StoreWriter::create(ADDRESS, self.spec.clone(), memory.options())
+            .await
+            .unwrap();
+        let ids: Vec<i64> = [3, -7, 40, 1 << 40]
+            .into_iter()
+            .take(1 + draw.below(4))
+            .collect();
+        let batch = self.grow(&ids, draw, 12);
+        // A text that is missing has a code only where one is missing from the beginning.
+        let n = self.next;
+        self.next += 1;
+        let first = self.vertices[&0].clone();
+        let id = 77;
+        let at = first.at.clone();
+        let mut made = Made::default();
+        for n in [n, n + 1]
+            .into_iter()
+            .take(if self.spec.kind == Kind::Line { 2 } else { 1 })
+        {
+            let vertex = Vertex {
+                word: None,
+                object: id,
+                at: at.clone(),
+                ..first.clone()
+            };
+            self.vertices.insert(n, vertex);
+            self.next = n + 1;
+            if self.spec.has_objects() {
+                self.objects.entry(id).or_default().push(n);
+                self.sizes.insert(id, None);
+            }
+            made.numbers.push(n);
+        }
+        writer.push(&batch).unwrap();
+        let last = self.batch(&made);
+        writer.push(&last).unwrap();
+        if self.spec.has_objects() {
+            let ids: Vec<i64> = ids.into_iter().take(2).chain([500]).collect();
+            let sizes: Vec<f32> = ids.iter().map(|id| *id as f32 / 2.0).collect();
+            for (id, size) in ids.iter().zip(&sizes) {
+                self.sizes.insert(*id, Some(*size));
+                self.objects.entry(*id).or_default();
+            }
+            writer
+                .push_objects(&ObjectTable::new(ids).with_attribute("size", sizes))
+                .unwrap();
+        }
+        writer.finish().await.unwrap();
+    }
+
+    /// The order of vertices as the store has it now: of everything, and of each object.
+    pub(crate) async fn order(&self, memory: &Memory) -> Order {
+        let store = memory.open().await;
+        let all = ask(&store, Query::default()).await;
+        let parse = |all: &crate::support::Got| -> Vec<i64> {
+            column(&all.vertices, "n")
+                .iter()
+                .map(|n| n.parse().unwrap())
+                .collect()
+        };
+        let mut objects = BTreeMap::new();
+        if self.spec.has_objects() {
+            let full = self
+                .objects
+                .iter()
+                .filter(|(_, numbers)| !numbers.is_empty());
+            let ids: Vec<i64> = full.map(|(id, _)| *id).collect();
+            let asked = Query {
+                objects: Some(ids.clone()),
+                select: Select::Objects,
+                ..Query::default()
+            };
+            let got = ask(&store, asked).await;
+            let table = got.objects.as_ref().unwrap();
+            let numbers = parse(&got);
+            let at = |name: &str| -> Vec<usize> {
+                column(table, name)
+                    .iter()
+                    .map(|v| v.parse().unwrap())
+                    .collect()
+            };
+            for ((id, start), length) in ids.into_iter().zip(at("start")).zip(at("length")) {
+                objects.insert(id, numbers[start..start + length].to_vec());
+            }
+        }
+        (parse(&all), objects)
+    }
+
+    /// One random operation on model and edit. `order` is that of the store before the edit; addresses are only used
+    /// while it holds.
+    pub(crate) async fn step(
+        &mut self,
+        edit: &mut Edit,
+        what: u8,
+        draw: &mut Draw,
+        order: Option<&Order>,
+    ) -> Result<(), WriteError> {
+        let alive: Vec<i64> = self
+            .objects
+            .keys()
+            .filter(|id| !self.deleted.contains(id))
+            .copied()
+            .collect();
+        match what {
+            // New objects, or points.
+            0 | 1 => {
+                let reach = if draw.below(4) == 0 { 40 } else { 12 };
+                let mut ids: Vec<i64> = vec![-50 - self.next * 3];
+                if draw.below(3) == 0
+                    && let Some(id) = self.deleted.first()
+                {
+                    ids.push(*id);
+                }
+                let grows = matches!(self.spec.kind, Kind::PointCloud | Kind::Streamline);
+                if grows && draw.below(2) == 0 && !alive.is_empty() {
+                    ids.push(alive[draw.below(alive.len())]);
+                }
+                if !self.spec.has_objects() {
+                    ids.truncate(1);
+                }
+                let batch = self.grow(&ids, draw, reach);
+                edit.append(&batch).await
+            }
+            2 if !alive.is_empty() => {
+                let ids: BTreeSet<i64> = (0..1 + draw.below(2))
+                    .map(|_| alive[draw.below(alive.len())])
+                    .collect();
+                for id in &ids {
+                    for n in std::mem::take(self.objects.get_mut(id).unwrap()) {
+                        self.vertices.remove(&n);
+                        self.links.retain(|(ends, _)| !ends.contains(&n));
+                    }
+                    self.sizes.insert(*id, None);
+                    self.deleted.insert(*id);
+                }
+                edit.delete(&ids.into_iter().collect::<Vec<_>>()).await
+            }
+            3 | 4 => {
+                let Some(order) = order else { return Ok(()) };
+                let some = self.some(draw, order);
+                let reach = if draw.below(4) == 0 { 40 } else { 12 };
+                let mut flat: Vec<f64> = Vec::new();
+                for n in &some.numbers {
+                    let at = &mut self.vertices.get_mut(n).unwrap().at;
+                    if draw.below(2) == 0 {
+                        at.iter_mut()
+                            .for_each(|value| *value = draw.coordinate(reach));
+                    } else {
+                        at[0] += 0.25;
+                    }
+                    flat.extend_from_slice(at);
+                }
+                edit.move_vertices(some.at(), &Values::from(flat)).await
+            }
+            5 => {
+                let Some(order) = order else { return Ok(()) };
+                let some = self.some(draw, order);
+                let mut words = Vec::new();
+                for n in &some.numbers {
+                    let word = Self::word(draw, 5);
+                    self.vertices.get_mut(n).unwrap().word.clone_from(&word);
+                    words.push(word);
+                }
+                edit.set_vertex_attribute("word", some.at(), &Values::Text(words))
+                    .await
+            }
+            6 if !alive.is_empty() => {
+                let ids: BTreeSet<i64> = (0..2)
+                    .map(|_| alive[draw.below(alive.len())])
+                    .chain([900])
+                    .collect();
+                let ids: Vec<i64> = ids.into_iter().collect();
+                let sizes: Vec<f32> = ids.iter().map(|_| draw.coordinate(50) as f32).collect();
+                for (id, size) in ids.iter().zip(&sizes) {
+                    self.sizes.insert(*id, Some(*size));
+                    self.objects.entry(*id).or_default();
+                    self.deleted.remove(id);
+                }
+                edit.put_objects(&ObjectTable::new(ids).with_attribute("size", sizes))
+                    .await
+            }
+            7 if self.extra.is_none() => {
+                let Some((all, _)) = order else { return Ok(()) };
+                let values: Vec<u16> = all.iter().map(|n| (n * 7) as u16).collect();
+                self.extra = Some(all.iter().copied().zip(values.iter().copied()).collect());
+                edit.add_vertex_attribute(
+                    AttributeSpec::number("extra", NumberType::U16),
+                    &Values::from(values),
+                )
+                .await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Some vertices with their addresses.
+    fn some(&self, draw: &mut Draw, (all, objects): &Order) -> Some_ {
+        let by_object: BTreeMap<i64, (i64, u64)> = objects
+            .iter()
+            .flat_map(|(id, numbers)| (0..).zip(numbers).map(move |(at, n)| (*n, (*id, at))))
+            .collect();
+        let picked: BTreeSet<usize> = (0..1 + draw.below(4))
+            .map(|_| draw.below(all.len()))
+            .collect();
+        let picked: Vec<usize> = picked.into_iter().filter(|at| *at < all.len()).collect();
+        let numbers: Vec<i64> = picked.iter().map(|at| all[*at]).collect();
+        let places = (self.spec.has_objects() && draw.below(2) == 0)
+            .then(|| numbers.iter().map(|n| by_object[n]).collect());
+        Some_ {
+            rows: picked.into_iter().map(|at| at as u64).collect(),
+            places,
+            numbers,
+        }
+    }
+
+    /// Reads the store in every way and compares.
+    pub(crate) async fn check(&self, memory: &Memory) {
+        let files = memory.files().await;
+        check_documents(&files);
+        assert!(
+            files.keys().all(|key| !key.starts_with("zvf-")),
+            "leftovers"
+        );
+        self.check_answers(memory).await;
+    }
+
+    pub(crate) async fn check_answers(&self, memory: &Memory) {
+        let store = memory.open().await;
+        let mut columns = vec![Column::Position, Column::Attributes];
+        if self.spec.has_objects() {
+            columns.push(Column::ObjectIds);
+        }
+        let got = ask(
+            &store,
+            Query {
+                columns,
+                ..Query::default()
+            },
+        )
+        .await;
+        let numbers: Vec<i64> = got.numbers().into_iter().map(|n| n as i64).collect();
+        assert_eq!(
+            sorted(numbers.clone()),
+            self.vertices.keys().copied().collect::<Vec<_>>()
+        );
+        let compare = |name: &str, wanted: &dyn Fn(i64) -> String| {
+            let wanted: Vec<String> = numbers.iter().map(|n| wanted(*n)).collect();
+            assert_eq!(column(&got.vertices, name), wanted, "{name}");
+        };
+        if !numbers.is_empty() {
+            let floats = |values: &[f64]| {
+                values
+                    .iter()
+                    .map(|v| float(*v))
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            };
+            compare("position", &|n| floats(&self.vertices[&n].at));
+            compare("vector", &|n| {
+                floats(&self.vertices[&n].vector.map(f64::from))
+            });
+            compare("word", &|n| {
+                self.vertices[&n].word.clone().unwrap_or("null".into())
+            });
+            if self.spec.has_objects() {
+                compare("object_ids", &|n| self.vertices[&n].object.to_string());
+            }
+            if let Some(extra) = &self.extra {
+                compare("extra", &|n| extra[&n].to_string());
+            }
+        }
+        assert_eq!(sorted(self.links_of(&got)), sorted(self.all_links()));
+        let (low, high) = (vec![-4.0; self.spec.dims()], vec![5.0; self.spec.dims()]);
+        let inside = |n: &i64| self.vertices[n].at.iter().all(|p| (-4.0..=5.0).contains(p));
+        let bbox = Some(BBox::new(low, high).unwrap());
+        let got = ask(
+            &store,
+            Query {
+                bbox,
+                ..Query::default()
+            },
+        )
+        .await;
+        let wanted: Vec<usize> = self
+            .vertices
+            .keys()
+            .filter(|n| inside(n))
+            .map(|n| *n as usize)
+            .collect();
+        assert_eq!(sorted(got.numbers()), wanted);
+        let links = self
+            .all_links()
+            .into_iter()
+            .filter(|(ends, _)| ends.iter().all(inside))
+            .collect();
+        assert_eq!(
+            sorted(self.links_of(&got)),
+            sorted::<(Vec<i64>, String)>(links)
+        );
+        if self.spec.has_objects() {
+            self.check_objects(&store).await;
+        }
+    }
+
+    fn links_of(&self, got: &crate::support::Got) -> Vec<(Vec<i64>, String)> {
+        let links = got.links().into_iter();
+        links
+            .map(|(ends, w)| (ends.into_iter().map(|n| n as i64).collect(), w))
+            .collect()
+    }
+
+    async fn check_objects(&self, store: &zvf_store::Store) {
+        self.check_rows(store).await;
+        // Objects without vertices are in no answer.
+        let full = self
+            .objects
+            .iter()
+            .rev()
+            .filter(|(_, numbers)| !numbers.is_empty());
+        let ids: Vec<i64> = full.map(|(id, _)| *id).collect();
+        let asked = Query {
+            objects: Some(ids.clone()),
+            select: Select::Objects,
+            ..Query::default()
+        };
+        let got = ask(store, asked).await;
+        let table = got.objects.as_ref().unwrap();
+        let numbers = got.numbers();
+        let at = |name: &str| -> Vec<usize> {
+            column(table, name)
+                .iter()
+                .map(|v| v.parse().unwrap())
+                .collect()
+        };
+        assert_eq!(
+            column(table, "object_id"),
+            ids.iter().map(i64::to_string).collect::<Vec<_>>()
+        );
+        for ((id, start), length) in ids.iter().zip(at("start")).zip(at("length")) {
+            let found: Vec<i64> = numbers[start..start + length]
+                .iter()
+                .map(|n| *n as i64)
+                .collect();
+            let (found, wanted) = if self.is_chain() {
+                (found, self.objects[id].clone())
+            } else {
+                (sorted(found), sorted(self.objects[id].clone()))
+            };
+            assert_eq!(found, wanted, "object {id}");
+        }
+        let sizes = ids.iter().map(|id| self.sizes.get(id).copied().flatten());
+        let sizes: Vec<String> = sizes
+            .map(|size| size.map_or("null".into(), |size| float(f64::from(size))))
+            .collect();
+        assert_eq!(column(table, "size"), sizes);
+    }
+
+    /// The index and the table of sizes, as they are stored.
+    async fn check_rows(&self, store: &zvf_store::Store) {
+        let level = store.level(0, &zvf_store::Need::all()).await.unwrap();
+        let index = level.object_index().unwrap();
+        let ids: Vec<i64> = index.ids().await.unwrap().iter().collect();
+        assert_eq!(
+            sorted(ids.clone()),
+            self.objects.keys().copied().collect::<Vec<_>>()
+        );
+        let present = self
+            .objects
+            .values()
+            .filter(|numbers| !numbers.is_empty())
+            .count() as u64;
+        assert_eq!(
+            (index.len(), index.doc().num_present),
+            (ids.len() as u64, Some(present))
+        );
+        assert_eq!(index.doc().object_ids_sorted, Some(ids.is_sorted()));
+        let sizes = level.object_attributes()[0].read().await.unwrap();
+        for (row, id) in ids.iter().enumerate() {
+            let size = self.sizes.get(id).copied().flatten();
+            let found = (!sizes.is_absent(row)).then(|| sizes.row(row).unwrap());
+            assert_eq!(
+                found,
+                size.map(f32::to_le_bytes).as_ref().map(|bytes| &bytes[..]),
+                "size of {id}"
+            );
+        }
+        assert_eq!(level.doc().vertex_count, self.vertices.len() as u64);
+    }
+
+    /// Drops the rows of deleted objects; returns how many.
+    pub(crate) fn vacuumed(&mut self) -> usize {
+        let deleted = std::mem::take(&mut self.deleted);
+        for id in &deleted {
+            self.objects.remove(id);
+            self.sizes.remove(id);
+        }
+        deleted.len()
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.vertices.len()
+    }
+
+    fn all_links(&self) -> Vec<(Vec<i64>, String)> {
+        if self.is_chain() {
+            let steps = self.objects.values().flat_map(|numbers| numbers.windows(2));
+            return steps.map(|pair| (pair.to_vec(), String::new())).collect();
+        }
+        self.links.clone()
+    }
+}
+
+/// Some vertices and their addresses.
+#[derive(Debug)]
+struct Some_ {
+    numbers: Vec<i64>,
+    rows: Vec<u64>,
+    places: Option<Vec<(i64, u64)>>,
+}
+
+impl Some_ {
+    fn at(&self) -> At<'_> {
+        match &self.places {
+            Some(places) => At::Objects(places),
+            None => At::Rows(&self.rows),
+        }
+    }
+}

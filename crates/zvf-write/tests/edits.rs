@@ -1,0 +1,66 @@
+//! Random edits: what a model says is what is read, after every commit.
+
+use proptest::prelude::*;
+use zvf_write::{Edit, vacuum};
+
+use crate::edited::{Draw, KINDS, Model, spec};
+use crate::support::{ADDRESS, Memory, block_on};
+
+/// How many sequences are tried; `ZVF_EDIT_CASES` asks for another number.
+fn cases() -> u32 {
+    let asked = std::env::var("ZVF_EDIT_CASES").ok();
+    asked.and_then(|count| count.parse().ok()).unwrap_or(1000)
+}
+
+async fn run(which: usize, seed: u64, edits: &[Vec<u8>]) {
+    let mut draw = Draw(seed);
+    let memory = Memory::default();
+    let mut model = Model::new(spec(which, &mut draw));
+    model.write(&memory, &mut draw).await;
+    for operations in edits {
+        let order = model.order(&memory).await;
+        let mut edit = Edit::open(ADDRESS, memory.options()).await.unwrap();
+        for (at, what) in operations.iter().enumerate() {
+            // What an operation changed, the order that was read does not know.
+            let order = (at == 0).then_some(&order);
+            model
+                .step(&mut edit, *what, &mut draw, order)
+                .await
+                .unwrap();
+        }
+        edit.commit().await.unwrap();
+        model.check(&memory).await;
+        if draw.below(4) == 0 {
+            let done = vacuum(ADDRESS, memory.options()).await.unwrap();
+            // An edit removes what it leaves behind itself.
+            assert_eq!((done.rows, done.leftovers), (model.vacuumed() as u64, 0));
+            model.check(&memory).await;
+        }
+    }
+    keep(&memory, &format!("{which}-{seed:x}.zarrvectors")).await;
+}
+
+/// Keeps the edited store in a folder of `ZVF_EDIT_KEEP`, where that is set: for readers of other makers.
+async fn keep(memory: &Memory, name: &str) {
+    let Ok(folder) = std::env::var("ZVF_EDIT_KEEP") else {
+        return;
+    };
+    for (key, bytes) in memory.files().await {
+        let path = std::path::Path::new(&folder).join(name).join(key);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(), max_shrink_iters: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn sequences_of_edits_are_read_as_the_model_says(
+        which in 0..KINDS,
+        seed in any::<u64>(),
+        edits in prop::collection::vec(prop::collection::vec(0_u8..8, 1..4), 1..4),
+    ) {
+        block_on(run(which, seed, &edits));
+    }
+}

@@ -1,0 +1,161 @@
+//! Stores of the released writers are edited: what is not touched stays, links between levels follow their vertices.
+
+use std::collections::BTreeMap;
+
+use zvf_query::{Query, Select};
+use zvf_store::{CellWant, Endpoint, Need, Store};
+use zvf_write::{At, Edit, Kind, Values, WriteOptions};
+
+use crate::support::{ask, column, sorted};
+
+/// Every link between level 0 and another one: position at level 0, and chunk and row at the other.
+async fn between(store: &Store) -> Vec<(Vec<u8>, String)> {
+    let mut all = Vec::new();
+    let ground = store.level(0, &Need::all()).await.unwrap();
+    for &number in store.levels() {
+        let level = store.level(number, &Need::all()).await.unwrap();
+        for family in level.link_families() {
+            let first = number == 0 && family.delta() != 0;
+            let others = number > 0 && i64::from(number) + i64::from(family.delta()) == 0;
+            if !first && !others {
+                continue;
+            }
+            for array in family.arrays() {
+                for source in array.array.presence().iter() {
+                    let want = vec![CellWant::new(&array.array, source)];
+                    let cell = store.fetch(9, want).await.unwrap().remove(0).unwrap();
+                    let mut ends = Vec::new();
+                    array.endpoint_chunks(source, &mut ends).unwrap();
+                    let ends: Vec<&[i64]> = ends.chunks(array.chunk_rank()).collect();
+                    let cell = array.decode(source, &cell).unwrap();
+                    let mut record = vec![Endpoint::default(); array.width()];
+                    for at in 0..cell.len() {
+                        assert!(cell.record(at, &mut record));
+                        let (own, other) = if first { (0, 1) } else { (1, 0) };
+                        let want = vec![CellWant::new(ground.vertices(), ends[record[own].which])];
+                        let rows = store.fetch(9, want).await.unwrap().remove(0).unwrap();
+                        let size = ground.dims() * ground.vertices().dtype().size();
+                        let row = usize::try_from(record[own].row).unwrap();
+                        let end = record[other];
+                        all.push((
+                            rows[row * size..(row + 1) * size].to_vec(),
+                            format!(
+                                "{number} {:+} {:?} {}",
+                                family.delta(),
+                                ends[end.which],
+                                end.row
+                            ),
+                        ));
+                    }
+                }
+            }
+        }
+    }
+    sorted(all)
+}
+
+/// The positions of each object, or of all.
+async fn objects(store: &Store) -> BTreeMap<String, Vec<String>> {
+    let level = store.level(0, &Need::all()).await.unwrap();
+    let Some(index) = level.object_index() else {
+        let got = ask(store, Query::default()).await;
+        return BTreeMap::from([("all".to_owned(), sorted(column(&got.vertices, "position")))]);
+    };
+    let mut all = BTreeMap::new();
+    for id in index.ids().await.unwrap().iter() {
+        let asked = Query {
+            objects: Some(vec![id]),
+            select: Select::Objects,
+            ..Query::default()
+        };
+        let got = ask(store, asked).await;
+        all.insert(id.to_string(), column(&got.vertices, "position"));
+    }
+    all
+}
+
+#[tokio::test]
+async fn stores_of_the_released_writers_are_edited() {
+    let (mut edited, mut linked) = (0, 0);
+    for case in zvf_testkit::cases().unwrap() {
+        let unpacked = zvf_testkit::unpack(&case).unwrap();
+        let address = unpacked.path().to_string_lossy().into_owned();
+        let before = Store::open(&address).await.unwrap();
+        let (was, links) = (objects(&before).await, between(&before).await);
+        let kind = before.kind();
+        let mut edit = match Edit::open(&address, WriteOptions::new()).await {
+            Ok(edit) => edit,
+            Err(error) => {
+                // The streamed form of skeletons, and cells of Draco: nothing was touched.
+                assert!(
+                    matches!(
+                        error,
+                        zvf_write::WriteError::Unsupported { .. }
+                            | zvf_write::WriteError::Spec { .. }
+                    ),
+                    "{case}: {error}"
+                );
+                assert_eq!(objects(&Store::open(&address).await.unwrap()).await, was);
+                continue;
+            }
+        };
+        let first = was.keys().next().unwrap().clone();
+        let many = was.len() > 1;
+        let done = if many {
+            edit.delete(&[first.parse().unwrap()]).await
+        } else {
+            let dims = edit.spec().dims();
+            let positions = Values::from(vec![0.25_f64; dims]);
+            edit.move_vertices(At::Rows(&[0]), &positions).await
+        };
+        if let Err(error) = done {
+            // Such as an owner of each fragment, or several chunks' worth of fragments that are shared.
+            assert!(
+                matches!(error, zvf_write::WriteError::Unsupported { .. }),
+                "{case}: {error}"
+            );
+            edit.abandon().await.unwrap();
+            assert_eq!(objects(&Store::open(&address).await.unwrap()).await, was);
+            continue;
+        }
+        edit.commit().await.unwrap();
+        edited += 1;
+        let after = Store::open(&address).await.unwrap();
+        assert_eq!(after.kind(), kind);
+        let mut now = objects(&after).await;
+        if many {
+            assert_eq!(now.remove(&first), Some(Vec::new()), "{case}");
+            let rest: BTreeMap<_, _> = was.into_iter().filter(|(id, _)| *id != first).collect();
+            assert_eq!(now, rest, "{case}");
+        } else {
+            let (a, b) = (now.values().next().unwrap(), was.values().next().unwrap());
+            assert_eq!(a.len(), b.len(), "{case}");
+            let moved = a.iter().filter(|position| !b.contains(position)).count();
+            assert!(moved <= 1, "{case}: {moved} moved");
+        }
+        let left = between(&after).await;
+        if !links.is_empty() {
+            linked += 1;
+            let lost = links.iter().filter(|link| !left.contains(link)).count();
+            assert!(
+                left.iter().filter(|link| !links.contains(link)).count() <= 2,
+                "{case}"
+            );
+            // The only object of a skeleton, or the only chain, is cut anew when a vertex of it leaves its chunk.
+            let anew = !many && !matches!(kind, Kind::PointCloud | Kind::Graph | Kind::Mesh);
+            assert!(anew || lost < links.len(), "{case}");
+            assert!(after.root().extra.contains_key("zvf_stale"), "{case}");
+        }
+        // What is deleted is dropped where no coarse level keeps its row.
+        let vacuumed = zvf_write::vacuum(&address, WriteOptions::new()).await;
+        match vacuumed {
+            Ok(done) => assert_eq!(done.rows, u64::from(many), "{case}"),
+            Err(error) => assert!(
+                error.to_string().contains("rows that are those of level 0"),
+                "{case}: {error}"
+            ),
+        }
+    }
+    println!("{edited} edited, {linked} with links between levels");
+    assert!(edited >= 8 && linked >= 2, "{edited} {linked}");
+}
