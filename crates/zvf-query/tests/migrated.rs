@@ -201,8 +201,8 @@ async fn known_defects_are_repaired_and_counted() {
             .unwrap_or_else(|| panic!("no {words} of {place} in {report:#?}"))
             .count
     };
-    let copied = async |files| {
-        let old = crate::support::memory(files).await;
+    let copied = async |files: BTreeMap<String, Vec<u8>>| {
+        let old = crate::support::memory(&files).await;
         let mut all = Vec::new();
         for options in [
             MigrateOptions::new(),
@@ -215,7 +215,7 @@ async fn known_defects_are_repaired_and_counted() {
         all
     };
     // T5: the one record between chunks goes from parent to child.
-    for (new, report) in copied(&crate::traps::streamed().files()).await {
+    for (new, report) in copied(crate::traps::streamed().files()).await {
         crate::traps::check_streamed(&new).await;
         assert_eq!(repaired(&report, "0/links/0", "turned around"), 1);
         assert!(
@@ -229,7 +229,7 @@ async fn known_defects_are_repaired_and_counted() {
     }
     // T8: two columns are declared as one.
     let made = crate::traps::two_columns(serde_json::json!({"dtype": "int16", "row_shape": []}));
-    for (new, report) in copied(&made.files()).await {
+    for (new, report) in copied(made.files()).await {
         assert_eq!(
             repaired(&report, "0/vertex_attributes/v", "declared width"),
             1
@@ -248,7 +248,7 @@ async fn known_defects_are_repaired_and_counted() {
     let blob = crate::make::manifest_blob(&vec![([0, 0, 0], 0)]);
     let manifests = crate::make::vlen(&[blob, Vec::new()]);
     files.insert("0/object_index/manifests/c/0".into(), manifests);
-    for (new, report) in copied(&files).await {
+    for (new, report) in copied(files).await {
         assert_eq!(repaired(&report, "0/object_index/manifests", "no bytes"), 1);
         let got = ask(
             &new,
