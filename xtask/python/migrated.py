@@ -28,7 +28,8 @@ def copies(zvf: str, old: Path) -> list[tuple[str, list[str]]]:
     """The copies of a store: what was asked for, and the arguments that follow the two addresses."""
     info = subprocess.run([zvf, "info", str(old), "--json"], capture_output=True, text=True, check=True)
     shape = json.loads(info.stdout)["chunk_shape"]
-    wider = ",".join(str(2.5 * size) for size in shape)
+    # Chunks of coarser levels hold whole bins.
+    wider = ",".join(str(4 * size) for size in shape)
     shards = ",".join("2" for _ in shape)
     return [
         ("migrate", ["--to", "0.9.2"]),

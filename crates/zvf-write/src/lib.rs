@@ -55,6 +55,11 @@
 //! Which vertex goes where, in which order rows and fragments lie, and what is decided where the format leaves a choice,
 //! stands in `docs/writing.md`.
 //!
+//! # Copies
+//!
+//! [`migrate`] brings a store of any version that `zvf-store` reads into a new one of 0.9.2, with all its levels, in the same
+//! chunks or in others, and [`compare`]s the two. What is carried, repaired and reported stands in `docs/migration.md`.
+//!
 //! # What a crash leaves
 //!
 //! No store, or all of it. `zarr.json` of the root is the last object that is put, and only where none lies; before it

@@ -241,8 +241,8 @@ impl Job {
                 .levels
                 .push(self.finish_level(&stages, &mut laid, at, cut, target)?);
         }
-        side::copy(&self.store, &self.handle, target, &self.notes)?;
-        let root = self.root(&stages, extent.extent)?;
+        let gone = side::copy(&self.store, &self.handle, target, &self.notes)?;
+        let root = self.root(&stages, extent.extent, &gone)?;
         for warning in self.store.warnings() {
             match warning.strip_prefix("left out: ") {
                 Some(what) => self.notes.lost("the old store", what),
@@ -256,14 +256,24 @@ impl Job {
         Ok((root, report))
     }
 
-    fn root(&self, stages: &[Stage], extent: Option<Corners>) -> Result<String, WriteError> {
+    fn root(
+        &self,
+        stages: &[Stage],
+        extent: Option<Corners>,
+        gone: &[String],
+    ) -> Result<String, WriteError> {
         let levels: Vec<(Level, Vec<f64>)> = stages
             .iter()
             .map(|stage| (stage.source.level.clone(), stage.chunk_shape.clone()))
             .collect();
         let bins = self.base_bins();
         let name = crate::documents::name_of(&self.address);
-        let root = documents::root(&self.store, &levels, extent, bins, &name, &self.notes)?;
+        let mut root = documents::root(&self.store, &levels, extent, bins, &name, &self.notes)?;
+        // The first kind is that of the levels; a further one whose geometry is not here would be asked for.
+        let mut first = true;
+        root.zarr_vectors
+            .geometry_types
+            .retain(|kind| std::mem::take(&mut first) || !gone.contains(kind));
         Ok(root.to_json())
     }
 

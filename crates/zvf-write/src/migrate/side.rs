@@ -23,13 +23,13 @@ struct Copy<'c> {
     notes: &'c Notes,
 }
 
-/// Copies everything beside the levels that can be.
+/// Copies everything beside the levels that can be; returns the kinds of composite geometry that cannot.
 pub(super) fn copy(
     store: &Store,
     handle: &Handle,
     target: &Target,
     notes: &Notes,
-) -> Result<(), WriteError> {
+) -> Result<Vec<String>, WriteError> {
     let side = handle.block_on(store.side_groups())?;
     let copy = Copy {
         raw: store.raw(),
@@ -43,7 +43,7 @@ pub(super) fn copy(
             "it cannot be listed: headers and unknown folders are not copied",
         );
     }
-    let mut paths = Vec::new();
+    let (mut paths, mut gone) = (Vec::new(), Vec::new());
     if !side.headers.is_empty() {
         paths.push("headers".to_owned());
     }
@@ -61,6 +61,7 @@ pub(super) fn copy(
         let (level, kind) = (composite.level, &composite.kind);
         let vertices = format!("{level}/vertices_{kind}");
         if !copy.is_array(&vertices)? {
+            gone.push(kind.clone());
             notes.lost(
                 vertices,
                 "composite geometry in blobs of an old version is not carried",
@@ -85,7 +86,7 @@ pub(super) fn copy(
     for problem in side.problems {
         notes.lost("the old store", problem);
     }
-    Ok(())
+    Ok(gone)
 }
 
 impl Copy<'_> {
