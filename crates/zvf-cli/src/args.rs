@@ -50,8 +50,10 @@ pub(crate) enum Command {
     Links(LinksArgs),
     /// Takes one blob apart byte by byte and explains every field
     Inspect(InspectArgs),
-    /// Makes a new store from files: SWC, CSV, OBJ, STL, TRK or TCK
+    /// Makes a new store from files: SWC, CSV, Arrow, NPY, NPZ, OBJ, PLY, STL, TRK, TCK or TRX
     Import(ImportArgs),
+    /// Makes a new store without any vertex
+    Create(crate::commands::create::CreateArgs),
     /// Writes a selection of a store as a file of another format, by its ending
     Export(crate::commands::export::ExportArgs),
     /// Copies a store of any version into a new one of the newest version, and compares the two
@@ -325,8 +327,13 @@ pub(crate) struct InspectArgs {
 What a file becomes follows from its ending, unless --kind says otherwise:
   .swc        skeleton (or graph); one object a file
   .csv .tsv   point_cloud, a vertex a row; with --object-column also polyline or streamline
+  .arrow      the same, of an Arrow IPC file; a position may be one column of lists
+  .npy        point_cloud: positions, (N, D)
+  .npz        by its arrays: positions (N, D), edges (M, 2) or faces (M, 3 or 4), object_id (N,), others attributes
   .obj .stl   mesh of triangles, or of quads; one object a file
-  .trk .tck   streamline (or polyline); one object a streamline
+  .ply        mesh where it has faces, graph where it has edges, else point_cloud; properties are attributes
+  .trk .tck .trx
+              streamline (or polyline); one object a streamline
 
 Several files of one format make one store. Files named by numbers keep them as object ids. Positions are never transformed;
 what a header says about the frame (affine, voxel sizes) is kept in the store's `crs`. The store is there as a whole or not at all.

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::run::zvf_in;
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "info",
     "query",
     "get",
@@ -15,6 +15,7 @@ const COMMANDS: [&str; 12] = [
     "inspect",
     "import",
     "export",
+    "create",
     "migrate",
     "rechunk",
     "pyramid",

@@ -33,10 +33,15 @@
 //! |---|---|---|---|
 //! | `.swc` | skeleton, or graph | one a file | `radius`, `type`, `node_id` |
 //! | `.csv`, `.tsv` | points; polylines or streamlines with an object column | by the object column, or one a file | all other columns |
+//! | `.arrow` | the same | the same | all other columns; dictionaries and texts are categories |
+//! | `.npy` | points | none, or one a file | none: the array is positions, `(N, D)` |
+//! | `.npz` | by its arrays | by `object_id` | all other arrays of a row a vertex; see [`Format::Npz`] |
+//! | `.ply` | mesh, graph or points, by what it holds | one a file, none for points of one file | all other properties of vertices |
 //! | `.obj` | mesh of triangles or quads | one a file | `color` where vertices have one |
 //! | `.stl` | mesh of triangles | one a file | none |
 //! | `.trk` | streamline, or polyline | one a streamline, with its properties | scalars |
 //! | `.tck` | streamline, or polyline | one a streamline | none |
+//! | `.trx` | streamline, or polyline | one a streamline, with `dps` | `dpv` |
 //!
 //! # Numbers
 //!
@@ -53,12 +58,15 @@
 //! The first line (or byte) that is not what the format allows, with what was expected: nothing is skipped, guessed or read as a
 //! default. What a store has no place for is named by [`Import::notes`]. Nothing panics on input.
 
+mod archive;
 mod error;
 pub mod export;
 mod names;
+mod numbers;
 mod obj;
 mod options;
 pub mod output;
+mod records;
 mod shape;
 mod stl;
 mod swc;
@@ -67,6 +75,7 @@ mod tck;
 mod text;
 mod tracks;
 mod trk;
+mod trx;
 
 use std::path::{Path, PathBuf};
 
@@ -118,15 +127,22 @@ pub enum Format {
     Trk,
     /// MRtrix streamlines.
     Tck,
-    /// One NumPy array: positions. Written only.
+    /// Streamlines as raw arrays in an archive.
+    Trx,
+    /// Polygons: vertices with properties, faces or edges; text or binary.
+    Ply,
+    /// One NumPy array: positions.
     Npy,
-    /// Tables as Arrow IPC files. Written only.
+    /// NumPy arrays by name, in an archive: `positions` `(N, D)`; `edges` `(M, 2)` or `faces` `(M, 3)` or `(M, 4)`, by vertices from
+    /// 0; `object_id` `(N,)`; any other of `(N,)` or `(N, C)` is an attribute.
+    Npz,
+    /// Tables as Arrow IPC files.
     Arrow,
 }
 
 impl Format {
     /// Every format, with its endings.
-    const ENDINGS: [(&'static str, Self); 9] = [
+    const ENDINGS: [(&'static str, Self); 12] = [
         ("swc", Self::Swc),
         ("csv", Self::Csv),
         ("tsv", Self::Csv),
@@ -134,7 +150,10 @@ impl Format {
         ("stl", Self::Stl),
         ("trk", Self::Trk),
         ("tck", Self::Tck),
+        ("trx", Self::Trx),
+        ("ply", Self::Ply),
         ("npy", Self::Npy),
+        ("npz", Self::Npz),
         ("arrow", Self::Arrow),
     ];
 
@@ -176,7 +195,10 @@ impl Format {
             Self::Stl => "STL",
             Self::Trk => "TRK",
             Self::Tck => "TCK",
+            Self::Trx => "TRX",
+            Self::Ply => "PLY",
             Self::Npy => "NPY",
+            Self::Npz => "NPZ",
             Self::Arrow => "Arrow",
         }
     }
@@ -187,8 +209,15 @@ impl Format {
             Self::Swc => &[Kind::Skeleton, Kind::Graph],
             Self::Csv => &[Kind::PointCloud, Kind::Polyline, Kind::Streamline],
             Self::Obj | Self::Stl => &[Kind::Mesh],
-            Self::Trk | Self::Tck => &[Kind::Streamline, Kind::Polyline],
-            Self::Npy | Self::Arrow => &[],
+            Self::Trk | Self::Tck | Self::Trx => &[Kind::Streamline, Kind::Polyline],
+            Self::Ply | Self::Npz => &[
+                Kind::PointCloud,
+                Kind::Mesh,
+                Kind::Graph,
+                Kind::Polyline,
+                Kind::Streamline,
+            ],
+            Self::Npy | Self::Arrow => &[Kind::PointCloud, Kind::Polyline, Kind::Streamline],
         }
     }
 }
@@ -214,6 +243,8 @@ enum Reader {
     Stl(stl::Stl),
     Trk(trk::Trk),
     Tck(tck::Tck),
+    Trx(trx::Trx),
+    Records(records::Records),
 }
 
 /// Files that were looked at and can be read.
@@ -278,10 +309,13 @@ impl Import {
                 let (reader, found) = tck::Tck::survey(files, kind, options)?;
                 (Reader::Tck(reader), found)
             }
-            Format::Npy | Format::Arrow => {
-                let found = format!("{}, which is only written", format.name());
-                let what = first.display().to_string();
-                return Err(ConvertError::usage(what, found, "a format that is read"));
+            Format::Trx => {
+                let (reader, found) = trx::Trx::survey(files, kind, options)?;
+                (Reader::Trx(reader), found)
+            }
+            Format::Ply | Format::Npy | Format::Npz | Format::Arrow => {
+                let (reader, found) = records::Records::survey(files, format, options)?;
+                (Reader::Records(reader), found)
             }
         };
         let Some(corners) = found.extent.corners() else {
@@ -330,6 +364,8 @@ impl Import {
             Reader::Stl(reader) => reader.read(sink),
             Reader::Trk(reader) => reader.read(sink),
             Reader::Tck(reader) => reader.read(sink),
+            Reader::Trx(reader) => reader.read(sink),
+            Reader::Records(reader) => reader.read(sink),
         }
     }
 
@@ -390,11 +426,15 @@ impl Import {
 
 /// The kind asked for, if the format can become it and the options of tables are used with tables.
 fn kind(format: Format, options: &Options) -> Result<Kind, ConvertError> {
+    let columns = matches!(
+        format,
+        Format::Csv | Format::Ply | Format::Npz | Format::Arrow
+    );
     if format != Format::Csv {
         let table_only = [
-            ("position", options.position.is_some()),
-            ("object column", options.object_column.is_some()),
-            ("attributes", options.attributes.is_some()),
+            ("position", !columns && options.position.is_some()),
+            ("object column", !columns && options.object_column.is_some()),
+            ("attributes", !columns && options.attributes.is_some()),
             ("delimiter", options.delimiter.is_some()),
         ];
         if let Some((what, _)) = table_only.iter().find(|(_, given)| *given) {

@@ -1,7 +1,7 @@
 //! What streamline files have in common: numbers in bytes, and chains that become batches.
 
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use zvf_write::{AttributeSpec, Batch, NumberType, ObjectTable};
@@ -9,22 +9,26 @@ use zvf_write::{AttributeSpec, Batch, NumberType, ObjectTable};
 use crate::Sink;
 use crate::error::{ConvertError, Place};
 
-/// A binary file, read forwards.
-#[derive(Debug)]
+/// A binary file, or a part of one, read forwards.
 pub(crate) struct Bytes {
     pub(crate) path: PathBuf,
-    reader: BufReader<File>,
+    reader: BufReader<Box<dyn Read>>,
     at: u64,
 }
 
 impl Bytes {
     pub(crate) fn open(path: &Path) -> Result<Self, ConvertError> {
         let file = File::open(path).map_err(|error| ConvertError::io(path, error))?;
-        Ok(Self {
+        Ok(Self::of(path, Box::new(file)))
+    }
+
+    /// A part of the file at `path`, unpacked.
+    pub(crate) fn of(path: &Path, bytes: Box<dyn Read>) -> Self {
+        Self {
             path: path.to_owned(),
-            reader: BufReader::with_capacity(1 << 17, file),
+            reader: BufReader::with_capacity(1 << 17, bytes),
             at: 0,
-        })
+        }
     }
 
     pub(crate) fn at(&self) -> u64 {
@@ -43,7 +47,7 @@ impl Bytes {
                 Ok(0) => break,
                 Ok(more) => got += more,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(ConvertError::io(&self.path, error)),
+                Err(error) => return Err(self.failed(error)),
             }
         }
         if got == 0 && N > 0 {
@@ -66,16 +70,65 @@ impl Bytes {
         }
     }
 
+    /// Takes so many bytes. Nothing is reserved before they are there.
+    pub(crate) fn take_some(&mut self, count: usize, what: &str) -> Result<Vec<u8>, ConvertError> {
+        let mut bytes = Vec::new();
+        let got = (&mut self.reader)
+            .take(count as u64)
+            .read_to_end(&mut bytes)
+            .map_err(|error| self.failed(error))?;
+        if got < count {
+            let found = format!("the end of the file after {got} bytes");
+            return Err(self.bad(found, format!("{what}, {count} bytes")));
+        }
+        self.at += count as u64;
+        Ok(bytes)
+    }
+
+    /// Takes the bytes of a line, without its end; `None` at the end of the file.
+    pub(crate) fn line(&mut self, most: u64) -> Result<Option<Vec<u8>>, ConvertError> {
+        let mut bytes = Vec::new();
+        let got = (&mut self.reader)
+            .take(most.saturating_add(1))
+            .read_until(b'\n', &mut bytes)
+            .map_err(|error| self.failed(error))?;
+        if got as u64 > most {
+            let place = Place::Byte(self.at);
+            return Err(ConvertError::limit(
+                &self.path,
+                place,
+                "bytes in a line",
+                most,
+            ));
+        }
+        self.at += got as u64;
+        if bytes.last() == Some(&b'\n') {
+            bytes.pop();
+        }
+        Ok((got > 0).then_some(bytes))
+    }
+
     /// Passes over so many bytes.
     pub(crate) fn skip(&mut self, count: u64, what: &str) -> Result<(), ConvertError> {
         let mut taken = (&mut self.reader).take(count);
-        let got = std::io::copy(&mut taken, &mut std::io::sink())
-            .map_err(|error| ConvertError::io(&self.path, error))?;
+        let got =
+            std::io::copy(&mut taken, &mut std::io::sink()).map_err(|error| self.failed(error))?;
         if got < count {
             return Err(self.bad("the end of the file", what.to_owned()));
         }
         self.at += count;
         Ok(())
+    }
+
+    /// A failure to read: bytes that cannot be unpacked are the file's fault.
+    #[cold]
+    fn failed(&self, error: std::io::Error) -> ConvertError {
+        match error.kind() {
+            std::io::ErrorKind::InvalidData | std::io::ErrorKind::InvalidInput => {
+                self.bad(error.to_string(), "bytes that can be unpacked")
+            }
+            _ => ConvertError::io(&self.path, error),
+        }
     }
 
     #[cold]

@@ -358,7 +358,7 @@ fn options_and_limits() {
     check(
         &none,
         Class::Misuse,
-        "a.xyz: found .xyz, expected a file that ends in .swc, .csv, .tsv, .obj, .stl, .trk, .tck, .npy, .arrow",
+        "a.xyz: found .xyz, expected a file that ends in .swc, .csv, .tsv, .obj, .stl, .trk, .tck, .trx, .ply, .npy, .npz, .arrow",
         &|_| {},
     );
     let missing = [none[0].with_file_name("b.swc")];

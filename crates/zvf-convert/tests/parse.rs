@@ -127,6 +127,75 @@ pub(crate) fn tck(bytes: &[u8]) -> (String, Vec<Vec<Vec<u32>>>) {
     (head, lines)
 }
 
+/// Values by their column.
+pub(crate) type Row = BTreeMap<String, String>;
+
+/// Vertices of a binary little-endian file as property to number, and its links by their vertices' positions.
+pub(crate) fn ply(bytes: &[u8]) -> (Vec<Row>, Vec<Vec<Vec<String>>>) {
+    let end = bytes
+        .windows(11)
+        .position(|line| line == b"end_header\n")
+        .unwrap();
+    let head = std::str::from_utf8(&bytes[..end]).unwrap();
+    let mut at = end + 11;
+    let mut take = |kind: &str| {
+        let size = match kind {
+            "char" | "uchar" => 1,
+            "short" | "ushort" => 2,
+            "double" => 8,
+            _ => 4,
+        };
+        let raw = &bytes[at..at + size];
+        at += size;
+        match kind {
+            "char" => i8::from_le_bytes(raw.try_into().unwrap()).to_string(),
+            "uchar" => raw[0].to_string(),
+            "short" => i16::from_le_bytes(raw.try_into().unwrap()).to_string(),
+            "ushort" => u16::from_le_bytes(raw.try_into().unwrap()).to_string(),
+            "int" => i32::from_le_bytes(raw.try_into().unwrap()).to_string(),
+            "uint" => u32::from_le_bytes(raw.try_into().unwrap()).to_string(),
+            "float" => format!("{:?}", f32::from_le_bytes(raw.try_into().unwrap())),
+            _ => format!("{:?}", f64::from_le_bytes(raw.try_into().unwrap())),
+        }
+    };
+    let (mut vertices, mut places, mut links) = (Vec::new(), Vec::new(), Vec::new());
+    for element in head.split("\nelement ").skip(1) {
+        let mut lines = element.lines().filter(|line| !line.starts_with("comment"));
+        let (name, count) = lines.next().unwrap().split_once(' ').unwrap();
+        let properties: Vec<&str> = lines
+            .map(|line| line.strip_prefix("property ").unwrap())
+            .collect();
+        for _ in 0..count.parse::<usize>().unwrap() {
+            if name == "vertex" {
+                let row = properties
+                    .iter()
+                    .map(|property| property.split_once(' ').unwrap());
+                let row: Vec<_> = row
+                    .map(|(kind, name)| (name.to_owned(), take(kind)))
+                    .collect();
+                places.push(
+                    row[..3]
+                        .iter()
+                        .map(|(_, value)| value.clone())
+                        .collect::<Vec<_>>(),
+                );
+                vertices.push(row.into_iter().collect());
+                continue;
+            }
+            let ends = if name == "face" {
+                take("uchar").parse().unwrap()
+            } else {
+                2
+            };
+            let link = (0..ends).map(|_| places[take("int").parse::<usize>().unwrap()].clone());
+            let link: Vec<Vec<String>> = link.collect();
+            links.push(if name == "face" { turned(link) } else { link });
+        }
+    }
+    assert_eq!(at, bytes.len());
+    (sorted(vertices), sorted(links))
+}
+
 /// Rows of a table without quotes, by the columns' names: numbers as float32 bits, everything else as it is.
 pub(crate) fn table(text: &str, delimiter: char) -> Vec<BTreeMap<String, String>> {
     let mut lines = text.lines();
@@ -149,4 +218,32 @@ pub(crate) fn table(text: &str, delimiter: char) -> Vec<BTreeMap<String, String>
 fn sorted<T: Ord>(mut items: Vec<T>) -> Vec<T> {
     items.sort();
     items
+}
+
+/// Stored members of an archive with 64-bit sizes, in the order of their heads.
+pub(crate) fn members(bytes: &[u8]) -> BTreeMap<String, Vec<u8>> {
+    let short = |at: usize| usize::from(u16::from_le_bytes(bytes[at..at + 2].try_into().unwrap()));
+    let mut members = BTreeMap::new();
+    let mut at = 0;
+    while bytes[at..].starts_with(b"PK\x03\x04") {
+        let (name, extra) = (short(at + 26), short(at + 28));
+        let fields = at + 30 + name;
+        let size = u64::from_le_bytes(bytes[fields + 4..fields + 12].try_into().unwrap());
+        let start = fields + extra;
+        let end = start + usize::try_from(size).unwrap();
+        let name = String::from_utf8(bytes[at + 30..fields].to_vec()).unwrap();
+        members.insert(name, bytes[start..end].to_vec());
+        at = end;
+    }
+    members
+}
+
+/// The arrays of an archive: header text, data.
+pub(crate) fn npz(bytes: &[u8]) -> BTreeMap<String, (String, Vec<u8>)> {
+    let array = |(name, bytes): (String, Vec<u8>)| {
+        let data = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+        let head = String::from_utf8(bytes[10..data].to_vec()).unwrap();
+        (name, (head, bytes[data..].to_vec()))
+    };
+    members(bytes).into_iter().map(array).collect()
 }

@@ -23,11 +23,14 @@ The format follows from the ending of FILE:
   .csv .tsv     every kind: a row a vertex, with its attributes and its object
   .arrow        the same, typed
   .npy          every kind: positions alone, (N, D)
+  .npz          every kind: positions, numbers by name, edges or faces, object_id where there are several
   .swc          skeleton, or graph without rings: type, radius, node_id
   .obj          mesh; edges and chains as lines: colours
+  .ply          every kind: numbers as properties, faces or edges, object_id where there are several
   .stl          mesh: triangles, binary
   .trk          line, polyline, streamline: numbers as scalars and properties, the header of the file imported
   .tck          line, polyline, streamline: the header of the file imported
+  .trx          line, polyline, streamline: numbers of their type as dpv and dps, the frame of the file imported
 
 Coordinates and numbers come out as they are stored, and are never transformed. What the format has no place for is named
 in a warning. Lines, polylines and streamlines are written as whole objects. FILE is there as a whole or not at all.

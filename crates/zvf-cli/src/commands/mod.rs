@@ -1,6 +1,7 @@
 //! One file a command.
 
 mod completions;
+pub(crate) mod create;
 pub(crate) mod export;
 mod import;
 mod info;
@@ -33,6 +34,7 @@ pub(crate) fn run(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Links(args) => links::run(args, context),
         Command::Inspect(args) => inspect::run(args, context),
         Command::Import(args) => import::run(args, context),
+        Command::Create(args) => create::run(args, context),
         Command::Export(args) => export::run(args, context),
         Command::Migrate(args) => migrate::run(args, context),
         Command::Rechunk(args) => rechunk::run(args, context),

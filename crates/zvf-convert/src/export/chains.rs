@@ -8,11 +8,11 @@ use std::collections::HashMap;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::{DataType, Schema, SchemaRef};
 use zvf_query::{Query, Table};
 
-use super::numbers::{Floats, floats, positions, shape};
 use super::{Batches, Job, OBJECTS, Schemas, VERTICES, attribute, own_columns};
+use crate::numbers::{Floats, floats, positions, shape};
 use crate::{ConvertError, Place};
 
 /// The objects of a selection, in its order.
@@ -27,11 +27,12 @@ pub(super) struct Objects {
 }
 
 /// An attribute of numbers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Numbers {
     pub(super) name: String,
     /// Numbers of a row.
     pub(super) width: usize,
+    pub(super) element: DataType,
     pub(super) values: Vec<f64>,
     pub(super) exact: bool,
 }
@@ -45,9 +46,10 @@ impl Numbers {
                 continue;
             }
             match shape(field.data_type()) {
-                Some((width, _)) => numbers.push(Self {
+                Some((width, element)) => numbers.push(Self {
                     name: field.name().clone(),
                     width,
+                    element: element.clone(),
                     values: Vec::new(),
                     exact: true,
                 }),
@@ -63,6 +65,17 @@ impl Numbers {
             let Floats { values, exact } = floats(column);
             self.values.extend(values);
             self.exact &= exact;
+        }
+    }
+
+    /// The same column without a row.
+    pub(super) fn empty(&self) -> Self {
+        Self {
+            name: self.name.clone(),
+            width: self.width,
+            element: self.element.clone(),
+            values: Vec::new(),
+            exact: true,
         }
     }
 
@@ -186,6 +199,7 @@ impl ObjectTable {
         let property = |one: &Numbers| Numbers {
             name: one.name.clone(),
             width: one.width,
+            element: one.element.clone(),
             values: found
                 .iter()
                 .flat_map(|(_, row)| one.row(*row))

@@ -9,9 +9,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use zvf_query::Table;
 
-use super::numbers::{floats, positions, put_all, shape, single};
 use super::{ALL, Batches, Job, Schemas};
 use crate::ConvertError;
+use crate::numbers::{floats, positions, put_all, shape, single};
 use crate::output::raw::elements;
 
 pub(super) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {

@@ -34,23 +34,28 @@
 //! | CSV, TSV | all | by object for lines, polylines and streamlines, else by chunk | of vertices, `object_id` | a batch |
 //! | Arrow | all | the same | the same, typed | a batch |
 //! | NPY | all | the same | none | a batch |
+//! | NPZ | all | the same | numbers, `object_id` where there are several; `edges` or `faces` | a batch, and temporary files |
 //! | SWC | skeleton, graph without cycles | by `node_id`, else parents first | `type`, `radius`, `node_id` | all nodes |
 //! | OBJ | mesh; edges and chains as `l` | by chunk | `color` of three channels | a batch |
+//! | PLY | all | by chunk; faces, or edges | numbers, `object_id` where there are several | a batch |
 //! | STL | mesh | faces as stored | none | all positions |
 //! | TRK | line, polyline, streamline | by object | numbers, as float32 | an object table |
 //! | TCK | line, polyline, streamline | by object | none | an object table |
+//! | TRX | line, polyline, streamline | by object | numbers, of their type | an object table, and temporary files |
 //!
 //! Positions and numbers come out as they are stored: text has the fewest digits that read back as the same number. Whatever
 //! the format has no place for is named in [`Exported::notes`], and so is every number that it had to round.
 
 mod chains;
 mod mesh;
-mod numbers;
+mod npz;
+mod ply;
 mod stl;
 mod swc;
 mod table;
 mod tck;
 mod trk;
+mod trx;
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -126,9 +131,12 @@ pub async fn export(
         Format::Csv | Format::Npy | Format::Arrow => table::write(&mut job).await?,
         Format::Swc => swc::write(&mut job).await?,
         Format::Obj => mesh::write(&mut job).await?,
+        Format::Npz => npz::write(&mut job).await?,
+        Format::Ply => ply::write(&mut job).await?,
         Format::Stl => stl::write(&mut job).await?,
         Format::Trk => trk::write(&mut job).await?,
         Format::Tck => tck::write(&mut job).await?,
+        Format::Trx => trx::write(&mut job).await?,
     }
     let groups = Need {
         groups: true,
@@ -176,7 +184,7 @@ impl<'a> Job<'a> {
             Format::Swc => matches!(kind, Kind::Skeleton | Kind::Graph),
             Format::Stl => kind == Kind::Mesh,
             Format::Obj => kind != Kind::PointCloud,
-            Format::Trk | Format::Tck => chained(kind),
+            Format::Trk | Format::Tck | Format::Trx => chained(kind),
             _ => true,
         };
         if !fits {
@@ -190,7 +198,11 @@ impl<'a> Job<'a> {
             return Err(ConvertError::usage(format.name(), found, expected));
         }
         let dims = root.chunk_shape.len();
-        if !matches!(format, Format::Csv | Format::Npy | Format::Arrow) && dims != 3 {
+        if !matches!(
+            format,
+            Format::Csv | Format::Npy | Format::Npz | Format::Arrow | Format::Ply
+        ) && dims != 3
+        {
             let found = format!("a store of {dims} axes");
             return Err(ConvertError::usage(format.name(), found, "3 axes"));
         }

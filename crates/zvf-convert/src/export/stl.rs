@@ -9,8 +9,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use zvf_query::Table;
 
-use super::numbers::{positions, rounded};
 use super::{ALL, Batches, Job, Schemas};
+use crate::numbers::{positions, rounded};
 use crate::output::raw::elements;
 use crate::{ConvertError, Place};
 

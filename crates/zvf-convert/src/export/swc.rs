@@ -4,16 +4,13 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
 
+use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
-};
-use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_schema::DataType;
+use arrow_array::types::UInt64Type;
 use zvf_query::Table;
 
-use super::numbers::{floats, positions, put, put_all, single};
 use super::{ALL, Batches, Job, Schemas};
+use crate::numbers::{floats, positions, put, put_all, single, whole};
 use crate::output::raw::elements;
 use crate::{ConvertError, Place};
 
@@ -197,34 +194,6 @@ impl Batches for Nodes<'_> {
             }
         }
         Ok(())
-    }
-}
-
-/// A column of whole numbers; `None` where one is missing, or where they are of another type.
-fn whole(column: &ArrayRef) -> Option<Vec<i64>> {
-    if column.null_count() > 0 {
-        return None;
-    }
-    macro_rules! take {
-        ($type:ty) => {
-            column
-                .as_primitive::<$type>()
-                .values()
-                .iter()
-                .map(|&value| i64::try_from(value).ok())
-                .collect()
-        };
-    }
-    match column.data_type() {
-        DataType::Int8 => take!(Int8Type),
-        DataType::Int16 => take!(Int16Type),
-        DataType::Int32 => take!(Int32Type),
-        DataType::Int64 => take!(Int64Type),
-        DataType::UInt8 => take!(UInt8Type),
-        DataType::UInt16 => take!(UInt16Type),
-        DataType::UInt32 => take!(UInt32Type),
-        DataType::UInt64 => take!(UInt64Type),
-        _ => None,
     }
 }
 

@@ -10,8 +10,8 @@ use zvf_store::Names;
 
 use super::Job;
 use super::chains::{Numbers, Objects, Visit};
-use super::numbers::{rounded, single};
 use crate::ConvertError;
+use crate::numbers::{rounded, single};
 
 pub(super) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     let (objects, mut query) = Objects::read(job).await?;

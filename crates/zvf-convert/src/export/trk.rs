@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::Job;
 use super::chains::{Numbers, Objects, Visit};
-use super::numbers::rounded;
+use crate::numbers::rounded;
 use crate::{ConvertError, Place};
 
 const HEADER: usize = 1000;
@@ -241,13 +241,7 @@ impl Out<'_> {
 
 impl Visit for Out<'_> {
     fn scalars(&mut self, _: &Schema, scalars: &[Numbers]) -> Result<(), ConvertError> {
-        let names = |one: &Numbers| Numbers {
-            name: one.name.clone(),
-            width: one.width,
-            values: Vec::new(),
-            exact: true,
-        };
-        self.scalars = scalars.iter().map(names).collect();
+        self.scalars = scalars.iter().map(Numbers::empty).collect();
         self.left = fit(&mut self.scalars);
         Ok(())
     }

@@ -1,13 +1,14 @@
 //! Numbers of Arrow columns, and numbers as text.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
     UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray, RecordBatch};
 use arrow_schema::{DataType, Schema};
 
 use crate::output::raw::elements;
@@ -15,14 +16,14 @@ use crate::text::narrow;
 
 /// Numbers of a column, with the channels of a row together.
 #[derive(Debug, Default)]
-pub(super) struct Floats {
-    pub(super) values: Vec<f64>,
+pub(crate) struct Floats {
+    pub(crate) values: Vec<f64>,
     /// Whether each number is the one that was stored: whole numbers of 64 bits may not be.
-    pub(super) exact: bool,
+    pub(crate) exact: bool,
 }
 
 /// The number of elements of a row, and their type, of a column of numbers.
-pub(super) fn shape(column: &DataType) -> Option<(usize, &DataType)> {
+pub(crate) fn shape(column: &DataType) -> Option<(usize, &DataType)> {
     let (width, element) = match column {
         DataType::FixedSizeList(item, width) => (usize::try_from(*width).ok()?, item.data_type()),
         other => (1, other),
@@ -32,7 +33,7 @@ pub(super) fn shape(column: &DataType) -> Option<(usize, &DataType)> {
 }
 
 /// The numbers of a column; a missing one is NaN. Nothing for a column of texts.
-pub(super) fn floats(column: &ArrayRef) -> Floats {
+pub(crate) fn floats(column: &ArrayRef) -> Floats {
     let (items, width) = elements(column);
     let mut values = Vec::with_capacity(items.len());
     let mut exact = true;
@@ -93,8 +94,89 @@ fn from_u64(value: u64) -> f64 {
     value as f64
 }
 
+/// A column of whole numbers; `None` where one is missing, or where they are of another type.
+pub(crate) fn whole(column: &ArrayRef) -> Option<Vec<i64>> {
+    if column.null_count() > 0 {
+        return None;
+    }
+    macro_rules! take {
+        ($type:ty) => {
+            column
+                .as_primitive::<$type>()
+                .values()
+                .iter()
+                .map(|&value| i64::try_from(value).ok())
+                .collect()
+        };
+    }
+    match column.data_type() {
+        DataType::Int8 => take!(Int8Type),
+        DataType::Int16 => take!(Int16Type),
+        DataType::Int32 => take!(Int32Type),
+        DataType::Int64 => take!(Int64Type),
+        DataType::UInt8 => take!(UInt8Type),
+        DataType::UInt16 => take!(UInt16Type),
+        DataType::UInt32 => take!(UInt32Type),
+        DataType::UInt64 => take!(UInt64Type),
+        _ => None,
+    }
+}
+
+/// A number as a count, or as the number of a vertex.
+pub(crate) fn whole_number(value: f64) -> Option<u64> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked just here"
+    )]
+    let number = ((0.0..=9e15).contains(&value) && value.fract() == 0.0).then_some(value as u64);
+    number
+}
+
+/// The numbers of a column, NaN where a float is missing and 0 where another number is.
+pub(crate) fn without_nulls(items: &ArrayRef, column: &ArrayRef) -> ArrayRef {
+    let width = items.len().checked_div(column.len()).unwrap_or(1).max(1);
+    let absent = |at: usize| items.is_null(at) || column.is_null(at / width);
+    macro_rules! fill {
+        ($($data:ident $type:ty, $value:expr;)*) => {
+            match items.data_type() {
+                $(DataType::$data => match items.as_primitive_opt::<$type>() {
+                    Some(list) => {
+                        let values = list.values().iter().enumerate();
+                        let values = values.map(|(at, &value)| if absent(at) { $value } else { value });
+                        Arc::new(PrimitiveArray::<$type>::from_iter_values(values))
+                    }
+                    None => ArrayRef::clone(items),
+                },)*
+                DataType::Boolean => match items.as_boolean_opt() {
+                    Some(list) => {
+                        let values = list.values().iter().enumerate();
+                        let values: Vec<bool> = values.map(|(at, value)| value && !absent(at)).collect();
+                        Arc::new(BooleanArray::from(values))
+                    }
+                    None => ArrayRef::clone(items),
+                },
+                _ => ArrayRef::clone(items),
+            }
+        };
+    }
+    fill!(
+        Int8 Int8Type, 0;
+        Int16 Int16Type, 0;
+        Int32 Int32Type, 0;
+        Int64 Int64Type, 0;
+        UInt8 UInt8Type, 0;
+        UInt16 UInt16Type, 0;
+        UInt32 UInt32Type, 0;
+        UInt64 UInt64Type, 0;
+        Float16 Float16Type, half::f16::NAN;
+        Float32 Float32Type, f32::NAN;
+        Float64 Float64Type, f64::NAN;
+    )
+}
+
 /// The positions of a batch.
-pub(super) fn positions(batch: &RecordBatch) -> Floats {
+pub(crate) fn positions(batch: &RecordBatch) -> Floats {
     batch
         .column_by_name("position")
         .map(floats)
@@ -102,14 +184,14 @@ pub(super) fn positions(batch: &RecordBatch) -> Floats {
 }
 
 /// Whether float32 is enough for the text of a column of numbers.
-pub(super) fn single(schema: &Schema, column: &str) -> bool {
+pub(crate) fn single(schema: &Schema, column: &str) -> bool {
     let field = schema.field_with_name(column).ok();
     let element = field.and_then(|field| shape(field.data_type()));
     matches!(element, Some((_, DataType::Float16 | DataType::Float32)))
 }
 
 /// Appends a number with the fewest digits that read back as the same float32, or float64.
-pub(super) fn put(out: &mut String, value: f64, single: bool) {
+pub(crate) fn put(out: &mut String, value: f64, single: bool) {
     // Writing to a String cannot fail.
     let _ = if single {
         write!(out, "{:?}", narrow(value))
@@ -119,7 +201,7 @@ pub(super) fn put(out: &mut String, value: f64, single: bool) {
 }
 
 /// Appends numbers, each behind a blank.
-pub(super) fn put_all(out: &mut String, values: &[f64], single: bool) {
+pub(crate) fn put_all(out: &mut String, values: &[f64], single: bool) {
     for &value in values {
         out.push(' ');
         put(out, value, single);
@@ -127,7 +209,7 @@ pub(super) fn put_all(out: &mut String, values: &[f64], single: bool) {
 }
 
 /// The float32 nearest to a number, and whether it is the number.
-pub(super) fn rounded(value: f64) -> (f32, bool) {
+pub(crate) fn rounded(value: f64) -> (f32, bool) {
     let near = narrow(value);
     (near, value.is_nan() || f64::from(near) == value)
 }

@@ -1,0 +1,399 @@
+//! Which column of a table is what.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Schema, SchemaRef};
+use zvf_write::{AttributeSpec, AttributeType, NumberType, Values};
+
+use super::values::{kind, texts, values};
+use crate::error::{ConvertError, Place, shown};
+use crate::numbers::floats;
+use crate::options::Options;
+use crate::output::axis_names;
+use crate::output::raw::elements;
+
+/// What is wrong with a row: found and expected.
+pub(super) type Wrong = (usize, (String, String));
+
+/// Which column of a table is what.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Layout {
+    /// One column of lists, or one a coordinate.
+    position: Vec<usize>,
+    pub(super) axes: Vec<String>,
+    pub(super) number: NumberType,
+    pub(super) object: Option<usize>,
+    pub(super) attributes: Vec<Attribute>,
+}
+
+/// A column that becomes an attribute.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Attribute {
+    pub(super) name: String,
+    pub(super) column: usize,
+    pub(super) values: AttributeType,
+    channels: usize,
+}
+
+impl Attribute {
+    pub(super) fn spec(&self) -> AttributeSpec {
+        match self.values {
+            AttributeType::Number(number) => {
+                AttributeSpec::number(&self.name, number).with_channels(self.channels)
+            }
+            _ => AttributeSpec::category(&self.name),
+        }
+    }
+
+    /// How many values are missing; the first row where one may not be.
+    pub(super) fn missing(&self, column: &ArrayRef) -> Result<u64, usize> {
+        let (items, width) = elements(column);
+        let inner = items.null_count() as u64;
+        let outer = column.null_count() as u64;
+        let lost = if width == 1 && !matches!(column.data_type(), DataType::FixedSizeList(..)) {
+            outer
+        } else {
+            inner.saturating_add(outer)
+        };
+        let float = matches!(
+            self.values,
+            AttributeType::Category
+                | AttributeType::Number(NumberType::F16 | NumberType::F32 | NumberType::F64)
+        );
+        if lost == 0 || float {
+            return Ok(lost);
+        }
+        let row = (0..column.len()).find(|row| column.is_null(*row));
+        let item = || (0..items.len()).find(|at| items.is_null(*at));
+        Err(row.or_else(|| item()?.checked_div(width)).unwrap_or(0))
+    }
+
+    /// Adds the texts of a column of texts.
+    pub(super) fn collect(&self, column: &ArrayRef, into: &mut HashSet<String>) {
+        if self.values == AttributeType::Category {
+            for text in texts(column).into_iter().flatten() {
+                if !into.contains(text.as_ref()) {
+                    into.insert(text.into_owned());
+                }
+            }
+        }
+    }
+
+    /// A column of no row.
+    pub(super) fn none(&self) -> Values<'static> {
+        match self.values {
+            AttributeType::Number(number) => none(number),
+            _ => Values::Text(Vec::new()),
+        }
+    }
+}
+
+fn none(number: NumberType) -> Values<'static> {
+    macro_rules! none {
+        ($($variant:ident $type:ty),*) => {
+            match number {
+                $(NumberType::$variant => Vec::<$type>::new().into(),)*
+                NumberType::F16 => Vec::<half::f16>::new().into(),
+            }
+        };
+    }
+    none!(Bool bool, I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64, F32 f32, F64 f64)
+}
+
+impl Layout {
+    /// Finds the columns that are asked for.
+    pub(super) fn of(
+        file: &Path,
+        schema: &SchemaRef,
+        options: &Options,
+    ) -> Result<Self, ConvertError> {
+        let names: Vec<&str> = schema
+            .fields()
+            .iter()
+            .map(|field| field.name().as_str())
+            .collect();
+        for (at, name) in names.iter().enumerate() {
+            if names.iter().take(at).any(|other| other == name) {
+                let found = format!("column {} again", shown(name));
+                return Err(ConvertError::malformed(
+                    file,
+                    Place::Whole,
+                    found,
+                    "a name of its own",
+                ));
+            }
+        }
+        let all = names.join(", ");
+        let find = |what: &str, name: &str| {
+            names
+                .iter()
+                .position(|column| *column == name)
+                .ok_or_else(|| {
+                    let expected = format!("one of the columns of {}: {all}", file.display());
+                    ConvertError::usage(what, shown(name), expected)
+                })
+        };
+        let position = match &options.position {
+            Some(asked) => asked.iter().map(|name| find("position", name)).collect::<Result<Vec<_>, _>>()?,
+            None => usual(&names).ok_or_else(|| {
+                let expected = "a column position, or x and y (and z), or others that are named as the position";
+                ConvertError::malformed(file, Place::Whole, shown(&all), expected)
+            })?,
+        };
+        let (axes, number) = axes(file, schema, &position)?;
+        let object = options.object_column.as_deref();
+        let object = object.or_else(|| schema.metadata().get(super::OBJECT).map(String::as_str));
+        let object = object.map(|name| find("object column", name)).transpose()?;
+        if let Some(at) = object {
+            let field = schema.fields().get(at);
+            let whole = field.is_some_and(|field| field.data_type().is_integer());
+            if !whole || position.contains(&at) {
+                let expected = "a column of whole numbers that is none of the position";
+                return Err(ConvertError::usage(
+                    "object column",
+                    shown(names.get(at).unwrap_or(&"")),
+                    expected,
+                ));
+            }
+        }
+        let free = |at: &usize| !position.contains(at) && object != Some(*at);
+        let chosen: Vec<usize> = match &options.attributes {
+            None => (0..names.len()).filter(free).collect(),
+            Some(asked) => {
+                let asked = asked.iter().map(|name| find("attributes", name));
+                let mut asked = asked.collect::<Result<Vec<usize>, _>>()?;
+                asked.retain(free);
+                asked.sort_unstable();
+                asked.dedup();
+                asked
+            }
+        };
+        let mut attributes = Vec::new();
+        for at in chosen {
+            let Some(field) = schema.fields().get(at) else {
+                continue;
+            };
+            let Some((values, channels)) = kind(field.data_type()) else {
+                let found = format!("column {} of {}", shown(field.name()), field.data_type());
+                let expected = "numbers, truth values or texts: choose others with the attributes";
+                return Err(ConvertError::usage("attributes", found, expected));
+            };
+            if field.name().is_empty() {
+                return Err(ConvertError::malformed(
+                    file,
+                    Place::Whole,
+                    "a column without a name",
+                    "a name",
+                ));
+            }
+            attributes.push(Attribute {
+                name: field.name().clone(),
+                column: at,
+                values,
+                channels,
+            });
+        }
+        Ok(Self {
+            position,
+            axes,
+            number,
+            object,
+            attributes,
+        })
+    }
+
+    /// Refuses a file with other columns.
+    pub(super) fn same(
+        &self,
+        file: &Path,
+        schema: &SchemaRef,
+        options: &Options,
+    ) -> Result<(), ConvertError> {
+        if Self::of(file, schema, options)? == *self {
+            return Ok(());
+        }
+        let expected = "those of the first file, or of when it was looked at";
+        Err(ConvertError::malformed(
+            file,
+            Place::Whole,
+            "other columns",
+            expected,
+        ))
+    }
+
+    /// The coordinates of a batch, row by row, checked.
+    pub(super) fn positions(&self, batch: &RecordBatch) -> Result<Vec<f64>, Wrong> {
+        let dims = self.axes.len();
+        let columns: Vec<Vec<f64>> = self
+            .columns(batch)
+            .map(|column| floats(column).values)
+            .collect();
+        let rows = batch.num_rows();
+        let mut out = Vec::with_capacity(rows.saturating_mul(dims));
+        for row in 0..rows {
+            for at in 0..dims {
+                let value = match columns.as_slice() {
+                    [list] if self.position.len() == 1 => {
+                        list.get(row.saturating_mul(dims).saturating_add(at))
+                    }
+                    columns => columns.get(at).and_then(|column| column.get(row)),
+                };
+                match value {
+                    Some(value) if value.is_finite() => out.push(*value),
+                    _ => {
+                        let axis = self.axes.get(at).map_or("", String::as_str);
+                        let found = value.map_or_else(|| "nothing".to_owned(), ToString::to_string);
+                        return Err((
+                            row,
+                            (format!("{found} as {axis}"), "a finite number".to_owned()),
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    fn columns<'b>(&self, batch: &'b RecordBatch) -> impl Iterator<Item = &'b ArrayRef> {
+        let columns = self
+            .position
+            .iter()
+            .filter_map(|at| batch.columns().get(*at));
+        columns.collect::<Vec<_>>().into_iter()
+    }
+
+    /// The positions in their own number type.
+    pub(super) fn values(&self, batch: &RecordBatch) -> Option<Values<'static>> {
+        let columns: Vec<Values<'static>> =
+            self.columns(batch).map(values).collect::<Option<_>>()?;
+        if let [one] = columns.as_slice() {
+            return Some(one.clone());
+        }
+        macro_rules! woven {
+            ($($variant:ident),*) => {
+                match self.number {
+                    $(NumberType::$variant => {
+                        let mut lists = Vec::new();
+                        for column in &columns {
+                            match column {
+                                Values::$variant(list) => lists.push(list.as_ref()),
+                                _ => return None,
+                            }
+                        }
+                        let rows = batch.num_rows();
+                        let woven = (0..rows).flat_map(|row| lists.iter().filter_map(move |list| list.get(row)));
+                        Some(woven.copied().collect::<Vec<_>>().into())
+                    })*
+                    NumberType::Bool => None,
+                }
+            };
+        }
+        woven!(I8, I16, I32, I64, U8, U16, U32, U64, F16, F32, F64)
+    }
+
+    /// The object of every row; nothing without such a column.
+    pub(super) fn objects(&self, batch: &RecordBatch) -> Result<Vec<i64>, Wrong> {
+        let Some(column) = self.object.and_then(|at| batch.columns().get(at)) else {
+            return Ok(Vec::new());
+        };
+        if let Some(row) = (0..column.len()).find(|row| column.is_null(*row)) {
+            return Err((
+                row,
+                ("no object".to_owned(), "the id of an object".to_owned()),
+            ));
+        }
+        if let Some(ids) = column.as_primitive_opt::<Int64Type>() {
+            return Ok(ids.values().to_vec());
+        }
+        let whole = crate::numbers::whole(column);
+        whole.ok_or_else(|| {
+            (
+                0,
+                (
+                    "an id beyond 64 bits".to_owned(),
+                    "ids of 64 bits, signed".to_owned(),
+                ),
+            )
+        })
+    }
+}
+
+/// The columns that are a position where none is named.
+fn usual(names: &[&str]) -> Option<Vec<usize>> {
+    let one = |name: &str| {
+        names
+            .iter()
+            .position(|column| column.eq_ignore_ascii_case(name))
+    };
+    if let Some(at) = one("position").or_else(|| one("positions")) {
+        return Some(vec![at]);
+    }
+    match (one("x"), one("y"), one("z")) {
+        (Some(x), Some(y), Some(z)) => Some(vec![x, y, z]),
+        (Some(x), Some(y), None) => Some(vec![x, y]),
+        _ => None,
+    }
+}
+
+/// The names of the axes and the number type of coordinates.
+fn axes(
+    file: &Path,
+    schema: &Schema,
+    position: &[usize],
+) -> Result<(Vec<String>, NumberType), ConvertError> {
+    let fields: Vec<_> = position
+        .iter()
+        .filter_map(|at| schema.fields().get(*at))
+        .collect();
+    let bad = |found: String, expected: &str| {
+        Err(ConvertError::usage(
+            format!("position of {}", file.display()),
+            found,
+            expected,
+        ))
+    };
+    let mut axes = Vec::new();
+    let mut number = None;
+    for field in &fields {
+        let Some((AttributeType::Number(own), width)) = kind(field.data_type()) else {
+            return bad(
+                format!("column {} of {}", shown(field.name()), field.data_type()),
+                "numbers",
+            );
+        };
+        if own == NumberType::Bool || number.is_some_and(|number| number != own) {
+            let found = format!("column {} of {own}", shown(field.name()));
+            return bad(found, "numbers of one type");
+        }
+        number = Some(own);
+        let listed = matches!(field.data_type(), DataType::FixedSizeList(..));
+        if listed && fields.len() == 1 {
+            let named = axis_names(schema);
+            let usual = ["x", "y", "z", "w"].map(str::to_owned);
+            let names = if named.len() == width {
+                named
+            } else {
+                usual.to_vec()
+            };
+            axes.extend(names.into_iter().take(width));
+            if axes.len() != width {
+                return bad(format!("{width} coordinates"), "1 to 4");
+            }
+        } else if width == 1 {
+            axes.push(field.name().clone());
+        } else {
+            return bad(
+                format!("column {} of lists beside others", shown(field.name())),
+                "one column of lists, or numbers",
+            );
+        }
+    }
+    match number {
+        Some(number) if (1..=4).contains(&axes.len()) => Ok((axes, number)),
+        _ => bad(format!("{} columns", axes.len()), "1 to 4"),
+    }
+}

@@ -1,0 +1,460 @@
+//! Vertices as typed columns: Arrow tables, NumPy arrays, PLY.
+
+mod arrow;
+mod arrow_check;
+mod layout;
+pub(crate) mod npy;
+mod npz;
+mod ply;
+pub(crate) mod values;
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use zvf_write::{AttributeSpec, AttributeType, Batch, Kind, ObjectTable, Values};
+
+use crate::error::{ConvertError, Place, shown};
+use crate::names;
+use crate::options::Options;
+use crate::shape::Extent;
+use crate::{Format, Found, Sink, draft};
+use layout::Layout;
+
+type TakeBatch<'a> = dyn FnMut(&RecordBatch) -> Result<(), ConvertError> + 'a;
+type TakeLink<'a> = dyn FnMut(&[u64], Place) -> Result<(), ConvertError> + 'a;
+
+/// Member of a schema's metadata: the column with the object of a row, unless another one is asked for.
+const OBJECT: &str = "object";
+
+/// A file that was opened: its vertices as record batches of one schema, and its links.
+trait Source {
+    fn schema(&self) -> SchemaRef;
+
+    /// Hands the vertices over, from the first, in batches of about so many rows.
+    fn vertices(&self, rows: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError>;
+
+    /// The kind that the links of the file make of it.
+    fn linked(&self) -> Option<Kind> {
+        None
+    }
+
+    /// Hands edges or faces over, by rows of the file.
+    fn links(&self, _: &mut TakeLink<'_>) -> Result<(), ConvertError> {
+        Ok(())
+    }
+
+    /// What of the file is passed over.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+fn source(path: &Path, format: Format, options: &Options) -> Result<Box<dyn Source>, ConvertError> {
+    Ok(match format {
+        Format::Npy => Box::new(npy::Npy::open(path)?),
+        Format::Npz => Box::new(npz::Npz::open(path)?),
+        Format::Ply => Box::new(ply::Ply::open(path, options)?),
+        _ => Box::new(arrow::Arrow::open(path)?),
+    })
+}
+
+/// Files to be read again.
+#[derive(Debug)]
+pub(crate) struct Records {
+    files: Vec<PathBuf>,
+    format: Format,
+    options: Options,
+    kind: Kind,
+    layout: Layout,
+    owners: Owners,
+    /// Ends of a link; 0 where the kind takes none.
+    width: usize,
+}
+
+/// Which object a row belongs to.
+#[derive(Debug)]
+enum Owners {
+    None,
+    /// The one of its file.
+    Files(Vec<i64>),
+    /// The one that its column says.
+    Column,
+}
+
+/// Links as they were counted.
+#[derive(Debug, Default)]
+struct Widths {
+    two: u64,
+    three: u64,
+    four: u64,
+    more: u64,
+    /// Triangles that larger faces can be cut into.
+    cut: u64,
+}
+
+impl Records {
+    pub(crate) fn survey(
+        files: &[PathBuf],
+        format: Format,
+        options: &Options,
+    ) -> Result<(Self, Found), ConvertError> {
+        let mut known: Option<(Layout, Option<Kind>)> = None;
+        let mut extent = Extent::new(1);
+        let mut texts: Vec<HashSet<String>> = Vec::new();
+        let (mut missing, mut notes) = (Vec::new(), Vec::new());
+        let (mut ids, mut last) = (HashSet::new(), None);
+        let mut widths = Widths::default();
+        for file in files {
+            let source = source(file, format, options)?;
+            for note in source.notes() {
+                if !notes.contains(&note) {
+                    notes.push(note);
+                }
+            }
+            let layout = Layout::of(file, &source.schema(), options)?;
+            if known.is_none() {
+                extent = Extent::new(layout.axes.len());
+                texts.resize_with(layout.attributes.len(), HashSet::new);
+                missing.resize(layout.attributes.len(), 0_u64);
+            }
+            let (layout, linked) = &*known.get_or_insert((layout.clone(), source.linked()));
+            layout.same(file, &source.schema(), options)?;
+            let kind = options.kind.or(*linked).unwrap_or(Kind::PointCloud);
+            let mut vertices = 0_u64;
+            source.vertices(options.batch, &mut |batch| {
+                let rows = Rows {
+                    file,
+                    first: vertices,
+                };
+                vertices = vertices.saturating_add(batch.num_rows() as u64);
+                let positions = layout
+                    .positions(batch)
+                    .map_err(|(row, what)| rows.bad(row, what))?;
+                for position in positions.chunks(layout.axes.len()) {
+                    extent.add(position);
+                }
+                if extent.count() > options.limits.vertices {
+                    let limit = options.limits.vertices;
+                    return Err(ConvertError::limit(file, Place::Whole, "rows", limit));
+                }
+                for (number, attribute) in layout.attributes.iter().enumerate() {
+                    let Some(column) = batch.columns().get(attribute.column) else {
+                        continue;
+                    };
+                    let lost = attribute.missing(column).map_err(|row| {
+                        let what = format!("no value of {}", shown(&attribute.name));
+                        rows.bad(
+                            row,
+                            (
+                                what,
+                                "one: whole numbers and truth values cannot be missing".to_owned(),
+                            ),
+                        )
+                    })?;
+                    if let (Some(count), Some(set)) =
+                        (missing.get_mut(number), texts.get_mut(number))
+                    {
+                        *count = count.saturating_add(lost);
+                        attribute.collect(column, set);
+                        if set.len() as u64 > options.limits.categories {
+                            let what =
+                                format!("different texts in column {}", shown(&attribute.name));
+                            let limit = options.limits.categories;
+                            return Err(ConvertError::limit(file, Place::Whole, what, limit));
+                        }
+                    }
+                }
+                for (row, id) in layout
+                    .objects(batch)
+                    .map_err(|(row, what)| rows.bad(row, what))?
+                    .into_iter()
+                    .enumerate()
+                {
+                    let chain = matches!(kind, Kind::Polyline | Kind::Streamline);
+                    if last != Some(id) && !ids.insert(id) && chain {
+                        let expected = "the rows of an object one after another".to_owned();
+                        return Err(
+                            rows.bad(row, (format!("object {id} again, after others"), expected))
+                        );
+                    }
+                    last = Some(id);
+                }
+                Ok(())
+            })?;
+            source.links(&mut |link, place| {
+                if let Some(&end) = link.iter().find(|end| **end >= vertices) {
+                    let expected = format!("one of the {vertices} vertices of the file, from 0");
+                    return Err(ConvertError::malformed(
+                        file,
+                        place,
+                        format!("vertex {end}"),
+                        expected,
+                    ));
+                }
+                widths.see(link.len());
+                Ok(())
+            })?;
+        }
+        let Some((layout, linked)) = known else {
+            return Err(ConvertError::usage("files", "none", "at least one"));
+        };
+        let kind = options.kind.or(linked).unwrap_or(Kind::PointCloud);
+        let (width, links) = widths.decide(kind, linked, &mut notes)?;
+        let mut objects = ids.len() as u64;
+        let owners = if layout.object.is_some() {
+            Owners::Column
+        } else if files.len() == 1 && kind == Kind::PointCloud {
+            Owners::None
+        } else {
+            let (ids, by_name) = names::ids(files);
+            notes.push(names::note(&ids, by_name));
+            objects = ids.len() as u64;
+            Owners::Files(ids)
+        };
+        let axes: Vec<&str> = layout.axes.iter().map(String::as_str).collect();
+        let mut spec = draft(kind, &axes, layout.number);
+        if kind == Kind::PointCloud && !matches!(owners, Owners::None) {
+            spec = spec.with_objects();
+        }
+        if width > 2 {
+            spec = spec.with_link_width(width);
+        }
+        for (attribute, missing) in layout.attributes.iter().zip(&missing) {
+            spec = spec.with_vertex_attribute(attribute.spec());
+            if *missing > 0 && attribute.values != AttributeType::Category {
+                notes.push(format!(
+                    "column {}: {missing} missing values become NaN",
+                    shown(&attribute.name)
+                ));
+            }
+        }
+        if matches!(owners, Owners::Files(_)) {
+            spec = spec.with_object_attribute(AttributeSpec::text("name"));
+        }
+        let found = Found {
+            extent,
+            objects,
+            links,
+            spec,
+            frame: None,
+            notes,
+        };
+        let reader = Self {
+            files: files.to_vec(),
+            format,
+            options: options.clone(),
+            kind,
+            layout,
+            owners,
+            width,
+        };
+        Ok((reader, found))
+    }
+
+    pub(crate) fn read(&self, sink: &mut dyn Sink) -> Result<(), ConvertError> {
+        let mut first = 0_u64;
+        for (number, file) in self.files.iter().enumerate() {
+            let source = source(file, self.format, &self.options)?;
+            self.layout.same(file, &source.schema(), &self.options)?;
+            let mut vertices = 0_u64;
+            source.vertices(self.options.batch, &mut |batch| {
+                let rows = Rows {
+                    file,
+                    first: vertices,
+                };
+                vertices = vertices.saturating_add(batch.num_rows() as u64);
+                self.push(batch, &rows, number, sink)
+            })?;
+            if self.width > 0 {
+                self.links(source.as_ref(), first, vertices, sink)?;
+            }
+            first = first.saturating_add(vertices);
+            if let Owners::Files(ids) = &self.owners
+                && let Some(&id) = ids.get(number)
+            {
+                let table = ObjectTable::new(vec![id])
+                    .with_attribute("name", Values::texts([names::stem(file)]));
+                sink.objects(&table)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn push(
+        &self,
+        batch: &RecordBatch,
+        rows: &Rows<'_>,
+        number: usize,
+        sink: &mut dyn Sink,
+    ) -> Result<(), ConvertError> {
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        let changed = || "what was there when the file was looked at".to_owned();
+        // Checked again: the file may have changed.
+        self.layout
+            .positions(batch)
+            .map_err(|(row, what)| rows.bad(row, what))?;
+        let Some(positions) = self.layout.values(batch) else {
+            return Err(rows.bad(0, ("other columns".to_owned(), changed())));
+        };
+        let mut out = Batch::new(positions);
+        match &self.owners {
+            Owners::None => {}
+            Owners::Files(ids) => {
+                let id = ids.get(number).copied().unwrap_or_default();
+                out = out.with_object_runs(vec![(id, batch.num_rows())]);
+            }
+            Owners::Column => {
+                let ids = self
+                    .layout
+                    .objects(batch)
+                    .map_err(|(row, what)| rows.bad(row, what))?;
+                out = if matches!(self.kind, Kind::Polyline | Kind::Streamline) {
+                    let runs = ids.chunk_by(|a, b| a == b);
+                    let runs = runs.filter_map(|run| Some((*run.first()?, run.len())));
+                    out.with_object_runs(runs.collect::<Vec<_>>())
+                } else {
+                    out.with_object_ids(ids)
+                };
+            }
+        }
+        for attribute in &self.layout.attributes {
+            let column = batch.columns().get(attribute.column);
+            let values = column.filter(|column| attribute.missing(column).is_ok());
+            let Some(values) = values.and_then(values::values) else {
+                let found = format!("other values of {}", shown(&attribute.name));
+                return Err(rows.bad(0, (found, changed())));
+            };
+            out = out.with_attribute(&attribute.name, values);
+        }
+        Ok(sink.batch(&out)?)
+    }
+
+    /// Hands links over, counted through all files.
+    fn links(
+        &self,
+        source: &dyn Source,
+        first: u64,
+        vertices: u64,
+        sink: &mut dyn Sink,
+    ) -> Result<(), ConvertError> {
+        let mut held: Vec<u64> = Vec::new();
+        let mut flush = |held: &mut Vec<u64>| {
+            let batch = self.empty().with_links_between_batches(&held[..]);
+            let done = sink.batch(&batch);
+            held.clear();
+            done.map_err(ConvertError::from)
+        };
+        source.links(&mut |link, place| {
+            if link.iter().any(|end| *end >= vertices) {
+                let file = self.files.first().map_or(Path::new(""), PathBuf::as_path);
+                let expected = "vertices of the file, as when it was looked at";
+                return Err(ConvertError::malformed(file, place, "other ends", expected));
+            }
+            let number = |end: &u64| first.saturating_add(*end);
+            if link.len() == self.width {
+                held.extend(link.iter().map(number));
+            } else if let Some((corner, rest)) = link.split_first().filter(|_| self.width == 3) {
+                for pair in rest.windows(2) {
+                    held.push(number(corner));
+                    held.extend(pair.iter().map(number));
+                }
+            }
+            if held.len() / self.width >= self.options.batch {
+                flush(&mut held)?;
+            }
+            Ok(())
+        })?;
+        if !held.is_empty() {
+            flush(&mut held)?;
+        }
+        Ok(())
+    }
+
+    /// A batch of no vertex, with all attributes.
+    fn empty(&self) -> Batch<'static> {
+        let none: Vec<f64> = Vec::new();
+        let mut batch = Batch::new(none).with_object_runs(Vec::new());
+        for attribute in &self.layout.attributes {
+            batch = batch.with_attribute(&attribute.name, attribute.none());
+        }
+        batch
+    }
+}
+
+/// Where the rows of a batch stand in their file.
+struct Rows<'a> {
+    file: &'a Path,
+    first: u64,
+}
+
+impl Rows<'_> {
+    #[cold]
+    fn bad(&self, row: usize, (found, expected): (String, String)) -> ConvertError {
+        let row = self.first.saturating_add(row as u64);
+        let found = format!("in row {row}: {found}");
+        ConvertError::malformed(self.file, Place::Whole, found, expected)
+    }
+}
+
+impl Widths {
+    fn see(&mut self, ends: usize) {
+        let slot = match ends {
+            0..=2 => &mut self.two,
+            3 => &mut self.three,
+            4 => &mut self.four,
+            _ => &mut self.more,
+        };
+        *slot = slot.saturating_add(1);
+        if ends > 2 {
+            self.cut = self.cut.saturating_add(ends as u64 - 2);
+        }
+    }
+
+    /// Ends of a link of the store, and how many links there will be.
+    fn decide(
+        &self,
+        kind: Kind,
+        linked: Option<Kind>,
+        notes: &mut Vec<String>,
+    ) -> Result<(usize, u64), ConvertError> {
+        let what = match linked {
+            Some(Kind::Mesh) => "faces",
+            _ => "edges",
+        };
+        match (kind, linked) {
+            (Kind::Graph, Some(Kind::Graph)) => Ok((2, self.two)),
+            (Kind::Mesh, Some(Kind::Mesh))
+                if self.three == 0 && self.more == 0 && self.four > 0 =>
+            {
+                Ok((4, self.four))
+            }
+            (Kind::Mesh, Some(Kind::Mesh)) => {
+                let larger = self.four.saturating_add(self.more);
+                if larger > 0 {
+                    notes.push(format!(
+                        "{larger} faces of four or more corners beside {} triangles: cut into triangles from their first corner",
+                        self.three
+                    ));
+                }
+                Ok((3, self.cut))
+            }
+            (Kind::Graph | Kind::Mesh, _) => {
+                let (found, expected) = if kind == Kind::Mesh {
+                    ("a file without faces", "faces for a mesh")
+                } else {
+                    ("a file without edges", "edges for a graph")
+                };
+                Err(ConvertError::usage("kind", found, expected))
+            }
+            (_, Some(_)) => {
+                notes.push(format!("{what} are not kept"));
+                Ok((0, 0))
+            }
+            (_, None) => Ok((0, 0)),
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! NPY: one array of positions, `(N, D)`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::types::{
+    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{ArrayRef, BooleanArray, FixedSizeListArray, PrimitiveArray, RecordBatch};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use half::f16;
+
+use super::{Source, TakeBatch};
+use crate::error::{ConvertError, shown};
+use crate::tracks::Bytes;
+
+/// A header that is longer is none.
+const LONGEST: usize = 1 << 20;
+
+/// What an array is, as its header says.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Header {
+    element: DataType,
+    big: bool,
+    /// Rows, and numbers of one.
+    pub(crate) rows: u64,
+    width: usize,
+    /// Whether the shape has a second number.
+    listed: bool,
+}
+
+impl Header {
+    /// Reads the header of an array of one or two axes, in C order.
+    pub(super) fn read(bytes: &mut Bytes) -> Result<Self, ConvertError> {
+        let magic: [u8; 6] = bytes.take("the magic of NPY")?;
+        if magic != *b"\x93NUMPY" {
+            return Err(bytes.bad("another beginning", "\"\\x93NUMPY\""));
+        }
+        let [major, _] = bytes.take::<2>("a version")?;
+        let length = match major {
+            1 => usize::from(u16::from_le_bytes(bytes.take("the length of a header")?)),
+            2 | 3 => {
+                let length = u32::from_le_bytes(bytes.take("the length of a header")?);
+                usize::try_from(length).unwrap_or(usize::MAX)
+            }
+            other => return Err(bytes.bad(format!("version {other}"), "1, 2 or 3")),
+        };
+        if length > LONGEST {
+            return Err(bytes.bad(
+                format!("a header of {length} bytes"),
+                format!("at most {LONGEST}"),
+            ));
+        }
+        let text = bytes.take_some(length, "a header")?;
+        let text = String::from_utf8_lossy(&text).into_owned();
+        parse(&text).ok_or_else(|| {
+            let expected = "a header of numbers or truth values, `(N,)` or `(N, D)`, in C order";
+            bytes.bad(shown(text.trim()), expected)
+        })
+    }
+
+    /// An array without a header, little-endian, by the name of its type and the bytes it has.
+    pub(crate) fn raw(kind: &str, width: Option<usize>, size: u64) -> Option<Self> {
+        let element = match kind {
+            "bool" => DataType::Boolean,
+            "int8" => DataType::Int8,
+            "int16" => DataType::Int16,
+            "int32" => DataType::Int32,
+            "int64" => DataType::Int64,
+            "uint8" => DataType::UInt8,
+            "uint16" => DataType::UInt16,
+            "uint32" => DataType::UInt32,
+            "uint64" => DataType::UInt64,
+            "float16" => DataType::Float16,
+            "float32" => DataType::Float32,
+            "float64" => DataType::Float64,
+            _ => return None,
+        };
+        let mut header = Self {
+            element,
+            big: false,
+            rows: 0,
+            width: width.unwrap_or(1),
+            listed: width.is_some(),
+        };
+        if header.width == 0 || header.width > 1 << 16 {
+            return None;
+        }
+        let row = u64::try_from(header.row_bytes()?).ok()?;
+        header.rows = size.checked_div(row)?;
+        size.is_multiple_of(row).then_some(header)
+    }
+
+    /// The type of the column of such an array.
+    pub(crate) fn column(&self) -> DataType {
+        if !self.listed {
+            return self.element.clone();
+        }
+        let item = Field::new("item", self.element.clone(), false);
+        DataType::FixedSizeList(
+            Arc::new(item),
+            i32::try_from(self.width).unwrap_or(i32::MAX),
+        )
+    }
+
+    /// Bytes of a row.
+    pub(super) fn row_bytes(&self) -> Option<usize> {
+        let size = match &self.element {
+            DataType::Boolean => 1,
+            other => other.primitive_width()?,
+        };
+        size.checked_mul(self.width)
+    }
+
+    /// The next rows as a column.
+    pub(crate) fn take(&self, bytes: &mut Bytes, rows: usize) -> Result<ArrayRef, ConvertError> {
+        let size = self.row_bytes().and_then(|row| row.checked_mul(rows));
+        let Some(size) = size else {
+            return Err(bytes.bad("rows of that size", "rows that fit the memory"));
+        };
+        let raw = bytes.take_some(size, "rows of the array")?;
+        let items = items(&self.element, self.big, &raw);
+        let column = match (items, self.column()) {
+            (Some(items), DataType::FixedSizeList(item, width)) => {
+                let list = FixedSizeListArray::try_new(item, width, items, None);
+                list.ok().map(|list| Arc::new(list) as ArrayRef)
+            }
+            (items, _) => items,
+        };
+        column.ok_or_else(|| bytes.bad("elements of another type", "numbers"))
+    }
+}
+
+/// Numbers of one type and byte order.
+fn items(element: &DataType, big: bool, raw: &[u8]) -> Option<ArrayRef> {
+    macro_rules! list {
+        ($type:ty, $native:ty) => {{
+            const SIZE: usize = size_of::<$native>();
+            let values = raw.chunks_exact(SIZE).filter_map(|bytes| {
+                let mut bytes: [u8; SIZE] = bytes.try_into().ok()?;
+                if big {
+                    bytes.reverse();
+                }
+                Some(<$native>::from_le_bytes(bytes))
+            });
+            let array: PrimitiveArray<$type> = PrimitiveArray::from_iter_values(values);
+            Arc::new(array) as ArrayRef
+        }};
+    }
+    Some(match element {
+        DataType::Boolean => {
+            let values: Vec<bool> = raw.iter().map(|byte| *byte != 0).collect();
+            Arc::new(BooleanArray::from(values)) as ArrayRef
+        }
+        DataType::Int8 => list!(Int8Type, i8),
+        DataType::Int16 => list!(Int16Type, i16),
+        DataType::Int32 => list!(Int32Type, i32),
+        DataType::Int64 => list!(Int64Type, i64),
+        DataType::UInt8 => list!(UInt8Type, u8),
+        DataType::UInt16 => list!(UInt16Type, u16),
+        DataType::UInt32 => list!(UInt32Type, u32),
+        DataType::UInt64 => list!(UInt64Type, u64),
+        DataType::Float16 => list!(Float16Type, f16),
+        DataType::Float32 => list!(Float32Type, f32),
+        DataType::Float64 => list!(Float64Type, f64),
+        _ => return None,
+    })
+}
+
+/// The members of a header: a Python dictionary of three keys.
+fn parse(text: &str) -> Option<Header> {
+    let member = |key: &str| {
+        let at = text.find(&format!("'{key}'"))?;
+        let rest = text.get(at..)?.split_once(':')?.1;
+        Some(rest.trim_start())
+    };
+    let descr = member("descr")?.strip_prefix('\'')?.split('\'').next()?;
+    if !member("fortran_order")?.starts_with("False") {
+        // One axis has one order.
+        let shape = member("shape")?.split_once('(')?.1.split(')').next()?;
+        if shape
+            .split(',')
+            .filter(|part| !part.trim().is_empty())
+            .count()
+            != 1
+        {
+            return None;
+        }
+    }
+    let shape = member("shape")?.strip_prefix('(')?.split(')').next()?;
+    let shape = shape
+        .split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty());
+    let shape: Vec<u64> = shape.map(|part| part.parse().ok()).collect::<Option<_>>()?;
+    let (rows, width, listed) = match shape.as_slice() {
+        [rows] => (*rows, 1, false),
+        [rows, width] => (*rows, usize::try_from(*width).ok()?, true),
+        _ => return None,
+    };
+    let (order, name) = descr.split_at_checked(1)?;
+    let element = match name {
+        "b1" => DataType::Boolean,
+        "i1" => DataType::Int8,
+        "i2" => DataType::Int16,
+        "i4" => DataType::Int32,
+        "i8" => DataType::Int64,
+        "u1" => DataType::UInt8,
+        "u2" => DataType::UInt16,
+        "u4" => DataType::UInt32,
+        "u8" => DataType::UInt64,
+        "f2" => DataType::Float16,
+        "f4" => DataType::Float32,
+        "f8" => DataType::Float64,
+        _ => return None,
+    };
+    let big = match order {
+        "<" | "|" | "=" => false,
+        ">" => true,
+        _ => return None,
+    };
+    (width > 0 && width <= 1 << 16).then_some(Header {
+        element,
+        big,
+        rows,
+        width,
+        listed,
+    })
+}
+
+/// An open array of positions.
+#[derive(Debug)]
+pub(super) struct Npy {
+    path: PathBuf,
+    header: Header,
+    schema: SchemaRef,
+}
+
+impl Npy {
+    pub(super) fn open(path: &Path) -> Result<Self, ConvertError> {
+        let mut bytes = Bytes::open(path)?;
+        let header = Header::read(&mut bytes)?;
+        if !header.listed {
+            let expected = "positions, `(N, D)`";
+            return Err(bytes.bad(format!("{} numbers in a row", header.rows), expected));
+        }
+        let length = std::fs::metadata(path)
+            .map_err(|error| ConvertError::io(path, error))?
+            .len();
+        let size = header.row_bytes().and_then(|row| u64::try_from(row).ok());
+        let wanted = size
+            .and_then(|row| row.checked_mul(header.rows))
+            .and_then(|size| size.checked_add(bytes.at()));
+        if wanted != Some(length) {
+            let wanted = wanted.map_or_else(
+                || "fewer rows".to_owned(),
+                |wanted| format!("{wanted} bytes, for {} rows", header.rows),
+            );
+            return Err(bytes.bad(format!("a file of {length} bytes"), wanted));
+        }
+        let schema = Schema::new(vec![Field::new("position", header.column(), false)]);
+        Ok(Self {
+            path: path.to_owned(),
+            header,
+            schema: Arc::new(schema),
+        })
+    }
+}
+
+impl Source for Npy {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn vertices(&self, rows: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
+        let mut bytes = Bytes::open(&self.path)?;
+        if Header::read(&mut bytes)? != self.header {
+            return Err(bytes.bad("another header", "that of when the file was looked at"));
+        }
+        let mut left = self.header.rows;
+        while left > 0 {
+            let count = rows.max(1).min(usize::try_from(left).unwrap_or(usize::MAX));
+            let column = self.header.take(&mut bytes, count)?;
+            let batch = RecordBatch::try_new(Arc::clone(&self.schema), vec![column]);
+            take(&batch.map_err(|error| bytes.bad(error.to_string(), "rows of an array"))?)?;
+            left = left.saturating_sub(count as u64);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_as_numpy_writes_them() {
+        let header = parse("{'descr': '>f4', 'fortran_order': False, 'shape': (7, 3), }").unwrap();
+        assert_eq!((header.rows, header.width, header.big), (7, 3, true));
+        assert_eq!(header.row_bytes(), Some(12));
+        let header = parse("{'descr': '|b1', 'fortran_order': True, 'shape': (7,), }").unwrap();
+        assert_eq!((header.rows, header.listed), (7, false));
+        for wrong in [
+            "{'descr': '<f4', 'fortran_order': True, 'shape': (7, 3), }",
+            "{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (7, 3), }",
+            "{'descr': '<U4', 'fortran_order': False, 'shape': (7, 3), }",
+            "{'descr': '<f4', 'fortran_order': False, 'shape': (7, 3, 2), }",
+            "{'descr': '<f4', 'fortran_order': False, 'shape': (-7, 3), }",
+            "{'descr': '<f4', 'fortran_order': False, 'shape': (7, 0), }",
+            "{'descr': '<f4'",
+            "",
+        ] {
+            assert_eq!(parse(wrong), None, "{wrong}");
+        }
+    }
+}

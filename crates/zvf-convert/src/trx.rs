@@ -1,0 +1,451 @@
+//! TRX: streamlines as raw arrays in an archive, with `header.json` beside them.
+
+use std::path::{Path, PathBuf};
+
+use arrow_array::ArrayRef;
+use serde_json::{Value, json};
+use zvf_write::{AttributeSpec, AttributeType, Batch, Kind, ObjectTable};
+
+use crate::archive::{Archive, Member};
+use crate::error::{ConvertError, Place, shown};
+use crate::numbers::floats;
+use crate::options::Options;
+use crate::records::npy::Header;
+use crate::records::values;
+use crate::shape::Extent;
+use crate::tracks::Bytes;
+use crate::{Found, Sink, draft};
+
+/// Takes positions, attributes, and how many points of which streamline.
+type TakePoints<'a> =
+    dyn FnMut(&ArrayRef, &[ArrayRef], &[(usize, usize)]) -> Result<(), ConvertError> + 'a;
+
+/// A `header.json` that is longer is none.
+const LONGEST: u64 = 16 << 20;
+
+/// Files to be read again.
+#[derive(Debug)]
+pub(crate) struct Trx {
+    files: Vec<PathBuf>,
+    options: Options,
+    /// Attributes of points, of streamlines.
+    columns: [Vec<Column>; 2],
+}
+
+/// An array of numbers.
+#[derive(Debug, Clone, PartialEq)]
+struct Column {
+    name: String,
+    member: Member,
+    array: Header,
+}
+
+impl Column {
+    fn spec(&self) -> Option<AttributeSpec> {
+        match values::kind(&self.array.column())? {
+            (AttributeType::Number(number), channels) => {
+                Some(AttributeSpec::number(&self.name, number).with_channels(channels))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// One archive.
+#[derive(Debug)]
+struct Open {
+    archive: Archive,
+    header: Value,
+    positions: Column,
+    /// Where each streamline ends.
+    ends: Vec<u64>,
+    columns: [Vec<Column>; 2],
+    notes: Vec<String>,
+}
+
+impl Open {
+    fn new(path: &Path, options: &Options) -> Result<Self, ConvertError> {
+        let archive = Archive::open(path)?;
+        let bad = |found: String, expected: &str| {
+            ConvertError::malformed(path, Place::Whole, found, expected)
+        };
+        let Some(head) = archive.find("header.json") else {
+            return Err(bad(
+                "no header.json".to_owned(),
+                "one, with arrays beside it",
+            ));
+        };
+        if head.size > LONGEST {
+            return Err(ConvertError::limit(
+                path,
+                Place::Whole,
+                "bytes of header.json",
+                LONGEST,
+            ));
+        }
+        let size = usize::try_from(head.size).unwrap_or(usize::MAX);
+        let text = archive.read(head)?.take_some(size, "header.json")?;
+        let header: Value = serde_json::from_slice(&text)
+            .map_err(|error| bad(format!("header.json: {error}"), "JSON"))?;
+        let mut notes = Vec::new();
+        let (mut positions, mut offsets, mut columns) = (None, None, [Vec::new(), Vec::new()]);
+        for member in &archive.members {
+            if member.name.ends_with('/') || member.name == "header.json" {
+                continue;
+            }
+            let (folder, file) = member.name.rsplit_once('/').unwrap_or(("", &member.name));
+            let place = match folder {
+                "" if file.starts_with("positions.") || file.starts_with("offsets.") => 2,
+                "dpv" => 0,
+                "dps" => 1,
+                _ => {
+                    notes.push(format!("{} is not kept", shown(&member.name)));
+                    continue;
+                }
+            };
+            let column = array(file, member).ok_or_else(|| {
+                let expected = "NAME.TYPE or NAME.COLUMNS.TYPE, of whole rows of numbers";
+                bad(
+                    format!("{} of {} bytes", shown(&member.name), member.size),
+                    expected,
+                )
+            })?;
+            match columns.get_mut(place) {
+                Some(list) => list.push(column),
+                None if column.name == "positions" => positions = Some(column),
+                None => offsets = Some(column),
+            }
+        }
+        let (Some(positions), Some(offsets)) = (positions, offsets) else {
+            return Err(bad(
+                "no positions or no offsets".to_owned(),
+                "positions.3.float32 and offsets.uint64, or of other types",
+            ));
+        };
+        for list in &mut columns {
+            list.sort_by(|a, b| a.name.cmp(&b.name));
+        }
+        let ends = ends(
+            path,
+            &archive,
+            &header,
+            &offsets,
+            positions.array.rows,
+            options,
+        )?;
+        for (list, rows, what) in [
+            (0, positions.array.rows, "dpv"),
+            (1, ends.len() as u64, "dps"),
+        ] {
+            for column in columns.get(list).into_iter().flatten() {
+                if column.array.rows != rows {
+                    let found = format!(
+                        "{what} {} of {} rows",
+                        shown(&column.name),
+                        column.array.rows
+                    );
+                    return Err(bad(found, &format!("{rows}")));
+                }
+            }
+        }
+        Ok(Self {
+            archive,
+            header,
+            positions,
+            ends,
+            columns,
+            notes,
+        })
+    }
+
+    /// Hands the points over: columns of a batch, and how many points of which streamline.
+    fn points(&self, rows: usize, take: &mut TakePoints<'_>) -> Result<(), ConvertError> {
+        let mut positions = self.archive.read(&self.positions.member)?;
+        let [columns, _] = &self.columns;
+        let mut open = self.open(columns)?;
+        let (mut at, mut line, total) = (0_u64, 0_usize, self.positions.array.rows);
+        while at < total {
+            let count = rows
+                .max(1)
+                .min(usize::try_from(total - at).unwrap_or(usize::MAX));
+            let places = self.positions.array.take(&mut positions, count)?;
+            let list = next(columns, &mut open, count)?;
+            let mut runs = Vec::new();
+            let until = at.saturating_add(count as u64);
+            while at < until {
+                let end = self.ends.get(line).copied().unwrap_or(until);
+                let part = end.min(until).saturating_sub(at);
+                if part > 0 {
+                    runs.push((line, usize::try_from(part).unwrap_or(usize::MAX)));
+                }
+                at = at.saturating_add(part);
+                if end <= at && at < until {
+                    line = line.saturating_add(1);
+                }
+            }
+            take(&places, &list, &runs)?;
+        }
+        Ok(())
+    }
+
+    fn open(&self, columns: &[Column]) -> Result<Vec<Bytes>, ConvertError> {
+        columns
+            .iter()
+            .map(|column| self.archive.read(&column.member))
+            .collect()
+    }
+}
+
+/// The next rows of some columns.
+fn next(
+    columns: &[Column],
+    open: &mut [Bytes],
+    rows: usize,
+) -> Result<Vec<ArrayRef>, ConvertError> {
+    let pairs = columns.iter().zip(open);
+    pairs
+        .map(|(column, bytes)| column.array.take(bytes, rows))
+        .collect()
+}
+
+/// What the name of a member says: `fa.float32`, `color.3.uint8`.
+fn array(file: &str, member: &Member) -> Option<Column> {
+    let (rest, kind) = file.rsplit_once('.')?;
+    let (name, width) = match rest.rsplit_once('.') {
+        Some((name, width)) if width.bytes().all(|byte| byte.is_ascii_digit()) => {
+            (name, Some(width.parse().ok()?))
+        }
+        _ => (rest, None),
+    };
+    let array = Header::raw(kind, width, member.size)?;
+    (!name.is_empty()).then(|| Column {
+        name: name.to_owned(),
+        member: member.clone(),
+        array,
+    })
+}
+
+/// Where each streamline ends: the starts of the next ones. The file may say the last one, or leave it out.
+fn ends(
+    path: &Path,
+    archive: &Archive,
+    header: &Value,
+    offsets: &Column,
+    points: u64,
+    options: &Options,
+) -> Result<Vec<u64>, ConvertError> {
+    let bad = |found: String, expected: &str| {
+        Err(ConvertError::malformed(path, Place::Whole, found, expected))
+    };
+    let count = offsets.array.rows;
+    if count > options.limits.held {
+        return Err(ConvertError::limit(
+            path,
+            Place::Whole,
+            "streamlines of a file",
+            options.limits.held,
+        ));
+    }
+    let mut bytes = archive.read(&offsets.member)?;
+    let column = offsets
+        .array
+        .take(&mut bytes, usize::try_from(count).unwrap_or(usize::MAX))?;
+    let stated = header.get("NB_STREAMLINES").and_then(Value::as_u64);
+    let mut starts: Vec<u64> = Vec::new();
+    for start in floats(&column).values {
+        let start = crate::numbers::whole_number(start).filter(|start| *start <= points);
+        let rises = starts
+            .last()
+            .is_none_or(|last| start.is_some_and(|start| start >= *last));
+        let Some(start) = start.filter(|start| rises && (!starts.is_empty() || *start == 0)) else {
+            return bad(
+                format!("offset {} of another order", starts.len()),
+                "offsets that begin at 0 and never fall, up to the points",
+            );
+        };
+        starts.push(start);
+    }
+    // With one more than streamlines the last is the number of points.
+    let closed = match stated {
+        Some(stated) if stated == count => false,
+        Some(stated) if stated.checked_add(1) == Some(count) => true,
+        Some(stated) => {
+            return bad(
+                format!("{count} offsets"),
+                &format!("{stated}, or one more: NB_STREAMLINES"),
+            );
+        }
+        None => count > 0 && starts.last() == Some(&points) && points > 0,
+    };
+    if closed && starts.last() != Some(&points) {
+        return bad(
+            "a last offset of another number".to_owned(),
+            &format!("{points}, the points"),
+        );
+    }
+    if !closed {
+        starts.push(points);
+    }
+    Ok(starts.into_iter().skip(1).collect())
+}
+
+impl Trx {
+    pub(crate) fn survey(
+        files: &[PathBuf],
+        kind: Kind,
+        options: &Options,
+    ) -> Result<(Self, Found), ConvertError> {
+        let mut extent = Extent::new(3);
+        let (mut objects, mut notes) = (
+            0_u64,
+            vec!["positions are the file's: millimetres of the scanner".to_owned()],
+        );
+        let mut known: Option<Open> = None;
+        for file in files {
+            let open = Open::new(file, options)?;
+            objects = objects.saturating_add(open.ends.len() as u64);
+            for note in &open.notes {
+                if !notes.contains(note) {
+                    notes.push(note.clone());
+                }
+            }
+            let spec = values::kind(&open.positions.array.column());
+            if !matches!(spec, Some((AttributeType::Number(number), 3)) if number.is_float()) {
+                let found = format!("positions of {}", open.positions.array.column());
+                return Err(ConvertError::malformed(
+                    file,
+                    Place::Whole,
+                    found,
+                    "three floats a point",
+                ));
+            }
+            open.points(options.batch, &mut |places, _, _| {
+                for position in floats(places).values.chunks_exact(3) {
+                    if let Some(value) = position.iter().find(|value| !value.is_finite()) {
+                        let found = format!("{value} as a coordinate");
+                        return Err(ConvertError::malformed(
+                            file,
+                            Place::Whole,
+                            found,
+                            "a finite number",
+                        ));
+                    }
+                    extent.add(position);
+                }
+                if extent.count() > options.limits.vertices {
+                    let limit = options.limits.vertices;
+                    return Err(ConvertError::limit(file, Place::Whole, "vertices", limit));
+                }
+                Ok(())
+            })?;
+            if let Some(first) = &known {
+                let same = [
+                    ("header", frame(&first.header) == frame(&open.header)),
+                    (
+                        "types",
+                        first.positions.array.column() == open.positions.array.column()
+                            && specs(&first.columns) == specs(&open.columns),
+                    ),
+                ];
+                if let Some((what, _)) = same.iter().find(|(_, same)| !same) {
+                    let expected = format!("the {what} of the first file");
+                    return Err(ConvertError::malformed(
+                        file,
+                        Place::Whole,
+                        format!("other {what}"),
+                        expected,
+                    ));
+                }
+            } else {
+                known = Some(open);
+            }
+        }
+        let Some(Open {
+            header,
+            positions,
+            columns,
+            ..
+        }) = known
+        else {
+            return Err(ConvertError::usage("files", "none", "at least one"));
+        };
+        let number = match values::kind(&positions.array.column()) {
+            Some((AttributeType::Number(number), _)) => number,
+            _ => zvf_write::NumberType::F32,
+        };
+        let mut spec = draft(kind, &["x", "y", "z"], number).with_unit("millimeter");
+        [spec.vertex_attributes, spec.object_attributes] = specs(&columns);
+        let found = Found {
+            extent,
+            objects,
+            links: 0,
+            spec,
+            frame: Some(frame(&header)),
+            notes,
+        };
+        let reader = Self {
+            files: files.to_vec(),
+            options: options.clone(),
+            columns,
+        };
+        Ok((reader, found))
+    }
+
+    pub(crate) fn read(&self, sink: &mut dyn Sink) -> Result<(), ConvertError> {
+        let mut first = 0_i64;
+        for file in &self.files {
+            let open = Open::new(file, &self.options)?;
+            let changed = || {
+                let expected = "what was there when the file was looked at";
+                ConvertError::malformed(file, Place::Whole, "other arrays", expected)
+            };
+            if specs(&open.columns) != specs(&self.columns) {
+                return Err(changed());
+            }
+            let id = |line: usize| first.saturating_add(i64::try_from(line).unwrap_or(i64::MAX));
+            let [points, lines] = &open.columns;
+            open.points(self.options.batch, &mut |places, list, runs| {
+                let runs: Vec<(i64, usize)> =
+                    runs.iter().map(|(line, rows)| (id(*line), *rows)).collect();
+                let mut batch =
+                    Batch::new(values::values(places).ok_or_else(changed)?).with_object_runs(runs);
+                for (column, values) in points.iter().zip(list) {
+                    batch = batch
+                        .with_attribute(&column.name, values::values(values).ok_or_else(changed)?);
+                }
+                Ok(sink.batch(&batch)?)
+            })?;
+            let mut rest = open.open(lines)?;
+            let mut done = 0;
+            while done < open.ends.len() {
+                let count = self.options.batch.max(1).min(open.ends.len() - done);
+                let list = next(lines, &mut rest, count)?;
+                let mut table = ObjectTable::new((done..done + count).map(id).collect::<Vec<_>>());
+                for (column, values) in lines.iter().zip(&list) {
+                    table = table
+                        .with_attribute(&column.name, values::values(values).ok_or_else(changed)?);
+                }
+                sink.objects(&table)?;
+                done += count;
+            }
+            first = id(open.ends.len());
+        }
+        Ok(())
+    }
+}
+
+fn specs(columns: &[Vec<Column>; 2]) -> [Vec<AttributeSpec>; 2] {
+    columns
+        .each_ref()
+        .map(|list| list.iter().filter_map(Column::spec).collect())
+}
+
+/// What the header says about the frame.
+fn frame(header: &Value) -> Value {
+    json!({
+        "source": "trx",
+        "space": "rasmm",
+        "voxel_to_rasmm": header.get("VOXEL_TO_RASMM"),
+        "dimensions": header.get("DIMENSIONS"),
+    })
+}

@@ -1,0 +1,184 @@
+//! TRX, in and out.
+
+use serde_json::{Value, json};
+use zvf_convert::Options;
+use zvf_convert::export::ExportOptions;
+use zvf_write::NumberType;
+
+use crate::parse;
+use crate::records::zip;
+use crate::support::{Folder, column, open, refused, small};
+
+/// Three streamlines of 3, 0 and 2 points.
+fn arrays(closed: bool) -> Vec<(String, Vec<u8>)> {
+    let head = json!({
+        "DIMENSIONS": [10, 20, 30],
+        "VOXEL_TO_RASMM": [[2.0, 0.0, 0.0, -9.0], [0.0, 2.0, 0.0, -8.0], [0.0, 0.0, 2.0, -7.0], [0.0, 0.0, 0.0, 1.0]],
+        "NB_VERTICES": 5,
+        "NB_STREAMLINES": 3,
+    });
+    let floats = |list: &[f32]| {
+        list.iter()
+            .flat_map(|value| value.to_le_bytes())
+            .collect::<Vec<u8>>()
+    };
+    let mut offsets = vec![0_u32, 3, 3];
+    if closed {
+        offsets.push(5);
+    }
+    let positions: Vec<f32> = (0_u8..15).map(|at| f32::from(at) * 1.5 - 4.0).collect();
+    [
+        ("header.json", head.to_string().into_bytes()),
+        ("positions.3.float32", floats(&positions)),
+        (
+            "offsets.uint32",
+            offsets
+                .iter()
+                .flat_map(|offset| offset.to_le_bytes())
+                .collect(),
+        ),
+        ("dpv/color.3.uint8", (0..15).collect()),
+        ("dpv/fa.float32", floats(&[0.1, 0.2, 0.3, 0.4, 0.5])),
+        (
+            "dps/weight.float64",
+            [0.1_f64, 2.0, -1.0 / 3.0]
+                .iter()
+                .flat_map(|value| value.to_le_bytes())
+                .collect(),
+        ),
+        (
+            "dps/label.int16",
+            [7_i16, -8, 9]
+                .iter()
+                .flat_map(|value| value.to_le_bytes())
+                .collect(),
+        ),
+        ("groups/left.uint32", vec![0; 4]),
+    ]
+    .map(|(name, content)| (name.to_owned(), content))
+    .to_vec()
+}
+
+#[test]
+fn points_attributes_and_frame_come_back_with_their_types() {
+    for (closed, deflated) in [(false, true), (true, false)] {
+        let folder = Folder::new();
+        let want = arrays(closed);
+        let import = open(&[folder.file("a.trx", zip(&want, deflated))], &small());
+        assert_eq!((import.vertices(), import.objects()), (5, 3));
+        assert_eq!(import.spec().positions, NumberType::F32);
+        assert!(
+            import
+                .notes()
+                .iter()
+                .any(|note| note.contains("groups/left")),
+            "{:?}",
+            import.notes()
+        );
+        assert_eq!(import.frame().unwrap()["voxel_to_rasmm"][0][3], json!(-9.0));
+        folder.store(&import, |spec| spec.chunk_shape = vec![5.0; 3]);
+        let listed = folder.listed();
+        assert_eq!(
+            column(&listed, "weight"),
+            ["0.1", "2.0", "-0.3333333333333333"]
+        );
+        assert_eq!(column(&listed, "label"), ["7", "-8", "9"]);
+        assert_eq!(
+            column(&folder.objects(&[2]), "position"),
+            ["9.5 11.0 12.5", "14.0 15.5 17.0"]
+        );
+        assert_eq!(
+            column(&folder.objects(&[0]), "color"),
+            ["0 1 2", "3 4 5", "6 7 8"]
+        );
+        let (out, done) = folder.export("out.trx", &ExportOptions::default());
+        assert_eq!((done.vertices, done.objects), (5, 3));
+        assert!(done.notes.is_empty(), "{:?}", done.notes);
+        let got = parse::members(&std::fs::read(&out).unwrap());
+        let head: Value = serde_json::from_slice(&got["header.json"]).unwrap();
+        let sent: Value = serde_json::from_slice(&want[0].1).unwrap();
+        assert_eq!(head, sent);
+        for (name, content) in want
+            .iter()
+            .filter(|(name, _)| name.starts_with("dp") || name.starts_with("pos"))
+        {
+            assert_eq!(&got[name], content, "{name}");
+        }
+        let offsets = [0_u64, 3, 3, 5]
+            .iter()
+            .flat_map(|offset| offset.to_le_bytes());
+        assert_eq!(got["offsets.uint64"], offsets.collect::<Vec<u8>>());
+        let again = Folder::new();
+        again.store(&open(&[out.clone()], &small()), |spec| {
+            spec.chunk_shape = vec![9.0; 3]
+        });
+        let (twice, _) = again.export("out.trx", &ExportOptions::default());
+        assert_eq!(std::fs::read(twice).unwrap(), std::fs::read(out).unwrap());
+    }
+}
+
+#[test]
+fn archives_that_contradict_themselves_are_refused() {
+    let folder = Folder::new();
+    let good = arrays(true);
+    let changed = |name: &str, content: Option<&[u8]>| {
+        let mut list = good.clone();
+        match content {
+            Some(content) => list
+                .iter_mut()
+                .filter(|one| one.0 == name)
+                .for_each(|one| one.1 = content.to_vec()),
+            None => list.retain(|one| one.0 != name),
+        }
+        let (_, text) = refused(
+            &[folder.file("a.trx", zip(&list, false))],
+            &Options::default(),
+        );
+        text
+    };
+    for (name, content, said) in [
+        ("header.json", None, "found no header.json"),
+        ("header.json", Some(&b"{"[..]), "expected JSON"),
+        ("positions.3.float32", None, "found no positions"),
+        (
+            "positions.3.float32",
+            Some(&[0; 13]),
+            "expected NAME.TYPE or NAME.COLUMNS.TYPE",
+        ),
+        (
+            "offsets.uint32",
+            Some(&[0; 8]),
+            "found 2 offsets, expected 3",
+        ),
+        (
+            "offsets.uint32",
+            Some(&[0, 0, 0, 0, 9, 0, 0, 0, 3, 0, 0, 0, 5, 0, 0, 0]),
+            "found offset 1 of another order",
+        ),
+        (
+            "offsets.uint32",
+            Some(&[1, 0, 0, 0, 3, 0, 0, 0, 3, 0, 0, 0, 5, 0, 0, 0]),
+            "found offset 0 of another order",
+        ),
+        (
+            "dpv/fa.float32",
+            Some(&[0; 16]),
+            "found dpv \"fa\" of 4 rows, expected 5",
+        ),
+        (
+            "dps/label.int16",
+            Some(&[0; 2]),
+            "found dps \"label\" of 1 rows, expected 3",
+        ),
+    ] {
+        let text = changed(name, content);
+        assert!(text.contains(said), "{name}: {text}");
+    }
+    let whole = zip(&good, true);
+    for at in (0..whole.len()).step_by(3) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x21;
+        let _ = zvf_convert::Import::open(&[folder.file("b.trx", bytes)], &Options::default());
+        let _ = refused(&[folder.file("b.trx", &whole[..at])], &Options::default());
+    }
+}
