@@ -52,6 +52,10 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     /// Makes a new store from files: SWC, CSV, OBJ, STL, TRK or TCK
     Import(ImportArgs),
+    /// Changes a store: appends, deletes and moves, sets attributes; all of an edit at once
+    Edit(crate::commands::edit::EditArgs),
+    /// Drops the rows of deleted objects and removes what no reader asks for
+    Vacuum(crate::commands::vacuum::VacuumArgs),
     /// Prints a completion script for a shell
     Completions(CompletionsArgs),
 }

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::run::zvf_in;
 
-const COMMANDS: [&str; 8] = [
+const COMMANDS: [&str; 10] = [
     "info",
     "query",
     "get",
@@ -14,6 +14,8 @@ const COMMANDS: [&str; 8] = [
     "links",
     "inspect",
     "import",
+    "edit",
+    "vacuum",
     "completions",
 ];
 

@@ -1,6 +1,7 @@
 //! One file a command.
 
 mod completions;
+pub(crate) mod edit;
 mod import;
 mod info;
 mod inspect;
@@ -10,6 +11,7 @@ mod objects;
 mod query;
 mod select;
 mod summary;
+pub(crate) mod vacuum;
 
 use crate::args::Command;
 use crate::context::Context;
@@ -29,6 +31,8 @@ pub(crate) fn run(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Links(args) => links::run(args, context),
         Command::Inspect(args) => inspect::run(args, context),
         Command::Import(args) => import::run(args, context),
+        Command::Edit(args) => edit::run(args, context),
+        Command::Vacuum(args) => vacuum::run(args, context),
         Command::Completions(args) => completions::run(args),
     }
 }
