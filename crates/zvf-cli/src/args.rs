@@ -62,6 +62,10 @@ pub(crate) enum Command {
     Rechunk(crate::commands::rechunk::RechunkArgs),
     /// Adds coarse levels: thinned points, simplified lines, contracted graphs, decimated meshes
     Pyramid(crate::commands::pyramid::PyramidArgs),
+    /// Changes a store: appends, deletes and moves, sets attributes; all of an edit at once
+    Edit(crate::commands::edit::EditArgs),
+    /// Drops the rows of deleted objects and removes what no reader asks for
+    Vacuum(crate::commands::vacuum::VacuumArgs),
     /// Prints a completion script for a shell
     Completions(CompletionsArgs),
 }

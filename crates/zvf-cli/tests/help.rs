@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::run::zvf_in;
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 15] = [
     "info",
     "query",
     "get",
@@ -19,6 +19,8 @@ const COMMANDS: [&str; 13] = [
     "migrate",
     "rechunk",
     "pyramid",
+    "edit",
+    "vacuum",
     "completions",
 ];
 

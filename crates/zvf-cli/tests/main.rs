@@ -4,6 +4,7 @@
 
 mod additive;
 mod create;
+mod edit;
 mod errors;
 mod export;
 mod formats;

@@ -109,7 +109,7 @@ fn points_attributes_and_frame_come_back_with_their_types() {
             .flat_map(|offset| offset.to_le_bytes());
         assert_eq!(got["offsets.uint64"], offsets.collect::<Vec<u8>>());
         let again = Folder::new();
-        again.store(&open(&[out.clone()], &small()), |spec| {
+        again.store(&open(std::slice::from_ref(&out), &small()), |spec| {
             spec.chunk_shape = vec![9.0; 3]
         });
         let (twice, _) = again.export("out.trx", &ExportOptions::default());

@@ -466,3 +466,24 @@ async fn a_vacuum_removes_what_nobody_asks_for_and_nothing_else() {
     assert_eq!(after, before);
     model.check_answers(&memory).await;
 }
+
+#[tokio::test]
+async fn an_object_that_comes_back_is_no_longer_deleted() {
+    let (memory, mut model, mut draw) = store(1).await;
+    let mut first = Edit::open(ADDRESS, memory.options()).await.unwrap();
+    first
+        .put_objects(&zvf_write::ObjectTable::new(vec![900]))
+        .await
+        .unwrap();
+    first.commit().await.unwrap();
+    let mut second = Edit::open(ADDRESS, memory.options()).await.unwrap();
+    second.delete(&[900]).await.unwrap();
+    second.commit().await.unwrap();
+    // Operation 6 gives object 900 a size again.
+    let mut third = Edit::open(ADDRESS, memory.options()).await.unwrap();
+    model.step(&mut third, 6, &mut draw, None).await.unwrap();
+    third.commit().await.unwrap();
+    let done = zvf_write::vacuum(ADDRESS, memory.options()).await.unwrap();
+    assert_eq!(done.rows, 0);
+    model.check(&memory).await;
+}

@@ -62,7 +62,8 @@ async fn objects(store: &Store) -> BTreeMap<String, Vec<String>> {
         return BTreeMap::from([("all".to_owned(), sorted(column(&got.vertices, "position")))]);
     };
     let mut all = BTreeMap::new();
-    for id in index.ids().await.unwrap().iter() {
+    // Some of them are enough: a question each.
+    for id in index.ids().await.unwrap().iter().take(40) {
         let asked = Query {
             objects: Some(vec![id]),
             select: Select::Objects,

@@ -2,6 +2,7 @@
 
 mod completions;
 pub(crate) mod create;
+pub(crate) mod edit;
 pub(crate) mod export;
 mod import;
 mod info;
@@ -15,6 +16,7 @@ mod query;
 pub(crate) mod rechunk;
 mod select;
 mod summary;
+pub(crate) mod vacuum;
 
 use crate::args::Command;
 use crate::context::Context;
@@ -39,6 +41,8 @@ pub(crate) fn run(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Migrate(args) => migrate::run(args, context),
         Command::Rechunk(args) => rechunk::run(args, context),
         Command::Pyramid(args) => pyramid::run(args, context),
+        Command::Edit(args) => edit::run(args, context),
+        Command::Vacuum(args) => vacuum::run(args, context),
         Command::Completions(args) => completions::run(args),
     }
 }

@@ -359,7 +359,10 @@ fn place_objects(
         if index_.row(*id).is_none() {
             index_.add(*id);
         }
-        index_.deleted.remove(id);
+        if let Some(row) = index_.row(*id).filter(|_| index_.deleted.remove(id)) {
+            let blocks = index_.blocks(row).to_vec();
+            index_.set(row, blocks);
+        }
     }
     for (id, pieces) in pieces(&cut) {
         let Some(row) = index_.row(id) else { continue };

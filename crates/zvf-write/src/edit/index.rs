@@ -112,6 +112,23 @@ impl Index {
         row
     }
 
+    /// Takes deleted objects back among the others.
+    pub(crate) async fn revive(
+        &mut self,
+        state: &mut State,
+        ids: &[i64],
+    ) -> Result<(), WriteError> {
+        let again = ids.iter().filter(|id| self.deleted.contains(id));
+        let rows: BTreeSet<usize> = again.filter_map(|id| self.row(*id)).collect();
+        // The list is part of the document, which is written with the manifests.
+        self.peek(state, &rows).await?;
+        self.changed.extend(rows);
+        ids.iter().for_each(|id| {
+            self.deleted.remove(id);
+        });
+        Ok(())
+    }
+
     /// The fragments of an object that was read.
     pub(crate) fn blocks(&self, row: usize) -> &[Block] {
         self.manifests.get(&row).map_or(&[], Vec::as_slice)

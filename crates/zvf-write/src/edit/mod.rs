@@ -326,8 +326,9 @@ impl Edit {
             if index.row(*id).is_none() {
                 index.add(*id);
             }
-            index.deleted.remove(id);
         }
+        let again: Vec<i64> = table.ids.iter().copied().collect();
+        index.revive(&mut self.state, &again).await?;
         let rows: Vec<usize> = table.ids.iter().filter_map(|id| index.row(*id)).collect();
         let count = index.ids.len();
         self.tables.values_mut().for_each(|table| table.grow(count));

@@ -32,6 +32,8 @@ pub(crate) struct Facts {
     pub(super) manifest_layout: Option<String>,
     pub(super) side: SideGroups,
     pub(super) warnings: Vec<String>,
+    /// Chunks of level 0 that were edited since the coarse levels were made.
+    pub(super) stale: Option<Vec<String>>,
 }
 
 /// Everything about a level.
@@ -462,6 +464,7 @@ impl Facts {
             levels,
             side,
             warnings: store.warnings().into_iter().chain(problems).collect(),
+            stale: stale(root.extra.get("zvf_stale")),
         }
     }
 
@@ -471,7 +474,7 @@ impl Facts {
             .axes
             .iter()
             .map(|axis| json!({ "name": axis.name, "type": axis.kind(), "unit": axis.unit }));
-        json!({
+        let mut document = json!({
             "store": self.store,
             "version": self.version,
             "kind": self.kind,
@@ -495,6 +498,17 @@ impl Facts {
             "side": side(&self.side),
             "user_metadata": self.user_metadata,
             "warnings": self.warnings,
-        })
+        });
+        if let (Some(stale), Value::Object(members)) = (&self.stale, &mut document) {
+            members.insert("stale_chunks".to_owned(), json!(stale));
+        }
+        document
     }
+}
+
+/// The chunks that the attribute `zvf_stale` lists.
+fn stale(attribute: Option<&Value>) -> Option<Vec<String>> {
+    let chunks = attribute?.get("chunks")?.as_array()?;
+    let keys = chunks.iter().filter_map(Value::as_str).map(str::to_owned);
+    Some(keys.collect())
 }

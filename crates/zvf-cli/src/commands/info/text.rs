@@ -75,6 +75,13 @@ impl Facts {
         for (name, line) in side(&self.side) {
             head(name, &line);
         }
+        if let Some(stale) = self.stale.as_ref().filter(|stale| !stale.is_empty()) {
+            let chunks = counted(stale.len() as u64, "chunk");
+            head(
+                "stale",
+                &format!("coarse levels, in {chunks} that were edited"),
+            );
+        }
         if !self.user_metadata.is_empty() {
             head("metadata", &self.user_metadata.join(", "));
         }

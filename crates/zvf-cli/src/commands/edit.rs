@@ -1,0 +1,479 @@
+//! `zvf edit`: changes of a store that exists.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+use zvf_write::{
+    At, AttributeSpec, AttributeType, Batch, Edit, EditSummary, NumberType, ObjectTable, Resumed,
+    StoreSpec, Values, WriteError, WriteOptions,
+};
+
+use crate::context::Context;
+use crate::error::{CliError, Result};
+use crate::output::table::counted;
+use crate::output::{print_json, print_text};
+
+/// `zvf edit`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Every edit is made at once: readers see all of it or nothing, whatever is interrupted. Ids of objects never change. FILE is a CSV
+table with a header, as `zvf query -o FILE.csv` writes it: one column an axis, `object_id`, one column an attribute
+(`NAME_0`, `NAME_1`, … for several channels). Coarse levels stay as they are; the chunks they are out of date for are listed in the
+root's `zvf_stale`.
+
+Vertices are addressed by `object_id` and `vertex` (their place in the object, from 0), by `vertex` alone (their place in
+the answer of `zvf query STORE`), or without both columns, all of them in that order.
+
+Examples:
+  zvf edit brain.zarrvectors delete 7 42
+  zvf edit brain.zarrvectors append new.csv
+  zvf edit brain.zarrvectors move --from moved.csv
+  zvf edit brain.zarrvectors set-attribute label --from labels.csv
+  zvf edit brain.zarrvectors set-attribute volume --object --type float32 --from volumes.csv
+  zvf edit brain.zarrvectors resume")]
+pub(crate) struct EditArgs {
+    /// Path or URL of the store
+    pub(crate) store: String,
+    /// What to do
+    #[command(subcommand)]
+    pub(crate) what: EditWhat,
+}
+
+/// The edits.
+#[derive(Debug, Subcommand)]
+pub(crate) enum EditWhat {
+    /// Deletes objects with their vertices and links; `zvf vacuum` drops their rows later
+    Delete {
+        /// Ids of objects
+        #[arg(value_name = "ID", required = true, allow_negative_numbers = true)]
+        ids: Vec<i64>,
+    },
+    /// Adds vertices: new objects, or more of points, polylines and streamlines that are there
+    Append {
+        /// A table of vertices
+        file: PathBuf,
+        /// A table of links: one column an end (a row of FILE, from 0), then one a link attribute
+        #[arg(long, value_name = "FILE")]
+        links: Option<PathBuf>,
+    },
+    /// Moves vertices to new positions
+    Move {
+        /// A table of positions
+        #[arg(long, value_name = "FILE")]
+        from: PathBuf,
+    },
+    /// Replaces values of an attribute, or adds one
+    SetAttribute {
+        /// The attribute
+        name: String,
+        /// A table of values
+        #[arg(long, value_name = "FILE")]
+        from: PathBuf,
+        /// An attribute of objects, by `object_id`, not of vertices
+        #[arg(long)]
+        object: bool,
+        /// Adds the attribute, with this type: float32, int64, …, or text
+        #[arg(long = "type", value_name = "TYPE")]
+        type_: Option<String>,
+    },
+    /// Finishes an edit that was interrupted, or takes it back where it did not count yet; its writer must be dead
+    Resume,
+}
+
+/// Runs `zvf edit`.
+///
+/// # Errors
+///
+/// Usage, when a table does not fit or the store cannot be edited; as the storage says.
+pub(crate) fn run(args: &EditArgs, context: &mut Context<'_>) -> Result<()> {
+    let store = args.store.as_str();
+    let options = WriteOptions::new().with_open(context.options());
+    if matches!(args.what, EditWhat::Resume) {
+        let found = context
+            .wait(Edit::resume(store, options))?
+            .map_err(|e| CliError::from(e).at(store))?;
+        return resumed(store, found, context);
+    }
+    // A table that cannot be read must not leave a store marked as being changed.
+    let tables = Tables::read(&args.what)?;
+    let edit = match context.wait(Edit::open(store, options))? {
+        Ok(edit) => edit,
+        Err(error @ WriteError::Busy { .. }) => {
+            let hint =
+                "if its writer is dead, `zvf edit STORE resume` finishes it or takes it back";
+            return Err(CliError::usage(format!("{error}; {hint}")));
+        }
+        Err(error) => return Err(CliError::from(error).at(store)),
+    };
+    let done = context.wait(change(edit, &args.what, &tables))?;
+    let done = done.map_err(|e| e.at(store))?;
+    if context.common.json {
+        return print_json(&json!({
+            "store": store,
+            "vertices": done.vertices,
+            "objects": done.objects,
+            "links": done.links,
+            "chunks": done.chunks,
+            "put": done.put,
+            "removed": done.removed,
+        }));
+    }
+    print_text(&format!(
+        "{store}: {:+} vertices, {:+} links; {} and {} changed, {} written, {} removed\n",
+        done.vertices,
+        done.links,
+        counted(done.objects, "object"),
+        counted(done.chunks, "chunk"),
+        counted(done.put, "file"),
+        counted(done.removed, "file"),
+    ))
+}
+
+fn resumed(store: &str, found: Resumed, context: &Context<'_>) -> Result<()> {
+    let (word, line) = match found {
+        Resumed::Finished => (
+            "finished",
+            "the interrupted edit counts, and is carried out now",
+        ),
+        Resumed::TakenBack => (
+            "taken back",
+            "the interrupted edit did not count, and is taken back",
+        ),
+        _ => ("nothing", "no edit was interrupted"),
+    };
+    if context.common.json {
+        return print_json(&json!({"store": store, "resumed": word}));
+    }
+    print_text(&format!("{store}: {line}\n"))
+}
+
+/// Makes one edit; gives it up where something does not fit.
+async fn change(mut edit: Edit, what: &EditWhat, tables: &Tables) -> Result<EditSummary> {
+    match prepare(&mut edit, what, tables).await {
+        Ok(()) => match edit.commit().await {
+            Ok(done) => Ok(done),
+            Err(error) => Err(error.into()),
+        },
+        Err(error) => {
+            edit.abandon().await?;
+            Err(error)
+        }
+    }
+}
+
+async fn prepare(edit: &mut Edit, what: &EditWhat, tables: &Tables) -> Result<()> {
+    let spec = edit.spec().clone();
+    let table = &tables.main;
+    match what {
+        EditWhat::Delete { ids } => edit.delete(ids).await?,
+        EditWhat::Append { .. } => edit.append(&batch(edit, &spec, tables)?).await?,
+        EditWhat::Move { .. } => {
+            let positions = table.positions(&spec)?;
+            let place = Place::of(table)?;
+            edit.move_vertices(place.at(), &positions).await?;
+        }
+        EditWhat::SetAttribute {
+            name,
+            object: true,
+            type_,
+            ..
+        } => {
+            let known = edit.object_attribute(name).await?;
+            let one = match (type_, known) {
+                (None, Some(known)) => known,
+                (None, None) => {
+                    let message = format!("no object attribute {name}; --type TYPE adds it");
+                    return Err(CliError::usage(message));
+                }
+                (Some(word), _) => {
+                    let channels = table.channels(name).len().max(1);
+                    let one = typed(name, word, channels, AttributeSpec::text)?;
+                    edit.add_object_attribute(one.clone()).await?;
+                    one
+                }
+            };
+            let ids = table
+                .ids()?
+                .ok_or_else(|| CliError::usage("no column object_id"))?;
+            let values = table.values(&one)?;
+            edit.put_objects(&ObjectTable::new(ids).with_attribute(name, values))
+                .await?;
+        }
+        EditWhat::SetAttribute {
+            name,
+            type_: Some(word),
+            ..
+        } => {
+            let channels = table.channels(name).len().max(1);
+            let one = typed(name, word, channels, AttributeSpec::category)?;
+            let values = table.values(&one)?;
+            if !matches!(Place::of(table)?, Place::All) {
+                let message = "a new attribute takes a value for every vertex, without columns vertex and object_id";
+                return Err(CliError::usage(message));
+            }
+            edit.add_vertex_attribute(one, &values).await?;
+        }
+        EditWhat::SetAttribute { name, .. } => {
+            let known = spec.vertex_attributes.iter().find(|one| one.name == *name);
+            let Some(known) = known else {
+                let message = format!("no vertex attribute {name}; --type TYPE adds it");
+                return Err(CliError::usage(message));
+            };
+            let values = table.values(&worded(edit, known))?;
+            let place = Place::of(table)?;
+            edit.set_vertex_attribute(name, place.at(), &values).await?;
+        }
+        EditWhat::Resume => {}
+    }
+    Ok(())
+}
+
+/// An attribute as values for it are given: texts where it holds codes.
+fn worded(edit: &Edit, one: &AttributeSpec) -> AttributeSpec {
+    if edit.is_categorical(&one.name) {
+        AttributeSpec::category(&one.name)
+    } else {
+        one.clone()
+    }
+}
+
+fn typed(
+    name: &str,
+    word: &str,
+    channels: usize,
+    text: fn(String) -> AttributeSpec,
+) -> Result<AttributeSpec> {
+    if word == "text" {
+        return Ok(text(name.to_owned()));
+    }
+    match NumberType::from_name(word) {
+        Some(number) => Ok(AttributeSpec::number(name, number).with_channels(channels)),
+        None => Err(CliError::usage(format!(
+            "--type: found {word:?}, expected text or a number type such as float32"
+        ))),
+    }
+}
+
+/// The batch of `append`.
+fn batch(edit: &Edit, spec: &StoreSpec, tables: &Tables) -> Result<Batch<'static>> {
+    let table = &tables.main;
+    let mut batch = Batch::new(table.positions(spec)?);
+    if let Some(ids) = table.ids()? {
+        batch = batch.with_object_ids(ids);
+    }
+    for one in &spec.vertex_attributes {
+        batch = batch.with_attribute(&one.name, table.values(&worded(edit, one))?);
+    }
+    if let Some(links) = &tables.links {
+        let width = spec.links.width;
+        let mut ends: Vec<u64> = Vec::new();
+        for (line, row) in links.rows.iter().enumerate() {
+            for end in row.iter().take(width) {
+                let end = end.trim().parse();
+                ends.push(end.map_err(|_| links.wrong(line, "a row number"))?);
+            }
+        }
+        batch = batch.with_links(ends);
+        for one in &spec.links.attributes {
+            batch = batch.with_link_attribute(&one.name, links.values(one)?);
+        }
+    }
+    Ok(batch)
+}
+
+/// The files of an edit.
+#[derive(Debug, Default)]
+struct Tables {
+    main: Table,
+    links: Option<Table>,
+}
+
+impl Tables {
+    fn read(what: &EditWhat) -> Result<Self> {
+        let mut tables = Self::default();
+        match what {
+            EditWhat::Append { file, links } => {
+                tables.main = Table::read(file)?;
+                tables.links = links.as_deref().map(Table::read).transpose()?;
+            }
+            EditWhat::Move { from } | EditWhat::SetAttribute { from, .. } => {
+                tables.main = Table::read(from)?;
+            }
+            EditWhat::Delete { .. } | EditWhat::Resume => {}
+        }
+        Ok(tables)
+    }
+}
+
+/// A table of texts.
+#[derive(Debug, Default)]
+struct Table {
+    file: String,
+    names: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    fn read(path: &Path) -> Result<Self> {
+        let file = path.display().to_string();
+        let failed = |error: csv::Error| {
+            if error.is_io_error() {
+                let source = std::io::Error::other(error);
+                return CliError::file("read", path, &source);
+            }
+            CliError::malformed(format!("{}: {error}", path.display()))
+        };
+        let mut reader = csv::Reader::from_path(path).map_err(failed)?;
+        let names = reader.headers().map_err(failed)?;
+        let names = names.iter().map(|name| name.trim().to_owned()).collect();
+        let mut rows = Vec::new();
+        for record in reader.records() {
+            let record = record.map_err(failed)?;
+            rows.push(record.iter().map(str::to_owned).collect());
+        }
+        Ok(Self { file, names, rows })
+    }
+
+    fn wrong(&self, row: usize, expected: &str) -> CliError {
+        // The header is line 1.
+        let line = row.saturating_add(2);
+        CliError::malformed(format!("{}, line {line}: expected {expected}", self.file))
+    }
+
+    fn column(&self, name: &str) -> Option<usize> {
+        self.names.iter().position(|one| one == name)
+    }
+
+    /// The columns of an attribute: its own, or one a channel.
+    fn channels(&self, name: &str) -> Vec<usize> {
+        match self.column(name) {
+            Some(at) => vec![at],
+            None => (0..)
+                .map_while(|channel: usize| self.column(&format!("{name}_{channel}")))
+                .collect(),
+        }
+    }
+
+    fn cells(&self, columns: &[usize], what: &str) -> Result<Vec<(usize, &str)>> {
+        if columns.is_empty() {
+            return Err(CliError::usage(format!("{}: no column {what}", self.file)));
+        }
+        let mut cells = Vec::new();
+        for (line, row) in self.rows.iter().enumerate() {
+            for &at in columns {
+                cells.push((line, row.get(at).map_or("", String::as_str)));
+            }
+        }
+        Ok(cells)
+    }
+
+    fn positions(&self, spec: &StoreSpec) -> Result<Values<'static>> {
+        let mut columns = Vec::new();
+        for axis in &spec.axes {
+            let at = self.column(&axis.name);
+            let missing = || CliError::usage(format!("{}: no column {}", self.file, axis.name));
+            columns.push(at.ok_or_else(missing)?);
+        }
+        self.numbers(spec.positions, &self.cells(&columns, "of positions")?)
+    }
+
+    fn ids(&self) -> Result<Option<Vec<i64>>> {
+        let Some(at) = self
+            .column("object_id")
+            .or_else(|| self.column("object_ids"))
+        else {
+            return Ok(None);
+        };
+        let cells = self.cells(&[at], "object_id")?;
+        let id = |(line, text): &(usize, &str)| {
+            text.trim().parse().map_err(|_| self.wrong(*line, "an id"))
+        };
+        cells.iter().map(id).collect::<Result<_>>().map(Some)
+    }
+
+    fn values(&self, one: &AttributeSpec) -> Result<Values<'static>> {
+        let columns = self.channels(&one.name);
+        let cells = self.cells(&columns, &one.name)?;
+        match one.values {
+            AttributeType::Number(number) => self.numbers(number, &cells),
+            AttributeType::Category | AttributeType::Text => {
+                let texts = cells
+                    .iter()
+                    .map(|(_, text)| (!text.is_empty()).then(|| (*text).to_owned()));
+                Ok(Values::Text(texts.collect()))
+            }
+        }
+    }
+
+    fn numbers(&self, number: NumberType, cells: &[(usize, &str)]) -> Result<Values<'static>> {
+        let expected = number.to_string();
+        macro_rules! parse {
+            ($type:ty) => {{
+                let mut numbers: Vec<$type> = Vec::with_capacity(cells.len());
+                for (line, text) in cells {
+                    let one = text.trim().parse();
+                    numbers.push(one.map_err(|_| self.wrong(*line, &expected))?);
+                }
+                numbers
+            }};
+        }
+        Ok(match number {
+            NumberType::Bool => {
+                let flag = |(line, text): &(usize, &str)| match text.trim() {
+                    "true" | "1" => Ok(true),
+                    "false" | "0" => Ok(false),
+                    _ => Err(self.wrong(*line, "true or false")),
+                };
+                cells
+                    .iter()
+                    .map(flag)
+                    .collect::<Result<Vec<bool>>>()?
+                    .into()
+            }
+            NumberType::I8 => parse!(i8).into(),
+            NumberType::I16 => parse!(i16).into(),
+            NumberType::I32 => parse!(i32).into(),
+            NumberType::I64 => parse!(i64).into(),
+            NumberType::U8 => parse!(u8).into(),
+            NumberType::U16 => parse!(u16).into(),
+            NumberType::U32 => parse!(u32).into(),
+            NumberType::U64 => parse!(u64).into(),
+            NumberType::F16 | NumberType::F32 => parse!(f32).into(),
+            NumberType::F64 => parse!(f64).into(),
+        })
+    }
+}
+
+/// Which vertices a table is about.
+#[derive(Debug)]
+enum Place {
+    All,
+    Rows(Vec<u64>),
+    Objects(Vec<(i64, u64)>),
+}
+
+impl Place {
+    fn of(table: &Table) -> Result<Self> {
+        let Some(at) = table.column("vertex") else {
+            return Ok(Self::All);
+        };
+        let mut rows: Vec<u64> = Vec::new();
+        for (line, text) in table.cells(&[at], "vertex")? {
+            let row = text.trim().parse();
+            rows.push(row.map_err(|_| table.wrong(line, "the number of a vertex"))?);
+        }
+        Ok(match table.ids()? {
+            Some(ids) => Self::Objects(ids.into_iter().zip(rows).collect()),
+            None => Self::Rows(rows),
+        })
+    }
+
+    fn at(&self) -> At<'_> {
+        match self {
+            Self::All => At::All,
+            Self::Rows(rows) => At::Rows(rows),
+            Self::Objects(places) => At::Objects(places),
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! `zvf vacuum`: what edits leave behind goes.
+
+use clap::Args;
+use serde_json::json;
+use zvf_write::{Leftovers, WriteOptions};
+
+use crate::context::Context;
+use crate::error::{CliError, Result};
+use crate::output::table::counted;
+use crate::output::{print_json, print_text};
+
+/// `zvf vacuum`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Drops the rows of deleted objects from the index, the object attributes and the groups, and removes what no reader asks
+for: cells beyond presence lists, folders of edits and temporary files of writers that are gone. An edit that was interrupted
+is finished first. Nobody may write meanwhile: what another writer has put, but not listed yet, looks like a leftover.
+
+Examples:
+  zvf vacuum brain.zarrvectors
+  zvf vacuum s3://bucket/brain.zarrvectors --json | jq .leftovers")]
+pub(crate) struct VacuumArgs {
+    /// Path or URL of the store
+    pub(crate) store: String,
+}
+
+/// Runs `zvf vacuum`.
+///
+/// # Errors
+///
+/// Usage, when the store cannot be edited; as the storage says.
+pub(crate) fn run(args: &VacuumArgs, context: &mut Context<'_>) -> Result<()> {
+    let options = WriteOptions::new()
+        .with_open(context.options())
+        .with_leftovers(Leftovers::Remove);
+    let store = args.store.as_str();
+    let done = context
+        .wait(zvf_write::vacuum(store, options))?
+        .map_err(|e| CliError::from(e).at(store))?;
+    if context.common.json {
+        return print_json(&json!({
+            "store": store,
+            "rows": done.rows,
+            "leftovers": done.leftovers,
+            "put": done.edit.put,
+            "removed": done.edit.removed,
+        }));
+    }
+    print_text(&format!(
+        "{store}: dropped {}, removed {}\n",
+        counted(done.rows, "row of a deleted object"),
+        counted(done.leftovers, "leftover"),
+    ))
+}
