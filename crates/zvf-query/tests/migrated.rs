@@ -9,7 +9,7 @@ use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt};
 use zvf_meta::rules::Severity;
 use zvf_store::{Need, OpenOptions, Store};
-use zvf_write::{MigrateOptions, Report, WriteError, WriteOptions, migrate};
+use zvf_write::{MigrateOptions, Report, WriteError, migrate};
 
 use zvf_query::Query;
 
