@@ -163,6 +163,9 @@ impl Open {
         let mut positions = self.archive.read(&self.positions.member)?;
         let [columns, _] = &self.columns;
         let mut open = self.open(columns)?;
+        let arrays = columns.iter().chain([&self.positions]);
+        let rows = arrays.map(|column| column.array.at_most(rows)).min();
+        let rows = rows.unwrap_or(1);
         let (mut at, mut line, total) = (0_u64, 0_usize, self.positions.array.rows);
         while at < total {
             let count = rows
@@ -415,10 +418,14 @@ impl Trx {
                 }
                 Ok(sink.batch(&batch)?)
             })?;
+            let rows = lines
+                .iter()
+                .map(|line| line.array.at_most(self.options.batch));
+            let rows = rows.min().unwrap_or(self.options.batch).max(1);
             let mut rest = open.open(lines)?;
             let mut done = 0;
             while done < open.ends.len() {
-                let count = self.options.batch.max(1).min(open.ends.len() - done);
+                let count = rows.min(open.ends.len() - done);
                 let list = next(lines, &mut rest, count)?;
                 let mut table = ObjectTable::new((done..done + count).map(id).collect::<Vec<_>>());
                 for (column, values) in lines.iter().zip(&list) {

@@ -15,6 +15,8 @@ use super::{Source, TakeBatch};
 use crate::error::{ConvertError, shown};
 use crate::tracks::Bytes;
 
+/// Bytes of an array that are held at once.
+const BATCH: usize = 64 << 20;
 /// A header that is longer is none.
 const LONGEST: usize = 1 << 20;
 
@@ -111,6 +113,12 @@ impl Header {
             other => other.primitive_width()?,
         };
         size.checked_mul(self.width)
+    }
+
+    /// So many rows, or as many as [`BATCH`] bytes hold: a packed array may claim rows of any width.
+    pub(crate) fn at_most(&self, rows: usize) -> usize {
+        let row = self.row_bytes().unwrap_or(usize::MAX).max(1);
+        rows.min(BATCH / row).max(1)
     }
 
     /// The next rows as a column.
@@ -280,7 +288,10 @@ impl Source for Npy {
         }
         let mut left = self.header.rows;
         while left > 0 {
-            let count = rows.max(1).min(usize::try_from(left).unwrap_or(usize::MAX));
+            let count = self
+                .header
+                .at_most(rows)
+                .min(usize::try_from(left).unwrap_or(usize::MAX));
             let column = self.header.take(&mut bytes, count)?;
             let batch = RecordBatch::try_new(Arc::clone(&self.schema), vec![column]);
             take(&batch.map_err(|error| bytes.bad(error.to_string(), "rows of an array"))?)?;

@@ -153,6 +153,8 @@ impl Source for Npz {
         for (member, header) in &self.columns {
             open.push((rows(&self.archive, member, header)?, header));
         }
+        let batch = self.columns.iter().map(|(_, header)| header.at_most(batch));
+        let batch = batch.min().unwrap_or(1);
         let mut left = self.rows;
         while left > 0 {
             let count = batch
