@@ -16,6 +16,7 @@
 mod cells;
 mod documents;
 mod fragments;
+mod import;
 mod keys;
 mod links;
 mod manifest;
@@ -26,6 +27,7 @@ mod store;
 pub use cells::{array_document, codecs, shard};
 pub use documents::document;
 pub use fragments::fragment_index;
+pub use import::import_file;
 pub use keys::{dtype, keys};
 pub use links::{lehmer, link_cell};
 pub use manifest::{manifest, ragged, vlen};
@@ -48,6 +50,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("dtype", dtype),
     ("flat_records", flat_records),
     ("fragment_index", fragment_index),
+    ("import_file", import_file),
     ("keys", keys),
     ("lehmer", lehmer),
     ("link_cell", link_cell),
@@ -61,13 +64,14 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("vlen", vlen),
 ];
 
-/// Those of them that open a whole store for every input.
+/// Those of them that open a whole store, or a file, for every input.
 pub const STORES: &[&str] = &[
     "array_document",
     "blobs",
     "cross_cells",
     "dense_manifests",
     "flat_records",
+    "import_file",
     "masked_table",
     "padded",
     "shard",

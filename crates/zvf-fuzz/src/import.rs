@@ -1,0 +1,52 @@
+//! Files of other formats, as an import reads them.
+
+use std::io::Write;
+
+use zvf_convert::{Import, Options, Sink};
+use zvf_write::{Batch, ObjectTable, WriteError};
+
+/// Endings, by the first byte of an input.
+const ENDINGS: [&str; 12] = [
+    "swc", "csv", "obj", "stl", "trk", "tck", "ply", "npy", "npz", "arrow", "tsv", "trx",
+];
+
+/// Takes everything and keeps nothing.
+#[derive(Debug)]
+struct Nowhere;
+
+impl Sink for Nowhere {
+    fn batch(&mut self, _: &Batch<'_>) -> Result<(), WriteError> {
+        Ok(())
+    }
+
+    fn objects(&mut self, _: &ObjectTable<'_>) -> Result<(), WriteError> {
+        Ok(())
+    }
+}
+
+/// One file of any format that is imported.
+///
+/// Parameters: the format. The rest is the file.
+///
+/// # Panics
+///
+/// Without a place for temporary files.
+pub fn import_file(data: &[u8]) {
+    let (format, bytes) = data.split_at(data.len().min(1));
+    let format = usize::from(format.first().copied().unwrap_or(0)) % ENDINGS.len();
+    let ending = format!(".{}", ENDINGS.get(format).copied().unwrap_or("swc"));
+    let mut file = tempfile::Builder::new()
+        .suffix(&ending)
+        .tempfile()
+        .expect("a temporary file");
+    file.write_all(bytes).expect("a temporary file is written");
+    let mut options = Options::default();
+    options.batch = 7;
+    options.limits.held = 1 << 16;
+    if let Ok(import) = Import::open(&[file.path().to_owned()], &options) {
+        assert!(import.vertices() > 0);
+        import
+            .read(&mut Nowhere)
+            .expect("a second reading is as the first");
+    }
+}
