@@ -45,8 +45,7 @@ pub fn import_file(data: &[u8]) {
     options.limits.held = 1 << 16;
     if let Ok(import) = Import::open(&[file.path().to_owned()], &options) {
         assert!(import.vertices() > 0);
-        import
-            .read(&mut Nowhere)
-            .expect("a second reading is as the first");
+        // Columns that the first reading only counts may be damaged: the second one says so.
+        let _ = import.read(&mut Nowhere);
     }
 }

@@ -1,12 +1,10 @@
 //! A writer that dies at any of its writes: there is no store, or all of it.
 
 use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use futures::stream::BoxStream;
 use object_store::memory::InMemory;
 use object_store::path::Path;
@@ -16,119 +14,12 @@ use object_store::{
 };
 use zvf_query::Query;
 use zvf_store::{OpenOptions, Retry, Store};
+use zvf_testkit::faults::Dying;
 use zvf_write::{
     Batch, Kind, Leftovers, StoreSpec, StoreWriter, Summary, WriteError, WriteOptions,
 };
 
 use crate::support::{ADDRESS, Memory, ask, check_documents};
-
-/// A backend whose program dies: after so many writes and removals, nothing is answered any more.
-#[derive(Debug, Clone)]
-pub(crate) struct Dying {
-    pub(crate) inner: Arc<InMemory>,
-    /// Writes and removals until it dies, that one included.
-    pub(crate) left: Arc<AtomicUsize>,
-    /// Whether the write at which it dies still comes through.
-    pub(crate) through: bool,
-}
-
-impl Dying {
-    /// Whether one more write is done; else whether it is the last one and comes through.
-    fn change(&self) -> Option<bool> {
-        let before = self
-            .left
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
-                left.checked_sub(1)
-            });
-        match before {
-            Err(_) => None,
-            Ok(1) => Some(false),
-            Ok(_) => Some(true),
-        }
-    }
-
-    fn dead(&self) -> Error {
-        Error::Generic {
-            store: "dying",
-            source: "the program died".into(),
-        }
-    }
-
-    fn alive(&self) -> Result<()> {
-        if self.left.load(Ordering::SeqCst) == 0 {
-            Err(self.dead())
-        } else {
-            Ok(())
-        }
-    }
-}
-
-impl fmt::Display for Dying {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("dying")
-    }
-}
-
-#[async_trait]
-impl ObjectStore for Dying {
-    async fn put_opts(
-        &self,
-        at: &Path,
-        payload: PutPayload,
-        options: PutOptions,
-    ) -> Result<PutResult> {
-        match self.change() {
-            None => Err(self.dead()),
-            Some(true) => self.inner.put_opts(at, payload, options).await,
-            Some(false) => {
-                if self.through {
-                    self.inner.put_opts(at, payload, options).await?;
-                }
-                Err(self.dead())
-            }
-        }
-    }
-
-    async fn put_multipart_opts(
-        &self,
-        _: &Path,
-        _: PutMultipartOptions,
-    ) -> Result<Box<dyn MultipartUpload>> {
-        Err(self.dead())
-    }
-
-    async fn get_opts(&self, at: &Path, options: GetOptions) -> Result<GetResult> {
-        self.alive()?;
-        self.inner.get_opts(at, options).await
-    }
-
-    async fn get_ranges(&self, at: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        self.alive()?;
-        self.inner.get_ranges(at, ranges).await
-    }
-
-    fn delete_stream(
-        &self,
-        paths: BoxStream<'static, Result<Path>>,
-    ) -> BoxStream<'static, Result<Path>> {
-        match self.change() {
-            Some(true) => self.inner.delete_stream(paths),
-            _ => Box::pin(futures::stream::once(std::future::ready(Err(self.dead())))),
-        }
-    }
-
-    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.inner.list(prefix)
-    }
-
-    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
-        self.inner.list_with_delimiter(prefix).await
-    }
-
-    async fn copy_opts(&self, _: &Path, _: &Path, _: CopyOptions) -> Result<()> {
-        Err(self.dead())
-    }
-}
 
 async fn write(
     backend: Arc<dyn ObjectStore>,
@@ -167,12 +58,7 @@ async fn a_crash_at_every_single_write_leaves_nothing_or_all() {
     for through in [false, true] {
         for writes in 1.. {
             let memory = Memory::default();
-            let left = Arc::new(AtomicUsize::new(writes));
-            let dying = Dying {
-                inner: memory.0.clone(),
-                left,
-                through,
-            };
+            let dying = Dying::new(memory.0.clone(), writes, through);
             let done = write(Arc::new(dying), Leftovers::Refuse).await;
             let there = Store::open_with(ADDRESS, memory.open_options())
                 .await
@@ -212,7 +98,18 @@ async fn a_crash_at_every_single_write_leaves_nothing_or_all() {
 #[tokio::test]
 async fn a_lost_answer_to_the_last_write_is_no_other_store() {
     #[derive(Debug)]
-    struct Losing(Dying);
+    struct Losing {
+        inner: Arc<InMemory>,
+        lost: AtomicBool,
+    }
+    impl Losing {
+        fn answer_is_lost() -> Error {
+            Error::Generic {
+                store: "losing",
+                source: "the answer was lost".into(),
+            }
+        }
+    }
     impl fmt::Display for Losing {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("losing")
@@ -226,10 +123,10 @@ async fn a_lost_answer_to_the_last_write_is_no_other_store() {
             payload: PutPayload,
             options: PutOptions,
         ) -> Result<PutResult> {
-            let done = self.0.inner.put_opts(at, payload, options).await?;
+            let done = self.inner.put_opts(at, payload, options).await?;
             let root = at.as_ref().ends_with("points.zarrvectors/zarr.json");
-            if root && self.0.left.swap(0, Ordering::SeqCst) > 0 {
-                return Err(self.0.dead());
+            if root && !self.lost.swap(true, Ordering::SeqCst) {
+                return Err(Self::answer_is_lost());
             }
             Ok(done)
         }
@@ -238,34 +135,32 @@ async fn a_lost_answer_to_the_last_write_is_no_other_store() {
             _: &Path,
             _: PutMultipartOptions,
         ) -> Result<Box<dyn MultipartUpload>> {
-            Err(self.0.dead())
+            Err(Self::answer_is_lost())
         }
         async fn get_opts(&self, at: &Path, options: GetOptions) -> Result<GetResult> {
-            self.0.inner.get_opts(at, options).await
+            self.inner.get_opts(at, options).await
         }
         fn delete_stream(
             &self,
             paths: BoxStream<'static, Result<Path>>,
         ) -> BoxStream<'static, Result<Path>> {
-            self.0.inner.delete_stream(paths)
+            self.inner.delete_stream(paths)
         }
         fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-            self.0.inner.list(prefix)
+            self.inner.list(prefix)
         }
         async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
-            self.0.inner.list_with_delimiter(prefix).await
+            self.inner.list_with_delimiter(prefix).await
         }
         async fn copy_opts(&self, _: &Path, _: &Path, _: CopyOptions) -> Result<()> {
-            Err(self.0.dead())
+            Err(Self::answer_is_lost())
         }
     }
     let memory = Memory::default();
-    let left = Arc::new(AtomicUsize::new(1));
-    let losing = Losing(Dying {
+    let losing = Losing {
         inner: memory.0.clone(),
-        left,
-        through: true,
-    });
+        lost: AtomicBool::new(false),
+    };
     let open = OpenOptions::new().with_object_store(Arc::new(losing));
     let options = WriteOptions::new().with_open(open);
     let spec = StoreSpec::new(Kind::Graph, [10.0; 2]);

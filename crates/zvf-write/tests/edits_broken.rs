@@ -1,7 +1,6 @@
 //! Edits that are interrupted, that meet another writer, or that a store cannot take.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
@@ -13,9 +12,9 @@ use zvf_write::{
     StoreWriter, Values, WriteError, WriteOptions,
 };
 
-use crate::crash::Dying;
 use crate::edited::{Draw, Model, spec};
 use crate::support::{ADDRESS, Memory, ask, column};
+use zvf_testkit::faults::Dying;
 
 fn options(backend: Arc<dyn ObjectStore>) -> WriteOptions {
     let mut open = OpenOptions::new().with_object_store(backend);
@@ -91,12 +90,7 @@ async fn a_crash_at_every_single_write_leaves_the_old_store_or_the_new_one() {
             for writes in 1.. {
                 let memory = Memory::default();
                 copy(&base, &memory).await;
-                let left = Arc::new(AtomicUsize::new(writes));
-                let dying = Dying {
-                    inner: memory.0.clone(),
-                    left,
-                    through,
-                };
+                let dying = Dying::new(memory.0.clone(), writes, through);
                 let (mut new, mut draw) = (model.clone(), draw.clone());
                 let done = edit(&mut new, &mut draw, &memory, options(Arc::new(dying))).await;
                 let there = vertices(&memory).await != model.count();
@@ -154,11 +148,7 @@ async fn a_resume_that_dies_can_be_resumed() {
     for writes in 1..200 {
         let memory = Memory::default();
         copy(&base, &memory).await;
-        let dying = Dying {
-            inner: memory.0.clone(),
-            left: Arc::new(AtomicUsize::new(writes)),
-            through: true,
-        };
+        let dying = Dying::new(memory.0.clone(), writes, true);
         let (mut new, mut draw) = (model.clone(), draw.clone());
         let done = edit(&mut new, &mut draw, &memory, options(Arc::new(dying))).await;
         if matches!(done, Err(WriteError::Pending { .. })) {
@@ -170,11 +160,7 @@ async fn a_resume_that_dies_can_be_resumed() {
     for writes in 1.. {
         let memory = Memory::default();
         copy(&interrupted, &memory).await;
-        let dying = Dying {
-            inner: memory.0.clone(),
-            left: Arc::new(AtomicUsize::new(writes)),
-            through: false,
-        };
+        let dying = Dying::new(memory.0.clone(), writes, false);
         let done = Edit::resume(ADDRESS, options(Arc::new(dying))).await;
         new.check_answers(&memory).await;
         // The next edit may do it as well.

@@ -1,7 +1,6 @@
 //! Several writers of one store: together they write what one would, and no two of them the same cell.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 
 use zvf_store::{OpenOptions, Retry, Store};
 use zvf_write::{
@@ -9,8 +8,8 @@ use zvf_write::{
     StoreSpec, StoreWriter, Values, WriteError, WriteOptions,
 };
 
-use crate::crash::Dying;
 use crate::support::{ADDRESS, Memory, check_documents};
+use zvf_testkit::faults::Dying;
 
 const NAMES: [&str; 3] = ["left", "middle", "right"];
 
@@ -178,11 +177,7 @@ async fn what_is_not_finished_is_not_committed() {
     );
 
     // A part dies between its claim and its note.
-    let dying = Dying {
-        inner: memory.0.clone(),
-        left: Arc::new(AtomicUsize::new(3)),
-        through: true,
-    };
+    let dying = Dying::new(memory.0.clone(), 3, true);
     let mut open = OpenOptions::new().with_object_store(Arc::new(dying));
     open.retry = Retry::never();
     let options = WriteOptions::new().with_open(open).with_threads(1);

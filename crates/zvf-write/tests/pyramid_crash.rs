@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
@@ -13,9 +12,9 @@ use zvf_write::{
     WriteError, WriteOptions, build_pyramid,
 };
 
-use crate::crash::Dying;
 use crate::model::Model;
 use crate::support::{ADDRESS, Memory, ask, column};
+use zvf_testkit::faults::Dying;
 
 type Files = BTreeMap<String, Vec<u8>>;
 
@@ -80,11 +79,7 @@ async fn every_write(base: &Files, spec: &PyramidSpec) {
     for through in [false, true] {
         for writes in 1.. {
             let memory = copy(base).await;
-            let dying = Dying {
-                inner: memory.0.clone(),
-                left: Arc::new(AtomicUsize::new(writes)),
-                through,
-            };
+            let dying = Dying::new(memory.0.clone(), writes, through);
             let done = add(Arc::new(dying), spec, Leftovers::Refuse).await;
             assert_eq!(level_0(&memory).await, before, "write {writes}");
             let files = memory.files().await;
