@@ -103,7 +103,7 @@ pub async fn ask_cold(address: &str, options: OpenOptions, asked: Query) -> Resu
 ///
 /// # Errors
 ///
-/// As [`column`](zvf_testkit::text::column).
+/// As [`column()`].
 pub fn rows(batch: &RecordBatch, names: &[String]) -> Result<Vec<String>> {
     let columns: BTreeMap<&String, Vec<String>> = names
         .iter()
