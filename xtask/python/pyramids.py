@@ -218,7 +218,7 @@ def main() -> int:
     parser.add_argument("program")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seed", type=int, default=20260301)
-    parser.add_argument("--stores", type=int, default=24)
+    parser.add_argument("--stores", type=int, default=20)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", choices=KINDS)
     options = parser.parse_args()

@@ -426,7 +426,7 @@ def main() -> int:
     parser.add_argument("program")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seed", type=int, default=20260202)
-    parser.add_argument("--stores", type=int, default=48)
+    parser.add_argument("--stores", type=int, default=32)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", choices=KINDS)
     options = parser.parse_args()
