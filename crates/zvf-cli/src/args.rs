@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use zvf_query::Select;
+use zvf_write::{Compression, TargetVersion};
 
 /// Looks at, queries and takes apart Zarr Vectors stores.
 ///
@@ -127,6 +129,23 @@ pub(crate) struct InfoArgs {
     pub(crate) count: bool,
 }
 
+/// The terms of a selection, which combine with AND
+#[derive(Debug, Args)]
+pub(crate) struct TermArgs {
+    /// Vertices inside this box, both ends included; components in axis order; inf and -inf allowed
+    #[arg(long, value_name = "LO:HI", allow_hyphen_values = true)]
+    pub(crate) bbox: Option<String>,
+    /// Whole objects by id, in the order asked: a list, or @FILE with ids between blanks, commas or lines
+    #[arg(long, value_name = "ID,..|@FILE", allow_hyphen_values = true)]
+    pub(crate) objects: Option<String>,
+    /// Whole objects of these groups, by group number
+    #[arg(long, value_name = "N,..", value_delimiter = ',')]
+    pub(crate) groups: Option<Vec<u64>>,
+    /// Comparisons on vertex attributes joined with and/or, e.g. 'intensity > 0.5 and label == 3'
+    #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true)]
+    pub(crate) filter: Option<String>,
+}
+
 /// `zvf query`
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -146,18 +165,9 @@ Examples:
 pub(crate) struct QueryArgs {
     /// Path or URL of the store
     pub(crate) store: String,
-    /// Vertices inside this box, both ends included; components in axis order; inf and -inf allowed
-    #[arg(long, value_name = "LO:HI", allow_hyphen_values = true)]
-    pub(crate) bbox: Option<String>,
-    /// Whole objects by id, in the order asked: a list, or @FILE with ids between blanks, commas or lines
-    #[arg(long, value_name = "ID,..|@FILE", allow_hyphen_values = true)]
-    pub(crate) objects: Option<String>,
-    /// Whole objects of these groups, by group number
-    #[arg(long, value_name = "N,..", value_delimiter = ',')]
-    pub(crate) groups: Option<Vec<u64>>,
-    /// Comparisons on vertex attributes joined with and/or, e.g. 'intensity > 0.5 and label == 3'
-    #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true)]
-    pub(crate) filter: Option<String>,
+    /// Which rows are meant
+    #[command(flatten)]
+    pub(crate) terms: TermArgs,
     /// What is kept: rows inside, whole objects with a vertex inside, or whole chunks that meet the box
     #[arg(long, value_enum, default_value_t = SelectArg::Vertices)]
     pub(crate) select: SelectArg,
@@ -422,12 +432,30 @@ pub(crate) enum CodecArg {
     Blosc,
 }
 
+impl From<CodecArg> for Compression {
+    fn from(codec: CodecArg) -> Self {
+        match codec {
+            CodecArg::None => Self::None,
+            CodecArg::Zstd => Self::Zstd,
+            CodecArg::Blosc => Self::Blosc,
+        }
+    }
+}
+
 /// Versions of the format that are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TargetArg {
     /// 0.9.2
     #[value(name = "0.9.2")]
     V0_9_2,
+}
+
+impl From<TargetArg> for TargetVersion {
+    fn from(target: TargetArg) -> Self {
+        match target {
+            TargetArg::V0_9_2 => Self::V0_9_2,
+        }
+    }
 }
 
 /// What a query keeps.
@@ -439,6 +467,16 @@ pub(crate) enum SelectArg {
     Objects,
     /// Whole chunks that meet the box
     Chunks,
+}
+
+impl From<SelectArg> for Select {
+    fn from(select: SelectArg) -> Self {
+        match select {
+            SelectArg::Vertices => Self::Vertices,
+            SelectArg::Objects => Self::Objects,
+            SelectArg::Chunks => Self::Chunks,
+        }
+    }
 }
 
 /// Formats of the vertex table.
@@ -607,8 +645,8 @@ mod tests {
         let Command::Query(query) = cli.command else {
             panic!("query")
         };
-        assert_eq!(query.bbox.as_deref(), Some("-10,-10:5,5"));
-        assert_eq!(query.objects.as_deref(), Some("-4,7"));
+        assert_eq!(query.terms.bbox.as_deref(), Some("-10,-10:5,5"));
+        assert_eq!(query.terms.objects.as_deref(), Some("-4,7"));
         let cli = Cli::try_parse_from(["zvf", "get", "s", "-4", "7", "--json", "-o", "x"])?;
         assert!(cli.common.json);
         let Command::Get(get) = cli.command else {

@@ -7,7 +7,6 @@
 use std::error::Error;
 use std::path::Path;
 
-use half::f16;
 use serde_json::Value;
 use zvf_store::blocking::Runtime;
 use zvf_write::{
@@ -75,7 +74,8 @@ impl Column {
             None => {
                 let width = self.number.size() * self.spec.channels;
                 let part = self.bytes.get(rows.start * width..rows.end * width);
-                Ok(values(self.number, part.ok_or("a column is too short")?))
+                let part = part.ok_or("a column is too short")?;
+                Ok(Values::of_bytes(self.number, part))
             }
         }
     }
@@ -90,37 +90,6 @@ fn file(folder: &Path, job: &Value) -> Outcome<Vec<u8>> {
 fn number(job: &Value) -> Outcome<NumberType> {
     let name = job["dtype"].as_str().ok_or("a column without a dtype")?;
     NumberType::from_name(name).ok_or_else(|| format!("dtype {name}").into())
-}
-
-fn values(number: NumberType, bytes: &[u8]) -> Values<'static> {
-    macro_rules! numbers {
-        ($type:ty) => {
-            Values::from(
-                bytes
-                    .as_chunks::<{ size_of::<$type>() }>()
-                    .0
-                    .iter()
-                    .map(|bytes| <$type>::from_le_bytes(*bytes))
-                    .collect::<Vec<$type>>(),
-            )
-        };
-    }
-    match number {
-        NumberType::Bool => {
-            Values::from(bytes.iter().map(|byte| *byte != 0).collect::<Vec<bool>>())
-        }
-        NumberType::I8 => numbers!(i8),
-        NumberType::I16 => numbers!(i16),
-        NumberType::I32 => numbers!(i32),
-        NumberType::I64 => numbers!(i64),
-        NumberType::U8 => numbers!(u8),
-        NumberType::U16 => numbers!(u16),
-        NumberType::U32 => numbers!(u32),
-        NumberType::U64 => numbers!(u64),
-        NumberType::F16 => numbers!(f16),
-        NumberType::F32 => numbers!(f32),
-        NumberType::F64 => numbers!(f64),
-    }
 }
 
 fn whole(folder: &Path, job: &Value) -> Outcome<Vec<i64>> {
@@ -248,7 +217,7 @@ async fn write(path: &Path) -> Outcome {
     while start < count {
         let end = start.saturating_add(step).min(count);
         let part = bytes.get(start * width..end * width).unwrap_or_default();
-        let mut batch = Batch::new(values(positions, part));
+        let mut batch = Batch::new(Values::of_bytes(positions, part));
         if let Some(ids) = &ids {
             batch = batch.with_object_ids(ids.get(start..end).ok_or("too few ids")?);
         }

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use zvf_meta::space::chunk_at;
 
-use crate::int::wide;
+use crate::int::{index, wide};
 use crate::spec::StoreSpec;
 
 /// Rows of a block: few enough that their columns stay in a core's cache.
@@ -137,7 +137,7 @@ fn sort(chunks: &[i64], dims: usize) -> (Vec<u32>, Vec<usize>, Vec<usize>) {
     let (numbers, many) = dense(chunks, dims, rows).unwrap_or_else(|| hashed(chunks, dims));
     let mut ends = vec![0_usize; many];
     for &number in &numbers {
-        if let Some(count) = ends.get_mut(number as usize) {
+        if let Some(count) = ends.get_mut(index(number)) {
             *count = count.saturating_add(1);
         }
     }
@@ -150,7 +150,7 @@ fn sort(chunks: &[i64], dims: usize) -> (Vec<u32>, Vec<usize>, Vec<usize>) {
     }
     let mut order = vec![0_u32; rows];
     for (row, &number) in (0_u32..).zip(&numbers) {
-        if let Some(place) = ends.get_mut(number as usize) {
+        if let Some(place) = ends.get_mut(index(number)) {
             if let Some(slot) = order.get_mut(*place) {
                 *slot = row;
             }
@@ -160,7 +160,7 @@ fn sort(chunks: &[i64], dims: usize) -> (Vec<u32>, Vec<usize>, Vec<usize>) {
     let mut at = 0_usize;
     let mut firsts = Vec::with_capacity(counts.len());
     for &count in &counts {
-        firsts.push(order.get(at).map_or(0, |&row| row as usize));
+        firsts.push(order.get(at).map_or(0, |&row| index(row)));
         at = at.saturating_add(count);
     }
     (order, firsts, counts)

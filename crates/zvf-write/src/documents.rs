@@ -223,6 +223,27 @@ pub(crate) fn ome(axes: &[Axis], name: &str) -> Ome {
     }
 }
 
+/// What `attribute_specs` says of an attribute (0.9 §5.1).
+pub(crate) fn declared(one: &AttributeSpec) -> Value {
+    let mut member = json!({"dtype": match one.values {
+        AttributeType::Number(number) => number.to_string(),
+        AttributeType::Category | AttributeType::Text => "str".to_owned(),
+    }});
+    if one.channels != 1 {
+        member["channels"] = json!(one.channels);
+    }
+    if one.values == AttributeType::Category {
+        member["categorical"] = json!(true);
+    }
+    if let Some(unit) = &one.unit {
+        member["unit"] = json!(unit);
+    }
+    if let Some(description) = &one.description {
+        member["description"] = json!(description);
+    }
+    member
+}
+
 /// The declared attributes, so that readers without listings know their names.
 fn attribute_specs(spec: &StoreSpec) -> Option<JsonObject> {
     let mut scopes = JsonObject::new();
@@ -234,23 +255,7 @@ fn attribute_specs(spec: &StoreSpec) -> Option<JsonObject> {
     for (scope, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
         let mut names = JsonObject::new();
         for one in list {
-            let mut member = json!({"dtype": match one.values {
-                AttributeType::Number(number) => number.to_string(),
-                AttributeType::Category | AttributeType::Text => "str".to_owned(),
-            }});
-            if one.channels != 1 {
-                member["channels"] = json!(one.channels);
-            }
-            if one.values == AttributeType::Category {
-                member["categorical"] = json!(true);
-            }
-            if let Some(unit) = &one.unit {
-                member["unit"] = json!(unit);
-            }
-            if let Some(description) = &one.description {
-                member["description"] = json!(description);
-            }
-            names.insert(one.name.clone(), member);
+            names.insert(one.name.clone(), declared(one));
         }
         scopes.insert(scope.to_owned(), Value::Object(names));
     }

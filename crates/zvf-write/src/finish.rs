@@ -9,7 +9,7 @@ use zvf_format::fragments::FragmentIndexBuilder;
 use zvf_meta::{ArrayAttributes, ArrayDoc, Kind, LevelDoc};
 use zvf_store::ChunkCoord;
 
-use crate::bucket::Bucket;
+use crate::bucket::{Bucket, Buckets};
 use crate::cell::{Encoded, Encoder};
 use crate::commit::{self, Leftovers};
 use crate::int::{index, narrow, to_index, wide};
@@ -130,10 +130,7 @@ pub(crate) fn write_arrays(
         });
     }
     let encoder = Encoder::new(spec, router.layout, dictionaries);
-    let (mut buckets, file) = router.rows.finish();
-    buckets.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-    narrow("chunks", buckets.len())?;
-    let (coords, buckets): (Vec<ChunkCoord>, Vec<Bucket>) = buckets.into_iter().unzip();
+    let (coords, buckets, file) = by_chunk(router.rows)?;
     let chunks: Vec<&[i64]> = coords.iter().map(ChunkCoord::as_slice).collect();
     let level = Level {
         spec,
@@ -170,6 +167,17 @@ pub(crate) fn write_arrays(
         level.link_docs(&mut documents, &family, present)?;
     }
     documents.put(target, doc)
+}
+
+/// The chunks with rows in lex order, their rows, and the file that these are read from.
+pub(crate) fn by_chunk(
+    rows: Buckets<ChunkCoord>,
+) -> Result<(Vec<ChunkCoord>, Vec<Bucket>, SpillFile), WriteError> {
+    let (mut buckets, file) = rows.finish();
+    buckets.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+    narrow("chunks", buckets.len())?;
+    let (coords, buckets) = buckets.into_iter().unzip();
+    Ok((coords, buckets, file))
 }
 
 /// Documents of a level that wait until all cells are written.

@@ -23,7 +23,6 @@ use zvf_meta::LevelDoc;
 use zvf_store::ChunkCoord;
 
 use crate::batch::{Groups, ObjectTable};
-use crate::bucket::Bucket;
 use crate::cell::Encoder;
 use crate::columns::{Columns, column, columns, open, signed};
 use crate::commit::{self, MARKER};
@@ -294,10 +293,7 @@ impl Part {
         let (spec, below) = (&*spec, target.below("0"));
         let cells = cells(spec)?;
         let encoder = encoder(spec);
-        let (mut buckets, file) = router.rows.finish();
-        buckets.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        narrow("chunks", buckets.len())?;
-        let (coords, buckets): (Vec<ChunkCoord>, Vec<Bucket>) = buckets.into_iter().unzip();
+        let (coords, buckets, file) = finish::by_chunk(router.rows)?;
         let chunks: Vec<&[i64]> = coords.iter().map(ChunkCoord::as_slice).collect();
         self.claim(&target, &address, &cells, &chunks)?;
         let level = Level {

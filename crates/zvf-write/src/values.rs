@@ -169,8 +169,12 @@ impl Values<'_> {
         })
     }
 
-    /// Numbers of stored bytes; a trailing part of a number is left out.
-    pub(crate) fn of_bytes(number: NumberType, bytes: &[u8]) -> Values<'static> {
+    /// Numbers by their stored bytes: little-endian, truth values a byte each. A trailing part of a number is left out.
+    ///
+    /// # Cost
+    /// One copy.
+    #[must_use]
+    pub fn of_bytes(number: NumberType, bytes: &[u8]) -> Values<'static> {
         macro_rules! numbers {
             ($type:ty) => {{
                 let (numbers, _) = bytes.as_chunks::<{ size_of::<$type>() }>();

@@ -55,8 +55,10 @@ async fn vertices(memory: &Memory) -> usize {
 
 /// A store with a seed by which the edit changes the number of vertices.
 async fn store(which: usize) -> (Memory, Model, Draw) {
-    for seed in 0.. {
+    let mut seed = 0;
+    loop {
         let mut draw = Draw(seed);
+        seed += 1;
         let memory = Memory::default();
         let mut model = Model::new(spec(which, &mut draw));
         model.write(&memory, &mut draw).await;
@@ -71,7 +73,6 @@ async fn store(which: usize) -> (Memory, Model, Draw) {
             return (memory, model, clone);
         }
     }
-    unreachable!()
 }
 
 async fn copy(from: &Memory, to: &Memory) {

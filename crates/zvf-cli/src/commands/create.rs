@@ -2,10 +2,7 @@
 
 use clap::Args;
 use serde_json::json;
-use zvf_write::{
-    AttributeSpec, Axis, Compression, Kind, Leftovers, NumberType, StoreSpec, StoreWriter,
-    TargetVersion, WriteOptions,
-};
+use zvf_write::{AttributeSpec, Axis, Kind, NumberType, StoreSpec, StoreWriter};
 
 use crate::args::{CodecArg, TargetArg};
 use crate::context::Context;
@@ -81,14 +78,7 @@ pub(crate) struct CreateArgs {
 /// Usage, for what contradicts itself, or when something lies at the store's place; as the storage says.
 pub(crate) fn run(args: &CreateArgs, context: &mut Context<'_>) -> Result<()> {
     let spec = spec(args)?;
-    let leftovers = if args.clear_leftovers {
-        Leftovers::Remove
-    } else {
-        Leftovers::Refuse
-    };
-    let write = WriteOptions::new()
-        .with_open(context.options())
-        .with_leftovers(leftovers);
+    let write = context.write_options(args.clear_leftovers);
     let writer = context.wait(StoreWriter::create(&args.store, spec.clone(), write))??;
     context.wait(writer.finish())??;
     let names = |list: &[AttributeSpec]| -> Vec<String> {
@@ -150,14 +140,8 @@ fn spec(args: &CreateArgs) -> Result<StoreSpec> {
     for text in &args.object_attributes {
         spec = spec.with_object_attribute(attribute("--object-attribute", text)?);
     }
-    spec.compression = match args.codec {
-        CodecArg::None => Compression::None,
-        CodecArg::Zstd => Compression::Zstd,
-        CodecArg::Blosc => Compression::Blosc,
-    };
-    spec.target = match args.target {
-        TargetArg::V0_9_2 => TargetVersion::V0_9_2,
-    };
+    spec.compression = args.codec.into();
+    spec.target = args.target.into();
     Ok(spec)
 }
 

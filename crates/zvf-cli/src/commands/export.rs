@@ -6,10 +6,10 @@ use clap::Args;
 use serde_json::{Value, json};
 use zvf_convert::Format;
 use zvf_convert::export::{ExportOptions, Exported, export};
-use zvf_query::{BBox, Filter, Query, Select};
+use zvf_query::{Query, Select};
 
 use super::select;
-use crate::args::SelectArg;
+use crate::args::{SelectArg, TermArgs};
 use crate::context::Context;
 use crate::error::{CliError, Result};
 use crate::output::place::{Staged, is_special};
@@ -45,18 +45,9 @@ pub(crate) struct ExportArgs {
     pub(crate) store: String,
     /// The file to write; one that is there is replaced
     pub(crate) file: PathBuf,
-    /// Vertices inside this box, both ends included; components in axis order; inf and -inf allowed
-    #[arg(long, value_name = "LO:HI", allow_hyphen_values = true)]
-    pub(crate) bbox: Option<String>,
-    /// Whole objects by id, in the order asked: a list, or @FILE with ids between blanks, commas or lines
-    #[arg(long, value_name = "ID,..|@FILE", allow_hyphen_values = true)]
-    pub(crate) objects: Option<String>,
-    /// Whole objects of these groups, by group number
-    #[arg(long, value_name = "N,..", value_delimiter = ',')]
-    pub(crate) groups: Option<Vec<u64>>,
-    /// Comparisons on vertex attributes joined with and/or, e.g. 'intensity > 0.5 and label == 3'
-    #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true)]
-    pub(crate) filter: Option<String>,
+    /// Which rows are meant
+    #[command(flatten)]
+    pub(crate) terms: TermArgs,
     /// What is kept: rows inside, whole objects with a vertex inside, or whole chunks that meet the box [default: objects
     /// for lines, polylines and streamlines, else vertices]
     #[arg(long, value_enum)]
@@ -119,24 +110,17 @@ fn options(args: &ExportArgs, context: &Context<'_>) -> Result<ExportOptions> {
         level: args.level,
         own_level_only: args.own_level_only,
         limit: args.limit,
-        groups: args.groups.clone(),
         ignore_missing: args.ignore_missing,
         attributes: select::names(&args.attributes)?,
-        bbox: args.bbox.as_deref().map(BBox::parse).transpose()?,
-        filter: args.filter.as_deref().map(Filter::parse).transpose()?,
-        objects: args.objects.as_deref().map(select::ids).transpose()?,
         ..Query::default()
     };
+    select::terms(&args.terms, &mut query)?;
     if let Some(bytes) = context.common.memory_budget {
         query.memory_budget = bytes;
     }
     let mut options = ExportOptions::default();
     options.query = query;
-    options.select = args.select.map(|select| match select {
-        SelectArg::Vertices => Select::Vertices,
-        SelectArg::Objects => Select::Objects,
-        SelectArg::Chunks => Select::Chunks,
-    });
+    options.select = args.select.map(Select::from);
     let tabs = args.file.extension();
     let tabs = tabs.is_some_and(|ending| ending.eq_ignore_ascii_case("tsv"));
     options.delimiter = tabs.then_some(b'\t');

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 use zvf_convert::{Import, Options, Sink};
 use zvf_write::{
-    AttributeSpec, AttributeType, Batch, Compression, Kind, Leftovers, ObjectTable, StoreSpec,
-    StoreWriter, Summary, TargetVersion, WriteError, WriteOptions,
+    AttributeSpec, AttributeType, Batch, Kind, ObjectTable, StoreSpec, StoreWriter, Summary,
+    WriteError,
 };
 
-use crate::args::{CodecArg, ImportArgs, TargetArg};
+use crate::args::ImportArgs;
 use crate::context::Context;
 use crate::error::{CliError, Result};
 use crate::output::table::counted;
@@ -30,16 +30,7 @@ pub(crate) fn run(args: &ImportArgs, context: &mut Context<'_>) -> Result<()> {
     for note in import.notes() {
         context.remark(note);
     }
-    let mut write = WriteOptions::new()
-        .with_open(context.options())
-        .with_leftovers(if args.clear_leftovers {
-            Leftovers::Remove
-        } else {
-            Leftovers::Refuse
-        });
-    if let Some(bytes) = context.common.memory_budget {
-        write = write.with_memory_budget(usize::try_from(bytes).unwrap_or(usize::MAX));
-    }
+    let write = context.write_options(args.clear_leftovers);
     let store = args.store.as_str();
     let mut writer = context.wait(StoreWriter::create(store, spec.clone(), write))??;
     let mut counted = Counted {
@@ -129,14 +120,8 @@ fn spec(args: &ImportArgs, import: &Import) -> Result<StoreSpec> {
         spec.bin_shape.clone_from(&args.bin_shape);
     }
     spec.shard_shape.clone_from(&args.shard_shape);
-    spec.compression = match args.codec {
-        CodecArg::None => Compression::None,
-        CodecArg::Zstd => Compression::Zstd,
-        CodecArg::Blosc => Compression::Blosc,
-    };
-    spec.target = match args.target {
-        TargetArg::V0_9_2 => TargetVersion::V0_9_2,
-    };
+    spec.compression = args.codec.into();
+    spec.target = args.target.into();
     Ok(spec)
 }
 

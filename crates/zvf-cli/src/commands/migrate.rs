@@ -5,7 +5,7 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::{Value, json};
 use zvf_store::Need;
-use zvf_write::{Compression, Leftovers, MigrateOptions, Report, WriteOptions, migrate};
+use zvf_write::{MigrateOptions, Report, migrate};
 
 use crate::args::{CodecArg, TargetArg};
 use crate::context::Context;
@@ -87,17 +87,7 @@ pub(crate) fn run(args: &MigrateArgs, context: &mut Context<'_>) -> Result<()> {
 
 /// Options of a copy as the flags say.
 pub(super) fn options(args: &StorageArgs, context: &Context<'_>) -> MigrateOptions {
-    let leftovers = if args.clear_leftovers {
-        Leftovers::Remove
-    } else {
-        Leftovers::Refuse
-    };
-    let mut write = WriteOptions::new()
-        .with_open(context.options())
-        .with_leftovers(leftovers);
-    if let Some(bytes) = context.common.memory_budget {
-        write = write.with_memory_budget(usize::try_from(bytes).unwrap_or(usize::MAX));
-    }
+    let write = context.write_options(args.clear_leftovers);
     let progress = Arc::new(context.progress("vertices"));
     let mut options = MigrateOptions::new()
         .with_write(write)
@@ -105,11 +95,7 @@ pub(super) fn options(args: &StorageArgs, context: &Context<'_>) -> MigrateOptio
         .with_unverified(context.common.no_verify)
         .with_progress(Arc::new(move |n| progress.add(n)));
     if let Some(codec) = args.codec {
-        options = options.with_compression(match codec {
-            CodecArg::None => Compression::None,
-            CodecArg::Zstd => Compression::Zstd,
-            CodecArg::Blosc => Compression::Blosc,
-        });
+        options = options.with_compression(codec.into());
     }
     if let Some(Shards(cells)) = &args.shard_shape {
         options = options.with_shard_shape(cells.clone());

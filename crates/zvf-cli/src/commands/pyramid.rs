@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use zvf_write::{
-    CrossLevel, Leftovers, LevelReport, LevelStep, Method, PyramidSpec, WriteOptions, build_pyramid,
-};
+use zvf_write::{CrossLevel, LevelReport, LevelStep, Method, PyramidSpec, build_pyramid};
 
 use crate::context::Context;
 use crate::error::{CliError, Result};
@@ -101,16 +99,7 @@ enum CrossArg {
 ///
 /// Usage; a store that cannot be read, or has coarse levels already; as the storage says.
 pub(crate) fn run(args: &PyramidArgs, context: &mut Context<'_>) -> Result<()> {
-    let mut write = WriteOptions::new()
-        .with_open(context.options())
-        .with_leftovers(if args.clear_leftovers {
-            Leftovers::Remove
-        } else {
-            Leftovers::Refuse
-        });
-    if let Some(bytes) = context.common.memory_budget {
-        write = write.with_memory_budget(usize::try_from(bytes).unwrap_or(usize::MAX));
-    }
+    let write = context.write_options(args.clear_leftovers);
     let dims = match args.chunk_scale.is_empty() {
         true => 0,
         false => axes(&args.store, context)?,

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use zvf_query::{BBox, Column, Filter, Outputs, Query, Select};
+use zvf_query::{BBox, Column, Filter, Outputs, Query};
 use zvf_store::{Deltas, Names, Need};
 
-use crate::args::{GetArgs, QueryArgs, ResultArgs, SelectArg};
+use crate::args::{GetArgs, QueryArgs, ResultArgs, TermArgs};
 use crate::error::{CliError, Result};
 use crate::output::Target;
 
@@ -15,22 +15,24 @@ use crate::output::Target;
 ///
 /// Usage, for values that cannot be read; I/O, for id files.
 pub(crate) fn of_query(args: &QueryArgs, target: &Target, budget: Option<u64>) -> Result<Query> {
-    let objects = match &args.objects {
-        None => None,
-        Some(text) => Some(ids(text)?),
-    };
     let mut query = base(&args.result, target, budget)?;
-    query.bbox = args.bbox.as_deref().map(BBox::parse).transpose()?;
-    query.objects = objects;
-    query.groups = args.groups.clone();
-    query.filter = args.filter.as_deref().map(Filter::parse).transpose()?;
-    query.select = match args.select {
-        SelectArg::Vertices => Select::Vertices,
-        SelectArg::Objects => Select::Objects,
-        SelectArg::Chunks => Select::Chunks,
-    };
+    terms(&args.terms, &mut query)?;
+    query.select = args.select.into();
     query.ignore_missing = args.ignore_missing;
     Ok(query)
+}
+
+/// Puts the terms of a selection into a query.
+///
+/// # Errors
+///
+/// As [`of_query`].
+pub(crate) fn terms(args: &TermArgs, query: &mut Query) -> Result<()> {
+    query.objects = args.objects.as_deref().map(ids).transpose()?;
+    query.bbox = args.bbox.as_deref().map(BBox::parse).transpose()?;
+    query.groups.clone_from(&args.groups);
+    query.filter = args.filter.as_deref().map(Filter::parse).transpose()?;
+    Ok(())
 }
 
 /// The query that the arguments of `zvf get` describe.

@@ -7,7 +7,7 @@ use zvf_meta::space::Grid;
 use zvf_meta::{ArrayAttributes, ArrayDoc, KeyList, LevelDoc, LinkAttributeFamilyDoc, RootDoc};
 use zvf_store::GridArray;
 
-use super::grid::{GridEdit, packing};
+use super::grid::{GridEdit, cells_of, packing};
 use super::journal::Journal;
 use super::state::index_cell;
 use super::{Edit, EditSummary, between, links, mark_stale};
@@ -15,7 +15,6 @@ use crate::WriteError;
 use crate::documents::{self, grid_doc};
 use crate::int::wide;
 use crate::shard::{Cells, Object};
-use crate::spec::AttributeType;
 use crate::target::Target;
 use crate::writer::blocking;
 
@@ -108,7 +107,7 @@ async fn plan(edit: &mut Edit) -> Result<Option<Plan>, WriteError> {
         objects.extend(groups.map(|(path, doc)| (format!("{path}/zarr.json"), doc.into_bytes())));
     }
     let vertices = vertex_cells(edit, &template, &mut arrays)?;
-    let known: Vec<Arc<GridArray>> = grid_arrays(edit).await?;
+    let known: Vec<Arc<GridArray>> = cells_of(&edit.state.level).await?;
     if let Some(grid) = &grid {
         for array in &known {
             if !arrays.contains_key(array.path()) {
@@ -245,28 +244,6 @@ async fn attribute_families(
         }
     }
     Ok(docs)
-}
-
-/// All arrays of cells of the level.
-async fn grid_arrays(edit: &Edit) -> Result<Vec<Arc<GridArray>>, WriteError> {
-    let level = &edit.state.level;
-    let mut arrays = vec![Arc::clone(level.vertices())];
-    arrays.extend(level.vertex_fragments().cloned());
-    let attributes = level
-        .vertex_attributes()
-        .iter()
-        .chain(level.fragment_attributes());
-    arrays.extend(attributes.map(|one| Arc::clone(&one.array)));
-    for family in level.link_families() {
-        arrays.extend(family.arrays().iter().map(|one| Arc::clone(&one.array)));
-        let values = family
-            .attributes()
-            .iter()
-            .flat_map(|one| one.arrays.iter().flatten());
-        arrays.extend(values.cloned());
-    }
-    arrays.extend(level.store().grid_array(0, "link_fragments").await?);
-    Ok(arrays)
 }
 
 /// The cells of vertices, fragments and attributes. Returns how many vertices there are more than before.
@@ -410,26 +387,10 @@ fn declare(edit: &Edit, root: &mut RootDoc) {
     use serde_json::{Value, json};
     for added in &edit.added {
         let one = &added.spec;
-        let mut member = json!({"dtype": match one.values {
-            AttributeType::Number(number) => number.to_string(),
-            AttributeType::Category | AttributeType::Text => "str".to_owned(),
-        }});
-        if one.channels != 1 {
-            member["channels"] = json!(one.channels);
-        }
-        if one.values == AttributeType::Category {
-            member["categorical"] = json!(true);
-        }
-        if let Some(unit) = &one.unit {
-            member["unit"] = json!(unit);
-        }
-        if let Some(description) = &one.description {
-            member["description"] = json!(description);
-        }
         let specs = root.zarr_vectors.attribute_specs.get_or_insert_default();
         let scope = specs.entry("vertex").or_insert_with(|| json!({}));
         if let Value::Object(names) = scope {
-            names.insert(one.name.clone(), member);
+            names.insert(one.name.clone(), documents::declared(one));
         }
     }
 }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use zvf_format::vlen::VlenBuilder;
 use zvf_meta::ArrayDoc;
 use zvf_store::writing::Redo;
-use zvf_store::{GridArray, Level, Need, Store};
+use zvf_store::{GridArray, Need};
 
 use super::commit::{Plan, document, index_doc, make};
-use super::grid::packing;
+use super::grid::{cells_of, packing};
 use super::index::{Index, buckets, table_of_ids};
 use super::{Edit, EditSummary};
 use crate::WriteError;
@@ -84,7 +84,7 @@ async fn leftovers(edit: &Edit) -> Result<Vec<String>, WriteError> {
     let mut arrays: Vec<(String, BTreeSet<String>)> = Vec::new();
     for &number in store.levels() {
         let level = store.level(number, &Need::all()).await?;
-        for array in cells_of(&store, &level).await? {
+        for array in cells_of(&level).await? {
             if let Some(known) = expected_cells(&array)? {
                 arrays.push((format!("{}/c/", array.path()), known));
             }
@@ -125,27 +125,6 @@ async fn leftovers(edit: &Edit) -> Result<Vec<String>, WriteError> {
             .any(|(folder, known)| key.starts_with(folder.as_str()) && !known.contains(key))
     };
     Ok(keys.into_iter().filter(is_left).collect())
-}
-
-/// All arrays of cells of a level.
-async fn cells_of(store: &Store, level: &Level) -> Result<Vec<Arc<GridArray>>, WriteError> {
-    let mut arrays = vec![Arc::clone(level.vertices())];
-    arrays.extend(level.vertex_fragments().cloned());
-    let attributes = level
-        .vertex_attributes()
-        .iter()
-        .chain(level.fragment_attributes());
-    arrays.extend(attributes.map(|one| Arc::clone(&one.array)));
-    for family in level.link_families() {
-        arrays.extend(family.arrays().iter().map(|one| Arc::clone(&one.array)));
-        let values = family
-            .attributes()
-            .iter()
-            .flat_map(|one| one.arrays.iter().flatten());
-        arrays.extend(values.cloned());
-    }
-    arrays.extend(store.grid_array(level.number(), "link_fragments").await?);
-    Ok(arrays)
 }
 
 /// The objects of an array of cells that count; `None` where that cannot be told.

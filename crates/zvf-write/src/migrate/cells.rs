@@ -268,17 +268,7 @@ pub(super) fn copy(sink: Sink<'_>, threads: usize) -> Result<Laid, WriteError> {
         Ok(())
     };
     parallel::each(threads, pack(items).into_iter(), work, take)?;
-    all.sort_unstable_by_key(|done| done.slot);
-    let mut laid = Laid {
-        chunks: source.chunks.clone(),
-        tiles: true,
-        ..Laid::default()
-    };
-    for done in &mut all {
-        laid.push_chunk(done.rows, &done.ends, done.fragments);
-        laid.tiles &= done.tiles;
-        laid.widen(done.extent.take());
-    }
+    let mut laid = Laid::of(&source.chunks, &mut all);
     let misplaced = all
         .iter()
         .fold(0_u64, |sum, done| sum.saturating_add(done.misplaced));

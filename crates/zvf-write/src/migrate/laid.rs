@@ -3,6 +3,7 @@
 use zvf_meta::space::Grid;
 use zvf_store::ChunkCoord;
 
+use super::cells::Done;
 use super::moved::Moved;
 use crate::WriteError;
 use crate::int::{index, wide};
@@ -34,6 +35,22 @@ pub(crate) struct Laid {
 }
 
 impl Laid {
+    /// Puts the chunks that were written together; `done` is in their order afterwards.
+    pub(super) fn of(chunks: &[ChunkCoord], done: &mut [Done]) -> Self {
+        done.sort_unstable_by_key(|done| done.slot);
+        let mut laid = Self {
+            chunks: chunks.to_vec(),
+            tiles: true,
+            ..Self::default()
+        };
+        for done in done {
+            laid.push_chunk(done.rows, &done.ends, done.fragments);
+            laid.tiles &= done.tiles;
+            laid.widen(done.extent.take());
+        }
+        laid
+    }
+
     /// Fragments of a chunk.
     pub(crate) fn fragments(&self, slot: u32) -> u64 {
         let start = |at: usize| self.starts.get(at).copied().unwrap_or_default();

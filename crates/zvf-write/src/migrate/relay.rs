@@ -355,17 +355,7 @@ pub(super) fn write(
     parallel::each(threads, pack(items).into_iter(), work, take)?;
     places.seal()?;
     parts.sort_unstable();
-    all.sort_unstable_by_key(|done| done.slot);
-    let mut laid = Laid {
-        chunks: sorted.chunks.clone(),
-        tiles: true,
-        ..Laid::default()
-    };
-    for done in &mut all {
-        laid.push_chunk(done.rows, &done.ends, done.fragments);
-        laid.tiles &= done.tiles;
-        laid.widen(done.extent.take());
-    }
+    let mut laid = Laid::of(&sorted.chunks, &mut all);
     sink.docs(&mut laid, &all)?;
     laid.moved = Some(Moved {
         vertices: sorted.vertices.clone(),

@@ -5,11 +5,12 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
 use tokio::runtime::Handle;
 use zvf_format::dtype::DTypeKind;
 use zvf_meta::Kind;
-use zvf_store::{ChunkCoord, LinkFamily, Need, Store, TypedArray};
+use zvf_store::{ChunkCoord, IdTable, LinkFamily, Need, ObjectIndex, Store, TypedArray};
 
 use super::records::Family;
 use super::report::{Notes, Verified};
@@ -87,6 +88,9 @@ pub(super) fn hash(part: &impl Hash) -> u64 {
     part.hash(&mut hasher);
     hasher.finish()
 }
+
+/// The object index of the old level, that of the new one, and the ids, which are the same.
+type Indexes<'a> = (&'a ObjectIndex, &'a ObjectIndex, Arc<IdTable>);
 
 impl Pair {
     pub(super) fn place(&self, what: impl std::fmt::Display) -> String {
@@ -201,13 +205,12 @@ impl Pair {
         Ok(())
     }
 
-    /// Ids, and every manifest.
-    fn objects(&self, kept: &Kept, verified: &mut Verified) -> Result<(), WriteError> {
-        let (Some(old), new) = (self.old.level.object_index(), self.new.level.object_index())
-        else {
-            return Ok(());
+    /// The object indexes of both, which have the same ids; `None` where the old level has none.
+    pub(super) fn indexes(&self) -> Result<Option<Indexes<'_>>, WriteError> {
+        let Some(old) = self.old.level.object_index() else {
+            return Ok(None);
         };
-        let Some(new) = new else {
+        let Some(new) = self.new.level.object_index() else {
             return Err(WriteError::differs(
                 self.place("object_index"),
                 "is missing",
@@ -215,12 +218,22 @@ impl Pair {
         };
         let handle = &self.old.handle;
         let (old_ids, new_ids) = (handle.block_on(old.ids())?, handle.block_on(new.ids())?);
-        if !old_ids.iter().eq(new_ids.iter()) {
-            return Err(WriteError::differs(
+        if old_ids.iter().eq(new_ids.iter()) {
+            Ok(Some((old, new, old_ids)))
+        } else {
+            Err(WriteError::differs(
                 self.place("object_index/object_ids"),
                 "ids differ",
-            ));
+            ))
         }
+    }
+
+    /// Ids, and every manifest.
+    fn objects(&self, kept: &Kept, verified: &mut Verified) -> Result<(), WriteError> {
+        let Some((old, new, ids)) = self.indexes()? else {
+            return Ok(());
+        };
+        let handle = &self.old.handle;
         for part in 0..old.manifest_chunks() {
             let part = handle.block_on(old.manifest_chunk(part))?;
             let first = part.first_slot();
@@ -239,7 +252,7 @@ impl Pair {
                 });
                 let found = super::objects::entries(copies.blob(row), new, row)?;
                 if wanted != found {
-                    let place = self.place(format_args!("object {}", old_ids.id(row)));
+                    let place = self.place(format_args!("object {}", ids.id(row)));
                     return Err(WriteError::differs(place, "its fragments differ"));
                 }
                 verified.objects = verified.objects.saturating_add(1);

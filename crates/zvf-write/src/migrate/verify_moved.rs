@@ -261,24 +261,10 @@ fn objects(
     new: &Side<'_>,
     verified: &mut Verified,
 ) -> Result<(), WriteError> {
-    let (Some(index_), copy) = (pair.old.level.object_index(), pair.new.level.object_index())
-    else {
+    let Some((index_, copy, ids)) = pair.indexes()? else {
         return Ok(());
     };
-    let Some(copy) = copy else {
-        return Err(WriteError::differs(
-            pair.place("object_index"),
-            "is missing",
-        ));
-    };
     let handle = &pair.old.handle;
-    let (ids, new_ids) = (handle.block_on(index_.ids())?, handle.block_on(copy.ids())?);
-    if !ids.iter().eq(new_ids.iter()) {
-        return Err(WriteError::differs(
-            pair.place("object_index/object_ids"),
-            "ids differ",
-        ));
-    }
     let whole = |side: &Side<'_>, objects: &zvf_store::ObjectIndex, blob: &[u8], row: u64| {
         let mut whole = Sequence::EMPTY;
         for (chunk, fragment) in super::objects::entries(blob, objects, row)? {

@@ -86,6 +86,16 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
+    /// Of vertices alone; `moved` is a square.
+    fn vertices(stays: Vec<bool>, moved: f64) -> Self {
+        Self {
+            stays,
+            links: Vec::new(),
+            links_of: Vec::new(),
+            moved: moved.sqrt(),
+        }
+    }
+
     /// The state of what stays.
     fn apply(self, state: &State) -> Result<State, WriteError> {
         let mut place = Vec::with_capacity(self.stays.len());

@@ -20,13 +20,7 @@ pub(super) fn chains(
         moved = moved.max(simplify(&line, tolerance * tolerance, stays));
         start = end;
     }
-    let kept = Kept {
-        stays,
-        links: Vec::new(),
-        links_of: Vec::new(),
-        moved: moved.sqrt(),
-    };
-    kept.apply(state)
+    Kept::vertices(stays, moved).apply(state)
 }
 
 /// Marks what stays of one line; returns the square of the largest distance of what does not.

@@ -40,13 +40,7 @@ pub(super) fn points(
             moved = moved.max(square(geometry.position(row), geometry.position(kept)));
         }
     }
-    let kept = Kept {
-        stays,
-        links: Vec::new(),
-        links_of: Vec::new(),
-        moved: moved.sqrt(),
-    };
-    kept.apply(state)
+    Kept::vertices(stays, moved).apply(state)
 }
 
 /// How far a position is from the middle of its bin, in bins, squared.
@@ -100,11 +94,5 @@ pub(super) fn lines(
             square(place(ends[0]), place(other[1])).max(square(place(ends[1]), place(other[0])));
         moved = moved.max(straight.min(crossed));
     }
-    let kept = Kept {
-        stays,
-        links: Vec::new(),
-        links_of: Vec::new(),
-        moved: moved.sqrt(),
-    };
-    kept.apply(state)
+    Kept::vertices(stays, moved).apply(state)
 }
