@@ -5,7 +5,7 @@ mod between;
 mod commit;
 mod grid;
 mod index;
-mod journal;
+pub(crate) mod journal;
 mod links;
 mod ops;
 mod spec;
