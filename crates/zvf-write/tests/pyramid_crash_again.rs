@@ -36,7 +36,7 @@ async fn run(
         .with_open(open)
         .with_leftovers(leftovers)
         .with_threads(1);
-    let nobody = Arc::new(|_| ());
+    let nobody = Arc::new(|_: u64| ());
     match work {
         Work::Refresh => refresh_pyramid(ADDRESS, &options, nobody).await,
         Work::Remove => remove_pyramid(ADDRESS, &options).await,
@@ -198,7 +198,7 @@ async fn a_store_that_changed_meanwhile_is_not_touched() {
     // Somebody else writes the root while the levels are made: once the first of them is told.
     let handle = tokio::runtime::Handle::current();
     let once = std::sync::Once::new();
-    let foreign = Arc::new(move |_| {
+    let foreign = Arc::new(move |_: u64| {
         once.call_once(|| {
             handle.block_on(async {
                 let root = other.0.get(&at).await.unwrap().bytes().await.unwrap();

@@ -274,7 +274,7 @@ fn text(args: &PyramidArgs, report: &PyramidReport) -> String {
     if args.remove {
         return format!("{store}\n  {levels} removed\n");
     }
-    if args.refresh && report.stale == 0 {
+    if args.refresh && !report.was_stale {
         return format!("{store}\n  {levels}, nothing out of date\n");
     }
     let mut head = String::new();

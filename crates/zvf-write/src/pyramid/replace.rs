@@ -29,7 +29,9 @@ impl Job<'_> {
         let journal = Journal::begin(Arc::clone(self.target), self.address, Leftovers::Refuse)?;
         let done = journal.doc().and_then(|root| {
             self.unchanged(&root, store)?;
-            self.stage(store, root, wanted, journal.id())
+            let store = self.reopen(journal.id())?;
+            self.unchanged(&root, &store)?;
+            self.stage(&store, root, wanted, journal.id())
         });
         let (levels, staged) = match done {
             Ok(done) => done,
@@ -43,6 +45,13 @@ impl Job<'_> {
         let mut report = reported(PyramidReport { method, ..report }, levels);
         (report.put, report.removed) = (written.put, written.removed);
         Ok(report)
+    }
+
+    /// Opens the store with the folder of the change in it: what comes into that later is no change by somebody else.
+    fn reopen(&self, id: &str) -> Result<Store, WriteError> {
+        let nothing = Redo::new(id, [], [])?.to_json().into_bytes();
+        self.target.put(vec![(Redo::manifest_of(id), nothing)])?;
+        self.open()
     }
 
     /// Lays the objects of a change of levels aside.

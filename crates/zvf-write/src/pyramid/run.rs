@@ -49,7 +49,9 @@ pub struct PyramidReport {
     pub method: Option<Method>,
     /// Bins of level 0 that were chosen from the data.
     pub chosen: Option<ChosenBins>,
-    /// Chunks of level 0 that the levels were out of date for.
+    /// Whether edits had left the levels out of date.
+    pub was_stale: bool,
+    /// Chunks of level 0 that the levels were out of date for; none where only objects changed.
     pub stale: u64,
     /// Levels that were there before.
     pub before: u64,
@@ -162,9 +164,9 @@ impl Job<'_> {
             spec.check(store.root().dims())?;
         }
         self.admit(&store)?;
-        let stale = stale(store.root());
         let report = PyramidReport {
-            stale,
+            was_stale: store.root().extra.contains_key(STALE),
+            stale: stale(store.root()),
             before: wide(store.levels().len().saturating_sub(1)),
             ..PyramidReport::default()
         };
@@ -172,7 +174,7 @@ impl Job<'_> {
         match work {
             Work::Build(spec) => self.build(&store, spec, report),
             _ if report.before == 0 => Err(alone()),
-            Work::Refresh if stale == 0 => Ok(report),
+            Work::Refresh if !report.was_stale => Ok(report),
             Work::Refresh => {
                 let plan = self.plan(&store)?;
                 self.replace(&store, Some(&Wanted::Planned(plan)), report)
@@ -207,7 +209,7 @@ impl Job<'_> {
                 self.admit_bins(store, spec, cut)?;
                 self.replace(store, Some(&Wanted::New(spec)), report)
             }
-            Existing::Keep if report.stale > 0 => {
+            Existing::Keep if report.was_stale => {
                 let found = format!("{}, out of date", known());
                 refuse(found, "levels that are not: they are refreshed first")
             }
@@ -226,7 +228,7 @@ impl Job<'_> {
         }
     }
 
-    fn open(&self) -> Result<Store, WriteError> {
+    pub(super) fn open(&self) -> Result<Store, WriteError> {
         let store = self
             .handle
             .block_on(Store::open_with(self.address, self.options.open.clone()))?;
@@ -450,9 +452,7 @@ pub(super) fn level_documents(made: &[Made]) -> Vec<(String, Vec<u8>)> {
 /// How many chunks of level 0 the levels are out of date for.
 fn stale(root: &RootDoc) -> u64 {
     let chunks = root.extra.get(STALE).and_then(|stale| stale.get("chunks"));
-    // A member of another form says that something is.
-    match chunks.and_then(Value::as_array) {
-        Some(chunks) => wide(chunks.len()),
-        None => u64::from(root.extra.contains_key(STALE)),
-    }
+    chunks
+        .and_then(Value::as_array)
+        .map_or(0, |chunks| wide(chunks.len()))
 }
