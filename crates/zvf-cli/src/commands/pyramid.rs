@@ -11,7 +11,7 @@ use zvf_write::{
 
 use crate::context::Context;
 use crate::error::{CliError, Result};
-use crate::output::table::{TextTable, count};
+use crate::output::table::{TextTable, count, counted};
 use crate::output::{print_json, print_text};
 
 /// `zvf pyramid`
