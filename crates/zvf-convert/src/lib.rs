@@ -84,6 +84,7 @@ use zvf_write::{Axis, Batch, Kind, NumberType, ObjectTable, StoreSpec, StoreWrit
 
 pub use error::{ConvertError, Place};
 pub use options::{Limits, Options};
+pub use records::read_arrow;
 use shape::{Chosen, Extent};
 
 /// What takes batches: a [`StoreWriter`], or anything else.

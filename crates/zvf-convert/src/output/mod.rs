@@ -13,7 +13,7 @@ use arrow_schema::Schema;
 use serde_json::Value;
 
 pub use arrow::ArrowWriter;
-pub use csv::{CsvWriter, column_names};
+pub use csv::{CsvWriter, cells, column_names};
 pub use npy::{NpyWriter, Rows, SpooledNpy};
 pub use value::{Style, write_json_str, write_value};
 

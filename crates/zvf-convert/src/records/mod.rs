@@ -20,6 +20,7 @@ use crate::names;
 use crate::options::Options;
 use crate::shape::Extent;
 use crate::{Format, Found, Sink, draft};
+pub use arrow::read_arrow;
 use layout::Layout;
 
 type TakeBatch<'a> = dyn FnMut(&RecordBatch) -> Result<(), ConvertError> + 'a;
