@@ -29,7 +29,7 @@ fn a_value_is_found_by_its_chunks() -> Result<()> {
         "query",
         "spots.zv",
         "--where",
-        "gene == \"b\"",
+        "gene == 'b'",
         "--format",
         "csv",
     ])?;

@@ -12,7 +12,8 @@ use zvf_write::{
 use crate::support::{ADDRESS, Memory, check_documents};
 
 fn document(files: &BTreeMap<String, Vec<u8>>, path: &str) -> Value {
-    serde_json::from_slice(&files[&format!("{path}/zarr.json")]).unwrap()
+    let key = format!("{path}/zarr.json");
+    serde_json::from_slice(&files[key.trim_start_matches('/')]).unwrap()
 }
 
 fn keys(files: &BTreeMap<String, Vec<u8>>, path: &str) -> Value {
@@ -166,7 +167,10 @@ async fn what_cannot_be_a_key_is_refused() {
     let memory = Memory::default();
     let points = || StoreSpec::new(Kind::PointCloud, [10.0; 2]);
     let number = |number| AttributeSpec::number("k", number);
-    let whole = || points().with_attribute_chunks(number(NumberType::I16));
+    let whole = || {
+        let points = points().with_bounds([0.0; 2], [9.0; 2], Outside::Refuse);
+        points.with_attribute_chunks(number(NumberType::I16))
+    };
     let mut writer = StoreWriter::create(ADDRESS, whole(), memory.options())
         .await
         .unwrap();

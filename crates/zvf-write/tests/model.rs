@@ -349,7 +349,7 @@ impl Model {
         assert_eq!(column(&got.vertices, name), shown);
         for text in shown.iter().collect::<BTreeSet<_>>() {
             let value = match one.attribute.values {
-                AttributeType::Category => format!("{text:?}"),
+                AttributeType::Category => format!("'{text}'"),
                 _ => text.clone(),
             };
             let filter = Filter::parse(&format!("{name} == {value}")).unwrap();

@@ -162,7 +162,8 @@ fn reshape(model: &Model, draws: &[u64]) -> MigrateOptions {
         chunk.iter_mut().for_each(|size| *size *= factors[draw(5)]);
         options = options.with_chunk_shape(chunk.clone());
     }
-    if model.spec.kind == Kind::PointCloud && !model.spec.has_objects() && draw(2) > 0 {
+    let binned = model.spec.kind == Kind::PointCloud && !model.spec.has_objects();
+    if binned && model.spec.chunk_by.is_none() && draw(2) > 0 {
         let bins: Vec<f64> = chunk
             .iter()
             .map(|size| size / [1.0, 2.0, 3.0][draw(3)])
@@ -187,7 +188,10 @@ proptest! {
     #[test]
     fn points_in_bins((model, shape, draws) in model(Kind::PointCloud, false)) {
         block_on(model.round_trip(std::slice::from_ref(&shape.bbox)));
-        block_on(model.rechunked(reshape(&model, &draws), &[shape.bbox]));
+        // Fragments of points without objects are bins to a copy, which are cut anew: their values are lost, and told.
+        if model.spec.fragment_attributes.is_empty() {
+            block_on(model.rechunked(reshape(&model, &draws), &[shape.bbox]));
+        }
     }
 
     #[test]

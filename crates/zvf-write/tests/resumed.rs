@@ -135,15 +135,17 @@ async fn interrupted(store: &Store, memory: &Memory, journal: &Path, at: usize) 
 async fn what_was_copied_is_not_read_again() {
     let source = source().await;
     let trace = IoTrace::on();
-    let open = source.open_options().with_trace(trace.clone());
-    let store = Store::open_with(ADDRESS, open).await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("journal");
     let mut requests = Vec::new();
     // Not at all; after one job of three, whose objects are a third of all; after all cells of vertices.
     for at in [None, Some(70), Some(180)] {
         let memory = Memory::default();
+        // A store of its own each time: one that was asked keeps cells.
+        let open = source.open_options().with_trace(trace.clone());
+        let store = Store::open_with(ADDRESS, open).await.unwrap();
         if let Some(at) = at {
+            let store = source.open().await;
             interrupted(&store, &memory, &journal, at).await;
         }
         trace.take();

@@ -182,8 +182,9 @@ impl Job {
         let begin = match journal.as_mut().map(|one| one.begin(address, leftovers)) {
             Some(Ok(begin)) => begin,
             Some(Err(error)) => {
-                // Nothing was begun: no file is left that was not there.
-                forget(journal.filter(Journal::is_new));
+                // Nothing was begun: no file is left that was not there. After a failure of I/O a marker may lie there.
+                let new = |one: &Journal<'_>| one.is_new() && error.class() != Class::Io;
+                forget(journal.filter(new));
                 return Err(error);
             }
             None => {
