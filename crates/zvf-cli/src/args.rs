@@ -357,6 +357,7 @@ Examples:
   zvf import synapses.csv synapses.zarrvectors --attributes type,confidence
   zvf import cells.csv cells.zarrvectors --position cx,cy,cz --object-column cell
   zvf import mesh.obj s3://bucket/mesh.zarrvectors --chunk-shape 4096,4096,4096 --codec none
+  zvf import spots.csv spots.zarrvectors --chunk-by gene
   zvf import tracks.trk tracks.zarrvectors --json | jq .frame")]
 pub(crate) struct ImportArgs {
     /// Files of one format
@@ -400,6 +401,10 @@ pub(crate) struct ImportArgs {
     /// Chunks of a shard along each axis [default: every chunk is a file of its own]
     #[arg(long, value_name = "X,Y,..", value_delimiter = ',')]
     pub(crate) shard_shape: Option<Vec<u64>>,
+    /// Cuts chunks by the value of a vertex attribute, too: truth values, whole numbers or texts. It lies in the keys of
+    /// chunks then; worth it where questions name one of few values
+    #[arg(long, value_name = "NAME")]
+    pub(crate) chunk_by: Option<String>,
     /// Version of the format
     #[arg(long, value_enum, value_name = "VERSION", default_value = "0.9.2")]
     pub(crate) target: TargetArg,

@@ -120,9 +120,43 @@ fn spec(args: &ImportArgs, import: &Import) -> Result<StoreSpec> {
         spec.bin_shape.clone_from(&args.bin_shape);
     }
     spec.shard_shape.clone_from(&args.shard_shape);
+    if let Some(name) = &args.chunk_by {
+        spec = chunked_by(spec, name, args.bin_shape.is_some())?;
+    }
     spec.compression = args.codec.into();
     spec.target = args.target.into();
     Ok(spec)
+}
+
+/// Chunks by the value of an attribute, too. Bins that were chosen and not asked for go; a shard holds one value.
+fn chunked_by(mut spec: StoreSpec, name: &str, bins: bool) -> Result<StoreSpec> {
+    let found = spec
+        .vertex_attributes
+        .iter()
+        .position(|one| one.name == name);
+    let Some(at) = found else {
+        let names: Vec<&str> = spec
+            .vertex_attributes
+            .iter()
+            .map(|one| &*one.name)
+            .collect();
+        return Err(CliError::usage(format!(
+            "--chunk-by: found {name:?}, expected one of the vertex attributes: {}",
+            if names.is_empty() {
+                "there are none".to_owned()
+            } else {
+                names.join(", ")
+            }
+        )));
+    };
+    let attribute = spec.vertex_attributes.remove(at);
+    if !bins {
+        spec.bin_shape = None;
+    }
+    if let Some(cells) = &mut spec.shard_shape {
+        cells.insert(0, 1);
+    }
+    Ok(spec.with_attribute_chunks(attribute))
 }
 
 fn list(sizes: &[f64]) -> String {
@@ -182,6 +216,7 @@ fn document(
         "chunk_shape": spec.chunk_shape,
         "bin_shape": spec.bin_shape,
         "chunk_shape_reason": chosen.then(|| import.reason()),
+        "chunk_by": spec.chunk_by.as_ref().map(|one| &one.attribute.name),
         "vertex_attributes": attributes(&spec.vertex_attributes),
         "object_attributes": attributes(&spec.object_attributes),
         "frame": import.frame(),
