@@ -21,7 +21,7 @@ use zvf_write::{Compression, TargetVersion};
     propagate_version = true,
     max_term_width = 110,
     after_help = "\
-Exit codes: 0 done, 2 wrong usage, 3 I/O, 4 malformed data, 5 a limit was reached, 130 interrupted.
+Exit codes: 0 done, 1 the validator found something, 2 wrong usage, 3 I/O, 4 malformed data, 5 a limit was reached, 130 interrupted.
 
 Examples:
   zvf info brain.zarrvectors
@@ -68,6 +68,8 @@ pub(crate) enum Command {
     Edit(crate::commands::edit::EditArgs),
     /// Drops the rows of deleted objects and removes what no reader asks for
     Vacuum(crate::commands::vacuum::VacuumArgs),
+    /// Looks whether a store can be trusted: structure, documents, cells, meaning, levels
+    Validate(crate::commands::validate::ValidateArgs),
     /// Prints a completion script for a shell
     Completions(CompletionsArgs),
 }
