@@ -50,8 +50,8 @@
 //!
 //! # Frames
 //!
-//! Positions are never transformed. What a header says about the frame (affine, voxel size, voxel order) is kept as JSON in
-//! the store's `crs`, see [`Import::frame`].
+//! Positions are never transformed. What a header says (affine, voxel size, voxel order) is kept as JSON in the store's
+//! `headers/<format>`, see [`Import::frame`], and goes back into files of that format.
 //!
 //! # Errors
 //!
@@ -61,6 +61,7 @@
 mod archive;
 mod error;
 pub mod export;
+mod frame;
 mod names;
 mod numbers;
 mod obj;
@@ -80,7 +81,9 @@ mod trx;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use zvf_write::{Axis, Batch, Kind, NumberType, ObjectTable, StoreSpec, StoreWriter, WriteError};
+use zvf_write::{
+    Axis, Batch, Groups, Kind, NumberType, ObjectTable, StoreSpec, StoreWriter, WriteError,
+};
 
 pub use error::{ConvertError, Place};
 pub use options::{Limits, Options};
@@ -99,6 +102,12 @@ pub trait Sink {
     /// # Errors
     /// As the sink says; reading ends there.
     fn objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError>;
+
+    /// Takes all groups, once.
+    ///
+    /// # Errors
+    /// As the sink says; reading ends there.
+    fn groups(&mut self, groups: &Groups<'_>) -> Result<(), WriteError>;
 }
 
 impl Sink for StoreWriter {
@@ -108,6 +117,10 @@ impl Sink for StoreWriter {
 
     fn objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError> {
         self.push_objects(table)
+    }
+
+    fn groups(&mut self, groups: &Groups<'_>) -> Result<(), WriteError> {
+        self.set_groups(groups)
     }
 }
 
@@ -331,7 +344,9 @@ impl Import {
         let bins = spec.kind == Kind::PointCloud && !spec.objects;
         let Chosen { chunk, bin, reason } = found.extent.choose(bins);
         (spec.chunk_shape, spec.bin_shape) = (chunk, bin);
-        spec.crs.clone_from(&found.frame);
+        if let Some((format, header)) = found.frame.as_ref().and_then(frame::split) {
+            spec = spec.with_header(format, header);
+        }
         if let Some(unit) = &options.unit {
             spec = spec.with_unit(unit);
         }
@@ -349,7 +364,7 @@ impl Import {
         })
     }
 
-    /// Reads the files again, into a sink.
+    /// Reads the files again, into a sink. The same files and options always give the same batches and tables, in the same order.
     ///
     /// # Cost
     /// As [`open`](Self::open); meshes are read twice, vertices first.
@@ -411,7 +426,7 @@ impl Import {
         &self.reason
     }
 
-    /// The frame that a header states, as it goes to the store's `crs`. It was not applied.
+    /// What a header states, as it goes to the store's `headers/<format>`; the format is the member `source`. It was not applied.
     #[must_use]
     pub fn frame(&self) -> Option<&Value> {
         self.frame.as_ref()

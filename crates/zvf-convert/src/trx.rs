@@ -1,4 +1,6 @@
-//! TRX: streamlines as raw arrays in an archive, with `header.json` beside them.
+//! TRX: streamlines as raw arrays in an archive, with `header.json` beside them, and groups.
+
+mod groups;
 
 use std::path::{Path, PathBuf};
 
@@ -15,6 +17,7 @@ use crate::records::values;
 use crate::shape::Extent;
 use crate::tracks::Bytes;
 use crate::{Found, Sink, draft};
+use groups::Collected;
 
 /// Takes positions, attributes, and how many points of which streamline.
 type TakePoints<'a> =
@@ -51,6 +54,12 @@ impl Column {
     }
 }
 
+impl Column {
+    fn is_whole(&self) -> bool {
+        self.array.column().is_integer()
+    }
+}
+
 /// One archive.
 #[derive(Debug)]
 struct Open {
@@ -60,6 +69,10 @@ struct Open {
     /// Where each streamline ends.
     ends: Vec<u64>,
     columns: [Vec<Column>; 2],
+    /// Members of groups.
+    groups: Vec<Column>,
+    /// What is said of groups, by their names.
+    said: Vec<(String, Column)>,
     notes: Vec<String>,
 }
 
@@ -89,31 +102,43 @@ impl Open {
             .map_err(|error| bad(format!("header.json: {error}"), "JSON"))?;
         let mut notes = Vec::new();
         let (mut positions, mut offsets, mut columns) = (None, None, [Vec::new(), Vec::new()]);
+        let (mut groups, mut said) = (Vec::new(), Vec::new());
         for member in &archive.members {
             if member.name.ends_with('/') || member.name == "header.json" {
                 continue;
             }
             let (folder, file) = member.name.rsplit_once('/').unwrap_or(("", &member.name));
+            let group = folder.strip_prefix("dpg/").filter(|group| !group.is_empty());
             let place = match folder {
-                "" if file.starts_with("positions.") || file.starts_with("offsets.") => 2,
+                "" if file.starts_with("positions.") || file.starts_with("offsets.") => 4,
                 "dpv" => 0,
                 "dps" => 1,
+                "groups" => 2,
+                _ if group.is_some() => 3,
                 _ => {
                     notes.push(format!("{} is not kept", shown(&member.name)));
                     continue;
                 }
             };
-            let column = array(file, member).ok_or_else(|| {
-                let expected = "NAME.TYPE or NAME.COLUMNS.TYPE, of whole rows of numbers";
+            let column = if place == 3 { row(file, member) } else { array(file, member) };
+            let fits = |column: &Column| place != 2 || column.is_whole();
+            let column = column.filter(fits).ok_or_else(|| {
+                let expected = match place {
+                    2 => "NAME.uint32, or of other whole numbers",
+                    3 => "NAME.TYPE or NAME.COLUMNS.TYPE, one row of numbers",
+                    _ => "NAME.TYPE or NAME.COLUMNS.TYPE, of whole rows of numbers",
+                };
                 bad(
                     format!("{} of {} bytes", shown(&member.name), member.size),
                     expected,
                 )
             })?;
-            match columns.get_mut(place) {
-                Some(list) => list.push(column),
-                None if column.name == "positions" => positions = Some(column),
-                None => offsets = Some(column),
+            match (columns.get_mut(place), group) {
+                (Some(list), _) => list.push(column),
+                (None, Some(group)) => said.push((group.to_owned(), column)),
+                (None, None) if place == 2 => groups.push(column),
+                (None, None) if column.name == "positions" => positions = Some(column),
+                (None, None) => offsets = Some(column),
             }
         }
         let (Some(positions), Some(offsets)) = (positions, offsets) else {
@@ -154,6 +179,8 @@ impl Open {
             positions,
             ends,
             columns,
+            groups,
+            said,
             notes,
         })
     }
@@ -226,6 +253,19 @@ fn array(file: &str, member: &Member) -> Option<Column> {
         member: member.clone(),
         array,
     })
+}
+
+/// As [`array`], of an array that is one row.
+fn row(file: &str, member: &Member) -> Option<Column> {
+    let mut column = array(file, member)?;
+    if column.array.rows != 1 {
+        let (rest, kind) = file.rsplit_once('.')?;
+        // Without a number of columns, all numbers are those of the row.
+        let columns = usize::try_from(column.array.rows).ok()?;
+        column.array = Header::raw(kind, Some(columns), member.size)?;
+        (rest == column.name && column.array.rows == 1).then_some(())?;
+    }
+    Some(column)
 }
 
 /// Where each streamline ends: the starts of the next ones. The file may say the last one, or leave it out.
@@ -304,8 +344,10 @@ impl Trx {
             vec!["positions are the file's: millimetres of the scanner".to_owned()],
         );
         let mut known: Option<Open> = None;
+        let mut groups = Collected::default();
         for file in files {
             let open = Open::new(file, options)?;
+            groups.add(file, &open, 0, options)?;
             objects = objects.saturating_add(open.ends.len() as u64);
             for note in &open.notes {
                 if !notes.contains(note) {
@@ -372,6 +414,7 @@ impl Trx {
         else {
             return Err(ConvertError::usage("files", "none", "at least one"));
         };
+        notes.extend(groups.finish().1);
         let number = match values::kind(&positions.array.column()) {
             Some((AttributeType::Number(number), _)) => number,
             _ => zvf_write::NumberType::F32,
@@ -396,8 +439,10 @@ impl Trx {
 
     pub(crate) fn read(&self, sink: &mut dyn Sink) -> Result<(), ConvertError> {
         let mut first = 0_i64;
+        let mut groups = Collected::default();
         for file in &self.files {
             let open = Open::new(file, &self.options)?;
+            groups.add(file, &open, first, &self.options)?;
             let changed = || {
                 let expected = "what was there when the file was looked at";
                 ConvertError::malformed(file, Place::Whole, "other arrays", expected)
@@ -437,7 +482,10 @@ impl Trx {
             }
             first = id(open.ends.len());
         }
-        Ok(())
+        match groups.finish().0 {
+            Some(groups) => Ok(sink.groups(&groups)?),
+            None => Ok(()),
+        }
     }
 }
 

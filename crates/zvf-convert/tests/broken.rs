@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use zvf_convert::{Import, Options, Sink};
 use zvf_store::Class;
-use zvf_write::{Batch, Kind, ObjectTable, WriteError};
+use zvf_write::{Batch, Groups, Kind, ObjectTable, WriteError};
 
 use crate::meshes::{stl_binary, stl_text};
 use crate::streamlines::{Out, tck, trk, trk_header};
@@ -375,6 +375,10 @@ impl Sink for Nothing {
     }
 
     fn objects(&mut self, _: &ObjectTable<'_>) -> Result<(), WriteError> {
+        Ok(())
+    }
+
+    fn groups(&mut self, _: &Groups<'_>) -> Result<(), WriteError> {
         Ok(())
     }
 }

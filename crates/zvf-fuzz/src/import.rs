@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use zvf_convert::{Import, Options, Sink};
-use zvf_write::{Batch, ObjectTable, WriteError};
+use zvf_write::{Batch, Groups, ObjectTable, WriteError};
 
 /// Endings, by the first byte of an input.
 const ENDINGS: [&str; 12] = [
@@ -20,6 +20,10 @@ impl Sink for Nowhere {
     }
 
     fn objects(&mut self, _: &ObjectTable<'_>) -> Result<(), WriteError> {
+        Ok(())
+    }
+
+    fn groups(&mut self, _: &Groups<'_>) -> Result<(), WriteError> {
         Ok(())
     }
 }

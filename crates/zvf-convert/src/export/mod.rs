@@ -67,11 +67,11 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_schema::{Schema, SchemaRef};
-use serde_json::Value;
 use zvf_query::{Answer, Column, Outputs, Query, Select, Table, list_objects, query};
 use zvf_store::{Names, Need, Store};
 use zvf_write::Kind;
 
+use crate::frame::Frame;
 use crate::options::Limits;
 use crate::{ConvertError, Format};
 
@@ -126,7 +126,9 @@ pub async fn export(
     path: &Path,
     options: &ExportOptions,
 ) -> Result<Exported, ConvertError> {
+    let frame = Frame::of(store, format).await?;
     let mut job = Job::new(store, format, path, options)?;
+    job.frame = frame.map(Arc::new);
     match format {
         Format::Csv | Format::Npy | Format::Arrow => table::write(&mut job).await?,
         Format::Swc => swc::write(&mut job).await?,
@@ -143,11 +145,12 @@ pub async fn export(
         ..Need::nothing()
     };
     let level = store.level(options.query.level, &groups).await?;
-    if level.groups().is_some_and(|groups| !groups.is_empty()) {
+    let groups = level.groups().is_some_and(|groups| !groups.is_empty());
+    if groups && !job.grouped {
         job.note("groups are not kept");
     }
-    if job.frame.is_some() && !job.framed {
-        job.note("the frame (`crs`) is not kept");
+    if let Some(frame) = job.frame.clone().filter(|_| !job.framed) {
+        job.note(format!("the frame (`{}`) is not kept", frame.place));
     }
     let mut warnings = store.warnings();
     warnings.extend(job.warnings);
@@ -163,10 +166,12 @@ struct Job<'a> {
     format: Format,
     path: &'a Path,
     kind: Kind,
-    /// The store's `crs`.
-    frame: Option<&'a Value>,
+    /// The header of the file that the store was made from.
+    frame: Option<Arc<Frame>>,
     /// Whether the file has it.
     framed: bool,
+    /// Whether the file has the groups.
+    grouped: bool,
     done: Exported,
     warnings: BTreeSet<String>,
 }
@@ -212,8 +217,9 @@ impl<'a> Job<'a> {
             format,
             path,
             kind,
-            frame: root.crs.as_ref().filter(|crs| !crs.is_null()),
+            frame: None,
             framed: false,
+            grouped: false,
             done: Exported::default(),
             warnings: BTreeSet::new(),
         })
@@ -232,6 +238,26 @@ impl<'a> Job<'a> {
         if !names.is_empty() {
             let list = names.join(", ");
             self.note(format!("{what} are not kept: {list}"));
+        }
+    }
+
+    /// Says what of tables a format without them loses: attributes of vertices but `kept`, of links and of objects.
+    fn tables_lost(&mut self, schemas: &Schemas, kept: &[&str]) {
+        let vertices = schemas.vertex_attributes();
+        self.not_kept(
+            "attributes of vertices",
+            vertices.filter(|name| !kept.contains(name)),
+        );
+        self.not_kept("attributes of links", schemas.link_attributes());
+        self.not_kept("attributes of objects", schemas.object_attributes());
+    }
+
+    /// Says that a format does not tell objects apart, where there are several.
+    fn owners_lost(&mut self, objects: u64) {
+        if objects > 1 {
+            self.note(format!(
+                "which of the {objects} objects a vertex belongs to is not kept"
+            ));
         }
     }
 
