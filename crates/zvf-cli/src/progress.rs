@@ -29,7 +29,8 @@ impl Progress {
     /// Begins a display of the steps in which a store is written.
     pub(crate) fn of_steps(wanted: bool) -> Self {
         let display = Self::new("", wanted);
-        let style = ProgressStyle::with_template("{spinner} {msg} {human_pos} of {human_len} {elapsed}");
+        let style =
+            ProgressStyle::with_template("{spinner} {msg} {human_pos} of {human_len} {elapsed}");
         if let (Some(bar), Ok(style)) = (&display.0, style) {
             bar.set_style(style);
         }

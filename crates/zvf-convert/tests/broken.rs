@@ -358,7 +358,7 @@ fn options_and_limits() {
     check(
         &none,
         Class::Misuse,
-        "a.xyz: found .xyz, expected a file that ends in .swc, .csv, .tsv, .obj, .stl, .trk, .tck, .trx, .ply, .npy, .npz, .arrow",
+        "a.xyz: found .xyz, expected a file that ends in .swc, .csv, .tsv, .obj, .stl, .trk, .tck, .trx, .ply, .npy, .npz, .arrow, .parquet",
         &|_| {},
     );
     let missing = [none[0].with_file_name("b.swc")];
@@ -367,7 +367,7 @@ fn options_and_limits() {
 
 /// Counts what comes.
 #[derive(Default)]
-struct Nothing;
+pub(crate) struct Nothing;
 
 impl Sink for Nothing {
     fn batch(&mut self, _: &Batch<'_>) -> Result<(), WriteError> {

@@ -6,8 +6,8 @@ use zvf_convert::{Import, Options, Sink};
 use zvf_write::{Batch, Groups, ObjectTable, WriteError};
 
 /// Endings, by the first byte of an input.
-const ENDINGS: [&str; 12] = [
-    "swc", "csv", "obj", "stl", "trk", "tck", "ply", "npy", "npz", "arrow", "tsv", "trx",
+const ENDINGS: [&str; 13] = [
+    "swc", "csv", "obj", "stl", "trk", "tck", "ply", "npy", "npz", "arrow", "tsv", "trx", "parquet",
 ];
 
 /// Takes everything and keeps nothing.

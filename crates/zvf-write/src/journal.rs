@@ -86,6 +86,14 @@ impl Journal {
             sync,
         };
         let length = journal.file.metadata().map_err(failed)?.len();
+        // What a crash cut short is cut off, so a file that is none of ours must not come so far.
+        let mut first = [0; 1];
+        let got = (&journal.file).read(&mut first).map_err(failed)?;
+        if got > 0 && first != [SPEC] {
+            let expected = "a journal, or no file: it would be overwritten";
+            return Err(Self::misused(path, "another file", expected));
+        }
+        journal.file.seek(SeekFrom::Start(0)).map_err(failed)?;
         let mut reader = Frames {
             path,
             file: BufReader::new(journal.file.try_clone().map_err(failed)?),

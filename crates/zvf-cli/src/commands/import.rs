@@ -153,6 +153,9 @@ fn options(args: &ImportArgs) -> Result<Options> {
         names => Some(names.to_vec()),
     };
     options.delimiter = args.delimiter;
+    options.edges.clone_from(&args.edges);
+    options.faces.clone_from(&args.faces);
+    options.link_columns.clone_from(&args.link_columns);
     options.unit.clone_from(&args.unit);
     Ok(options)
 }
@@ -242,6 +245,7 @@ fn document(
         "chunk_shape_reason": chosen.then(|| import.reason()),
         "vertex_attributes": attributes(&spec.vertex_attributes),
         "object_attributes": attributes(&spec.object_attributes),
+        "link_attributes": attributes(&spec.links.attributes),
         "frame": import.frame(),
         "notes": import.notes(),
     })
@@ -267,6 +271,7 @@ fn text(store: &str, import: &Import, spec: &StoreSpec, summary: Option<Summary>
     for (what, list) in [
         ("vertex attributes", &spec.vertex_attributes),
         ("object attributes", &spec.object_attributes),
+        ("link attributes", &spec.links.attributes),
     ] {
         if !list.is_empty() {
             let names: Vec<String> = list

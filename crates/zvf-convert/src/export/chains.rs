@@ -205,9 +205,7 @@ impl ObjectTable {
                 .collect(),
             exact: one.exact,
         };
-        let lengths = found
-            .iter()
-            .filter_map(|(_, row)| self.0.lengths.get(*row));
+        let lengths = found.iter().filter_map(|(_, row)| self.0.lengths.get(*row));
         Self(Objects {
             ids: found.iter().map(|(id, _)| *id).collect(),
             lengths: lengths.copied().collect(),

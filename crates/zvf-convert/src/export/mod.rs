@@ -32,7 +32,7 @@
 //! | format | kinds | order | attributes | memory |
 //! |---|---|---|---|---|
 //! | CSV, TSV | all | by object for lines, polylines and streamlines, else by chunk | of vertices, `object_id` | a batch |
-//! | Arrow | all | the same | the same, typed | a batch |
+//! | Arrow, Parquet | all | the same | the same, typed | a batch; of Parquet a row group |
 //! | NPY | all | the same | none | a batch |
 //! | NPZ | all | the same | numbers, `object_id` where there are several; `edges` or `faces` | a batch, and temporary files |
 //! | SWC | skeleton, graph without cycles | by `node_id`, else parents first | `type`, `radius`, `node_id` | all nodes |
@@ -43,10 +43,13 @@
 //! | TCK | line, polyline, streamline | by object | none | an object table |
 //! | TRX | line, polyline, streamline | by object | numbers, of their type | an object table, and temporary files |
 //!
+//! Tables may have a table of links beside them: [`ExportOptions::links`].
+//!
 //! Positions and numbers come out as they are stored: text has the fewest digits that read back as the same number. Whatever
 //! the format has no place for is named in [`Exported::notes`], and so is every number that it had to round.
 
 mod chains;
+mod links;
 mod mesh;
 mod npz;
 mod ply;
@@ -75,6 +78,8 @@ use crate::frame::Frame;
 use crate::options::Limits;
 use crate::{ConvertError, Format};
 
+pub use links::LinksFile;
+
 /// What of a store is written.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
@@ -86,6 +91,8 @@ pub struct ExportOptions {
     pub select: Option<Select>,
     /// Separated values: what separates columns. Default: a comma.
     pub delimiter: Option<u8>,
+    /// Tables: another table for the links of a graph, skeleton or mesh. Default: none, and that they are not kept is said.
+    pub links: Option<LinksFile>,
     /// How much may be held.
     pub limits: Limits,
 }
@@ -130,7 +137,9 @@ pub async fn export(
     let mut job = Job::new(store, format, path, options)?;
     job.frame = frame.map(Arc::new);
     match format {
-        Format::Csv | Format::Npy | Format::Arrow => table::write(&mut job).await?,
+        Format::Csv | Format::Npy | Format::Arrow | Format::Parquet => {
+            table::write(&mut job).await?;
+        }
         Format::Swc => swc::write(&mut job).await?,
         Format::Obj => mesh::write(&mut job).await?,
         Format::Npz => npz::write(&mut job).await?,
@@ -202,10 +211,13 @@ impl<'a> Job<'a> {
             };
             return Err(ConvertError::usage(format.name(), found, expected));
         }
+        if let Some(links) = &options.links {
+            links.fits(format, kind)?;
+        }
         let dims = root.chunk_shape.len();
         if !matches!(
             format,
-            Format::Csv | Format::Npy | Format::Npz | Format::Arrow | Format::Ply
+            Format::Csv | Format::Npy | Format::Npz | Format::Arrow | Format::Parquet | Format::Ply
         ) && dims != 3
         {
             let found = format!("a store of {dims} axes");
@@ -263,14 +275,7 @@ impl<'a> Job<'a> {
 
     /// A new file at the place of the export.
     fn create(&self) -> Result<BufWriter<File>, ConvertError> {
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(self.path)
-            .map_err(|error| self.failed(error))?;
-        Ok(BufWriter::with_capacity(1 << 18, file))
+        create(self.path).map_err(|error| self.failed(error))
     }
 
     #[cold]
@@ -368,6 +373,17 @@ impl<'a> Job<'a> {
             .extend(answer.summary().warnings.iter().cloned());
         Ok(())
     }
+}
+
+/// A new file, or one that is there, emptied.
+fn create(path: &Path) -> io::Result<BufWriter<File>> {
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(path)?;
+    Ok(BufWriter::with_capacity(1 << 18, file))
 }
 
 /// The schemas of an answer.

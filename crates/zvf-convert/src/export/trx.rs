@@ -40,7 +40,8 @@ pub(super) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     let mut archive = ArchiveWriter::new(job.create()?);
     let path = job.path;
     let failed = |error: io::Error| ConvertError::io(path, error);
-    let header = serde_json::to_string_pretty(&header(job.frame.as_deref(), points, objects.lengths.len()));
+    let header =
+        serde_json::to_string_pretty(&header(job.frame.as_deref(), points, objects.lengths.len()));
     let header = header.map_err(|error| failed(error.into()))?;
     archive
         .add("header.json", &mut header.as_bytes())

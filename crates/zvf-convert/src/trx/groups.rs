@@ -91,7 +91,10 @@ impl Collected {
                 continue;
             };
             let row = one(open, column)?;
-            let known = self.fields.iter().position(|field| field.name == column.name);
+            let known = self
+                .fields
+                .iter()
+                .position(|field| field.name == column.name);
             let at = known.unwrap_or_else(|| {
                 self.fields.push(Field {
                     name: column.name.clone(),

@@ -88,19 +88,21 @@ pub(super) async fn write<W: Write + Seek>(
 
 /// The ending of an attribute's number type.
 fn word(attribute: &TypedArray) -> Option<&'static str> {
-    Some(match NumberType::from_name(&attribute.dtype().to_string())? {
-        NumberType::Bool | NumberType::U8 => "uint8",
-        NumberType::I8 => "int8",
-        NumberType::I16 => "int16",
-        NumberType::I32 => "int32",
-        NumberType::I64 => "int64",
-        NumberType::U16 => "uint16",
-        NumberType::U32 => "uint32",
-        NumberType::U64 => "uint64",
-        NumberType::F16 => "float16",
-        NumberType::F32 => "float32",
-        NumberType::F64 => "float64",
-    })
+    Some(
+        match NumberType::from_name(&attribute.dtype().to_string())? {
+            NumberType::Bool | NumberType::U8 => "uint8",
+            NumberType::I8 => "int8",
+            NumberType::I16 => "int16",
+            NumberType::I32 => "int32",
+            NumberType::I64 => "int64",
+            NumberType::U16 => "uint16",
+            NumberType::U32 => "uint32",
+            NumberType::U64 => "uint64",
+            NumberType::F16 => "float16",
+            NumberType::F32 => "float32",
+            NumberType::F64 => "float64",
+        },
+    )
 }
 
 /// Whether all numbers of a row are NaN: the import writes that where a group has no value.
