@@ -178,17 +178,39 @@ fn survive(folder: &Folder, bytes: &[u8]) {
 #[test]
 fn damaged_files_are_errors_or_other_values() {
     let folder = Folder::new();
-    for name in ["points", "split", "plain", "delta"] {
+    for (name, step) in [("points", 5), ("split", 2), ("plain", 2), ("delta", 5)] {
         let whole = std::fs::read(made(&format!("{name}.parquet"))).unwrap();
-        for at in 0..whole.len() {
-            for change in [0x01, 0x10, 0x80, 0xff] {
-                let mut bytes = whole.clone();
-                bytes[at] ^= change;
-                survive(&folder, &bytes);
-            }
-            if at % 16 == 0 {
+        for at in (0..whole.len()).step_by(step) {
+            let mut bytes = whole.clone();
+            bytes[at] ^= [0x01, 0x10, 0x80, 0xff][at / step % 4];
+            survive(&folder, &bytes);
+            if at % 64 == 0 {
                 survive(&folder, &whole[..at]);
             }
         }
+    }
+}
+
+#[test]
+fn heads_of_pages_that_promise_too_much_are_errors() {
+    let folder = Folder::new();
+    let whole = std::fs::read(made("plain.parquet")).unwrap();
+    // The first page begins behind the magic: type 0, then two sizes, each a field of 32 bits.
+    assert_eq!(
+        (&whole[..4], &whole[4..6], whole[6]),
+        (&b"PAR1"[..], &[0x15, 0x00][..], 0x15)
+    );
+    for (at, byte) in [
+        (5, 0x06),
+        (5, 0x04),
+        (5, 0x02),
+        (5, 0x01),
+        (7, 0x01),
+        (4, 0x25),
+    ] {
+        let mut bytes = whole.clone();
+        bytes[at] = byte;
+        let (error, text) = refused(&[folder.file("a.parquet", bytes)], &Options::default());
+        assert_eq!(error.class(), zvf_store::Class::Malformed, "{text}");
     }
 }

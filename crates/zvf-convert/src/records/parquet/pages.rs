@@ -162,14 +162,19 @@ impl Pages {
 /// The bytes of a page with its head; `None` for a head that is none, or that promises what cannot be.
 fn head(bytes: &[u8]) -> Option<u64> {
     let mut walk = Walk::new(bytes);
-    let (mut last, mut numbers) = (0, [None; 3]);
+    let (mut last, mut numbers, mut described) = (0, [None; 3], None);
     while let Some((field, kind)) = walk.field(&mut last)? {
         let slot = usize::try_from(field)
             .ok()
             .and_then(|field| field.checked_sub(1));
         match (slot.and_then(|slot| numbers.get_mut(slot)), field, kind) {
             (Some(number), _, I32) => *number = Some(walk.int()?),
+            (None, 5 | 7, STRUCT) => {
+                described = Some(field);
+                walk.skip(kind)?;
+            }
             (None, 8, STRUCT) => {
+                described = Some(field);
                 let mut lengths = [0; 2];
                 let mut last = 0;
                 while let Some((field, kind)) = walk.field(&mut last)? {
@@ -190,8 +195,12 @@ fn head(bytes: &[u8]) -> Option<u64> {
     let [Some(kind), Some(unpacked), Some(packed)] = numbers else {
         return None;
     };
-    // Data, dictionary, data of version 2. Nobody writes index pages.
-    let known = matches!(kind, 0 | 2 | 3) && (0..=LARGEST).contains(&unpacked);
+    // Data, dictionary, data of version 2, each with the struct that describes it. Nobody writes index pages.
+    let known = matches!(
+        (kind, described),
+        (0, Some(5)) | (2, Some(7)) | (3, Some(8))
+    );
+    let known = known && (0..=LARGEST).contains(&unpacked);
     let head = u64::try_from(walk.taken()).ok()?;
     head.checked_add(u64::try_from(packed).ok().filter(|_| known)?)
 }
