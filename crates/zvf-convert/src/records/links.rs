@@ -28,6 +28,9 @@ const FACES: [[&str; 4]; 2] = [
     ["a", "b", "c", "d"],
 ];
 
+/// Ends of links, one link after another, and their attributes.
+pub(crate) type Links = (Vec<u64>, Vec<(String, Values<'static>)>);
+
 /// Takes the ends of some links, and their attributes.
 type TakeLinks<'a> =
     dyn FnMut(Vec<u64>, Vec<(String, Values<'static>)>) -> Result<(), ConvertError> + 'a;
@@ -166,10 +169,7 @@ impl LinkTable {
     }
 
     /// All links at once, for a kind that has them with their vertices.
-    pub(crate) fn all(
-        &self,
-        vertices: u64,
-    ) -> Result<(Vec<u64>, Vec<(String, Values<'static>)>), ConvertError> {
+    pub(crate) fn all(&self, vertices: u64) -> Result<Links, ConvertError> {
         let (mut all, mut columns) = (Vec::new(), self.none());
         self.read(vertices, &mut |ends, more| {
             all.extend(ends);

@@ -27,7 +27,7 @@ use crate::options::Options;
 use crate::shape::Extent;
 use crate::{Format, Found, Sink, draft};
 use layout::Layout;
-use links::LinkTable;
+use links::{LinkTable, Links};
 use widths::Widths;
 
 type TakeBatch<'a> = dyn FnMut(&RecordBatch) -> Result<(), ConvertError> + 'a;
@@ -439,9 +439,6 @@ impl Records {
         batch
     }
 }
-
-/// Ends of links, by rows of a batch, and their attributes.
-type Links = (Vec<u64>, Vec<(String, Values<'static>)>);
 
 /// Refuses what is held as a whole and is too large for that.
 pub(crate) fn whole_in_memory(

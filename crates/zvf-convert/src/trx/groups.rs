@@ -4,6 +4,7 @@
 //! missing, and an array of them that only some groups have is left out.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::Path;
 
 use arrow_array::ArrayRef;
@@ -112,10 +113,17 @@ impl Collected {
                     "{} is not kept: it is of another type in another group",
                     what()
                 ));
-            } else if field.rows.contains_key(&place) {
+                continue;
+            }
+            let before = match field.rows.entry(place) {
+                Entry::Vacant(free) => {
+                    free.insert(row);
+                    false
+                }
+                Entry::Occupied(_) => true,
+            };
+            if before {
                 self.note(format!("{} is not kept: it came before", what()));
-            } else {
-                field.rows.insert(place, row);
             }
         }
         Ok(())
