@@ -11,9 +11,10 @@ use zvf_store::ChunkCoord;
 
 use crate::bucket::{Bucket, Buckets};
 use crate::cell::{Encoded, Encoder};
+use crate::chunk_by::{Keys, Split};
 use crate::commit::{self, Leftovers};
 use crate::int::{index, narrow, to_index, wide};
-use crate::links::{Family, LinkCell, Placer, queued_size, split};
+use crate::links::{CUT, Family, LinkCell, Placer, queued_size, split};
 use crate::objects::{self, Docs, HeldGroups, Tables};
 use crate::places::Places;
 use crate::prepare::Corners;
@@ -25,7 +26,7 @@ use crate::spec::{AttributeType, StoreSpec};
 use crate::spill::SpillFile;
 use crate::target::{Below, Target};
 use crate::writer::Summary;
-use crate::{WriteError, documents, parallel, side};
+use crate::{WriteError, documents, fragment_values, parallel, side};
 
 /// Everything that a writer gathered.
 #[derive(Debug)]
@@ -125,8 +126,9 @@ pub(crate) fn write_arrays(
         watch,
     } = parts;
     let spec = &*spec;
+    let (coords, buckets, file, split) = by_chunk(spec, router.rows, router.keys)?;
     let cells = Cells {
-        grid: documents::grid(bounds, &spec.chunk_shape)?,
+        grid: Split::grid(split.as_ref(), documents::grid(bounds, &spec.chunk_shape)?),
         shards: spec.shard_shape.clone(),
         compression: spec.compression.clone(),
     };
@@ -141,7 +143,6 @@ pub(crate) fn write_arrays(
     }
     let traced = router.trace.is_some();
     let encoder = Encoder::new(spec, router.layout, dictionaries).with_vertices(traced);
-    let (coords, buckets, file) = by_chunk(router.rows)?;
     let chunks: Vec<&[i64]> = coords.iter().map(ChunkCoord::as_slice).collect();
     let level = Level {
         spec,
@@ -180,7 +181,7 @@ pub(crate) fn write_arrays(
         let present = level.write_link_cells(&family, link_cells, &link_file, steps)?;
         level.link_docs(&mut documents, &family, present)?;
     }
-    let (doc, summary) = documents.put(target, doc)?;
+    let (doc, summary) = documents.put(target, Split::describe(split, spec, doc))?;
     let trace = found.map(|places| Trace {
         chunks: coords,
         places,
@@ -197,15 +198,24 @@ fn trace(numbers: &[u64], places: &mut Places) -> Result<Vec<(u32, u32)>, WriteE
     numbers.iter().map(place).collect()
 }
 
-/// The chunks with rows in lex order, their rows, and the file that these are read from.
+/// The chunks with rows in lex order, their rows, the file that these are read from, and the values that chunks are cut
+/// by, beside position.
+type Chunked = (Vec<ChunkCoord>, Vec<Bucket>, SpillFile, Option<Split>);
+
+/// Sorts what was pushed by chunk.
 pub(crate) fn by_chunk(
+    spec: &StoreSpec,
     rows: Buckets<ChunkCoord>,
-) -> Result<(Vec<ChunkCoord>, Vec<Bucket>, SpillFile), WriteError> {
+    keys: Option<Keys>,
+) -> Result<Chunked, WriteError> {
     let (mut buckets, file) = rows.finish();
+    let split = keys
+        .map(|keys| keys.finish(spec, &mut buckets))
+        .transpose()?;
     buckets.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
     narrow("chunks", buckets.len())?;
     let (coords, buckets) = buckets.into_iter().unzip();
-    Ok((coords, buckets, file))
+    Ok((coords, buckets, file, split))
 }
 
 /// Documents of a level that wait until all cells are written.
@@ -275,7 +285,10 @@ pub(crate) fn place_links(
         for record in piece.chunks_exact(size) {
             let (vertices, attributes) = split(record, spec.links.width);
             ends.clear();
+            let cut = spec.kind == Kind::Skeleton
+                && vertices.first().is_some_and(|child| child & CUT != 0);
             for vertex in vertices {
+                let vertex = vertex & !CUT;
                 let lost = || {
                     WriteError::input(
                         "link",
@@ -287,6 +300,7 @@ pub(crate) fn place_links(
             }
             // A child that follows its parent: only then are they neighbours of one tree, so of one fragment.
             let implied = spec.kind == Kind::Skeleton
+                && !cut
                 && !spec.links.explicit
                 && matches!(&*ends, [child, parent] if child.0 == parent.0 && parent.1.checked_add(1) == Some(child.1));
             if !implied {
@@ -442,9 +456,12 @@ impl<'s> Level<'s> {
             .vertex_attributes
             .iter()
             .map(|one| format!("vertex_attributes/{}", one.name));
+        let of_fragments = self.spec.stored_fragment_attributes().into_iter();
+        let of_fragments = of_fragments.map(|one| format!("fragment_attributes/{}", one.name));
         let paths: Vec<String> = ["vertices".to_owned(), "vertex_fragments".to_owned()]
             .into_iter()
             .chain(names)
+            .chain(of_fragments)
             .collect();
         let mut columns: Vec<Payloads<'_>> = paths.iter().map(|_| Vec::new()).collect();
         let mut noted = Vec::new();
@@ -455,10 +472,14 @@ impl<'s> Level<'s> {
                 positions,
                 fragments,
                 attributes,
+                fragment_attributes,
                 placed,
                 vertices,
             } = encoder.encode(chunk, slot, &bucket.read(file)?)?;
-            let payloads = [positions, fragments].into_iter().chain(attributes);
+            let payloads = [positions, fragments]
+                .into_iter()
+                .chain(attributes)
+                .chain(fragment_attributes);
             columns
                 .iter_mut()
                 .zip(payloads)
@@ -495,6 +516,10 @@ impl<'s> Level<'s> {
             let attributes = documents::vertex_attribute(one, at, encoder);
             docs.push((format!("vertex_attributes/{}", one.name), doc(attributes)));
         }
+        for one in self.spec.stored_fragment_attributes() {
+            let attributes = fragment_values::document(&one);
+            docs.push((format!("fragment_attributes/{}", one.name), doc(attributes)));
+        }
         Ok(docs)
     }
 
@@ -520,7 +545,7 @@ impl<'s> Level<'s> {
             target,
         )?);
         arrays.extend(objects::write_groups(spec, groups, &written.ids, target)?);
-        let doc = objects::index_doc(spec.dims(), &written.ids, written.present);
+        let doc = objects::index_doc(spec.key_rank(), &written.ids, written.present);
         documents
             .groups
             .insert("object_index".to_owned(), doc.to_group().to_json_line());

@@ -12,7 +12,7 @@ use zvf_write::{
 };
 
 use crate::edited::{Draw, KINDS, Model, spec};
-use crate::support::{ADDRESS, Memory, block_on, check_documents};
+use crate::support::{ADDRESS, Memory, ask, block_on, check_documents, column};
 
 /// Objects by key; documents as values, since the order of their members says nothing.
 #[derive(Debug, Clone, PartialEq)]
@@ -93,6 +93,17 @@ fn pyramid(number: usize) -> PyramidSpec {
     })
 }
 
+/// The attribute `size` of the objects of a level.
+async fn sizes(memory: &Memory, level: u32) -> BTreeMap<String, String> {
+    let query = zvf_query::Query {
+        level,
+        ..zvf_query::Query::default()
+    };
+    let objects = ask(&memory.open().await, query).await.objects.unwrap();
+    let ids = column(&objects, "object_id").into_iter();
+    ids.zip(column(&objects, "size")).collect()
+}
+
 /// How many ways there are.
 const PYRAMIDS: usize = 24;
 
@@ -142,6 +153,13 @@ async fn edited_and_refreshed(which: usize, pyramid_number: usize, seed: u64, ed
     }
     assert_same(&contents(&with).await, &contents(&without).await);
     check_documents(&with.files().await);
+    if model.spec.has_objects() && spec.method == Some(Method::Density) {
+        let (finest, coarse) = (sizes(&with, 0).await, sizes(&with, 1).await);
+        for (id, size) in coarse {
+            // Objects without vertices may be missing in an answer.
+            assert_eq!(finest.get(&id).unwrap_or(&size), &size, "object {id}");
+        }
+    }
     // Once more there is nothing to do.
     let before = with.files().await;
     assert_eq!(refresh(&with).await.unwrap().levels, []);

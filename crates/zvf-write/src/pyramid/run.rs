@@ -284,6 +284,10 @@ impl Job<'_> {
                 "cells in one grid",
             );
         }
+        if level.key_rank() != level.dims() {
+            let found = "chunks that are cut by an attribute, too".to_owned();
+            return refuse(found, "chunks that are cut by position alone");
+        }
         Ok(())
     }
 

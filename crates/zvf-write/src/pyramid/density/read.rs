@@ -25,8 +25,10 @@ pub(crate) struct Source {
     pub(super) numbers: Vec<f64>,
     pub(super) attributes: Vec<ArrayRef>,
     pub(super) link_attributes: Vec<ArrayRef>,
-    /// Ids by row of the object index.
+    /// Ids of the objects that exist, in the order of the object index.
     pub(super) ids: Vec<i64>,
+    /// Their rows in the object index: those of deleted objects are between them.
+    pub(super) index_rows: Vec<usize>,
     pub(super) groups: Groups<'static>,
     /// Attributes of a type that is not written.
     pub(crate) left_out: Vec<String>,
@@ -65,10 +67,13 @@ impl Source {
             let expected = "an object index, which this kind has";
             return Err(WriteError::data("level 0", "no objects", expected));
         }
-        let ids: Vec<i64> = match level.object_index() {
-            Some(found) => handle.block_on(found.ids())?.iter().collect(),
-            None => Vec::new(),
-        };
+        let (mut ids, mut index_rows) = (Vec::new(), Vec::new());
+        if let Some(found) = level.object_index() {
+            for (row, id) in handle.block_on(found.ids())?.objects() {
+                ids.push(id);
+                index_rows.push(to_index("objects", row)?);
+            }
+        }
         let mut asked = Query {
             objects: level.object_index().map(|_| ids.clone()),
             ..Query::default()
@@ -185,6 +190,7 @@ impl Source {
             attributes,
             link_attributes,
             ids,
+            index_rows,
             groups,
             left_out,
             state,

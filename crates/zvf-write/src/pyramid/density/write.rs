@@ -151,7 +151,7 @@ pub(crate) fn write(
         watch: Watch::default(),
     };
     let (mut doc, summary, trace) = write_arrays(parts, to.bounds, to.below, doc)?;
-    write_columns(source, state, columns, &mut doc, to)?;
+    write_columns(source, columns, &mut doc, to)?;
     let places = trace.map(|trace| Numbered::new(trace.chunks, &trace.places));
     Ok((doc, summary, places.transpose()?))
 }
@@ -159,7 +159,6 @@ pub(crate) fn write(
 /// Attributes of objects, in the order of the index: ids ascend.
 fn write_columns(
     source: &Source,
-    state: &State,
     columns: &mut [ObjectColumn],
     doc: &mut LevelDoc,
     to: Target<'_>,
@@ -167,16 +166,22 @@ fn write_columns(
     if columns.is_empty() {
         return Ok(());
     }
-    let mut order: Vec<usize> = (0..source.ids.len()).collect();
-    order.sort_by_key(|&row| source.id(row));
+    let mut order: Vec<(i64, usize)> = source
+        .ids
+        .iter()
+        .copied()
+        .zip(source.index_rows.iter().copied())
+        .collect();
+    order.sort_unstable();
+    let order: Vec<usize> = order.into_iter().map(|(_, row)| row).collect();
     // Every object keeps its values, whether a vertex of it is left or not.
-    let kept: Vec<usize> = (0..state.runs.len()).collect();
+    let kept = &source.index_rows;
     let mut objects = vec![(
         "object_attributes/zarr.json".to_owned(),
         documents::plain_group().into_bytes(),
     )];
     for column in columns {
-        for (path, one) in write_column(column, &kept, &order, to.cells, to.below)? {
+        for (path, one) in write_column(column, kept, &order, to.cells, to.below)? {
             objects.push((format!("{path}/zarr.json"), one.to_json().into_bytes()));
         }
     }
