@@ -99,13 +99,21 @@ impl Copied {
     /// All rows where they were.
     pub(super) const SAME: Self = Self { ids: None };
 
-    /// Compares ids; `Err` tells the first id of the old table that the new one has not.
-    pub(super) fn new(old: &Arc<IdTable>, new: &Arc<IdTable>) -> Result<Self, i64> {
+    /// Compares ids; they stand in the same rows, or, where the ids of the new table are its rows (`by_row`), are among
+    /// them. `Err` tells the first id of the old table that is not.
+    pub(super) fn new(
+        old: &Arc<IdTable>,
+        new: &Arc<IdTable>,
+        by_row: bool,
+    ) -> Result<Self, Option<i64>> {
         if old.iter().eq(new.iter()) {
             return Ok(Self { ids: None });
         }
+        if !by_row {
+            return Err(None);
+        }
         match old.iter().find(|id| new.slot(*id).is_none()) {
-            Some(id) => Err(id),
+            Some(id) => Err(Some(id)),
             None => Ok(Self {
                 ids: Some((Arc::clone(old), Arc::clone(new))),
             }),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 use zvf_format::dtype::DTypeKind;
-use zvf_meta::Kind;
+use zvf_meta::{Kind, ObjectLayout};
 use zvf_store::{ChunkCoord, IdTable, LinkFamily, Need, ObjectIndex, Store, TypedArray};
 
 use super::records::Family;
@@ -219,10 +219,14 @@ impl Pair {
         };
         let handle = &self.old.handle;
         let (old_ids, new_ids) = (handle.block_on(old.ids())?, handle.block_on(new.ids())?);
-        let copied = Copied::new(&old_ids, &new_ids).map_err(|id| {
+        let by_row = new.layout() == Some(ObjectLayout::V1);
+        let copied = Copied::new(&old_ids, &new_ids, by_row).map_err(|id| {
             WriteError::differs(
                 self.place("object_index/object_ids"),
-                format!("ids differ: {id} is not there"),
+                match id {
+                    Some(id) => format!("ids differ: {id} is not there"),
+                    None => "ids differ".to_owned(),
+                },
             )
         })?;
         for row in copied.gaps() {
