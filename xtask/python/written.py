@@ -63,7 +63,10 @@ class Job:
         self.object_attributes: dict[str, np.ndarray] = {}
         self.link_attributes: dict[str, np.ndarray] = {}
         self.groups: list[list[int]] | None = None
+        self.key: np.ndarray | None = None
+        self.run: np.ndarray | None = None
         self.make()
+        self.cut()
         self.positions_out()
         self.columns()
         (folder / "job.json").write_text(json.dumps(self.job))
@@ -150,6 +153,22 @@ class Job:
         if self.job.get("links", {}).get("explicit"):
             self.link_attributes["w"] = np.arange(len(self.links), dtype="i4")
 
+    def cut(self) -> None:
+        """Chunks that are cut by an attribute, fragments that are cut by values, and owners of fragments."""
+        rng, n = self.rng, len(self.positions)
+        if "bin_shape" in self.job:
+            return
+        if rng.random() < 0.4:
+            if rng.random() < 0.5:
+                self.key = rng.integers(-2, 3, n).astype("i2")
+            else:
+                self.key = np.array(["axon", "größe", "z"], object)[rng.integers(0, 3, n)]
+            if "shard_shape" in self.job:
+                self.job["shard_shape"].insert(0, int(rng.integers(1, 3)))
+        if rng.random() < 0.4:
+            self.run = (np.arange(n) // 4 % 3).astype("u2")
+        self.job["fragment_owners"] = self.ids is not None and bool(rng.random() < 0.4)
+
     def beside(self) -> None:
         """What stores hold beside their levels."""
         rng = self.rng
@@ -188,6 +207,10 @@ class Job:
             return {"name": name, "channels": channels} | self.file(f"{scope}-{name}", values)
 
         self.job["attributes"] = [column("vertex", k, v) for k, v in self.attributes.items()]
+        if self.key is not None:
+            self.job["chunk_by"] = column("key", "gene", self.key)
+        if self.run is not None:
+            self.job["fragment_attributes"] = [column("fragment", "run", self.run)]
         self.job["link_attributes"] = [column("link", k, v) for k, v in self.link_attributes.items()]
         self.job["object_attributes"] = [column("object", k, v) for k, v in self.object_attributes.items()]
         if self.ids is not None:
@@ -221,6 +244,10 @@ class Reader:
         else:
             self.graph()
         self.tables()
+        if self.job.key is not None and not kind.startswith(("lines", "polylines", "streamlines")):
+            self.keys()
+        if self.job.run is not None or self.job.job.get("fragment_owners"):
+            self.fragments()
         if "parametric" in self.job.job:
             self.beside()
 
@@ -297,6 +324,40 @@ class Reader:
                 if members:
                     found = read_points(job.store, group_ids=[number], attribute_names=names)
                     self.rows("groups", found, every[np.isin(job.ids, members)])
+
+    def keys(self) -> None:
+        """The vertices of every value that chunks are cut by. Lines of any kind are read whole whatever is asked."""
+        import zarr_vectors
+
+        job = self.job
+        level = zarr_vectors.open(job.store).level(0)
+        for value in sorted(set(job.key.tolist())):
+            found = np.asarray(level.read(where={"gene": value}).positions)
+            truth = job.positions[job.key == value]
+            # Narrowed reads of graphs have no attributes to tell rows by.
+            self.same("values of keys", *(rows[np.lexsort(rows.T)] for rows in (found, truth)))
+
+    def fragments(self) -> None:
+        """Values of fragments beside those of their vertices."""
+        import zarr
+        from zarr_vectors import open_store
+        from zarr_vectors.core.arrays import read_chunk_attributes, read_chunk_fragment_attributes
+
+        job = self.job
+        level = open_store(job.store)["0"]
+        expected = {}
+        if job.run is not None:
+            expected["run"] = job.run
+        if job.job.get("fragment_owners"):
+            expected["object_id"] = job.ids
+        for key in zarr.open_array(f"{job.store}/0/vertices", mode="r").attrs["nonempty_chunks"]:
+            chunk = tuple(int(part) for part in key.split("."))
+            parts = [np.asarray(part).reshape(-1) for part in read_chunk_attributes(level, "id", chunk)]
+            for name, truth in expected.items():
+                values = np.asarray(read_chunk_fragment_attributes(level, name, chunk)).reshape(-1)
+                self.same("fragments", len(values), len(parts))
+                for value, part in zip(values, parts):
+                    self.same("values of fragments", np.unique(truth[part]), [value])
 
     def lines(self) -> None:
         from zarr_vectors.types.lines import read_lines

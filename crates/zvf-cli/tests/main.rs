@@ -3,6 +3,7 @@
 //! Blessed texts lie in `tests/blessed`; run with `ZVF_BLESS=1` to rewrite them, then read the difference.
 
 mod additive;
+mod chunk_by;
 mod create;
 mod edit;
 mod errors;
@@ -22,6 +23,7 @@ mod objects;
 mod pyramid;
 mod query;
 mod remote;
+mod resumed;
 mod run;
 mod server;
 #[cfg(unix)]

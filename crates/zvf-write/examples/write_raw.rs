@@ -177,6 +177,19 @@ async fn write(path: &Path) -> Outcome {
         .iter()
         .map(|one| one.spec.clone())
         .collect();
+    let fragment_attributes = columns(folder, &job["fragment_attributes"], true)?;
+    for one in &fragment_attributes {
+        spec = spec.with_fragment_attribute(one.spec.clone());
+    }
+    spec.fragment_owners = job["fragment_owners"].as_bool().unwrap_or(false);
+    let key = if job["chunk_by"].is_object() {
+        Some(Column::read(folder, &job["chunk_by"], true)?)
+    } else {
+        None
+    };
+    if let Some(key) = &key {
+        spec = spec.with_attribute_chunks(key.spec.clone());
+    }
     let links = &job["links"];
     if links.is_object() {
         spec.links.width = usize::try_from(links["width"].as_u64().unwrap_or(2))?;
@@ -221,8 +234,11 @@ async fn write(path: &Path) -> Outcome {
         if let Some(ids) = &ids {
             batch = batch.with_object_ids(ids.get(start..end).ok_or("too few ids")?);
         }
-        for one in &attributes {
+        for one in attributes.iter().chain(&key) {
             batch = batch.with_attribute(one.spec.name.clone(), one.rows(start..end)?);
+        }
+        for one in &fragment_attributes {
+            batch = batch.with_fragment_attribute(one.spec.name.clone(), one.rows(start..end)?);
         }
         let last = end == count;
         if last && links.is_object() {

@@ -34,6 +34,7 @@ pub struct Batch<'a> {
     pub(crate) positions: Values<'a>,
     pub(crate) objects: Owners<'a>,
     pub(crate) attributes: Vec<(String, Values<'a>)>,
+    pub(crate) fragment_attributes: Vec<(String, Values<'a>)>,
     pub(crate) links: Cow<'a, [u64]>,
     pub(crate) numbering: Numbering,
     pub(crate) link_attributes: Vec<(String, Values<'a>)>,
@@ -62,6 +63,7 @@ impl<'a> Batch<'a> {
             positions: positions.into(),
             objects: Owners::None,
             attributes: Vec::new(),
+            fragment_attributes: Vec::new(),
             links: Cow::Borrowed(&[]),
             numbering: Numbering::Batch,
             link_attributes: Vec::new(),
@@ -82,7 +84,8 @@ impl<'a> Batch<'a> {
         self
     }
 
-    /// Adds an attribute of the vertices. Every batch has all attributes of the specification.
+    /// Adds an attribute of the vertices. Every batch has all attributes of the specification, that by which chunks are
+    /// cut included.
     #[must_use]
     pub fn with_attribute(
         mut self,
@@ -90,6 +93,18 @@ impl<'a> Batch<'a> {
         values: impl Into<Values<'a>>,
     ) -> Self {
         self.attributes.push((name.into(), values.into()));
+        self
+    }
+
+    /// Adds an attribute of fragments, by vertices: a fragment ends where the value changes. Every batch has all fragment
+    /// attributes of the specification.
+    #[must_use]
+    pub fn with_fragment_attribute(
+        mut self,
+        name: impl Into<String>,
+        values: impl Into<Values<'a>>,
+    ) -> Self {
+        self.fragment_attributes.push((name.into(), values.into()));
         self
     }
 

@@ -37,7 +37,7 @@ pub(crate) struct Unplaced {
 impl Block {
     /// Places rows by their stored positions: a value that rounds up over a border lies behind it (T25).
     ///
-    /// `reach` are corners that no row may lie beyond.
+    /// `keys` are components that stand in front of those of the axes, a row each. `reach` are corners that no row may lie beyond.
     ///
     /// # Errors
     /// The first row that has no place.
@@ -46,10 +46,18 @@ impl Block {
         reach: Option<&(Vec<f64>, Vec<f64>)>,
         start: usize,
         positions: &[u8],
+        keys: Option<&[i64]>,
     ) -> Result<Self, Unplaced> {
         let dims = spec.dims();
+        let lead = usize::from(keys.is_some());
+        let rank = dims.saturating_add(lead);
         let values = spec.positions.to_f64(positions);
-        let mut chunks = vec![0_i64; values.len()];
+        let rows = values.len() / dims.max(1);
+        let mut chunks = vec![0_i64; rows.saturating_mul(rank)];
+        let leading = chunks.iter_mut().step_by(rank);
+        leading
+            .zip(keys.unwrap_or_default())
+            .for_each(|(slot, key)| *slot = *key);
         let (mut low, mut high) = (vec![f64::INFINITY; dims], vec![f64::NEG_INFINITY; dims]);
         // Axis by axis: one size, one pair of corners, no lookups in between.
         for (axis, (&size, (low, high))) in spec
@@ -61,7 +69,7 @@ impl Block {
             let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
             let mut placed = true;
             let column = values.iter().skip(axis).step_by(dims);
-            for (&value, into) in column.zip(chunks.iter_mut().skip(axis).step_by(dims)) {
+            for (&value, into) in column.zip(chunks.iter_mut().skip(lead + axis).step_by(rank)) {
                 match chunk_at(value, size) {
                     Some(chunk) => *into = chunk,
                     None => placed = false,
@@ -76,10 +84,10 @@ impl Block {
             }
             (*low, *high) = (least, most);
         }
-        let (order, firsts, counts) = sort(&chunks, dims);
+        let (order, firsts, counts) = sort(&chunks, rank);
         let coordinates = firsts
             .iter()
-            .flat_map(|&row| chunks.iter().skip(row.saturating_mul(dims)).take(dims));
+            .flat_map(|&row| chunks.iter().skip(row.saturating_mul(rank)).take(rank));
         Ok(Self {
             start,
             chunks: coordinates.copied().collect(),

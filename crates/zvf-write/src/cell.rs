@@ -9,7 +9,8 @@ use zvf_meta::space::{bins_per_chunk, chunk_at};
 use crate::WriteError;
 use crate::categories::Dictionary;
 use crate::copy::gather;
-use crate::int::{narrow, signed64, wide};
+use crate::fragment_values::together;
+use crate::int::{index, narrow, signed64, wide};
 use crate::layout::Layout;
 use crate::number::NumberType;
 use crate::sorter::Placed;
@@ -20,7 +21,7 @@ use crate::spec::StoreSpec;
 enum Cut {
     /// One fragment a bin, empty ones too; numbers of bins along each axis.
     Bins(Vec<u64>),
-    /// One fragment an object.
+    /// One fragment an object, and one for each value of its fragments.
     Objects,
     /// One fragment for each run of vertices that follow each other in their object.
     Runs,
@@ -48,6 +49,9 @@ pub(crate) struct Encoded {
     pub(crate) fragments: Vec<u8>,
     /// Payloads of the attributes, in the order of the specification.
     pub(crate) attributes: Vec<Vec<u8>>,
+    /// Payloads of the attributes of fragments, in the order of
+    /// [`stored_fragment_attributes`](StoreSpec::stored_fragment_attributes).
+    pub(crate) fragment_attributes: Vec<Vec<u8>>,
     /// The fragments of objects.
     pub(crate) placed: Vec<Placed>,
     /// The vertex of each row, where links ask for it.
@@ -70,7 +74,7 @@ impl<'s> Encoder<'s> {
         dictionaries: Vec<Option<Dictionary>>,
     ) -> Self {
         let cut = match spec.kind {
-            Kind::PointCloud if !spec.objects => {
+            Kind::PointCloud if !spec.objects && !spec.cuts_by_value() => {
                 let bins = spec.bin_shape.as_ref().unwrap_or(&spec.chunk_shape);
                 Cut::Bins(bins_per_chunk(&spec.chunk_shape, bins).unwrap_or_default())
             }
@@ -111,6 +115,7 @@ impl<'s> Encoder<'s> {
         let keys = self.sorted(chunk, records);
         narrow("rows of one chunk", keys.len())?;
         let (fragments, placed) = self.fragments(slot, &keys, records)?;
+        let fragment_attributes = self.fragment_attributes(&keys, &placed, records);
         let column = |range: &Range<usize>| {
             let order = keys.iter().map(|key| key.record);
             gather(records, self.layout.width, range.start, range.len(), order)
@@ -140,7 +145,13 @@ impl<'s> Encoder<'s> {
             positions,
             fragments,
             attributes,
-            placed,
+            fragment_attributes,
+            // Points without objects have fragments that nobody asks for.
+            placed: if self.spec.has_objects() {
+                placed
+            } else {
+                Vec::new()
+            },
             vertices,
         })
     }
@@ -165,6 +176,12 @@ impl<'s> Encoder<'s> {
                 .map(|row| key(self.layout.object(row.1), row))
                 .collect();
             keys.sort_unstable();
+            if self.cut == Cut::Objects && self.spec.cuts_by_value() {
+                let value = |key: &Key| self.layout.fragment(self.record(records, key.record));
+                for object in keys.chunk_by_mut(|a, b| a.group == b.group) {
+                    together(object, value);
+                }
+            }
             return keys;
         };
         if bins.iter().all(|&count| count == 1) {
@@ -259,6 +276,8 @@ impl<'s> Encoder<'s> {
         for (row, key) in (0_u32..).zip(keys) {
             let goes_on = before.is_some_and(|before| {
                 before.group == key.group
+                    && self.layout.fragment(self.record(records, before.record))
+                        == self.layout.fragment(self.record(records, key.record))
                     && match self.cut {
                         Cut::Runs => before.number.checked_add(1) == Some(key.number),
                         Cut::Trees => !self.layout.is_root(self.record(records, key.record)),
@@ -291,6 +310,23 @@ impl<'s> Encoder<'s> {
                 .map_err(failed)?;
         }
         Ok((index.finish(), placed))
+    }
+
+    /// The values of fragments: those of their first rows, and their objects.
+    fn fragment_attributes(&self, keys: &[Key], placed: &[Placed], records: &[u8]) -> Vec<Vec<u8>> {
+        let firsts = placed.iter().filter_map(|one| keys.get(index(one.row)));
+        let firsts: Vec<usize> = firsts.map(|key| key.record).collect();
+        let column = |range: &Range<usize>| {
+            let order = firsts.iter().copied();
+            gather(records, self.layout.width, range.start, range.len(), order)
+        };
+        let ranges = self.layout.fragment_attributes.iter();
+        let mut columns: Vec<Vec<u8>> = ranges.map(column).collect();
+        if self.spec.fragment_owners {
+            let owners = placed.iter().flat_map(|one| one.object.to_le_bytes());
+            columns.push(owners.collect());
+        }
+        columns
     }
 
     /// The stored dtype of attribute `at`, as numpy spells it.

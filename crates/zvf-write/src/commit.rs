@@ -69,21 +69,37 @@ pub(crate) fn begin(
     leftovers: Leftovers,
     details: Value,
 ) -> Result<Vec<u8>, WriteError> {
+    let mark = new_mark(details);
+    begin_as(target, address, leftovers, &mark)?;
+    Ok(mark)
+}
+
+/// The mark of a store that is written now.
+pub(crate) fn new_mark(details: Value) -> Vec<u8> {
+    mark(
+        "a Zarr Vectors store is being written here; without zarr.json beside it, it was never finished",
+        details,
+    )
+}
+
+/// Marks the place as being written by whoever knows this mark.
+pub(crate) fn begin_as(
+    target: &Target,
+    address: &str,
+    leftovers: Leftovers,
+    mark: &[u8],
+) -> Result<(), WriteError> {
     check(target, address, leftovers)?;
     if leftovers == Leftovers::Remove && target.exists(MARKER)? {
         target.clear(MARKER)?;
     }
-    let exists = |what: &str| -> Result<Vec<u8>, WriteError> {
+    let exists = |what: &str| {
         Err(WriteError::Exists {
             store: address.to_owned(),
             what: what.to_owned(),
         })
     };
-    let mark = mark(
-        "a Zarr Vectors store is being written here; without zarr.json beside it, it was never finished",
-        details,
-    );
-    if !target.put_new(MARKER, mark.clone())? {
+    if !target.put_new(MARKER, mark.to_vec())? {
         return exists("another writer began at the same time");
     }
     // Another writer may have begun and finished between the look and the marker.
@@ -91,7 +107,7 @@ pub(crate) fn begin(
         target.remove(MARKER)?;
         return exists("another store appeared");
     }
-    Ok(mark)
+    Ok(())
 }
 
 /// Removes what was written after a failure, if the place still bears the mark. A failure to remove leaves it to the

@@ -248,8 +248,9 @@ pub(crate) fn declared(one: &AttributeSpec) -> Value {
 /// The declared attributes, so that readers without listings know their names.
 fn attribute_specs(spec: &StoreSpec) -> Option<JsonObject> {
     let mut scopes = JsonObject::new();
+    let vertex: Vec<AttributeSpec> = spec.batch_attributes().cloned().collect();
     let lists = [
-        ("vertex", &spec.vertex_attributes),
+        ("vertex", &vertex),
         ("object", &spec.object_attributes),
         ("link", &spec.links.attributes),
     ];

@@ -43,15 +43,13 @@ pub enum WriteError {
         /// What would be right.
         expected: String,
     },
-    /// The store that is read does not hold what the format says.
-    #[error("{what}: found {found}, expected {expected}")]
+    /// The store that is read does not hold what the format says, or what no reader may guess about.
+    #[error("{place}: {what}")]
     Data {
-        /// The array, chunk or object.
+        /// The level, array and chunk or object.
+        place: String,
+        /// What was found, and what was expected.
         what: String,
-        /// What was found.
-        found: String,
-        /// What would be right.
-        expected: String,
     },
     /// Something lies where the store was to be written. It was not touched.
     #[error("{store}: {what}")]
@@ -151,14 +149,6 @@ pub enum WriteError {
         /// Why.
         source: Box<WriteError>,
     },
-    /// A store that is copied holds what no reader may guess about.
-    #[error("{place}: {what}")]
-    Source {
-        /// The level, array and chunk or object.
-        place: String,
-        /// What was found, and what was expected.
-        what: String,
-    },
     /// The second look at a copied store found something else than in the store that it was copied from.
     #[error("{place}: {what}")]
     Differs {
@@ -190,7 +180,7 @@ impl WriteError {
             | Self::Unsupported { .. }
             | Self::Document(_)
             | Self::Broken { .. } => Class::Misuse,
-            Self::Source { .. } | Self::Differs { .. } | Self::Data { .. } => Class::Malformed,
+            Self::Differs { .. } | Self::Data { .. } => Class::Malformed,
             Self::Encode { .. } | Self::Limit { .. } => Class::Limit,
             Self::Store(source) => source.class(),
             Self::Query(source) => source.class(),
@@ -248,7 +238,7 @@ impl WriteError {
 
     #[cold]
     pub(crate) fn source(place: impl Into<String>, what: impl Into<String>) -> Self {
-        Self::Source {
+        Self::Data {
             place: place.into(),
             what: what.into(),
         }
@@ -268,11 +258,8 @@ impl WriteError {
         found: impl Into<String>,
         expected: impl Into<String>,
     ) -> Self {
-        Self::Data {
-            what: what.into(),
-            found: found.into(),
-            expected: expected.into(),
-        }
+        let (found, expected) = (found.into(), expected.into());
+        Self::source(what, format!("found {found}, expected {expected}"))
     }
 
     /// A damaged fragment index.
@@ -285,11 +272,7 @@ impl WriteError {
     #[cold]
     pub(crate) fn at(self, place: &str) -> Self {
         match self {
-            Self::Data {
-                what,
-                found,
-                expected,
-            } => Self::data(format!("{place}: {what}"), found, expected),
+            Self::Data { place: inner, what } => Self::source(format!("{place}: {inner}"), what),
             other => other,
         }
     }

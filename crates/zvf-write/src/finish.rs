@@ -11,10 +11,11 @@ use zvf_store::ChunkCoord;
 
 use crate::bucket::{Bucket, Buckets};
 use crate::cell::{Encoded, Encoder};
+use crate::chunk_by::{Keys, Split};
 use crate::commit::{self, Leftovers};
 use crate::form::{IdsIn, Members};
 use crate::int::{index, narrow, to_index, wide};
-use crate::links::{Family, LinkCell, Placer, queued_size, split};
+use crate::links::{CUT, Family, LinkCell, Placer, queued_size, split};
 use crate::nodes::Nodes;
 use crate::objects::{self, HeldGroups, Tables};
 use crate::places::Places;
@@ -28,7 +29,7 @@ use crate::spill::SpillFile;
 use crate::target::{Below, Target};
 use crate::tuples::{Sink, Tuples};
 use crate::writer::Summary;
-use crate::{WriteError, documents, parallel, side};
+use crate::{WriteError, documents, fragment_values, parallel, side};
 
 /// Everything that a writer gathered.
 #[derive(Debug)]
@@ -118,6 +119,7 @@ pub(crate) fn write_arrays(
         watch,
     } = parts;
     let spec = &*spec;
+    let (coords, buckets, file, split) = by_chunk(spec, router.rows, router.keys)?;
     let mut dictionaries = Vec::new();
     for (one, categories) in spec.vertex_attributes.iter().zip(router.categories) {
         let is_category = one.values == AttributeType::Category;
@@ -128,11 +130,10 @@ pub(crate) fn write_arrays(
         });
     }
     let encoder = Encoder::new(spec, router.layout, dictionaries);
-    let (coords, buckets, file) = by_chunk(router.rows)?;
     let chunks: Vec<&[i64]> = coords.iter().map(ChunkCoord::as_slice).collect();
     let form = spec.target.form();
     let cells = form.cells(
-        documents::grid(bounds, &spec.chunk_shape)?,
+        Split::grid(split.as_ref(), documents::grid(bounds, &spec.chunk_shape)?),
         spec.shard_shape.clone(),
         spec.compression.clone(),
         chunks.iter().copied(),
@@ -177,6 +178,7 @@ pub(crate) fn write_arrays(
         let present = level.write_link_cells(&family, link_cells, &link_file, steps)?;
         level.link_docs(&mut documents, &family, present)?;
     }
+    let doc = Split::describe(split, spec, doc);
     let (doc, summary) = documents.put(target, doc)?;
     let fragments_tile = doc.fragments_tile && form.members == Members::All;
     let doc = LevelDoc {
@@ -186,15 +188,24 @@ pub(crate) fn write_arrays(
     Ok((doc, summary))
 }
 
-/// The chunks with rows in lex order, their rows, and the file that these are read from.
+/// The chunks with rows in lex order, their rows, the file that these are read from, and the values that chunks are cut
+/// by, beside position.
+type Chunked = (Vec<ChunkCoord>, Vec<Bucket>, SpillFile, Option<Split>);
+
+/// Sorts what was pushed by chunk.
 pub(crate) fn by_chunk(
+    spec: &StoreSpec,
     rows: Buckets<ChunkCoord>,
-) -> Result<(Vec<ChunkCoord>, Vec<Bucket>, SpillFile), WriteError> {
+    keys: Option<Keys>,
+) -> Result<Chunked, WriteError> {
     let (mut buckets, file) = rows.finish();
+    let split = keys
+        .map(|keys| keys.finish(spec, &mut buckets))
+        .transpose()?;
     buckets.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
     narrow("chunks", buckets.len())?;
     let (coords, buckets) = buckets.into_iter().unzip();
-    Ok((coords, buckets, file))
+    Ok((coords, buckets, file, split))
 }
 
 /// Documents of a level that wait until all cells are written.
@@ -262,7 +273,10 @@ pub(crate) fn place_links(
         for record in piece.chunks_exact(size) {
             let (vertices, attributes) = split(record, spec.links.width);
             ends.clear();
+            let cut = spec.kind == Kind::Skeleton
+                && vertices.first().is_some_and(|child| child & CUT != 0);
             for vertex in vertices {
+                let vertex = vertex & !CUT;
                 let lost = || {
                     WriteError::input(
                         "link",
@@ -274,6 +288,7 @@ pub(crate) fn place_links(
             }
             // A child that follows its parent: only then are they neighbours of one tree, so of one fragment.
             let implied = spec.kind == Kind::Skeleton
+                && !cut
                 && !spec.links.explicit
                 && matches!(&*ends, [child, parent] if child.0 == parent.0 && parent.1.checked_add(1) == Some(child.1));
             if !implied {
@@ -380,9 +395,12 @@ impl<'s> Level<'s> {
             .vertex_attributes
             .iter()
             .map(|one| format!("vertex_attributes/{}", one.name));
+        let of_fragments = self.spec.stored_fragment_attributes().into_iter();
+        let of_fragments = of_fragments.map(|one| format!("fragment_attributes/{}", one.name));
         let paths: Vec<String> = ["vertices".to_owned(), "vertex_fragments".to_owned()]
             .into_iter()
             .chain(names)
+            .chain(of_fragments)
             .collect();
         let mut columns: Vec<Payloads<'_>> = paths.iter().map(|_| Vec::new()).collect();
         let mut noted = Vec::new();
@@ -393,10 +411,14 @@ impl<'s> Level<'s> {
                 positions,
                 fragments,
                 attributes,
+                fragment_attributes,
                 placed,
                 vertices,
             } = encoder.encode(chunk, slot, &bucket.read(file)?)?;
-            let payloads = [positions, fragments].into_iter().chain(attributes);
+            let payloads = [positions, fragments]
+                .into_iter()
+                .chain(attributes)
+                .chain(fragment_attributes);
             columns
                 .iter_mut()
                 .zip(payloads)
@@ -430,6 +452,10 @@ impl<'s> Level<'s> {
             let attributes = documents::vertex_attribute(one, at, encoder);
             add(format!("vertex_attributes/{}", one.name), attributes);
         }
+        for one in self.spec.stored_fragment_attributes() {
+            let attributes = fragment_values::document(&one);
+            add(format!("fragment_attributes/{}", one.name), attributes);
+        }
         Ok(nodes)
     }
 
@@ -456,8 +482,8 @@ impl<'s> Level<'s> {
             .arrays
             .extend(objects::write_groups(spec, groups, &written.ids, target)?);
         let doc = match spec.target.form().ids {
-            IdsIn::Table => objects::index_doc(spec.dims(), rows, written.present),
-            IdsIn::Rows => objects::index_of_rows(spec.dims(), wide(rows.len())),
+            IdsIn::Table => objects::index_doc(spec.key_rank(), rows, written.present),
+            IdsIn::Rows => objects::index_of_rows(spec.key_rank(), wide(rows.len())),
         };
         nodes
             .groups

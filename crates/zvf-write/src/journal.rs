@@ -1,26 +1,16 @@
-//! What was pushed, kept in a file, so that a writer that was interrupted goes on after its last batch.
-//!
-//! ```text
-//! ┌──────────┬──────┬──────────┬────────┬─────────┐
-//! │ kind  u8 │ length u64      │ CRC u32│ payload │   one frame a call, appended and synced before the call returns
-//! └──────────┴─────────────────┴────────┴─────────┘
-//! payload of a table: see `columns.rs`
-//! ```
-//!
-//! A frame that was cut short by a crash is cut off; any other damage is an error. The file is of one machine and one version of
-//! this crate: it is no format to keep data in.
+//! What was pushed, kept in a file of [frames](crate::frames), so that a writer that was interrupted goes on after its last
+//! batch. One frame a call, appended before the call returns; the payload of a table: see `columns.rs`.
 
 use std::borrow::Cow;
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{BufReader, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Value, json};
 
 use crate::WriteError;
 use crate::batch::{Batch, Groups, Numbering, ObjectTable, Owners};
 use crate::columns::{Columns, column, columns, open, signed, unsigned};
-use crate::int::{to_index, wide};
+use crate::frames::{FrameFile, damaged, misused};
+use crate::int::wide;
 use crate::spec::StoreSpec;
 use crate::values::Values;
 
@@ -30,15 +20,10 @@ const BATCH: u8 = 2;
 const OBJECTS: u8 = 3;
 const GROUPS: u8 = 4;
 
-/// Bytes before a payload.
-const HEAD: usize = 13;
-
 /// A journal that is written.
 #[derive(Debug)]
 pub(crate) struct Journal {
-    path: PathBuf,
-    file: File,
-    sync: bool,
+    file: FrameFile,
 }
 
 /// One call that was kept.
@@ -60,87 +45,29 @@ impl Journal {
         sync: bool,
         mut replay: impl FnMut(Call) -> Result<(), WriteError>,
     ) -> Result<Self, WriteError> {
-        let failed = |e| WriteError::io(path, e);
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let found = "in use by another writer";
-                return Err(Self::misused(
-                    path,
-                    found,
-                    "a journal of its own for each writer",
-                ));
-            }
-            Err(TryLockError::Error(error)) => return Err(failed(error)),
-        }
-        let mut journal = Self {
-            path: path.to_owned(),
-            file,
-            sync,
-        };
-        let length = journal.file.metadata().map_err(failed)?.len();
-        let mut reader = Frames {
-            path,
-            file: BufReader::new(journal.file.try_clone().map_err(failed)?),
-            at: 0,
-            length,
-        };
         // The whole specification, as this version spells it.
         let expected = format!("{} {spec:?}", env!("CARGO_PKG_VERSION")).into_bytes();
-        match reader.next()? {
-            None => {}
-            Some((SPEC, found)) if found == expected => {
-                while let Some((kind, payload)) = reader.next()? {
-                    let call = decode(kind, &payload)
-                        .ok_or_else(|| reader.damaged("a batch, or a table"))?;
-                    replay(call)?;
-                }
+        let mut empty = true;
+        let file = FrameFile::open(path, sync, SPEC, |at, kind, payload| {
+            if !std::mem::take(&mut empty) {
+                let call = decode(kind, payload);
+                return replay(call.ok_or_else(|| damaged(path, at, "a batch, or a table"))?);
             }
-            Some((SPEC, _)) => {
-                return Err(Self::misused(
+            match kind {
+                SPEC if payload == expected => Ok(()),
+                SPEC => Err(misused(
                     path,
                     "the journal of another specification, or of another version of this library",
                     "the journal that an interrupted writer of the same store left, or a new file",
-                ));
+                )),
+                _ => Err(damaged(path, at, "a specification")),
             }
-            Some(_) => return Err(reader.damaged("a specification")),
-        }
-        let end = reader.at;
-        drop(reader);
-        journal.file.set_len(end).map_err(failed)?;
-        journal.file.seek(SeekFrom::Start(end)).map_err(failed)?;
-        if end == 0 {
-            journal.append(SPEC, &expected)?;
+        })?;
+        let mut journal = Self { file };
+        if empty {
+            journal.file.append(SPEC, &expected)?;
         }
         Ok(journal)
-    }
-
-    #[cold]
-    fn misused(path: &Path, found: &str, expected: &str) -> WriteError {
-        WriteError::input(format!("journal {}", path.display()), found, expected)
-    }
-
-    fn append(&mut self, kind: u8, payload: &[u8]) -> Result<(), WriteError> {
-        let mut head = vec![kind];
-        head.extend_from_slice(&wide(payload.len()).to_le_bytes());
-        head.extend_from_slice(&crc32c::crc32c(payload).to_le_bytes());
-        let mut write = || -> std::io::Result<()> {
-            self.file.write_all(&head)?;
-            self.file.write_all(payload)?;
-            if self.sync {
-                self.file.sync_data()
-            } else {
-                Ok(())
-            }
-        };
-        write().map_err(|e| WriteError::io(&self.path, e))
     }
 
     fn append_table(
@@ -150,7 +77,7 @@ impl Journal {
         columns: &Columns,
     ) -> Result<(), WriteError> {
         let table = columns.close(document)?;
-        self.append(kind, &table)
+        self.file.append(kind, &table)
     }
 
     /// Keeps a batch that was taken.
@@ -170,6 +97,7 @@ impl Journal {
             "positions": positions,
             "objects": objects,
             "attributes": columns.add_all(&batch.attributes),
+            "fragment_attributes": columns.add_all(&batch.fragment_attributes),
             "links": columns.add(&Values::U64(Cow::Borrowed(&batch.links))),
             "all": batch.numbering == Numbering::All,
             "link_attributes": columns.add_all(&batch.link_attributes),
@@ -200,66 +128,7 @@ impl Journal {
 
     /// Removes the file: the store exists.
     pub(crate) fn done(self) -> Result<(), WriteError> {
-        drop(self.file);
-        std::fs::remove_file(&self.path).map_err(|e| WriteError::Tidying {
-            key: self.path.display().to_string(),
-            source: Box::new(WriteError::io(&self.path, e)),
-        })
-    }
-}
-
-/// Frames of a journal, as far as they are whole.
-struct Frames<'p> {
-    path: &'p Path,
-    file: BufReader<File>,
-    /// End of the last whole frame.
-    at: u64,
-    length: u64,
-}
-
-impl Frames<'_> {
-    /// The next frame; `None` at the end, or where a crash cut one short.
-    fn next(&mut self) -> Result<Option<(u8, Vec<u8>)>, WriteError> {
-        let left = self.length.saturating_sub(self.at);
-        let Some(left) = left.checked_sub(wide(HEAD)) else {
-            return Ok(None);
-        };
-        let mut head = [0; HEAD];
-        self.fill(&mut head)?;
-        let [kind, rest @ ..] = head;
-        let (length, sum) = rest.split_at(8);
-        let length = u64::from_le_bytes(length.try_into().unwrap_or_default());
-        let sum = u32::from_le_bytes(sum.try_into().unwrap_or_default());
-        if length > left {
-            return Ok(None);
-        }
-        let mut payload = vec![0; to_index("bytes of a journal's frame", length)?];
-        self.fill(&mut payload)?;
-        if crc32c::crc32c(&payload) != sum {
-            // The last frame may have got its length before its bytes; any other was whole once.
-            return if length == left {
-                Ok(None)
-            } else {
-                Err(self.damaged("the bytes that were written"))
-            };
-        }
-        self.at = self.at.saturating_add(wide(HEAD)).saturating_add(length);
-        Ok(Some((kind, payload)))
-    }
-
-    fn fill(&mut self, into: &mut [u8]) -> Result<(), WriteError> {
-        self.file
-            .read_exact(into)
-            .map_err(|e| WriteError::io(self.path, e))
-    }
-
-    #[cold]
-    fn damaged(&self, expected: &str) -> WriteError {
-        WriteError::input(
-            format!("journal {}, byte {}", self.path.display(), self.at),
-            "other bytes",
-            expected,
-        )
+        self.file.done()
     }
 }
 
@@ -285,6 +154,7 @@ fn decode(kind: u8, payload: &[u8]) -> Option<Call> {
                 each => Owners::Each(signed(column(each, &mut rest)?)?.into()),
             };
             batch.attributes = columns(document.get("attributes")?, &mut rest)?;
+            batch.fragment_attributes = columns(document.get("fragment_attributes")?, &mut rest)?;
             batch.links = unsigned(column(document.get("links")?, &mut rest)?)?.into();
             if document.get("all")?.as_bool()? {
                 batch.numbering = Numbering::All;

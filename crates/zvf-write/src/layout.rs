@@ -1,11 +1,11 @@
 //! The record of one vertex between the batch and its cell.
 //!
 //! ```text
-//! ┌────────┬─────────────┬───────────┬───────────┬──────────────┐
-//! │ number │ object      │ root      │ position  │ attributes … │
-//! │ u64    │ i64         │ u8        │ D numbers │              │
-//! │        │ if objects  │ skeletons │           │              │
-//! └────────┴─────────────┴───────────┴───────────┴──────────────┘
+//! ┌────────┬─────────────┬───────────┬───────────┬──────────────┬──────────────────────────┐
+//! │ number │ object      │ root      │ position  │ attributes … │ attributes of fragments… │
+//! │ u64    │ i64         │ u8        │ D numbers │              │                          │
+//! │        │ if objects  │ skeletons │           │              │                          │
+//! └────────┴─────────────┴───────────┴───────────┴──────────────┴──────────────────────────┘
 //! ```
 //!
 //! The number counts vertices as they were pushed; in skeletons as a walk meets them. Categories are codes of 32 bits
@@ -24,6 +24,7 @@ pub(crate) struct Layout {
     pub(crate) root: Option<usize>,
     pub(crate) position: Range<usize>,
     pub(crate) attributes: Vec<Range<usize>>,
+    pub(crate) fragment_attributes: Vec<Range<usize>>,
     /// Bytes of one record.
     pub(crate) width: usize,
 }
@@ -48,16 +49,17 @@ impl Layout {
         let object = spec.has_objects().then(|| take(8).start);
         let root = (spec.kind == Kind::Skeleton).then(|| take(1).start);
         let position = take(spec.dims().saturating_mul(spec.positions.size()));
-        let attributes = spec
-            .vertex_attributes
-            .iter()
-            .map(|one| take(row_size(one)))
-            .collect();
+        let mut each = |list: &[AttributeSpec]| -> Vec<Range<usize>> {
+            list.iter().map(|one| take(row_size(one))).collect()
+        };
+        let attributes = each(&spec.vertex_attributes);
+        let fragment_attributes = each(&spec.fragment_attributes);
         Self {
             object,
             root,
             position,
             attributes,
+            fragment_attributes,
             width: end,
         }
     }
@@ -74,6 +76,14 @@ impl Layout {
         self.object
             .and_then(|at| record.get(at..)?.first_chunk())
             .map_or(0, |bytes| i64::from_le_bytes(*bytes))
+    }
+
+    /// The attributes of the fragment that the vertex belongs to, all together.
+    pub(crate) fn fragment<'r>(&self, record: &'r [u8]) -> &'r [u8] {
+        match self.fragment_attributes.first() {
+            Some(first) => record.get(first.start..).unwrap_or_default(),
+            None => &[],
+        }
     }
 
     /// Whether a tree begins with the vertex.

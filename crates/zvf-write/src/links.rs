@@ -64,7 +64,7 @@ impl<'s> Placer<'s> {
         };
         if spec.takes_links() && placer.tuples.is_none() {
             // The array of links inside chunks is there even if no link is.
-            placer.offsets = vec![0; (spec.links.width - 1).saturating_mul(spec.dims())];
+            placer.offsets = vec![0; (spec.links.width - 1).saturating_mul(spec.key_rank())];
             placer.segment();
         }
         placer
@@ -190,7 +190,7 @@ fn tuples(spec: &StoreSpec, budget: usize, folder: &Path) -> Tuples {
         width: spec.links.width,
         directed: spec.links.directed,
         store: spec.links.store,
-        rank: spec.dims(),
+        rank: spec.key_rank(),
         inner: spec.takes_links(),
     };
     let values = spec.links.attributes.iter().map(|one| Valued {
@@ -263,7 +263,7 @@ impl Family<'_> {
 
     /// The path segment of an array.
     pub(crate) fn segment(&self, array: u32) -> String {
-        format_offsets(self.offsets(array), self.spec.dims()).to_string()
+        format_offsets(self.offsets(array), self.spec.key_rank()).to_string()
     }
 
     /// The payloads of a cell.
@@ -332,7 +332,7 @@ impl Family<'_> {
 
     fn offset_lists(&self, array: u32) -> Vec<Vec<i64>> {
         self.offsets(array)
-            .chunks(self.spec.dims())
+            .chunks(self.spec.key_rank())
             .map(<[i64]>::to_vec)
             .collect()
     }
@@ -345,7 +345,7 @@ impl Family<'_> {
             link_width: u32::try_from(self.spec.links.width).ok(),
             directed: self.spec.links.directed,
             store: self.spec.links.store,
-            sid_ndim: u32::try_from(self.spec.dims()).ok(),
+            sid_ndim: u32::try_from(self.spec.key_rank()).ok(),
             num_links: Some(self.links),
             num_physical_records: Some(self.records),
             ..LinkFamilyDoc::default()
@@ -363,6 +363,10 @@ impl Family<'_> {
         }
     }
 }
+
+/// Marks the child of a queued link of a skeleton that is another fragment's than its parent, by the values of fragments:
+/// such a link is stored wherever its rows lie. Numbers of vertices stay below 2^62.
+pub(crate) const CUT: u64 = 1 << 63;
 
 /// The endpoints and attributes of a queued link.
 pub(crate) fn split(record: &[u8], width: usize) -> (Vec<u64>, &[u8]) {

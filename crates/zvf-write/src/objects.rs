@@ -28,6 +28,9 @@ pub(crate) const MOST: u64 = 1 << 26;
 /// Manifests of one chunk.
 pub(crate) const BUCKET: u32 = 16_384;
 
+/// Most bytes of one attribute of objects or groups, which is made in memory.
+const MOST_BYTES: u64 = 1 << 34;
+
 /// Fragments between two words about progress.
 const TELL: u64 = 4096;
 
@@ -358,14 +361,17 @@ pub(crate) fn write_manifests(
         if is_chain(spec.kind) {
             check_chain(spec, id, &parts)?;
             for pair in parts.windows(2) {
-                if let [a, b] = pair {
+                // Parts that meet inside a chunk are linked by the manifest alone (0.9 §14.2).
+                if let [a, b] = pair
+                    && a.chunk != b.chunk
+                {
                     let last = a.row.saturating_add(a.rows).saturating_sub(1);
                     placer.push(&[(a.chunk, last), (b.chunk, b.row)], &[])?;
                 }
             }
         }
         let failed = |source| WriteError::encode(format!("manifest of object {id}"), source);
-        let mut manifest = ManifestBuilder::new(spec.dims()).map_err(failed)?;
+        let mut manifest = ManifestBuilder::new(spec.key_rank()).map_err(failed)?;
         for part in &parts {
             let chunk = chunks.get(index(part.chunk)).copied().unwrap_or_default();
             manifest
@@ -434,21 +440,21 @@ pub(crate) fn ids_array(
 }
 
 /// The document of the index.
-pub(crate) fn index_doc(dims: usize, ids: &[i64], present: u64) -> ObjectIndexDoc {
+pub(crate) fn index_doc(rank: usize, ids: &[i64], present: u64) -> ObjectIndexDoc {
     ObjectIndexDoc {
         num_present: Some(present),
         layout: Some("vlen_manifests_v2".to_owned()),
         object_ids_sorted: Some(ids.is_sorted()),
-        ..index_of_rows(dims, wide(ids.len()))
+        ..index_of_rows(rank, wide(ids.len()))
     }
 }
 
 /// The document of an index whose ids are row numbers (0.8 §10.1).
-pub(crate) fn index_of_rows(dims: usize, count: u64) -> ObjectIndexDoc {
+pub(crate) fn index_of_rows(rank: usize, count: u64) -> ObjectIndexDoc {
     ObjectIndexDoc {
         zv_array: Some("object_index".to_owned()),
         num_objects: Some(count),
-        sid_ndim: u32::try_from(dims).ok(),
+        sid_ndim: u32::try_from(rank).ok(),
         layout: Some("vlen_manifests_v1".to_owned()),
         ..ObjectIndexDoc::default()
     }
@@ -537,6 +543,14 @@ pub(crate) fn column(
             )
         }
     };
+    // Every text is as wide as the longest one: what was pushed says little about what this takes.
+    let size = wide(element.size())
+        .checked_mul(wide(channels))
+        .and_then(|row| row.checked_mul(wide(rows.len())))
+        .unwrap_or(u64::MAX);
+    if size > MOST_BYTES {
+        return Err(WriteError::limit("bytes of a column", size, MOST_BYTES));
+    }
     let absent = fill
         .clone()
         .unwrap_or_else(|| (vec![0; element.size()], json!(false)));
@@ -554,8 +568,10 @@ pub(crate) fn column(
                 );
             }
             (Held::Texts(all), Some(row)) => {
-                let text = all.get(*row).and_then(Option::as_deref).unwrap_or_default();
-                element.text(text, &mut bytes);
+                let from = row.saturating_mul(channels);
+                for text in all.iter().skip(from).take(channels) {
+                    element.text(text.as_deref().unwrap_or_default(), &mut bytes);
+                }
             }
             (_, None) => (0..channels).for_each(|_| bytes.extend_from_slice(&absent.0)),
         }

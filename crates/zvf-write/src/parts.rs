@@ -24,6 +24,7 @@ use zvf_store::ChunkCoord;
 
 use crate::batch::{Groups, ObjectTable};
 use crate::cell::Encoder;
+use crate::chunk_by::Split;
 use crate::columns::{Columns, column, columns, open, signed};
 use crate::commit::{self, MARKER};
 use crate::finish::{self, Documents, Level, Parts, Present};
@@ -155,6 +156,14 @@ impl PartedStore {
             let member = format!("vertex_attributes/{}/values", one.name);
             let expected = "numbers: codes of texts depend on the texts of all parts";
             return Err(WriteError::spec(member, "categories", expected));
+        }
+        if spec
+            .chunk_by
+            .as_ref()
+            .is_some_and(|one| one.values.is_none())
+        {
+            let expected = "all of them: ranks depend on the values of all parts";
+            return Err(WriteError::spec("chunk_by/values", "none", expected));
         }
         let (place, open, durable) = (address.to_owned(), options.open.clone(), options.durable);
         let target = blocking(move || Target::new(&place, &open, durable)).await?;
@@ -298,7 +307,7 @@ impl Part {
         let (spec, below) = (&*spec, target.below("0"));
         let cells = cells(spec)?;
         let encoder = encoder(spec);
-        let (coords, buckets, file) = finish::by_chunk(router.rows)?;
+        let (coords, buckets, file, _) = finish::by_chunk(spec, router.rows, router.keys)?;
         let chunks: Vec<&[i64]> = coords.iter().map(ChunkCoord::as_slice).collect();
         self.claim(&target, &address, &cells, &chunks)?;
         let level = Level {
@@ -411,7 +420,10 @@ impl Part {
 fn cells(spec: &StoreSpec) -> Result<Cells, WriteError> {
     let bounds = spec.bounds.clone().unwrap_or_default();
     Ok(Cells {
-        grid: documents::grid(&bounds, &spec.chunk_shape)?,
+        grid: Split::grid(
+            Split::known(spec).as_ref(),
+            documents::grid(&bounds, &spec.chunk_shape)?,
+        ),
         shards: spec.shard_shape.clone(),
         compression: spec.compression.clone(),
         container: Container::Grid,
@@ -510,13 +522,13 @@ impl Joined<'_> {
         groups: &HeldGroups,
         options: &WriteOptions,
     ) -> Result<(String, Summary), WriteError> {
-        let (spec, dims) = (self.spec, self.spec.dims());
+        let (spec, rank) = (self.spec, self.spec.key_rank());
         let notes = self.notes(address)?;
         let below = self.target.below("0");
         let cells = cells(spec)?;
         let mut chunks: Vec<&[i64]> = notes
             .iter()
-            .flat_map(|note| note.chunks.chunks_exact(dims))
+            .flat_map(|note| note.chunks.chunks_exact(rank))
             .collect();
         chunks.sort_unstable();
         narrow("chunks", chunks.len())?;
@@ -567,6 +579,7 @@ impl Joined<'_> {
             coarsening_method: Some("none".to_owned()),
             ..LevelDoc::default()
         };
+        let doc = Split::describe(Split::known(spec), spec, doc);
         let (doc, summary) = documents.put(&below, doc)?;
         below.put(vec![("zarr.json".to_owned(), doc.to_json().into_bytes())])?;
         side::write(spec, self.target)?;
@@ -586,7 +599,7 @@ impl Joined<'_> {
     ) -> Result<(), WriteError> {
         let own: Vec<u32> = note
             .chunks
-            .chunks_exact(self.spec.dims())
+            .chunks_exact(self.spec.key_rank())
             .map(|chunk| slots.get(chunk).copied().unwrap_or(0))
             .collect();
         for mut placed in Placed::read_all(&note.placed) {
@@ -641,7 +654,7 @@ fn joined_family<'n>(spec: &'n StoreSpec, notes: &'n [Note]) -> (Family<'n>, Pre
             arrays
                 .entry(offsets)
                 .or_default()
-                .extend(chunks.chunks_exact(spec.dims()));
+                .extend(chunks.chunks_exact(spec.key_rank()));
         }
     }
     let family = Family {

@@ -7,6 +7,8 @@ use zvf_meta::Kind;
 use crate::batch::{Batch, Numbering, Owners};
 use crate::block::{self, Block, Unplaced};
 use crate::int::wide;
+use crate::layout::row_size;
+use crate::links::CUT;
 use crate::spec::{AttributeSpec, AttributeType, StoreSpec};
 use crate::values::Values;
 use crate::walk::{NoTree, walk};
@@ -40,6 +42,7 @@ pub(crate) struct Prepared<'b> {
     /// Vertices as a walk meets them: place and root flag. Skeletons only.
     pub(crate) walk: Option<crate::walk::Walk>,
     pub(crate) attributes: Vec<Column<'b>>,
+    pub(crate) fragment_attributes: Vec<Cow<'b, [u8]>>,
     /// Endpoints as numbers over all batches, in the order of the application.
     pub(crate) links: Vec<u64>,
     pub(crate) link_attributes: Vec<Cow<'b, [u8]>>,
@@ -55,6 +58,8 @@ pub(crate) struct Context<'s> {
     pub(crate) batch: u64,
     /// Vertices before it.
     pub(crate) first: u64,
+    /// What stands in front of the chunk of each row, where chunks are cut by an attribute.
+    pub(crate) keys: Option<&'s [i64]>,
     /// Threads that a large batch is given to.
     pub(crate) threads: usize,
 }
@@ -103,12 +108,18 @@ impl Context<'_> {
         {
             return Err(WriteError::limit("vertices", self.first, 1 << 62));
         }
+        if let Some(keys) = self.keys.filter(|keys| keys.len() != rows) {
+            let name = spec.chunk_by.as_ref().map(|one| &*one.attribute.name);
+            let column = format!("attribute {}", name.unwrap_or_default());
+            let expected = format!("{rows} rows of 1");
+            return Err(self.bad(column, format!("{} values", keys.len()), expected));
+        }
         let (blocks, extent) = self.place(&positions)?;
         let objects = self.owners(&batch.objects, rows)?;
         let given = |list: &'b [(String, Values<'_>)]| {
             move |name: &str| list.iter().find(|(n, _)| n == name).map(|(_, v)| v)
         };
-        self.names("attribute", &batch.attributes, &spec.vertex_attributes)?;
+        self.names("attribute", &batch.attributes, spec.batch_attributes())?;
         let mut attributes = Vec::new();
         for one in &spec.vertex_attributes {
             attributes.push(self.column(
@@ -118,31 +129,20 @@ impl Context<'_> {
                 rows,
             )?);
         }
+        let fragment_attributes = self.numbers(
+            "fragment attribute",
+            &batch.fragment_attributes,
+            &spec.fragment_attributes,
+            rows,
+        )?;
         let (links, pairs) = self.links(batch, rows)?;
         let count = links.len() / spec.links.width.max(1);
-        self.names(
+        let link_attributes = self.numbers(
             "link attribute",
             &batch.link_attributes,
             &spec.links.attributes,
+            count,
         )?;
-        let mut link_attributes = Vec::new();
-        for one in &spec.links.attributes {
-            match self.column(
-                "link attribute",
-                one,
-                given(&batch.link_attributes)(&one.name),
-                count,
-            )? {
-                Column::Bytes(bytes) => link_attributes.push(bytes),
-                Column::Texts(_) => {
-                    return Err(self.bad(
-                        format!("link attribute {}", one.name),
-                        "text",
-                        "numbers",
-                    ));
-                }
-            }
-        }
         let mut prepared = Prepared {
             rows,
             positions,
@@ -151,6 +151,7 @@ impl Context<'_> {
             objects,
             walk: None,
             attributes,
+            fragment_attributes,
             links,
             link_attributes,
         };
@@ -167,7 +168,8 @@ impl Context<'_> {
         let parts = positions.chunks(bytes.saturating_mul(block::ROWS));
         let work = |(number, part): (usize, &[u8])| {
             let start = number.saturating_mul(block::ROWS);
-            Ok(Block::new(spec, self.reach, start, part))
+            let keys = self.keys.map(|keys| keys.get(start..).unwrap_or_default());
+            Ok(Block::new(spec, self.reach, start, part, keys))
         };
         let mut blocks = Vec::with_capacity(parts.len());
         let mut corners: Option<Corners> = None;
@@ -253,14 +255,15 @@ impl Context<'_> {
         Ok(ids)
     }
 
-    fn names(
+    fn names<'s>(
         &self,
         what: &str,
         given: &[(String, Values<'_>)],
-        declared: &[AttributeSpec],
+        declared: impl IntoIterator<Item = &'s AttributeSpec, IntoIter: Clone>,
     ) -> Result<(), WriteError> {
+        let declared = declared.into_iter();
         for (at, (name, _)) in given.iter().enumerate() {
-            if !declared.iter().any(|one| one.name == *name) {
+            if !declared.clone().any(|one| one.name == *name) {
                 return Err(self.bad(
                     format!("{what} {name}"),
                     "values",
@@ -276,6 +279,28 @@ impl Context<'_> {
             }
         }
         Ok(())
+    }
+
+    /// All columns of a list that holds nothing but numbers.
+    fn numbers<'b>(
+        &self,
+        what: &str,
+        given: &'b [(String, Values<'_>)],
+        declared: &[AttributeSpec],
+        rows: usize,
+    ) -> Result<Vec<Cow<'b, [u8]>>, WriteError> {
+        self.names(what, given, declared)?;
+        let mut columns = Vec::with_capacity(declared.len());
+        for one in declared {
+            let values = given.iter().find(|(name, _)| *name == one.name);
+            match self.column(what, one, values.map(|(_, values)| values), rows)? {
+                Column::Bytes(bytes) => columns.push(bytes),
+                Column::Texts(_) => {
+                    return Err(self.bad(format!("{what} {}", one.name), "text", "numbers"));
+                }
+            }
+        }
+        Ok(columns)
     }
 
     fn column<'b>(
@@ -400,9 +425,28 @@ impl Context<'_> {
             let place = found.place.get(pair).copied().unwrap_or(pair);
             *vertex = self.first.saturating_add(wide(place));
         }
+        let cut = |(child, parent): (usize, usize)| {
+            let sizes = self.spec.fragment_attributes.iter().map(row_size);
+            let mut columns = prepared.fragment_attributes.iter().zip(sizes);
+            columns.any(|(column, size)| part(column, child, size) != part(column, parent, size))
+        };
+        for (pair, ends) in pairs.iter().zip(prepared.links.as_chunks_mut::<2>().0) {
+            if !self.spec.links.explicit && cut(*pair) {
+                let [child, _] = ends;
+                *child |= CUT;
+            }
+        }
         prepared.walk = Some(found);
         Ok(())
     }
+}
+
+/// Row `at` of a column of rows of `width` bytes.
+pub(crate) fn part(column: &[u8], at: usize, width: usize) -> &[u8] {
+    let start = at.saturating_mul(width);
+    column
+        .get(start..start.saturating_add(width))
+        .unwrap_or_default()
 }
 
 /// Moves corners outwards, so that others lie between them.

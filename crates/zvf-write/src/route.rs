@@ -10,11 +10,12 @@ use crate::batch::Batch;
 use crate::block::Block;
 use crate::bucket::Buckets;
 use crate::categories::Categories;
+use crate::chunk_by::{Keys, Unkeyed};
 use crate::copy::scatter;
 use crate::form::{ID_IS_ROW, NO_ORIGIN};
 use crate::int::wide;
 use crate::layout::Layout;
-use crate::prepare::{Column, Context, Corners, Prepared, grow};
+use crate::prepare::{Column, Context, Corners, Prepared, grow, part};
 use crate::spec::{AttributeType, Outside, StoreSpec};
 use crate::spill::Spool;
 use crate::{WriteError, parallel};
@@ -29,6 +30,8 @@ pub(crate) struct Router {
     pub(crate) link_count: u64,
     /// One for each vertex attribute; empty for those that are numbers.
     pub(crate) categories: Vec<Categories>,
+    /// The values that chunks are cut by, beside position.
+    pub(crate) keys: Option<Keys>,
     /// Corners of all positions.
     pub(crate) extent: Option<Corners>,
     pub(crate) vertices: u64,
@@ -53,6 +56,7 @@ impl Router {
                 .iter()
                 .map(|_| Categories::default())
                 .collect(),
+            keys: Keys::of(spec),
             extent: None,
             vertices: 0,
             threads: 1,
@@ -73,8 +77,10 @@ impl Router {
     /// # Errors
     /// Misuse before anything was taken; `Io` of spill files after that.
     pub(crate) fn push(&mut self, spec: &StoreSpec, batch: &Batch<'_>) -> Result<(), WriteError> {
+        let keys = self.key_column(spec, batch)?;
         let context = Context {
             spec,
+            keys: keys.as_deref(),
             reach: self.reach.as_ref(),
             batch: self.batches,
             first: self.vertices,
@@ -116,6 +122,37 @@ impl Router {
         };
         form.check_corner(spec, low)
             .map_err(|(axis, found)| bad(format!("positions, axis {axis}"), found, NO_ORIGIN))
+    }
+
+    /// What stands in front of the chunk of each row. A text of a batch that is refused afterwards leaves no trace: values
+    /// count where chunks have them.
+    fn key_column(
+        &mut self,
+        spec: &StoreSpec,
+        batch: &Batch<'_>,
+    ) -> Result<Option<Vec<i64>>, WriteError> {
+        let (Some(keys), Some(one)) = (&mut self.keys, &spec.chunk_by) else {
+            return Ok(None);
+        };
+        let name = &one.attribute.name;
+        let values = batch.attributes.iter().find(|(given, _)| given == name);
+        let found = match values {
+            Some((_, values)) => keys.codes(values),
+            None => Err(Unkeyed {
+                row: None,
+                found: "nothing".to_owned(),
+                expected: "a value for every row".to_owned(),
+            }),
+        };
+        found.map(Some).map_err(|wrong| WriteError::Batch {
+            batch: self.batches,
+            column: match wrong.row {
+                Some(row) => format!("attribute {name}, row {row}"),
+                None => format!("attribute {name}"),
+            },
+            found: wrong.found,
+            expected: wrong.expected,
+        })
     }
 
     /// A skeleton that comes again would have its trees walked in two halves.
@@ -182,12 +219,12 @@ impl Router {
         let work = |block: &Block| Ok(records.of(block));
         let buckets = &mut self.rows;
         let blocks = prepared.blocks.iter();
-        let (dims, width) = (spec.dims(), self.layout.width);
+        let (rank, width) = (spec.key_rank(), self.layout.width);
         let mut place = 0_usize;
         let take = |bytes: Vec<u8>| {
             let mut rest = &*bytes;
             let runs = prepared.blocks.get(place).into_iter();
-            for (chunk, count) in runs.flat_map(|block| block.runs(dims)) {
+            for (chunk, count) in runs.flat_map(|block| block.runs(rank)) {
                 let size = count.saturating_mul(width);
                 let (run, others) = rest.split_at_checked(size).unwrap_or_default();
                 let bucket = buckets.number(chunk, ChunkCoord::new);
@@ -267,8 +304,11 @@ impl Records<'_> {
         }
         let positions = (&self.layout.position, &*self.prepared.positions);
         let columns = self.columns.iter().map(|column| &**column);
-        for (range, column) in
-            std::iter::once(positions).chain(self.layout.attributes.iter().zip(columns))
+        let of_fragments = self.prepared.fragment_attributes.iter();
+        let of_fragments = of_fragments.map(|column| &**column);
+        for (range, column) in std::iter::once(positions)
+            .chain(self.layout.attributes.iter().zip(columns))
+            .chain(self.layout.fragment_attributes.iter().zip(of_fragments))
         {
             let part = column.get(start.saturating_mul(range.len())..);
             let part = part.unwrap_or_default();
@@ -276,12 +316,4 @@ impl Records<'_> {
         }
         out
     }
-}
-
-/// Row `at` of a column of rows of `width` bytes.
-fn part(column: &[u8], at: usize, width: usize) -> &[u8] {
-    let start = at.saturating_mul(width);
-    column
-        .get(start..start.saturating_add(width))
-        .unwrap_or_default()
 }

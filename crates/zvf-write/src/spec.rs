@@ -8,6 +8,7 @@ use zvf_meta::rules::Severity;
 use zvf_meta::{Axis, JsonObject, Kind, LinkStore, LinksConvention};
 
 use crate::WriteError;
+use crate::chunk_by::ChunkBy;
 use crate::codec::Compression;
 use crate::number::NumberType;
 use crate::side::{Parametric, check_named};
@@ -225,13 +226,20 @@ pub struct StoreSpec {
     pub objects: bool,
     /// Attributes of vertices.
     pub vertex_attributes: Vec<AttributeSpec>,
+    /// An attribute by whose value chunks are cut, too. Default none.
+    pub chunk_by: Option<ChunkBy>,
+    /// Attributes of fragments; a fragment ends where any of them changes. Default none.
+    pub fragment_attributes: Vec<AttributeSpec>,
+    /// Whether each fragment says which object it belongs to, in `fragment_attributes/object_id` (0.9 §11.7).
+    pub fragment_owners: bool,
     /// Attributes of objects.
     pub object_attributes: Vec<AttributeSpec>,
     /// How links are stored, and their attributes.
     pub links: LinkSpec,
     /// How chunks are compressed. Default zstd.
     pub compression: Compression,
-    /// Cells of a shard along each axis; none: every cell is an object of its own.
+    /// Cells of a shard along each component of chunk keys: the axes, and the attribute in front where chunks are
+    /// [cut by one](Self::with_attribute_chunks). None: every cell is an object of its own.
     pub shard_shape: Option<Vec<u64>>,
     /// The format version.
     pub target: TargetVersion,
@@ -271,6 +279,9 @@ impl StoreSpec {
             positions: NumberType::F32,
             objects: kind != Kind::PointCloud,
             vertex_attributes: Vec::new(),
+            chunk_by: None,
+            fragment_attributes: Vec::new(),
+            fragment_owners: false,
             object_attributes: Vec::new(),
             links: LinkSpec::of(kind),
             compression: Compression::Zstd,
@@ -464,6 +475,8 @@ impl StoreSpec {
         self.check_space()?;
         self.check_bounds()?;
         self.check_attributes()?;
+        self.check_chunk_by()?;
+        self.check_fragments()?;
         self.check_links()?;
         self.compression.check()?;
         self.check_side()?;
@@ -471,7 +484,12 @@ impl StoreSpec {
         self.target.form().check(self)?;
         if let Some(shards) = &self.shard_shape {
             let member = "shard_shape";
-            length(member, shards.len(), self.dims())?;
+            if self.chunk_by.is_some() && shards.len() != self.key_rank() {
+                let found = format!("{} of them", shards.len());
+                let expected = format!("{}: the attribute, then the axes", self.key_rank());
+                return Err(WriteError::spec(member, found, expected));
+            }
+            length(member, shards.len(), self.key_rank())?;
             let cells = shards
                 .iter()
                 .try_fold(1_u64, |product, &extent| product.checked_mul(extent));
@@ -614,6 +632,8 @@ impl StoreSpec {
                 Text => Err("a number type or `Category`"),
             },
         )?;
+        let key = self.chunk_by.as_ref().map(|one| one.attribute.clone());
+        check_list("chunk_by", key.as_slice(), Self::chunk_by_type)?;
         check_list(
             "object_attributes",
             &self.object_attributes,
@@ -706,7 +726,7 @@ fn sizes(member: &str, sizes: &[f64]) -> Result<(), WriteError> {
     Ok(())
 }
 
-fn check_list(
+pub(crate) fn check_list(
     member: &str,
     list: &[AttributeSpec],
     legal: impl Fn(AttributeType) -> Result<(), &'static str>,
@@ -749,15 +769,19 @@ fn check_list(
     Ok(())
 }
 
+/// Bytes of the longest name: file systems take 255, and some of them count characters of another encoding.
+const LONGEST_NAME: usize = 200;
+
 /// A name that is one path segment on every backend.
 pub(crate) fn check_name(member: &str, name: &str) -> Result<(), WriteError> {
     let bad = name.is_empty()
+        || name.len() > LONGEST_NAME
         || matches!(name, "." | ".." | "zarr.json")
         || name.starts_with("__")
         || name.contains(['/', '\\'])
         || name.chars().any(char::is_control);
     if bad {
-        let expected = "a path segment without slashes, not empty, `.`, `..`, `zarr.json` or beginning with `__`";
+        let expected = "a path segment of 200 bytes at most, without slashes, not empty, `.`, `..`, `zarr.json` or beginning with `__`";
         return Err(WriteError::spec(member, format!("{name:?}"), expected));
     }
     Ok(())

@@ -16,6 +16,9 @@ use crate::shard::Object;
 /// Rows of a chunk of object attributes.
 pub(crate) const ROWS: u64 = 65_536;
 
+/// Bytes of a chunk from which on it gets fewer rows: it is padded to its whole length.
+const CHUNK: u64 = 64 << 20;
+
 /// What the elements of a typed array are.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Element {
@@ -158,7 +161,7 @@ pub(crate) struct Typed {
     pub(crate) element: Element,
     /// Rows, or rows and channels.
     pub(crate) shape: Vec<u64>,
-    /// Rows of one chunk; none: all of them.
+    /// Rows of one chunk, fewer where rows are very wide; none: all of them.
     pub(crate) chunk_rows: Option<u64>,
     /// The element that stands for what is not stored.
     pub(crate) fill: Fill,
@@ -204,13 +207,16 @@ impl Typed {
         attributes: ArrayAttributes,
     ) -> Result<(ArrayDoc, Vec<Object>), WriteError> {
         let rows = self.shape.first().copied().unwrap_or(0);
-        let chunk_rows = self.chunk_rows.unwrap_or(rows).max(1);
         let width = self
             .shape
             .iter()
             .skip(1)
             .try_fold(wide(self.element.size()), |size, &n| size.checked_mul(n));
         let width = to_index("bytes of a row", width.unwrap_or(u64::MAX))?;
+        let chunk_rows = match self.chunk_rows {
+            Some(most) => most.min(CHUNK / wide(width).max(1)).max(1),
+            None => rows.max(1),
+        };
         let chunk_bytes = chunk_rows.saturating_mul(wide(width));
         let mut objects = Vec::new();
         let step = to_index("bytes of a chunk", chunk_bytes)?.max(1);

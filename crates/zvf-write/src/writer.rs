@@ -39,6 +39,8 @@ pub struct WriteOptions {
     /// specification goes on after the last batch that was taken: [`StoreWriter::batches`] says how many there were.
     /// Default: none.
     ///
+    /// A copy ([`migrate`](crate::migrate)) keeps there which chunks it wrote, and goes on after them.
+    ///
     /// Costs the bytes of all batches on that disk, and one sync a batch unless [`durable`](Self::durable) is false.
     pub journal: Option<PathBuf>,
     pub(crate) watch: Watch,
@@ -153,6 +155,8 @@ pub struct StoreWriter {
     router: Router,
     tables: Tables,
     groups: HeldGroups,
+    /// Tables of objects that were taken.
+    taken: u64,
     journal: Option<Journal>,
     /// The part that is written, of a store of several.
     part: Option<Part>,
@@ -203,6 +207,7 @@ impl StoreWriter {
                 .with_threads(options.threads),
             tables: Tables::new(&spec),
             groups: HeldGroups::default(),
+            taken: 0,
             spec: Arc::new(spec),
             options,
             broken: None,
@@ -275,6 +280,7 @@ impl StoreWriter {
     pub fn push_objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError> {
         self.usable()?;
         self.tables.push(&self.spec, table)?;
+        self.taken = self.taken.saturating_add(1);
         self.keep(|journal| journal.objects(table))
     }
 
@@ -303,6 +309,12 @@ impl StoreWriter {
     #[must_use]
     pub fn batches(&self) -> u64 {
         self.router.batches
+    }
+
+    /// Tables of objects that were taken so far, those of a [journal](WriteOptions::journal) included.
+    #[must_use]
+    pub fn tables(&self) -> u64 {
+        self.taken
     }
 
     fn usable(&self) -> Result<(), WriteError> {

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use half::f16;
-use zvf_query::{BBox, Column, Query, Select};
+use zvf_query::{BBox, Column, Filter, Query, Select};
 use zvf_store::{Names, Store};
 use zvf_write::{
-    AttributeSpec, Batch, Kind, MigrateOptions, NumberType, ObjectTable, StoreSpec, StoreWriter,
-    Summary, Values, WriteOptions, migrate,
+    AttributeSpec, AttributeType, Batch, Kind, MigrateOptions, NumberType, ObjectTable, StoreSpec,
+    StoreWriter, Summary, Values, WriteOptions, migrate,
 };
 
 use crate::support::{ADDRESS, Memory, ask, check_documents, column, float, sorted};
@@ -34,6 +34,26 @@ fn vector(n: usize) -> [f32; 2] {
 
 pub(crate) fn word(n: usize) -> Option<String> {
     (n % 5 != 3).then(|| format!("word {}", n % 7))
+}
+
+/// What chunks are cut by, where they are.
+pub(crate) fn key(number: NumberType, n: usize) -> i64 {
+    let drawn = (n * 7 + n / 3) % 5;
+    match number {
+        NumberType::Bool => i64::from(drawn > 2),
+        NumberType::I16 => drawn as i64 * 300 - 700,
+        _ => drawn as i64,
+    }
+}
+
+/// The same as texts, in an order of their own.
+pub(crate) fn key_text(n: usize) -> String {
+    ["größe", "a", "", "b c"][(n * 5 + n / 2) % 4].to_owned()
+}
+
+/// What fragments are cut by, where they are.
+pub(crate) fn run(n: usize) -> u16 {
+    ((n / 3) * 7 % 4) as u16
 }
 
 impl Model {
@@ -73,6 +93,36 @@ impl Model {
             F32 => f32, F64 => f64)
     }
 
+    /// The values that chunks are cut by.
+    fn keys(&self, rows: std::ops::Range<usize>) -> Option<(String, Values<'static>)> {
+        let one = &self.spec.chunk_by.as_ref()?.attribute;
+        let values = match one.values {
+            AttributeType::Number(NumberType::Bool) => Values::from(
+                rows.map(|n| key(NumberType::Bool, n) != 0)
+                    .collect::<Vec<_>>(),
+            ),
+            AttributeType::Number(NumberType::I16) => Values::from(
+                rows.map(|n| i16::try_from(key(NumberType::I16, n)).unwrap())
+                    .collect::<Vec<_>>(),
+            ),
+            AttributeType::Number(_) => {
+                let numbers = rows.map(|n| key(NumberType::U64, n).cast_unsigned());
+                Values::from(numbers.collect::<Vec<_>>())
+            }
+            _ => Values::texts(rows.map(key_text)),
+        };
+        Some((one.name.clone(), values))
+    }
+
+    /// The same as a reader shows them.
+    fn shown_key(&self, n: usize) -> String {
+        match self.spec.chunk_by.as_ref().unwrap().attribute.values {
+            AttributeType::Number(NumberType::Bool) => (key(NumberType::Bool, n) != 0).to_string(),
+            AttributeType::Number(number) => key(number, n).to_string(),
+            _ => key_text(n),
+        }
+    }
+
     /// Writes the model.
     pub(crate) async fn write(&self, options: WriteOptions) -> Summary {
         let options = options.with_memory_budget(self.budget);
@@ -101,6 +151,15 @@ impl Model {
                 .with_attribute("vector", vectors)
                 .with_attribute("n", numbers)
                 .with_attribute("word", Values::Text(rows.clone().map(word).collect()));
+            if let Some((name, values)) = self.keys(rows.clone()) {
+                batch = batch.with_attribute(name, values);
+            }
+            if !self.spec.fragment_attributes.is_empty() {
+                let pairs = rows.clone().flat_map(|n| [f32::from(run(n)), -0.5]);
+                batch = batch
+                    .with_fragment_attribute("pair", pairs.collect::<Vec<_>>())
+                    .with_fragment_attribute("run", rows.clone().map(run).collect::<Vec<_>>());
+            }
             if let Some(ids) = &self.ids {
                 batch = batch.with_object_ids(&ids[rows.clone()]);
             }
@@ -156,7 +215,9 @@ impl Model {
         let files = memory.files().await;
         assert!(!files.contains_key("zvf-unfinished.json"));
         check_documents(&files);
-        self.check(&memory.open().await, boxes).await;
+        let store = memory.open().await;
+        self.check(&store, boxes).await;
+        self.check_fragments(&store).await;
         memory
     }
 
@@ -183,6 +244,7 @@ impl Model {
 
     pub(crate) async fn check(&self, store: &Store, boxes: &[(Vec<f64>, Vec<f64>)]) {
         self.check_whole(store).await;
+        self.check_keys(store).await;
         for (low, high) in boxes {
             let inside = |n: &usize| {
                 self.positions[*n]
@@ -211,6 +273,100 @@ impl Model {
         }
         if self.spec.has_objects() {
             self.check_objects(store).await;
+        }
+    }
+
+    /// The attributes of fragments: those of their vertices; and that fragments are as long as their values allow.
+    pub(crate) async fn check_fragments(&self, store: &Store) {
+        let columns = vec![
+            Column::Chunk,
+            Column::Row,
+            Column::Fragment,
+            Column::Attributes,
+        ];
+        let query = Query {
+            columns,
+            ..Query::default()
+        };
+        let got = ask(store, query).await;
+        let numbers = got.numbers();
+        let [chunks, fragments] = ["chunk", "fragment"].map(|name| column(&got.vertices, name));
+        let level = store.level(0, &zvf_store::Need::all()).await.unwrap();
+        let names: Vec<&str> = level
+            .fragment_attributes()
+            .iter()
+            .map(|one| &*one.name)
+            .collect();
+        let mut expected: Vec<&str> = self
+            .spec
+            .fragment_attributes
+            .iter()
+            .map(|one| &*one.name)
+            .collect();
+        expected.extend(self.spec.fragment_owners.then_some("object_id"));
+        assert_eq!(sorted(names), sorted(expected));
+        let mut cells: BTreeMap<(&str, &str), Vec<u8>> = BTreeMap::new();
+        for one in level.fragment_attributes() {
+            for text in &chunks {
+                let chunk: Vec<i64> = text.split(' ').map(|n| n.parse().unwrap()).collect();
+                let want = zvf_store::CellWant::new(&one.array, &chunk[..]);
+                let found = store.fetch(level.next_round(), vec![want]).await.unwrap();
+                cells.insert((&one.name, text), found[0].as_ref().unwrap().to_vec());
+            }
+        }
+        let mut lengths: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+        for ((n, chunk), fragment) in numbers.iter().zip(&chunks).zip(&fragments) {
+            let at: usize = fragment.parse().unwrap();
+            let longest = lengths.entry(("", chunk)).or_default();
+            *longest = (*longest).max(at + 1);
+            let part = |name: &'static str, size: usize| -> Vec<u8> {
+                cells[&(name, &**chunk)][at * size..][..size].to_vec()
+            };
+            if !self.spec.fragment_attributes.is_empty() {
+                assert_eq!(part("run", 2), run(*n).to_le_bytes());
+                let pair = [f32::from(run(*n)).to_le_bytes(), (-0.5_f32).to_le_bytes()].concat();
+                assert_eq!(part("pair", 8), pair);
+            }
+            if self.spec.fragment_owners {
+                let id = self.ids.as_ref().map_or(0, |ids| ids[*n]);
+                assert_eq!(part("object_id", 8), id.to_le_bytes());
+            }
+        }
+        for ((name, chunk), bytes) in &cells {
+            let size = match *name {
+                "run" => 2,
+                _ => 8,
+            };
+            assert_eq!(
+                bytes.len(),
+                lengths[&("", *chunk)] * size,
+                "{name} at {chunk}"
+            );
+        }
+    }
+
+    async fn check_keys(&self, store: &Store) {
+        let Some(one) = &self.spec.chunk_by else {
+            return;
+        };
+        let name = &one.attribute.name;
+        let got = ask(store, Query::default()).await;
+        let shown: Vec<String> = got.numbers().iter().map(|n| self.shown_key(*n)).collect();
+        assert_eq!(column(&got.vertices, name), shown);
+        for text in shown.iter().collect::<BTreeSet<_>>() {
+            let value = match one.attribute.values {
+                AttributeType::Category => format!("'{text}'"),
+                _ => text.clone(),
+            };
+            let filter = Filter::parse(&format!("{name} == {value}")).unwrap();
+            let query = Query {
+                filter: Some(filter),
+                ..Query::default()
+            };
+            let wanted: Vec<usize> = (0..self.positions.len())
+                .filter(|n| self.shown_key(*n) == **text)
+                .collect();
+            assert_eq!(sorted(ask(store, query).await.numbers()), wanted);
         }
     }
 

@@ -1,5 +1,6 @@
 //! `zvf migrate` and `zvf rechunk`: copies of stores, compared with what they were made from.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
@@ -19,7 +20,7 @@ use crate::output::{print_json, print_text};
 Everything goes along: all levels, objects with their ids and order, attributes, links in their direction, groups, axes, headers, \
 and members that nobody knows. Chunks keep their rows. Known defects of old releases are repaired and counted; what cannot be \
 carried is listed, and with --strict is an error. Then both stores are read once more and compared (left out with --no-verify). \
-DST is there as a whole or not at all.
+DST is there as a whole or not at all. With --journal a copy that was interrupted goes on where it was, while SRC is what it was.
 
 In 0.8.1 the id of an object is the number of its row: ids below 0 or above 67108863 are an error, and ids that no object has become \
 objects without vertices. Chunks below 0 have no place in shards.
@@ -28,6 +29,7 @@ Examples:
   zvf migrate old.zarrvectors new.zarrvectors --to 0.9.2
   zvf migrate s3://bucket/old.zarrvectors new.zarrvectors --to 0.9.2 --strict
   zvf migrate new.zarrvectors for-old-tools.zarrvectors --to 0.8.1
+  zvf migrate old.zarrvectors s3://bucket/new.zarrvectors --to 0.9.2 --journal copy.journal
   zvf migrate old.zarrvectors new.zarrvectors --to 0.9.2 --shard-shape 8,8,8 --codec zstd --json | jq .losses")]
 pub(crate) struct MigrateArgs {
     /// Path or URL of the old store
@@ -59,6 +61,9 @@ pub(crate) struct StorageArgs {
     /// Removes what an interrupted copy left at DST; a finished store is never touched
     #[arg(long)]
     pub(crate) clear_leftovers: bool,
+    /// Keeps what is copied in FILE until DST is there: the same command goes on after an interruption
+    #[arg(long, value_name = "FILE")]
+    pub(crate) journal: Option<PathBuf>,
 }
 
 /// Chunks of a shard along each axis; none: no shards.
@@ -90,7 +95,8 @@ pub(crate) fn run(args: &MigrateArgs, context: &mut Context<'_>) -> Result<()> {
 
 /// Options of a copy as the flags say.
 pub(super) fn options(args: &StorageArgs, context: &Context<'_>) -> MigrateOptions {
-    let write = context.write_options(args.clear_leftovers);
+    let mut write = context.write_options(args.clear_leftovers);
+    write.journal.clone_from(&args.journal);
     let progress = Arc::new(context.progress("vertices"));
     let mut options = MigrateOptions::new()
         .with_write(write)
@@ -186,7 +192,7 @@ fn text(from: &str, to: &str, report: &Report) -> String {
         out.push_str(&format!("  level {}: {}\n", level.level, parts.join(", ")));
     }
     for repair in &report.repairs {
-        let (place, what) = (&repair.place, repair.what);
+        let (place, what) = (&repair.place, &repair.what);
         out.push_str(&format!(
             "  repaired: {place}: {what} ({})\n",
             count(repair.count)

@@ -12,7 +12,7 @@ use crate::error::{CliError, Result};
 What is not named stays as it is: the shape of chunks and bins, shards, the compression. Coarser levels keep the number of chunks of \
 level 0 that theirs are long. Objects keep their ids and the order of their vertices, links what they join; rows and fragments lie \
 elsewhere. Both stores are read once more and compared (left out with --no-verify). SRC may be of any version, DST is of 0.9.2, \
-and is there as a whole or not at all.
+and is there as a whole or not at all. With --journal a copy that was interrupted goes on where it was.
 
 Examples:
   zvf rechunk tracts.zarrvectors coarse.zarrvectors --chunk-shape 100,100,100

@@ -11,7 +11,7 @@ use arrow_array::types::{
 };
 use arrow_array::{
     Array, ArrayRef, BooleanArray, DictionaryArray, FixedSizeListArray, Float64Array, Int64Array,
-    PrimitiveArray, StringArray,
+    PrimitiveArray, StringArray, UInt64Array,
 };
 use arrow_buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, TimeUnit as ArrowUnit};
@@ -287,6 +287,9 @@ pub(crate) fn categories(values: &[Value]) -> ArrayRef {
     }
     if all(Value::is_i64) {
         return Arc::new(values.iter().map(Value::as_i64).collect::<Int64Array>());
+    }
+    if all(Value::is_u64) {
+        return Arc::new(values.iter().map(Value::as_u64).collect::<UInt64Array>());
     }
     if all(Value::is_number) {
         return Arc::new(values.iter().map(Value::as_f64).collect::<Float64Array>());

@@ -4,6 +4,7 @@ use zvf_format::fragments::FragmentIndexBuilder;
 use zvf_meta::ArrayAttributes;
 use zvf_meta::space::chunk_at;
 
+use super::kept::Journal;
 use super::laid::{Laid, NO_ROWS};
 use super::report::Notes;
 use super::source::{Chunk, Column, Source, tiles};
@@ -17,7 +18,7 @@ use crate::target::Below;
 use crate::{WriteError, documents, parallel};
 
 /// What is kept of a chunk that was written.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Done {
     pub(super) slot: u32,
     pub(super) rows: u32,
@@ -41,6 +42,8 @@ pub(super) struct Sink<'s> {
     pub(super) notes: &'s Notes,
     /// Whether ends of fragments are kept.
     pub(super) keep_ends: bool,
+    /// Keeps what is written, for a run that goes on.
+    pub(super) journal: Option<&'s Journal<'s>>,
     pub(super) progress: &'s (dyn Fn(u64) + Sync),
 }
 
@@ -237,7 +240,24 @@ pub(super) fn copy(sink: Sink<'_>, threads: usize) -> Result<Laid, WriteError> {
         items.push((sink.cells.object_index(chunk)?, about, slot));
     }
     let paths = sink.paths();
-    let work = |job: Vec<u32>| -> Result<Vec<Done>, WriteError> {
+    let number = source.level.number();
+    if sink.journal.is_some_and(Journal::goes_on) {
+        // The chunks that would tell may be written already.
+        super::relay::tell_widths(source)?;
+    }
+    // Chunks, and what is to be told of those that were written just now.
+    let work = |job: Vec<u32>| -> Result<(Vec<Done>, Option<Notes>), WriteError> {
+        let kept = sink.journal.and_then(|one| one.written(number, &job));
+        if let Some(kept) = kept {
+            kept.iter()
+                .for_each(|one| (sink.progress)(u64::from(one.rows)));
+            return Ok((kept.into_iter().cloned().collect(), None));
+        }
+        let notes = Notes::default();
+        let sink = Sink {
+            notes: &notes,
+            ..sink
+        };
         let mut done = Vec::new();
         let mut columns: Vec<(&String, Payloads<'_>)> =
             paths.iter().map(|path| (path, Vec::new())).collect();
@@ -252,10 +272,16 @@ pub(super) fn copy(sink: Sink<'_>, threads: usize) -> Result<Laid, WriteError> {
             }
         }
         sink.put(columns)?;
-        Ok(done)
+        Ok((done, Some(notes)))
     };
     let mut all: Vec<Done> = Vec::new();
-    let take = |mut done: Vec<Done>| {
+    let take = |(mut done, notes): (Vec<Done>, Option<Notes>)| {
+        if let Some(notes) = notes {
+            if let Some(journal) = sink.journal {
+                journal.keep(number, done.iter(), &notes)?;
+            }
+            sink.notes.absorb(&notes);
+        }
         all.append(&mut done);
         Ok(())
     };

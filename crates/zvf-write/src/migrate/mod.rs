@@ -17,6 +17,7 @@
 mod cells;
 mod documents;
 mod family;
+mod kept;
 mod laid;
 mod links;
 mod moved;
@@ -36,7 +37,7 @@ mod verify_moved;
 
 use tokio::runtime::Handle;
 use zvf_meta::{Kind, LevelDoc};
-use zvf_store::{Level, Need, Store};
+use zvf_store::{Class, Level, Need, Store};
 
 pub use options::{MigrateOptions, MigrateProgress};
 pub use report::{LevelCounts, Loss, Repair, Report, Verified};
@@ -54,6 +55,7 @@ use crate::target::Target;
 use crate::writer::blocking;
 use cells::Sink;
 use family::push_cut;
+use kept::{Begin, Journal};
 use laid::Laid;
 use links::End;
 use report::Notes;
@@ -69,11 +71,15 @@ use source::Source;
 /// few dozen chunks a thread, the [memory budget](crate::WriteOptions::memory_budget) for links, 12 bytes a chunk, 8 an object,
 /// 8 a fragment where links between the parts of chains are made anew, and the tables of objects.
 ///
+/// # Going on
+/// With [`WriteOptions::journal`](crate::WriteOptions::journal) a copy that was interrupted, or that storage failed, goes on when it is called again with
+/// the same store, address and options: chunks that were written are not copied again. A store that was changed since is refused.
+///
 /// # Errors
-/// As the old store says; misuse, where something lies at the new one's place; [`WriteError::Source`] for what no reader
+/// As the old store says; misuse, where something lies at the new one's place; [`WriteError::Data`] for what no reader
 /// may guess about, and with [`MigrateOptions::strict`] for everything that cannot be carried;
 /// [`WriteError::Differs`] if the second look finds a difference. There is no new store after an error, unless
-/// [`WriteError::is_committed`].
+/// [`WriteError::is_committed`]; with a journal, a failure of I/O leaves what is gone on from.
 ///
 /// # Examples
 ///
@@ -138,6 +144,11 @@ fn chunk_bytes(source: &Source) -> u64 {
     rows.max(1).saturating_mul(wide(row).max(1))
 }
 
+/// Removes a journal that nobody shall go on from. The failure that led here is the one to tell.
+fn forget(journal: Option<Journal<'_>>) {
+    let _ = journal.map(Journal::done);
+}
+
 /// One copy.
 struct Job {
     store: Store,
@@ -163,33 +174,67 @@ impl Job {
     fn run(&self) -> Result<Report, WriteError> {
         let write = &self.options.write;
         let target = Target::new(&self.address, &write.open, write.durable)?;
-        let begun = commit::begin(
-            &target,
-            &self.address,
-            write.leftovers,
-            serde_json::json!({}),
-        )?;
-        let mut report = match self.fill(&target) {
-            Ok((root, report)) => {
-                commit::commit(&target, &self.address, root, None)?;
-                report
-            }
-            Err(error) => {
-                commit::abandon(&target, &begun);
+        let mut journal = match &write.journal {
+            Some(path) => Some(Journal::open(path, self, &target, write.durable)?),
+            None => None,
+        };
+        let (address, leftovers) = (&self.address, write.leftovers);
+        let begin = match journal.as_mut().map(|one| one.begin(address, leftovers)) {
+            Some(Ok(begin)) => begin,
+            Some(Err(error)) => {
+                // Nothing was begun: no file is left that was not there. After a failure of I/O a marker may lie there.
+                let new = |one: &Journal<'_>| one.is_new() && error.class() != Class::Io;
+                forget(journal.filter(new));
                 return Err(error);
             }
+            None => {
+                let details = serde_json::json!({});
+                Begin::Fill(commit::begin(&target, address, leftovers, details)?)
+            }
         };
+        // With a journal, what a failure of I/O leaves is what the next run goes on from.
+        let stays = |error: &WriteError| write.journal.is_some() && error.class() == Class::Io;
+        let (root, mut report, there) = match begin {
+            Begin::Commit {
+                root,
+                report,
+                there,
+            } => (root, report, there),
+            Begin::Fill(mark) => match self.fill(&target, journal.as_ref()) {
+                Ok((root, report)) => {
+                    if let Some(journal) = &journal {
+                        journal.end(&root, &report)?;
+                    }
+                    (root, report, false)
+                }
+                Err(error) => {
+                    if !stays(&error) {
+                        commit::abandon(&target, &mark);
+                        forget(journal);
+                    }
+                    return Err(error);
+                }
+            },
+        };
+        if there {
+            target.remove(commit::MARKER)?;
+        } else {
+            commit::commit(&target, address, root, None)?;
+        }
         if !self.options.unverified {
             match self.verify() {
                 Ok(verified) => report.verified = Some(verified),
+                Err(error) if stays(&error) => return Err(error),
                 Err(error) => {
                     // What is not a copy is not left as one.
                     target.remove(commit::ROOT)?;
                     target.clear(commit::ROOT)?;
+                    forget(journal);
                     return Err(error);
                 }
             }
         }
+        journal.map_or(Ok(()), Journal::done)?;
         Ok(report)
     }
 
@@ -202,8 +247,15 @@ impl Job {
     }
 
     /// Writes everything but the root, whose document is returned.
-    fn fill(&self, target: &Target) -> Result<(String, Report), WriteError> {
+    fn fill(
+        &self,
+        target: &Target,
+        journal: Option<&Journal<'_>>,
+    ) -> Result<(String, Report), WriteError> {
         self.check_shapes()?;
+        if let Some(journal) = journal {
+            journal.tell(&self.notes);
+        }
         let mut stages = Vec::new();
         for level in &self.levels {
             stages.push(self.stage(level.clone())?);
@@ -221,13 +273,13 @@ impl Job {
                 let sorted = gathered.finish();
                 let grid = self.grid(&stage.source, shape, &sorted.chunks)?;
                 stage.cells = self.cells(&stage.cells, grid, &sorted.chunks)?;
-                let sink = self.sink(stage, &below);
+                let sink = self.sink(stage, &below, journal);
                 let (one, cut) = relay::write(sink, sorted, threads, budget, &folder)?;
                 cuts.push(Some(cut));
                 one
             } else {
                 cuts.push(None);
-                cells::copy(self.sink(stage, &below), threads)?
+                cells::copy(self.sink(stage, &below, journal), threads)?
             };
             extent.widen(one.extent.clone());
             laid.push(one);
@@ -329,7 +381,12 @@ impl Job {
         self.options.target.form()
     }
 
-    fn sink<'s>(&'s self, stage: &'s Stage, below: &'s crate::target::Below<'s>) -> Sink<'s> {
+    fn sink<'s>(
+        &'s self,
+        stage: &'s Stage,
+        below: &'s crate::target::Below<'s>,
+        journal: Option<&'s Journal<'s>>,
+    ) -> Sink<'s> {
         Sink {
             source: &stage.source,
             cells: &stage.cells,
@@ -337,6 +394,7 @@ impl Job {
             chunk_shape: &stage.chunk_shape,
             notes: &self.notes,
             keep_ends: self.makes_chains(stage),
+            journal,
             progress: match &self.options.progress {
                 Some(progress) => &**progress,
                 None => &|_| {},

@@ -82,7 +82,7 @@ struct Member {
 }
 
 /// Lets the first cell of every column tell its width.
-fn tell_widths(source: &Source) -> Result<(), WriteError> {
+pub(super) fn tell_widths(source: &Source) -> Result<(), WriteError> {
     for column in source.columns.iter().chain(&source.fragment_columns) {
         let first = column
             .attribute
@@ -314,7 +314,11 @@ pub(super) fn write(
     let paths = sink.paths();
     let tree = super::records::is_implied_tree(sink.source);
     let sorted = &sorted;
-    let work = |job: Vec<(u32, Bucket, Bucket)>| -> Result<Vec<Kept>, WriteError> {
+    let number = sink.source.level.number();
+    // Chunks, and whether they were written just now.
+    let work = |job: Vec<(u32, Bucket, Bucket)>| -> Result<(Vec<Kept>, bool), WriteError> {
+        let slots: Vec<u32> = job.iter().map(|(slot, ..)| *slot).collect();
+        let written = sink.journal.and_then(|one| one.written(number, &slots));
         let mut kept = Vec::new();
         let mut columns: Vec<(&String, Payloads<'_>)> =
             paths.iter().map(|path| (path, Vec::new())).collect();
@@ -337,11 +341,18 @@ pub(super) fn write(
                 cut,
             });
         }
-        sink.put(columns)?;
-        Ok(kept)
+        if written.is_none() {
+            sink.put(columns)?;
+        }
+        Ok((kept, written.is_none()))
     };
     let (mut all, mut parts, mut cut) = (Vec::new(), Vec::new(), Spool::new(budget / 16, folder));
-    let take = |kept: Vec<Kept>| {
+    let take = |(kept, new): (Vec<Kept>, bool)| {
+        if let Some(journal) = sink.journal.filter(|_| new) {
+            // What is to be told of them is told by every run: all of them are made anew.
+            let done = kept.iter().map(|one| &one.done);
+            journal.keep(number, done, &Notes::default())?;
+        }
         for mut one in kept {
             places.note(one.done.slot, &one.vertices)?;
             parts.append(&mut one.parts);

@@ -1,5 +1,6 @@
 //! What a copy tells: what was copied, what was repaired, what could not be carried.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -28,7 +29,7 @@ pub struct LevelCounts {
 #[non_exhaustive]
 pub struct Repair {
     /// What was wrong and what was done, in a few fixed words.
-    pub what: &'static str,
+    pub what: Cow<'static, str>,
     /// The array, or another part of the store.
     pub place: String,
     /// How often.
@@ -90,7 +91,7 @@ pub(crate) struct Notes {
 
 #[derive(Debug, Default)]
 struct Inner {
-    repairs: BTreeMap<(String, &'static str), u64>,
+    repairs: BTreeMap<(String, Cow<'static, str>), u64>,
     losses: Vec<Loss>,
     more: u64,
     notes: Vec<String>,
@@ -102,10 +103,13 @@ impl Notes {
     }
 
     /// Counts a repair.
-    pub(crate) fn repaired(&self, place: &str, what: &'static str, count: u64) {
+    pub(crate) fn repaired(&self, place: &str, what: impl Into<Cow<'static, str>>, count: u64) {
         if count > 0 {
             let mut inner = self.lock();
-            let sum = inner.repairs.entry((place.to_owned(), what)).or_default();
+            let sum = inner
+                .repairs
+                .entry((place.to_owned(), what.into()))
+                .or_default();
             *sum = sum.saturating_add(count);
         }
     }
@@ -133,6 +137,35 @@ impl Notes {
         if !inner.notes.contains(&what) {
             inner.notes.push(what);
         }
+    }
+
+    /// What was repaired and lost so far.
+    pub(crate) fn so_far(&self) -> (Vec<Repair>, Vec<Loss>) {
+        let inner = self.lock();
+        let repairs = inner.repairs.iter().map(|((place, what), count)| Repair {
+            what: what.clone(),
+            place: place.clone(),
+            count: *count,
+        });
+        (repairs.collect(), inner.losses.clone())
+    }
+
+    /// Adds everything that another one was told.
+    pub(crate) fn absorb(&self, other: &Self) {
+        let (repairs, losses) = other.so_far();
+        for one in repairs {
+            self.repaired(&one.place, one.what, one.count);
+        }
+        for one in losses {
+            self.lost(one.place, one.what);
+        }
+        let (more, notes) = {
+            let inner = other.lock();
+            (inner.more, inner.notes.clone())
+        };
+        notes.into_iter().for_each(|note| self.note(note));
+        let mut inner = self.lock();
+        inner.more = inner.more.saturating_add(more);
     }
 
     /// Moves everything into a report.

@@ -214,6 +214,10 @@ impl Job<'_> {
                 "cells in one grid",
             );
         }
+        if level.key_rank() != level.dims() {
+            let found = "chunks that are cut by an attribute, too".to_owned();
+            return refuse(found, "chunks that are cut by position alone");
+        }
         for step in 1..=MOST_LEVELS {
             let family = format!("0/links/+{step}");
             if target.exists(&format!("{family}/zarr.json"))? {

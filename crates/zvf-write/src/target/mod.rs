@@ -149,6 +149,21 @@ impl Target {
         }
     }
 
+    /// Removes the temporary files of a program that was interrupted.
+    pub(crate) fn remove_temporary(&self) -> Result<(), WriteError> {
+        let Self::Local(local) = self else {
+            return Ok(());
+        };
+        let is_temporary = |key: &&String| {
+            let name = key.rsplit('/').next();
+            name.is_some_and(|name| name.starts_with(TEMPORARY))
+        };
+        let keys = local.keys()?;
+        keys.iter()
+            .filter(is_temporary)
+            .try_for_each(|key| local.remove(key))
+    }
+
     /// Any object that is there.
     pub(crate) fn any(&self) -> Result<Option<String>, WriteError> {
         match self {

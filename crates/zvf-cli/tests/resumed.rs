@@ -1,0 +1,83 @@
+//! A copy that is killed goes on from its journal, and becomes what an undisturbed one is.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Stdio};
+
+use anyhow::{Result, ensure};
+use zvf_testkit::StoppingServer;
+
+use crate::run::{command, zvf_in};
+
+/// Every file below a folder, by its path.
+fn files(folder: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(at) = folders.pop() {
+        for entry in fs::read_dir(at)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let key = path.strip_prefix(folder)?.to_string_lossy().into_owned();
+                found.insert(key, fs::read(&path)?);
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn arguments<'a>(url: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let mut all = vec!["rechunk", url, "new.zv", "--journal", "kept", "--quiet"];
+    all.extend(more);
+    all
+}
+
+fn start(home: &Path, url: &str, more: &[&str]) -> Result<Child> {
+    let mut command = command(home, &arguments(url, more));
+    Ok(command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?)
+}
+
+#[test]
+fn a_killed_copy_goes_on() -> Result<()> {
+    let stored = zvf_testkit::files("streamlines")?;
+    // Chunk for chunk into shards, and rows that go elsewhere.
+    for more in [
+        &["--shard-shape", "2,2,2"][..],
+        &["--chunk-shape", "40,30,40"],
+    ] {
+        let home = tempfile::tempdir()?;
+        let server = StoppingServer::start(stored.clone(), u64::MAX)?;
+        let status = start(home.path(), server.url(), more)?.wait()?;
+        ensure!(status.success(), "{more:?}: {status}");
+        let whole = files(&home.path().join("new.zv"))?;
+        ensure!(!home.path().join("kept").exists());
+        let requests = server.asked();
+        ensure!(requests > 40, "{requests} requests");
+        let mut begun = 0;
+        for moment in (0..requests).step_by(usize::try_from(requests / 8)?) {
+            let home = tempfile::tempdir()?;
+            let server = StoppingServer::start(stored.clone(), moment)?;
+            let mut child = start(home.path(), server.url(), more)?;
+            let stopped = server.wait_until_stopped(|| matches!(child.try_wait(), Ok(Some(_))));
+            ensure!(stopped, "ended by itself after {moment} requests");
+            // On Unix this is SIGKILL: nothing of the program runs after it.
+            child.kill()?;
+            child.wait()?;
+            let there = home.path().join("new.zv");
+            begun += u64::from(there.join("zvf-unfinished.json").exists());
+            // Another server has the same store: what it says of it is what counts.
+            let server = StoppingServer::start(stored.clone(), u64::MAX)?;
+            let ran = zvf_in(home.path(), &arguments(server.url(), more))?;
+            ensure!(ran.code == 0, "{moment}: {}", ran.stderr);
+            ensure!(files(&there)? == whole, "{more:?}, request {moment}");
+            ensure!(!home.path().join("kept").exists());
+        }
+        ensure!(begun > 2, "{begun} begun");
+    }
+    Ok(())
+}

@@ -1,0 +1,132 @@
+//! Attributes of fragments, and where they cut fragments (0.9 §11.7 and §12.2).
+
+use std::collections::HashMap;
+
+use zvf_meta::{ArrayAttributes, Kind};
+
+use crate::WriteError;
+use crate::documents::channels;
+use crate::number::NumberType;
+use crate::spec::{AttributeSpec, AttributeType, StoreSpec, check_list};
+
+/// Name of the column that says which object a fragment belongs to.
+const OWNERS: &str = "object_id";
+
+impl StoreSpec {
+    /// Declares an attribute of fragments: numbers, one row a fragment. Batches give a
+    /// [value for each vertex](crate::Batch::with_fragment_attribute), and a fragment ends where any of them changes. So whoever
+    /// writes decides where fragments end inside an object, such as at the branches of a tree.
+    ///
+    /// Not for point clouds that are cut into bins: their fragments are the bins.
+    #[must_use]
+    pub fn with_fragment_attribute(mut self, attribute: AttributeSpec) -> Self {
+        self.fragment_attributes.push(attribute);
+        self
+    }
+
+    /// Writes the object of each fragment beside it, for readers that come from a chunk and not from an object.
+    #[must_use]
+    pub fn with_fragment_owners(mut self) -> Self {
+        self.fragment_owners = true;
+        self
+    }
+
+    /// Whether fragments end where values of their attributes change.
+    pub(crate) fn cuts_by_value(&self) -> bool {
+        !self.fragment_attributes.is_empty()
+    }
+
+    pub(crate) fn check_fragments(&self) -> Result<(), WriteError> {
+        let member = "fragment_attributes";
+        check_list(member, &self.fragment_attributes, |values| match values {
+            AttributeType::Number(_) => Ok(()),
+            AttributeType::Category | AttributeType::Text => Err("a number type"),
+        })?;
+        let binned = self.kind == Kind::PointCloud && self.bin_shape.is_some();
+        if binned && self.cuts_by_value() {
+            let found = format!("{} of them", self.fragment_attributes.len());
+            let expected = "none where points lie in bins, which are their fragments";
+            return Err(WriteError::spec(member, found, expected));
+        }
+        if !self.fragment_owners {
+            return Ok(());
+        }
+        if !self.has_objects() {
+            let expected = "false where there are no objects";
+            return Err(WriteError::spec("fragment_owners", "true", expected));
+        }
+        if self
+            .fragment_attributes
+            .iter()
+            .any(|one| one.name == OWNERS)
+        {
+            let member = format!("{member}/{OWNERS}");
+            let expected = "another name: this one is that of `fragment_owners`";
+            return Err(WriteError::spec(member, "declared", expected));
+        }
+        Ok(())
+    }
+
+    /// Every attribute of fragments that is stored: those declared, then the owners.
+    pub(crate) fn stored_fragment_attributes(&self) -> Vec<AttributeSpec> {
+        let owners = self.fragment_owners.then(|| {
+            let owners = AttributeSpec::number(OWNERS, NumberType::I64);
+            owners.with_description("object of the fragment")
+        });
+        self.fragment_attributes
+            .iter()
+            .cloned()
+            .chain(owners)
+            .collect()
+    }
+}
+
+/// Attributes of `fragment_attributes/<name>`.
+pub(crate) fn document(one: &AttributeSpec) -> ArrayAttributes {
+    ArrayAttributes {
+        zv_array: Some("fragment_attribute".to_owned()),
+        dtype: Some(one.values.name()),
+        ..channels(one)
+    }
+}
+
+/// Brings items of one group together by value: values in the order in which they first come, the items of one in theirs.
+pub(crate) fn together<'v, T: Copy>(items: &mut [T], value: impl Fn(&T) -> &'v [u8]) {
+    let mut firsts: HashMap<&[u8], usize> = HashMap::new();
+    let ranked: Vec<(usize, T)> = items
+        .iter()
+        .map(|item| {
+            let next = firsts.len();
+            (*firsts.entry(value(item)).or_insert(next), *item)
+        })
+        .collect();
+    if ranked.is_sorted_by_key(|(rank, _)| *rank) {
+        return;
+    }
+    let mut ranked = ranked;
+    ranked.sort_by_key(|(rank, _)| *rank);
+    items
+        .iter_mut()
+        .zip(ranked)
+        .for_each(|(slot, (_, item))| *slot = item);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::together;
+
+    #[test]
+    fn items_of_a_value_come_together_in_their_order() {
+        let mut items: Vec<(u32, &[u8])> = vec![
+            (0, b"b"),
+            (1, b"a"),
+            (2, b"b"),
+            (3, b"c"),
+            (4, b"a"),
+            (5, b"b"),
+        ];
+        together(&mut items, |(_, value)| value);
+        let order: Vec<u32> = items.iter().map(|(at, _)| *at).collect();
+        assert_eq!(order, [0, 2, 5, 1, 4, 3]);
+    }
+}
