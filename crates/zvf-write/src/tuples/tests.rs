@@ -134,7 +134,7 @@ fn the_mesh_keeps_its_winding() {
     let files = written(policy(3, false, LinkStore::Duplicate), &faces);
     assert_eq!(cell(&files, "0/1.0.0.0.0.0.1.1.0"), [1, 0, 2, 0, 1, 0]);
     assert_eq!(cell(&files, "0/1.1.0.0.0.0.1.0.0"), [1, 0, 4, 0, 1, 0]);
-    let cells = files.iter().map(|(_, cell)| cell[0]);
+    let cells = files.values().map(|cell| cell[0]);
     assert_eq!((files.len(), cells.sum::<i64>()), (8, 9));
 }
 
