@@ -4,14 +4,21 @@
 use crate::{Outcome, python, sh, test};
 
 /// Runs `python/conformance.py` with the built `zvf` in both environments, stores of format 0.9, then of 0.7; then
-/// `python/written.py`, the other direction, for format 0.9, `python/migrated.py`, and `python/pyramids.py`, coarse levels made by
-/// both. Arguments are passed on; `--written`, `--migrated` and `--pyramids` run those alone.
+/// `python/written.py`, the other direction, for format 0.9, `python/edited.py`, stores that `zvf edit` has changed,
+/// `python/migrated.py`, and `python/pyramids.py`, coarse levels made by both. Arguments are passed on; `--written`, `--edited`,
+/// `--migrated` and `--pyramids` run those alone.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     if let Some((_, rest)) = arguments
         .split_first()
         .filter(|(first, _)| *first == "--written")
     {
         return written(rest);
+    }
+    if let Some((_, rest)) = arguments
+        .split_first()
+        .filter(|(first, _)| *first == "--edited")
+    {
+        return edited(rest);
     }
     if arguments.first().is_some_and(|first| first == "--migrated") {
         return migrated(arguments.get(1..).unwrap_or_default());
@@ -45,6 +52,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         None => arguments.to_vec(),
     };
     written(&shared)?;
+    edited(&shared)?;
     migrated(&[])?;
     levels(&program, &shared)
 }
@@ -72,6 +80,27 @@ fn levels(program: &std::path::Path, arguments: &[String]) -> Outcome {
 
 /// Stores that `zvf-write` makes from random input, read by the package.
 fn written(arguments: &[String]) -> Outcome {
+    sh::run(
+        python::run("written.py")?
+            .arg(writer()?)
+            .arg(sh::target().join("conformance-written"))
+            .args(arguments),
+    )
+}
+
+/// Such stores, edited by `zvf edit`, read by the package.
+fn edited(arguments: &[String]) -> Outcome {
+    sh::run(
+        python::run("edited.py")?
+            .arg(sh::build_zvf()?)
+            .arg(writer()?)
+            .arg(sh::target().join("conformance-edited"))
+            .args(arguments),
+    )
+}
+
+/// The built program that writes a store from raw files.
+fn writer() -> Outcome<std::path::PathBuf> {
     sh::run(sh::cargo().args([
         // As the tests are built, so that nothing is compiled twice.
         "build",
@@ -83,10 +112,5 @@ fn written(arguments: &[String]) -> Outcome {
         test::FEATURES,
     ]))?;
     let name = format!("write_raw{}", std::env::consts::EXE_SUFFIX);
-    sh::run(
-        python::run("written.py")?
-            .arg(sh::target().join("debug").join("examples").join(name))
-            .arg(sh::target().join("conformance-written"))
-            .args(arguments),
-    )
+    Ok(sh::target().join("debug").join("examples").join(name))
 }

@@ -5,8 +5,9 @@ use std::time::Instant;
 
 use crate::{Outcome, python, sh};
 
-/// Features of tests that `cargo test --workspace` leaves out: real servers, the Blosc encoder.
-pub(crate) const FEATURES: &str = "zvf-trials/servers,zvf-write/blosc";
+/// Features of tests that `cargo test --workspace` leaves out: real servers, the Blosc encoder; and Parquet, whatever the program's
+/// own features are.
+pub(crate) const FEATURES: &str = "zvf-trials/servers,zvf-write/blosc,zvf-convert/parquet";
 
 /// Builds and runs `cargo test --workspace`, doc tests and the tests against real servers included. Arguments are passed on
 /// to cargo.

@@ -21,7 +21,7 @@ use zvf_write::{Compression, TargetVersion};
     propagate_version = true,
     max_term_width = 110,
     after_help = "\
-Exit codes: 0 done, 2 wrong usage, 3 I/O, 4 malformed data, 5 a limit was reached, 130 interrupted.
+Exit codes: 0 done, 1 the validator found something, 2 wrong usage, 3 I/O, 4 malformed data, 5 a limit was reached, 130 interrupted.
 
 Examples:
   zvf info brain.zarrvectors
@@ -52,7 +52,7 @@ pub(crate) enum Command {
     Links(LinksArgs),
     /// Takes one blob apart byte by byte and explains every field
     Inspect(InspectArgs),
-    /// Makes a new store from files: SWC, CSV, Arrow, NPY, NPZ, OBJ, PLY, STL, TRK, TCK or TRX
+    /// Makes a new store from files: SWC, CSV, Arrow, Parquet, NPY, NPZ, OBJ, PLY, STL, TRK, TCK or TRX
     Import(ImportArgs),
     /// Makes a new store without any vertex
     Create(crate::commands::create::CreateArgs),
@@ -68,6 +68,8 @@ pub(crate) enum Command {
     Edit(crate::commands::edit::EditArgs),
     /// Drops the rows of deleted objects and removes what no reader asks for
     Vacuum(crate::commands::vacuum::VacuumArgs),
+    /// Looks whether a store can be trusted: structure, documents, cells, meaning, levels
+    Validate(crate::commands::validate::ValidateArgs),
     /// Prints a completion script for a shell
     Completions(CompletionsArgs),
 }
@@ -342,6 +344,7 @@ What a file becomes follows from its ending, unless --kind says otherwise:
   .swc        skeleton (or graph); one object a file
   .csv .tsv   point_cloud, a vertex a row; with --object-column also polyline or streamline
   .arrow      the same, of an Arrow IPC file; a position may be one column of lists
+  .parquet    the same, of a Parquet file
   .npy        point_cloud: positions, (N, D)
   .npz        by its arrays: positions (N, D), edges (M, 2) or faces (M, 3 or 4), object_id (N,), others attributes
   .obj .stl   mesh of triangles, or of quads; one object a file
@@ -349,13 +352,19 @@ What a file becomes follows from its ending, unless --kind says otherwise:
   .trk .tck .trx
               streamline (or polyline); one object a streamline
 
+A table (.csv .tsv .arrow .parquet .npy) may have a table of links beside it, which names its rows, from 0: with --edges it becomes
+a graph, or a skeleton with --kind skeleton (child, then parent), with --faces a mesh. Other columns are attributes of the links.
+
 Several files of one format make one store. Files named by numbers keep them as object ids. Positions are never transformed;
-what a header says about the frame (affine, voxel sizes) is kept in the store's `crs`. The store is there as a whole or not at all.
+what a header says (affine, voxel sizes) is kept in the store's `headers`. The store is there as a whole or not at all.
 
 Examples:
   zvf import 1734350788.swc 1734350908.swc neurons.zarrvectors --unit nanometer
   zvf import synapses.csv synapses.zarrvectors --attributes type,confidence
   zvf import cells.csv cells.zarrvectors --position cx,cy,cz --object-column cell
+  zvf import nodes.parquet vessels.zarrvectors --edges edges.parquet --link-columns node1,node2
+  zvf import corners.npy surface.zarrvectors --faces triangles.npy
+  zvf import huge.csv huge.zarrvectors --journal huge.journal      # again after a crash: goes on
   zvf import mesh.obj s3://bucket/mesh.zarrvectors --chunk-shape 4096,4096,4096 --codec none
   zvf import spots.csv spots.zarrvectors --chunk-by gene
   zvf import tracks.trk tracks.zarrvectors --json | jq .frame")]
@@ -386,6 +395,16 @@ pub(crate) struct ImportArgs {
     /// Tables: the one character between columns; `tab` for a tab [default: a comma, a tab in .tsv]
     #[arg(long, value_name = "C", value_parser = delimiter)]
     pub(crate) delimiter: Option<u8>,
+    /// Tables: another table with edges, a row an edge
+    #[arg(long, value_name = "FILE", conflicts_with = "faces")]
+    pub(crate) edges: Option<PathBuf>,
+    /// Tables: another table with faces, a row a face of three or four corners
+    #[arg(long, value_name = "FILE")]
+    pub(crate) faces: Option<PathBuf>,
+    /// The columns of --edges or --faces that name vertices [default: vertices, or vertices_0, vertices_1, ..; source, target;
+    /// from, to; child, parent; a, b, c]
+    #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
+    pub(crate) link_columns: Option<Vec<String>>,
     /// Unit of all axes, e.g. micrometer [default: what the format says]
     #[arg(long, value_name = "UNIT")]
     pub(crate) unit: Option<String>,
@@ -408,6 +427,10 @@ pub(crate) struct ImportArgs {
     /// Version of the format
     #[arg(long, value_enum, value_name = "VERSION", default_value = "0.9.2")]
     pub(crate) target: TargetArg,
+    /// Keeps what was read in FILE until the store is there: the same command goes on behind it after a crash, if the files are
+    /// the same
+    #[arg(long, value_name = "FILE")]
+    pub(crate) journal: Option<PathBuf>,
     /// Removes what an interrupted import left at STORE; a finished store is never touched
     #[arg(long)]
     pub(crate) clear_leftovers: bool,

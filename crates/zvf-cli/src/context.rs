@@ -156,6 +156,11 @@ impl<'a> Context<'a> {
         Progress::new(what, !self.common.quiet && !self.common.no_progress)
     }
 
+    /// A display of the steps in which a store is written.
+    pub(crate) fn steps(&self) -> Progress {
+        Progress::of_steps(!self.common.quiet && !self.common.no_progress)
+    }
+
     /// Says warnings on stderr, unless `--quiet`.
     pub(crate) fn warn(&mut self, warnings: &[String]) {
         for warning in warnings {

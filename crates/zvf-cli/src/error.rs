@@ -12,6 +12,8 @@ use std::process::ExitCode;
 /// Why a command failed, as far as a script can tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
+    /// The validator found what the caller does not accept.
+    Findings,
     /// Wrong usage: unknown names, bad values, unknown ids.
     Usage,
     /// Input or output failed: not found, denied, timed out, disk full.
@@ -29,6 +31,7 @@ impl Class {
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Gone => 0,
+            Self::Findings => 1,
             Self::Usage => 2,
             Self::Io => 3,
             Self::Malformed => 4,

@@ -4,6 +4,7 @@ use std::io::{IsTerminal, stderr};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use zvf_write::Step;
 
 /// A display of what has been done so far; nothing at all when stderr is not a terminal.
 #[derive(Debug)]
@@ -25,11 +26,41 @@ impl Progress {
         Self(Some(bar))
     }
 
+    /// Begins a display of the steps in which a store is written.
+    pub(crate) fn of_steps(wanted: bool) -> Self {
+        let display = Self::new("", wanted);
+        let style =
+            ProgressStyle::with_template("{spinner} {msg} {human_pos} of {human_len} {elapsed}");
+        if let (Some(bar), Ok(style)) = (&display.0, style) {
+            bar.set_style(style);
+        }
+        display
+    }
+
+    /// Says how far a step is.
+    pub(crate) fn step(&self, progress: zvf_write::Progress) {
+        if let Some(bar) = &self.0 {
+            bar.set_message(step_name(progress.step));
+            bar.set_length(progress.total);
+            bar.set_position(progress.done);
+        }
+    }
+
     /// Says that `n` more are done.
     pub(crate) fn add(&self, n: u64) {
         if let Some(bar) = &self.0 {
             bar.inc(n);
         }
+    }
+}
+
+/// What a step is called, and counts.
+fn step_name(step: Step) -> &'static str {
+    match step {
+        Step::Vertices => "writing chunks, vertices:",
+        Step::Objects => "writing objects, fragments:",
+        Step::Links => "writing links, records:",
+        _ => "writing:",
     }
 }
 

@@ -63,125 +63,38 @@ fn an_empty_store_of_every_kind_is_there_and_answers() -> Result<()> {
 fn what_contradicts_itself_is_refused_and_leaves_nothing() -> Result<()> {
     let home = Home::made(&[])?;
     let before = home.names()?;
-    let good = [
-        "create",
-        "x.zv",
-        "--kind",
-        "mesh",
-        "--chunk-shape",
-        "1,1,1",
-        "--bounds",
-        "0,0,0:1,1,1",
+    // One flag is another one each time, or is not there.
+    let flags = |flag: &'static str, value: Option<&'static str>| {
+        let good = [
+            ("--kind", "mesh"),
+            ("--chunk-shape", "1,1,1"),
+            ("--bounds", "0,0,0:1,1,1"),
+        ];
+        let mut args = vec!["create", "x.zv"];
+        let own = good.iter().filter(|(name, _)| *name != flag).copied();
+        for (name, value) in own.chain(value.map(|value| (flag, value))) {
+            args.extend([name, value]);
+        }
+        args
+    };
+    let cases = [
+        ("--bounds", None, "--bounds"),
+        ("--kind", Some("tree"), "--kind: found \"tree\""),
+        ("--bounds", Some("0,0:1,1"), "bounds/0"),
+        ("--bounds", Some("0,0,0:1,1,inf"), "finite corners"),
+        ("--bounds", Some("01"), "expected LO:HI"),
+        ("--attribute", Some("a"), "NAME:TYPE"),
+        ("--attribute", Some("a:float33"), "NAME:TYPE"),
+        ("--dtype", Some("text"), "--dtype"),
     ];
-    let cases: [(&[&str], &str); 8] = [
-        (
-            &["create", "x.zv", "--kind", "mesh", "--chunk-shape", "1,1,1"],
-            "--bounds",
-        ),
-        (
-            &[
-                "create",
-                "x.zv",
-                "--kind",
-                "tree",
-                "--chunk-shape",
-                "1",
-                "--bounds",
-                "0:1",
-            ],
-            "--kind: found \"tree\"",
-        ),
-        (
-            &[
-                "create",
-                "x.zv",
-                "--kind",
-                "mesh",
-                "--chunk-shape",
-                "1,1,1",
-                "--bounds",
-                "0,0:1,1",
-            ],
-            "bounds/0",
-        ),
-        (
-            &[
-                "create",
-                "x.zv",
-                "--kind",
-                "mesh",
-                "--chunk-shape",
-                "1",
-                "--bounds",
-                "0:inf",
-            ],
-            "finite corners",
-        ),
-        (
-            &[
-                "create",
-                "x.zv",
-                "--kind",
-                "mesh",
-                "--chunk-shape",
-                "1",
-                "--bounds",
-                "01",
-            ],
-            "expected LO:HI",
-        ),
-        (
-            &[
-                "create",
-                "x.zv",
-                "--kind",
-                "mesh",
-                "--chunk-shape",
-                "1",
-                "--bounds",
-                "0:1",
-                "--attribute",
-                "a",
-            ],
-            "NAME:TYPE",
-        ),
-        (
-            &[
-                "create",
-                "x.zv",
-                "--kind",
-                "mesh",
-                "--chunk-shape",
-                "1",
-                "--bounds",
-                "0:1",
-                "--attribute",
-                "a:float33",
-            ],
-            "NAME:TYPE",
-        ),
-        (
-            &[
-                "create",
-                "x.zv",
-                "--kind",
-                "mesh",
-                "--chunk-shape",
-                "1",
-                "--bounds",
-                "0:1",
-                "--dtype",
-                "text",
-            ],
-            "--dtype",
-        ),
-    ];
-    for (args, said) in cases {
-        let ran = home.zvf(args)?;
+    for (flag, value, said) in cases {
+        let args = flags(flag, value);
+        let ran = home.zvf(&args)?;
         assert_eq!(ran.code, 2, "{args:?}: {}", ran.stderr);
         assert!(ran.stderr.contains(said), "{args:?}: {}", ran.stderr);
     }
     assert_eq!(home.names()?, before);
+    let good = flags("", None);
     home.text(&good)?;
     assert_eq!(home.zvf(&good)?.code, 2);
     Ok(())

@@ -1,6 +1,7 @@
 //! `zvf edit` and `zvf vacuum`: what is changed is what the other commands answer.
 
 use anyhow::Result;
+use arrow_ipc::reader::FileReader;
 use serde_json::json;
 
 use crate::run::Home;
@@ -203,5 +204,174 @@ fn what_does_not_fit_leaves_the_store_as_it_was() -> Result<()> {
     assert_eq!(taken["resumed"], json!("taken back"));
     home.text(&["edit", "made.zv", "delete", "9"])?;
     assert_eq!(rows(&home)?.len(), 2);
+    Ok(())
+}
+
+#[test]
+fn deleted_objects_do_not_exist() -> Result<()> {
+    let home = home()?;
+    home.text(&["edit", "made.zv", "delete", "7"])?;
+    home.text(&["rechunk", "made.zv", "copy.zv", "--chunk-shape", "20,20,20"])?;
+    for store in ["made.zv", "copy.zv"] {
+        let objects = home.json(&["objects", store, "--json"])?;
+        assert_eq!(objects["total"], json!(1), "{objects}");
+        assert_eq!(objects["objects"][0]["object_id"], json!(9), "{objects}");
+        let told = home.zvf(&["get", store, "7"])?;
+        assert_eq!(told.code, 2, "{}", told.stderr);
+        assert!(told.stderr.contains("no object 7"), "{}", told.stderr);
+        let both = ["get", store, "7", "9", "--ignore-missing", "--json"];
+        assert_eq!(home.json(&both)?["vertices"], json!(2));
+        let info = home.json(&["info", store, "--json"])?;
+        let level = &info["levels"][0];
+        assert_eq!(level["objects"], json!(1), "{info}");
+        assert_eq!(level["object_index"]["rows"], json!(2), "{info}");
+        assert_eq!(level["object_index"]["deleted"], json!(1), "{info}");
+        let text = home.text(&["info", store])?;
+        assert!(text.contains("2 rows, 1 of deleted objects"), "{text}");
+        let folder = format!("{store}.tables");
+        let query = ["query", store, "--select", "objects", "-o", &folder];
+        home.text(&query)?;
+        let ids = texts(&home, &format!("{folder}/objects.arrow"), 0)?;
+        assert_eq!(ids, ["9"]);
+    }
+    home.text(&["vacuum", "made.zv"])?;
+    let info = home.json(&["info", "made.zv", "--json"])?;
+    let index = &info["levels"][0]["object_index"];
+    assert_eq!((&index["rows"], &index["deleted"]), (&json!(1), &json!(0)));
+    Ok(())
+}
+
+#[test]
+fn what_a_query_writes_is_taken_back() -> Result<()> {
+    for format in ["csv", "ndjson", "arrow"] {
+        let home = home()?;
+        let before = rows(&home)?;
+        let file = format!("all.{format}");
+        let columns = "position,object_id,attributes";
+        home.text(&["query", "made.zv", "-o", &file, "--columns", columns])?;
+        home.text(&["edit", "made.zv", "delete", "7", "9"])?;
+        assert_eq!(rows(&home)?.len(), 0);
+        home.text(&["edit", "made.zv", "append", &file])?;
+        assert_eq!(rows(&home)?, before, "{format}");
+    }
+    let home = home()?;
+    std::fs::write(
+        home.file("more.ndjson"),
+        "{\"vertex\":1,\"object_id\":9,\"position\":[5,5.5,5],\"volume\":null,\"word\":\"\"}\n\
+         {\"word\":null,\"volume\":\"Infinity\",\"vertex\":0,\"object_id\":7,\"position\":[1,1,1]}\n",
+    )?;
+    home.text(&["edit", "made.zv", "move", "--from", "more.ndjson"])?;
+    for name in ["volume", "word"] {
+        let set = ["set-attribute", name, "--from", "more.ndjson"];
+        home.text(&[&["edit", "made.zv"], &set[..]].concat())?;
+    }
+    let columns = ["--columns", "position,object_id,volume,word"];
+    let query = [&["query", "made.zv", "--format", "ndjson"][..], &columns].concat();
+    let text = home.text(&query)?;
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(
+        lines,
+        [
+            r#"{"position":[1.0,1.0,1.0],"object_id":7,"volume":"Infinity","word":null}"#,
+            r#"{"position":[12.0,0.5,0.5],"object_id":7,"volume":2.5,"word":"soma"}"#,
+            r#"{"position":[3.0,3.0,3.0],"object_id":9,"volume":3.5,"word":"axon"}"#,
+            r#"{"position":[5.0,5.5,5.0],"object_id":9,"volume":"NaN","word":""}"#,
+        ]
+    );
+    for (line, what) in [
+        ("[1,2]", "line 1"),
+        ("{\"volume\":{\"a\":1}}", "line 1: member \"volume\""),
+        (
+            "{\"vertex\":\"x\",\"volume\":1}",
+            "line 1: expected the number",
+        ),
+    ] {
+        std::fs::write(home.file("bad.ndjson"), line)?;
+        let ran = home.zvf(&["edit", "made.zv", "move", "--from", "bad.ndjson"])?;
+        let set = ["set-attribute", "volume", "--from", "bad.ndjson"];
+        let set = home.zvf(&[&["edit", "made.zv"], &set[..]].concat())?;
+        assert_eq!((ran.code != 0, set.code), (true, 4), "{}", set.stderr);
+        assert!(set.stderr.contains(what), "{}", set.stderr);
+    }
+    std::fs::write(home.file("bad.arrow"), "ARROW1 and nothing more")?;
+    let ran = home.zvf(&["edit", "made.zv", "append", "bad.arrow"])?;
+    assert_eq!(ran.code, 4, "{}", ran.stderr);
+    assert_eq!(home.text(&query)?, text);
+    Ok(())
+}
+
+/// Three links between four vertices: `x` is 1 and 2, 2 and 15, 1 and 3.
+const NET: &str = "ply\nformat ascii 1.0\nelement vertex 4\nproperty float x\nproperty float y\nproperty float z\n\
+    element edge 3\nproperty int vertex1\nproperty int vertex2\nend_header\n\
+    1 1 1\n2 1 1\n15 1 1\n3 1 1\n0 1\n1 2\n0 3\n";
+
+/// A column of a table of a folder, as a CSV file has it.
+fn texts(home: &Home, file: &str, at: usize) -> Result<Vec<String>> {
+    let reader = FileReader::try_new(std::fs::File::open(home.file(file))?, None)?;
+    let mut texts = Vec::new();
+    for batch in reader {
+        for row in zvf_convert::output::cells(&batch?) {
+            texts.push(row[at].clone().unwrap_or_default());
+        }
+    }
+    Ok(texts)
+}
+
+/// The links by the first coordinates of their ends, with their weights; their tables are kept in a folder.
+fn weights(home: &Home, folder: &str) -> Result<Vec<String>> {
+    let query = ["query", "net.zv", "-o", folder, "--columns"];
+    home.text(&[&query[..], &["position,object_id,attributes"]].concat())?;
+    let x = texts(home, &format!("{folder}/vertices.arrow"), 0)?;
+    let [from, to, weight] = [0, 1, 2].map(|at| texts(home, &format!("{folder}/links.arrow"), at));
+    let mut links = Vec::new();
+    for ((from, to), weight) in from?.iter().zip(to?).zip(weight?) {
+        let (from, to): (usize, usize) = (from.parse()?, to.parse()?);
+        links.push(format!("{}-{} {weight}", x[from], x[to]));
+    }
+    links.sort_unstable();
+    Ok(links)
+}
+
+#[test]
+fn links_get_values() -> Result<()> {
+    let home = Home::made(&[("../net.ply", NET.into())])?;
+    home.text(&["import", "net.ply", "net.zv", "--chunk-shape", "10,10,10"])?;
+    let set = ["edit", "net.zv", "set-attribute", "w", "--link"];
+    for (table, more) in [
+        ("w\n0\n0\n0\n", &["--type", "int32"][..]),
+        // The vertices are 1, 2, 3 and 15 in the order of answers.
+        ("vertices_0,vertices_1,w\n0,1,10\n3,1,20\n", &[]),
+        ("object_id,vertex_0,vertex_1,w\n0,0,2,30\n", &[]),
+    ] {
+        std::fs::write(home.file("w.csv"), table)?;
+        home.text(&[&set[..], &["--from", "w.csv"], more].concat())?;
+    }
+    let wanted = ["1.0-2.0 10", "1.0-3.0 30", "2.0-15.0 20"];
+    assert_eq!(weights(&home, "first")?, wanted);
+    home.text(&["edit", "net.zv", "delete", "0"])?;
+    assert_eq!(weights(&home, "none")?.len(), 0);
+    let append = [
+        "append",
+        "first/vertices.arrow",
+        "--links",
+        "first/links.arrow",
+    ];
+    home.text(&[&["edit", "net.zv"], &append[..]].concat())?;
+    assert_eq!(weights(&home, "second")?, wanted);
+    for (table, what) in [
+        ("vertices_0,vertices_1,w\n0,3,1\n", "link 0"),
+        (
+            "vertices_0,w\n0,1\n",
+            "expected columns vertices_0 to vertices_1",
+        ),
+        ("w\n1\n", "3 rows"),
+    ] {
+        std::fs::write(home.file("w.csv"), table)?;
+        let ran = home.zvf(&[&set[..], &["--from", "w.csv"]].concat())?;
+        assert_eq!(ran.code, 2, "{}", ran.stderr);
+        assert!(ran.stderr.contains(what), "{}", ran.stderr);
+        assert_eq!(weights(&home, "second")?, wanted);
+    }
     Ok(())
 }

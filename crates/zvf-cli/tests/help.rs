@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::run::zvf_in;
 
-const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 16] = [
     "info",
     "query",
     "get",
@@ -21,6 +21,7 @@ const COMMANDS: [&str; 15] = [
     "pyramid",
     "edit",
     "vacuum",
+    "validate",
     "completions",
 ];
 

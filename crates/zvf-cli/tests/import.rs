@@ -170,3 +170,107 @@ fn failures_have_their_exit_codes_and_leave_no_store() -> Result<()> {
     );
     Ok(())
 }
+
+#[test]
+fn tables_of_links_go_in_and_out() -> Result<()> {
+    let home = Home::made(&[
+        ("../nodes.csv", "x,y,z\n0,0,0\n4,0,0\n4,4,0\n".into()),
+        ("../edges.csv", "one,two,w\n0,1,0.5\n2,1,7\n".into()),
+    ])?;
+    let made = home.json(&[
+        "import",
+        "nodes.csv",
+        "made.zv",
+        "--edges",
+        "edges.csv",
+        "--link-columns",
+        "one,two",
+        "--chunk-shape",
+        "3,3,3",
+        "--json",
+    ])?;
+    assert_eq!(
+        (&made["kind"], &made["links"]),
+        (&json!("graph"), &json!(2))
+    );
+    assert_eq!(made["link_attributes"][0]["name"], json!("w"));
+    let said = home.json(&[
+        "export",
+        "made.zv",
+        "n.parquet",
+        "--edges",
+        "e.parquet",
+        "--json",
+    ])?;
+    assert_eq!((&said["vertices"], &said["links"]), (&json!(3), &json!(2)));
+    assert_eq!(said["links_file"], json!("e.parquet"));
+    home.text(&[
+        "import",
+        "n.parquet",
+        "again.zv",
+        "--edges",
+        "e.parquet",
+        "--object-column",
+        "object_id",
+        "-q",
+    ])?;
+    home.text(&["export", "again.zv", "n.csv", "--edges", "e.tsv", "-q"])?;
+    let text = std::fs::read_to_string(home.file("e.tsv"))?;
+    let mut lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.remove(0), "vertices_0\tvertices_1\tw");
+    assert_eq!(lines.len(), 2, "{text}");
+    let cases: [(&[&str], &str); 4] = [
+        (
+            &[
+                "import",
+                "nodes.csv",
+                "x.zv",
+                "--edges",
+                "edges.csv",
+                "--faces",
+                "f.csv",
+            ],
+            "cannot be used with",
+        ),
+        (
+            &["import", "nodes.csv", "x.zv", "--edges", "edges.csv"],
+            "columns vertices_0 and vertices_1",
+        ),
+        (
+            &["export", "made.zv", "a.csv", "--faces", "b.csv"],
+            "faces: found a store of kind graph, expected mesh",
+        ),
+        (
+            &["export", "made.zv", "a.csv", "--edges", "a.csv"],
+            "the same file for vertices and links",
+        ),
+    ];
+    for (args, said) in cases {
+        let ran = home.zvf(args)?;
+        assert!(
+            ran.code != 0 && ran.stderr.contains(said),
+            "{args:?}: {}",
+            ran.stderr
+        );
+    }
+    assert!(
+        !home
+            .names()?
+            .iter()
+            .any(|name| name == "a.csv" || name.contains("partial"))
+    );
+    Ok(())
+}
+
+#[test]
+fn a_journal_is_of_one_import_and_goes_with_it() -> Result<()> {
+    let home = Home::made(&[("../a.csv", "x,y\n1,2\n3,4\n".into())])?;
+    home.text(&["import", "a.csv", "a.zv", "--journal", "j", "-q"])?;
+    assert!(!home.file("j").exists());
+    std::fs::write(home.file("j"), "no journal")?;
+    let ran = home.zvf(&["import", "a.csv", "b.zv", "--journal", "j", "-q"])?;
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("another file"), "{}", ran.stderr);
+    assert_eq!(std::fs::read(home.file("j"))?, b"no journal");
+    Ok(())
+}

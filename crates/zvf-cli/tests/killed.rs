@@ -107,3 +107,86 @@ fn an_earlier_output_stays_as_it_was() -> Result<()> {
     ensure!(fs::read(home.path().join("rows.csv"))? == b"earlier");
     Ok(())
 }
+
+/// The bytes of every file below a folder.
+fn tree(folder: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if entry.file_type()?.is_dir() {
+            let below = tree(&entry.path())?.into_iter();
+            files.extend(below.map(|(key, bytes)| (format!("{name}/{key}"), bytes)));
+        } else {
+            files.insert(name, fs::read(entry.path())?);
+        }
+    }
+    Ok(files)
+}
+
+#[test]
+fn an_import_that_was_killed_goes_on_behind_its_journal() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let mut table = "x,y,z,cell\n".to_owned();
+    for at in 0..200_000_u32 {
+        table.push_str(&format!(
+            "{}.5,{}.25,{}.0,{}\n",
+            at % 83,
+            at % 71,
+            at / 5000,
+            at % 7
+        ));
+    }
+    fs::write(home.path().join("big.csv"), table)?;
+    let import = |store: &'static str, more: &[&'static str]| {
+        let args = [
+            "import",
+            "big.csv",
+            store,
+            "--object-column",
+            "cell",
+            "--chunk-shape",
+            "30,30,30",
+        ];
+        let args: Vec<&str> = args.iter().chain(more).copied().collect();
+        command(home.path(), &args)
+    };
+    let whole = import("a/made.zv", &["--quiet"])
+        .stdout(Stdio::null())
+        .status()?;
+    ensure!(whole.success());
+    let journal = home.path().join("j.journal");
+    let mut resumed = false;
+    for _ in 0..20 {
+        let mut first = import("b/made.zv", &["--journal", "j.journal", "--quiet"]);
+        let mut child = first.stdout(Stdio::null()).spawn()?;
+        // One batch has less than two million bytes, all of them more than five.
+        let long = || fs::metadata(&journal).is_ok_and(|journal| journal.len() > 2_000_000);
+        while !long() && matches!(child.try_wait(), Ok(None)) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        child.kill()?;
+        child.wait()?;
+        if home.path().join("b/made.zv/zarr.json").exists() {
+            // It was faster.
+            fs::remove_dir_all(home.path().join("b"))?;
+            let _ = fs::remove_file(&journal);
+            continue;
+        }
+        ensure!(journal.exists());
+        let mut again = import(
+            "b/made.zv",
+            &["--journal", "j.journal", "--clear-leftovers"],
+        );
+        let ran = again.output()?;
+        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+        ensure!(ran.status.success(), "{said}");
+        ensure!(said.contains("zvf: going on behind "), "{said}");
+        ensure!(!journal.exists());
+        resumed = true;
+        break;
+    }
+    ensure!(resumed, "it was never killed in time");
+    ensure!(tree(&home.path().join("a"))? == tree(&home.path().join("b"))?);
+    Ok(())
+}

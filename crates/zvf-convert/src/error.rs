@@ -137,6 +137,14 @@ impl ConvertError {
         }
     }
 
+    /// A Parquet file, where none is read or written.
+    #[cold]
+    #[cfg(not(feature = "parquet"))]
+    pub(crate) fn not_built(path: &Path) -> Self {
+        let expected = "another format, or a program that was built with the feature `parquet`";
+        Self::usage(path.display().to_string(), "a Parquet file", expected)
+    }
+
     #[cold]
     pub(crate) fn limit(path: &Path, place: Place, what: impl Into<String>, limit: u64) -> Self {
         Self::Limit {

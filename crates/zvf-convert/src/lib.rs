@@ -34,6 +34,7 @@
 //! | `.swc` | skeleton, or graph | one a file | `radius`, `type`, `node_id` |
 //! | `.csv`, `.tsv` | points; polylines or streamlines with an object column | by the object column, or one a file | all other columns |
 //! | `.arrow` | the same | the same | all other columns; dictionaries and texts are categories |
+//! | `.parquet` | the same | the same | the same; with the feature `parquet` |
 //! | `.npy` | points | none, or one a file | none: the array is positions, `(N, D)` |
 //! | `.npz` | by its arrays | by `object_id` | all other arrays of a row a vertex; see [`Format::Npz`] |
 //! | `.ply` | mesh, graph or points, by what it holds | one a file, none for points of one file | all other properties of vertices |
@@ -43,6 +44,9 @@
 //! | `.tck` | streamline, or polyline | one a streamline | none |
 //! | `.trx` | streamline, or polyline | one a streamline, with `dps` | `dpv` |
 //!
+//! A table of vertices may have a table of edges or faces beside it ([`Options::edges`], [`Options::faces`]): a graph, a skeleton or a
+//! mesh. Further columns of numbers are attributes of the links.
+//!
 //! # Numbers
 //!
 //! Text becomes float32 where that keeps every decimal that the file shows, for all values of the column, else float64. Whole
@@ -50,8 +54,8 @@
 //!
 //! # Frames
 //!
-//! Positions are never transformed. What a header says about the frame (affine, voxel size, voxel order) is kept as JSON in
-//! the store's `crs`, see [`Import::frame`].
+//! Positions are never transformed. What a header says (affine, voxel size, voxel order) is kept as JSON in the store's
+//! `headers/<format>`, see [`Import::frame`], and goes back into files of that format.
 //!
 //! # Errors
 //!
@@ -61,6 +65,8 @@
 mod archive;
 mod error;
 pub mod export;
+mod format;
+mod frame;
 mod names;
 mod numbers;
 mod obj;
@@ -77,13 +83,17 @@ mod tracks;
 mod trk;
 mod trx;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
-use zvf_write::{Axis, Batch, Kind, NumberType, ObjectTable, StoreSpec, StoreWriter, WriteError};
+use zvf_write::{
+    Axis, Batch, Groups, Kind, NumberType, ObjectTable, StoreSpec, StoreWriter, WriteError,
+};
 
 pub use error::{ConvertError, Place};
+pub use format::Format;
 pub use options::{Limits, Options};
+pub use records::read_arrow;
 use shape::{Chosen, Extent};
 
 /// What takes batches: a [`StoreWriter`], or anything else.
@@ -99,6 +109,12 @@ pub trait Sink {
     /// # Errors
     /// As the sink says; reading ends there.
     fn objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError>;
+
+    /// Takes all groups, once.
+    ///
+    /// # Errors
+    /// As the sink says; reading ends there.
+    fn groups(&mut self, groups: &Groups<'_>) -> Result<(), WriteError>;
 }
 
 impl Sink for StoreWriter {
@@ -109,116 +125,9 @@ impl Sink for StoreWriter {
     fn objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError> {
         self.push_objects(table)
     }
-}
 
-/// A file format that is read or written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Format {
-    /// Neuron trees: a line a node.
-    Swc,
-    /// Tables of separated values with a header line.
-    Csv,
-    /// Wavefront meshes.
-    Obj,
-    /// Triangles by their corners, text or binary.
-    Stl,
-    /// TrackVis streamlines.
-    Trk,
-    /// MRtrix streamlines.
-    Tck,
-    /// Streamlines as raw arrays in an archive.
-    Trx,
-    /// Polygons: vertices with properties, faces or edges; text or binary.
-    Ply,
-    /// One NumPy array: positions.
-    Npy,
-    /// NumPy arrays by name, in an archive: `positions` `(N, D)`; `edges` `(M, 2)` or `faces` `(M, 3)` or `(M, 4)`, by vertices from
-    /// 0; `object_id` `(N,)`; any other of `(N,)` or `(N, C)` is an attribute.
-    Npz,
-    /// Tables as Arrow IPC files.
-    Arrow,
-}
-
-impl Format {
-    /// Every format, with its endings.
-    const ENDINGS: [(&'static str, Self); 12] = [
-        ("swc", Self::Swc),
-        ("csv", Self::Csv),
-        ("tsv", Self::Csv),
-        ("obj", Self::Obj),
-        ("stl", Self::Stl),
-        ("trk", Self::Trk),
-        ("tck", Self::Tck),
-        ("trx", Self::Trx),
-        ("ply", Self::Ply),
-        ("npy", Self::Npy),
-        ("npz", Self::Npz),
-        ("arrow", Self::Arrow),
-    ];
-
-    /// The format of a file, by its ending.
-    ///
-    /// # Errors
-    /// Misuse: an ending that none has.
-    pub fn of(path: &Path) -> Result<Self, ConvertError> {
-        let ending = path.extension().and_then(|ending| ending.to_str());
-        let lower = ending.map(str::to_ascii_lowercase);
-        let found = Self::ENDINGS
-            .iter()
-            .find(|(name, _)| lower.as_deref() == Some(name));
-        match found {
-            Some((_, format)) => Ok(*format),
-            None => {
-                let known: Vec<String> = Self::ENDINGS
-                    .iter()
-                    .map(|(name, _)| format!(".{name}"))
-                    .collect();
-                let expected = format!("a file that ends in {}", known.join(", "));
-                let found = ending.map_or_else(|| "no ending".to_owned(), |e| format!(".{e}"));
-                Err(ConvertError::usage(
-                    path.display().to_string(),
-                    found,
-                    expected,
-                ))
-            }
-        }
-    }
-
-    /// The name of the format.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Swc => "SWC",
-            Self::Csv => "CSV",
-            Self::Obj => "OBJ",
-            Self::Stl => "STL",
-            Self::Trk => "TRK",
-            Self::Tck => "TCK",
-            Self::Trx => "TRX",
-            Self::Ply => "PLY",
-            Self::Npy => "NPY",
-            Self::Npz => "NPZ",
-            Self::Arrow => "Arrow",
-        }
-    }
-
-    /// The kinds that a file of this format can become, the usual one first.
-    const fn kinds(self) -> &'static [Kind] {
-        match self {
-            Self::Swc => &[Kind::Skeleton, Kind::Graph],
-            Self::Csv => &[Kind::PointCloud, Kind::Polyline, Kind::Streamline],
-            Self::Obj | Self::Stl => &[Kind::Mesh],
-            Self::Trk | Self::Tck | Self::Trx => &[Kind::Streamline, Kind::Polyline],
-            Self::Ply | Self::Npz => &[
-                Kind::PointCloud,
-                Kind::Mesh,
-                Kind::Graph,
-                Kind::Polyline,
-                Kind::Streamline,
-            ],
-            Self::Npy | Self::Arrow => &[Kind::PointCloud, Kind::Polyline, Kind::Streamline],
-        }
+    fn groups(&mut self, groups: &Groups<'_>) -> Result<(), WriteError> {
+        self.set_groups(groups)
     }
 }
 
@@ -283,7 +192,7 @@ impl Import {
                 return Err(ConvertError::usage(what, found, "files of one format"));
             }
         }
-        let kind = kind(format, options)?;
+        let kind = format::kind(format, files.len(), options)?;
         let (reader, found) = match format {
             Format::Swc => {
                 let (reader, found) = swc::Swc::survey(files, kind, options)?;
@@ -313,7 +222,7 @@ impl Import {
                 let (reader, found) = trx::Trx::survey(files, kind, options)?;
                 (Reader::Trx(reader), found)
             }
-            Format::Ply | Format::Npy | Format::Npz | Format::Arrow => {
+            Format::Ply | Format::Npy | Format::Npz | Format::Arrow | Format::Parquet => {
                 let (reader, found) = records::Records::survey(files, format, options)?;
                 (Reader::Records(reader), found)
             }
@@ -331,7 +240,9 @@ impl Import {
         let bins = spec.kind == Kind::PointCloud && !spec.objects;
         let Chosen { chunk, bin, reason } = found.extent.choose(bins);
         (spec.chunk_shape, spec.bin_shape) = (chunk, bin);
-        spec.crs.clone_from(&found.frame);
+        if let Some((format, header)) = found.frame.as_ref().and_then(frame::split) {
+            spec = spec.with_header(format, header);
+        }
         if let Some(unit) = &options.unit {
             spec = spec.with_unit(unit);
         }
@@ -349,7 +260,7 @@ impl Import {
         })
     }
 
-    /// Reads the files again, into a sink.
+    /// Reads the files again, into a sink. The same files and options always give the same batches and tables, in the same order.
     ///
     /// # Cost
     /// As [`open`](Self::open); meshes are read twice, vertices first.
@@ -411,7 +322,7 @@ impl Import {
         &self.reason
     }
 
-    /// The frame that a header states, as it goes to the store's `crs`. It was not applied.
+    /// What a header states, as it goes to the store's `headers/<format>`; the format is the member `source`. It was not applied.
     #[must_use]
     pub fn frame(&self) -> Option<&Value> {
         self.frame.as_ref()
@@ -421,37 +332,6 @@ impl Import {
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
-    }
-}
-
-/// The kind asked for, if the format can become it and the options of tables are used with tables.
-fn kind(format: Format, options: &Options) -> Result<Kind, ConvertError> {
-    let columns = matches!(
-        format,
-        Format::Csv | Format::Ply | Format::Npz | Format::Arrow
-    );
-    if format != Format::Csv {
-        let table_only = [
-            ("position", !columns && options.position.is_some()),
-            ("object column", !columns && options.object_column.is_some()),
-            ("attributes", !columns && options.attributes.is_some()),
-            ("delimiter", options.delimiter.is_some()),
-        ];
-        if let Some((what, _)) = table_only.iter().find(|(_, given)| *given) {
-            let found = format!("one for {}", format.name());
-            return Err(ConvertError::usage(*what, found, "none: it is for tables"));
-        }
-    }
-    let kinds = format.kinds();
-    let usual = kinds.first().copied().unwrap_or(Kind::PointCloud);
-    match options.kind {
-        None => Ok(usual),
-        Some(kind) if kinds.contains(&kind) => Ok(kind),
-        Some(kind) => {
-            let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
-            let expected = format!("{} for {}", names.join(" or "), format.name());
-            Err(ConvertError::usage("kind", kind.name(), expected))
-        }
     }
 }
 

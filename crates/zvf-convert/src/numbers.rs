@@ -10,9 +10,9 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray, RecordBatch};
 use arrow_schema::{DataType, Schema};
+use zvf_write::narrow;
 
 use crate::output::raw::elements;
-use crate::text::narrow;
 
 /// Numbers of a column, with the channels of a row together.
 #[derive(Debug, Default)]

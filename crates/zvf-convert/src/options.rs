@@ -1,5 +1,7 @@
 //! What a caller may say about files.
 
+use std::path::{Path, PathBuf};
+
 use zvf_write::Kind;
 
 /// How much a file may hold. What is more is an error of class limit, before it is held.
@@ -44,6 +46,13 @@ pub struct Options {
     pub attributes: Option<Vec<String>>,
     /// Tables: what separates columns. Default: a comma, a tab in files that end in `.tsv`.
     pub delimiter: Option<u8>,
+    /// Tables: another table with the edges, by rows of the vertex table from 0: a graph, or a skeleton.
+    pub edges: Option<PathBuf>,
+    /// Tables: another table with the faces: a mesh.
+    pub faces: Option<PathBuf>,
+    /// The columns of that table which name vertices, in the order of a link. Default: a column `vertices` of lists, or one an end:
+    /// `vertices_0`, …; `source` and `target`, `from` and `to`, `child` and `parent`; `a`, `b`, `c` and, where there is one, `d`.
+    pub link_columns: Option<Vec<String>>,
     /// Unit of all axes. Default: that of the format, if it has one.
     pub unit: Option<String>,
     /// Vertices of a batch, roughly. Default 65 536.
@@ -60,9 +69,28 @@ impl Default for Options {
             object_column: None,
             attributes: None,
             delimiter: None,
+            edges: None,
+            faces: None,
+            link_columns: None,
             unit: None,
             batch: 1 << 16,
             limits: Limits::default(),
         }
+    }
+}
+
+impl Options {
+    /// The table of links, and whether they are faces.
+    pub(crate) fn links(&self) -> Option<(&Path, bool)> {
+        let faces = self.faces.as_deref().map(|path| (path, true));
+        faces.or(self.edges.as_deref().map(|path| (path, false)))
+    }
+
+    /// The kinds that a table of links makes, the usual one first.
+    pub(crate) fn linked(&self) -> Option<&'static [Kind]> {
+        Some(match self.links()? {
+            (_, true) => &[Kind::Mesh],
+            (_, false) => &[Kind::Graph, Kind::Skeleton],
+        })
     }
 }

@@ -1,7 +1,7 @@
 //! Tables of separated values: a vertex a row.
 
-mod column;
-mod rows;
+pub(crate) mod column;
+pub(crate) mod rows;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,8 @@ use zvf_write::{AttributeSpec, AttributeType, Batch, Kind, ObjectTable, Values};
 use crate::error::{ConvertError, Place, shown};
 use crate::names;
 use crate::options::Options;
+use crate::records::links::LinkTable;
+use crate::records::whole_in_memory;
 use crate::shape::Extent;
 use crate::text::single_holds;
 use crate::{Found, Sink, draft, float_type};
@@ -25,6 +27,9 @@ pub(crate) struct Tables {
     layout: Layout,
     types: Vec<Type>,
     owners: Owners,
+    links: Option<LinkTable>,
+    /// Whether all rows and links are one batch.
+    whole: bool,
 }
 
 /// Which object a row belongs to.
@@ -102,7 +107,7 @@ impl Tables {
                 }
                 if let Some(at) = layout.object {
                     let id = object(&rows, layout, at)?;
-                    let chain = kind != Kind::PointCloud;
+                    let chain = matches!(kind, Kind::Polyline | Kind::Streamline);
                     if last != Some(id) && !ids.insert(id) && chain {
                         let expected = "the rows of an object one after another";
                         return Err(rows.bad(format!("object {id} again, after others"), expected));
@@ -148,10 +153,19 @@ impl Tables {
                 Owners::Files(ids)
             }
         };
+        let links = LinkTable::survey(options, extent.count())?;
+        notes.extend(links.iter().flat_map(|links| links.notes.iter().cloned()));
+        let whole = kind == Kind::Skeleton;
+        if whole {
+            whole_in_memory(files, extent.count(), options)?;
+        }
         let axes: Vec<&str> = layout.position.iter().map(|&at| layout.name(at)).collect();
         let mut spec = draft(kind, &axes, float_type(single));
         if kind == Kind::PointCloud && !matches!(owners, Owners::None) {
             spec = spec.with_objects();
+        }
+        if let Some(links) = &links {
+            spec = links.specify(spec);
         }
         for ((&at, kind), census) in layout.attributes.iter().zip(&types).zip(&columns) {
             let name = layout.name(at);
@@ -172,7 +186,7 @@ impl Tables {
         let found = Found {
             extent,
             objects,
-            links: 0,
+            links: links.as_ref().map_or(0, |links| links.links),
             spec,
             frame: None,
             notes,
@@ -183,6 +197,8 @@ impl Tables {
             layout,
             types,
             owners,
+            links,
+            whole,
         };
         Ok((reader, found))
     }
@@ -201,7 +217,9 @@ impl Tables {
                 ));
             }
             let mut held = Held::new(self);
+            let mut vertices = 0_u64;
             while rows.step()? {
+                vertices = vertices.saturating_add(1);
                 for &at in &self.layout.position {
                     held.positions.push(coordinate(&rows, &self.layout, at)?);
                 }
@@ -219,11 +237,28 @@ impl Tables {
                     }
                 }
                 held.rows += 1;
-                if held.rows >= self.options.batch {
+                if held.rows >= self.options.batch && !self.whole {
                     held.push(self, sink)?;
                 }
             }
-            held.push(self, sink)?;
+            match &self.links {
+                Some(links) if self.whole => {
+                    (held.links, held.link_columns) = links.all(vertices)?;
+                    held.push(self, sink)?;
+                }
+                Some(links) => {
+                    held.push(self, sink)?;
+                    links.read(vertices, &mut |ends, columns| {
+                        let mut batch =
+                            Held::new(self).batch(self).with_links_between_batches(ends);
+                        for (name, values) in columns {
+                            batch = batch.with_link_attribute(name, values);
+                        }
+                        Ok(sink.batch(&batch)?)
+                    })?;
+                }
+                None => held.push(self, sink)?,
+            }
             if let Owners::Files(ids) = &self.owners
                 && let Some(&id) = ids.get(number)
             {
@@ -242,6 +277,8 @@ struct Held {
     positions: Vec<f64>,
     runs: Vec<(i64, usize)>,
     columns: Vec<Filling>,
+    links: Vec<u64>,
+    link_columns: Vec<(String, Values<'static>)>,
 }
 
 impl Held {
@@ -251,6 +288,8 @@ impl Held {
             positions: Vec::new(),
             runs: Vec::new(),
             columns: tables.types.iter().map(|kind| kind.filling()).collect(),
+            links: Vec::new(),
+            link_columns: Vec::new(),
         }
     }
 
@@ -265,15 +304,34 @@ impl Held {
         if self.rows == 0 {
             return Ok(());
         }
-        let full = std::mem::replace(self, Self::new(tables));
-        let mut batch = Batch::new(full.positions);
-        if !matches!(tables.owners, Owners::None) {
-            batch = batch.with_object_runs(full.runs);
-        }
-        for (filling, &at) in full.columns.into_iter().zip(&tables.layout.attributes) {
-            batch = batch.with_attribute(tables.layout.name(at), filling.into_values());
+        let mut full = std::mem::replace(self, Self::new(tables));
+        let (links, mut columns) = (
+            std::mem::take(&mut full.links),
+            std::mem::take(&mut full.link_columns),
+        );
+        let mut batch = full.batch(tables);
+        if let Some(table) = &tables.links {
+            if columns.is_empty() {
+                columns = table.none();
+            }
+            batch = batch.with_links(links);
+            for (name, values) in columns {
+                batch = batch.with_link_attribute(name, values);
+            }
         }
         Ok(sink.batch(&batch)?)
+    }
+
+    /// The rows as a batch, without links.
+    fn batch(self, tables: &Tables) -> Batch<'static> {
+        let mut batch = Batch::new(self.positions);
+        if !matches!(tables.owners, Owners::None) {
+            batch = batch.with_object_runs(self.runs);
+        }
+        for (filling, &at) in self.columns.into_iter().zip(&tables.layout.attributes) {
+            batch = batch.with_attribute(tables.layout.name(at), filling.into_values());
+        }
+        batch
     }
 }
 

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use zvf_write::narrow;
+
 use crate::error::{ConvertError, Place, shown};
 
 /// Lines of a file, each bounded.
@@ -110,14 +112,6 @@ pub(crate) fn single_holds(text: &str, value: f64) -> bool {
     };
     let half = 0.5 * 10.0_f64.powi(exponent.saturating_sub(decimals));
     off <= half + value.abs() * f64::EPSILON
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "rounding is what is asked for"
-)]
-pub(crate) fn narrow(value: f64) -> f32 {
-    value as f32
 }
 
 #[cfg(test)]

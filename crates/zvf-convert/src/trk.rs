@@ -79,7 +79,7 @@ impl Trk {
         let mut spec = draft(kind, &["x", "y", "z"], NumberType::F32).with_unit("millimeter");
         spec.vertex_attributes = scalars.iter().map(Columns::spec).collect();
         spec.object_attributes = properties.iter().map(Columns::spec).collect();
-        let note = "positions are the file's: millimetres from the corner of the first voxel; the affine is recorded in `crs`, not applied";
+        let note = "positions are the file's: millimetres from the corner of the first voxel; the affine is recorded in `headers/trk`, not applied";
         let found = Found {
             extent,
             objects,

@@ -1,4 +1,7 @@
-//! TRX: streamlines as raw arrays in an archive, with `header.json` beside them.
+//! TRX: streamlines as raw arrays in an archive, with `header.json` beside them, and groups.
+
+mod arrays;
+mod groups;
 
 use std::path::{Path, PathBuf};
 
@@ -15,6 +18,8 @@ use crate::records::values;
 use crate::shape::Extent;
 use crate::tracks::Bytes;
 use crate::{Found, Sink, draft};
+use arrays::{array, ends, row};
+use groups::Collected;
 
 /// Takes positions, attributes, and how many points of which streamline.
 type TakePoints<'a> =
@@ -51,6 +56,12 @@ impl Column {
     }
 }
 
+impl Column {
+    fn is_whole(&self) -> bool {
+        self.array.column().is_integer()
+    }
+}
+
 /// One archive.
 #[derive(Debug)]
 struct Open {
@@ -60,6 +71,10 @@ struct Open {
     /// Where each streamline ends.
     ends: Vec<u64>,
     columns: [Vec<Column>; 2],
+    /// Members of groups.
+    groups: Vec<Column>,
+    /// What is said of groups, by their names.
+    said: Vec<(String, Column)>,
     notes: Vec<String>,
 }
 
@@ -89,31 +104,49 @@ impl Open {
             .map_err(|error| bad(format!("header.json: {error}"), "JSON"))?;
         let mut notes = Vec::new();
         let (mut positions, mut offsets, mut columns) = (None, None, [Vec::new(), Vec::new()]);
+        let (mut groups, mut said) = (Vec::new(), Vec::new());
         for member in &archive.members {
             if member.name.ends_with('/') || member.name == "header.json" {
                 continue;
             }
             let (folder, file) = member.name.rsplit_once('/').unwrap_or(("", &member.name));
+            let group = folder
+                .strip_prefix("dpg/")
+                .filter(|group| !group.is_empty());
             let place = match folder {
-                "" if file.starts_with("positions.") || file.starts_with("offsets.") => 2,
+                "" if file.starts_with("positions.") || file.starts_with("offsets.") => 4,
                 "dpv" => 0,
                 "dps" => 1,
+                "groups" => 2,
+                _ if group.is_some() => 3,
                 _ => {
                     notes.push(format!("{} is not kept", shown(&member.name)));
                     continue;
                 }
             };
-            let column = array(file, member).ok_or_else(|| {
-                let expected = "NAME.TYPE or NAME.COLUMNS.TYPE, of whole rows of numbers";
+            let column = if place == 3 {
+                row(file, member)
+            } else {
+                array(file, member)
+            };
+            let fits = |column: &Column| place != 2 || column.is_whole();
+            let column = column.filter(fits).ok_or_else(|| {
+                let expected = match place {
+                    2 => "NAME.uint32, or of other whole numbers",
+                    3 => "NAME.TYPE or NAME.COLUMNS.TYPE, one row of numbers",
+                    _ => "NAME.TYPE or NAME.COLUMNS.TYPE, of whole rows of numbers",
+                };
                 bad(
                     format!("{} of {} bytes", shown(&member.name), member.size),
                     expected,
                 )
             })?;
-            match columns.get_mut(place) {
-                Some(list) => list.push(column),
-                None if column.name == "positions" => positions = Some(column),
-                None => offsets = Some(column),
+            match (columns.get_mut(place), group) {
+                (Some(list), _) => list.push(column),
+                (None, Some(group)) => said.push((group.to_owned(), column)),
+                (None, None) if place == 2 => groups.push(column),
+                (None, None) if column.name == "positions" => positions = Some(column),
+                (None, None) => offsets = Some(column),
             }
         }
         let (Some(positions), Some(offsets)) = (positions, offsets) else {
@@ -154,6 +187,8 @@ impl Open {
             positions,
             ends,
             columns,
+            groups,
+            said,
             notes,
         })
     }
@@ -211,87 +246,6 @@ fn next(
         .collect()
 }
 
-/// What the name of a member says: `fa.float32`, `color.3.uint8`.
-fn array(file: &str, member: &Member) -> Option<Column> {
-    let (rest, kind) = file.rsplit_once('.')?;
-    let (name, width) = match rest.rsplit_once('.') {
-        Some((name, width)) if width.bytes().all(|byte| byte.is_ascii_digit()) => {
-            (name, Some(width.parse().ok()?))
-        }
-        _ => (rest, None),
-    };
-    let array = Header::raw(kind, width, member.size)?;
-    (!name.is_empty()).then(|| Column {
-        name: name.to_owned(),
-        member: member.clone(),
-        array,
-    })
-}
-
-/// Where each streamline ends: the starts of the next ones. The file may say the last one, or leave it out.
-fn ends(
-    path: &Path,
-    archive: &Archive,
-    header: &Value,
-    offsets: &Column,
-    points: u64,
-    options: &Options,
-) -> Result<Vec<u64>, ConvertError> {
-    let bad = |found: String, expected: &str| {
-        Err(ConvertError::malformed(path, Place::Whole, found, expected))
-    };
-    let count = offsets.array.rows;
-    if count > options.limits.held {
-        return Err(ConvertError::limit(
-            path,
-            Place::Whole,
-            "streamlines of a file",
-            options.limits.held,
-        ));
-    }
-    let mut bytes = archive.read(&offsets.member)?;
-    let column = offsets
-        .array
-        .take(&mut bytes, usize::try_from(count).unwrap_or(usize::MAX))?;
-    let stated = header.get("NB_STREAMLINES").and_then(Value::as_u64);
-    let mut starts: Vec<u64> = Vec::new();
-    for start in floats(&column).values {
-        let start = crate::numbers::whole_number(start).filter(|start| *start <= points);
-        let rises = starts
-            .last()
-            .is_none_or(|last| start.is_some_and(|start| start >= *last));
-        let Some(start) = start.filter(|start| rises && (!starts.is_empty() || *start == 0)) else {
-            return bad(
-                format!("offset {} of another order", starts.len()),
-                "offsets that begin at 0 and never fall, up to the points",
-            );
-        };
-        starts.push(start);
-    }
-    // With one more than streamlines the last is the number of points.
-    let closed = match stated {
-        Some(stated) if stated == count => false,
-        Some(stated) if stated.checked_add(1) == Some(count) => true,
-        Some(stated) => {
-            return bad(
-                format!("{count} offsets"),
-                &format!("{stated}, or one more: NB_STREAMLINES"),
-            );
-        }
-        None => count > 0 && starts.last() == Some(&points) && points > 0,
-    };
-    if closed && starts.last() != Some(&points) {
-        return bad(
-            "a last offset of another number".to_owned(),
-            &format!("{points}, the points"),
-        );
-    }
-    if !closed {
-        starts.push(points);
-    }
-    Ok(starts.into_iter().skip(1).collect())
-}
-
 impl Trx {
     pub(crate) fn survey(
         files: &[PathBuf],
@@ -304,8 +258,10 @@ impl Trx {
             vec!["positions are the file's: millimetres of the scanner".to_owned()],
         );
         let mut known: Option<Open> = None;
+        let mut groups = Collected::default();
         for file in files {
             let open = Open::new(file, options)?;
+            groups.add(file, &open, 0, options)?;
             objects = objects.saturating_add(open.ends.len() as u64);
             for note in &open.notes {
                 if !notes.contains(note) {
@@ -372,6 +328,7 @@ impl Trx {
         else {
             return Err(ConvertError::usage("files", "none", "at least one"));
         };
+        notes.extend(groups.finish().1);
         let number = match values::kind(&positions.array.column()) {
             Some((AttributeType::Number(number), _)) => number,
             _ => zvf_write::NumberType::F32,
@@ -396,8 +353,10 @@ impl Trx {
 
     pub(crate) fn read(&self, sink: &mut dyn Sink) -> Result<(), ConvertError> {
         let mut first = 0_i64;
+        let mut groups = Collected::default();
         for file in &self.files {
             let open = Open::new(file, &self.options)?;
+            groups.add(file, &open, first, &self.options)?;
             let changed = || {
                 let expected = "what was there when the file was looked at";
                 ConvertError::malformed(file, Place::Whole, "other arrays", expected)
@@ -437,7 +396,10 @@ impl Trx {
             }
             first = id(open.ends.len());
         }
-        Ok(())
+        match groups.finish().0 {
+            Some(groups) => Ok(sink.groups(&groups)?),
+            None => Ok(()),
+        }
     }
 }
 

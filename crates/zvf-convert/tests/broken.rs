@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use zvf_convert::{Import, Options, Sink};
 use zvf_store::Class;
-use zvf_write::{Batch, Kind, ObjectTable, WriteError};
+use zvf_write::{Batch, Groups, Kind, ObjectTable, WriteError};
 
 use crate::meshes::{stl_binary, stl_text};
 use crate::streamlines::{Out, tck, trk, trk_header};
@@ -358,7 +358,7 @@ fn options_and_limits() {
     check(
         &none,
         Class::Misuse,
-        "a.xyz: found .xyz, expected a file that ends in .swc, .csv, .tsv, .obj, .stl, .trk, .tck, .trx, .ply, .npy, .npz, .arrow",
+        "a.xyz: found .xyz, expected a file that ends in .swc, .csv, .tsv, .obj, .stl, .trk, .tck, .trx, .ply, .npy, .npz, .arrow, .parquet",
         &|_| {},
     );
     let missing = [none[0].with_file_name("b.swc")];
@@ -367,7 +367,7 @@ fn options_and_limits() {
 
 /// Counts what comes.
 #[derive(Default)]
-struct Nothing;
+pub(crate) struct Nothing;
 
 impl Sink for Nothing {
     fn batch(&mut self, _: &Batch<'_>) -> Result<(), WriteError> {
@@ -375,6 +375,10 @@ impl Sink for Nothing {
     }
 
     fn objects(&mut self, _: &ObjectTable<'_>) -> Result<(), WriteError> {
+        Ok(())
+    }
+
+    fn groups(&mut self, _: &Groups<'_>) -> Result<(), WriteError> {
         Ok(())
     }
 }

@@ -101,6 +101,45 @@ fn a_real_tractogram_comes_back_byte_for_byte() {
 }
 
 #[test]
+fn stores_of_before_have_the_header_in_their_crs() {
+    for name in ["a.trk", "a.tck"] {
+        let folder = Folder::new();
+        let bytes = if name == "a.trk" {
+            trk(false, 3)
+        } else {
+            tck("Float32LE")
+        };
+        let import = open(&[folder.file(name, bytes)], &small());
+        let format = name.rsplit('.').next().unwrap();
+        let change = |older: bool| {
+            folder.store(&import, |spec| {
+                spec.chunk_shape = vec![5.0; 3];
+                if older {
+                    spec.crs = import.frame().cloned();
+                    spec.headers.clear();
+                }
+            });
+            let (out, done) =
+                folder.export(&format!("{older}.{format}"), &ExportOptions::default());
+            assert!(done.notes.is_empty(), "{:?}", done.notes);
+            let (_, done) = folder.export("o.csv", &ExportOptions::default());
+            (std::fs::read(out).unwrap(), done.notes)
+        };
+        let (new, said) = change(false);
+        assert!(
+            said.contains(&format!("the frame (`headers/{format}`) is not kept")),
+            "{said:?}"
+        );
+        let (old, said) = change(true);
+        assert!(
+            said.contains(&"the frame (`crs`) is not kept".to_owned()),
+            "{said:?}"
+        );
+        assert!(new == old);
+    }
+}
+
+#[test]
 fn scalars_properties_frames_and_empty_streamlines_are_written() {
     let folder = Folder::new();
     let file = folder.file("a.trk", trk(false, 3));

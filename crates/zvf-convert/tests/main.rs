@@ -9,7 +9,10 @@
 
 mod broken;
 mod export;
+mod linked;
 mod meshes;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod parse;
 mod records;
 mod skeletons;

@@ -67,6 +67,25 @@ impl Folder {
         })
     }
 
+    /// A place in the folder, for a file that is made later.
+    pub(crate) fn place(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Why no store can be made.
+    pub(crate) fn fails(&self, import: &Import) -> ConvertError {
+        let address = self
+            .place("failed.zarrvectors")
+            .to_string_lossy()
+            .into_owned();
+        Runtime::new().unwrap().wait(async {
+            let options = WriteOptions::new().with_threads(1).with_durable(false);
+            let spec = import.spec().clone();
+            let mut writer = StoreWriter::create(&address, spec, options).await.unwrap();
+            import.read(&mut writer).unwrap_err()
+        })
+    }
+
     /// All objects, those without vertices too.
     pub(crate) fn listed(&self) -> RecordBatch {
         let address = self.address();

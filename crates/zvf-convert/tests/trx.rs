@@ -53,7 +53,15 @@ fn arrays(closed: bool) -> Vec<(String, Vec<u8>)> {
                 .flat_map(|value| value.to_le_bytes())
                 .collect(),
         ),
+        ("groups/right.uint32", vec![2, 0, 0, 0, 1, 0, 0, 0]),
         ("groups/left.uint32", vec![0; 4]),
+        ("groups/none.uint32", Vec::new()),
+        ("dpg/right/mean.float32", floats(&[1.5])),
+        ("dpg/left/mean.float32", floats(&[-0.25])),
+        (
+            "dpg/left/ends.6.float32",
+            floats(&[1.0, 2.0, 3.0, 4.0, 5.0, f32::NAN]),
+        ),
     ]
     .map(|(name, content)| (name.to_owned(), content))
     .to_vec()
@@ -67,13 +75,9 @@ fn points_attributes_and_frame_come_back_with_their_types() {
         let import = open(&[folder.file("a.trx", zip(&want, deflated))], &small());
         assert_eq!((import.vertices(), import.objects()), (5, 3));
         assert_eq!(import.spec().positions, NumberType::F32);
-        assert!(
-            import
-                .notes()
-                .iter()
-                .any(|note| note.contains("groups/left")),
-            "{:?}",
-            import.notes()
+        assert_eq!(
+            import.notes(),
+            ["positions are the file's: millimetres of the scanner"]
         );
         assert_eq!(import.frame().unwrap()["voxel_to_rasmm"][0][3], json!(-9.0));
         folder.store(&import, |spec| spec.chunk_shape = vec![5.0; 3]);
@@ -100,7 +104,7 @@ fn points_attributes_and_frame_come_back_with_their_types() {
         assert_eq!(head, sent);
         for (name, content) in want
             .iter()
-            .filter(|(name, _)| name.starts_with("dp") || name.starts_with("pos"))
+            .filter(|(name, _)| !name.starts_with("offsets") && name != "header.json")
         {
             assert_eq!(&got[name], content, "{name}");
         }
@@ -115,6 +119,68 @@ fn points_attributes_and_frame_come_back_with_their_types() {
         let (twice, _) = again.export("out.trx", &ExportOptions::default());
         assert_eq!(std::fs::read(twice).unwrap(), std::fs::read(out).unwrap());
     }
+}
+
+/// The numbers of a group in an archive.
+fn group(archive: &std::collections::BTreeMap<String, Vec<u8>>, name: &str) -> Vec<u32> {
+    let bytes = archive[&format!("groups/{name}.uint32")].chunks(4);
+    bytes
+        .map(|four| u32::from_le_bytes(four.try_into().unwrap()))
+        .collect()
+}
+
+#[test]
+fn groups_follow_their_streamlines() {
+    let folder = Folder::new();
+    let file = folder.file("a.trx", zip(&arrays(true), false));
+    let mut second = arrays(true);
+    second.retain(|(name, _)| !name.starts_with("groups/none") && !name.starts_with("dpg/right"));
+    second.push(("groups/more.uint8".to_owned(), vec![1]));
+    // A whole number cannot be missing in other groups; a row of numbers needs no count of them.
+    second.push(("dpg/more/count.uint8".to_owned(), vec![9]));
+    second.push((
+        "dpg/more/ends.float32".to_owned(),
+        [2.5_f32; 6]
+            .iter()
+            .flat_map(|one| one.to_le_bytes())
+            .collect(),
+    ));
+    second.push(("dpg/nobody/mean.float32".to_owned(), vec![0; 4]));
+    let other = folder.file("b.trx", zip(&second, true));
+    let import = open(&[file, other], &small());
+    let notes = import.notes().join("\n");
+    for said in [
+        "dpg \"mean\" of group \"left\" is not kept: it came before",
+        "dpg \"count\" is not kept: 1 of 4 groups have it",
+        "dpg \"mean\" of group \"nobody\" is not kept: there is no such group",
+    ] {
+        assert!(notes.contains(said), "{notes}");
+    }
+    folder.store(&import, |spec| spec.chunk_shape = vec![5.0; 3]);
+    let (out, done) = folder.export("all.trx", &ExportOptions::default());
+    assert!(done.notes.is_empty(), "{:?}", done.notes);
+    let got = parse::members(&std::fs::read(out).unwrap());
+    assert_eq!(group(&got, "left"), [0, 3]);
+    assert_eq!(group(&got, "right"), [2, 1, 5, 4]);
+    assert_eq!(group(&got, "more"), [4]);
+    assert_eq!(group(&got, "none"), Vec::<u32>::new());
+    assert_eq!(got["dpg/more/ends.6.float32"], second[second.len() - 2].1);
+    assert!(
+        !got.contains_key("dpg/none/mean.float32") && !got.contains_key("dpg/more/mean.float32")
+    );
+    // Of a selection, by the places in it.
+    let mut options = ExportOptions::default();
+    options.query.objects = Some(vec![5, 0, 5]);
+    let (out, done) = folder.export("some.trx", &options);
+    assert_eq!(
+        done.notes,
+        ["5 members of groups are not among the streamlines of the file"]
+    );
+    let got = parse::members(&std::fs::read(out).unwrap());
+    assert_eq!(
+        (group(&got, "left"), group(&got, "right")),
+        (vec![1], vec![0, 2])
+    );
 }
 
 #[test]
@@ -164,6 +230,21 @@ fn archives_that_contradict_themselves_are_refused() {
             "dpv/fa.float32",
             Some(&[0; 16]),
             "found dpv \"fa\" of 4 rows, expected 5",
+        ),
+        (
+            "groups/left.uint32",
+            Some(&[3, 0, 0, 0]),
+            "found 3 in group \"left\", expected streamlines from 0, below 3",
+        ),
+        (
+            "groups/left.uint32",
+            Some(&[3, 0, 0]),
+            "expected NAME.uint32",
+        ),
+        (
+            "dpg/left/ends.6.float32",
+            Some(&[0; 12]),
+            "expected NAME.TYPE or NAME.COLUMNS.TYPE, one row of numbers",
         ),
         (
             "dps/label.int16",

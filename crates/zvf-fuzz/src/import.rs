@@ -3,11 +3,11 @@
 use std::io::Write;
 
 use zvf_convert::{Import, Options, Sink};
-use zvf_write::{Batch, ObjectTable, WriteError};
+use zvf_write::{Batch, Groups, ObjectTable, WriteError};
 
 /// Endings, by the first byte of an input.
-const ENDINGS: [&str; 12] = [
-    "swc", "csv", "obj", "stl", "trk", "tck", "ply", "npy", "npz", "arrow", "tsv", "trx",
+const ENDINGS: [&str; 13] = [
+    "swc", "csv", "obj", "stl", "trk", "tck", "ply", "npy", "npz", "arrow", "tsv", "trx", "parquet",
 ];
 
 /// Takes everything and keeps nothing.
@@ -20,6 +20,10 @@ impl Sink for Nowhere {
     }
 
     fn objects(&mut self, _: &ObjectTable<'_>) -> Result<(), WriteError> {
+        Ok(())
+    }
+
+    fn groups(&mut self, _: &Groups<'_>) -> Result<(), WriteError> {
         Ok(())
     }
 }

@@ -76,6 +76,15 @@ pub const NEWEST: Version = Version::new(0, 9, 4);
 /// links in families of offsets. Of older stores only the root is judged.
 pub const RULED: Version = Version::new(0, 9, 0);
 
+/// The first version whose writers describe the store for other tools (0.9 §5.3).
+pub const DESCRIBED: Version = Version::new(0, 9, 2);
+
+/// Whether the rules about arrays and families are about stores of this version: of [`RULED`] and later ones.
+#[must_use]
+pub fn is_ruled(text: &str) -> bool {
+    matches!(gate(text), Gate::Supported(version) | Gate::Newer(version) if version >= RULED)
+}
+
 /// What messages say about versions.
 pub const EXPECTED: &str = "0.6.0 to 0.9.4";
 

@@ -30,7 +30,8 @@ use crate::{QueryError, int};
 const BATCH: usize = 1 << 14;
 
 /// Lists the objects of a level, in the order of the object index, as table [`Table::Objects`] of an answer:
-/// `object_id`, `vertices`, `chunks`, `fragments`, then object attributes. Objects without vertices are listed too.
+/// `object_id`, `vertices`, `chunks`, `fragments`, then object attributes. Objects without vertices are listed too, deleted
+/// ones are not.
 ///
 /// Of an additive level the complete content is listed, unless `own_level_only` says otherwise: numbers are sums over the
 /// levels of the chain, and objects that only coarser levels know follow at the end.
@@ -104,7 +105,8 @@ async fn objects(levels: Vec<Level>, emit: &mut Emit) -> Result<Summary, QueryEr
                 part.first_slot().saturating_add(int::wide(part.len())),
             );
             for start in (first..end).step_by(BATCH) {
-                for row in start..start.saturating_add(int::wide(BATCH)).min(end) {
+                let rows = start..start.saturating_add(int::wide(BATCH)).min(end);
+                for row in rows.filter(|row| !ids.is_deleted(*row)) {
                     let id = ids.id(row);
                     sums.add(at, id, count(level, part.blob(row), &chunks, &lengths, id)?);
                 }

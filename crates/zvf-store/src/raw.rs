@@ -114,13 +114,27 @@ impl RawStore {
     /// # Errors
     /// As [`read`](Self::read); limit, for more names than [`Limits::listed_names`].
     pub async fn folders(&self, prefix: &str) -> Result<Option<Vec<String>>, StoreError> {
+        self.list(prefix, Question::Names(prefix.to_owned())).await
+    }
+
+    /// The keys of all objects below a prefix, relative to it, in no order; `None` when the backend cannot list.
+    ///
+    /// # Cost
+    /// One listing, of as many pages as the backend needs.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read); limit, for more objects than [`Limits::cells_per_query`].
+    pub async fn keys(&self, prefix: &str) -> Result<Option<Vec<String>>, StoreError> {
+        self.list(prefix, Question::Keys(prefix.to_owned())).await
+    }
+
+    async fn list(
+        &self,
+        prefix: &str,
+        question: Question,
+    ) -> Result<Option<Vec<String>>, StoreError> {
         check_prefix(prefix)?;
-        match self
-            .0
-            .ask_all(1, vec![Question::Names(prefix.to_owned())])
-            .await?
-            .pop()
-        {
+        match self.0.ask_all(1, vec![question]).await?.pop() {
             Some((_, Ok(Reply::Names(names)))) => Ok(names),
             Some((_, Err(error))) => Err(error),
             Some((_, Ok(Reply::Document(_)))) | None => Ok(None),

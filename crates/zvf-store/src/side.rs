@@ -6,6 +6,8 @@
 //!
 //! Source: specification 0.7, sections 2.6 and 11; 0.8, section 11; 0.9, section 16.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 use zvf_format::keys::parse_level;
 use zvf_meta::NodeKind;
@@ -173,6 +175,39 @@ impl Store {
         found.packing();
         found.unknown(&levels);
         Ok(found.side)
+    }
+}
+
+impl Store {
+    /// The headers of source files of these formats, as they were kept; nothing where the store has none.
+    ///
+    /// # Cost
+    /// One request a format, all at once. Nothing is listed, so that it works where a backend cannot list.
+    ///
+    /// # Errors
+    /// I/O, limits, and a document that cannot be understood.
+    ///
+    /// Source: specification 0.9, section 16.2.
+    pub async fn headers(
+        &self,
+        formats: &[&str],
+    ) -> Result<BTreeMap<String, Map<String, Value>>, StoreError> {
+        let tree = self.tree();
+        let paths = formats.iter().map(|format| format!("headers/{format}"));
+        let paths: Vec<String> = paths.collect();
+        tree.ask(paths.iter().map(|path| document(path)).collect())
+            .await?;
+        let mut finder = Finder::new(tree);
+        let mut headers = BTreeMap::new();
+        for (format, path) in formats.iter().zip(&paths) {
+            if let Some(node) = finder.node(path) {
+                headers.insert((*format).to_owned(), node.attributes);
+            }
+        }
+        match finder.side.problems.pop() {
+            Some(problem) => Err(StoreError::malformed("headers", problem)),
+            None => Ok(headers),
+        }
     }
 }
 

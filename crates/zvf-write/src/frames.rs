@@ -29,13 +29,15 @@ pub(crate) struct FrameFile {
 }
 
 impl FrameFile {
-    /// Opens a file, or makes one; hands each whole frame to `take`, in order: its place, its kind and its payload.
+    /// Opens a file, or makes one; hands each whole frame to `take`, in order: its place, its kind and its payload. The first
+    /// frame is of the kind `first`.
     ///
     /// # Errors
-    /// Misuse: a file that another writer has open. I/O, damage.
+    /// Misuse: a file that another writer has open, or that begins as no such file does. I/O, damage.
     pub(crate) fn open(
         path: &Path,
         sync: bool,
+        first: u8,
         mut take: impl FnMut(u64, u8, &[u8]) -> Result<(), WriteError>,
     ) -> Result<Self, WriteError> {
         let failed = |e| WriteError::io(path, e);
@@ -60,6 +62,14 @@ impl FrameFile {
             sync,
         };
         let length = frames.file.metadata().map_err(failed)?.len();
+        // What a crash cut short is cut off, so a file that is none of ours must not come so far.
+        let mut begin = [first; 1];
+        let got = (&frames.file).read(&mut begin).map_err(failed)?;
+        if got > 0 && begin != [first] {
+            let expected = "a journal, or no file: it would be overwritten";
+            return Err(misused(path, "another file", expected));
+        }
+        frames.file.seek(SeekFrom::Start(0)).map_err(failed)?;
         let mut reader = Frames {
             path,
             file: BufReader::new(frames.file.try_clone().map_err(failed)?),

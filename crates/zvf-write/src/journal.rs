@@ -48,7 +48,7 @@ impl Journal {
         // The whole specification, as this version spells it.
         let expected = format!("{} {spec:?}", env!("CARGO_PKG_VERSION")).into_bytes();
         let mut empty = true;
-        let file = FrameFile::open(path, sync, |at, kind, payload| {
+        let file = FrameFile::open(path, sync, SPEC, |at, kind, payload| {
             if !std::mem::take(&mut empty) {
                 let call = decode(kind, payload);
                 return replay(call.ok_or_else(|| damaged(path, at, "a batch, or a table"))?);

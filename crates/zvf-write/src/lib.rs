@@ -178,7 +178,7 @@ pub use progress::{Progress, Step};
 pub use pyramid::{CrossLevel, LevelReport, LevelStep, Method, PyramidSpec, build_pyramid};
 pub use side::{Parametric, ParametricType};
 pub use spec::{AttributeSpec, AttributeType, LinkSpec, Outside, StoreSpec, TargetVersion};
-pub use values::Values;
+pub use values::{Values, narrow};
 pub use writer::{StoreWriter, Summary, WriteOptions};
 pub use zvf_meta::{Axis, JsonObject, Kind, LinkStore};
 pub use zvf_store::Class;

@@ -224,12 +224,13 @@ impl Values<'_> {
     }
 }
 
-/// Rounds to nearest, as the format's writers do.
+/// The nearest float32, as positions and attributes are rounded to it where a store holds float32.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "rounding is what is asked for"
 )]
-pub(crate) fn narrow(value: f64) -> f32 {
+#[must_use]
+pub fn narrow(value: f64) -> f32 {
     value as f32
 }
 

@@ -155,6 +155,8 @@ pub struct StoreWriter {
     router: Router,
     tables: Tables,
     groups: HeldGroups,
+    /// Tables of objects that were taken.
+    taken: u64,
     journal: Option<Journal>,
     /// The part that is written, of a store of several.
     part: Option<Part>,
@@ -205,6 +207,7 @@ impl StoreWriter {
                 .with_threads(options.threads),
             tables: Tables::new(&spec),
             groups: HeldGroups::default(),
+            taken: 0,
             spec: Arc::new(spec),
             options,
             broken: None,
@@ -277,6 +280,7 @@ impl StoreWriter {
     pub fn push_objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError> {
         self.usable()?;
         self.tables.push(&self.spec, table)?;
+        self.taken = self.taken.saturating_add(1);
         self.keep(|journal| journal.objects(table))
     }
 
@@ -305,6 +309,12 @@ impl StoreWriter {
     #[must_use]
     pub fn batches(&self) -> u64 {
         self.router.batches
+    }
+
+    /// Tables of objects that were taken so far, those of a [journal](WriteOptions::journal) included.
+    #[must_use]
+    pub fn tables(&self) -> u64 {
+        self.taken
     }
 
     fn usable(&self) -> Result<(), WriteError> {

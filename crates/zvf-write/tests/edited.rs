@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use zvf_query::{BBox, Column, Query, Select};
+use zvf_query::{BBox, Column, Query, Select, Table, list_objects, query};
 use zvf_write::{
     At, AttributeSpec, Batch, Edit, Kind, LinkStore, NumberType, ObjectTable, StoreSpec,
     StoreWriter, Values, WriteError,
@@ -50,7 +50,7 @@ pub(crate) struct Model {
     objects: BTreeMap<i64, Vec<i64>>,
     deleted: BTreeSet<i64>,
     sizes: BTreeMap<i64, Option<f32>>,
-    links: Vec<(Vec<i64>, String)>,
+    pub(crate) links: Vec<(Vec<i64>, String)>,
     /// Values of the attribute that comes later.
     extra: Option<BTreeMap<i64, u16>>,
     next: i64,
@@ -63,8 +63,13 @@ struct Made {
     links: Vec<(Vec<usize>, u32)>,
 }
 
-/// Vertices of everything and of each object, in the order of answers.
-pub(crate) type Order = (Vec<i64>, BTreeMap<i64, Vec<i64>>);
+/// Vertices of everything and of each object, in the order of answers, and the ends of links in that of lists.
+#[derive(Debug)]
+pub(crate) struct Order {
+    pub(crate) all: Vec<i64>,
+    pub(crate) objects: BTreeMap<i64, Vec<i64>>,
+    pub(crate) links: Vec<Vec<i64>>,
+}
 
 pub(crate) const KINDS: usize = 9;
 
@@ -344,7 +349,11 @@ impl Model {
                 objects.insert(id, numbers[start..start + length].to_vec());
             }
         }
-        (parse(&all), objects)
+        Order {
+            all: parse(&all),
+            objects,
+            links: self.listed(&store).await,
+        }
     }
 
     /// One random operation on model and edit. `order` is that of the store before the edit; addresses are only used
@@ -441,7 +450,9 @@ impl Model {
                     .await
             }
             7 if self.extra.is_none() => {
-                let Some((all, _)) = order else { return Ok(()) };
+                let Some(Order { all, .. }) = order else {
+                    return Ok(());
+                };
                 let values: Vec<u16> = all.iter().map(|n| (n * 7) as u16).collect();
                 self.extra = Some(all.iter().copied().zip(values.iter().copied()).collect());
                 edit.add_vertex_attribute(
@@ -450,12 +461,16 @@ impl Model {
                 )
                 .await
             }
+            8 => match order {
+                Some(order) => self.step_links(edit, draw, order).await,
+                None => Ok(()),
+            },
             _ => Ok(()),
         }
     }
 
     /// Some vertices with their addresses.
-    fn some(&self, draw: &mut Draw, (all, objects): &Order) -> Some_ {
+    fn some(&self, draw: &mut Draw, Order { all, objects, .. }: &Order) -> Some_ {
         let by_object: BTreeMap<i64, (i64, u64)> = objects
             .iter()
             .flat_map(|(id, numbers)| (0..).zip(numbers).map(move |(at, n)| (*n, (*id, at))))
@@ -572,6 +587,7 @@ impl Model {
 
     async fn check_objects(&self, store: &zvf_store::Store) {
         self.check_rows(store).await;
+        self.check_deleted(store).await;
         // Objects without vertices are in no answer.
         let full = self
             .objects
@@ -646,6 +662,39 @@ impl Model {
             );
         }
         assert_eq!(level.doc().vertex_count, self.vertices.len() as u64);
+    }
+
+    /// Deleted objects are in no list, and nobody can ask for them.
+    async fn check_deleted(&self, store: &zvf_store::Store) {
+        let alive = self.objects.keys().filter(|id| !self.deleted.contains(id));
+        let alive: Vec<String> = alive.map(i64::to_string).collect();
+        let list = list_objects(store, 0, false).await.unwrap();
+        let list = list.collect().await.unwrap().table(Table::Objects).unwrap();
+        let listed = list.map_or(Vec::new(), |list| column(&list, "object_id"));
+        assert_eq!(sorted(listed), sorted(alive));
+        let Some(&id) = self.deleted.first() else {
+            return;
+        };
+        let mut asked = Query {
+            objects: Some(vec![id]),
+            ..Query::default()
+        };
+        let told = match query(store, asked.clone()).await {
+            Ok(answer) => answer.collect().await.unwrap_err(),
+            Err(error) => error,
+        };
+        assert!(
+            told.to_string().contains(&format!("no object {id}")),
+            "{told}"
+        );
+        asked.ignore_missing = true;
+        assert_eq!(ask(store, asked).await.vertices.num_rows(), 0);
+        let all = Query {
+            select: Select::Objects,
+            ..Query::default()
+        };
+        let all = ask(store, all).await.objects.unwrap();
+        assert!(!column(&all, "object_id").contains(&id.to_string()));
     }
 
     /// Drops the rows of deleted objects; returns how many.

@@ -59,7 +59,7 @@ proptest! {
     fn sequences_of_edits_are_read_as_the_model_says(
         which in 0..KINDS,
         seed in any::<u64>(),
-        edits in prop::collection::vec(prop::collection::vec(0_u8..8, 1..4), 1..4),
+        edits in prop::collection::vec(prop::collection::vec(0_u8..9, 1..4), 1..4),
     ) {
         block_on(run(which, seed, &edits));
     }

@@ -54,7 +54,7 @@ async fn vertices(memory: &Memory) -> usize {
 }
 
 /// A store with a seed by which the edit changes the number of vertices.
-async fn store(which: usize) -> (Memory, Model, Draw) {
+pub(crate) async fn store(which: usize) -> (Memory, Model, Draw) {
     let mut seed = 0;
     loop {
         let mut draw = Draw(seed);
@@ -421,56 +421,4 @@ async fn a_folder_is_edited_as_a_bucket_is() {
         .map(|e| e.unwrap().file_name())
         .collect();
     assert_eq!(left.len(), 2, "{left:?}");
-}
-
-#[tokio::test]
-async fn a_vacuum_removes_what_nobody_asks_for_and_nothing_else() {
-    let (memory, model, _) = store(3).await;
-    let before = memory.files().await;
-    let dims = "/9".repeat(model.spec.dims());
-    let left = [
-        format!("0/vertices/c{dims}"),
-        format!(
-            "0/links/0/{}/c{dims}",
-            ["0"; 3][..model.spec.dims()].join(".")
-        ),
-        "0/object_index/manifests/c/7".to_owned(),
-        "0/object_attributes/size/c/1".to_owned(),
-        "zvf-edit-0ld/0/vertices/zarr.json".to_owned(),
-        "0/vertices/c/.zvf-12-3".to_owned(),
-    ];
-    let theirs = ["notes.txt", "0/mine/c/0", "mine/zarr.json.bak"].map(str::to_owned);
-    for key in left.iter().chain(&theirs) {
-        let path = Path::from(format!("some/points.zarrvectors/{key}"));
-        memory.0.put(&path, vec![1_u8].into()).await.unwrap();
-    }
-    let done = zvf_write::vacuum(ADDRESS, memory.options()).await.unwrap();
-    assert_eq!((done.rows, done.leftovers), (0, left.len() as u64));
-    let mut after = memory.files().await;
-    for key in &theirs {
-        assert!(after.remove(key).is_some(), "{key}");
-    }
-    assert_eq!(after, before);
-    model.check_answers(&memory).await;
-}
-
-#[tokio::test]
-async fn an_object_that_comes_back_is_no_longer_deleted() {
-    let (memory, mut model, mut draw) = store(1).await;
-    let mut first = Edit::open(ADDRESS, memory.options()).await.unwrap();
-    first
-        .put_objects(&zvf_write::ObjectTable::new(vec![900]))
-        .await
-        .unwrap();
-    first.commit().await.unwrap();
-    let mut second = Edit::open(ADDRESS, memory.options()).await.unwrap();
-    second.delete(&[900]).await.unwrap();
-    second.commit().await.unwrap();
-    // Operation 6 gives object 900 a size again.
-    let mut third = Edit::open(ADDRESS, memory.options()).await.unwrap();
-    model.step(&mut third, 6, &mut draw, None).await.unwrap();
-    third.commit().await.unwrap();
-    let done = zvf_write::vacuum(ADDRESS, memory.options()).await.unwrap();
-    assert_eq!(done.rows, 0);
-    model.check(&memory).await;
 }

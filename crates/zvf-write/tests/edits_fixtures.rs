@@ -63,7 +63,7 @@ async fn objects(store: &Store) -> BTreeMap<String, Vec<String>> {
     };
     let mut all = BTreeMap::new();
     // Some of them are enough: a question each.
-    for id in index.ids().await.unwrap().iter().take(40) {
+    for (_, id) in index.ids().await.unwrap().objects().take(40) {
         let asked = Query {
             objects: Some(vec![id]),
             select: Select::Objects,
@@ -125,7 +125,9 @@ async fn stores_of_the_released_writers_are_edited() {
         assert_eq!(after.kind(), kind);
         let mut now = objects(&after).await;
         if many {
-            assert_eq!(now.remove(&first), Some(Vec::new()), "{case}");
+            assert!(!now.contains_key(&first), "{case}");
+            // One that was beyond the first forty may have moved up.
+            now.retain(|id, _| was.contains_key(id));
             let rest: BTreeMap<_, _> = was.into_iter().filter(|(id, _)| *id != first).collect();
             assert_eq!(now, rest, "{case}");
         } else {
@@ -152,7 +154,7 @@ async fn stores_of_the_released_writers_are_edited() {
         match vacuumed {
             Ok(done) => assert_eq!(done.rows, u64::from(many), "{case}"),
             Err(error) => assert!(
-                error.to_string().contains("rows that are those of level 0"),
+                error.to_string().contains("`zvf pyramid STORE --remove`"),
                 "{case}: {error}"
             ),
         }

@@ -1,36 +1,45 @@
 //! `zvf edit`: changes of a store that exists.
 
-use std::path::{Path, PathBuf};
+mod table;
+
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
 use zvf_write::{
-    At, AttributeSpec, AttributeType, Batch, Edit, EditSummary, NumberType, ObjectTable, Resumed,
-    StoreSpec, Values, WriteError, WriteOptions,
+    AttributeSpec, Batch, Edit, EditSummary, NumberType, ObjectTable, Resumed, StoreSpec,
+    WriteError, WriteOptions,
 };
 
 use crate::context::Context;
 use crate::error::{CliError, Result};
 use crate::output::table::counted;
 use crate::output::{print_json, print_text};
+use table::{Place, Table};
 
 /// `zvf edit`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every edit is made at once: readers see all of it or nothing, whatever is interrupted. Ids of objects never change. FILE is a CSV
-table with a header, as `zvf query -o FILE.csv` writes it: one column an axis, `object_id`, one column an attribute
-(`NAME_0`, `NAME_1`, … for several channels). Coarse levels stay as they are; the chunks they are out of date for are listed in the
-root's `zvf_stale`.
+Every edit is made at once: readers see all of it or nothing, whatever is interrupted. Ids of objects never change. Coarse levels
+stay as they are; the chunks they are out of date for are listed in the root's `zvf_stale`.
+
+FILE is a table as `zvf query -o FILE` writes it, by its ending .csv, .tsv, .ndjson or .arrow: one column an axis (or lists
+`position`), `object_id`, one column an attribute (`NAME_0`, `NAME_1`, … for several channels, or lists NAME).
 
 Vertices are addressed by `object_id` and `vertex` (their place in the object, from 0), by `vertex` alone (their place in
-the answer of `zvf query STORE`), or without both columns, all of them in that order.
+the answer of `zvf query STORE`), or without both columns, all of them in that order. Links are addressed by their ends:
+`vertices_0`, `vertices_1`, … (lists `vertices`: places in the answer of `zvf query STORE`, as its links.arrow has them), or
+`object_id` and `vertex_0`, `vertex_1`, …; ends that come again mean the next link between them; without these columns, all
+links in the order of `zvf links STORE`.
 
 Examples:
   zvf edit brain.zarrvectors delete 7 42
   zvf edit brain.zarrvectors append new.csv
-  zvf edit brain.zarrvectors move --from moved.csv
+  zvf edit brain.zarrvectors append other/vertices.arrow --links other/links.arrow
+  zvf edit brain.zarrvectors move --from moved.ndjson
   zvf edit brain.zarrvectors set-attribute label --from labels.csv
   zvf edit brain.zarrvectors set-attribute volume --object --type float32 --from volumes.csv
+  zvf edit brain.zarrvectors set-attribute weight --link --from weights.csv
   zvf edit brain.zarrvectors resume")]
 pub(crate) struct EditArgs {
     /// Path or URL of the store
@@ -53,7 +62,7 @@ pub(crate) enum EditWhat {
     Append {
         /// A table of vertices
         file: PathBuf,
-        /// A table of links: one column an end (a row of FILE, from 0), then one a link attribute
+        /// A table of links: one column an end (a row of the table of vertices, from 0), then one a link attribute
         #[arg(long, value_name = "FILE")]
         links: Option<PathBuf>,
     },
@@ -73,6 +82,9 @@ pub(crate) enum EditWhat {
         /// An attribute of objects, by `object_id`, not of vertices
         #[arg(long)]
         object: bool,
+        /// An attribute of links, by their ends, not of vertices
+        #[arg(long, conflicts_with = "object")]
+        link: bool,
         /// Adds the attribute, with this type: float32, int64, …, or text
         #[arg(long = "type", value_name = "TYPE")]
         type_: Option<String>,
@@ -202,6 +214,12 @@ async fn prepare(edit: &mut Edit, what: &EditWhat, tables: &Tables) -> Result<()
         }
         EditWhat::SetAttribute {
             name,
+            link: true,
+            type_,
+            ..
+        } => set_link(edit, &spec, table, name, type_.as_deref()).await?,
+        EditWhat::SetAttribute {
+            name,
             type_: Some(word),
             ..
         } => {
@@ -225,6 +243,39 @@ async fn prepare(edit: &mut Edit, what: &EditWhat, tables: &Tables) -> Result<()
             edit.set_vertex_attribute(name, place.at(), &values).await?;
         }
         EditWhat::Resume => {}
+    }
+    Ok(())
+}
+
+/// Sets values of a link attribute, or adds it.
+async fn set_link(
+    edit: &mut Edit,
+    spec: &StoreSpec,
+    table: &Table,
+    name: &str,
+    type_: Option<&str>,
+) -> Result<()> {
+    let place = Place::of_links(table, spec.links.width)?;
+    let known = spec.links.attributes.iter().find(|one| one.name == name);
+    match (type_, known) {
+        (None, Some(known)) => {
+            let values = table.values(known)?;
+            edit.set_link_attribute(name, place.at(), &values).await?;
+        }
+        (None, None) => {
+            let message = format!("no link attribute {name}; --type TYPE adds it");
+            return Err(CliError::usage(message));
+        }
+        (Some(word), _) => {
+            if !matches!(place, Place::All) {
+                let message = "a new attribute takes a value for every link, in the order of `zvf links`, without columns of ends";
+                return Err(CliError::usage(message));
+            }
+            let channels = table.channels(name).len().max(1);
+            let one = typed(name, word, channels, AttributeSpec::category)?;
+            let values = table.values(&one)?;
+            edit.add_link_attribute(one, &values).await?;
+        }
     }
     Ok(())
 }
@@ -266,15 +317,7 @@ fn batch(edit: &Edit, spec: &StoreSpec, tables: &Tables) -> Result<Batch<'static
         batch = batch.with_attribute(&one.name, table.values(&worded(edit, one))?);
     }
     if let Some(links) = &tables.links {
-        let width = spec.links.width;
-        let mut ends: Vec<u64> = Vec::new();
-        for (line, row) in links.rows.iter().enumerate() {
-            for end in row.iter().take(width) {
-                let end = end.trim().parse();
-                ends.push(end.map_err(|_| links.wrong(line, "a row number"))?);
-            }
-        }
-        batch = batch.with_links(ends);
+        batch = batch.with_links(links.rows(spec.links.width)?);
         for one in &spec.links.attributes {
             batch = batch.with_link_attribute(&one.name, links.values(one)?);
         }
@@ -303,177 +346,5 @@ impl Tables {
             EditWhat::Delete { .. } | EditWhat::Resume => {}
         }
         Ok(tables)
-    }
-}
-
-/// A table of texts.
-#[derive(Debug, Default)]
-struct Table {
-    file: String,
-    names: Vec<String>,
-    rows: Vec<Vec<String>>,
-}
-
-impl Table {
-    fn read(path: &Path) -> Result<Self> {
-        let file = path.display().to_string();
-        let failed = |error: csv::Error| {
-            if error.is_io_error() {
-                let source = std::io::Error::other(error);
-                return CliError::file("read", path, &source);
-            }
-            CliError::malformed(format!("{}: {error}", path.display()))
-        };
-        let mut reader = csv::Reader::from_path(path).map_err(failed)?;
-        let names = reader.headers().map_err(failed)?;
-        let names = names.iter().map(|name| name.trim().to_owned()).collect();
-        let mut rows = Vec::new();
-        for record in reader.records() {
-            let record = record.map_err(failed)?;
-            rows.push(record.iter().map(str::to_owned).collect());
-        }
-        Ok(Self { file, names, rows })
-    }
-
-    fn wrong(&self, row: usize, expected: &str) -> CliError {
-        // The header is line 1.
-        let line = row.saturating_add(2);
-        CliError::malformed(format!("{}, line {line}: expected {expected}", self.file))
-    }
-
-    fn column(&self, name: &str) -> Option<usize> {
-        self.names.iter().position(|one| one == name)
-    }
-
-    /// The columns of an attribute: its own, or one a channel.
-    fn channels(&self, name: &str) -> Vec<usize> {
-        match self.column(name) {
-            Some(at) => vec![at],
-            None => (0..)
-                .map_while(|channel: usize| self.column(&format!("{name}_{channel}")))
-                .collect(),
-        }
-    }
-
-    fn cells(&self, columns: &[usize], what: &str) -> Result<Vec<(usize, &str)>> {
-        if columns.is_empty() {
-            return Err(CliError::usage(format!("{}: no column {what}", self.file)));
-        }
-        let mut cells = Vec::new();
-        for (line, row) in self.rows.iter().enumerate() {
-            for &at in columns {
-                cells.push((line, row.get(at).map_or("", String::as_str)));
-            }
-        }
-        Ok(cells)
-    }
-
-    fn positions(&self, spec: &StoreSpec) -> Result<Values<'static>> {
-        let mut columns = Vec::new();
-        for axis in &spec.axes {
-            let at = self.column(&axis.name);
-            let missing = || CliError::usage(format!("{}: no column {}", self.file, axis.name));
-            columns.push(at.ok_or_else(missing)?);
-        }
-        self.numbers(spec.positions, &self.cells(&columns, "of positions")?)
-    }
-
-    fn ids(&self) -> Result<Option<Vec<i64>>> {
-        let Some(at) = self
-            .column("object_id")
-            .or_else(|| self.column("object_ids"))
-        else {
-            return Ok(None);
-        };
-        let cells = self.cells(&[at], "object_id")?;
-        let id = |(line, text): &(usize, &str)| {
-            text.trim().parse().map_err(|_| self.wrong(*line, "an id"))
-        };
-        cells.iter().map(id).collect::<Result<_>>().map(Some)
-    }
-
-    fn values(&self, one: &AttributeSpec) -> Result<Values<'static>> {
-        let columns = self.channels(&one.name);
-        let cells = self.cells(&columns, &one.name)?;
-        match one.values {
-            AttributeType::Number(number) => self.numbers(number, &cells),
-            AttributeType::Category | AttributeType::Text => {
-                let texts = cells
-                    .iter()
-                    .map(|(_, text)| (!text.is_empty()).then(|| (*text).to_owned()));
-                Ok(Values::Text(texts.collect()))
-            }
-        }
-    }
-
-    fn numbers(&self, number: NumberType, cells: &[(usize, &str)]) -> Result<Values<'static>> {
-        let expected = number.to_string();
-        macro_rules! parse {
-            ($type:ty) => {{
-                let mut numbers: Vec<$type> = Vec::with_capacity(cells.len());
-                for (line, text) in cells {
-                    let one = text.trim().parse();
-                    numbers.push(one.map_err(|_| self.wrong(*line, &expected))?);
-                }
-                numbers
-            }};
-        }
-        Ok(match number {
-            NumberType::Bool => {
-                let flag = |(line, text): &(usize, &str)| match text.trim() {
-                    "true" | "1" => Ok(true),
-                    "false" | "0" => Ok(false),
-                    _ => Err(self.wrong(*line, "true or false")),
-                };
-                cells
-                    .iter()
-                    .map(flag)
-                    .collect::<Result<Vec<bool>>>()?
-                    .into()
-            }
-            NumberType::I8 => parse!(i8).into(),
-            NumberType::I16 => parse!(i16).into(),
-            NumberType::I32 => parse!(i32).into(),
-            NumberType::I64 => parse!(i64).into(),
-            NumberType::U8 => parse!(u8).into(),
-            NumberType::U16 => parse!(u16).into(),
-            NumberType::U32 => parse!(u32).into(),
-            NumberType::U64 => parse!(u64).into(),
-            NumberType::F16 | NumberType::F32 => parse!(f32).into(),
-            NumberType::F64 => parse!(f64).into(),
-        })
-    }
-}
-
-/// Which vertices a table is about.
-#[derive(Debug)]
-enum Place {
-    All,
-    Rows(Vec<u64>),
-    Objects(Vec<(i64, u64)>),
-}
-
-impl Place {
-    fn of(table: &Table) -> Result<Self> {
-        let Some(at) = table.column("vertex") else {
-            return Ok(Self::All);
-        };
-        let mut rows: Vec<u64> = Vec::new();
-        for (line, text) in table.cells(&[at], "vertex")? {
-            let row = text.trim().parse();
-            rows.push(row.map_err(|_| table.wrong(line, "the number of a vertex"))?);
-        }
-        Ok(match table.ids()? {
-            Some(ids) => Self::Objects(ids.into_iter().zip(rows).collect()),
-            None => Self::Rows(rows),
-        })
-    }
-
-    fn at(&self) -> At<'_> {
-        match self {
-            Self::All => At::All,
-            Self::Rows(rows) => At::Rows(rows),
-            Self::Objects(places) => At::Objects(places),
-        }
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value, json};
 use zvf_convert::Format;
-use zvf_convert::export::{ExportOptions, Exported, export};
+use zvf_convert::export::{ExportOptions, Exported, LinksFile, export};
 use zvf_query::{Query, Select};
 
 use super::select;
@@ -21,7 +21,8 @@ use crate::output::{print_json, print_text};
 #[command(after_help = "\
 The format follows from the ending of FILE:
   .csv .tsv     every kind: a row a vertex, with its attributes and its object
-  .arrow        the same, typed
+  .arrow .parquet
+                the same, typed
   .npy          every kind: positions alone, (N, D)
   .npz          every kind: positions, numbers by name, edges or faces, object_id where there are several
   .swc          skeleton, or graph without rings: type, radius, node_id
@@ -30,7 +31,10 @@ The format follows from the ending of FILE:
   .stl          mesh: triangles, binary
   .trk          line, polyline, streamline: numbers as scalars and properties, the header of the file imported
   .tck          line, polyline, streamline: the header of the file imported
-  .trx          line, polyline, streamline: numbers of their type as dpv and dps, the frame of the file imported
+  .trx          line, polyline, streamline: numbers of their type as dpv and dps, groups with dpg, the frame of the file imported
+
+A table may have the links of a graph, skeleton or mesh beside it: --edges or --faces writes a second table, which names the rows of
+the first one from 0 and has the attributes of the links. `zvf import` reads both.
 
 Coordinates and numbers come out as they are stored, and are never transformed. What the format has no place for is named
 in a warning. Lines, polylines and streamlines are written as whole objects. FILE is there as a whole or not at all.
@@ -39,7 +43,8 @@ Examples:
   zvf export neurons.zarrvectors 1734350788.swc --objects 1734350788
   zvf export mesh.zarrvectors mesh.obj
   zvf export tracks.zarrvectors bundle.trk --bbox 60,80,60:80,90,70
-  zvf export synapses.zarrvectors sure.csv --where 'confidence > 0.9' --attributes type,confidence")]
+  zvf export synapses.zarrvectors sure.csv --where 'confidence > 0.9' --attributes type,confidence
+  zvf export vessels.zarrvectors nodes.parquet --edges edges.parquet")]
 pub(crate) struct ExportArgs {
     /// Path or URL of the store
     pub(crate) store: String,
@@ -67,6 +72,12 @@ pub(crate) struct ExportArgs {
     /// Attributes of vertices to write: all, none, or names
     #[arg(long, value_name = "all|none|NAME,..", default_value = "all")]
     pub(crate) attributes: String,
+    /// Tables: another table for the edges of a graph or skeleton
+    #[arg(long, value_name = "FILE", conflicts_with = "faces")]
+    pub(crate) edges: Option<PathBuf>,
+    /// Tables: another table for the faces of a mesh
+    #[arg(long, value_name = "FILE")]
+    pub(crate) faces: Option<PathBuf>,
 }
 
 /// Runs `zvf export`.
@@ -76,19 +87,46 @@ pub(crate) struct ExportArgs {
 /// Usage, for a format that does not hold the store's kind; as the store, the query and the file say.
 pub(crate) fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<()> {
     let format = Format::of(&args.file)?;
-    if is_special(&args.file) {
+    let links = args.edges.as_ref().or(args.faces.as_ref());
+    for file in std::iter::once(&args.file).chain(links) {
+        if is_special(file) {
+            return Err(CliError::usage(format!(
+                "{}: found a device or a pipe, expected a file: `zvf query --format` writes to those",
+                file.display()
+            )));
+        }
+    }
+    if links == Some(&args.file) {
         return Err(CliError::usage(format!(
-            "{}: found a device or a pipe, expected a file: `zvf query --format` writes to those",
+            "{}: found the same file for vertices and links, expected two",
             args.file.display()
         )));
     }
-    let options = options(args, context)?;
+    let mut options = options(args, context)?;
     let store = context.open(&args.store, args.level, select::need(&options.query))?;
     let staged = Staged::file(&args.file)?;
+    let mut second = None;
+    if let Some(file) = links {
+        let place = Staged::file(file)?;
+        let mut table = LinksFile::new(Format::of(file)?, place.path(), args.faces.is_some());
+        table.delimiter = delimiter(file);
+        options.links = Some(table);
+        second = Some((place, file));
+    }
     let done = context
         .wait(export(&store, format, staged.path(), &options))?
-        .map_err(|error| renamed(error, staged.path(), &args.file).at(&args.store))?;
+        .map_err(|error| {
+            let error = renamed(error.into(), staged.path(), &args.file);
+            let error = match &second {
+                Some((place, file)) => renamed(error, place.path(), file),
+                None => error,
+            };
+            error.at(&args.store)
+        })?;
     staged.commit()?;
+    if let Some((place, _)) = second {
+        place.commit()?;
+    }
     let mut warnings = done.warnings.clone();
     warnings.extend(done.notes.iter().cloned());
     context.warn(&warnings);
@@ -99,8 +137,7 @@ pub(crate) fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<()> {
 }
 
 /// The error, with the name that the file was to have.
-fn renamed(error: zvf_convert::ConvertError, temporary: &Path, name: &Path) -> CliError {
-    let error = CliError::from(error);
+fn renamed(error: CliError, temporary: &Path, name: &Path) -> CliError {
     let (temporary, name) = (temporary.display().to_string(), name.display().to_string());
     CliError::new(error.class(), error.to_string().replace(&temporary, &name))
 }
@@ -121,10 +158,15 @@ fn options(args: &ExportArgs, context: &Context<'_>) -> Result<ExportOptions> {
     let mut options = ExportOptions::default();
     options.query = query;
     options.select = args.select.map(Select::from);
-    let tabs = args.file.extension();
-    let tabs = tabs.is_some_and(|ending| ending.eq_ignore_ascii_case("tsv"));
-    options.delimiter = tabs.then_some(b'\t');
+    options.delimiter = delimiter(&args.file);
     Ok(options)
+}
+
+/// What separates the columns of a file, where it is no comma.
+fn delimiter(file: &Path) -> Option<u8> {
+    let tabs = file.extension();
+    let tabs = tabs.is_some_and(|ending| ending.eq_ignore_ascii_case("tsv"));
+    tabs.then_some(b'\t')
 }
 
 fn document(args: &ExportArgs, format: Format, done: &Exported) -> Value {
@@ -132,6 +174,7 @@ fn document(args: &ExportArgs, format: Format, done: &Exported) -> Value {
         "store": args.store,
         "file": args.file.display().to_string(),
         "format": format.name(),
+        "links_file": args.edges.as_ref().or(args.faces.as_ref()).map(|file| file.display().to_string()),
         "level": args.level,
         "vertices": done.vertices,
         "links": done.links,

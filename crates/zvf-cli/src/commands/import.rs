@@ -1,10 +1,12 @@
 //! `zvf import`: a new store from files of other formats.
 
+use std::sync::{Arc, OnceLock};
+
 use serde_json::{Value, json};
 use zvf_convert::{Import, Options, Sink};
 use zvf_write::{
-    AttributeSpec, AttributeType, Batch, Kind, ObjectTable, StoreSpec, StoreWriter, Summary,
-    WriteError,
+    AttributeSpec, AttributeType, Batch, Groups, Kind, ObjectTable, StoreSpec, StoreWriter,
+    Summary, WriteError,
 };
 
 use crate::args::ImportArgs;
@@ -30,16 +32,31 @@ pub(crate) fn run(args: &ImportArgs, context: &mut Context<'_>) -> Result<()> {
     for note in import.notes() {
         context.remark(note);
     }
-    let write = context.write_options(args.clear_leftovers);
+    let steps = Arc::new(OnceLock::new());
+    let mut write = context
+        .write_options(args.clear_leftovers)
+        .with_progress(shown(&steps));
+    write.journal.clone_from(&args.journal);
     let store = args.store.as_str();
     let mut writer = context.wait(StoreWriter::create(store, spec.clone(), write))??;
-    let mut counted = Counted {
-        writer: &mut writer,
-        progress: context.progress("vertices"),
-    };
-    import.read(&mut counted)?;
-    drop(counted);
+    if writer.batches() > 0 {
+        context.remark(&format!(
+            "going on behind {} and {} of the journal",
+            counted(writer.batches(), "batch"),
+            counted(writer.vertices(), "vertex")
+        ));
+    }
+    read(&import, &mut writer, context.progress("vertices"))?;
+    if writer.vertices() != import.vertices() {
+        return Err(CliError::usage(format!(
+            "--journal: found {}, expected {}: the files are not those that it was begun with",
+            counted(writer.vertices(), "vertex"),
+            import.vertices()
+        )));
+    }
+    let _ = steps.set(context.steps());
     let done = context.wait(writer.finish())?;
+    drop(steps);
     let summary = match done {
         Ok(summary) => Some(summary),
         Err(error) if error.is_committed() => {
@@ -55,14 +72,48 @@ pub(crate) fn run(args: &ImportArgs, context: &mut Context<'_>) -> Result<()> {
     print_text(&text(store, &import, &spec, summary))
 }
 
+/// Shows how far the store is written, once there is a display.
+fn shown(steps: &Arc<OnceLock<Progress>>) -> impl Fn(zvf_write::Progress) + Send + Sync + use<> {
+    let steps = Arc::clone(steps);
+    move |progress| {
+        if let Some(display) = steps.get() {
+            display.step(progress);
+        }
+    }
+}
+
+/// Reads the files into a writer, behind what it took from a journal.
+fn read(import: &Import, writer: &mut StoreWriter, progress: Progress) -> Result<()> {
+    let mut counted = Counted {
+        batches: writer.batches(),
+        tables: writer.tables(),
+        writer,
+        progress,
+    };
+    Ok(import.read(&mut counted)?)
+}
+
 /// A writer whose progress is shown.
 struct Counted<'a> {
     writer: &'a mut StoreWriter,
     progress: Progress,
+    /// Batches, and tables, that it has from a journal and that still come again.
+    batches: u64,
+    tables: u64,
+}
+
+/// Counts one down; false where there is none left.
+fn passed(left: &mut u64) -> bool {
+    let more = left.checked_sub(1);
+    *left = more.unwrap_or(0);
+    more.is_some()
 }
 
 impl Sink for Counted<'_> {
     fn batch(&mut self, batch: &Batch<'_>) -> std::result::Result<(), WriteError> {
+        if passed(&mut self.batches) {
+            return Ok(());
+        }
         let before = self.writer.vertices();
         self.writer.push(batch)?;
         self.progress
@@ -71,7 +122,14 @@ impl Sink for Counted<'_> {
     }
 
     fn objects(&mut self, table: &ObjectTable<'_>) -> std::result::Result<(), WriteError> {
+        if passed(&mut self.tables) {
+            return Ok(());
+        }
         self.writer.push_objects(table)
+    }
+
+    fn groups(&mut self, groups: &Groups<'_>) -> std::result::Result<(), WriteError> {
+        self.writer.set_groups(groups)
     }
 }
 
@@ -95,6 +153,9 @@ fn options(args: &ImportArgs) -> Result<Options> {
         names => Some(names.to_vec()),
     };
     options.delimiter = args.delimiter;
+    options.edges.clone_from(&args.edges);
+    options.faces.clone_from(&args.faces);
+    options.link_columns.clone_from(&args.link_columns);
     options.unit.clone_from(&args.unit);
     Ok(options)
 }
@@ -219,6 +280,7 @@ fn document(
         "chunk_by": spec.chunk_by.as_ref().map(|one| &one.attribute.name),
         "vertex_attributes": attributes(&spec.vertex_attributes),
         "object_attributes": attributes(&spec.object_attributes),
+        "link_attributes": attributes(&spec.links.attributes),
         "frame": import.frame(),
         "notes": import.notes(),
     })
@@ -244,6 +306,7 @@ fn text(store: &str, import: &Import, spec: &StoreSpec, summary: Option<Summary>
     for (what, list) in [
         ("vertex attributes", &spec.vertex_attributes),
         ("object attributes", &spec.object_attributes),
+        ("link attributes", &spec.links.attributes),
     ] {
         if !list.is_empty() {
             let names: Vec<String> = list

@@ -17,6 +17,7 @@ pub(crate) mod rechunk;
 mod select;
 mod summary;
 pub(crate) mod vacuum;
+pub(crate) mod validate;
 
 use crate::args::Command;
 use crate::context::Context;
@@ -43,6 +44,7 @@ pub(crate) fn run(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Pyramid(args) => pyramid::run(args, context),
         Command::Edit(args) => edit::run(args, context),
         Command::Vacuum(args) => vacuum::run(args, context),
+        Command::Validate(args) => validate::run(args, context),
         Command::Completions(args) => completions::run(args),
     }
 }

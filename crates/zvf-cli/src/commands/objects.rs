@@ -45,8 +45,13 @@ pub(crate) fn run(args: &ObjectsArgs, context: &mut Context<'_>) -> Result<()> {
     }
     // The objects of several levels are known only when all are read.
     let alone = args.own_level_only || level.doc().refinement == Refinement::Replace;
-    let index = level.object_index().filter(|_| alone);
-    let total = index.map(|index| index.len());
+    let total = match level.object_index().filter(|_| alone) {
+        Some(index) => {
+            let ids = context.wait(index.ids())?;
+            Some(ids.map_err(|e| CliError::from(e).at(url))?.count())
+        }
+        None => None,
+    };
     let listing = listing::read(
         context,
         &store,

@@ -237,6 +237,10 @@ const MEANINGS: &[(&str, &str)] = &[
         "rows with a manifest that is not empty",
     ),
     (
+        "attributes.zvf_deleted",
+        "ids of deleted objects: their rows stay until a vacuum",
+    ),
+    (
         "attributes.layout",
         "v1: row = id; v2: ids stand in object_ids",
     ),

@@ -140,6 +140,7 @@ pub(crate) fn counted(n: u64, one: &str) -> String {
         _ if n == 1 => one.to_owned(),
         "vertex" => "vertices".to_owned(),
         "category" => "categories".to_owned(),
+        "batch" => "batches".to_owned(),
         "fragment index" => "fragment indexes".to_owned(),
         other => format!("{other}s"),
     };

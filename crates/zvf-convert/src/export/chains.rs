@@ -18,6 +18,7 @@ use crate::{ConvertError, Place};
 /// The objects of a selection, in its order.
 #[derive(Debug, Default)]
 pub(super) struct Objects {
+    pub(super) ids: Vec<i64>,
     /// Points of each.
     pub(super) lengths: Vec<u64>,
     /// Attributes that are numbers.
@@ -124,13 +125,13 @@ impl Objects {
                 && query.groups.is_none()
                 && query.limit.is_none()
         });
-        if let Some(asked) = asked.filter(|asked| asked.len() != table.ids.len()) {
+        if let Some(asked) = asked.filter(|asked| asked.len() != table.0.ids.len()) {
             table = ObjectTable::default();
             job.list(&mut table).await?;
             table = table.picked(asked);
         }
         query.outputs = VERTICES;
-        let objects = table.objects;
+        let objects = table.0;
         let list = objects.others.iter().map(String::as_str);
         job.not_kept("attributes of objects that are no numbers", list);
         job.done.objects = objects.lengths.len() as u64;
@@ -185,15 +186,12 @@ impl Objects {
 
 /// An object table as it comes.
 #[derive(Debug, Default)]
-struct ObjectTable {
-    ids: Vec<i64>,
-    objects: Objects,
-}
+struct ObjectTable(Objects);
 
 impl ObjectTable {
     /// The rows of these ids, in their order; ids without a row are left out.
     fn picked(&self, ids: &[i64]) -> Self {
-        let rows: HashMap<i64, usize> = self.ids.iter().copied().zip(0..).collect();
+        let rows: HashMap<i64, usize> = self.0.ids.iter().copied().zip(0..).collect();
         let found = ids.iter().filter_map(|id| Some((*id, *rows.get(id)?)));
         let found: Vec<(i64, usize)> = found.collect();
         let property = |one: &Numbers| Numbers {
@@ -207,17 +205,13 @@ impl ObjectTable {
                 .collect(),
             exact: one.exact,
         };
-        let lengths = found
-            .iter()
-            .filter_map(|(_, row)| self.objects.lengths.get(*row));
-        Self {
+        let lengths = found.iter().filter_map(|(_, row)| self.0.lengths.get(*row));
+        Self(Objects {
             ids: found.iter().map(|(id, _)| *id).collect(),
-            objects: Objects {
-                lengths: lengths.copied().collect(),
-                properties: self.objects.properties.iter().map(property).collect(),
-                others: self.objects.others.clone(),
-            },
-        }
+            lengths: lengths.copied().collect(),
+            properties: self.0.properties.iter().map(property).collect(),
+            others: self.0.others.clone(),
+        })
     }
 }
 
@@ -225,7 +219,7 @@ impl Batches for ObjectTable {
     fn schemas(&mut self, schemas: &Schemas) -> Result<(), ConvertError> {
         if let Some(schema) = &schemas.objects {
             let (properties, others) = Numbers::of(schema, own_columns(schema));
-            (self.objects.properties, self.objects.others) = (properties, others);
+            (self.0.properties, self.0.others) = (properties, others);
         }
         Ok(())
     }
@@ -236,7 +230,7 @@ impl Batches for ObjectTable {
         }
         if let Some(column) = batch.column_by_name("object_id") {
             let ids = column.as_primitive_opt::<Int64Type>();
-            self.ids.extend(ids.iter().flat_map(|ids| ids.values()));
+            self.0.ids.extend(ids.iter().flat_map(|ids| ids.values()));
         }
         // Of an answer the rows of the object in it, of a list those of its manifest.
         let lengths = batch
@@ -244,9 +238,9 @@ impl Batches for ObjectTable {
             .filter(|_| batch.column_by_name("start").is_some());
         let lengths = lengths.or_else(|| batch.column_by_name("vertices"));
         let lengths = lengths.and_then(|column| column.as_primitive_opt::<UInt64Type>());
-        let list = &mut self.objects.lengths;
+        let list = &mut self.0.lengths;
         list.extend(lengths.iter().flat_map(|lengths| lengths.values()));
-        for property in &mut self.objects.properties {
+        for property in &mut self.0.properties {
             property.take(batch);
         }
         Ok(())

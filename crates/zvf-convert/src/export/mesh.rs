@@ -41,19 +41,10 @@ pub(super) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     file.flush().map_err(|error| job.failed(error))?;
     (job.done.vertices, job.done.links, job.done.objects) = (vertices, links, objects);
     if let Some(schemas) = schemas {
-        let vertices = schemas.vertex_attributes();
-        job.not_kept(
-            "attributes of vertices",
-            vertices.filter(|name| Some(*name) != color.as_deref()),
-        );
-        job.not_kept("attributes of links", schemas.link_attributes());
-        job.not_kept("attributes of objects", schemas.object_attributes());
+        let kept: Vec<&str> = color.as_deref().into_iter().collect();
+        job.tables_lost(&schemas, &kept);
     }
-    if objects > 1 {
-        job.note(format!(
-            "which of the {objects} objects a vertex belongs to is not kept"
-        ));
-    }
+    job.owners_lost(objects);
     Ok(())
 }
 

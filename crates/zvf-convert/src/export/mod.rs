@@ -32,7 +32,7 @@
 //! | format | kinds | order | attributes | memory |
 //! |---|---|---|---|---|
 //! | CSV, TSV | all | by object for lines, polylines and streamlines, else by chunk | of vertices, `object_id` | a batch |
-//! | Arrow | all | the same | the same, typed | a batch |
+//! | Arrow, Parquet | all | the same | the same, typed | a batch; of Parquet a row group |
 //! | NPY | all | the same | none | a batch |
 //! | NPZ | all | the same | numbers, `object_id` where there are several; `edges` or `faces` | a batch, and temporary files |
 //! | SWC | skeleton, graph without cycles | by `node_id`, else parents first | `type`, `radius`, `node_id` | all nodes |
@@ -43,10 +43,13 @@
 //! | TCK | line, polyline, streamline | by object | none | an object table |
 //! | TRX | line, polyline, streamline | by object | numbers, of their type | an object table, and temporary files |
 //!
+//! Tables may have a table of links beside them: [`ExportOptions::links`].
+//!
 //! Positions and numbers come out as they are stored: text has the fewest digits that read back as the same number. Whatever
 //! the format has no place for is named in [`Exported::notes`], and so is every number that it had to round.
 
 mod chains;
+mod links;
 mod mesh;
 mod npz;
 mod ply;
@@ -67,13 +70,15 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_schema::{Schema, SchemaRef};
-use serde_json::Value;
 use zvf_query::{Answer, Column, Outputs, Query, Select, Table, list_objects, query};
 use zvf_store::{Names, Need, Store};
 use zvf_write::Kind;
 
+use crate::frame::Frame;
 use crate::options::Limits;
 use crate::{ConvertError, Format};
+
+pub use links::LinksFile;
 
 /// What of a store is written.
 #[derive(Debug, Clone, Default)]
@@ -86,6 +91,8 @@ pub struct ExportOptions {
     pub select: Option<Select>,
     /// Separated values: what separates columns. Default: a comma.
     pub delimiter: Option<u8>,
+    /// Tables: another table for the links of a graph, skeleton or mesh. Default: none, and that they are not kept is said.
+    pub links: Option<LinksFile>,
     /// How much may be held.
     pub limits: Limits,
 }
@@ -126,9 +133,13 @@ pub async fn export(
     path: &Path,
     options: &ExportOptions,
 ) -> Result<Exported, ConvertError> {
+    let frame = Frame::of(store, format).await?;
     let mut job = Job::new(store, format, path, options)?;
+    job.frame = frame.map(Arc::new);
     match format {
-        Format::Csv | Format::Npy | Format::Arrow => table::write(&mut job).await?,
+        Format::Csv | Format::Npy | Format::Arrow | Format::Parquet => {
+            table::write(&mut job).await?;
+        }
         Format::Swc => swc::write(&mut job).await?,
         Format::Obj => mesh::write(&mut job).await?,
         Format::Npz => npz::write(&mut job).await?,
@@ -143,11 +154,12 @@ pub async fn export(
         ..Need::nothing()
     };
     let level = store.level(options.query.level, &groups).await?;
-    if level.groups().is_some_and(|groups| !groups.is_empty()) {
+    let groups = level.groups().is_some_and(|groups| !groups.is_empty());
+    if groups && !job.grouped {
         job.note("groups are not kept");
     }
-    if job.frame.is_some() && !job.framed {
-        job.note("the frame (`crs`) is not kept");
+    if let Some(frame) = job.frame.clone().filter(|_| !job.framed) {
+        job.note(format!("the frame (`{}`) is not kept", frame.place));
     }
     let mut warnings = store.warnings();
     warnings.extend(job.warnings);
@@ -163,10 +175,12 @@ struct Job<'a> {
     format: Format,
     path: &'a Path,
     kind: Kind,
-    /// The store's `crs`.
-    frame: Option<&'a Value>,
+    /// The header of the file that the store was made from.
+    frame: Option<Arc<Frame>>,
     /// Whether the file has it.
     framed: bool,
+    /// Whether the file has the groups.
+    grouped: bool,
     done: Exported,
     warnings: BTreeSet<String>,
 }
@@ -197,10 +211,13 @@ impl<'a> Job<'a> {
             };
             return Err(ConvertError::usage(format.name(), found, expected));
         }
+        if let Some(links) = &options.links {
+            links.fits(format, kind)?;
+        }
         let dims = root.chunk_shape.len();
         if !matches!(
             format,
-            Format::Csv | Format::Npy | Format::Npz | Format::Arrow | Format::Ply
+            Format::Csv | Format::Npy | Format::Npz | Format::Arrow | Format::Parquet | Format::Ply
         ) && dims != 3
         {
             let found = format!("a store of {dims} axes");
@@ -212,8 +229,9 @@ impl<'a> Job<'a> {
             format,
             path,
             kind,
-            frame: root.crs.as_ref().filter(|crs| !crs.is_null()),
+            frame: None,
             framed: false,
+            grouped: false,
             done: Exported::default(),
             warnings: BTreeSet::new(),
         })
@@ -235,16 +253,29 @@ impl<'a> Job<'a> {
         }
     }
 
+    /// Says what of tables a format without them loses: attributes of vertices but `kept`, of links and of objects.
+    fn tables_lost(&mut self, schemas: &Schemas, kept: &[&str]) {
+        let vertices = schemas.vertex_attributes();
+        self.not_kept(
+            "attributes of vertices",
+            vertices.filter(|name| !kept.contains(name)),
+        );
+        self.not_kept("attributes of links", schemas.link_attributes());
+        self.not_kept("attributes of objects", schemas.object_attributes());
+    }
+
+    /// Says that a format does not tell objects apart, where there are several.
+    fn owners_lost(&mut self, objects: u64) {
+        if objects > 1 {
+            self.note(format!(
+                "which of the {objects} objects a vertex belongs to is not kept"
+            ));
+        }
+    }
+
     /// A new file at the place of the export.
     fn create(&self) -> Result<BufWriter<File>, ConvertError> {
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(self.path)
-            .map_err(|error| self.failed(error))?;
-        Ok(BufWriter::with_capacity(1 << 18, file))
+        create(self.path).map_err(|error| self.failed(error))
     }
 
     #[cold]
@@ -342,6 +373,17 @@ impl<'a> Job<'a> {
             .extend(answer.summary().warnings.iter().cloned());
         Ok(())
     }
+}
+
+/// A new file, or one that is there, emptied.
+fn create(path: &Path) -> io::Result<BufWriter<File>> {
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(path)?;
+    Ok(BufWriter::with_capacity(1 << 18, file))
 }
 
 /// The schemas of an answer.

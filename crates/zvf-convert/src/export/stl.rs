@@ -76,15 +76,9 @@ pub(super) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
         job.note(format!("{loose} vertices without a face are not kept"));
     }
     if let Some(schemas) = schemas {
-        job.not_kept("attributes of vertices", schemas.vertex_attributes());
-        job.not_kept("attributes of links", schemas.link_attributes());
-        job.not_kept("attributes of objects", schemas.object_attributes());
+        job.tables_lost(&schemas, &[]);
     }
-    if objects > 1 {
-        job.note(format!(
-            "which of the {objects} objects a vertex belongs to is not kept"
-        ));
-    }
+    job.owners_lost(objects);
     Ok(())
 }
 

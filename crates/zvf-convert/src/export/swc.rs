@@ -56,20 +56,9 @@ pub(super) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     job.done.links = parents.iter().flatten().count() as u64;
     job.done.objects = nodes.objects;
     if let Some(schemas) = &nodes.schemas {
-        let names = schemas.vertex_attributes();
-        job.not_kept(
-            "attributes of vertices",
-            names.filter(|name| !OWN.contains(name)),
-        );
-        job.not_kept("attributes of links", schemas.link_attributes());
-        job.not_kept("attributes of objects", schemas.object_attributes());
+        job.tables_lost(schemas, &OWN);
     }
-    if nodes.objects > 1 {
-        job.note(format!(
-            "which of the {} objects a node belongs to is not kept",
-            nodes.objects
-        ));
-    }
+    job.owners_lost(nodes.objects);
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use zvf_query::Table;
 use zvf_store::{Names, Need, TypedArray};
 use zvf_write::Kind;
 
-use super::{Batches, Job, Schemas, VERTICES, attribute, chained};
+use super::{Batches, Job, Schemas, VERTICES, attribute, chained, create};
 use crate::output::{ArrowWriter, CsvWriter, NpyWriter, Rows, TableWriter};
 use crate::{ConvertError, Format};
 
@@ -30,24 +30,42 @@ pub(super) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     if job.format == Format::Npy {
         query.attributes = Names::None;
     }
+    let vertices = TableFile::new(job.path, job.format, job.options.delimiter, job.create()?);
+    let mut links = None;
+    if let Some(file) = &job.options.links {
+        query.outputs.links = true;
+        let opened = create(&file.path).map_err(|error| ConvertError::io(&file.path, error))?;
+        links = Some(TableFile::new(
+            &file.path,
+            file.format,
+            file.delimiter,
+            opened,
+        ));
+    }
     let mut sink = Rowwise {
-        format: job.format,
-        delimiter: job.options.delimiter.unwrap_or(b','),
-        path: job.path,
-        file: Some(job.create()?),
-        writer: None,
-        rows: 0,
+        vertices,
+        links,
         kept: Vec::new(),
+        link_attributes: Vec::new(),
     };
     job.run(query, &mut sink).await?;
     let Rowwise {
-        writer, rows, kept, ..
+        vertices,
+        links,
+        kept,
+        link_attributes,
     } = sink;
-    if let Some(writer) = writer {
-        writer.finish().map_err(|error| job.failed(error))?;
+    job.done.vertices = vertices.finish()?;
+    let with_links = links.is_some();
+    if let Some(links) = links {
+        let format = links.format;
+        job.done.links = links.finish()?;
+        if format == Format::Npy {
+            let names = link_attributes.iter().map(String::as_str);
+            job.not_kept("attributes of links", names);
+        }
     }
-    job.done.vertices = rows;
-    lost(job, &kept).await
+    lost(job, &kept, with_links).await
 }
 
 /// Whether points belong to objects.
@@ -61,7 +79,7 @@ async fn has_objects(job: &Job<'_>) -> Result<bool, ConvertError> {
 }
 
 /// Names what a table of vertices has no place for.
-async fn lost(job: &mut Job<'_>, kept: &[String]) -> Result<(), ConvertError> {
+async fn lost(job: &mut Job<'_>, kept: &[String], links: bool) -> Result<(), ConvertError> {
     let need = Need {
         vertex_attributes: Names::All,
         object_attributes: Names::All,
@@ -85,40 +103,88 @@ async fn lost(job: &mut Job<'_>, kept: &[String]) -> Result<(), ConvertError> {
             job.note("which object a vertex belongs to is not kept");
         }
     }
-    if !chained(job.kind) && job.kind != Kind::PointCloud {
+    if !links && !chained(job.kind) && job.kind != Kind::PointCloud {
         job.note("links are not kept: a table has a row a vertex");
     }
     Ok(())
 }
 
-struct Rowwise<'a> {
+/// One table on its way.
+struct TableFile<'a> {
+    path: &'a Path,
     format: Format,
     delimiter: u8,
-    path: &'a Path,
     file: Option<BufWriter<File>>,
     writer: Option<Box<dyn TableWriter>>,
     rows: u64,
-    kept: Vec<String>,
 }
 
-impl Rowwise<'_> {
-    fn begin(&mut self, schema: &Schema) -> Result<Box<dyn TableWriter>, ConvertError> {
+impl<'a> TableFile<'a> {
+    fn new(path: &'a Path, format: Format, delimiter: Option<u8>, file: BufWriter<File>) -> Self {
+        Self {
+            path,
+            format,
+            delimiter: delimiter.unwrap_or(b','),
+            file: Some(file),
+            writer: None,
+            rows: 0,
+        }
+    }
+
+    fn begin(&mut self, schema: &Schema, links: bool) -> Result<(), ConvertError> {
         let failed = |error: io::Error| ConvertError::io(self.path, error);
         let Some(file) = self.file.take() else {
             return Err(failed(io::Error::other("a second answer")));
         };
-        Ok(match self.format {
+        self.writer = Some(match self.format {
             Format::Npy => {
-                let rows = Rows::of(schema)?;
+                let rows = if links {
+                    Rows::of_links(schema)?
+                } else {
+                    Rows::of(schema)?
+                };
                 Box::new(NpyWriter::new(file, rows).map_err(failed)?)
             }
             Format::Arrow => Box::new(ArrowWriter::new(file, schema).map_err(failed)?),
+            #[cfg(feature = "parquet")]
+            Format::Parquet => {
+                Box::new(crate::output::ParquetWriter::new(file, schema).map_err(failed)?)
+            }
+            #[cfg(not(feature = "parquet"))]
+            Format::Parquet => return Err(ConvertError::not_built(self.path)),
             _ => {
                 let writer = CsvWriter::with_delimiter(file, schema, self.delimiter);
                 Box::new(writer.map_err(failed)?)
             }
-        })
+        });
+        Ok(())
     }
+
+    fn write(&mut self, batch: &RecordBatch) -> Result<(), ConvertError> {
+        self.rows = self.rows.saturating_add(batch.num_rows() as u64);
+        match &mut self.writer {
+            Some(writer) => writer
+                .write(batch)
+                .map_err(|error| ConvertError::io(self.path, error)),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the file; how many rows it has.
+    fn finish(self) -> Result<u64, ConvertError> {
+        if let Some(writer) = self.writer {
+            let done = writer.finish();
+            done.map_err(|error| ConvertError::io(self.path, error))?;
+        }
+        Ok(self.rows)
+    }
+}
+
+struct Rowwise<'a> {
+    vertices: TableFile<'a>,
+    links: Option<TableFile<'a>>,
+    kept: Vec<String>,
+    link_attributes: Vec<String>,
 }
 
 impl Batches for Rowwise<'_> {
@@ -127,20 +193,24 @@ impl Batches for Rowwise<'_> {
         self.kept = names
             .map(|field| attribute(field.name()).to_owned())
             .collect();
-        self.writer = Some(self.begin(&schemas.vertices)?);
-        Ok(())
+        self.link_attributes = schemas.link_attributes().map(str::to_owned).collect();
+        self.vertices.begin(&schemas.vertices, false)?;
+        match (&mut self.links, &schemas.links) {
+            (Some(links), Some(schema)) => links.begin(schema, true),
+            (Some(links), None) => {
+                let what = links.path.display().to_string();
+                let found = "a level without links";
+                Err(ConvertError::usage(what, found, "links"))
+            }
+            (None, _) => Ok(()),
+        }
     }
 
     fn batch(&mut self, table: Table, batch: &RecordBatch) -> Result<(), ConvertError> {
-        if table != Table::Vertices {
-            return Ok(());
-        }
-        self.rows = self.rows.saturating_add(batch.num_rows() as u64);
-        match &mut self.writer {
-            Some(writer) => writer
-                .write(batch)
-                .map_err(|error| ConvertError::io(self.path, error)),
-            None => Ok(()),
+        match (table, &mut self.links) {
+            (Table::Vertices, _) => self.vertices.write(batch),
+            (Table::Links, Some(links)) => links.write(batch),
+            _ => Ok(()),
         }
     }
 }

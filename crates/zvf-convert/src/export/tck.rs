@@ -42,10 +42,10 @@ pub(super) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
 
 /// The header with the members of the file that the store was made from, where it was one of this format.
 fn header(job: &mut Job<'_>, count: usize, double: bool) -> Vec<u8> {
-    let source = job.frame.and_then(|frame| frame.get("source"));
+    let frame = job.frame.clone();
     let mut text = String::from("mrtrix tracks\n");
-    match (source.and_then(Value::as_str), job.frame) {
-        (Some("tck"), Some(frame)) => {
+    match frame.as_ref().map(|frame| (frame.source.as_str(), frame)) {
+        Some(("tck", frame)) => {
             let headers = frame.get("headers").and_then(Value::as_array);
             let first = headers.and_then(|headers| headers.first());
             for (key, value) in first.and_then(Value::as_object).into_iter().flatten() {
@@ -64,7 +64,7 @@ fn header(job: &mut Job<'_>, count: usize, double: bool) -> Vec<u8> {
             }
             job.framed = true;
         }
-        (Some("trk"), _) => {
+        Some(("trk", _)) => {
             job.framed = true;
             job.note("positions are millimetres from the corner of the first voxel, as TRK has them, and not of the scanner: they are never transformed, and the affine is not kept");
         }

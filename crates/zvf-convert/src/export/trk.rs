@@ -116,9 +116,8 @@ fn header(
     properties: &[Numbers],
     count: i32,
 ) -> Result<Vec<u8>, ConvertError> {
-    let own = job
-        .frame
-        .filter(|frame| frame.get("source").and_then(Value::as_str) == Some("trk"));
+    let own = job.frame.clone().filter(|frame| frame.source == "trk");
+    let own = own.as_deref();
     let numbers = |key: &str, at: usize| {
         let list = own.and_then(|frame| frame.get(key));
         list.and_then(|list| list.get(at)).and_then(Value::as_f64)

@@ -1,4 +1,6 @@
-//! TRX: raw arrays in an archive, stored: positions, offsets, attributes of points (`dpv`) and of streamlines (`dps`).
+//! TRX: raw arrays in an archive, stored: positions, offsets, attributes of points (`dpv`) and of streamlines (`dps`), groups.
+
+mod groups;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};
@@ -12,6 +14,7 @@ use super::chains::{Numbers, Objects, Visit};
 use super::{Job, attribute};
 use crate::ConvertError;
 use crate::archive::ArchiveWriter;
+use crate::frame::Frame;
 use crate::numbers::{rounded, shape};
 
 pub(super) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
@@ -35,8 +38,10 @@ pub(super) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
         ..
     } = out;
     let mut archive = ArchiveWriter::new(job.create()?);
-    let failed = |error: io::Error| ConvertError::io(job.path, error);
-    let header = serde_json::to_string_pretty(&header(job.frame, points, objects.lengths.len()));
+    let path = job.path;
+    let failed = |error: io::Error| ConvertError::io(path, error);
+    let header =
+        serde_json::to_string_pretty(&header(job.frame.as_deref(), points, objects.lengths.len()));
     let header = header.map_err(|error| failed(error.into()))?;
     archive
         .add("header.json", &mut header.as_bytes())
@@ -71,12 +76,10 @@ pub(super) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
             .for_each(|value| encode(*value, &column.element, &mut bytes));
         archive.add(&name, &mut bytes.as_slice()).map_err(failed)?;
     }
-    archive.finish().map_err(failed)?;
-    let source = job
-        .frame
-        .and_then(|frame| frame.get("source"))
-        .and_then(Value::as_str);
-    match source {
+    groups::write(job, &objects.ids, &mut archive).await?;
+    archive.finish().map_err(|error| job.failed(error))?;
+    let frame = job.frame.clone();
+    match frame.as_ref().map(|frame| frame.source.as_str()) {
         Some("trx") => job.framed = true,
         Some("trk") => {
             job.framed = true;
@@ -94,12 +97,8 @@ pub(super) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
 }
 
 /// `header.json`: counts, and the frame as an import recorded it.
-fn header(frame: Option<&Value>, points: u64, lines: usize) -> Value {
-    let member = |key: &str| {
-        frame
-            .and_then(|frame| frame.get(key))
-            .filter(|value| !value.is_null())
-    };
+fn header(frame: Option<&Frame>, points: u64, lines: usize) -> Value {
+    let member = |key: &str| frame.and_then(|frame| frame.get(key));
     let identity = json!([
         [1.0, 0.0, 0.0, 0.0],
         [0.0, 1.0, 0.0, 0.0],
@@ -135,11 +134,15 @@ fn word(element: &DataType) -> Option<&'static str> {
 /// The name of an array's member; none where it would name another file, or where a number would not come back.
 fn member(folder: &str, column: &Numbers) -> Option<String> {
     let (name, word) = (attribute(&column.name), word(&column.element)?);
-    let usable = !name.is_empty() && !name.contains(['/', '\\', '.']) && column.exact;
-    usable.then(|| match column.width {
+    (plain(name) && column.exact).then(|| match column.width {
         1 => format!("{folder}/{name}.{word}"),
         width => format!("{folder}/{name}.{width}.{word}"),
     })
+}
+
+/// Whether a name can be that of a file, and comes back from it.
+fn plain(name: &str) -> bool {
+    !name.is_empty() && !name.contains(['/', '\\', '.'])
 }
 
 fn spooled<W: Write + Seek>(

@@ -88,6 +88,12 @@ impl<'a> Flat<'a> {
         }
     }
 
+    fn is_absent(&self, row: usize, channel: usize) -> bool {
+        let at = row.saturating_mul(self.width).saturating_add(channel);
+        let element = self.elements.as_ref();
+        self.rows.is_null(row) || element.is_some_and(|all| at < all.len() && all.is_null(at))
+    }
+
     fn write(&self, out: &mut String, row: usize, channel: usize) {
         match &self.elements {
             None => write_value(out, self.rows.as_ref(), row, Style::Text),
@@ -98,6 +104,24 @@ impl<'a> Flat<'a> {
             }
         }
     }
+}
+
+/// The rows of a batch as the texts of its flattened columns; `None` where a value is absent.
+#[must_use]
+pub fn cells(batch: &RecordBatch) -> Vec<Vec<Option<String>>> {
+    let columns: Vec<Flat<'_>> = batch.columns().iter().map(Flat::of).collect();
+    let text = |column: &Flat<'_>, row: usize, channel: usize| {
+        let mut text = String::new();
+        column.write(&mut text, row, channel);
+        (!column.is_absent(row, channel)).then_some(text)
+    };
+    let row = |row: usize| {
+        let cells = columns
+            .iter()
+            .flat_map(|column| (0..column.width).map(move |channel| text(column, row, channel)));
+        cells.collect()
+    };
+    (0..batch.num_rows()).map(row).collect()
 }
 
 /// The header: names of the flattened columns.

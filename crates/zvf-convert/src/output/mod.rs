@@ -1,8 +1,10 @@
-//! Tables as files: separated values, NumPy arrays, Arrow IPC; and single values as text.
+//! Tables as files: separated values, NumPy arrays, Arrow IPC, Parquet; and single values as text.
 
 mod arrow;
 mod csv;
 mod npy;
+#[cfg(feature = "parquet")]
+mod parquet;
 pub(crate) mod raw;
 mod value;
 
@@ -13,8 +15,10 @@ use arrow_schema::Schema;
 use serde_json::Value;
 
 pub use arrow::ArrowWriter;
-pub use csv::{CsvWriter, column_names};
+pub use csv::{CsvWriter, cells, column_names};
 pub use npy::{NpyWriter, Rows, SpooledNpy};
+#[cfg(feature = "parquet")]
+pub use parquet::ParquetWriter;
 pub use value::{Style, write_json_str, write_value};
 
 /// One table being written.
@@ -34,12 +38,15 @@ pub trait TableWriter {
     fn finish(self: Box<Self>) -> io::Result<()>;
 }
 
+/// Member of a schema's metadata: the names of the axes, as JSON.
+pub(crate) const AXES: &str = "zvf.axes";
+
 /// Axis names in the schema metadata of a query's answer, in axis order; empty when there are none.
 #[must_use]
 pub fn axis_names(schema: &Schema) -> Vec<String> {
     let Some(Ok(Value::Array(axes))) = schema
         .metadata()
-        .get("zvf.axes")
+        .get(AXES)
         .map(|text| serde_json::from_str(text))
     else {
         return Vec::new();

@@ -18,6 +18,7 @@ const HEADER: usize = 128;
 /// What the rows of an array are: the descriptor of an element, e.g. `<f4`, and how many a row has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rows {
+    column: &'static str,
     descr: &'static str,
     dims: i32,
 }
@@ -29,23 +30,40 @@ impl Rows {
     ///
     /// Usage, when the table has no `position` column or its numbers have no NumPy form.
     pub fn of(schema: &Schema) -> Result<Self, ConvertError> {
-        let field = schema.field_with_name("position").map_err(|_| {
-            let found = "a table without a column position";
-            ConvertError::usage("npy output", found, "one: it holds positions only")
+        Self::in_column(schema, "position")
+    }
+
+    /// The rows of the ends of a table of links.
+    ///
+    /// # Errors
+    ///
+    /// Usage, when the table has no column `vertices` of lists of numbers.
+    pub fn of_links(schema: &Schema) -> Result<Self, ConvertError> {
+        Self::in_column(schema, "vertices")
+    }
+
+    fn in_column(schema: &Schema, column: &'static str) -> Result<Self, ConvertError> {
+        let field = schema.field_with_name(column).map_err(|_| {
+            let found = format!("a table without a column {column}");
+            ConvertError::usage("npy output", found, "one: it holds nothing else")
         })?;
         let DataType::FixedSizeList(item, dims) = field.data_type() else {
             let found = field.data_type().to_string();
             return Err(ConvertError::usage(
                 "npy output",
                 found,
-                "positions as lists",
+                format!("{column} as lists"),
             ));
         };
         let Some(descr) = descr(item.data_type()) else {
-            let found = format!("positions of {}", item.data_type());
+            let found = format!("{column} of {}", item.data_type());
             return Err(ConvertError::usage("npy output", found, "numbers"));
         };
-        Ok(Self { descr, dims: *dims })
+        Ok(Self {
+            column,
+            descr,
+            dims: *dims,
+        })
     }
 }
 
@@ -77,7 +95,7 @@ impl<F: Write + Seek> NpyWriter<F> {
 
     /// Writes the header and gives the file back, rewound to its start.
     fn close(mut self) -> io::Result<F> {
-        let Rows { descr, dims } = self.shape;
+        let Rows { descr, dims, .. } = self.shape;
         let mut text = format!(
             "{{'descr': '{descr}', 'fortran_order': False, 'shape': ({}, {dims}), }}",
             self.rows
@@ -100,7 +118,7 @@ impl<F: Write + Seek> NpyWriter<F> {
 
 impl<F: Write + Seek> TableWriter for NpyWriter<F> {
     fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
-        let Some(column) = batch.column_by_name("position") else {
+        let Some(column) = batch.column_by_name(self.shape.column) else {
             return Ok(());
         };
         self.rows = self.rows.saturating_add(column.len() as u64);

@@ -67,6 +67,23 @@ impl Source for Arrow {
     }
 }
 
+/// Reads the table of an Arrow IPC file, which is checked before as for an import. Hands its batches over; returns its
+/// schema.
+///
+/// # Cost
+/// One batch of the file at a time.
+///
+/// # Errors
+/// I/O; a file that is no such table; as `take` says.
+pub fn read_arrow(
+    path: &Path,
+    take: &mut dyn FnMut(&RecordBatch) -> Result<(), ConvertError>,
+) -> Result<SchemaRef, ConvertError> {
+    let table = Arrow::open(path)?;
+    table.vertices(usize::MAX, take)?;
+    Ok(table.schema)
+}
+
 /// Hands a batch over in parts of so many rows.
 pub(super) fn sliced(
     batch: &RecordBatch,

@@ -36,7 +36,7 @@ pub(super) struct Attribute {
     pub(super) name: String,
     pub(super) column: usize,
     pub(super) values: AttributeType,
-    channels: usize,
+    pub(super) channels: usize,
 }
 
 impl Attribute {

@@ -1,18 +1,24 @@
-//! Vertices as typed columns: Arrow tables, NumPy arrays, PLY.
+//! Vertices as typed columns: Arrow and Parquet tables, NumPy arrays, PLY.
 
 mod arrow;
 mod arrow_check;
+mod csv;
 mod layout;
+pub(crate) mod links;
 pub(crate) mod npy;
 mod npz;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod ply;
 pub(crate) mod values;
+mod widths;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use arrow_select::concat::concat_batches;
 use zvf_write::{AttributeSpec, AttributeType, Batch, Kind, ObjectTable, Values};
 
 use crate::error::{ConvertError, Place, shown};
@@ -20,7 +26,10 @@ use crate::names;
 use crate::options::Options;
 use crate::shape::Extent;
 use crate::{Format, Found, Sink, draft};
+pub use arrow::read_arrow;
 use layout::Layout;
+use links::{LinkTable, Links};
+use widths::Widths;
 
 type TakeBatch<'a> = dyn FnMut(&RecordBatch) -> Result<(), ConvertError> + 'a;
 type TakeLink<'a> = dyn FnMut(&[u64], Place) -> Result<(), ConvertError> + 'a;
@@ -53,9 +62,14 @@ trait Source {
 
 fn source(path: &Path, format: Format, options: &Options) -> Result<Box<dyn Source>, ConvertError> {
     Ok(match format {
+        Format::Csv => Box::new(csv::Csv::open(path, options)?),
         Format::Npy => Box::new(npy::Npy::open(path)?),
         Format::Npz => Box::new(npz::Npz::open(path)?),
         Format::Ply => Box::new(ply::Ply::open(path, options)?),
+        #[cfg(feature = "parquet")]
+        Format::Parquet => Box::new(parquet::Parquet::open(path, options)?),
+        #[cfg(not(feature = "parquet"))]
+        Format::Parquet => return Err(ConvertError::not_built(path)),
         _ => Box::new(arrow::Arrow::open(path)?),
     })
 }
@@ -71,6 +85,8 @@ pub(crate) struct Records {
     owners: Owners,
     /// Ends of a link; 0 where the kind takes none.
     width: usize,
+    /// A table of links beside that of the vertices.
+    table: Option<LinkTable>,
 }
 
 /// Which object a row belongs to.
@@ -83,23 +99,13 @@ enum Owners {
     Column,
 }
 
-/// Links as they were counted.
-#[derive(Debug, Default)]
-struct Widths {
-    two: u64,
-    three: u64,
-    four: u64,
-    more: u64,
-    /// Triangles that larger faces can be cut into.
-    cut: u64,
-}
-
 impl Records {
     pub(crate) fn survey(
         files: &[PathBuf],
         format: Format,
         options: &Options,
     ) -> Result<(Self, Found), ConvertError> {
+        let usual = options.linked().and_then(|kinds| kinds.first().copied());
         let mut known: Option<(Layout, Option<Kind>)> = None;
         let mut extent = Extent::new(1);
         let mut texts: Vec<HashSet<String>> = Vec::new();
@@ -121,7 +127,11 @@ impl Records {
             }
             let (layout, linked) = &*known.get_or_insert((layout.clone(), source.linked()));
             layout.same(file, &source.schema(), options)?;
-            let kind = options.kind.or(*linked).unwrap_or(Kind::PointCloud);
+            let kind = options
+                .kind
+                .or(*linked)
+                .or(usual)
+                .unwrap_or(Kind::PointCloud);
             let mut vertices = 0_u64;
             source.vertices(options.batch, &mut |batch| {
                 let rows = Rows {
@@ -200,8 +210,20 @@ impl Records {
         let Some((layout, linked)) = known else {
             return Err(ConvertError::usage("files", "none", "at least one"));
         };
-        let kind = options.kind.or(linked).unwrap_or(Kind::PointCloud);
-        let (width, links) = widths.decide(kind, linked, &mut notes)?;
+        let kind = options
+            .kind
+            .or(linked)
+            .or(usual)
+            .unwrap_or(Kind::PointCloud);
+        let table = LinkTable::survey(options, extent.count())?;
+        let (width, links) = match &table {
+            Some(table) => (table.width, table.links),
+            None => widths.decide(kind, linked, &mut notes)?,
+        };
+        notes.extend(table.iter().flat_map(|table| table.notes.iter().cloned()));
+        if kind == Kind::Skeleton {
+            whole_in_memory(files, extent.count(), options)?;
+        }
         let mut objects = ids.len() as u64;
         let owners = if layout.object.is_some() {
             Owners::Column
@@ -218,8 +240,10 @@ impl Records {
         if kind == Kind::PointCloud && !matches!(owners, Owners::None) {
             spec = spec.with_objects();
         }
-        if width > 2 {
-            spec = spec.with_link_width(width);
+        match &table {
+            Some(table) => spec = table.specify(spec),
+            None if width > 2 => spec = spec.with_link_width(width),
+            None => {}
         }
         for (attribute, missing) in layout.attributes.iter().zip(&missing) {
             spec = spec.with_vertex_attribute(attribute.spec());
@@ -249,6 +273,7 @@ impl Records {
             layout,
             owners,
             width,
+            table,
         };
         Ok((reader, found))
     }
@@ -259,16 +284,40 @@ impl Records {
             let source = source(file, self.format, &self.options)?;
             self.layout.same(file, &source.schema(), &self.options)?;
             let mut vertices = 0_u64;
+            let whole = self.kind == Kind::Skeleton;
+            let mut held: Vec<RecordBatch> = Vec::new();
             source.vertices(self.options.batch, &mut |batch| {
                 let rows = Rows {
                     file,
                     first: vertices,
                 };
                 vertices = vertices.saturating_add(batch.num_rows() as u64);
-                self.push(batch, &rows, number, sink)
+                if whole {
+                    held.push(batch.clone());
+                    return Ok(());
+                }
+                let table = self.table.as_ref().map(|table| (Vec::new(), table.none()));
+                self.push(batch, table, &rows, number, sink)
             })?;
-            if self.width > 0 {
-                self.links(source.as_ref(), first, vertices, sink)?;
+            match &self.table {
+                Some(table) if whole => {
+                    let all = concat_batches(&source.schema(), &held).map_err(|error| {
+                        let expected = "rows of one table";
+                        ConvertError::malformed(file, Place::Whole, error.to_string(), expected)
+                    })?;
+                    let links = table.all(vertices)?;
+                    let rows = Rows { file, first: 0 };
+                    self.push(&all, Some(links), &rows, number, sink)?;
+                }
+                Some(table) => table.read(vertices, &mut |ends, attributes| {
+                    let mut batch = self.empty().with_links_between_batches(ends);
+                    for (name, values) in attributes {
+                        batch = batch.with_link_attribute(name, values);
+                    }
+                    Ok(sink.batch(&batch)?)
+                })?,
+                None if self.width > 0 => self.links(source.as_ref(), first, vertices, sink)?,
+                None => {}
             }
             first = first.saturating_add(vertices);
             if let Owners::Files(ids) = &self.owners
@@ -285,6 +334,7 @@ impl Records {
     fn push(
         &self,
         batch: &RecordBatch,
+        links: Option<Links>,
         rows: &Rows<'_>,
         number: usize,
         sink: &mut dyn Sink,
@@ -301,6 +351,12 @@ impl Records {
             return Err(rows.bad(0, ("other columns".to_owned(), changed())));
         };
         let mut out = Batch::new(positions);
+        if let Some((ends, attributes)) = links {
+            out = out.with_links(ends);
+            for (name, values) in attributes {
+                out = out.with_link_attribute(name, values);
+            }
+        }
         match &self.owners {
             Owners::None => {}
             Owners::Files(ids) => {
@@ -385,6 +441,21 @@ impl Records {
     }
 }
 
+/// Refuses what is held as a whole and is too large for that.
+pub(crate) fn whole_in_memory(
+    files: &[PathBuf],
+    vertices: u64,
+    options: &Options,
+) -> Result<(), ConvertError> {
+    let limit = options.limits.held;
+    let path = files.first().map_or(Path::new(""), PathBuf::as_path);
+    if vertices > limit {
+        let what = "nodes of a skeleton";
+        return Err(ConvertError::limit(path, Place::Whole, what, limit));
+    }
+    Ok(())
+}
+
 /// Where the rows of a batch stand in their file.
 struct Rows<'a> {
     file: &'a Path,
@@ -397,64 +468,5 @@ impl Rows<'_> {
         let row = self.first.saturating_add(row as u64);
         let found = format!("in row {row}: {found}");
         ConvertError::malformed(self.file, Place::Whole, found, expected)
-    }
-}
-
-impl Widths {
-    fn see(&mut self, ends: usize) {
-        let slot = match ends {
-            0..=2 => &mut self.two,
-            3 => &mut self.three,
-            4 => &mut self.four,
-            _ => &mut self.more,
-        };
-        *slot = slot.saturating_add(1);
-        if ends > 2 {
-            self.cut = self.cut.saturating_add(ends as u64 - 2);
-        }
-    }
-
-    /// Ends of a link of the store, and how many links there will be.
-    fn decide(
-        &self,
-        kind: Kind,
-        linked: Option<Kind>,
-        notes: &mut Vec<String>,
-    ) -> Result<(usize, u64), ConvertError> {
-        let what = match linked {
-            Some(Kind::Mesh) => "faces",
-            _ => "edges",
-        };
-        match (kind, linked) {
-            (Kind::Graph, Some(Kind::Graph)) => Ok((2, self.two)),
-            (Kind::Mesh, Some(Kind::Mesh))
-                if self.three == 0 && self.more == 0 && self.four > 0 =>
-            {
-                Ok((4, self.four))
-            }
-            (Kind::Mesh, Some(Kind::Mesh)) => {
-                let larger = self.four.saturating_add(self.more);
-                if larger > 0 {
-                    notes.push(format!(
-                        "{larger} faces of four or more corners beside {} triangles: cut into triangles from their first corner",
-                        self.three
-                    ));
-                }
-                Ok((3, self.cut))
-            }
-            (Kind::Graph | Kind::Mesh, _) => {
-                let (found, expected) = if kind == Kind::Mesh {
-                    ("a file without faces", "faces for a mesh")
-                } else {
-                    ("a file without edges", "edges for a graph")
-                };
-                Err(ConvertError::usage("kind", found, expected))
-            }
-            (_, Some(_)) => {
-                notes.push(format!("{what} are not kept"));
-                Ok((0, 0))
-            }
-            (_, None) => Ok((0, 0)),
-        }
     }
 }

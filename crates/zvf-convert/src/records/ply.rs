@@ -9,13 +9,12 @@ use arrow_array::types::{
 };
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use zvf_write::Kind;
+use zvf_write::{Kind, narrow};
 
 use super::{Source, TakeBatch, TakeLink};
 use crate::error::{ConvertError, Place, shown};
 use crate::numbers::whole_number;
 use crate::options::{Limits, Options};
-use crate::text::narrow;
 use crate::tracks::Bytes;
 
 /// Lines of a header, properties of an element.

@@ -105,6 +105,21 @@ fn list<T: ArrowPrimitiveType>(items: &ArrayRef) -> Option<Vec<T::Native>> {
     Some(items.as_primitive_opt::<T>()?.values().to_vec())
 }
 
+/// Adds values behind others of the same type; false, and nothing is added, where the types differ.
+pub(crate) fn append(to: &mut Values<'static>, more: Values<'static>) -> bool {
+    macro_rules! join {
+        ($($variant:ident),*) => {
+            match (to, more) {
+                $((Values::$variant(list), Values::$variant(more)) => list.to_mut().extend_from_slice(&more),)*
+                (Values::Text(list), Values::Text(more)) => list.extend(more),
+                _ => return false,
+            }
+        };
+    }
+    join!(Bool, I8, I16, I32, I64, U8, U16, U32, U64, F16, F32, F64);
+    true
+}
+
 /// The texts of a column of texts, or of a dictionary of them.
 pub(super) fn texts(column: &ArrayRef) -> Vec<Option<Cow<'_, str>>> {
     match column.data_type() {

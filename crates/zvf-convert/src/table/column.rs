@@ -8,7 +8,7 @@ use crate::text::single_holds;
 
 /// What all fields of a column are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Type {
+pub(crate) enum Type {
     Bool,
     I32,
     I64,
@@ -20,7 +20,7 @@ pub(super) enum Type {
 
 /// What was seen of a column so far. An empty field is a missing value.
 #[derive(Debug)]
-pub(super) struct Census {
+pub(crate) struct Census {
     missing: u64,
     present: u64,
     truths: bool,
@@ -56,7 +56,7 @@ const EXACT: i128 = 1 << 53;
 
 impl Census {
     /// Looks at a field; false where a column of texts has more different ones than allowed.
-    pub(super) fn see(&mut self, field: &str, most: u64) -> bool {
+    pub(crate) fn see(&mut self, field: &str, most: u64) -> bool {
         let text = field.trim();
         if text.is_empty() {
             self.missing += 1;
@@ -90,7 +90,7 @@ impl Census {
     }
 
     /// The narrowest type that holds every field.
-    pub(super) fn decide(&self) -> Type {
+    pub(crate) fn decide(&self) -> Type {
         let fits = |low: i128, high: i128| low <= self.lowest && self.highest <= high;
         if self.present == 0 {
             return Type::F32;
@@ -118,7 +118,7 @@ impl Census {
     }
 
     /// What people shall know about the decision.
-    pub(super) fn note(&self, decided: Type) -> Option<String> {
+    pub(crate) fn note(&self, decided: Type) -> Option<String> {
         match decided {
             _ if self.present == 0 => Some("empty, kept as float32 NaN".to_owned()),
             Type::F32 | Type::F64 if self.missing > 0 => {
@@ -129,7 +129,7 @@ impl Census {
     }
 
     /// Whether the texts are too many to be a category.
-    pub(super) fn overflows(&self) -> bool {
+    pub(crate) fn overflows(&self) -> bool {
         self.many
     }
 }
@@ -143,7 +143,7 @@ fn truth(text: &str) -> Option<bool> {
 }
 
 impl Type {
-    pub(super) fn stored(self) -> AttributeType {
+    pub(crate) fn stored(self) -> AttributeType {
         AttributeType::Number(match self {
             Self::Bool => NumberType::Bool,
             Self::I32 => NumberType::I32,
@@ -155,7 +155,7 @@ impl Type {
         })
     }
 
-    pub(super) fn filling(self) -> Filling {
+    pub(crate) fn filling(self) -> Filling {
         match self {
             Self::Bool => Filling::Bool(Vec::new()),
             Self::I32 => Filling::I32(Vec::new()),
@@ -170,7 +170,7 @@ impl Type {
 
 /// Values of a column, as they come.
 #[derive(Debug)]
-pub(super) enum Filling {
+pub(crate) enum Filling {
     Bool(Vec<bool>),
     I32(Vec<i32>),
     I64(Vec<i64>),
@@ -181,7 +181,7 @@ pub(super) enum Filling {
 
 impl Filling {
     /// Takes a field; false where it is none of the column's type.
-    pub(super) fn take(&mut self, field: &str) -> bool {
+    pub(crate) fn take(&mut self, field: &str) -> bool {
         fn add<T>(list: &mut Vec<T>, value: Option<T>) -> bool {
             let there = value.is_some();
             list.extend(value);
@@ -202,7 +202,7 @@ impl Filling {
         }
     }
 
-    pub(super) fn into_values(self) -> Values<'static> {
+    pub(crate) fn into_values(self) -> Values<'static> {
         match self {
             Self::Bool(list) => list.into(),
             Self::I32(list) => list.into(),

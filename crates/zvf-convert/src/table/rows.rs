@@ -35,7 +35,7 @@ impl Read for Metered {
 
 /// The records of a file.
 #[derive(Debug)]
-pub(super) struct Rows {
+pub(crate) struct Rows {
     path: PathBuf,
     reader: Reader<Metered>,
     record: StringRecord,
@@ -48,7 +48,7 @@ pub(super) struct Rows {
 const AHEAD: usize = 1 << 16;
 
 impl Rows {
-    pub(super) fn open(path: &Path, options: &Options) -> Result<Self, ConvertError> {
+    pub(crate) fn open(path: &Path, options: &Options) -> Result<Self, ConvertError> {
         let file = File::open(path).map_err(|error| ConvertError::io(path, error))?;
         let most = options.limits.line.saturating_add(2 * AHEAD as u64);
         let left = Rc::new(Cell::new(most));
@@ -75,7 +75,7 @@ impl Rows {
     }
 
     /// The names of the columns: the first record.
-    pub(super) fn header(&mut self) -> Result<Vec<String>, ConvertError> {
+    pub(crate) fn header(&mut self) -> Result<Vec<String>, ConvertError> {
         if !self.step()? {
             return Err(ConvertError::malformed(
                 &self.path,
@@ -104,7 +104,7 @@ impl Rows {
     }
 
     /// Reads the next record; false at the end.
-    pub(super) fn step(&mut self) -> Result<bool, ConvertError> {
+    pub(crate) fn step(&mut self) -> Result<bool, ConvertError> {
         self.left.set(self.most);
         match self.reader.read_record(&mut self.record) {
             Ok(more) => Ok(more),
@@ -112,18 +112,18 @@ impl Rows {
         }
     }
 
-    pub(super) fn field(&self, at: usize) -> &str {
+    pub(crate) fn field(&self, at: usize) -> &str {
         self.record.get(at).unwrap_or_default()
     }
 
-    pub(super) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> Place {
         self.record
             .position()
             .map_or(Place::Whole, |position| Place::Line(position.line()))
     }
 
     #[cold]
-    pub(super) fn bad(
+    pub(crate) fn bad(
         &self,
         found: impl Into<String>,
         expected: impl Into<String>,

@@ -4,6 +4,7 @@ use super::{Problem, Problems, Rule};
 use crate::error::describe;
 use crate::root::RootDoc;
 use crate::text;
+use crate::version::{DESCRIBED, Version};
 
 const AT: &str = "/attributes/ome";
 
@@ -11,7 +12,8 @@ const AT: &str = "/attributes/ome";
 #[must_use]
 pub fn ome_present(root: &RootDoc) -> Vec<Problem> {
     let mut problems = Problems::root();
-    if root.ome.is_none() && !root.extra.contains_key("ome") {
+    let expected = Version::parse(&root.zarr_vectors.zv_version).is_none_or(|one| one >= DESCRIBED);
+    if expected && root.ome.is_none() && !root.extra.contains_key("ome") {
         problems.add(Rule::OmePresent, AT, "absent", "a collection node");
     }
     problems.done()

@@ -13,7 +13,7 @@ use crate::level::LevelDoc;
 use crate::node::{GroupDoc, NodeKind, node_kind};
 use crate::role::Role;
 use crate::root::RootDoc;
-use crate::version::{Gate, RULED};
+use crate::version::is_ruled;
 
 /// What [`check_documents`] finds.
 #[derive(Debug, Default)]
@@ -59,9 +59,8 @@ pub fn check_documents<B: AsRef<[u8]>>(documents: &BTreeMap<String, B>) -> Check
         }
     };
     checked.problems.extend(check_root(&root));
-    match root.gate() {
-        Gate::Supported(version) | Gate::Newer(version) if version >= RULED => {}
-        _ => return checked,
+    if !is_ruled(&root.zarr_vectors.zv_version) {
+        return checked;
     }
     let nodes: BTreeMap<&str, &[u8]> = documents
         .iter()

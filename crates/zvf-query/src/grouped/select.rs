@@ -106,12 +106,7 @@ pub(crate) fn named(
 pub(crate) async fn all(p: &Prepared) -> Result<(Arc<IdTable>, Vec<Pick>), QueryError> {
     let index = index(p)?;
     let ids = index.ids_in(p.round).await?;
-    let picks = (0..index.len())
-        .map(|row| Pick {
-            id: ids.id(row),
-            row,
-        })
-        .collect();
+    let picks = ids.objects().map(|(row, id)| Pick { id, row }).collect();
     Ok((ids, picks))
 }
 

@@ -15,6 +15,8 @@ use crate::warnings::Warnings;
 #[derive(Debug)]
 pub(super) struct IdSource {
     pub(super) layout: Option<ObjectLayout>,
+    /// Ids of objects that do not exist any more, ascending.
+    pub(super) deleted: Arc<[i64]>,
     pub(super) rows: u64,
     /// Manifests that are stored: more than `rows` where the last ones were never committed.
     pub(super) stored: u64,
@@ -30,7 +32,7 @@ impl IdSource {
         // Only these two layouts name rows by a table; a table beside others is stale.
         let named = matches!(self.layout, Some(ObjectLayout::V2 | ObjectLayout::Dense));
         let Some(table) = self.table.as_ref().filter(|_| named && rows > 0) else {
-            return Ok(Arc::new(IdTable::rows(rows)));
+            return Ok(Arc::new(IdTable::rows(rows).without(&self.deleted)));
         };
         let fits = table.rows() == rows || table.rows() == self.stored
             // Rows and ids are appended one after the other: ids may be ahead of the commit.
@@ -40,11 +42,12 @@ impl IdSource {
                 "{path}: the id table has {} rows for {rows} manifests, so row numbers are taken as ids",
                 table.rows()
             ));
-            return Ok(Arc::new(IdTable::rows(rows)));
+            return Ok(Arc::new(IdTable::rows(rows).without(&self.deleted)));
         }
         let values = table.read_rows_in(round, 0..rows).await?;
         let path = table.path().to_owned();
         let named = path.clone();
+        let deleted = Arc::clone(&self.deleted);
         let table = blocking(move || {
             let ids = values.to_i64().ok_or_else(|| {
                 StoreError::malformed(
@@ -52,7 +55,7 @@ impl IdSource {
                     format!("ids are {}, expected integers within 64 bits", values.dtype),
                 )
             })?;
-            Ok::<_, StoreError>(IdTable::new(ids))
+            Ok::<_, StoreError>(IdTable::new(ids).without(&deleted))
         })
         .await??;
         if table.repeated > 0 {
@@ -66,10 +69,14 @@ impl IdSource {
 }
 
 /// Which id each row has, and back.
+///
+/// Rows of deleted objects have an id, but no id leads to them: these objects do not exist.
 #[derive(Debug, Clone)]
 pub struct IdTable {
     form: Form,
     repeated: usize,
+    /// Rows of deleted objects, ascending.
+    deleted: Vec<u64>,
 }
 
 #[derive(Debug, Clone)]
@@ -88,6 +95,7 @@ impl IdTable {
         Self {
             form: Form::Rows(count),
             repeated: 0,
+            deleted: Vec::new(),
         }
     }
 
@@ -97,6 +105,7 @@ impl IdTable {
             return Self {
                 form: Form::Sorted(ids),
                 repeated: 0,
+                deleted: Vec::new(),
             };
         }
         let map = invert(&ids);
@@ -104,10 +113,19 @@ impl IdTable {
         Self {
             form: Form::Any(ids, OnceLock::from(map)),
             repeated,
+            deleted: Vec::new(),
         }
     }
 
-    /// Number of rows.
+    /// The table where some objects are deleted. Ids that no row has are ignored.
+    fn without(mut self, deleted: &[i64]) -> Self {
+        let mut rows: Vec<u64> = deleted.iter().filter_map(|id| self.row(*id)).collect();
+        rows.sort_unstable();
+        self.deleted = rows;
+        self
+    }
+
+    /// Number of rows, those of deleted objects as well.
     pub fn len(&self) -> u64 {
         match &self.form {
             Form::Rows(count) => *count,
@@ -133,8 +151,32 @@ impl IdTable {
         self.get(slot).unwrap_or(-1)
     }
 
-    /// The row of an id, the first one where it comes twice. Binary search, or one look-up in a map.
+    /// The row of an object, the first one where its id comes twice; `None` where there is no such object (any more).
+    /// Binary search, or one look-up in a map.
     pub fn slot(&self, id: i64) -> Option<u64> {
+        self.row(id).filter(|slot| !self.is_deleted(*slot))
+    }
+
+    /// Whether a row is that of a deleted object.
+    pub fn is_deleted(&self, slot: u64) -> bool {
+        self.deleted.binary_search(&slot).is_ok()
+    }
+
+    /// Objects that exist, by row: row and id.
+    pub fn objects(&self) -> impl Iterator<Item = (u64, i64)> + '_ {
+        (0..self.len())
+            .filter(|slot| !self.is_deleted(*slot))
+            .map(|slot| (slot, self.id(slot)))
+    }
+
+    /// Number of objects that exist.
+    pub fn count(&self) -> u64 {
+        let deleted = u64::try_from(self.deleted.len()).unwrap_or(u64::MAX);
+        self.len().saturating_sub(deleted)
+    }
+
+    /// The row of an id, whether its object exists or is deleted.
+    fn row(&self, id: i64) -> Option<u64> {
         match &self.form {
             Form::Rows(count) => u64::try_from(id).ok().filter(|slot| slot < count),
             Form::Sorted(ids) => ids
@@ -150,7 +192,7 @@ impl IdTable {
         self.repeated
     }
 
-    /// The ids in row order.
+    /// The ids in row order, those of deleted objects as well.
     pub fn iter(&self) -> impl Iterator<Item = i64> + '_ {
         (0..self.len()).map(|slot| self.id(slot))
     }
@@ -186,5 +228,28 @@ mod tests {
             (Some(2), None, None, None)
         );
         assert_eq!(rows.iter().collect::<Vec<_>>(), [0, 1, 2]);
+    }
+
+    #[test]
+    fn deleted_objects_keep_their_row_and_do_not_exist() {
+        // 5 is no id of any row.
+        let deleted = [-4, 2, 5, 7];
+        let tables = [
+            (IdTable::new(vec![-4, 7, 8]), vec![(2, 8)]),
+            (IdTable::new(vec![9, 7, -4, 1]), vec![(0, 9), (3, 1)]),
+            (IdTable::rows(4), vec![(0, 0), (1, 1), (3, 3)]),
+        ];
+        for (table, left) in tables {
+            let all: Vec<i64> = table.iter().collect();
+            let table = table.without(&deleted);
+            assert_eq!(table.objects().collect::<Vec<_>>(), left);
+            assert_eq!(table.count(), left.len() as u64);
+            assert_eq!(table.iter().collect::<Vec<_>>(), all);
+            for (slot, id) in (0..).zip(all) {
+                let exists = left.contains(&(slot, id));
+                assert_eq!(table.slot(id), exists.then_some(slot));
+                assert_eq!(table.is_deleted(slot), !exists);
+            }
+        }
     }
 }

@@ -4,6 +4,7 @@
 //!
 //! Source: specification 0.9, sections 11.1 to 11.3; 0.7, section 10.2; dense manifests of 0.9.4.
 
+mod deleted;
 mod dense;
 mod ids;
 mod manifests;
@@ -53,14 +54,17 @@ pub(crate) struct Parts {
 
 impl ObjectIndex {
     /// Puts an index together.
+    ///
+    /// # Errors
+    /// Malformed: a list of deleted objects that is none.
     pub(crate) fn new(
         kv: &Kv,
         round: u32,
-        doc: ObjectIndexDoc,
+        (key, doc): (&str, ObjectIndexDoc),
         key_rank: usize,
         parts: Parts,
         warnings: Arc<Warnings>,
-    ) -> Self {
+    ) -> Result<Self, StoreError> {
         let Parts {
             layout,
             manifests,
@@ -75,6 +79,7 @@ impl ObjectIndex {
             .to_owned();
         let source = IdSource {
             layout,
+            deleted: deleted::parse(&doc, rows, key)?,
             rows,
             stored,
             path,
@@ -82,17 +87,18 @@ impl ObjectIndex {
             ids: Once::default(),
             warnings,
         };
-        Self {
+        Ok(Self {
             kv: kv.clone(),
             round,
             doc,
             key_rank,
             source: Arc::new(source),
             manifests,
-        }
+        })
     }
 
-    /// Number of rows, with or without a manifest; 0 for an index that was created and never filled.
+    /// Number of rows, with or without a manifest, and of deleted objects as well; 0 for an index that was created and
+    /// never filled.
     pub fn len(&self) -> u64 {
         self.source.rows
     }
@@ -118,7 +124,7 @@ impl ObjectIndex {
         self.source.layout
     }
 
-    /// The ids of all rows, loaded by the first call.
+    /// The ids of all rows, loaded by the first call. It knows which objects are deleted.
     ///
     /// # Cost
     /// At most one request; 8 bytes a row, and a map where the ids are not sorted.

@@ -206,7 +206,7 @@ impl Tree {
         }
         let round = self.state().rounds.saturating_add(1);
         let warnings = Arc::clone(&self.warnings);
-        let index = ObjectIndex::new(&self.kv, round, doc, key_rank, parts, warnings);
+        let index = ObjectIndex::new(&self.kv, round, (&key, doc), key_rank, parts, warnings)?;
         let index = Arc::new(index);
         self.state()
             .object_indexes

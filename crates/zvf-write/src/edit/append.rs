@@ -179,6 +179,7 @@ impl Edit {
         }
         self.state.load(slots.iter().copied()).await?;
         self.reach(&cut)?;
+        self.revive(ids.iter().copied()).await?;
         match &mut self.index {
             Some(index) => {
                 check_chains(&self.state, &cut)?;
@@ -359,10 +360,6 @@ fn place_objects(
         if index_.row(*id).is_none() {
             index_.add(*id);
         }
-        if let Some(row) = index_.row(*id).filter(|_| index_.deleted.remove(id)) {
-            let blocks = index_.blocks(row).to_vec();
-            index_.set(row, blocks);
-        }
     }
     for (id, pieces) in pieces(&cut) {
         let Some(row) = index_.row(id) else { continue };
@@ -428,11 +425,10 @@ pub(super) fn insert(state: &State, blocks: &mut Vec<Block>, block: Block) {
         blocks.push(block);
         return;
     }
-    let key = |block: &Block| (state.coord(block.0).to_vec(), block.1);
-    let new = key(&block);
+    let new = (state.coord(block.0), block.1);
     let at = blocks
         .iter()
-        .position(|old| key(old) > new)
+        .position(|old| (state.coord(old.0), old.1) > new)
         .unwrap_or(blocks.len());
     blocks.insert(at, block);
 }

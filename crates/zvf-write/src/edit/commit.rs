@@ -74,19 +74,22 @@ pub(super) async fn make(journal: Journal, plan: Plan) -> Result<EditSummary, Wr
 /// Works out what has to be written; `None` if nothing has.
 async fn plan(edit: &mut Edit) -> Result<Option<Plan>, WriteError> {
     let (moved, changed) = edit.state.touched();
-    let tables = edit.tables.values().any(super::Table::is_changed);
+    let tables = edit.tables.values().any(super::tables::Table::is_changed);
     let indexed = edit
         .index
         .as_ref()
         .is_some_and(|index| !index.changed.is_empty());
-    if moved.is_empty() && changed.is_empty() && !tables && !indexed && edit.added.is_empty() {
+    let relinked = std::mem::take(&mut edit.state.relinked);
+    let same = moved.is_empty() && changed.is_empty() && relinked.is_empty();
+    if same && !tables && !indexed && edit.added.is_empty() {
         return Ok(None);
     }
     let mut root = edit.root.clone();
     let grid = grow(edit, &mut root)?;
     let template = template(edit, grid.as_ref())?;
     let docs = attribute_families(edit).await?;
-    let linked = links::place(&mut edit.state, &moved, &template, &docs).await?;
+    let touched: BTreeSet<u32> = moved.union(&relinked).copied().collect();
+    let linked = links::place(&mut edit.state, &touched, &template, &docs).await?;
     let mut arrays: BTreeMap<String, GridEdit> = linked
         .arrays
         .into_iter()
@@ -130,9 +133,9 @@ async fn plan(edit: &mut Edit) -> Result<Option<Plan>, WriteError> {
             .prepare(&edit.state.level, grid.as_ref().filter(|_| own))
             .await?;
     }
-    let mut touched = 0_u64;
+    let mut owners = 0_u64;
     if let Some(index) = &edit.index {
-        touched = wide(index.changed.len());
+        owners = wide(index.changed.len());
         if !index.changed.is_empty() {
             let (manifests, ids) = (
                 index_doc(edit, "manifests").await?,
@@ -148,11 +151,11 @@ async fn plan(edit: &mut Edit) -> Result<Option<Plan>, WriteError> {
             edit.load_tables().await?;
         }
     }
-    objects.extend(group_docs(edit, &arrays)?);
+    objects.extend(group_docs(edit, &arrays).await?);
     finish_tables(edit, &template, &mut objects, &mut old, &mut families)?;
     declare(edit, &mut root);
     if edit.state.level.store().levels().len() > 1 {
-        let slots = moved.iter().chain(&changed);
+        let slots = touched.iter().chain(&changed);
         mark_stale(&mut root, slots.map(|&slot| edit.state.coord(slot)));
     }
     objects.push(level_doc(edit, vertices, &families));
@@ -169,8 +172,8 @@ async fn plan(edit: &mut Edit) -> Result<Option<Plan>, WriteError> {
         root,
         summary: EditSummary {
             vertices,
-            objects: touched,
-            chunks: wide(moved.len().saturating_add(changed.len())),
+            objects: owners,
+            chunks: wide(touched.union(&changed).count()),
             links: links(linked.added).saturating_sub(links(linked.removed)),
             ..EditSummary::default()
         },
@@ -262,9 +265,8 @@ fn vertex_cells(
             Some(known) => GridEdit::of(&known.array)?,
             None => {
                 let path = format!("0/vertex_attributes/{}", one.name);
-                let shown = edit
-                    .added
-                    .get(at.saturating_sub(level.vertex_attributes().len()));
+                let mut added = edit.added.iter().filter(|added| added.scope == "vertex");
+                let shown = added.nth(at.saturating_sub(level.vertex_attributes().len()));
                 let attributes = ArrayAttributes {
                     zv_array: Some("attribute".to_owned()),
                     dtype: Some(one.values.name()),
@@ -336,7 +338,10 @@ fn vertex_cells(
 }
 
 /// Documents of plain groups above new arrays.
-fn group_docs(edit: &Edit, arrays: &BTreeMap<String, GridEdit>) -> Result<Vec<Object>, WriteError> {
+async fn group_docs(
+    edit: &Edit,
+    arrays: &BTreeMap<String, GridEdit>,
+) -> Result<Vec<Object>, WriteError> {
     let level = &edit.state.level;
     let mut groups = Vec::new();
     let mut add = |path: &str| {
@@ -354,6 +359,18 @@ fn group_docs(edit: &Edit, arrays: &BTreeMap<String, GridEdit>) -> Result<Vec<Ob
     }
     if level.object_attributes().is_empty() && !edit.tables.is_empty() {
         add("0/object_attributes");
+    }
+    let new = edit.added.iter().filter(|added| added.scope == "link");
+    let mut above: BTreeSet<String> = new
+        .map(|added| format!("0/link_attributes/{}", added.spec.name))
+        .collect();
+    if !above.is_empty() {
+        above.insert("0/link_attributes".to_owned());
+    }
+    for path in above {
+        if document(edit, format!("{path}/zarr.json")).await?.is_none() {
+            add(&path);
+        }
     }
     Ok(groups)
 }
@@ -388,7 +405,7 @@ fn declare(edit: &Edit, root: &mut RootDoc) {
     for added in &edit.added {
         let one = &added.spec;
         let specs = root.zarr_vectors.attribute_specs.get_or_insert_default();
-        let scope = specs.entry("vertex").or_insert_with(|| json!({}));
+        let scope = specs.entry(added.scope).or_insert_with(|| json!({}));
         if let Value::Object(names) = scope {
             names.insert(one.name.clone(), documents::declared(one));
         }

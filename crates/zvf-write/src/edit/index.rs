@@ -17,9 +17,6 @@ use crate::number::NumberType;
 use crate::shard::Object;
 use crate::typed::{Element, Typed};
 
-/// The attribute of the index that lists the ids of deleted objects: what `vacuum` may drop.
-pub(crate) const DELETED: &str = "zvf_deleted";
-
 /// The path of the index.
 const PATH: &str = "0/object_index";
 
@@ -67,18 +64,9 @@ impl Index {
                 "one id a row",
             ));
         }
-        let mut deleted = BTreeSet::new();
-        match stored.doc().extra.get(DELETED) {
-            None => {}
-            Some(Value::Array(list)) => deleted.extend(list.iter().filter_map(Value::as_i64)),
-            Some(_) => {
-                return Err(WriteError::unsupported(
-                    PATH,
-                    "another form of zvf_deleted",
-                    "a list of ids",
-                ));
-            }
-        }
+        // Whose row another writer dropped is not deleted any more.
+        let deleted = stored.deleted().iter().copied();
+        let deleted = deleted.filter(|id| rows.contains_key(id)).collect();
         Ok(Self {
             stored: Arc::clone(stored),
             before: ids.len(),
@@ -112,21 +100,18 @@ impl Index {
         row
     }
 
-    /// Takes deleted objects back among the others.
+    /// Takes deleted objects back among the others; returns their rows.
     pub(crate) async fn revive(
         &mut self,
         state: &mut State,
-        ids: &[i64],
-    ) -> Result<(), WriteError> {
-        let again = ids.iter().filter(|id| self.deleted.contains(id));
-        let rows: BTreeSet<usize> = again.filter_map(|id| self.row(*id)).collect();
+        ids: impl Iterator<Item = i64>,
+    ) -> Result<BTreeSet<usize>, WriteError> {
+        let again: Vec<i64> = ids.filter(|id| self.deleted.remove(id)).collect();
+        let rows: BTreeSet<usize> = again.iter().filter_map(|id| self.row(*id)).collect();
         // The list is part of the document, which is written with the manifests.
         self.peek(state, &rows).await?;
-        self.changed.extend(rows);
-        ids.iter().for_each(|id| {
-            self.deleted.remove(id);
-        });
-        Ok(())
+        self.changed.extend(&rows);
+        Ok(rows)
     }
 
     /// The fragments of an object that was read.
@@ -167,6 +152,7 @@ impl Index {
         rows: &BTreeSet<usize>,
     ) -> Result<(), WriteError> {
         self.peek(state, rows).await?;
+        self.check_apart(rows)?;
         let slots: BTreeSet<u32> = rows
             .iter()
             .flat_map(|&row| self.blocks(row))
@@ -175,6 +161,22 @@ impl Index {
         state.load(slots).await?;
         for block in rows.iter().flat_map(|&row| self.blocks(row)) {
             state.fragment(*block)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses fragments that are named twice among these objects: what happens to one of them would happen to the
+    /// other.
+    fn check_apart(&self, rows: &BTreeSet<usize>) -> Result<(), WriteError> {
+        let mut seen = BTreeSet::new();
+        for &row in rows {
+            if self.blocks(row).iter().any(|block| !seen.insert(*block)) {
+                let id = self.ids.get(row).copied().unwrap_or_default();
+                let found = format!("a fragment of object {id} that is named twice");
+                let expected = "fragments that belong to one object";
+                let path = format!("{PATH}/manifests");
+                return Err(WriteError::unsupported(path, found, expected));
+            }
         }
         Ok(())
     }
@@ -251,12 +253,7 @@ impl Index {
         if doc.object_ids_sorted.is_some() {
             doc.object_ids_sorted = Some(self.is_sorted());
         }
-        if self.deleted.is_empty() {
-            doc.extra.remove(DELETED);
-        } else {
-            let list: Vec<i64> = self.deleted.iter().copied().collect();
-            doc.extra.insert(DELETED.to_owned(), Value::from(list));
-        }
+        ObjectIndex::list_deleted(&mut doc, self.deleted.iter().copied());
         doc
     }
 

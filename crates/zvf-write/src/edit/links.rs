@@ -32,18 +32,29 @@ impl Chunks for Set<'_> {
     }
 }
 
-/// One cell of links as it is stored.
-#[derive(Debug)]
-struct Stored {
-    array: usize,
-    chunk: ChunkCoord,
-    /// Whether its records are copies of records that stand elsewhere.
-    copies: bool,
-    records: Vec<NewLink>,
+/// Where a link is stored: number of the array, cell, and record in it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct LinkAt {
+    pub(crate) array: usize,
+    pub(crate) chunk: ChunkCoord,
+    pub(crate) record: u32,
 }
 
-/// Reads the cells of all links that touch chunks.
-async fn near(state: &mut State, slots: &BTreeSet<u32>) -> Result<Vec<Stored>, WriteError> {
+/// One cell of links as it is stored.
+#[derive(Debug)]
+pub(super) struct Stored {
+    pub(super) array: usize,
+    pub(super) chunk: ChunkCoord,
+    /// Whether its records are copies of records that stand elsewhere.
+    pub(super) copies: bool,
+    pub(super) records: Vec<NewLink>,
+}
+
+/// Reads the cells of all links that touch chunks; values that were set are those of the records, but not of copies.
+pub(super) async fn near(
+    state: &mut State,
+    slots: &BTreeSet<u32>,
+) -> Result<Vec<Stored>, WriteError> {
     let level = state.level.clone();
     let Some(family) = level.links(0) else {
         return Ok(Vec::new());
@@ -100,7 +111,10 @@ async fn near(state: &mut State, slots: &BTreeSet<u32>) -> Result<Vec<Stored>, W
         for _ in &attributes {
             columns.push(found.next().flatten().unwrap_or_default().to_vec());
         }
-        let records = decode(state, array, &chunk, &ends, &payload, (&columns, &sizes))?;
+        let mut records = decode(state, array, &chunk, &ends, &payload, (&columns, &sizes))?;
+        if !state.link_values.is_empty() {
+            revalue(state, number, &chunk, &mut records);
+        }
         all.push(Stored {
             array: number,
             copies: array.is_copy(&ends),
@@ -109,6 +123,20 @@ async fn near(state: &mut State, slots: &BTreeSet<u32>) -> Result<Vec<Stored>, W
         });
     }
     Ok(all)
+}
+
+/// Gives records of a cell the values that were set.
+fn revalue(state: &State, array: usize, chunk: &ChunkCoord, records: &mut [NewLink]) {
+    let first = |record| LinkAt {
+        array,
+        chunk: chunk.clone(),
+        record,
+    };
+    for (at, values) in state.link_values.range(first(0)..=first(u32::MAX)) {
+        if let Some(link) = records.get_mut(crate::int::index(at.record)) {
+            link.attributes.clone_from(values);
+        }
+    }
 }
 
 fn decode(
@@ -196,17 +224,17 @@ pub(super) struct LinkEdits {
     pub(super) removed: u64,
 }
 
-/// Places the links that touch chunks whose rows moved.
+/// Places the links that touch chunks: those whose rows moved, and those with links that have new values.
 ///
 /// `family_docs` are the documents of `link_attributes/<name>/0` that are stored.
 pub(super) async fn place(
     state: &mut State,
-    moved: &BTreeSet<u32>,
+    touched: &BTreeSet<u32>,
     template: &Cells,
     family_docs: &BTreeMap<String, LinkAttributeFamilyDoc>,
 ) -> Result<LinkEdits, WriteError> {
     let level = state.level.clone();
-    let cells = near(state, moved).await?;
+    let cells = near(state, touched).await?;
     let new = std::mem::take(&mut state.links);
     if cells.is_empty() && new.is_empty() {
         return Ok(LinkEdits::default());
@@ -331,6 +359,12 @@ pub(super) async fn place(
         groups.push(("0/links".to_owned(), documents::plain_group()));
     }
     groups.push(("0/links/0".to_owned(), doc.to_group().to_json_line()));
+    for one in &spec.links.attributes {
+        if !family_docs.contains_key(&one.name) {
+            let doc = family.attribute_doc(one).to_group().to_json_line();
+            groups.push((format!("0/link_attributes/{}/0", one.name), doc));
+        }
+    }
     for (name, doc) in family_docs {
         let doc = LinkAttributeFamilyDoc {
             num_links: change(doc.num_links, before, kept),

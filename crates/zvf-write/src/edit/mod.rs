@@ -1,11 +1,13 @@
 //! Changes of a store that exists: see [`Edit`].
 
 mod append;
+mod attributes;
 mod between;
 mod commit;
 mod grid;
 mod index;
 mod journal;
+mod link_values;
 mod links;
 mod ops;
 mod spec;
@@ -22,16 +24,14 @@ use zvf_store::Store;
 
 use crate::WriteError;
 use crate::batch::{Batch, ObjectTable};
-use crate::categories::Categories;
-use crate::number::NumberType;
-use crate::spec::{AttributeSpec, AttributeType};
+use crate::spec::AttributeSpec;
 use crate::target::Target;
 use crate::values::Values;
 use crate::writer::{WriteOptions, blocking};
 use index::Index;
 use journal::{Journal, Settled};
 use state::State;
-use tables::{Table, Tables};
+use tables::Tables;
 
 pub use vacuum::{VacuumSummary, vacuum};
 
@@ -86,9 +86,11 @@ struct Words {
     changed: bool,
 }
 
-/// An attribute of vertices that is new.
+/// An attribute that is new.
 #[derive(Debug, Clone)]
 struct Added {
+    /// What has it, as the root declares it: `vertex`, `object` or `link`.
+    scope: &'static str,
     spec: AttributeSpec,
 }
 
@@ -299,47 +301,6 @@ impl Edit {
         self.note(done)
     }
 
-    async fn take_objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError> {
-        self.load_tables().await?;
-        let unique: BTreeSet<i64> = table.ids.iter().copied().collect();
-        if unique.len() != table.ids.len() {
-            return Err(WriteError::input("objects", "an id twice", "each id once"));
-        }
-        for (name, _) in &table.attributes {
-            if !self.tables.contains_key(name) {
-                let what = format!("object attribute {name}");
-                return Err(WriteError::input(
-                    what,
-                    "nothing",
-                    "an attribute of this store",
-                ));
-            }
-        }
-        let Some(index) = &mut self.index else {
-            return Err(WriteError::input(
-                "objects",
-                "ids",
-                "none: this store has no objects",
-            ));
-        };
-        for id in table.ids.iter() {
-            if index.row(*id).is_none() {
-                index.add(*id);
-            }
-        }
-        let again: Vec<i64> = table.ids.iter().copied().collect();
-        index.revive(&mut self.state, &again).await?;
-        let rows: Vec<usize> = table.ids.iter().filter_map(|id| index.row(*id)).collect();
-        let count = index.ids.len();
-        self.tables.values_mut().for_each(|table| table.grow(count));
-        for (name, values) in &table.attributes {
-            if let Some(of_one) = self.tables.get_mut(name) {
-                of_one.set(&rows, values)?;
-            }
-        }
-        Ok(())
-    }
-
     /// Deletes objects with all of their vertices, and the links of these. Their rows stay, so that no other object's row
     /// changes: without vertices, without values, and listed in `zvf_deleted`, until [`vacuum`](crate::vacuum) drops
     /// them.
@@ -403,72 +364,46 @@ impl Edit {
         self.note(done)
     }
 
-    async fn add_column(
+    /// Replaces values of a link attribute. Links stay where they are.
+    ///
+    /// # Shape
+    /// `at` gives the ends of links, as many vertices a link as the store's links have, one link after another, in the
+    /// order in which a query gives them (in any order where links are undirected); [`At::Rows`] takes what the link
+    /// table of a query without selections says. Ends that come again mean the next link between them.
+    /// [`At::All`]: all links, in the order in which they are listed. A row of values for each link.
+    ///
+    /// # Cost
+    /// Reads the links that touch the chunks of the first ends, and writes them again.
+    ///
+    /// # Errors
+    /// Misuse: an attribute that is not there, ends that no stored link joins (links of this edit have their values
+    /// from their batch), values that do not fit. I/O.
+    pub async fn set_link_attribute(
+        &mut self,
+        name: &str,
+        at: At<'_>,
+        values: &Values<'_>,
+    ) -> Result<(), WriteError> {
+        self.usable()?;
+        let done = self.set_links(name, &at, values).await;
+        self.note(done)
+    }
+
+    /// Adds a link attribute: numbers for every link, in the order in which links are listed.
+    ///
+    /// # Cost
+    /// Reads and writes all links.
+    ///
+    /// # Errors
+    /// Misuse: a name that is taken, no links or links that are implied, values that do not fit. I/O.
+    pub async fn add_link_attribute(
         &mut self,
         spec: AttributeSpec,
         values: &Values<'_>,
     ) -> Result<(), WriteError> {
-        let mut checked = self.state.spec.clone();
-        checked.vertex_attributes.push(spec.clone());
-        checked.check()?;
-        let (mut words, mut stored) = (Words::default(), spec.clone());
-        let mut coded = None;
-        if spec.values == AttributeType::Category {
-            let Values::Text(texts) = values else {
-                let what = format!("vertex attribute {}", spec.name);
-                return Err(WriteError::input(what, values.type_name(), "text"));
-            };
-            let mut categories = Categories::default();
-            let mut codes = Vec::new();
-            for text in texts {
-                codes.push(categories.code(text.as_deref())?);
-            }
-            let dictionary = categories.finish()?;
-            let mut bytes = Vec::new();
-            codes
-                .into_iter()
-                .for_each(|code| dictionary.put(code.to_le_bytes(), &mut bytes));
-            stored.values = AttributeType::Number(dictionary.number);
-            words = Words {
-                texts: Some(dictionary.texts),
-                missing: dictionary.missing.then_some(-1),
-                changed: true,
-            };
-            coded = Some(append::values_of(dictionary.number, &bytes));
-        }
-        let values = coded.as_ref().unwrap_or(values);
-        let slots = self.state.load_all().await?;
-        let rows: usize = slots
-            .iter()
-            .filter_map(|&slot| self.state.chunk(slot))
-            .map(|chunk| chunk.rows().count())
-            .sum();
-        let Some(bytes) = ops::column_bytes(&stored, values, rows) else {
-            let what = format!("vertex attribute {}", spec.name);
-            let found = format!("{} values of {}", values.len(), values.type_name());
-            return Err(WriteError::input(
-                what,
-                found,
-                format!("{rows} rows of {}", spec.channels),
-            ));
-        };
-        let width = crate::layout::row_size(&stored);
-        let mut pieces = bytes.chunks_exact(width.max(1));
-        let start = self.state.columns.last().map_or(0, |last| last.end);
-        let column = self.state.columns.len();
-        self.state.columns.push(start..start.saturating_add(width));
-        for slot in slots {
-            let chunk = self.state.chunk_mut(slot)?;
-            chunk.changed.insert(column);
-            for row in chunk.fragments.iter_mut().flatten() {
-                row.bytes
-                    .extend_from_slice(pieces.next().unwrap_or_default());
-            }
-        }
-        self.state.spec.vertex_attributes.push(stored);
-        self.words.push(words);
-        self.added.push(Added { spec });
-        Ok(())
+        self.usable()?;
+        let done = self.add_links(spec, values).await;
+        self.note(done)
     }
 
     /// Adds an object attribute. Objects have no value of it before [`put_objects`](Self::put_objects) gives one.
@@ -479,101 +414,6 @@ impl Edit {
         self.usable()?;
         let done = self.add_table(spec).await;
         self.note(done)
-    }
-
-    async fn add_table(&mut self, spec: AttributeSpec) -> Result<(), WriteError> {
-        self.load_tables().await?;
-        let mut checked = self.state.spec.clone();
-        checked.object_attributes = self
-            .tables
-            .values()
-            .map(|table| table.spec.clone())
-            .collect();
-        checked.object_attributes.push(spec.clone());
-        checked.check()?;
-        let count = self.index.as_ref().map_or(0, |index| index.ids.len());
-        self.tables
-            .insert(spec.name.clone(), Table::new(spec, count));
-        Ok(())
-    }
-
-    /// Reads all object attributes, once.
-    async fn load_tables(&mut self) -> Result<(), WriteError> {
-        let Some(index) = &self.index else {
-            return Err(WriteError::input(
-                "objects",
-                "ids",
-                "none: this store has no objects",
-            ));
-        };
-        for array in self.state.level.object_attributes() {
-            if !self.tables.contains_key(array.name()) {
-                let mut table = Table::read(array, index.before).await?;
-                table.grow(index.ids.len());
-                self.tables.insert(array.name().to_owned(), table);
-            }
-        }
-        Ok(())
-    }
-
-    /// Codes in the place of texts, for attributes that hold codes; new texts get codes behind those that are there.
-    fn codes(
-        &mut self,
-        name: &str,
-        values: &Values<'_>,
-    ) -> Result<Option<Values<'static>>, WriteError> {
-        let Some(at) = self
-            .state
-            .spec
-            .vertex_attributes
-            .iter()
-            .position(|one| one.name == name)
-        else {
-            return Ok(None);
-        };
-        let (Some(words), Some(spec)) = (
-            self.words.get_mut(at),
-            self.state.spec.vertex_attributes.get(at),
-        ) else {
-            return Ok(None);
-        };
-        let Some(texts) = &mut words.texts else {
-            return Ok(None);
-        };
-        let what = || format!("vertex attribute {name}");
-        let (Values::Text(given), AttributeType::Number(number)) = (values, spec.values) else {
-            return Err(WriteError::input(what(), values.type_name(), "text"));
-        };
-        let mut bytes = Vec::new();
-        for text in given {
-            let code = match text {
-                Some(text) => match texts.iter().position(|known| known == text) {
-                    Some(code) => crate::int::signed(code),
-                    None => {
-                        words.changed = true;
-                        texts.push(text.clone());
-                        crate::int::signed(texts.len().saturating_sub(1))
-                    }
-                },
-                None => words.missing.ok_or_else(|| {
-                    WriteError::input(
-                        what(),
-                        "a missing text",
-                        "texts: this attribute has no code for a missing one",
-                    )
-                })?,
-            };
-            let fits = put_code(number, code, &mut bytes);
-            if !fits || (text.is_some() && Some(code) == words.missing) {
-                let found = format!("{} different texts", texts.len());
-                return Err(WriteError::input(
-                    what(),
-                    found,
-                    format!("as many as {number} can count"),
-                ));
-            }
-        }
-        Ok(Some(append::values_of(number, &bytes)))
     }
 
     /// Refuses what a change of rows could not keep.
@@ -624,32 +464,6 @@ impl Edit {
     /// [`WriteError::is_committed`].
     pub async fn commit(self) -> Result<EditSummary, WriteError> {
         commit::commit(self).await
-    }
-}
-
-/// A code in stored form; `false` if it does not fit.
-fn put_code(number: NumberType, code: i64, out: &mut Vec<u8>) -> bool {
-    macro_rules! put {
-        ($type:ty) => {
-            match <$type>::try_from(code) {
-                Ok(code) => {
-                    out.extend_from_slice(&code.to_le_bytes());
-                    true
-                }
-                Err(_) => false,
-            }
-        };
-    }
-    match number {
-        NumberType::I8 => put!(i8),
-        NumberType::I16 => put!(i16),
-        NumberType::I32 => put!(i32),
-        NumberType::I64 => put!(i64),
-        NumberType::U8 => put!(u8),
-        NumberType::U16 => put!(u16),
-        NumberType::U32 => put!(u32),
-        NumberType::U64 => put!(u64),
-        NumberType::Bool | NumberType::F16 | NumberType::F32 | NumberType::F64 => false,
     }
 }
 

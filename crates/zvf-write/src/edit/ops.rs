@@ -59,7 +59,7 @@ impl Edit {
     }
 
     /// Finds rows by their address, and reads the chunks they lie in.
-    async fn find(&mut self, at: &At<'_>) -> Result<Vec<Spot>, WriteError> {
+    pub(super) async fn find(&mut self, at: &At<'_>) -> Result<Vec<Spot>, WriteError> {
         match at {
             At::All => Ok(self.all().await?),
             At::Rows(rows) => {
@@ -283,7 +283,7 @@ impl Edit {
         }
     }
 
-    fn row(&self, (slot, fragment, at): Spot) -> Option<&Row> {
+    pub(super) fn row(&self, (slot, fragment, at): Spot) -> Option<&Row> {
         self.state
             .chunk(slot)?
             .fragments

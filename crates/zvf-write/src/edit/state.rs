@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use zvf_format::fragments::{Fragment, FragmentIndex, FragmentIndexBuilder};
 use zvf_store::{CellWant, ChunkCoord, Level, StoreError};
 
+use super::link_values::LinkValues;
 use crate::WriteError;
 use crate::int::{narrow, wide};
 use crate::layout::Layout;
@@ -80,6 +81,10 @@ pub(crate) struct State {
     slots: HashMap<ChunkCoord, u32>,
     fresh: u64,
     pub(crate) links: Vec<NewLink>,
+    /// All attributes of links that are stored, where some were set.
+    pub(crate) link_values: LinkValues,
+    /// Chunks of the first ends of these links.
+    pub(crate) relinked: BTreeSet<u32>,
     pub(crate) extent: Option<Corners>,
 }
 
@@ -102,6 +107,8 @@ impl State {
             slots: HashMap::new(),
             fresh: 0,
             links: Vec::new(),
+            link_values: LinkValues::new(),
+            relinked: BTreeSet::new(),
             extent: None,
         }
     }

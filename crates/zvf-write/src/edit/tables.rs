@@ -124,7 +124,14 @@ impl Table {
 
     /// Takes the value of an object away, where the table can say so.
     pub(crate) fn clear(&mut self, row: usize) {
-        if let Some(value) = self.values.get_mut(row).filter(|_| self.absence) {
+        if self.absence {
+            self.forget(row);
+        }
+    }
+
+    /// Takes the value of an object away: the table will have to say so.
+    pub(crate) fn forget(&mut self, row: usize) {
+        if let Some(value) = self.values.get_mut(row) {
             *value = None;
             self.changed.insert(row);
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use zvf_format::vlen::VlenBuilder;
 use zvf_meta::ArrayDoc;
 use zvf_store::writing::Redo;
-use zvf_store::{GridArray, Need};
+use zvf_store::{GridArray, Need, ObjectIndex};
 
 use super::commit::{Plan, document, index_doc, make};
 use super::grid::{cells_of, packing};
@@ -200,11 +200,8 @@ async fn drop_rows(edit: &mut Edit) -> Result<Option<(u64, Plan)>, WriteError> {
         if level.doc().preserves_object_ids {
             let path = format!("{number}/object_index");
             let found = "rows that are those of level 0";
-            return Err(WriteError::unsupported(
-                path,
-                found,
-                "no coarse level that keeps them: remove it first",
-            ));
+            let expected = "no coarse level that keeps them: `zvf pyramid STORE --remove` removes coarse levels";
+            return Err(WriteError::unsupported(path, found, expected));
         }
     }
     edit.load_tables().await?;
@@ -225,7 +222,7 @@ async fn drop_rows(edit: &mut Edit) -> Result<Option<(u64, Plan)>, WriteError> {
     objects.extend(table_of_ids(&ids, &ids_doc)?);
     let mut doc = index.doc();
     doc.num_objects = Some(wide(ids.len()));
-    doc.extra.remove(super::index::DELETED);
+    ObjectIndex::list_deleted(&mut doc, []);
     if doc.object_ids_sorted.is_some() {
         doc.object_ids_sorted = Some(ids.is_sorted());
     }

@@ -85,7 +85,7 @@ impl<'t> Journal<'t> {
         let (mut mark, mut end) = (None, None);
         let mut chunks = HashMap::new();
         let told = Notes::default();
-        let file = FrameFile::open(path, durable, |at, kind, payload| {
+        let file = FrameFile::open(path, durable, BEGIN, |at, kind, payload| {
             let value: Option<Value> = serde_json::from_slice(payload).ok();
             let bad = || damaged(path, at, "what a copy keeps");
             let value = value.ok_or_else(bad)?;

@@ -55,6 +55,8 @@ enum Rows {
 #[derive(Debug, Default)]
 pub(crate) struct Objects {
     pub(crate) ids: Vec<i64>,
+    /// Ids among them of objects that are deleted, and have no fragments.
+    pub(crate) deleted: Vec<i64>,
     /// Where the entries of each object begin, and where the last one ends.
     starts: Vec<usize>,
     /// Slot of the chunk, and number of the fragment.
@@ -65,6 +67,7 @@ impl Objects {
     pub(crate) fn new(ids: Vec<i64>) -> Self {
         Self {
             ids,
+            deleted: Vec::new(),
             starts: vec![0],
             entries: Vec::new(),
         }
@@ -405,6 +408,7 @@ async fn objects(level: &Level, chunks: &[ChunkCoord]) -> Result<Option<Objects>
     };
     let ids = found.ids().await?;
     let mut objects = Objects::new(ids.iter().collect());
+    objects.deleted = found.deleted().to_vec();
     let mut coord = Vec::with_capacity(level.dims());
     for part in 0..found.manifest_chunks() {
         let part = found.manifest_chunk(part).await?;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use zvf_format::fragments::FragmentIndexBuilder;
 use zvf_format::manifest::ManifestBuilder;
 use zvf_meta::{ArrayAttributes, LevelDoc};
-use zvf_store::{ChunkCoord, TypedArray, TypedValues};
+use zvf_store::{ChunkCoord, ObjectIndex, TypedArray, TypedValues};
 
 use super::bins::{Means, Metas, Parents, gather, parents, rows_between};
 use super::fine::{Fine, Objects};
@@ -98,7 +98,8 @@ pub(crate) fn coarsen(
         let (coarse, count) =
             write_objects(given, &kept, &metas, &parents, cells, target, &mut docs)?;
         present = count;
-        let doc = index_doc(fine.dims, &coarse.ids, present);
+        let mut doc = index_doc(fine.dims, &coarse.ids, present);
+        ObjectIndex::list_deleted(&mut doc, coarse.deleted.iter().copied());
         groups.insert("object_index".to_owned(), doc.to_group().to_json_line());
         objects = Some(Arc::new(coarse));
         let order: Vec<usize> = (0..rows).collect();
@@ -230,6 +231,7 @@ fn write_objects(
     docs: &mut Docs,
 ) -> Result<(Objects, u64), WriteError> {
     let mut coarse = Objects::new(given.ids.clone());
+    coarse.deleted.clone_from(&given.deleted);
     let mut array = ManifestArray::new(&cells.compression, target);
     let (mut present, mut path) = (0_u64, Vec::new());
     let mut kept = kept.iter().copied().peekable();

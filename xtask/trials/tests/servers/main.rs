@@ -8,6 +8,7 @@
 )]
 
 mod changed;
+mod edits;
 mod s3;
 mod support;
 mod unlucky;

@@ -74,9 +74,18 @@ pub(crate) struct RefusedFacts {
 #[derive(Debug)]
 pub(crate) struct ObjectFacts {
     pub(super) rows: u64,
+    /// Rows of objects that are deleted.
+    pub(super) deleted: u64,
     pub(super) present: Option<u64>,
     pub(super) layout: String,
     pub(super) sorted: Option<bool>,
+}
+
+impl ObjectFacts {
+    /// Objects that exist.
+    pub(super) fn count(&self) -> u64 {
+        self.rows.saturating_sub(self.deleted)
+    }
 }
 
 /// An array of a level.
@@ -342,6 +351,7 @@ impl LevelFacts {
         }
         let objects = level.object_index().map(|index| ObjectFacts {
             rows: index.len(),
+            deleted: index.deleted().len() as u64,
             present: index.doc().num_present,
             layout: match index.layout() {
                 Some(layout) => layout.to_string(),
@@ -389,7 +399,7 @@ impl LevelFacts {
             "vertices": self.vertices,
             "vertices_counted": self.counted,
             "chunks": self.chunks,
-            "objects": self.objects.as_ref().map(|objects| objects.rows),
+            "objects": self.objects.as_ref().map(ObjectFacts::count),
             "bytes": self.usage.map(|usage| usage.bytes),
             "files": self.usage.map(|usage| usage.objects),
             "chunk_shape": numbers(&self.chunk_shape),
@@ -405,6 +415,7 @@ impl LevelFacts {
             "chunk_attribute": self.chunk_attribute,
             "object_index": self.objects.as_ref().map(|objects| json!({
                 "rows": objects.rows,
+                "deleted": objects.deleted,
                 "present": objects.present,
                 "layout": objects.layout,
                 "ids_sorted": objects.sorted,

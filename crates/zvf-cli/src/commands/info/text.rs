@@ -117,7 +117,7 @@ impl Facts {
                 level
                     .objects
                     .as_ref()
-                    .map_or_else(dash, |objects| objects.rows.to_string()),
+                    .map_or_else(dash, |objects| objects.count().to_string()),
                 level.usage.map_or_else(dash, |usage| size(usage.bytes)),
                 level
                     .usage
@@ -173,6 +173,10 @@ impl LevelFacts {
                 .present
                 .map(|present| format!(", {} with fragments", count(present)))
                 .unwrap_or_default();
+            let deleted = match objects.deleted {
+                0 => String::new(),
+                deleted => format!(", {} of deleted objects", count(deleted)),
+            };
             let sorted = if objects.sorted == Some(true) {
                 ", ids sorted"
             } else {
@@ -180,7 +184,7 @@ impl LevelFacts {
             };
             let _ = writeln!(
                 out,
-                "  objects: {}{present}, {layout}{sorted}",
+                "  objects: {}{deleted}{present}, {layout}{sorted}",
                 counted(objects.rows, "row")
             );
         }

@@ -64,7 +64,10 @@ impl Source {
             return Err(WriteError::data("level 0", "no objects", expected));
         }
         let ids: Vec<i64> = match level.object_index() {
-            Some(found) => handle.block_on(found.ids())?.iter().collect(),
+            Some(found) => {
+                let ids = handle.block_on(found.ids())?;
+                ids.objects().map(|(_, id)| id).collect()
+            }
             None => Vec::new(),
         };
         let asked = Query {

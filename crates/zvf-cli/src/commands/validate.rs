@@ -1,0 +1,279 @@
+//! `zvf validate`: whether a store can be trusted.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use clap::{Args, ValueEnum};
+use zvf_validate::{Check, CheckInfo, Depth, Report, Sample, Severity, ValidateOptions, validate};
+
+use crate::context::Context;
+use crate::error::{Class, CliError, Result};
+use crate::output::place::{Staged, is_special};
+use crate::output::table::{count, counted, size};
+use crate::output::{print_json, print_text};
+
+/// `zvf validate`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Levels, each with those before it: 1 structure, 2 metadata, 3 consistency of all cells, 4 conformance (where vertices lie, trees,
+faces, lines), 5 levels among each other. Levels 1 and 2 read no cells. Exit code 0: nothing as bad as --fail-on was found; 1:
+something was; 3: the store could not be reached.
+
+Examples:
+  zvf validate brain.zarrvectors
+  zvf validate s3://bucket/brain.zarrvectors --level 2 --anonymous
+  zvf validate brain.zarrvectors --level 5 --fail-on warning --format junit -o report.xml
+  zvf validate brain.zarrvectors --quick --seed 7
+  zvf validate --list-checks")]
+pub(crate) struct ValidateArgs {
+    /// Path or URL of the store
+    #[arg(required_unless_present = "list_checks")]
+    pub(crate) store: Option<String>,
+    /// The deepest level of checks
+    #[arg(long, value_name = "1..5", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=5))]
+    pub(crate) level: u8,
+    /// What makes the exit code 1
+    #[arg(long, value_enum, value_name = "SEVERITY", default_value = "error")]
+    pub(crate) fail_on: FailOn,
+    /// Reads some cells only: so many chunks of a level, and cells of each array of links; says what it left out
+    #[arg(long, value_name = "CELLS", num_args = 0..=1, default_missing_value = "100")]
+    pub(crate) quick: Option<usize>,
+    /// Which cells --quick reads
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "quick")]
+    pub(crate) seed: u64,
+    /// Reads the cells of these levels only
+    #[arg(long, value_name = "N,..", value_delimiter = ',')]
+    pub(crate) levels: Option<Vec<u32>>,
+    /// Reads the cells of these arrays only, by their path below the level or its beginning
+    #[arg(long, value_name = "PATH,..", value_delimiter = ',')]
+    pub(crate) arrays: Option<Vec<String>>,
+    /// Asks whether every vertex has a parent where there are links to a coarser level
+    #[arg(long)]
+    pub(crate) coverage: bool,
+    /// Findings that are shown of one check; all are counted
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) most: usize,
+    /// Form of the report; --json is the same as --format json
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) format: Option<ReportFormat>,
+    /// Writes the report to a file instead of stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Prints the table of all checks, and looks at no store
+    #[arg(long)]
+    pub(crate) list_checks: bool,
+}
+
+/// What makes a validation fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailOn {
+    /// Errors: some reader gets wrong data, or none
+    Error,
+    /// Warnings, too
+    Warning,
+    /// Any finding
+    Note,
+}
+
+impl From<FailOn> for Severity {
+    fn from(one: FailOn) -> Self {
+        match one {
+            FailOn::Error => Self::Error,
+            FailOn::Warning => Self::Warning,
+            FailOn::Note => Self::Note,
+        }
+    }
+}
+
+/// Form of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// For people
+    Text,
+    /// One JSON document
+    Json,
+    /// SARIF 2.1.0
+    Sarif,
+    /// `JUnit` XML
+    Junit,
+}
+
+/// Runs `zvf validate`.
+///
+/// # Errors
+///
+/// Findings as bad as `--fail-on`; usage, for a level that is not there; as the storage says.
+pub(crate) fn run(args: &ValidateArgs, context: &mut Context<'_>) -> Result<()> {
+    let format = args.format.unwrap_or(if context.common.json {
+        ReportFormat::Json
+    } else {
+        ReportFormat::Text
+    });
+    let Some(store) = args.store.as_deref().filter(|_| !args.list_checks) else {
+        return list(format);
+    };
+    let options = options(args, context);
+    let report = context
+        .wait(validate(store, &options))?
+        .map_err(|error| match error {
+            zvf_validate::ValidateError::Store(error) => CliError::from(error).at(store),
+            other => CliError::usage(other.to_string()).at(store),
+        })?;
+    let document = match format {
+        ReportFormat::Text => text(&report),
+        ReportFormat::Json => format!("{:#}\n", zvf_validate::json(&report)),
+        ReportFormat::Sarif => format!("{:#}\n", zvf_validate::sarif(&report)),
+        ReportFormat::Junit => zvf_validate::junit(&report),
+    };
+    match &args.output {
+        None => print_text(&document)?,
+        Some(path) => write_file(path, &document)?,
+    }
+    let worst = Severity::from(args.fail_on);
+    if report.is_clean(worst) {
+        return Ok(());
+    }
+    let message = format!("{store}: {}", totals(&report));
+    Err(CliError::new(Class::Findings, message))
+}
+
+/// Writes the report to a file, whole or not at all.
+fn write_file(path: &Path, document: &str) -> Result<()> {
+    let failed = |error: std::io::Error| CliError::file("write", path, &error);
+    if is_special(path) {
+        return std::fs::write(path, document).map_err(failed);
+    }
+    let staged = Staged::file(path)?;
+    std::fs::write(staged.path(), document).map_err(failed)?;
+    staged.commit().map(|_| ())
+}
+
+fn options(args: &ValidateArgs, context: &Context<'_>) -> ValidateOptions {
+    let depth = Depth::from_number(args.level).unwrap_or(Depth::Consistency);
+    let mut options = ValidateOptions::new(depth)
+        .with_most(args.most)
+        .with_coverage(args.coverage)
+        .with_open(context.options());
+    if let Some(levels) = &args.levels {
+        options = options.with_levels(levels.clone());
+    }
+    if let Some(arrays) = &args.arrays {
+        options = options.with_arrays(arrays.iter().cloned());
+    }
+    if let Some(cells) = args.quick {
+        let seed = args.seed;
+        options = options.with_sample(Sample { cells, seed });
+    }
+    let progress = context.progress("cells");
+    let before = Mutex::new((String::new(), 0_u64));
+    options.with_progress(move |step| {
+        let mut before = before
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        if before.0 != step.what {
+            *before = (step.what.clone(), 0);
+        }
+        progress.add(step.done.saturating_sub(before.1));
+        before.1 = step.done;
+    })
+}
+
+fn totals(report: &Report) -> String {
+    format!(
+        "{}, {}, {}",
+        counted(report.count(Severity::Error), "error"),
+        counted(report.count(Severity::Warning), "warning"),
+        counted(report.count(Severity::Note), "note"),
+    )
+}
+
+/// The report for people: by check, with what each asks and what helps.
+fn text(report: &Report) -> String {
+    let mut text = String::new();
+    let version = report.version.as_deref().unwrap_or("unknown");
+    let kind = report.kind.as_deref().unwrap_or("unknown");
+    let _ = writeln!(
+        text,
+        "{}: format {version}, {kind}, checked to level {}",
+        report.store,
+        report.depth.number()
+    );
+    for (check, times) in &report.counts {
+        let CheckInfo {
+            code,
+            severity,
+            rule,
+            hint,
+            source,
+            ..
+        } = check.info();
+        let _ = writeln!(text, "\n{severity} {code}: {rule} ({source})");
+        let shown = report.findings.iter().filter(|one| one.check == *check);
+        let mut left = *times;
+        for one in shown {
+            let _ = writeln!(
+                text,
+                "  {}: found {}, expected {}",
+                one.place, one.found, one.expected
+            );
+            left = left.saturating_sub(1);
+        }
+        if left > 0 {
+            let _ = writeln!(text, "  and {} more", count(left));
+        }
+        let _ = writeln!(text, "  {hint}");
+    }
+    for skipped in &report.skipped {
+        let _ = writeln!(text, "\nnot looked at: {skipped}");
+    }
+    let seen = report.seen;
+    let _ = writeln!(
+        text,
+        "\n{}\nlooked at {}, {} ({}), {}, {}, {}",
+        totals(report),
+        counted(seen.documents, "document"),
+        counted(seen.cells, "cell"),
+        size(seen.bytes),
+        counted(seen.vertices, "vertex"),
+        counted(seen.links, "link"),
+        counted(seen.objects, "object"),
+    );
+    text
+}
+
+/// The table of checks.
+fn list(format: ReportFormat) -> Result<()> {
+    let all = Check::all();
+    if format != ReportFormat::Text {
+        let rows: Vec<serde_json::Value> = all
+            .iter()
+            .map(|info| {
+                serde_json::json!({
+                    "code": info.code.to_string(),
+                    "level": info.code.depth().number(),
+                    "title": info.title,
+                    "severity": info.severity.to_string(),
+                    "rule": info.rule,
+                    "source": info.source,
+                    "versions": info.versions,
+                    "kinds": info.kinds,
+                    "hint": info.hint,
+                })
+            })
+            .collect();
+        return print_json(&serde_json::Value::from(rows));
+    }
+    let mut text = String::new();
+    for info in all {
+        let _ = writeln!(
+            text,
+            "{}  {:7}  {:26} {}",
+            info.code,
+            info.severity.to_string(),
+            info.title,
+            info.rule
+        );
+    }
+    print_text(&text)
+}

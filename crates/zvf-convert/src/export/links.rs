@@ -1,0 +1,71 @@
+//! A second table for the links.
+
+use std::path::PathBuf;
+
+use zvf_write::Kind;
+
+use crate::{ConvertError, Format};
+
+/// A table of links beside one of vertices: a row a link, a column `vertices` of the rows of the other table, from 0, and the
+/// attributes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LinksFile {
+    /// A format of tables.
+    pub format: Format,
+    /// The file, which is replaced.
+    pub path: PathBuf,
+    /// Whether faces are wanted, and not edges.
+    pub faces: bool,
+    /// Separated values: what separates columns. Default: a comma.
+    pub delimiter: Option<u8>,
+}
+
+impl LinksFile {
+    /// A table of edges, or of faces.
+    #[must_use]
+    pub fn new(format: Format, path: impl Into<PathBuf>, faces: bool) -> Self {
+        Self {
+            format,
+            path: path.into(),
+            faces,
+            delimiter: None,
+        }
+    }
+
+    /// Replaces [`delimiter`](Self::delimiter).
+    #[must_use]
+    pub fn with_delimiter(mut self, delimiter: u8) -> Self {
+        self.delimiter = Some(delimiter);
+        self
+    }
+
+    /// Whether a store of this kind has such a table of links, beside vertices in a file of `format`.
+    pub(super) fn fits(&self, format: Format, kind: Kind) -> Result<(), ConvertError> {
+        let what = if self.faces { "faces" } else { "edges" };
+        if !format.is_table() || !self.format.is_table() {
+            let found = format!(
+                "a file of {} beside one of {}",
+                self.format.name(),
+                format.name()
+            );
+            let expected = "tables: CSV, NPY, Arrow or Parquet";
+            return Err(ConvertError::usage(what, found, expected));
+        }
+        let fits = match kind {
+            Kind::Mesh => self.faces,
+            Kind::Graph | Kind::Skeleton => !self.faces,
+            _ => false,
+        };
+        if fits {
+            return Ok(());
+        }
+        let found = format!("a store of kind {kind}");
+        let expected = if self.faces {
+            "mesh"
+        } else {
+            "graph or skeleton"
+        };
+        Err(ConvertError::usage(what, found, expected))
+    }
+}

@@ -1,0 +1,192 @@
+//! File formats, by their endings, and the kinds of geometry that their files become.
+
+use std::path::Path;
+
+use zvf_write::Kind;
+
+use crate::error::ConvertError;
+use crate::options::Options;
+
+/// A file format that is read or written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Format {
+    /// Neuron trees: a line a node.
+    Swc,
+    /// Tables of separated values with a header line.
+    Csv,
+    /// Wavefront meshes.
+    Obj,
+    /// Triangles by their corners, text or binary.
+    Stl,
+    /// TrackVis streamlines.
+    Trk,
+    /// MRtrix streamlines.
+    Tck,
+    /// Streamlines as raw arrays in an archive.
+    Trx,
+    /// Polygons: vertices with properties, faces or edges; text or binary.
+    Ply,
+    /// One NumPy array: positions.
+    Npy,
+    /// NumPy arrays by name, in an archive: `positions` `(N, D)`; `edges` `(M, 2)` or `faces` `(M, 3)` or `(M, 4)`, by vertices from
+    /// 0; `object_id` `(N,)`; any other of `(N,)` or `(N, C)` is an attribute.
+    Npz,
+    /// Tables as Arrow IPC files.
+    Arrow,
+    /// Tables as Parquet files; read and written with the feature `parquet`.
+    Parquet,
+}
+
+impl Format {
+    /// Every format, with its endings.
+    const ENDINGS: [(&'static str, Self); 13] = [
+        ("swc", Self::Swc),
+        ("csv", Self::Csv),
+        ("tsv", Self::Csv),
+        ("obj", Self::Obj),
+        ("stl", Self::Stl),
+        ("trk", Self::Trk),
+        ("tck", Self::Tck),
+        ("trx", Self::Trx),
+        ("ply", Self::Ply),
+        ("npy", Self::Npy),
+        ("npz", Self::Npz),
+        ("arrow", Self::Arrow),
+        ("parquet", Self::Parquet),
+    ];
+
+    /// The format of a file, by its ending.
+    ///
+    /// # Errors
+    /// Misuse: an ending that none has.
+    pub fn of(path: &Path) -> Result<Self, ConvertError> {
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        let lower = ending.map(str::to_ascii_lowercase);
+        let found = Self::ENDINGS
+            .iter()
+            .find(|(name, _)| lower.as_deref() == Some(name));
+        match found {
+            Some((_, format)) => Ok(*format),
+            None => {
+                let known: Vec<String> = Self::ENDINGS
+                    .iter()
+                    .map(|(name, _)| format!(".{name}"))
+                    .collect();
+                let expected = format!("a file that ends in {}", known.join(", "));
+                let found = ending.map_or_else(|| "no ending".to_owned(), |e| format!(".{e}"));
+                Err(ConvertError::usage(
+                    path.display().to_string(),
+                    found,
+                    expected,
+                ))
+            }
+        }
+    }
+
+    /// The name of the format.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Swc => "SWC",
+            Self::Csv => "CSV",
+            Self::Obj => "OBJ",
+            Self::Stl => "STL",
+            Self::Trk => "TRK",
+            Self::Tck => "TCK",
+            Self::Trx => "TRX",
+            Self::Ply => "PLY",
+            Self::Npy => "NPY",
+            Self::Npz => "NPZ",
+            Self::Arrow => "Arrow",
+            Self::Parquet => "Parquet",
+        }
+    }
+
+    /// Whether a file of this format is one table, a vertex a row.
+    pub(crate) const fn is_table(self) -> bool {
+        matches!(self, Self::Csv | Self::Npy | Self::Arrow | Self::Parquet)
+    }
+
+    /// The kinds that a file of this format can become, the usual one first.
+    const fn kinds(self) -> &'static [Kind] {
+        match self {
+            Self::Swc => &[Kind::Skeleton, Kind::Graph],
+            Self::Obj | Self::Stl => &[Kind::Mesh],
+            Self::Trk | Self::Tck | Self::Trx => &[Kind::Streamline, Kind::Polyline],
+            Self::Ply | Self::Npz => &[
+                Kind::PointCloud,
+                Kind::Mesh,
+                Kind::Graph,
+                Kind::Polyline,
+                Kind::Streamline,
+            ],
+            Self::Csv | Self::Npy | Self::Arrow | Self::Parquet => {
+                &[Kind::PointCloud, Kind::Polyline, Kind::Streamline]
+            }
+        }
+    }
+}
+
+/// The kind asked for, if the files can become it and the options of tables are used with tables.
+pub(crate) fn kind(format: Format, files: usize, options: &Options) -> Result<Kind, ConvertError> {
+    let columns = format.is_table() && format != Format::Npy;
+    let columns = columns || matches!(format, Format::Ply | Format::Npz);
+    let table_only = [
+        ("position", !columns && options.position.is_some()),
+        ("object column", !columns && options.object_column.is_some()),
+        ("attributes", !columns && options.attributes.is_some()),
+        (
+            "delimiter",
+            format != Format::Csv && options.links().is_none() && options.delimiter.is_some(),
+        ),
+        (
+            "edges or faces",
+            !format.is_table() && options.links().is_some(),
+        ),
+    ];
+    if let Some((what, _)) = table_only.iter().find(|(_, given)| *given) {
+        let found = format!("one for {}", format.name());
+        return Err(ConvertError::usage(*what, found, "none: it is for tables"));
+    }
+    if options.edges.is_some() && options.faces.is_some() {
+        return Err(ConvertError::usage(
+            "faces",
+            "edges as well",
+            "one of the two",
+        ));
+    }
+    if options.links().is_some() && files != 1 {
+        let found = format!("{files} tables of vertices");
+        return Err(ConvertError::usage(
+            "edges or faces",
+            found,
+            "one, whose rows they name",
+        ));
+    }
+    if options.links().is_none() && options.link_columns.is_some() {
+        let expected = "none without a table of edges or faces";
+        return Err(ConvertError::usage("link columns", "some", expected));
+    }
+    let kinds = options.linked().unwrap_or(format.kinds());
+    let usual = kinds.first().copied().unwrap_or(Kind::PointCloud);
+    match options.kind {
+        None => Ok(usual),
+        Some(kind) if kinds.contains(&kind) => Ok(kind),
+        Some(kind) => {
+            let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+            let mut expected = format!("{} for {}", names.join(" or "), format.name());
+            match options.links() {
+                Some((_, faces)) => {
+                    expected.push_str(if faces { " with faces" } else { " with edges" });
+                }
+                None if format.is_table() => {
+                    expected
+                        .push_str("; graphs, skeletons and meshes need a table of edges or faces");
+                }
+                None => {}
+            }
+            Err(ConvertError::usage("kind", kind.name(), expected))
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! A table of links beside a table of vertices: edges or faces, a row a link, by rows of the vertex table from 0.
+
+use std::path::{Path, PathBuf};
+
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, SchemaRef};
+use zvf_write::{AttributeType, Kind, StoreSpec, Values};
+
+use super::layout::Attribute;
+use super::values::{append, kind, values};
+use super::{Source, source};
+use crate::Format;
+use crate::error::{ConvertError, Place, shown};
+use crate::numbers::whole;
+use crate::options::Options;
+use crate::output::raw::elements;
+
+/// Names of the columns that are ends, where none are named: first that of a column of lists, then those of one column an end.
+const LISTED: &str = "vertices";
+const EDGES: [[&str; 2]; 4] = [
+    ["vertices_0", "vertices_1"],
+    ["source", "target"],
+    ["from", "to"],
+    ["child", "parent"],
+];
+const FACES: [[&str; 4]; 2] = [
+    ["vertices_0", "vertices_1", "vertices_2", "vertices_3"],
+    ["a", "b", "c", "d"],
+];
+
+/// Ends of links, one link after another, and their attributes.
+pub(crate) type Links = (Vec<u64>, Vec<(String, Values<'static>)>);
+
+/// Takes the ends of some links, and their attributes.
+type TakeLinks<'a> =
+    dyn FnMut(Vec<u64>, Vec<(String, Values<'static>)>) -> Result<(), ConvertError> + 'a;
+
+/// A table of links that was looked at.
+#[derive(Debug)]
+pub(crate) struct LinkTable {
+    path: PathBuf,
+    format: Format,
+    options: Options,
+    schema: SchemaRef,
+    /// One column of lists, or one an end.
+    ends: Vec<usize>,
+    attributes: Vec<Attribute>,
+    /// Ends of a link.
+    pub(crate) width: usize,
+    /// Rows.
+    pub(crate) links: u64,
+    /// What of the file is not kept.
+    pub(crate) notes: Vec<String>,
+}
+
+impl LinkTable {
+    /// Reads the table that the options name, if they name one; `vertices` is how many the vertex table has.
+    pub(crate) fn survey(options: &Options, vertices: u64) -> Result<Option<Self>, ConvertError> {
+        let Some((path, faces)) = options.links() else {
+            return Ok(None);
+        };
+        let format = Format::of(path)?;
+        if !format.is_table() {
+            let found = format!("{}, for a table of links", format.name());
+            let what = path.display().to_string();
+            return Err(ConvertError::usage(
+                what,
+                found,
+                "a table: CSV, NPY, Arrow or Parquet",
+            ));
+        }
+        // The columns of the vertex table are no business of this one.
+        let mut own = options.clone();
+        (own.position, own.object_column, own.attributes) = (None, None, None);
+        let open = source(path, format, &own)?;
+        let schema = open.schema();
+        let ends = ends(
+            path,
+            &schema,
+            format,
+            faces,
+            options.link_columns.as_deref(),
+        )?;
+        let width = match (
+            ends.as_slice(),
+            ends.first().and_then(|at| schema.fields().get(*at)),
+        ) {
+            ([_], Some(field)) => kind(field.data_type()).map_or(0, |(_, width)| width),
+            _ => ends.len(),
+        };
+        let legal = if faces { 3..=4 } else { 2..=2 };
+        if !legal.contains(&width) {
+            let found = format!("{width} ends of a link");
+            let expected = if faces {
+                "3 or 4, for faces"
+            } else {
+                "2, for edges"
+            };
+            return Err(ConvertError::malformed(path, Place::Whole, found, expected));
+        }
+        let (mut attributes, mut notes) = (Vec::new(), open.notes());
+        for (column, field) in schema.fields().iter().enumerate() {
+            let number = kind(field.data_type())
+                .filter(|(values, _)| matches!(values, AttributeType::Number(_)));
+            match number {
+                _ if ends.contains(&column) => {}
+                Some((values, channels)) if !field.name().is_empty() => {
+                    attributes.push(Attribute {
+                        name: field.name().clone(),
+                        column,
+                        values,
+                        channels,
+                    })
+                }
+                _ => notes.push(format!(
+                    "column {} of links is not kept: their attributes are numbers",
+                    shown(field.name())
+                )),
+            }
+        }
+        let mut table = Self {
+            path: path.to_owned(),
+            format,
+            options: own,
+            schema,
+            ends,
+            attributes,
+            width,
+            links: 0,
+            notes,
+        };
+        table.links = table.walk(open.as_ref(), vertices, &mut |_, _| Ok(()))?;
+        Ok(Some(table))
+    }
+
+    /// The specification with these links.
+    pub(crate) fn specify(&self, mut spec: StoreSpec) -> StoreSpec {
+        if spec.kind == Kind::Mesh {
+            spec = spec.with_link_width(self.width);
+        }
+        if spec.kind == Kind::Skeleton && !self.attributes.is_empty() {
+            // Attributes belong to links that are stored.
+            spec = spec.with_explicit_links();
+        }
+        for attribute in &self.attributes {
+            spec = spec.with_link_attribute(attribute.spec());
+        }
+        spec
+    }
+
+    /// Attributes of no link: every batch has all of them.
+    pub(crate) fn none(&self) -> Vec<(String, Values<'static>)> {
+        let attributes = self.attributes.iter();
+        attributes
+            .map(|one| (one.name.clone(), one.none()))
+            .collect()
+    }
+
+    /// Reads the table again, batch by batch.
+    pub(crate) fn read(&self, vertices: u64, take: &mut TakeLinks<'_>) -> Result<(), ConvertError> {
+        let source = source(&self.path, self.format, &self.options)?;
+        if source.schema() != self.schema {
+            return Err(self.changed());
+        }
+        match self.walk(source.as_ref(), vertices, take)? {
+            links if links == self.links => Ok(()),
+            _ => Err(self.changed()),
+        }
+    }
+
+    /// All links at once, for a kind that has them with their vertices.
+    pub(crate) fn all(&self, vertices: u64) -> Result<Links, ConvertError> {
+        let (mut all, mut columns) = (Vec::new(), self.none());
+        self.read(vertices, &mut |ends, more| {
+            all.extend(ends);
+            let pairs = columns.iter_mut().zip(more);
+            let mut joined = pairs.map(|((_, column), (_, more))| append(column, more));
+            if joined.all(|joined| joined) {
+                Ok(())
+            } else {
+                Err(self.changed())
+            }
+        })?;
+        Ok((all, columns))
+    }
+
+    #[cold]
+    fn changed(&self) -> ConvertError {
+        let expected = "what was there when the file was looked at";
+        ConvertError::malformed(&self.path, Place::Whole, "other links", expected)
+    }
+
+    /// Hands the links over, checked; how many there were.
+    fn walk(
+        &self,
+        source: &dyn Source,
+        vertices: u64,
+        take: &mut TakeLinks<'_>,
+    ) -> Result<u64, ConvertError> {
+        let mut first = 0_u64;
+        source.vertices(self.options.batch, &mut |batch| {
+            let ends = self.ends(batch, first, vertices)?;
+            let mut attributes = Vec::new();
+            for one in &self.attributes {
+                let Some(column) = batch.columns().get(one.column) else {
+                    return Err(self.changed());
+                };
+                if let Err(row) = one.missing(column) {
+                    let found = format!("no value of {}", shown(&one.name));
+                    let expected = "one: whole numbers and truth values cannot be missing";
+                    return Err(self.bad(first, row, &found, expected));
+                }
+                let values = values(column).ok_or_else(|| self.changed())?;
+                attributes.push((one.name.clone(), values));
+            }
+            first = first.saturating_add(batch.num_rows() as u64);
+            take(ends, attributes)
+        })?;
+        Ok(first)
+    }
+
+    /// The ends of a batch's links, one link after another.
+    fn ends(
+        &self,
+        batch: &RecordBatch,
+        first: u64,
+        vertices: u64,
+    ) -> Result<Vec<u64>, ConvertError> {
+        let mut columns: Vec<Vec<i64>> = Vec::new();
+        for at in &self.ends {
+            let column = batch.columns().get(*at).ok_or_else(|| self.changed())?;
+            let numbers = whole(&elements(column).0).filter(|_| column.null_count() == 0);
+            let Some(numbers) = numbers else {
+                let name = self
+                    .schema
+                    .fields()
+                    .get(*at)
+                    .map_or("", |field| field.name());
+                let found = format!("column {} of {}", shown(name), column.data_type());
+                let expected = "whole numbers, none missing: rows of the vertex table, from 0";
+                return Err(self.bad(first, 0, &found, expected));
+            };
+            columns.push(numbers);
+        }
+        let count = batch.num_rows().saturating_mul(self.width);
+        let mut ends = Vec::with_capacity(count);
+        for row in 0..batch.num_rows() {
+            for end in 0..self.width {
+                let number = match columns.as_slice() {
+                    [list] => list.get(row.saturating_mul(self.width).saturating_add(end)),
+                    columns => columns.get(end).and_then(|column| column.get(row)),
+                };
+                let vertex = number.and_then(|number| u64::try_from(*number).ok());
+                match vertex.filter(|vertex| *vertex < vertices) {
+                    Some(vertex) => ends.push(vertex),
+                    None => {
+                        let found = number.map_or_else(String::new, ToString::to_string);
+                        let expected = format!("one of the {vertices} vertices, from 0");
+                        return Err(self.bad(first, row, &format!("vertex {found}"), &expected));
+                    }
+                }
+            }
+        }
+        Ok(ends)
+    }
+
+    #[cold]
+    fn bad(&self, first: u64, row: usize, found: &str, expected: &str) -> ConvertError {
+        let row = first.saturating_add(row as u64);
+        let found = format!("in row {row}: {found}");
+        ConvertError::malformed(&self.path, Place::Whole, found, expected)
+    }
+}
+
+/// The columns that are ends.
+fn ends(
+    path: &Path,
+    schema: &SchemaRef,
+    format: Format,
+    faces: bool,
+    named: Option<&[String]>,
+) -> Result<Vec<usize>, ConvertError> {
+    let names: Vec<&str> = schema
+        .fields()
+        .iter()
+        .map(|field| field.name().as_str())
+        .collect();
+    let find = |name: &str| names.iter().position(|column| *column == name);
+    if let Some(named) = named {
+        let ends = named.iter().map(|name| {
+            find(name).ok_or_else(|| {
+                let all = names.join(", ");
+                let expected = format!("one of the columns of {}: {all}", path.display());
+                ConvertError::usage("link columns", shown(name), expected)
+            })
+        });
+        return ends.collect();
+    }
+    if format == Format::Npy {
+        return Ok(vec![0]);
+    }
+    let listed = |at: &usize| {
+        let field = schema.fields().get(*at);
+        field.is_some_and(|field| matches!(field.data_type(), DataType::FixedSizeList(..)))
+    };
+    if let Some(at) = find(LISTED).filter(listed) {
+        return Ok(vec![at]);
+    }
+    let all = |set: &[&str]| {
+        set.iter()
+            .map(|name| find(name))
+            .collect::<Option<Vec<_>>>()
+    };
+    let found = if faces {
+        let sets = FACES.iter();
+        // With a fourth corner where there is a column for it.
+        sets.clone()
+            .find_map(|set| all(set))
+            .or_else(|| FACES.iter().find_map(|set| all(set.split_last()?.1)))
+    } else {
+        EDGES.iter().find_map(|set| all(set))
+    };
+    found.ok_or_else(|| {
+        let expected = if faces {
+            "columns vertices_0 to vertices_2 (or vertices_3), or a to c (or d), or others that are named as the link columns"
+        } else {
+            "columns vertices_0 and vertices_1, source and target, from and to, or child and parent, or others that are named as the link columns"
+        };
+        ConvertError::malformed(path, Place::Whole, shown(&names.join(", ")), expected)
+    })
+}

@@ -1,0 +1,372 @@
+//! Tables with a table of edges or faces beside them, in and out.
+
+use std::path::PathBuf;
+
+use proptest::prelude::*;
+use zvf_convert::export::{ExportOptions, LinksFile};
+use zvf_convert::{Format, Options};
+use zvf_store::Class;
+use zvf_write::Kind;
+
+use crate::support::{Folder, Got, column, ends, open, refused, small, sorted, texts};
+
+const NODES: &str = "x,y,name\n0,0,a\n4,0,b\n4,4,c\n0,4,d\n9,9,e\n";
+const EDGES: &str = "weight,source,target,note\n0.5,0,1,n\n1.5,4,1,n\n-2,2,2,m\n0.25,0,1,n\n";
+
+fn linked(file: PathBuf, faces: bool) -> Options {
+    let mut options = small();
+    if faces {
+        options.faces = Some(file);
+    } else {
+        options.edges = Some(file);
+    }
+    options
+}
+
+/// Links by the names of their ends, with a column.
+fn named(got: &Got, attribute: &str) -> Vec<(Vec<String>, String)> {
+    let values = column(got.links.as_ref().unwrap(), attribute);
+    sorted(ends(got, "name").into_iter().zip(values).collect())
+}
+
+/// A selection's tables as two files of one ending, read again.
+fn through(folder: &Folder, ending: &str, faces: bool, kind: Kind) -> (Folder, Got) {
+    let links = folder.place(&format!("links.{ending}"));
+    let mut options = ExportOptions::default();
+    let format = Format::of(&links).unwrap();
+    options.links = Some(LinksFile::new(format, &links, faces));
+    let (out, done) = folder.export(&format!("rows.{ending}"), &options);
+    assert!(
+        done.notes
+            .iter()
+            .all(|note| note.starts_with("attributes of objects")),
+        "{:?}",
+        done.notes
+    );
+    let mut options = linked(links, faces);
+    options.kind = Some(kind);
+    options.object_column = Some("object_id".to_owned());
+    let again = Folder::new();
+    let import = open(&[out], &options);
+    assert_eq!(import.links(), done.links);
+    let got = again.store(&import, |spec| spec.chunk_shape = vec![3.0; 2]);
+    (again, got)
+}
+
+fn endings() -> Vec<&'static str> {
+    let mut endings = vec!["csv", "arrow"];
+    if cfg!(feature = "parquet") {
+        endings.push("parquet");
+    }
+    endings
+}
+
+#[test]
+fn a_table_of_edges_makes_a_graph_and_comes_back() {
+    let folder = Folder::new();
+    let options = linked(folder.file("edges.csv", EDGES), false);
+    let import = open(&[folder.file("7.csv", NODES)], &options);
+    assert_eq!(
+        (import.spec().kind, import.links(), import.objects()),
+        (Kind::Graph, 4, 1)
+    );
+    assert!(
+        import.notes().contains(
+            &"column \"note\" of links is not kept: their attributes are numbers".to_owned()
+        ),
+        "{:?}",
+        import.notes()
+    );
+    let got = folder.store(&import, |spec| spec.chunk_shape = vec![3.0; 2]);
+    let want = [
+        ("a", "b", "0.25"),
+        ("a", "b", "0.5"),
+        ("c", "c", "-2.0"),
+        ("e", "b", "1.5"),
+    ];
+    let want = want.map(|(from, to, weight)| (texts([from, to]), weight.to_owned()));
+    // Undirected links may be stored with their ends the other way round.
+    let turned = |links: Vec<(Vec<String>, String)>| {
+        sorted(
+            links
+                .into_iter()
+                .map(|(ends, weight)| (sorted(ends), weight))
+                .collect::<Vec<_>>(),
+        )
+    };
+    let want = turned(want.to_vec());
+    assert_eq!(turned(named(&got, "weight")), want);
+    assert_eq!(column(&got.objects.unwrap(), "object_id"), ["7"]);
+    for ending in endings() {
+        let (_, got) = through(&folder, ending, false, Kind::Graph);
+        assert_eq!(turned(named(&got, "weight")), want, "{ending}");
+        assert_eq!(column(&got.objects.unwrap(), "object_id"), ["7"]);
+    }
+}
+
+#[test]
+fn edges_make_skeletons_of_several_objects() {
+    let folder = Folder::new();
+    let nodes = folder.file(
+        "n.csv",
+        "x,y,name,tree\n0,0,a,3\n4,0,b,-1\n4,4,c,3\n0,4,d,3\n9,9,e,-1\n",
+    );
+    for (text, explicit) in [
+        ("child,parent\n2,0\n3,0\n4,1\n", false),
+        ("child,parent,w\n2,0,1\n3,0,2\n4,1,3\n", true),
+    ] {
+        let mut options = linked(folder.file("e.csv", text), false);
+        options.kind = Some(Kind::Skeleton);
+        options.object_column = Some("tree".to_owned());
+        let import = open(std::slice::from_ref(&nodes), &options);
+        assert_eq!(
+            (import.spec().links.explicit, import.objects()),
+            (explicit, 2)
+        );
+        let got = folder.store(&import, |spec| spec.chunk_shape = vec![3.0; 2]);
+        let want = [["c", "a"], ["d", "a"], ["e", "b"]].map(texts);
+        assert_eq!(sorted(ends(&got, "name")), want);
+        for ending in endings() {
+            let (_, got) = through(&folder, ending, false, Kind::Skeleton);
+            assert_eq!(sorted(ends(&got, "name")), want, "{ending}");
+            if explicit {
+                assert_eq!(sorted(column(&got.links.unwrap(), "w")), ["1", "2", "3"]);
+            }
+        }
+    }
+    let mut options = linked(folder.file("e.csv", "child,parent\n2,0\n2,3\n"), false);
+    options.kind = Some(Kind::Skeleton);
+    let import = open(&[folder.file("n.csv", NODES)], &options);
+    let error = folder.fails(&import);
+    assert!(error.to_string().contains("two parents"), "{error}");
+}
+
+#[test]
+fn faces_of_three_or_four_make_a_mesh() {
+    let folder = Folder::new();
+    for (text, want) in [
+        (
+            "a,b,c\n0,1,2\n0,2,3\n",
+            vec![vec!["a", "b", "c"], vec!["a", "c", "d"]],
+        ),
+        (
+            "vertices_0,vertices_1,vertices_2,vertices_3\n0,1,2,3\n",
+            vec![vec!["a", "b", "c", "d"]],
+        ),
+    ] {
+        let options = linked(folder.file("faces.csv", text), true);
+        let import = open(&[folder.file("a.csv", NODES)], &options);
+        assert_eq!(
+            (import.spec().kind, import.links()),
+            (Kind::Mesh, want.len() as u64)
+        );
+        let got = folder.store(&import, |spec| spec.chunk_shape = vec![3.0; 2]);
+        let turned = |got: &Got| {
+            sorted(
+                ends(got, "name")
+                    .into_iter()
+                    .map(crate::parse::turned)
+                    .collect::<Vec<_>>(),
+            )
+        };
+        assert_eq!(turned(&got), want);
+        for ending in endings() {
+            let (_, got) = through(&folder, ending, true, Kind::Mesh);
+            assert_eq!(turned(&got), want, "{ending}");
+        }
+    }
+}
+
+#[test]
+fn arrays_of_numpy_are_vertices_and_links() {
+    let folder = Folder::new();
+    let options = linked(folder.file("faces.csv", "a,b,c\n0,1,2\n0,2,3\n"), true);
+    let import = open(&[folder.file("a.csv", NODES)], &options);
+    folder.store(&import, |spec| spec.chunk_shape = vec![3.0; 2]);
+    let links = folder.place("links.npy");
+    let mut options = ExportOptions::default();
+    options.links = Some(LinksFile::new(Format::Npy, &links, true));
+    let (out, done) = folder.export("out.npy", &options);
+    assert_eq!((done.vertices, done.links), (5, 2));
+    let again = Folder::new();
+    let got = again.store(&open(&[out], &linked(links, true)), |spec| {
+        spec.chunk_shape = vec![3.0; 2]
+    });
+    let places = ends(&got, "position").into_iter().map(crate::parse::turned);
+    let want = [
+        ["0.0 0.0", "4.0 0.0", "4.0 4.0"],
+        ["0.0 0.0", "4.0 4.0", "0.0 4.0"],
+    ];
+    assert_eq!(sorted(places.collect()), want.map(texts));
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn edges_of_pyarrow_join_vertices_of_pyarrow() {
+    let made = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/tables");
+    let folder = Folder::new();
+    let mut options = linked(made.join("edges.parquet"), false);
+    options.kind = Some(Kind::Skeleton);
+    let import = open(&[made.join("points.parquet")], &options);
+    let got = folder.store(&import, |spec| spec.chunk_shape = vec![3.0; 3]);
+    // Row r has 3 r - 50 as `small`; edge r goes from row r + 1 to row r / 2 and weighs r / 16.
+    let weights = column(got.links.as_ref().unwrap(), "weight");
+    let found: Vec<_> = ends(&got, "small").into_iter().zip(weights).collect();
+    let small = |row: i32| (3 * row - 50).to_string();
+    let want = (0_u8..39).map(|r| {
+        let row = i32::from(r);
+        (
+            vec![small(row + 1), small(row / 2)],
+            format!("{:?}", f32::from(r) / 16.0),
+        )
+    });
+    assert_eq!(sorted(found), sorted(want.collect()));
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let folder = Folder::new();
+    let nodes = || folder.file("n.csv", NODES);
+    // A file of its own for each.
+    let number = std::cell::Cell::new(0);
+    let edges = |text: &str| {
+        number.set(number.get() + 1);
+        linked(folder.file(&format!("e{}.csv", number.get()), text), false)
+    };
+    let mut both = edges(EDGES);
+    both.faces = Some(folder.file("f.csv", ""));
+    let mut unnamed = edges(EDGES);
+    unnamed.link_columns = Some(vec!["source".into(), "end".into()]);
+    let mut kind = edges(EDGES);
+    kind.kind = Some(Kind::Mesh);
+    let mut alone = small();
+    alone.kind = Some(Kind::Graph);
+    let mut columns = small();
+    columns.link_columns = Some(vec!["a".into()]);
+    let cases: [(Options, Class, &str); 10] = [
+        (
+            edges("source,target\n0,1\n0,5\n"),
+            Class::Malformed,
+            "found in row 1: vertex 5, expected one of the 5 vertices, from 0",
+        ),
+        (
+            edges("source,target\n0,-1\n"),
+            Class::Malformed,
+            "found in row 0: vertex -1, expected one of the 5 vertices, from 0",
+        ),
+        (
+            edges("source,target\n0,1.5\n"),
+            Class::Malformed,
+            "found in row 0: column \"target\" of Float32, expected whole numbers",
+        ),
+        (
+            edges("one,two\n0,1\n"),
+            Class::Malformed,
+            "found \"one, two\", expected columns vertices_0 and vertices_1",
+        ),
+        (
+            edges("source,target,w\n0,1,2\n0,1,\n"),
+            Class::Malformed,
+            "",
+        ),
+        (
+            both,
+            Class::Misuse,
+            "faces: found edges as well, expected one of the two",
+        ),
+        (
+            unnamed,
+            Class::Misuse,
+            "link columns: found \"end\", expected one of the columns of",
+        ),
+        (
+            kind,
+            Class::Misuse,
+            "kind: found mesh, expected graph or skeleton for CSV with edges",
+        ),
+        (
+            alone,
+            Class::Misuse,
+            "graphs, skeletons and meshes need a table of edges or faces",
+        ),
+        (
+            columns,
+            Class::Misuse,
+            "link columns: found some, expected none without a table of edges or faces",
+        ),
+    ];
+    for (options, class, said) in cases {
+        if said.is_empty() {
+            // A missing number among floats is NaN.
+            assert_eq!(open(&[nodes()], &options).links(), 2);
+            continue;
+        }
+        let (error, text) = refused(&[nodes()], &options);
+        assert!(text.contains(said), "{text}");
+        assert_eq!(error.class(), class, "{text}");
+    }
+    let swc = folder.file("a.swc", "1 0 0 0 0 1 -1\n");
+    let (_, text) = refused(&[swc], &edges(EDGES));
+    assert!(
+        text.starts_with("edges or faces: found one for SWC"),
+        "{text}"
+    );
+    let (_, text) = refused(&[nodes(), folder.file("m.csv", NODES)], &edges(EDGES));
+    assert!(text.contains("found 2 tables of vertices"), "{text}");
+    // And out.
+    folder.store(&open(&[nodes()], &edges(EDGES)), |_| {});
+    for (format, name, faces, said) in [
+        (
+            Format::Csv,
+            "o.csv",
+            true,
+            "faces: found a store of kind graph, expected mesh",
+        ),
+        (
+            Format::Obj,
+            "o.csv",
+            false,
+            "edges: found a file of OBJ beside one of CSV",
+        ),
+        (
+            Format::Csv,
+            "o.obj",
+            false,
+            "edges: found a file of CSV beside one of OBJ",
+        ),
+    ] {
+        let mut options = ExportOptions::default();
+        options.links = Some(LinksFile::new(format, folder.place("l.csv"), faces));
+        let error = folder.export_error(name, &options).to_string();
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_graph_comes_back(
+        nodes in prop::collection::vec(any::<[i8; 2]>(), 1..40),
+        edges in prop::collection::vec((any::<[prop::sample::Index; 2]>(), any::<i32>()), 0..60),
+    ) {
+        let mut rows = "x,y,name\n".to_owned();
+        for (number, [x, y]) in nodes.iter().enumerate() {
+            rows.push_str(&format!("{x},{y},n{number}\n"));
+        }
+        let mut links = "from,to,w\n".to_owned();
+        let mut want = Vec::new();
+        for ([from, to], weight) in &edges {
+            let [from, to] = [from, to].map(|end| end.index(nodes.len()));
+            links.push_str(&format!("{from},{to},{weight}\n"));
+            want.push((sorted(vec![format!("n{from}"), format!("n{to}")]), weight.to_string()));
+        }
+        let folder = Folder::new();
+        let options = linked(folder.file("e.csv", links), false);
+        folder.store(&open(&[folder.file("n.csv", rows)], &options), |spec| spec.chunk_shape = vec![40.0; 2]);
+        let (_, got) = through(&folder, "arrow", false, Kind::Graph);
+        let found = if edges.is_empty() { Vec::new() } else { named(&got, "w") };
+        let found = found.into_iter().map(|(ends, weight)| (sorted(ends), weight));
+        prop_assert_eq!(sorted(found.collect::<Vec<_>>()), sorted(want));
+    }
+}

@@ -1,0 +1,216 @@
+//! Parquet: files of PyArrow whose values are known, and our own.
+
+use std::path::{Path, PathBuf};
+
+use arrow_array::RecordBatch;
+use zvf_convert::export::ExportOptions;
+use zvf_convert::{Format, Import, Options};
+use zvf_write::{Kind, NumberType};
+
+use crate::broken::Nothing;
+use crate::support::{Folder, column, open, refused, rows, small, sorted, texts};
+
+const ROWS: i16 = 40;
+const NAMES: [&str; 7] = [
+    "position", "cell", "kind", "flag", "score", "small", "color",
+];
+
+fn made(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../testdata/tables")
+        .join(name)
+}
+
+/// The rows of the files, as `xtask/python/tables.py` states them.
+fn want() -> Vec<Vec<String>> {
+    let row = |r: i16| {
+        let at = f32::from(r);
+        let score = f64::from(r) / 8.0;
+        texts([
+            &format!(
+                "{:?} {:?} {:?}",
+                at * 0.5 - 4.0,
+                f32::from(r * 7 % 11),
+                f32::from(r % 3) - 0.25
+            ),
+            &(r / 8 - 2).to_string(),
+            ["axon", "null", "soma"][usize::try_from(r % 3).unwrap()],
+            if r % 4 == 0 { "1" } else { "0" },
+            &if r % 5 == 2 {
+                "nan".to_owned()
+            } else {
+                format!("{score:?}")
+            },
+            &(3 * r - 50).to_string(),
+            &format!("{} {} {}", r, 2 * r, 255 - r),
+        ])
+        .to_vec()
+    };
+    sorted((0..ROWS).map(row).collect())
+}
+
+fn chunks(spec: &mut zvf_write::StoreSpec) {
+    (spec.chunk_shape, spec.bin_shape) = (vec![3.0; 3], None);
+}
+
+fn check(vertices: &RecordBatch) {
+    assert_eq!(rows(vertices, &NAMES), want());
+}
+
+#[test]
+fn files_of_pyarrow_are_read_as_they_were_written() {
+    for (name, small_type) in [
+        ("points", NumberType::I16),
+        ("split", NumberType::I16),
+        ("plain", NumberType::I16),
+    ] {
+        let folder = Folder::new();
+        let import = open(&[made(&format!("{name}.parquet"))], &small());
+        assert_eq!(
+            (import.format(), import.vertices()),
+            (Format::Parquet, 40),
+            "{name}"
+        );
+        let spec = import.spec();
+        assert_eq!(
+            (spec.kind, spec.positions),
+            (Kind::PointCloud, NumberType::F32)
+        );
+        let types = spec.vertex_attributes.iter();
+        let types: Vec<_> = types
+            .map(|one| (one.name.as_str(), one.values, one.channels))
+            .collect();
+        assert!(
+            types.contains(&("small", zvf_write::AttributeType::Number(small_type), 1)),
+            "{types:?}"
+        );
+        assert!(
+            types.contains(&("color", zvf_write::AttributeType::Number(NumberType::U8), 3)),
+            "{types:?}"
+        );
+        assert_eq!(
+            import.notes(),
+            ["column \"score\": 8 missing values become NaN"]
+        );
+        check(&folder.store(&import, chunks).vertices);
+    }
+}
+
+#[test]
+fn a_store_comes_back_through_parquet() {
+    let folder = Folder::new();
+    folder.store(&open(&[made("points.parquet")], &small()), chunks);
+    let (out, done) = folder.export("out.parquet", &ExportOptions::default());
+    assert!(done.notes.is_empty(), "{:?}", done.notes);
+    assert_eq!(done.vertices, 40);
+    let again = Folder::new();
+    let import = open(&[out], &small());
+    let axes: Vec<&str> = import
+        .spec()
+        .axes
+        .iter()
+        .map(|axis| axis.name.as_str())
+        .collect();
+    assert_eq!(axes, ["x", "y", "z"]);
+    check(&again.store(&import, chunks).vertices);
+}
+
+#[test]
+fn columns_that_are_not_asked_for_are_not_read() {
+    let folder = Folder::new();
+    let mut options = small();
+    options.object_column = Some("cell".to_owned());
+    options.kind = Some(Kind::Polyline);
+    options.attributes = Some(vec!["small".to_owned()]);
+    let import = open(&[made("points.parquet")], &options);
+    assert_eq!(import.objects(), 5);
+    let got = folder.store(&import, chunks);
+    assert_eq!(got.vertices.num_columns(), 2);
+    let third = folder.objects(&[0]);
+    let want: Vec<String> = (16..24).map(|r| (3 * r - 50).to_string()).collect();
+    assert_eq!(column(&third, "small"), want);
+}
+
+#[test]
+fn what_is_not_read_is_refused_by_name() {
+    let (_, text) = refused(&[made("delta.parquet")], &Options::default());
+    assert!(
+        text.contains("a page with another encoding than plain"),
+        "{text}"
+    );
+    let mut options = Options::default();
+    options.attributes = Some(Vec::new());
+    // Without that column the file is read.
+    assert_eq!(open(&[made("delta.parquet")], &options).vertices(), 40);
+    let folder = Folder::new();
+    let whole = std::fs::read(made("edges.parquet")).unwrap();
+    for (bytes, said) in [
+        (b"PAR2".to_vec(), "byte 0: found another beginning"),
+        (whole[..whole.len() - 1].to_vec(), "found another end"),
+        (
+            [&whole[..4], &[0xff; 4], b"PAR1"].concat(),
+            "found another length",
+        ),
+        (
+            [&whole[..4], &[9; 8], &[8, 0, 0, 0], b"PAR1"].concat(),
+            "found other bytes, expected a footer",
+        ),
+    ] {
+        let (_, text) = refused(&[folder.file("a.parquet", bytes)], &Options::default());
+        assert!(text.contains(said), "{text}");
+    }
+    let (_, text) = refused(&[folder.file("a.parquet", &whole)], &Options::default());
+    assert!(
+        text.contains("expected a column position, or x and y"),
+        "{text}"
+    );
+}
+
+/// Reads whatever it is: values may be others, nothing may panic.
+fn survive(folder: &Folder, bytes: &[u8]) {
+    let mut options = Options::default();
+    options.batch = 7;
+    if let Ok(import) = Import::open(&[folder.file("b.parquet", bytes)], &options) {
+        let _ = import.read(&mut Nothing);
+    }
+}
+
+#[test]
+fn damaged_files_are_errors_or_other_values() {
+    let folder = Folder::new();
+    for (name, step) in [("points", 5), ("split", 2), ("plain", 2), ("delta", 5)] {
+        let whole = std::fs::read(made(&format!("{name}.parquet"))).unwrap();
+        for at in (0..whole.len()).step_by(step) {
+            let mut bytes = whole.clone();
+            bytes[at] ^= [0x01, 0x10, 0x80, 0xff][at / step % 4];
+            survive(&folder, &bytes);
+            if at % 64 == 0 {
+                survive(&folder, &whole[..at]);
+            }
+        }
+    }
+}
+
+#[test]
+fn heads_of_pages_that_promise_too_much_are_errors() {
+    let folder = Folder::new();
+    let whole = std::fs::read(made("plain.parquet")).unwrap();
+    // The first page begins behind the magic: type 0, then two sizes, each a field of 32 bits.
+    assert_eq!(
+        (&whole[..4], &whole[4..6], whole[6]),
+        (&b"PAR1"[..], &[0x15, 0x00][..], 0x15)
+    );
+    for (at, byte) in [
+        (5, 0x06),
+        (5, 0x04),
+        (5, 0x02),
+        (5, 0x01),
+        (7, 0x01),
+        (4, 0x25),
+    ] {
+        let mut bytes = whole.clone();
+        bytes[at] = byte;
+        let (error, text) = refused(&[folder.file("a.parquet", bytes)], &Options::default());
+        assert_eq!(error.class(), zvf_store::Class::Malformed, "{text}");
+    }
+}

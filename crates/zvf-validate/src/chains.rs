@@ -1,0 +1,118 @@
+//! Lines that go on in another chunk: each step is a link, too (0.9 §14.2).
+//!
+//! Steps and links are compared as multisets: as sums of hashes of their ends. That finds any difference but names no place;
+//! the counts say which side has more.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use zvf_meta::Kind;
+use zvf_store::ContainerKind;
+
+use crate::check::{Check, Depth};
+use crate::finding::Place;
+use crate::level::LevelState;
+use crate::options::ValidateOptions;
+use crate::run::Run;
+
+/// Hash of a value, of the same process.
+pub(crate) fn hash(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Whether the links of a kind name the rows that its fragments have. The released writer of lines numbers rows before it
+/// sorts them, in 0.9.2 as in 0.7 (0.7 §12.3): there only the chunks are compared.
+pub(crate) fn has_rows(kind: Kind) -> bool {
+    kind != Kind::Line
+}
+
+/// The steps of all objects of a level from chunk to chunk.
+pub(crate) struct Chains {
+    last: Option<(usize, u32)>,
+    rows: bool,
+    steps: Steps,
+}
+
+/// Steps as a multiset.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Steps {
+    pub(crate) sum: u64,
+    pub(crate) count: u64,
+}
+
+impl Steps {
+    pub(crate) fn add(&mut self, hash: u64) {
+        self.sum = self.sum.wrapping_add(hash);
+        self.count = self.count.saturating_add(1);
+    }
+
+    pub(crate) fn join(&mut self, other: Self) {
+        self.sum = self.sum.wrapping_add(other.sum);
+        self.count = self.count.saturating_add(other.count);
+    }
+}
+
+impl Chains {
+    /// For levels whose links are such steps; `None` elsewhere.
+    pub(crate) fn new(options: &ValidateOptions, state: &LevelState) -> Option<Self> {
+        let store = state.level.store();
+        let chain = matches!(store.kind(), Kind::Line | Kind::Polyline | Kind::Streamline)
+            && store.root().zarr_vectors.geometry_types.len() == 1;
+        // Readers of lines need no links: a store is only held to what it says of itself.
+        let stated = store.root().zarr_vectors.cross_chunk_strategy.as_deref();
+        let stated = matches!(stated, Some("explicit_links" | "both"));
+        // Before 0.9 rows of such links were not kept right (0.7 §12.3).
+        let grid = state.level.vertices().container() == ContainerKind::Grid;
+        (chain
+            && grid
+            && stated
+            && options.depth >= Depth::Conformance
+            && state.number() == 0
+            && state.is_known()
+            && options.wants_array(&state.path("links/0")))
+        .then_some(Self {
+            last: None,
+            rows: has_rows(store.kind()),
+            steps: Steps::default(),
+        })
+    }
+
+    /// Another object begins.
+    pub(crate) fn begin(&mut self) {
+        self.last = None;
+    }
+
+    /// The next fragment of the object.
+    pub(crate) fn add(&mut self, state: &LevelState, slot: usize, fragment: u32) {
+        let Some((first, last)) = state.ends_of(slot, fragment) else {
+            return;
+        };
+        if let Some(before) = self.last.filter(|(other, _)| *other != slot) {
+            self.steps.add(if self.rows {
+                step(before, (slot, first))
+            } else {
+                step((before.0, 0), (slot, 0))
+            });
+        }
+        self.last = Some((slot, last));
+    }
+
+    /// Compares the steps with the links of the level: so many, with that sum of [`step`].
+    pub(crate) fn compare(&self, run: &mut Run<'_>, state: &LevelState, found: Steps) {
+        if found != self.steps {
+            let what = format!(
+                "{} links, not one for each of {} steps between chunks",
+                found.count, self.steps.count
+            );
+            let place = Place::at(state.path("links/0"));
+            let expected = "a link from the last vertex before each to the first behind it";
+            run.findings.add(Check::ChainLink, place, what, expected);
+        }
+    }
+}
+
+/// One step: chunk and row before, chunk and row behind.
+pub(crate) fn step(from: (usize, u32), to: (usize, u32)) -> u64 {
+    hash(&(from, to))
+}

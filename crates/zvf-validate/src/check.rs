@@ -1,0 +1,496 @@
+//! The one table of checks: what each asks, how much a breach matters, where it comes from, what helps.
+
+use std::fmt;
+
+use zvf_meta::rules::{RULES, Rule, Severity};
+
+use crate::rule::{RULE_CHECKS, Since};
+
+/// The level of a check: what has to be looked at for it. Each includes those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Depth {
+    /// The tree: folders and documents are there.
+    Structure,
+    /// What documents say, each and together.
+    Metadata,
+    /// What cells hold, and whether it agrees with documents and other cells.
+    Consistency,
+    /// What cells mean: places, kinds of geometry.
+    Conformance,
+    /// Levels among each other.
+    Multiscale,
+}
+
+impl Depth {
+    /// All, in their order.
+    pub const ALL: [Self; 5] = [
+        Self::Structure,
+        Self::Metadata,
+        Self::Consistency,
+        Self::Conformance,
+        Self::Multiscale,
+    ];
+
+    /// The number: 1 to 5.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::Structure => 1,
+            Self::Metadata => 2,
+            Self::Consistency => 3,
+            Self::Conformance => 4,
+            Self::Multiscale => 5,
+        }
+    }
+
+    /// The level of a number; `None` outside of 1 to 5.
+    #[must_use]
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.number() == number)
+    }
+}
+
+impl fmt::Display for Depth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "L{}", self.number())
+    }
+}
+
+/// A check's stable code, such as `ZVF-L3-0040`. Codes are never given twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Code {
+    pub(crate) depth: Depth,
+    pub(crate) number: u16,
+}
+
+impl Code {
+    /// The level of the check.
+    #[must_use]
+    pub const fn depth(self) -> Depth {
+        self.depth
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ZVF-{}-{:04}", self.depth, self.number)
+    }
+}
+
+/// What there is to say about a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CheckInfo {
+    /// The check.
+    pub check: Check,
+    /// Its code.
+    pub code: Code,
+    /// How much a breach matters.
+    pub severity: Severity,
+    /// A stable name.
+    pub title: &'static str,
+    /// The rule in one sentence.
+    pub rule: &'static str,
+    /// Format page and section.
+    pub source: &'static str,
+    /// Versions of the format that it applies to.
+    pub versions: &'static str,
+    /// Kinds of geometry that it applies to.
+    pub kinds: &'static str,
+    /// What to do about a breach.
+    pub hint: &'static str,
+}
+
+macro_rules! checks {
+    ($($variant:ident $depth:ident $number:literal $severity:ident $title:literal $versions:literal $kinds:literal $source:literal
+        $rule:literal $hint:literal;)*) => {
+        /// One check. [`CheckInfo`] says what it asks.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum Check {
+            /// A rule about documents.
+            Document(Rule),
+            $(#[doc = $rule] #[doc = concat!("\n\nSource: ", $source, ".")] $variant,)*
+        }
+
+        /// The checks that are no rules about documents.
+        const OWN: &[CheckInfo] = &[
+            $(CheckInfo {
+                check: Check::$variant,
+                code: Code { depth: Depth::$depth, number: $number },
+                severity: Severity::$severity,
+                title: $title,
+                rule: $rule,
+                source: $source,
+                versions: $versions,
+                kinds: $kinds,
+                hint: $hint,
+            },)*
+        ];
+    };
+}
+
+impl Check {
+    /// All checks, by code.
+    #[must_use]
+    pub fn all() -> Vec<CheckInfo> {
+        let rules = RULES.iter().map(|rule| Self::Document(rule.rule).info());
+        let mut all: Vec<CheckInfo> = OWN.iter().copied().chain(rules).collect();
+        all.sort_by_key(|one| one.code);
+        all
+    }
+
+    /// The check of a code, such as `ZVF-L3-0040`.
+    #[must_use]
+    pub fn from_code(code: &str) -> Option<Self> {
+        let found = Self::all()
+            .into_iter()
+            .find(|one| one.code.to_string() == code)?;
+        Some(found.check)
+    }
+
+    /// What there is to say about it.
+    #[must_use]
+    pub fn info(self) -> CheckInfo {
+        if let Self::Document(rule) = self {
+            let (code, since, hint) = RULE_CHECKS.iter().find(|(one, ..)| *one == rule).map_or(
+                (
+                    Code {
+                        depth: Depth::Metadata,
+                        number: 0,
+                    },
+                    Since::New,
+                    "",
+                ),
+                |(_, depth, number, since, hint)| {
+                    let code = Code {
+                        depth: *depth,
+                        number: *number,
+                    };
+                    (code, *since, *hint)
+                },
+            );
+            return CheckInfo {
+                check: self,
+                code,
+                severity: rule.severity(),
+                title: rule.name(),
+                rule: rule.title(),
+                source: rule.source(),
+                versions: match since {
+                    Since::All => "0.6 to 0.9",
+                    Since::New => "0.9",
+                },
+                kinds: "all",
+                hint,
+            };
+        }
+        OWN.iter()
+            .find(|one| one.check == self)
+            .copied()
+            .unwrap_or(LOST)
+    }
+
+    /// Its code.
+    #[must_use]
+    pub fn code(self) -> Code {
+        self.info().code
+    }
+
+    /// How much a breach matters.
+    #[must_use]
+    pub fn severity(self) -> Severity {
+        self.info().severity
+    }
+
+    /// The level at which it is asked.
+    #[must_use]
+    pub fn depth(self) -> Depth {
+        self.info().code.depth
+    }
+}
+
+/// What no check is; the table's test shows that nobody gets it.
+const LOST: CheckInfo = CheckInfo {
+    check: Check::StoreOpens,
+    code: Code {
+        depth: Depth::Structure,
+        number: 0,
+    },
+    severity: Severity::Error,
+    title: "",
+    rule: "",
+    source: "",
+    versions: "",
+    kinds: "",
+    hint: "",
+};
+
+checks! {
+    StoreOpens Structure 1 Error "store-opens" "0.6 to 0.9" "all" "0.9 §5"
+        "The root document is there and says that this is a store of a version that is read."
+        "Check the address; restore the root's zarr.json from a copy.";
+    DocumentReads Structure 2 Error "document-reads" "0.6 to 0.9" "all" "0.9 §4.1"
+        "Every document is the JSON of a Zarr v3 node with the members that its place demands."
+        "Restore the document, or remove the node if nothing refers to it.";
+    LevelThere Structure 3 Error "level-there" "0.6 to 0.9" "all" "0.9 §3"
+        "A store has at least one level, and level 0 is one of them."
+        "Restore the level's zarr.json.";
+    LevelOpens Structure 4 Error "level-opens" "0.6 to 0.9" "all" "0.9 §6"
+        "The documents of a level fit together well enough to read it."
+        "Mend the document that the finding names.";
+    NodeRead Structure 5 Warning "node-read" "0.6 to 0.9" "all" "0.9 §7.1"
+        "Every array and family of a level is one that can be read."
+        "Mend the document that the finding names; what is not read is not checked either.";
+    NodeKnown Structure 6 Note "node-known" "0.6 to 0.9" "all" "0.9 §3"
+        "Folders of a store are those that the format knows."
+        "Nothing, if another tool keeps its data there.";
+    Unfinished Structure 7 Warning "unfinished" "0.6 to 0.9" "all" "0.9 §22 T34"
+        "No writer left a change unfinished."
+        "Run `zvf edit STORE resume`, or the interrupted command again.";
+    LinksHaveFamilies Structure 8 Warning "links-have-families" "0.6 to 0.9" "all" "0.9 §19"
+        "A group of links holds at least one family, named by its delta."
+        "Remove the empty group.";
+
+    CellReads Consistency 1 Error "cell-reads" "0.6 to 0.9" "all" "0.9 §4.2"
+        "Every cell that is listed is there and decodes."
+        "Restore the object; a cell that is really empty belongs off the list (`zvf repair`).";
+    CellListed Consistency 2 Error "cell-listed" "0.8.1 to 0.9" "all" "0.9 §7.4"
+        "Every cell that is there is listed."
+        "Rebuild the presence list (`zvf repair`).";
+    CellEmpty Consistency 3 Warning "cell-empty" "0.8.1 to 0.9" "all" "0.9 §7.4"
+        "No empty cell is listed."
+        "Rebuild the presence list (`zvf repair`).";
+    ObjectStray Consistency 4 Warning "object-stray" "0.9" "all" "0.9 §4.2"
+        "Every stored object of an array belongs to a place of its grid."
+        "Remove the object.";
+    LevelHasChunks Consistency 5 Warning "level-has-chunks" "0.6 to 0.9" "all" "0.9 §19"
+        "A level has vertices."
+        "Nothing, if the level is meant to be empty.";
+
+    VertexRows Consistency 10 Error "vertex-rows" "0.6 to 0.9" "all" "0.9 §8.1"
+        "A cell of vertices is a whole number of rows."
+        "Restore the cell, or the dtype of the array.";
+    Finite Consistency 11 Warning "finite" "0.6 to 0.9" "all" "0.9 §19"
+        "Coordinates are finite numbers."
+        "Write the store again without these vertices.";
+    VertexCount Consistency 12 Error "vertex-count" "0.6 to 0.9" "all" "0.9 §6"
+        "The vertex count of a level is the number of its rows; 0 stands for a count that nobody took."
+        "Set vertex_count (`zvf repair`).";
+    FragmentIndex Consistency 20 Error "fragment-index" "0.6 to 0.9" "all" "0.9 §9.1"
+        "A fragment index has its magic, version, counts and tables."
+        "Restore the cell.";
+    FragmentRows Consistency 21 Error "fragment-rows" "0.6 to 0.9" "all" "0.9 §9.3"
+        "Fragments name rows that the chunk has."
+        "Restore the cell of vertices or of fragments, whichever is older.";
+    FragmentPadding Consistency 22 Warning "fragment-padding" "0.6 to 0.9" "all" "0.9 §9.1"
+        "Padding of a fragment index is zero, and nothing follows its last table."
+        "Write the cell again.";
+    FragmentThere Consistency 23 Error "fragment-there" "0.6 to 0.9" "all" "0.9 §9.3"
+        "Chunks with vertices have a fragment index, and chunks with fragments of rows have vertices."
+        "Restore the missing cell.";
+    FragmentsTile Consistency 24 Error "fragments-tile" "0.9" "all" "0.9 §9.4"
+        "Where a level claims that fragments tile, they do in every chunk."
+        "Remove fragments_tile (`zvf repair`).";
+    RowsCovered Consistency 25 Warning "rows-covered" "0.6 to 0.9" "all" "0.9 §9.5"
+        "Every row of a chunk is part of a fragment."
+        "Rows of no fragment are of nobody: `zvf rechunk` drops them.";
+    BinFragments Consistency 26 Error "bin-fragments" "0.6 to 0.9" "point_cloud" "0.9 §19"
+        "A chunk of points that is cut into bins has no more fragments than bins."
+        "Correct base_bin_shape.";
+
+    AttributeRows Consistency 30 Error "attribute-rows" "0.6 to 0.9" "all" "0.9 §12.1"
+        "A cell of a vertex attribute has as many rows as the chunk has vertices."
+        "Restore the cell, or write the attribute again.";
+    AttributeThere Consistency 31 Warning "attribute-there" "0.6 to 0.9" "all" "0.9 §22 T10"
+        "A vertex attribute has a cell for every chunk with vertices."
+        "Write the attribute again; absent values have a sentinel.";
+    AttributeWidth Consistency 32 Warning "attribute-width" "0.6 to 0.9" "all" "0.9 §12.1"
+        "All cells of an attribute have as many values a row as it declares."
+        "Correct row_shape.";
+    AttributeOrphan Consistency 33 Error "attribute-orphan" "0.6 to 0.9" "all" "0.9 §12.1"
+        "No attribute has a cell where there are no vertices, fragments or links."
+        "Restore the missing cell, or remove this one.";
+    CategoryCode Consistency 34 Error "category-code" "0.9" "all" "0.9 §12.3"
+        "Codes of a categorical attribute stand for one of its categories, or for none."
+        "Restore the categories.";
+    FragmentAttributeRows Consistency 35 Error "fragment-attribute-rows" "0.8.1 to 0.9" "all" "0.9 §12.2"
+        "A cell of a fragment attribute has as many rows as the chunk has fragments."
+        "Restore the cell, or write the attribute again.";
+    OwnerColumn Consistency 36 Error "owner-column" "0.9" "all" "0.9 §11.7"
+        "The owner column names the objects whose manifests list the fragment."
+        "Remove the column; it follows from the manifests.";
+
+    LinkCell Consistency 40 Error "link-cell" "0.6 to 0.9" "all" "0.9 §13.4"
+        "A cell of links is a whole number of records, in groups that fit, with permutation codes in range."
+        "Restore the cell.";
+    LinkRow Consistency 41 Error "link-row" "0.6 to 0.9" "all" "0.9 §13.3"
+        "Every endpoint of a link is a row of its chunk."
+        "Restore the cell of links or of vertices, whichever is older.";
+    LinkChunk Consistency 42 Error "link-chunk" "0.6 to 0.9" "all" "0.9 §19"
+        "Every endpoint of a link lies in a chunk that has vertices."
+        "Restore the chunk, or remove the links.";
+    LinkPlacement Consistency 43 Error "link-placement" "0.8 to 0.9" "all" "0.9 §13.3"
+        "Every record of a canonical undirected family lies where the rule places it, with that permutation."
+        "Write the family again (`zvf rechunk`).";
+    LinkCount Consistency 44 Error "link-count" "0.8 to 0.9" "all" "0.9 §13.2"
+        "The counts of a family are those of its records."
+        "Set num_links and num_physical_records (`zvf repair`).";
+    LinkCopies Consistency 45 Error "link-copies" "0.8 to 0.9" "all" "0.9 §13.3"
+        "A duplicate family has each record once for every chunk that it touches."
+        "Write the family again (`zvf rechunk`).";
+    LinkAttributeRows Consistency 46 Error "link-attribute-rows" "0.6 to 0.9" "all" "0.9 §13.8"
+        "A cell of a link attribute has as many rows as the cell of links."
+        "Restore the cell, or write the attribute again.";
+    LinkAttributeThere Consistency 47 Error "link-attribute-there" "0.6 to 0.9" "all" "0.9 §13.8"
+        "A link attribute has a cell where its family has one."
+        "Write the attribute again.";
+    LinkFragments Consistency 48 Error "link-fragments" "0.6 to 0.9" "all" "0.9 §13.7"
+        "The groups of a chunk's links are a fragment index over them."
+        "Write the family again (`zvf rechunk`).";
+    LinkFragmentsThere Consistency 49 Warning "link-fragments-there" "0.6 to 0.9" "all" "0.9 §13.7"
+        "Links inside a chunk have their groups."
+        "Write the family again (`zvf rechunk`).";
+
+    ManifestReads Consistency 60 Error "manifest-reads" "0.6 to 0.9" "all" "0.9 §11.3"
+        "Every manifest decodes, with nothing left over."
+        "Restore the chunk of manifests.";
+    ManifestChunk Consistency 61 Error "manifest-chunk" "0.6 to 0.9" "all" "0.9 §19"
+        "Manifests name chunks that have fragments."
+        "Restore the chunk, or the manifests.";
+    ManifestFragment Consistency 62 Error "manifest-fragment" "0.6 to 0.9" "all" "0.9 §19"
+        "Manifests name fragments that the chunk has."
+        "Restore the fragment index, or the manifests.";
+    PresentCount Consistency 63 Error "present-count" "0.9" "all" "0.9 §11.1"
+        "num_present is the number of objects with a manifest."
+        "Set num_present (`zvf repair`).";
+    ObjectIdUnique Consistency 64 Error "object-id-unique" "0.9" "all" "0.9 §11.2"
+        "No id stands for two rows."
+        "Give one of the objects another id.";
+    ObjectIdsSorted Consistency 65 Error "object-ids-sorted" "0.9" "all" "0.9 §11.2"
+        "Ids ascend where the index says so."
+        "Remove object_ids_sorted (`zvf repair`).";
+    ObjectTableReads Consistency 66 Error "object-table-reads" "0.6 to 0.9" "all" "0.9 §11"
+        "Tables of ids, of objects and of groups decode."
+        "Restore the table.";
+    ObjectAttributeRows Consistency 67 Error "object-attribute-rows" "0.6 to 0.9" "all" "0.9 §11.4"
+        "An object attribute has one row for each row of the index."
+        "Write the attribute again.";
+    FragmentOwner Consistency 68 Note "fragment-owner" "0.6 to 0.9" "all" "0.9 §11.3"
+        "Where there are objects, every fragment with rows is part of one."
+        "`zvf rechunk` drops what is nobody's.";
+    GroupMember Consistency 70 Error "group-member" "0.6 to 0.9" "all" "0.9 §11.5"
+        "Members of groups are ids of objects."
+        "Write the groups again.";
+    GroupMembersRead Consistency 71 Error "group-members-read" "0.6 to 0.9" "all" "0.9 §11.5"
+        "The members of every group decode."
+        "Restore the groups.";
+    GroupAttributeRows Consistency 72 Error "group-attribute-rows" "0.6 to 0.9" "all" "0.9 §11.6"
+        "A group attribute has one row for each group."
+        "Write the attribute again.";
+    SideReads Consistency 80 Error "side-reads" "0.6 to 0.9" "all" "0.9 §16"
+        "Parametric objects, headers and further kinds of geometry decode."
+        "Restore the node that the finding names.";
+
+    VertexChunk Conformance 1 Error "vertex-chunk" "0.6 to 0.9" "all" "0.9 §10.1"
+        "Every vertex lies in its chunk, within one step of its number type."
+        "Correct chunk_shape, or write the store again (`zvf rechunk`).";
+    VertexBin Conformance 2 Warning "vertex-bin" "0.6 to 0.9" "point_cloud" "0.9 §10.2"
+        "Where fragments are bins, every point lies in its bin, within one step of its number type."
+        "Correct base_bin_shape, or write the store again (`zvf rechunk`).";
+    VertexBounds Conformance 3 Error "vertex-bounds" "0.6 to 0.9" "all" "0.9 §5.1"
+        "The bounds hold every vertex of level 0."
+        "Set bounds (`zvf repair`).";
+    ChunkAttribute Conformance 4 Error "chunk-attribute" "0.8.1 to 0.9" "all" "0.9 §10.3"
+        "The first component of a chunk is the number of one of the values that the level is chunked by."
+        "Restore chunk_attribute_values.";
+    FaceWidth Conformance 10 Error "face-width" "0.6 to 0.9" "mesh" "0.9 §19"
+        "Links of a mesh have three endpoints or more."
+        "Correct link_width, or the kind of geometry.";
+    FaceDegenerate Conformance 11 Note "face-degenerate" "0.6 to 0.9" "mesh" "0.8 §16.2"
+        "Corners of a face differ, but for the last of a quad."
+        "Nothing, if the mesh was made so.";
+    SelfLoop Conformance 12 Note "self-loop" "0.6 to 0.9" "graph" "0.8 §16.2"
+        "The ends of an edge differ."
+        "Nothing, if the graph was made so.";
+    TreeParent Conformance 13 Error "tree-parent" "0.6 to 0.9" "skeleton" "0.9 §14.3"
+        "A vertex of a skeleton has at most one parent."
+        "Write the edges again.";
+    TreeLoop Conformance 14 Error "tree-loop" "0.6 to 0.9" "skeleton" "0.9 §14.3"
+        "Edges of a skeleton make no loop."
+        "Write the edges again.";
+    LineEnds Conformance 15 Error "line-ends" "0.6 to 0.9" "line" "0.9 §14.2"
+        "A line of level 0 has two vertices."
+        "Write the object again, or as a polyline.";
+    ChainLink Conformance 16 Warning "chain-link" "0.9" "line, polyline, streamline" "0.9 §14.2"
+        "Where a line goes on in another chunk, a link joins the two vertices."
+        "Write the family again (`zvf rechunk`).";
+    PointLinks Conformance 17 Warning "point-links" "0.6 to 0.9" "point_cloud" "0.9 §19"
+        "A store of points alone has no links inside its levels."
+        "Correct the kinds of geometry.";
+    FamilyThere Conformance 18 Error "family-there" "0.9" "graph, mesh" "0.9 §15"
+        "Graphs and meshes have a family of links at level 0."
+        "Restore the family's zarr.json.";
+    ParentThere Conformance 20 Warning "parent-there" "0.9" "all" "seed page on links, coverage"
+        "For every family to a coarser level, every vertex has a parent there. Asked on request."
+        "Nothing, where objects were left out on purpose.";
+
+    CountsFall Multiscale 1 Error "counts-fall" "0.6 to 0.9" "all" "0.9 §19"
+        "No level has more vertices than the one before it."
+        "Make the coarse levels again.";
+    IdsKept Multiscale 2 Error "ids-kept" "0.9" "all" "0.9 §6"
+        "Where a level says that it keeps object ids, its rows have the ids of its parent's."
+        "Make the coarse levels again.";
+    InheritedCount Multiscale 3 Error "inherited-count" "0.9" "all" "0.9 §6"
+        "The inherited number of objects is the number of the parent's rows."
+        "Make the coarse levels again.";
+    CrossTarget Multiscale 4 Error "cross-target" "0.6 to 0.9" "all" "0.9 §13.6"
+        "A family between levels leads to a level that is there."
+        "Restore the level, or remove the family.";
+    CrossMirror Multiscale 5 Error "cross-mirror" "0.9" "all" "0.9 §17"
+        "Links to a coarser level and those back from it are the same, where both are stored."
+        "Make the coarse levels again.";
+    CrossCapability Multiscale 6 Warning "cross-capability" "0.6 to 0.9" "all" "0.9 §5.5"
+        "The capability multiscale_links stands for families between levels, and they for it."
+        "Set format_capabilities (`zvf repair`).";
+    SharedCapability Multiscale 7 Warning "shared-capability" "0.6 to 0.9" "all" "0.9 §5.5"
+        "A level whose fragments are shared says so in the root's capabilities."
+        "Set format_capabilities (`zvf repair`).";
+    LevelStale Multiscale 8 Warning "level-stale" "0.9" "all" "0.9 §17"
+        "Coarse levels were made of level 0 as it is now."
+        "Run `zvf pyramid STORE --refresh`.";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_and_titles_are_given_once() {
+        let all = Check::all();
+        assert!(all.len() > 150, "{}", all.len());
+        for pair in all.windows(2) {
+            assert!(
+                pair[0].code < pair[1].code,
+                "{} {}",
+                pair[0].code,
+                pair[1].code
+            );
+        }
+        for info in &all {
+            assert!(info.code.number > 0, "{} has no code", info.title);
+            assert_eq!(Check::from_code(&info.code.to_string()), Some(info.check));
+            assert_eq!(
+                all.iter().filter(|one| one.title == info.title).count(),
+                1,
+                "{}",
+                info.title
+            );
+            assert!(
+                info.rule.ends_with('.') && info.hint.ends_with('.'),
+                "{}",
+                info.title
+            );
+        }
+    }
+}

@@ -1,0 +1,794 @@
+//! The cells that belong to a chunk: vertices, fragments, attributes of both. Batches of chunks, on all workers, in order.
+
+use std::sync::Arc;
+
+use futures::{StreamExt, TryStreamExt};
+use zvf_format::dtype::{DType, DTypeKind};
+use zvf_format::fragments::{Fragment, FragmentIndex};
+use zvf_meta::Kind;
+use zvf_store::{CellWant, ChunkCoord, ContainerKind, GridArray, StoreError, VertexAttribute};
+
+use crate::check::{Check, Depth};
+use crate::fetch::{Cell, fetch_map};
+use crate::finding::{Findings, Place};
+use crate::int::{float, index, wide};
+use crate::level::{LevelState, NO_ROWS, UNKNOWN};
+use crate::numbers::{self, Extent};
+use crate::options::ValidateOptions;
+use crate::run::Run;
+
+/// Chunks that are read together.
+const BATCH: usize = 16;
+
+/// An attribute whose cells are read.
+struct Column {
+    attribute: VertexAttribute,
+    /// Whether its cell may have fewer rows than there are vertices: 0.7 appends points without values (0.7 §17.4).
+    may_lack: bool,
+}
+
+/// What the check of a chunk needs to know; shared by all batches.
+struct Plan {
+    vertices: Arc<GridArray>,
+    fragments: Option<Arc<GridArray>>,
+    columns: Vec<Column>,
+    fragment_columns: Vec<Column>,
+    dims: usize,
+    dtype: DType,
+    chunk_shape: Vec<f64>,
+    bounds: Option<(Vec<f64>, Vec<f64>)>,
+    /// Size of a bin, and bins of a chunk along each axis, where fragments are bins.
+    bins: Option<(Vec<f64>, Vec<u64>)>,
+    /// Values that the level is chunked by.
+    split: Option<u64>,
+    tiles: bool,
+    raw: bool,
+    places: bool,
+    chains: bool,
+    findings: Findings,
+}
+
+/// What is known of a chunk afterwards.
+struct Seen {
+    slot: usize,
+    rows: u32,
+    fragments: u32,
+    ends: Vec<(u32, u32)>,
+    /// Whether a fragment lists its rows one by one.
+    lists: bool,
+    /// Values a row of each column, as the bytes tell.
+    widths: Vec<Option<u64>>,
+}
+
+/// What a batch comes to.
+struct Done {
+    seen: Vec<Seen>,
+    findings: Findings,
+    cells: u64,
+    bytes: u64,
+}
+
+/// Reads all chunks of a level, or a sample of them.
+///
+/// # Cost
+/// Every cell once; 8 bytes a chunk, and 8 a fragment where lines are joined.
+///
+/// # Errors
+/// What is no finding.
+pub(crate) async fn check(run: &mut Run<'_>, state: &mut LevelState) -> Result<(), StoreError> {
+    let plan = Arc::new(Plan::new(run.options, state, run.findings.like()));
+    run.partners(state, &plan);
+    if !numbers::is_number(plan.dtype) {
+        let place = Place::at(state.path("vertices/zarr.json")).pointer("/attributes/dtype");
+        run.findings
+            .add(Check::VertexRows, place, plan.dtype, "a type of numbers");
+    }
+    if state.chunks.is_empty() {
+        let place = Place::at(state.path("vertices"));
+        run.findings
+            .add(Check::LevelHasChunks, place, "no chunk", "vertices");
+        state.whole = true;
+        return Ok(());
+    }
+    let count = state.chunks.len();
+    let slots = match run.options.sample {
+        Some(sample) => sample.choose(count, u64::from(state.number())),
+        None => (0..count).collect(),
+    };
+    if slots.len() < count {
+        run.skipped.push(format!(
+            "level {}: {} of {count} chunks were read",
+            state.number(),
+            slots.len()
+        ));
+    }
+    state.whole = slots.len() == count;
+    if plan.chains {
+        state.ends = Some(vec![Vec::new(); count]);
+    }
+    let store = state.level.store().clone();
+    let round = state.level.next_round();
+    let batches: Vec<Vec<(usize, ChunkCoord)>> = slots
+        .chunks(BATCH)
+        .map(|part| {
+            part.iter()
+                .filter_map(|&slot| Some((slot, state.chunks.get(slot)?.clone())))
+                .collect()
+        })
+        .collect();
+    let mut work = futures::stream::iter(batches)
+        .map(|batch| {
+            let (store, plan) = (store.clone(), Arc::clone(&plan));
+            async move {
+                let wants = plan.wants(&batch);
+                let check = move |cells: Vec<Cell>| plan.batch(&batch, cells);
+                fetch_map(&store, round, wants, check).await
+            }
+        })
+        .buffered(run.batches());
+    let what = format!("level {}: chunks", state.number());
+    let mut widths: Vec<Option<u64>> = vec![None; plan.columns.len() + plan.fragment_columns.len()];
+    let mut done = 0_u64;
+    while let Some(batch) = work.try_next().await? {
+        run.seen.cells = run.seen.cells.saturating_add(batch.cells);
+        run.seen.bytes = run.seen.bytes.saturating_add(batch.bytes);
+        run.findings.merge(batch.findings);
+        done = done.saturating_add(wide(batch.seen.len()));
+        for seen in batch.seen {
+            plan.widths(&mut run.findings, state, &seen, &mut widths);
+            if let Some(rows) = state.rows.get_mut(seen.slot) {
+                *rows = seen.rows;
+            }
+            if let Some(fragments) = state.fragments.get_mut(seen.slot) {
+                *fragments = seen.fragments;
+            }
+            if let Some(ends) = state.ends.as_mut().and_then(|all| all.get_mut(seen.slot)) {
+                *ends = seen.ends;
+            }
+            state.lists |= seen.lists;
+        }
+        run.options.progress.tell(&what, done, wide(slots.len()));
+    }
+    let rows = state.vertices();
+    run.seen.vertices = run.seen.vertices.saturating_add(rows);
+    let stated = state.level.doc().vertex_count;
+    if state.is_known() && stated != rows && stated != 0 {
+        let place = Place::at(state.path("zarr.json"))
+            .pointer("/attributes/zarr_vectors_level/vertex_count");
+        run.findings.add(Check::VertexCount, place, stated, rows);
+    }
+    Ok(())
+}
+
+impl Run<'_> {
+    /// Cells of one array whose partner has none, by the presence lists alone.
+    fn partners(&mut self, state: &LevelState, plan: &Plan) {
+        let orphans = |findings: &mut Findings, array: &GridArray, check: Check, what: &str| {
+            for chunk in array.presence().iter() {
+                if state.slot(chunk).is_none() {
+                    let place = Place::at(array.path()).chunk(chunk);
+                    findings.add(
+                        check,
+                        place,
+                        "a cell",
+                        format!("none, where there are no {what}"),
+                    );
+                }
+            }
+        };
+        for column in plan.columns.iter().chain(&plan.fragment_columns) {
+            let array = &column.attribute.array;
+            orphans(
+                &mut self.findings,
+                array,
+                Check::AttributeOrphan,
+                "vertices",
+            );
+        }
+    }
+}
+
+impl Plan {
+    fn new(options: &ValidateOptions, state: &LevelState, findings: Findings) -> Self {
+        let level = &state.level;
+        let root = level.store().root();
+        let places = options.depth >= Depth::Conformance;
+        let wanted = |array: &Arc<GridArray>| options.wants_array(array.path());
+        let columns = |list: &[VertexAttribute]| -> Vec<Column> {
+            list.iter()
+                .filter(|one| wanted(&one.array) && one.dtype.kind != DTypeKind::Object)
+                .map(|one| Column {
+                    attribute: one.clone(),
+                    may_lack: one.array.container() == ContainerKind::Blobs,
+                })
+                .collect()
+        };
+        let bins = state.is_binned().then(|| {
+            let bin = root.base_bin_shape();
+            let per_chunk = level.chunk_shape().iter().zip(bin.iter());
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a count of bins: saturation at 0 and the top is what a damaged shape needs"
+            )]
+            let counts = per_chunk
+                .map(|(chunk, bin)| (chunk / bin).round_ties_even() as u64)
+                .collect();
+            (bin.to_vec(), counts)
+        });
+        // Bounds are those of stored numbers; where an offset is added nobody says of which.
+        let has_offset = root.zarr_vectors.coordinate_offset.is_some();
+        let bounds = root.zarr_vectors.bounds.clone();
+        let fits = bounds.0.len() == level.dims() && bounds.1.len() == level.dims();
+        let split = level.doc().chunk_attribute_values.as_ref();
+        Self {
+            vertices: Arc::clone(level.vertices()),
+            fragments: level.vertex_fragments().filter(|one| wanted(one)).cloned(),
+            columns: columns(level.vertex_attributes()),
+            fragment_columns: columns(level.fragment_attributes()),
+            dims: level.dims(),
+            dtype: level.vertices().dtype(),
+            chunk_shape: level.chunk_shape().to_vec(),
+            bounds: (places && fits && !has_offset && state.number() == 0).then_some(bounds),
+            bins,
+            split: split
+                .filter(|_| level.key_rank() == level.dims() + 1)
+                .map(|values| wide(values.len())),
+            tiles: level.doc().fragments_tile,
+            raw: level
+                .vertices()
+                .attributes()
+                .encoding
+                .as_deref()
+                .is_none_or(|one| one == "raw"),
+            places,
+            chains: places
+                && matches!(
+                    level.store().kind(),
+                    Kind::Line | Kind::Polyline | Kind::Streamline | Kind::Skeleton
+                ),
+            findings,
+        }
+    }
+
+    /// The arrays of a chunk's cells: vertices, fragments, columns of vertices, columns of fragments.
+    fn arrays(&self) -> impl Iterator<Item = &Arc<GridArray>> {
+        let columns = self.columns.iter().chain(&self.fragment_columns);
+        [&self.vertices]
+            .into_iter()
+            .chain(&self.fragments)
+            .chain(columns.map(|one| &one.attribute.array))
+    }
+
+    fn wants(&self, batch: &[(usize, ChunkCoord)]) -> Vec<CellWant> {
+        let mut wants = Vec::new();
+        for (_, chunk) in batch {
+            let there = self
+                .arrays()
+                .filter(|array| array.presence().contains(chunk.as_slice()));
+            wants.extend(there.map(|array| CellWant::new(array, chunk.clone())));
+        }
+        wants
+    }
+
+    fn batch(&self, batch: &[(usize, ChunkCoord)], cells: Vec<Cell>) -> Done {
+        let mut done = Done {
+            seen: Vec::with_capacity(batch.len()),
+            findings: self.findings.like(),
+            cells: wide(cells.len()),
+            bytes: cells
+                .iter()
+                .filter_map(Cell::bytes)
+                .fold(0, |sum, one| sum.saturating_add(wide(one.len()))),
+        };
+        let mut cells = cells.into_iter();
+        for (slot, chunk) in batch {
+            let seen = self.chunk(*slot, chunk.as_slice(), &mut cells, &mut done.findings);
+            done.seen.push(seen);
+        }
+        done
+    }
+
+    fn chunk(
+        &self,
+        slot: usize,
+        chunk: &[i64],
+        cells: &mut impl Iterator<Item = Cell>,
+        findings: &mut Findings,
+    ) -> Seen {
+        let mut next = |array: &GridArray, findings: &mut Findings| {
+            if !array.presence().contains(chunk) {
+                return None;
+            }
+            let cell = cells.next().unwrap_or(Cell::Absent);
+            match &cell {
+                Cell::Broken(why) => {
+                    let place = Place::at(array.path()).chunk(chunk);
+                    findings.add(Check::CellReads, place, why, "a cell that decodes");
+                }
+                Cell::Absent if !array.presence().is_listed() => {
+                    let place = Place::at(array.path()).chunk(chunk);
+                    findings.add(
+                        Check::CellEmpty,
+                        place,
+                        "nothing",
+                        "what the presence list names",
+                    );
+                }
+                Cell::Absent | Cell::There(_) => {}
+            }
+            Some(cell)
+        };
+        let stored = next(&self.vertices, findings);
+        let rows = self.rows(chunk, stored.as_ref(), findings);
+        let mut seen = Seen {
+            slot,
+            rows: rows.unwrap_or(UNKNOWN),
+            fragments: UNKNOWN,
+            ends: Vec::new(),
+            lists: false,
+            widths: Vec::new(),
+        };
+        let blob = self.fragments.as_ref().map(|array| next(array, findings));
+        let positions = stored.as_ref().and_then(Cell::bytes);
+        let index_of = match (&blob, rows) {
+            (Some(Some(Cell::There(blob))), Some(rows)) => {
+                self.fragments(chunk, blob, rows, &mut seen, findings)
+            }
+            (Some(None | Some(Cell::Absent)), Some(rows)) => {
+                if rows > 0 {
+                    let place = self.place_of_fragments(chunk);
+                    let found = format!("none for {rows} vertices");
+                    findings.add(Check::FragmentThere, place, found, "a fragment index");
+                } else {
+                    seen.fragments = 0;
+                }
+                None
+            }
+            (None, Some(_)) => {
+                seen.fragments = 1;
+                None
+            }
+            _ => None,
+        };
+        if let Some((positions, rows)) = positions.zip(rows)
+            && self.raw
+            && rows > 0
+        {
+            self.positions(chunk, positions, index_of.as_ref(), findings);
+        }
+        for column in &self.columns {
+            let cell = next(&column.attribute.array, findings);
+            let width = rows.and_then(|rows| {
+                column.rows(chunk, cell.as_ref(), rows, Check::AttributeRows, findings)
+            });
+            seen.widths.push(width);
+        }
+        for column in &self.fragment_columns {
+            let cell = next(&column.attribute.array, findings);
+            let count = (seen.fragments != UNKNOWN).then_some(seen.fragments);
+            let width = count.zip(cell.as_ref()).and_then(|(count, cell)| {
+                column.rows(
+                    chunk,
+                    Some(cell),
+                    count,
+                    Check::FragmentAttributeRows,
+                    findings,
+                )
+            });
+            seen.widths.push(width);
+        }
+        seen
+    }
+
+    fn place_of_fragments(&self, chunk: &[i64]) -> Place {
+        let path = self.fragments.as_ref().map_or("", |array| array.path());
+        Place::at(path).chunk(chunk)
+    }
+
+    /// Rows of a cell of vertices; `None` where nobody can tell.
+    fn rows(&self, chunk: &[i64], cell: Option<&Cell>, findings: &mut Findings) -> Option<u32> {
+        let bytes = match cell? {
+            Cell::Absent => return Some(0),
+            Cell::Broken(_) => return None,
+            Cell::There(bytes) => bytes,
+        };
+        if !self.raw {
+            return None;
+        }
+        let row = self.dims.saturating_mul(self.dtype.size()).max(1);
+        let rows = u32::try_from(bytes.len() / row)
+            .ok()
+            .filter(|&rows| rows != UNKNOWN);
+        if let Some(rows) = rows.filter(|_| bytes.len().is_multiple_of(row)) {
+            return Some(rows);
+        }
+        let place = Place::at(self.vertices.path()).chunk(chunk);
+        let expected = format!("a multiple of {row}");
+        let found = format!("{} bytes", bytes.len());
+        findings.add(Check::VertexRows, place, found, expected);
+        None
+    }
+
+    /// Checks a fragment index and returns it, if its rows are those of the chunk.
+    fn fragments<'b>(
+        &self,
+        chunk: &[i64],
+        blob: &'b [u8],
+        rows: u32,
+        seen: &mut Seen,
+        findings: &mut Findings,
+    ) -> Option<FragmentIndex<'b>> {
+        let place = || self.place_of_fragments(chunk);
+        let parsed = match FragmentIndex::parse(blob).and_then(|one| one.verify().map(|()| one)) {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                findings.add(Check::FragmentIndex, place(), error, "a fragment index");
+                return None;
+            }
+        };
+        seen.fragments = parsed.len();
+        if let Err(error) = parsed.check_rows(u64::from(rows)) {
+            let expected = format!("rows of a chunk of {rows}");
+            findings.add(Check::FragmentRows, place(), error, expected);
+            return None;
+        }
+        if let Err(error) = parsed.check(u64::from(rows)) {
+            findings.add(
+                Check::FragmentPadding,
+                place(),
+                error,
+                "zeros, and nothing more",
+            );
+        }
+        let tiles = parsed.tiles(u64::from(rows));
+        if self.tiles && !tiles {
+            let found = "fragments that do not tile the chunk's rows";
+            findings.add(Check::FragmentsTile, place(), found, "as the level claims");
+        } else if !tiles && let Some(row) = uncovered(&parsed, rows) {
+            let place = place().row(row);
+            findings.add(
+                Check::RowsCovered,
+                place,
+                "a row of no fragment",
+                "a fragment for every row",
+            );
+        }
+        if rows == 0 && !parsed.is_empty() && parsed.extent().is_ok_and(|extent| extent > 0) {
+            findings.add(
+                Check::FragmentThere,
+                place(),
+                "fragments with rows",
+                "vertices",
+            );
+        }
+        if let Some((_, bins)) = &self.bins {
+            let most = bins
+                .iter()
+                .fold(1_u64, |product, &one| product.saturating_mul(one));
+            if u64::from(parsed.len()) > most && most > 1 {
+                let found = format!("{} fragments", parsed.len());
+                findings.add(
+                    Check::BinFragments,
+                    place(),
+                    found,
+                    format!("at most {most}, the bins of a chunk"),
+                );
+            }
+        }
+        if self.chains {
+            seen.ends = parsed.iter().map(ends).collect();
+            seen.lists = parsed.list_count() > 0;
+        }
+        Some(parsed)
+    }
+
+    /// Where the vertices are: finite, in their chunk, in their bin, in the bounds.
+    fn positions(
+        &self,
+        chunk: &[i64],
+        bytes: &[u8],
+        fragments: Option<&FragmentIndex<'_>>,
+        findings: &mut Findings,
+    ) {
+        let row = self.dims.saturating_mul(self.dtype.size()).max(1);
+        let bins = self
+            .bins
+            .as_ref()
+            .filter(|_| self.places)
+            .zip(fragments)
+            .filter(|((_, bins), index)| {
+                let all = bins
+                    .iter()
+                    .fold(1_u64, |product, &one| product.saturating_mul(one));
+                all > 1 && u64::from(index.len()) == all && index.list_count() == 0
+            });
+        let mut extent = Extent::empty(self.dims);
+        if let Some(((shape, counts), fragments)) = bins {
+            for (number, fragment) in (0_u64..).zip(fragments.iter()) {
+                let Fragment::Range { start, count } = fragment else {
+                    continue;
+                };
+                let (start, count) = (start.unsigned_abs(), count.unsigned_abs());
+                let at = |rows: u64| {
+                    usize::try_from(rows)
+                        .unwrap_or(usize::MAX)
+                        .saturating_mul(row)
+                };
+                let Some(part) = bytes.get(at(start)..at(start.saturating_add(count))) else {
+                    continue;
+                };
+                if part.is_empty() {
+                    continue;
+                }
+                let of = numbers::extent(self.dtype, part, self.dims);
+                let local = local_bin(number, counts);
+                let edges = chunk.iter().zip(&local).zip(counts).zip(shape);
+                let outside = edges.zip(of.low.iter().zip(&of.high)).any(
+                    |((((&chunk, &local), &count), &size), (&low, &high))| {
+                        let first = i128::from(chunk) * i128::from(count) + i128::from(local);
+                        let from = float(i64::try_from(first).unwrap_or(i64::MAX)) * size;
+                        !self.within(low, high, from, from + size)
+                    },
+                );
+                if outside && of.finite {
+                    let place = Place::at(self.vertices.path())
+                        .chunk(chunk)
+                        .fragment(number);
+                    let found = format!("{:?} to {:?}", of.low, of.high);
+                    findings.add(
+                        Check::VertexBin,
+                        place,
+                        found,
+                        format!("points of bin {local:?}"),
+                    );
+                }
+                extent.join(&of);
+            }
+            // Rows of no fragment.
+            if !fragments.tiles(wide(bytes.len() / row)) {
+                extent = numbers::extent(self.dtype, bytes, self.dims);
+            }
+        } else {
+            extent = numbers::extent(self.dtype, bytes, self.dims);
+        }
+        let place = |at: usize| Place::at(self.vertices.path()).chunk(chunk).row(wide(at));
+        if !extent.finite {
+            for (at, vertex) in numbers::rows(self.dtype, bytes)
+                .chunks_exact(self.dims.max(1))
+                .enumerate()
+            {
+                if vertex.iter().any(|one| !one.is_finite()) {
+                    findings.add(
+                        Check::Finite,
+                        place(at),
+                        format!("{vertex:?}"),
+                        "finite coordinates",
+                    );
+                }
+            }
+        }
+        if !self.places {
+            return;
+        }
+        let Some(coordinates) = chunk.get(chunk.len().saturating_sub(self.dims)..) else {
+            return;
+        };
+        if let Some(values) = self.split {
+            let first = chunk.first().copied().unwrap_or(0);
+            if u64::try_from(first).is_ok_and(|one| one < values) {
+            } else {
+                let place = Place::at(self.vertices.path()).chunk(chunk);
+                let expected = format!("0 to {}", values.saturating_sub(1));
+                findings.add(Check::ChunkAttribute, place, first, expected);
+            }
+        }
+        let edges: Vec<(f64, f64)> = coordinates
+            .iter()
+            .zip(&self.chunk_shape)
+            .map(|(&at, &size)| (float(at) * size, float(at.saturating_add(1)) * size))
+            .collect();
+        self.outside(bytes, &extent, &edges, Check::VertexChunk, place, findings);
+        if let Some((low, high)) = &self.bounds {
+            let edges: Vec<(f64, f64)> = low.iter().copied().zip(high.iter().copied()).collect();
+            self.outside(bytes, &extent, &edges, Check::VertexBounds, place, findings);
+        }
+    }
+
+    /// Reports rows beyond edges.
+    fn outside(
+        &self,
+        bytes: &[u8],
+        extent: &Extent,
+        edges: &[(f64, f64)],
+        check: Check,
+        place: impl Fn(usize) -> Place,
+        findings: &mut Findings,
+    ) {
+        let mut sides = extent.low.iter().zip(&extent.high).zip(edges);
+        if sides.all(|((&low, &high), &(from, to))| self.within(low, high, from, to)) {
+            return;
+        }
+        for (at, vertex) in numbers::rows(self.dtype, bytes)
+            .chunks_exact(self.dims.max(1))
+            .enumerate()
+        {
+            let mut axes = vertex.iter().zip(edges);
+            if axes.any(|(&one, &(from, to))| one.is_finite() && !self.within(one, one, from, to)) {
+                let (low, high): (Vec<f64>, Vec<f64>) = edges.iter().copied().unzip();
+                findings.add(
+                    check,
+                    place(at),
+                    format!("{vertex:?}"),
+                    format!("{low:?} to {high:?}"),
+                );
+            }
+        }
+    }
+
+    /// Whether numbers lie between edges, give or take one step of their type.
+    fn within(&self, low: f64, high: f64, from: f64, to: f64) -> bool {
+        low >= from - numbers::step(self.dtype, from).max(numbers::step(self.dtype, low))
+            && high <= to + numbers::step(self.dtype, to).max(numbers::step(self.dtype, high))
+    }
+
+    /// Compares the widths of a chunk's columns with those before.
+    fn widths(
+        &self,
+        findings: &mut Findings,
+        state: &LevelState,
+        seen: &Seen,
+        widths: &mut [Option<u64>],
+    ) {
+        let columns = self.columns.iter().chain(&self.fragment_columns);
+        for ((column, found), known) in columns.zip(&seen.widths).zip(widths) {
+            let Some(found) = *found else { continue };
+            let expected = known.or(column.attribute.declared_width);
+            if let Some(expected) = expected.filter(|&one| one != found) {
+                let chunk = state
+                    .chunks
+                    .get(seen.slot)
+                    .map_or(&[][..], ChunkCoord::as_slice);
+                let place = Place::at(column.attribute.array.path()).chunk(chunk);
+                findings.add(
+                    Check::AttributeWidth,
+                    place,
+                    format!("{found} values a row"),
+                    expected,
+                );
+            }
+            known.get_or_insert(found);
+        }
+    }
+}
+
+impl Column {
+    /// Checks a cell of as many rows as there are vertices or fragments; returns the values a row.
+    fn rows(
+        &self,
+        chunk: &[i64],
+        cell: Option<&Cell>,
+        rows: u32,
+        check: Check,
+        findings: &mut Findings,
+    ) -> Option<u64> {
+        let array = &self.attribute.array;
+        let place = || Place::at(array.path()).chunk(chunk);
+        let bytes = match cell {
+            Some(Cell::There(bytes)) => bytes,
+            Some(Cell::Broken(_)) => return None,
+            None | Some(Cell::Absent) => {
+                if rows > 0 && !self.may_lack && check == Check::AttributeRows {
+                    let found = format!("no cell for {rows} vertices");
+                    findings.add(Check::AttributeThere, place(), found, "one");
+                }
+                return None;
+            }
+        };
+        let size = self.attribute.dtype.size().max(1);
+        let one = size.saturating_mul(index(rows));
+        let width = bytes.len().checked_div(one).unwrap_or(0);
+        if width == 0 || width.checked_mul(one) != Some(bytes.len()) {
+            let declared = self.attribute.declared_width.unwrap_or(1).max(1);
+            let declared = usize::try_from(declared)
+                .unwrap_or(usize::MAX)
+                .saturating_mul(size)
+                .max(1);
+            let lacks = self.may_lack
+                && bytes.len().is_multiple_of(declared)
+                && bytes.len() / declared < index(rows);
+            if !lacks {
+                let expected = format!(
+                    "a multiple of {one}: {rows} rows of {}",
+                    self.attribute.dtype
+                );
+                findings.add(check, place(), format!("{} bytes", bytes.len()), expected);
+            }
+            return None;
+        }
+        if let Some(categories) = &self.attribute.categories {
+            self.codes(bytes, wide(categories.len()), place, findings);
+        }
+        Some(wide(width))
+    }
+
+    fn codes(
+        &self,
+        bytes: &[u8],
+        categories: u64,
+        place: impl Fn() -> Place,
+        findings: &mut Findings,
+    ) {
+        let dtype = self.attribute.dtype;
+        let Some(elem) = zvf_format::links::Elem::from_dtype(dtype) else {
+            return;
+        };
+        for (row, bytes) in bytes.chunks_exact(dtype.size().max(1)).enumerate() {
+            let Some(code) = elem.read(bytes) else {
+                continue;
+            };
+            let known = u64::try_from(code).is_ok_and(|code| code < categories);
+            if !known && self.attribute.fill_code != Some(code) {
+                let expected = format!("a code below {categories}, or the one for none");
+                findings.add(Check::CategoryCode, place().row(wide(row)), code, expected);
+            }
+        }
+    }
+}
+
+/// The bin of a fragment number: row-major, axis 0 slowest (0.9 §10.2).
+fn local_bin(number: u64, counts: &[u64]) -> Vec<u64> {
+    let mut left = number;
+    let mut local: Vec<u64> = counts
+        .iter()
+        .rev()
+        .map(|&count| {
+            let at = left.checked_rem(count).unwrap_or(0);
+            left = left.checked_div(count).unwrap_or(0);
+            at
+        })
+        .collect();
+    local.reverse();
+    local
+}
+
+/// The first row that no fragment names.
+fn uncovered(fragments: &FragmentIndex<'_>, rows: u32) -> Option<u64> {
+    let mut named = vec![false; index(rows)];
+    for fragment in fragments {
+        match fragment {
+            Fragment::Range { start, count } => {
+                let at = |row: i64| usize::try_from(row).unwrap_or(usize::MAX);
+                let end = at(start.saturating_add(count));
+                if let Some(part) = named.get_mut(at(start)..end) {
+                    part.fill(true);
+                }
+            }
+            Fragment::List(list) => {
+                for row in list {
+                    let at = usize::try_from(row.get()).unwrap_or(usize::MAX);
+                    if let Some(one) = named.get_mut(at) {
+                        *one = true;
+                    }
+                }
+            }
+        }
+    }
+    named.iter().position(|&one| !one).map(wide)
+}
+
+/// First and last row; [`NO_ROWS`] of an empty fragment.
+fn ends(fragment: Fragment<'_>) -> (u32, u32) {
+    let row = |row: i64| u32::try_from(row).unwrap_or(u32::MAX);
+    match fragment {
+        Fragment::Range { start, count } if count > 0 => (
+            row(start),
+            row(start.saturating_add(count).saturating_sub(1)),
+        ),
+        Fragment::List(list) => match (list.first(), list.last()) {
+            (Some(first), Some(last)) => (row(first.get()), row(last.get())),
+            _ => NO_ROWS,
+        },
+        Fragment::Range { .. } => NO_ROWS,
+    }
+}

@@ -1,0 +1,223 @@
+//! Levels 1 and 2: the tree of a store, and the rules about its documents.
+//!
+//! The tree is walked by listings of folders, never into the cells of an array: as many requests as a store has documents and
+//! families, whatever its number of chunks.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use futures::{StreamExt, TryStreamExt};
+use zvf_meta::rules::{Problem, check_documents};
+use zvf_meta::version::is_ruled;
+use zvf_store::{RawStore, StoreError};
+
+use crate::check::{Check, Depth};
+use crate::error::is_finding;
+use crate::finding::{Findings, Place};
+
+/// Requests under way at one time.
+const AT_ONCE: usize = 16;
+
+/// What the tree of a store holds.
+#[derive(Debug, Default)]
+pub(crate) struct Tree {
+    /// Documents by key.
+    pub(crate) documents: BTreeMap<String, Bytes>,
+    /// Folders of the root.
+    pub(crate) folders: Vec<String>,
+    /// Whether the backend lists. Without, only the root is known here.
+    pub(crate) listed: bool,
+}
+
+/// How deep the folders of a level are, below the one of that name.
+fn depth_of(folder: &str) -> usize {
+    match folder {
+        "vertex_attributes"
+        | "fragment_attributes"
+        | "object_attributes"
+        | "group_attributes"
+        | "object_index" => 1,
+        "links" => 2,
+        "link_attributes" => 3,
+        _ => 0,
+    }
+}
+
+fn is_level(name: &str) -> bool {
+    let digits = name.strip_prefix(['-', '+']).unwrap_or(name);
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+impl Tree {
+    /// Reads the tree.
+    ///
+    /// # Errors
+    /// I/O; limits.
+    pub(crate) async fn read(raw: &RawStore, findings: &mut Findings) -> Result<Self, StoreError> {
+        let mut tree = Self::default();
+        let Some(root) = read(raw, "zarr.json", findings).await? else {
+            return Ok(tree);
+        };
+        let ruled = version_of(&root).is_none_or(|text| is_ruled(&text));
+        tree.documents.insert("zarr.json".to_owned(), root);
+        let Some(folders) = raw.folders("").await? else {
+            return Ok(tree);
+        };
+        tree.listed = true;
+        let levels: Vec<String> = folders
+            .iter()
+            .filter(|one| is_level(one))
+            .cloned()
+            .collect();
+        tree.folders = folders;
+        // Before 0.9 families have a folder for each chunk, and the rules here are not about them.
+        let mut open: Vec<(String, usize)> = levels.into_iter().map(|one| (one, 4)).collect();
+        let mut paths: Vec<String> = open.iter().map(|(path, _)| path.clone()).collect();
+        while ruled && !open.is_empty() {
+            let found: Vec<(String, usize, Option<Vec<String>>)> = futures::stream::iter(open)
+                .map(|(path, depth)| async move {
+                    let names = raw.folders(&path).await?;
+                    Ok::<_, StoreError>((path, depth, names))
+                })
+                .buffered(AT_ONCE)
+                .try_collect()
+                .await?;
+            open = Vec::new();
+            for (path, depth, names) in found {
+                for name in names.unwrap_or_default() {
+                    let below = format!("{path}/{name}");
+                    let deeper = if path.contains('/') {
+                        depth - 1
+                    } else {
+                        depth_of(&name)
+                    };
+                    paths.push(below.clone());
+                    if deeper > 0 {
+                        open.push((below, deeper));
+                    }
+                }
+            }
+        }
+        let documents: Vec<(String, Option<Bytes>)> = futures::stream::iter(paths)
+            .map(|path| async move {
+                let key = format!("{path}/zarr.json");
+                match raw.read(&key).await {
+                    Ok(bytes) => Ok((key, Ok(bytes))),
+                    Err(error) if is_finding(&error) => Ok((key, Err(error))),
+                    Err(error) => Err(error),
+                }
+            })
+            .buffered(AT_ONCE)
+            .try_collect::<Vec<_>>()
+            .await?
+            .into_iter()
+            .map(|(key, outcome)| match outcome {
+                Ok(bytes) => (key, bytes),
+                Err(error) => {
+                    findings.add(Check::DocumentReads, Place::at(&*key), error, "a document");
+                    (key, None)
+                }
+            })
+            .collect();
+        let found = documents
+            .into_iter()
+            .filter_map(|(key, bytes)| Some((key, bytes?)));
+        tree.documents.extend(found);
+        Ok(tree)
+    }
+
+    /// Applies the rules. Returns whether the root can be read.
+    pub(crate) fn check(&self, depth: Depth, findings: &mut Findings) -> bool {
+        let Some(root) = self.documents.get("zarr.json") else {
+            let what = "no readable zarr.json";
+            findings.add(
+                Check::StoreOpens,
+                Place::at("zarr.json"),
+                what,
+                "the root of a store",
+            );
+            return false;
+        };
+        let checked = check_documents(&self.documents);
+        let mut readable = true;
+        for (key, error) in checked.unreadable {
+            let root = key == "zarr.json";
+            readable &= !root;
+            let check = if root {
+                Check::StoreOpens
+            } else {
+                Check::DocumentReads
+            };
+            findings.add(check, Place::at(key), error, "a document of this format");
+        }
+        for problem in checked.problems {
+            let check = Check::Document(problem.rule);
+            if check.depth() <= depth {
+                add(findings, check, problem);
+            }
+        }
+        let has_levels = self.folders.iter().any(|one| one == "0");
+        if readable && self.listed && !has_levels {
+            let place = Place::at("0");
+            findings.add(Check::LevelThere, place, "no folder 0", "level 0");
+        }
+        self.families(findings);
+        if !readable && version_of(root).is_none() {
+            return false;
+        }
+        readable
+    }
+
+    /// Groups of links without a family (0.9 §19).
+    fn families(&self, findings: &mut Findings) {
+        for key in self.documents.keys() {
+            let Some(path) = key
+                .strip_suffix("/zarr.json")
+                .filter(|one| one.ends_with("/links"))
+            else {
+                continue;
+            };
+            let below = format!("{path}/");
+            let has = self.documents.keys().any(|one| {
+                one.strip_prefix(&below)
+                    .and_then(|rest| rest.strip_suffix("/zarr.json"))
+                    .is_some_and(|delta| zvf_format::keys::parse_delta(delta).is_ok())
+            });
+            if !has {
+                let check = Check::LinksHaveFamilies;
+                findings.add(check, Place::at(path), "no family", "one for each delta");
+            }
+        }
+    }
+}
+
+fn add(findings: &mut Findings, check: Check, problem: Problem) {
+    let (document, pointer) = problem
+        .path
+        .split_once('#')
+        .unwrap_or((problem.path.as_str(), ""));
+    let place = Place::at(document).pointer(pointer);
+    findings.add(check, place, problem.found, problem.expected);
+}
+
+async fn read(
+    raw: &RawStore,
+    key: &str,
+    findings: &mut Findings,
+) -> Result<Option<Bytes>, StoreError> {
+    match raw.read(key).await {
+        Ok(bytes) => Ok(bytes),
+        Err(error) if is_finding(&error) => {
+            findings.add(Check::DocumentReads, Place::at(key), error, "a document");
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// What the root states as its version, if it can be found.
+pub(crate) fn version_of(root: &[u8]) -> Option<String> {
+    let root: serde_json::Value = serde_json::from_slice(root).ok()?;
+    let text = root.pointer("/attributes/zarr_vectors/zv_version")?;
+    Some(text.as_str()?.to_owned())
+}

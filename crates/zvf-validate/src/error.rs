@@ -1,0 +1,34 @@
+//! Why a store could not be looked at: everything that is no finding.
+
+use zvf_store::{Class, StoreError};
+
+/// Why a validation ended without a report. What is wrong with a store is a [`Finding`](crate::Finding), never an error.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ValidateError {
+    /// Bytes could not be had, the address is none, or the store changed meanwhile.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// An option names what is not there.
+    #[error("{what}")]
+    Misuse {
+        /// What was asked, and what would be right.
+        what: String,
+    },
+}
+
+impl ValidateError {
+    /// The class that a caller acts on.
+    #[must_use]
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Store(error) => error.class(),
+            Self::Misuse { .. } => Class::Misuse,
+        }
+    }
+}
+
+/// Whether an error says something about the store, and not about the way to it.
+pub(crate) fn is_finding(error: &StoreError) -> bool {
+    error.class() == Class::Malformed || error.class() == Class::Limit || error.is_not_found()
+}

@@ -1,0 +1,67 @@
+//! Cells, each with its own fate: one damaged cell does not hide the others of its batch.
+
+use bytes::Bytes;
+use zvf_store::{CellWant, Store, StoreError};
+
+use crate::error::is_finding;
+
+/// What became of a cell.
+#[derive(Debug, Clone)]
+pub(crate) enum Cell {
+    /// Missing or empty.
+    Absent,
+    /// Its decoded bytes.
+    There(Bytes),
+    /// Why it cannot be read.
+    Broken(String),
+}
+
+impl Cell {
+    /// The bytes, where there are any.
+    pub(crate) fn bytes(&self) -> Option<&Bytes> {
+        match self {
+            Self::There(bytes) => Some(bytes),
+            Self::Absent | Self::Broken(_) => None,
+        }
+    }
+}
+
+impl From<Option<Bytes>> for Cell {
+    fn from(cell: Option<Bytes>) -> Self {
+        cell.map_or(Self::Absent, Self::There)
+    }
+}
+
+/// Reads cells and runs `f` on them, on the worker that read them. Where one of them cannot be read, each is asked for alone.
+///
+/// # Errors
+/// What is no finding: denied, failed, changed.
+pub(crate) async fn fetch_map<R, F>(
+    store: &Store,
+    round: u32,
+    wants: Vec<CellWant>,
+    f: F,
+) -> Result<R, StoreError>
+where
+    R: Send + 'static,
+    F: FnOnce(Vec<Cell>) -> R + Clone + Send + 'static,
+{
+    let again = f.clone();
+    let together = store.fetch_map(round, wants.clone(), move |cells| {
+        f(cells.into_iter().map(Cell::from).collect())
+    });
+    match together.await {
+        Ok(done) => return Ok(done),
+        Err(error) if is_finding(&error) => {}
+        Err(error) => return Err(error),
+    }
+    let mut cells = Vec::with_capacity(wants.len());
+    for want in wants {
+        cells.push(match store.fetch(round, vec![want]).await {
+            Ok(mut one) => one.pop().flatten().into(),
+            Err(error) if is_finding(&error) => Cell::Broken(error.to_string()),
+            Err(error) => return Err(error),
+        });
+    }
+    Ok(again(cells))
+}

@@ -1,0 +1,105 @@
+//! What is known of a level: its chunks, and how many rows and fragments each has.
+
+use zvf_meta::Kind;
+use zvf_store::{ChunkCoord, Level};
+
+use crate::int::index;
+
+/// Stands for a count that could not be taken, because the cell is damaged or was not read.
+pub(crate) const UNKNOWN: u32 = u32::MAX;
+
+/// First and last row of a fragment without rows.
+pub(crate) const NO_ROWS: (u32, u32) = (UNKNOWN, UNKNOWN);
+
+/// A level whose chunks were looked at.
+#[derive(Debug)]
+pub(crate) struct LevelState {
+    pub(crate) level: Level,
+    /// The chunks with vertices, in lex order.
+    pub(crate) chunks: Vec<ChunkCoord>,
+    /// Rows of each chunk.
+    pub(crate) rows: Vec<u32>,
+    /// Fragments of each chunk.
+    pub(crate) fragments: Vec<u32>,
+    /// First and last row of each fragment, chunk by chunk, where chains need them; of an empty one
+    /// [`NO_ROWS`].
+    pub(crate) ends: Option<Vec<Vec<(u32, u32)>>>,
+    /// Whether a fragment lists its rows one by one.
+    pub(crate) lists: bool,
+    /// Whether every chunk was read.
+    pub(crate) whole: bool,
+}
+
+impl LevelState {
+    pub(crate) fn new(level: Level) -> Self {
+        let chunks: Vec<ChunkCoord> = level
+            .vertices()
+            .presence()
+            .iter()
+            .map(ChunkCoord::new)
+            .collect();
+        Self {
+            rows: vec![UNKNOWN; chunks.len()],
+            fragments: vec![UNKNOWN; chunks.len()],
+            ends: None,
+            lists: false,
+            whole: false,
+            chunks,
+            level,
+        }
+    }
+
+    pub(crate) fn number(&self) -> u32 {
+        self.level.number()
+    }
+
+    /// Path of something in the level.
+    pub(crate) fn path(&self, below: &str) -> String {
+        format!("{}/{below}", self.number())
+    }
+
+    /// The place of a chunk in [`chunks`](Self::chunks).
+    pub(crate) fn slot(&self, chunk: &[i64]) -> Option<usize> {
+        self.chunks
+            .binary_search_by(|one| one.as_slice().cmp(chunk))
+            .ok()
+    }
+
+    /// Rows of a chunk; `None` where they are not known.
+    pub(crate) fn rows_of(&self, slot: usize) -> Option<u32> {
+        self.rows.get(slot).copied().filter(|&rows| rows != UNKNOWN)
+    }
+
+    /// Fragments of a chunk; `None` where they are not known.
+    pub(crate) fn fragments_of(&self, slot: usize) -> Option<u32> {
+        let count = self.fragments.get(slot).copied();
+        count.filter(|&count| count != UNKNOWN)
+    }
+
+    /// First and last row of a fragment; `None` of an empty one, or where they are not known.
+    pub(crate) fn ends_of(&self, slot: usize, fragment: u32) -> Option<(u32, u32)> {
+        let ends = self.ends.as_ref()?.get(slot)?.get(index(fragment)).copied();
+        ends.filter(|&ends| ends != NO_ROWS)
+    }
+
+    /// Vertices of all chunks that are known.
+    pub(crate) fn vertices(&self) -> u64 {
+        let known = self.rows.iter().filter(|&&rows| rows != UNKNOWN);
+        known.fold(0, |sum, &rows| sum.saturating_add(u64::from(rows)))
+    }
+
+    /// Whether every chunk was read and understood.
+    pub(crate) fn is_known(&self) -> bool {
+        self.whole && self.rows.iter().all(|&rows| rows != UNKNOWN)
+    }
+
+    /// Whether the fragments of points are bins (0.9 §10.2).
+    pub(crate) fn is_binned(&self) -> bool {
+        let root = self.level.store().root();
+        self.number() == 0
+            && root.zarr_vectors.geometry_types.len() == 1
+            && self.level.store().kind() == Kind::PointCloud
+            && self.level.object_index().is_none()
+            && self.level.key_rank() == self.level.dims()
+    }
+}

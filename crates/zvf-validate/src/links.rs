@@ -1,0 +1,811 @@
+//! Links: cells, endpoints, placement, counts, values; and what their kind of geometry asks of them.
+
+use std::sync::Arc;
+
+use futures::{StreamExt, TryStreamExt};
+use zvf_format::fragments::FragmentIndex;
+use zvf_format::links::lehmer::MAX_WIDTH;
+use zvf_meta::{Kind, LinkStore};
+use zvf_store::{
+    CellWant, ChunkCoord, ContainerKind, Endpoint, GridArray, LinkArray, LinkCell, LinkFamily,
+    Placement, StoreError,
+};
+
+use crate::chains::{Chains, Steps, has_rows, hash, step};
+use crate::check::{Check, Depth};
+use crate::fetch::{Cell, fetch_map};
+use crate::finding::{Findings, Place};
+use crate::int::wide;
+use crate::level::LevelState;
+use crate::run::Run;
+use crate::trees::Tree;
+
+/// Cells that are read together.
+const BATCH: usize = 32;
+
+/// What cells of a family come to.
+#[derive(Default)]
+struct Sums {
+    /// Records as the application gave them, copies not counted.
+    links: u64,
+    /// The same, of arrays between chunks alone.
+    crossing: u64,
+    /// Stored records.
+    records: u64,
+    /// Copies against records: 0 where each record has those that it must have.
+    copies: u64,
+    /// Links from chunk to chunk.
+    steps: Steps,
+    /// Links between levels.
+    between: Steps,
+    /// Pairs of places in the level, in the order of the application, where trees are looked at.
+    pairs: Vec<(u64, u64)>,
+    /// Places in the level that have a link, where coverage is asked.
+    sources: Vec<u64>,
+    damaged: bool,
+    cells: u64,
+    bytes: u64,
+}
+
+impl Sums {
+    /// Takes over what another part has, but for the lists.
+    fn join(&mut self, other: &Self) {
+        self.links = self.links.saturating_add(other.links);
+        self.crossing = self.crossing.saturating_add(other.crossing);
+        self.records = self.records.saturating_add(other.records);
+        self.copies = self.copies.wrapping_add(other.copies);
+        self.steps.join(other.steps);
+        self.between.join(other.between);
+        self.damaged |= other.damaged;
+        self.cells = self.cells.saturating_add(other.cells);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+}
+
+/// What the check of a cell needs to know.
+struct Plan<'s> {
+    state: &'s LevelState,
+    /// The level of all endpoints but the first.
+    target: Option<&'s LevelState>,
+    family: &'s LinkFamily,
+    number: usize,
+    array: &'s LinkArray,
+    /// Groups of the links inside chunks.
+    groups: Option<Arc<GridArray>>,
+    kind: Kind,
+    deep: bool,
+    tree: bool,
+    coverage: bool,
+    /// Where the rows of each chunk begin among all rows of the level.
+    bases: Arc<Vec<u64>>,
+    findings: Findings,
+}
+
+/// Looks at every family of a level.
+///
+/// # Cost
+/// Every cell once. 4 bytes a vertex for skeletons, 1 bit where coverage is asked.
+///
+/// # Errors
+/// What is no finding.
+pub(crate) async fn check(
+    run: &mut Run<'_>,
+    state: &LevelState,
+    all: &[LevelState],
+    chains: Option<Chains>,
+) -> Result<(), StoreError> {
+    let mut steps = Steps::default();
+    let mut steps_known = true;
+    for family in state.level.link_families() {
+        let sums = one_family(run, state, all, family).await?;
+        if family.delta() == 0 {
+            steps.join(sums.steps);
+            steps_known &= !sums.damaged;
+        }
+    }
+    let deep = run.options.depth >= Depth::Conformance;
+    if let Some(chains) = chains.filter(|_| steps_known && run.options.sample.is_none()) {
+        chains.compare(run, state, steps);
+    }
+    let kind = state.level.store().kind();
+    let only = state.level.store().root().zarr_vectors.geometry_types.len() == 1;
+    let grid = state.level.vertices().container() == ContainerKind::Grid;
+    if deep && only && state.number() == 0 {
+        let inside = state.level.links(0);
+        let place = || Place::at(state.path("links/0"));
+        match kind {
+            Kind::Graph | Kind::Mesh
+                if inside.is_none() && grid && state.level.refused().is_empty() =>
+            {
+                run.findings.add(
+                    Check::FamilyThere,
+                    place(),
+                    "no family",
+                    "the links of the geometry",
+                );
+            }
+            Kind::PointCloud if inside.is_some() => {
+                run.findings
+                    .add(Check::PointLinks, place(), "a family", "none beside points");
+            }
+            Kind::Mesh if inside.is_some_and(|one| (1..3).contains(&one.width())) => {
+                let width = inside.map_or(0, LinkFamily::width);
+                run.findings
+                    .add(Check::FaceWidth, place(), width, "3 or more");
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+async fn one_family(
+    run: &mut Run<'_>,
+    state: &LevelState,
+    all: &[LevelState],
+    family: &LinkFamily,
+) -> Result<Sums, StoreError> {
+    let delta = family.delta();
+    let path = format!("{}/links/{}", state.number(), delta_name(delta));
+    let target = match delta {
+        0 => None,
+        _ => i64::from(state.number())
+            .checked_add(i64::from(delta))
+            .and_then(|number| all.iter().find(|one| i64::from(one.number()) == number)),
+    };
+    if delta != 0 && target.is_none() && run.options.depth >= Depth::Multiscale {
+        let found = format!("delta {delta} of level {}", state.number());
+        run.findings.add(
+            Check::CrossTarget,
+            Place::at(&*path),
+            found,
+            "a level that is there",
+        );
+    }
+    let mut sums = Sums::default();
+    if family.width() == 0 || family.width() > MAX_WIDTH || !run.options.wants_array(&path) {
+        sums.damaged = true;
+        return Ok(sums);
+    }
+    let (bases, vertices) = bases(state);
+    let bases = Arc::new(bases);
+    let deep = run.options.depth >= Depth::Conformance;
+    let kind = state.level.store().kind();
+    let known = state.is_known() && run.options.sample.is_none();
+    let mut tree = (deep && delta == 0 && kind == Kind::Skeleton && known && family.width() == 2)
+        .then(|| Tree::new(state, vertices))
+        .flatten();
+    let mut covered = (run.options.coverage && delta > 0 && known)
+        .then(|| usize::try_from(vertices.div_ceil(64)).ok())
+        .flatten()
+        .map(|words| vec![0_u64; words]);
+    let mut groups = None;
+    if delta == 0 {
+        let found = state
+            .level
+            .store()
+            .grid_array(state.number(), "link_fragments")
+            .await;
+        let place = || Place::at(state.path("link_fragments"));
+        groups = run.keep(Check::NodeRead, place, found)?.flatten();
+    }
+    for (number, array) in family.arrays().iter().enumerate() {
+        let plan = Plan {
+            state,
+            target,
+            family,
+            number,
+            array,
+            groups: groups.clone().filter(|_| array.is_intra()),
+            kind,
+            deep,
+            tree: tree.is_some(),
+            coverage: covered.is_some(),
+            bases: Arc::clone(&bases),
+            findings: run.findings.like(),
+        };
+        plan.orphans(run).await?;
+        plan.lonely_groups(run).await?;
+        plan.cells(run, &mut sums, tree.as_mut(), covered.as_mut())
+            .await?;
+    }
+    run.seen.links = run.seen.links.saturating_add(sums.records);
+    if run.options.sample.is_none() && !sums.damaged {
+        counts(run, family, &path, &sums);
+        if sums.copies != 0 {
+            let found = "records without their copies, or copies without their record";
+            let expected = "one for each chunk that a record touches";
+            run.findings
+                .add(Check::LinkCopies, Place::at(&*path), found, expected);
+        }
+        if delta != 0 {
+            run.between.insert((state.number(), delta), sums.between);
+        }
+        if let Some(tree) = tree {
+            tree.finish(run, state, &bases, vertices);
+        }
+        if let Some(covered) = covered {
+            coverage(run, state, &path, &bases, vertices, &covered);
+        }
+    }
+    Ok(sums)
+}
+
+/// The name of a delta in paths.
+fn delta_name(delta: i32) -> String {
+    if delta == 0 {
+        "0".to_owned()
+    } else {
+        format!("{delta:+}")
+    }
+}
+
+/// Where the rows of each chunk begin among all rows of the level, and how many there are.
+fn bases(state: &LevelState) -> (Vec<u64>, u64) {
+    let mut next = 0_u64;
+    let bases = (0..state.chunks.len())
+        .map(|slot| {
+            let base = next;
+            next = next.saturating_add(state.rows_of(slot).map_or(0, u64::from));
+            base
+        })
+        .collect();
+    (bases, next)
+}
+
+/// Compares the counts of a family's document with what was read.
+fn counts(run: &mut Run<'_>, family: &LinkFamily, path: &str, sums: &Sums) {
+    let doc = family.doc();
+    // Before 0.9 the counts are those of the links between chunks.
+    let by_offsets = family
+        .arrays()
+        .iter()
+        .all(|one| matches!(one.placement(), Placement::Offsets { .. }));
+    let links = if by_offsets {
+        sums.links
+    } else {
+        sums.crossing
+    };
+    if let Some(stated) = doc.num_links.filter(|&stated| stated != links) {
+        let place = Place::at(path).pointer("/attributes/num_links");
+        run.findings.add(Check::LinkCount, place, stated, links);
+    }
+    if let Some(stated) = doc
+        .num_physical_records
+        .filter(|&stated| by_offsets && stated != sums.records)
+    {
+        let place = Place::at(path).pointer("/attributes/num_physical_records");
+        run.findings
+            .add(Check::LinkCount, place, stated, sums.records);
+    }
+}
+
+/// Vertices without a link to the coarser level.
+fn coverage(
+    run: &mut Run<'_>,
+    state: &LevelState,
+    path: &str,
+    bases: &[u64],
+    vertices: u64,
+    covered: &[u64],
+) {
+    let has = |at: u64| {
+        let word = usize::try_from(at / 64)
+            .ok()
+            .and_then(|word| covered.get(word));
+        word.is_some_and(|word| word >> (at % 64) & 1 == 1)
+    };
+    let Some(first) = (0..vertices).find(|&at| !has(at)) else {
+        return;
+    };
+    let missing = (first..vertices).filter(|&at| !has(at)).count();
+    let slot = bases
+        .partition_point(|&base| base <= first)
+        .saturating_sub(1);
+    let chunk = state.chunks.get(slot).map_or(&[][..], ChunkCoord::as_slice);
+    let row = first.saturating_sub(bases.get(slot).copied().unwrap_or(0));
+    let place = Place::at(path).chunk(chunk).row(row);
+    let found = format!("{missing} of {vertices} vertices without a parent");
+    run.findings
+        .add(Check::ParentThere, place, found, "a parent for each");
+}
+
+impl Plan<'_> {
+    fn place(&self, key: &[i64]) -> Place {
+        Place::at(self.array.array.path()).chunk(key)
+    }
+
+    fn values(&self) -> impl Iterator<Item = (&zvf_store::LinkAttribute, &Arc<GridArray>)> {
+        self.family.attributes().iter().filter_map(|one| {
+            let array = one.arrays.get(self.number)?.as_ref()?;
+            Some((one, array))
+        })
+    }
+
+    /// Values of links that are not there.
+    async fn orphans(&self, run: &mut Run<'_>) -> Result<(), StoreError> {
+        for (_, values) in self.values() {
+            for (key, cell) in self.lonely(run, values).await? {
+                if !matches!(cell, Cell::Absent) {
+                    let place = Place::at(values.path()).chunk(&key);
+                    let expected = "none, where there are no links";
+                    run.findings
+                        .add(Check::AttributeOrphan, place, "a cell", expected);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Cells of an array beside the links where there are no links. Before 0.9 they are found by listing, empty ones too.
+    async fn lonely(
+        &self,
+        run: &Run<'_>,
+        array: &Arc<GridArray>,
+    ) -> Result<Vec<(Vec<i64>, Cell)>, StoreError> {
+        let (store, round) = (self.state.level.store(), self.state.level.next_round());
+        let links = self.array.array.presence();
+        let lonely: Vec<&[i64]> = array
+            .presence()
+            .iter()
+            .filter(|key| !links.contains(key))
+            .collect();
+        let mut found = Vec::new();
+        for part in lonely.chunks(BATCH) {
+            let wants = part.iter().map(|&key| CellWant::new(array, key)).collect();
+            let cells = fetch_map(store, round, wants, |cells| cells).await?;
+            found.extend(part.iter().map(|key| key.to_vec()).zip(cells));
+            // Each is a finding or nothing: what is beyond the bound of findings adds nothing but a number.
+            if found.len() > run.options.most.max(1 << 16) {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Groups of chunks without links: they have to be empty.
+    async fn lonely_groups(&self, run: &mut Run<'_>) -> Result<(), StoreError> {
+        let Some(groups) = &self.groups else {
+            return Ok(());
+        };
+        for (key, cell) in self.lonely(run, groups).await? {
+            let what = match cell {
+                Cell::Absent => continue,
+                Cell::Broken(why) => why,
+                Cell::There(blob) => match FragmentIndex::parse(&blob).and_then(|one| one.extent())
+                {
+                    Ok(0) => continue,
+                    Ok(rows) => format!("groups of {rows} links"),
+                    Err(error) => error.to_string(),
+                },
+            };
+            let place = Place::at(groups.path()).chunk(&key);
+            let expected = "no groups, where there are no links";
+            run.findings
+                .add(Check::LinkFragments, place, what, expected);
+        }
+        Ok(())
+    }
+
+    /// Reads the cells of the array.
+    async fn cells(
+        &self,
+        run: &mut Run<'_>,
+        sums: &mut Sums,
+        mut tree: Option<&mut Tree>,
+        mut covered: Option<&mut Vec<u64>>,
+    ) -> Result<(), StoreError> {
+        let presence = self.array.array.presence();
+        let slots = match run.options.sample {
+            Some(sample) => sample.choose(presence.len(), wide(self.number)),
+            None => (0..presence.len()).collect(),
+        };
+        if slots.len() < presence.len() {
+            run.skipped.push(format!(
+                "{}: {} of {} cells were read",
+                self.array.array.path(),
+                slots.len(),
+                presence.len()
+            ));
+        }
+        let (store, round) = (self.state.level.store(), self.state.level.next_round());
+        let batches: Vec<Vec<&[i64]>> = slots
+            .chunks(BATCH)
+            .map(|part| part.iter().filter_map(|&at| presence.get(at)).collect())
+            .collect();
+        let mut work = futures::stream::iter(batches)
+            .map(|keys| async move {
+                let cells = fetch_map(store, round, self.wants(&keys), |cells| cells).await?;
+                Ok::<_, StoreError>(self.batch(&keys, cells))
+            })
+            .buffered(run.batches());
+        let mut done = 0_u64;
+        while let Some((part, findings)) = work.try_next().await? {
+            sums.join(&part);
+            run.findings.merge(findings);
+            run.seen.cells = run.seen.cells.saturating_add(part.cells);
+            run.seen.bytes = run.seen.bytes.saturating_add(part.bytes);
+            if let Some(tree) = tree.as_deref_mut() {
+                let reversed = self.family.parent_first(self.array);
+                for (child, parent) in part.pairs {
+                    if reversed {
+                        tree.add(parent, child)
+                    } else {
+                        tree.add(child, parent)
+                    }
+                }
+            }
+            if let Some(covered) = covered.as_deref_mut() {
+                for at in part.sources {
+                    let word = usize::try_from(at / 64)
+                        .ok()
+                        .and_then(|word| covered.get_mut(word));
+                    if let Some(word) = word {
+                        *word |= 1 << (at % 64);
+                    }
+                }
+            }
+            done = done.saturating_add(wide(BATCH));
+            run.options.progress.tell(
+                self.array.array.path(),
+                done.min(wide(slots.len())),
+                wide(slots.len()),
+            );
+        }
+        Ok(())
+    }
+
+    fn wants(&self, keys: &[&[i64]]) -> Vec<CellWant> {
+        let mut wants = Vec::new();
+        for &key in keys {
+            wants.push(CellWant::new(&self.array.array, key));
+            let values = self.values().map(|(_, array)| array);
+            let side = values
+                .chain(&self.groups)
+                .filter(|one| one.presence().contains(key));
+            wants.extend(side.map(|one| CellWant::new(one, key)));
+        }
+        wants
+    }
+
+    fn batch(&self, keys: &[&[i64]], cells: Vec<Cell>) -> (Sums, Findings) {
+        let mut sums = Sums {
+            cells: wide(cells.len()),
+            bytes: cells
+                .iter()
+                .filter_map(Cell::bytes)
+                .fold(0, |sum, one| sum.saturating_add(wide(one.len()))),
+            ..Sums::default()
+        };
+        let mut findings = self.findings.like();
+        let mut cells = cells.into_iter();
+        for &key in keys {
+            let cell = cells.next().unwrap_or(Cell::Absent);
+            let records = self.cell(key, &cell, &mut sums, &mut findings);
+            for (attribute, array) in self.values() {
+                let there = array.presence().contains(key);
+                let cell = if there {
+                    cells.next().unwrap_or(Cell::Absent)
+                } else {
+                    Cell::Absent
+                };
+                let place = || Place::at(array.path()).chunk(key);
+                match (&cell, records) {
+                    (Cell::Broken(why), _) => {
+                        findings.add(Check::CellReads, place(), why, "a cell that decodes");
+                    }
+                    (_, None) => {}
+                    (Cell::Absent, Some(records)) => {
+                        if records > 0 {
+                            let found = format!("no cell for {records} links");
+                            findings.add(Check::LinkAttributeThere, place(), found, "one");
+                        }
+                    }
+                    (Cell::There(bytes), Some(records)) => {
+                        let width = usize::try_from(attribute.width.max(1)).unwrap_or(usize::MAX);
+                        let size = width.saturating_mul(attribute.dtype.size());
+                        if size.checked_mul(records) != Some(bytes.len()) {
+                            let found = format!("{} bytes", bytes.len());
+                            let expected = format!("{size} for each of {records} links");
+                            findings.add(Check::LinkAttributeRows, place(), found, expected);
+                        }
+                    }
+                }
+            }
+            if let Some(groups) = &self.groups {
+                let there = groups.presence().contains(key);
+                let cell = if there {
+                    cells.next().unwrap_or(Cell::Absent)
+                } else {
+                    Cell::Absent
+                };
+                self.group_cell(groups, key, &cell, records, &mut findings);
+            }
+        }
+        (sums, findings)
+    }
+
+    fn group_cell(
+        &self,
+        groups: &GridArray,
+        key: &[i64],
+        cell: &Cell,
+        records: Option<usize>,
+        findings: &mut Findings,
+    ) {
+        let place = || Place::at(groups.path()).chunk(key);
+        match (cell, records) {
+            (Cell::Broken(why), _) => {
+                findings.add(Check::CellReads, place(), why, "a cell that decodes");
+            }
+            (Cell::There(blob), Some(records)) => {
+                let parsed = FragmentIndex::parse(blob).and_then(|one| {
+                    one.check_rows(wide(records))
+                        .and_then(|()| one.check(wide(records)))
+                });
+                if let Err(error) = parsed {
+                    let expected = format!("groups of {records} links");
+                    findings.add(Check::LinkFragments, place(), error, expected);
+                }
+            }
+            (Cell::Absent, Some(records)) if records > 0 => {
+                let found = format!("none for {records} links");
+                findings.add(Check::LinkFragmentsThere, place(), found, "groups");
+            }
+            _ => {}
+        }
+    }
+
+    /// Looks at the records of a cell. Returns how many there are; `None` where nobody can tell.
+    fn cell(
+        &self,
+        key: &[i64],
+        cell: &Cell,
+        sums: &mut Sums,
+        findings: &mut Findings,
+    ) -> Option<usize> {
+        let bytes = match cell {
+            Cell::There(bytes) => &bytes[..],
+            Cell::Absent => {
+                if !self.array.array.presence().is_listed() {
+                    let expected = "what the presence list names";
+                    findings.add(Check::CellEmpty, self.place(key), "nothing", expected);
+                }
+                return Some(0);
+            }
+            Cell::Broken(why) => {
+                sums.damaged = true;
+                findings.add(
+                    Check::CellReads,
+                    self.place(key),
+                    why,
+                    "a cell that decodes",
+                );
+                return None;
+            }
+        };
+        let mut ends = Vec::new();
+        let decoded = self
+            .array
+            .endpoint_chunks(key, &mut ends)
+            .and_then(|()| self.array.decode(key, bytes));
+        let records = match decoded {
+            Ok(records) => records,
+            Err(error) => {
+                sums.damaged = true;
+                findings.add(Check::LinkCell, self.place(key), error, "records of links");
+                return None;
+            }
+        };
+        let count = records.len();
+        let copy = self.array.is_copy(&ends);
+        sums.records = sums.records.saturating_add(wide(count));
+        if !copy {
+            sums.links = sums.links.saturating_add(wide(count));
+            if !matches!(self.array.placement(), Placement::SameKey) {
+                sums.crossing = sums.crossing.saturating_add(wide(count));
+            }
+        }
+        self.records(key, &records, &ends, copy, sums, findings);
+        Some(count)
+    }
+
+    fn records(
+        &self,
+        key: &[i64],
+        records: &LinkCell<'_>,
+        ends: &[i64],
+        copy: bool,
+        sums: &mut Sums,
+        findings: &mut Findings,
+    ) {
+        let width = self.array.width();
+        let rank = self.array.chunk_rank().max(1);
+        let chunks: Vec<&[i64]> = ends.chunks_exact(rank).collect();
+        let here: Vec<Option<usize>> = chunks.iter().map(|one| self.state.slot(one)).collect();
+        let there: Vec<Option<usize>> = match (self.family.delta(), self.target) {
+            (0, _) => here.clone(),
+            (_, Some(target)) => chunks.iter().map(|one| target.slot(one)).collect(),
+            (_, None) => Vec::new(),
+        };
+        let mut distinct = chunks.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let duplicates = self.family.store() == LinkStore::Duplicate && self.family.delta() == 0;
+        let canonical = self.family.delta() == 0
+            && !duplicates
+            && !self.family.directed()
+            && self.array.has_perm();
+        let trusted = self.family.rows_trusted();
+        let mut out = [Endpoint::default(); MAX_WIDTH];
+        let Some(out) = out.get_mut(..width) else {
+            return;
+        };
+        let mut stranger = false;
+        for number in 0..records.len() {
+            if !records.record(number, out) {
+                continue;
+            }
+            let mut known = true;
+            for (original, end) in out.iter().enumerate() {
+                let (level, slots) = if original == 0 || self.family.delta() == 0 {
+                    (Some(self.state), &here)
+                } else {
+                    (self.target, &there)
+                };
+                let Some(level) = level else {
+                    known = false;
+                    continue;
+                };
+                let Some(Some(slot)) = slots.get(end.which).copied() else {
+                    known = false;
+                    if !stranger && (level.whole || original == 0) {
+                        stranger = true;
+                        let chunk = chunks.get(end.which).copied().unwrap_or(&[]);
+                        let found = format!("an endpoint in chunk {}", ChunkCoord::new(chunk));
+                        let place = self.place(key).row(wide(number));
+                        findings.add(
+                            Check::LinkChunk,
+                            place,
+                            found,
+                            format!("a chunk of level {} with vertices", level.number()),
+                        );
+                    }
+                    continue;
+                };
+                let Some(rows) = level.rows_of(slot) else {
+                    known = false;
+                    continue;
+                };
+                let fits = u32::try_from(end.row).is_ok_and(|row| row < rows);
+                if !fits && trusted {
+                    known = false;
+                    let chunk = chunks.get(end.which).copied().unwrap_or(&[]);
+                    let found = format!("row {} of chunk {}", end.row, ChunkCoord::new(chunk));
+                    let place = self.place(key).row(wide(number));
+                    findings.add(Check::LinkRow, place, found, format!("a row below {rows}"));
+                }
+                known &= fits;
+            }
+            if canonical && !in_order(out, &chunks) {
+                let place = self.place(key).row(wide(number));
+                let expected =
+                    "endpoints in the order of chunk and row, and the permutation that says so";
+                findings.add(Check::LinkPlacement, place, "another order", expected);
+            }
+            if duplicates {
+                let ends: Vec<(&[i64], i64)> = out
+                    .iter()
+                    .map(|end| (chunks.get(end.which).copied().unwrap_or(&[]), end.row))
+                    .collect();
+                let hash = hash(&ends);
+                sums.copies = if copy {
+                    sums.copies.wrapping_sub(hash)
+                } else {
+                    let more = wide(distinct.len()).saturating_sub(1);
+                    sums.copies.wrapping_add(hash.wrapping_mul(more))
+                };
+            }
+            if known && !copy {
+                self.meaning(key, number, out, &here, &there, sums, findings);
+            } else if !known {
+                sums.damaged |= trusted;
+            }
+        }
+    }
+
+    /// What a record whose endpoints are known says.
+    #[expect(clippy::too_many_arguments, reason = "one record in its cell")]
+    fn meaning(
+        &self,
+        key: &[i64],
+        number: usize,
+        ends: &[Endpoint],
+        here: &[Option<usize>],
+        there: &[Option<usize>],
+        sums: &mut Sums,
+        findings: &mut Findings,
+    ) {
+        let slot =
+            |end: &Endpoint, slots: &[Option<usize>]| slots.get(end.which).copied().flatten();
+        let row = |end: &Endpoint| u32::try_from(end.row).unwrap_or(u32::MAX);
+        let at = |end: &Endpoint| -> Option<u64> {
+            let base = self.bases.get(slot(end, here)?)?;
+            base.checked_add(u64::from(row(end)))
+        };
+        if self.family.delta() != 0 {
+            if let [first, second] = ends
+                && let Some((a, b)) = slot(first, here).zip(slot(second, there))
+            {
+                let (mine, other) = ((a, row(first)), (b, row(second)));
+                let (fine, coarse) = if self.family.delta() > 0 {
+                    (mine, other)
+                } else {
+                    (other, mine)
+                };
+                sums.between.add(step(fine, coarse));
+                if self.coverage {
+                    sums.sources.extend(at(first));
+                }
+            }
+            return;
+        }
+        let same = |a: &Endpoint, b: &Endpoint| {
+            a.which == b.which && a.row == b.row || (slot(a, here), a.row) == (slot(b, here), b.row)
+        };
+        if let [first, second] = ends
+            && let Some((a, b)) = slot(first, here).zip(slot(second, here))
+        {
+            if a != b {
+                let trusted = has_rows(self.kind);
+                let row = |end: &Endpoint| if trusted { row(end) } else { 0 };
+                sums.steps.add(step((a, row(first)), (b, row(second))));
+            }
+            if self.tree {
+                sums.pairs.extend(at(first).zip(at(second)));
+            }
+            if self.deep && self.kind == Kind::Graph && same(first, second) {
+                let place = self.place(key).row(wide(number));
+                findings.add(
+                    Check::SelfLoop,
+                    place,
+                    "an edge from a vertex to itself",
+                    "two vertices",
+                );
+            }
+        }
+        if self.deep && self.kind == Kind::Mesh {
+            let mut pairs = ends.iter().enumerate().flat_map(|(i, a)| {
+                ends.iter()
+                    .enumerate()
+                    .skip(i + 1)
+                    .map(move |(j, b)| (i, a, j, b))
+            });
+            let last = ends.len().saturating_sub(1);
+            let degenerate = pairs.any(|(i, a, j, b)| {
+                // A triangle among quads has its last corner twice.
+                same(a, b) && !(ends.len() > 3 && j == last && i + 1 == last)
+            });
+            if degenerate {
+                let place = self.place(key).row(wide(number));
+                findings.add(
+                    Check::FaceDegenerate,
+                    place,
+                    "a corner twice",
+                    "corners that differ",
+                );
+            }
+        }
+    }
+}
+
+/// Whether stored endpoints are in canonical order: by chunk, row, and place in the record of the application.
+fn in_order(out: &[Endpoint], chunks: &[&[i64]]) -> bool {
+    let mut stored: Vec<Option<(&[i64], i64, usize)>> = vec![None; out.len()];
+    for (original, end) in out.iter().enumerate() {
+        if let (Some(place), Some(chunk)) = (stored.get_mut(end.which), chunks.get(end.which)) {
+            *place = Some((chunk, end.row, original));
+        }
+    }
+    stored.is_sorted()
+}

@@ -1,0 +1,180 @@
+//! Level 5: what levels say of each other.
+
+use zvf_meta::capabilities;
+use zvf_meta::version::is_ruled;
+use zvf_store::{Store, StoreError};
+
+use crate::check::Check;
+use crate::finding::Place;
+use crate::level::LevelState;
+use crate::run::Run;
+
+/// The chunks of level 0 that an edit changed since coarse levels were made, in the root's attributes.
+const STALE: &str = "zvf_stale";
+
+/// Coarse levels that an edit left behind.
+pub(crate) fn stale(run: &mut Run<'_>, store: &Store) {
+    let Some(stale) = store.root().extra.get(STALE) else {
+        return;
+    };
+    let chunks = stale.as_array().map_or(0, Vec::len);
+    if chunks > 0 || !stale.is_array() {
+        let place = Place::at("zarr.json").pointer(format!("/attributes/{STALE}"));
+        let found = format!("{chunks} chunks that changed since");
+        run.findings.add(Check::LevelStale, place, found, "none");
+    }
+}
+
+/// Compares levels.
+///
+/// # Errors
+/// What is no finding.
+pub(crate) async fn check(
+    run: &mut Run<'_>,
+    store: &Store,
+    states: &[LevelState],
+) -> Result<(), StoreError> {
+    for pair in states.windows(2) {
+        let [fine, coarse] = pair else { continue };
+        let known = fine.is_known() && coarse.is_known();
+        if known && coarse.vertices() > fine.vertices() {
+            let place = Place::at(coarse.path("vertices"));
+            let found = format!("{} vertices", coarse.vertices());
+            let expected = format!(
+                "at most {}, those of level {}",
+                fine.vertices(),
+                fine.number()
+            );
+            run.findings.add(Check::CountsFall, place, found, expected);
+        }
+    }
+    for state in states {
+        objects(run, state, states).await?;
+    }
+    mirrors(run);
+    capability(run, store, states);
+    Ok(())
+}
+
+/// Ids that a level keeps, and how many objects it says its parent has.
+async fn objects(
+    run: &mut Run<'_>,
+    state: &LevelState,
+    states: &[LevelState],
+) -> Result<(), StoreError> {
+    let doc = state.level.doc();
+    let parent = doc
+        .parent_level
+        .and_then(|one| states.iter().find(|level| level.number() == one));
+    let Some(parent) = parent else { return Ok(()) };
+    let theirs = parent.level.object_index().map_or(0, |index| index.len());
+    if let Some(stated) = doc.inherited_num_objects.filter(|&stated| stated != theirs) {
+        let place = Place::at(state.path("zarr.json"))
+            .pointer("/attributes/zarr_vectors_level/inherited_num_objects");
+        run.findings
+            .add(Check::InheritedCount, place, stated, theirs);
+    }
+    if !doc.preserves_object_ids {
+        return Ok(());
+    }
+    let (Some(mine), Some(theirs)) = (state.level.object_index(), parent.level.object_index())
+    else {
+        let place = Place::at(state.path("object_index"));
+        run.findings.add(
+            Check::IdsKept,
+            place,
+            "no object index",
+            "the ids of the parent level",
+        );
+        return Ok(());
+    };
+    let place = || Place::at(state.path("object_index/object_ids"));
+    let ids = mine.ids_in(state.level.next_round()).await;
+    let Some(ids) = run.keep(Check::ObjectTableReads, place, ids)? else {
+        return Ok(());
+    };
+    let wanted = theirs.ids_in(parent.level.next_round()).await;
+    let there = || Place::at(parent.path("object_index/object_ids"));
+    let Some(wanted) = run.keep(Check::ObjectTableReads, there, wanted)? else {
+        return Ok(());
+    };
+    if ids.len() != wanted.len() {
+        let found = format!("{} rows", ids.len());
+        run.findings
+            .add(Check::IdsKept, place(), found, wanted.len());
+    } else if let Some((row, (id, other))) = (0..)
+        .zip(ids.iter().zip(wanted.iter()))
+        .find(|(_, (a, b))| a != b)
+    {
+        run.findings.add(
+            Check::IdsKept,
+            place().row(row),
+            id,
+            format!("{other}, as in level {}", parent.number()),
+        );
+    }
+    Ok(())
+}
+
+/// Families there and back.
+fn mirrors(run: &mut Run<'_>) {
+    let between = std::mem::take(&mut run.between);
+    for (&(level, delta), there) in between.range(..).filter(|((_, delta), _)| *delta > 0) {
+        let Some(target) = level.checked_add_signed(delta) else {
+            continue;
+        };
+        let Some(back) = between.get(&(target, delta.saturating_neg())) else {
+            continue;
+        };
+        if there != back {
+            let place = Place::at(format!("{target}/links/-{delta}"));
+            let found = format!("{} links back from level {target}", back.count);
+            let expected = format!(
+                "the {} links of {level}/links/+{delta}, turned around",
+                there.count
+            );
+            run.findings.add(Check::CrossMirror, place, found, expected);
+        }
+    }
+}
+
+/// What the root claims about levels.
+fn capability(run: &mut Run<'_>, store: &Store, states: &[LevelState]) {
+    // Writers before 0.9 stamp hardly any (0.8 §14).
+    if !is_ruled(&store.root().zarr_vectors.zv_version) {
+        return;
+    }
+    let tokens = &store.root().zarr_vectors.format_capabilities;
+    let claims = |token: &str| tokens.iter().any(|one| one == token);
+    let place = || Place::at("zarr.json").pointer("/attributes/zarr_vectors/format_capabilities");
+    let has = states.iter().any(|state| {
+        state
+            .level
+            .link_families()
+            .iter()
+            .any(|one| one.delta() != 0)
+    });
+    let token = capabilities::MULTISCALE_LINKS;
+    if has != claims(token) && (has || states.len() > 1) {
+        let (found, expected) = if has {
+            ("without it", "it: there are families between levels")
+        } else {
+            ("it", "families between levels")
+        };
+        run.findings.add(
+            Check::CrossCapability,
+            place(),
+            format!("{found} ({token})"),
+            expected,
+        );
+    }
+    let shared = states
+        .iter()
+        .find(|state| state.level.doc().shared_fragments);
+    let token = capabilities::SHARED_FRAGMENTS;
+    if let Some(state) = shared.filter(|_| !claims(token)) {
+        let expected = format!("{token}: level {} shares fragments", state.number());
+        run.findings
+            .add(Check::SharedCapability, place(), "without it", expected);
+    }
+}

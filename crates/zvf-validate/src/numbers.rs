@@ -1,0 +1,162 @@
+//! Positions as numbers, whatever their type.
+
+use half::f16;
+use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
+
+/// Smallest and largest coordinate along each axis, and whether all are finite.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Extent {
+    pub(crate) low: Vec<f64>,
+    pub(crate) high: Vec<f64>,
+    pub(crate) finite: bool,
+}
+
+impl Extent {
+    pub(crate) fn empty(dims: usize) -> Self {
+        Self {
+            low: vec![f64::INFINITY; dims],
+            high: vec![f64::NEG_INFINITY; dims],
+            finite: true,
+        }
+    }
+
+    /// Takes in what another part has.
+    pub(crate) fn join(&mut self, other: &Self) {
+        for (mine, one) in self.low.iter_mut().zip(&other.low) {
+            *mine = mine.min(*one);
+        }
+        for (mine, one) in self.high.iter_mut().zip(&other.high) {
+            *mine = mine.max(*one);
+        }
+        self.finite &= other.finite;
+    }
+}
+
+/// Calls `each` with every coordinate in order. `false` for a type that is no real number.
+fn each(dtype: DType, bytes: &[u8], mut each: impl FnMut(f64)) -> bool {
+    macro_rules! all {
+        ($type:ty, $to:expr) => {{
+            let (elements, _) = bytes.as_chunks::<{ size_of::<$type>() }>();
+            if dtype.order == ByteOrder::Big {
+                elements.iter().for_each(|one| {
+                    let mut turned = *one;
+                    turned.reverse();
+                    each($to(<$type>::from_le_bytes(turned)));
+                });
+            } else {
+                elements
+                    .iter()
+                    .for_each(|one| each($to(<$type>::from_le_bytes(*one))));
+            }
+            true
+        }};
+    }
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "the nearest number is compared with a tolerance"
+    )]
+    match dtype.kind {
+        DTypeKind::F16 => all!(f16, f16::to_f64),
+        DTypeKind::F32 => all!(f32, f64::from),
+        DTypeKind::F64 => all!(f64, |one: f64| one),
+        DTypeKind::I8 => all!(i8, f64::from),
+        DTypeKind::I16 => all!(i16, f64::from),
+        DTypeKind::I32 => all!(i32, f64::from),
+        DTypeKind::U8 => all!(u8, f64::from),
+        DTypeKind::U16 => all!(u16, f64::from),
+        DTypeKind::U32 => all!(u32, f64::from),
+        DTypeKind::I64 => all!(i64, |one: i64| one as f64),
+        DTypeKind::U64 => all!(u64, |one: u64| one as f64),
+        _ => false,
+    }
+}
+
+/// Whether positions can be of this type.
+pub(crate) fn is_number(dtype: DType) -> bool {
+    each(dtype, &[], |_| {})
+}
+
+/// The extent of whole rows.
+pub(crate) fn extent(dtype: DType, bytes: &[u8], dims: usize) -> Extent {
+    let mut extent = Extent::empty(dims);
+    let mut axis = 0;
+    // x - x is 0 for every finite number, and NaN for all others: one sum tells whether there is one.
+    let mut bad = 0.0;
+    each(dtype, bytes, |value| {
+        if let Some((low, high)) = extent.low.get_mut(axis).zip(extent.high.get_mut(axis)) {
+            *low = low.min(value);
+            *high = high.max(value);
+        }
+        bad += value - value;
+        axis += 1;
+        if axis == dims {
+            axis = 0;
+        }
+    });
+    extent.finite = bad == 0.0;
+    extent
+}
+
+/// All rows as numbers: for what is looked at closely, which is little.
+pub(crate) fn rows(dtype: DType, bytes: &[u8]) -> Vec<f64> {
+    let mut all = Vec::new();
+    each(dtype, bytes, |value| all.push(value));
+    all
+}
+
+/// One step of the number type near a value: what rounding can have moved it.
+pub(crate) fn step(dtype: DType, near: f64) -> f64 {
+    let epsilon = match dtype.kind {
+        DTypeKind::F16 => 2_f64.powi(-10),
+        DTypeKind::F32 => f64::from(f32::EPSILON),
+        _ => f64::EPSILON,
+    };
+    near.abs() * epsilon
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extents_of_both_byte_orders() {
+        let little: Vec<u8> = [1.5_f32, -2.0, 0.25, 7.0]
+            .iter()
+            .flat_map(|one| one.to_le_bytes())
+            .collect();
+        let big: Vec<u8> = [1.5_f32, -2.0, 0.25, 7.0]
+            .iter()
+            .flat_map(|one| {
+                let mut bytes = one.to_le_bytes();
+                bytes.reverse();
+                bytes
+            })
+            .collect();
+        let of = |order| DType {
+            kind: DTypeKind::F32,
+            order,
+        };
+        let wanted = Extent {
+            low: vec![0.25, -2.0],
+            high: vec![1.5, 7.0],
+            finite: true,
+        };
+        assert_eq!(extent(of(ByteOrder::Little), &little, 2), wanted);
+        assert_eq!(extent(of(ByteOrder::Big), &big, 2), wanted);
+    }
+
+    #[test]
+    fn one_bad_number_is_seen() {
+        let of = DType {
+            kind: DTypeKind::F64,
+            order: ByteOrder::Little,
+        };
+        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            let bytes: Vec<u8> = [1.0, bad, 2.0]
+                .iter()
+                .flat_map(|one| one.to_le_bytes())
+                .collect();
+            assert!(!extent(of, &bytes, 1).finite);
+        }
+    }
+}

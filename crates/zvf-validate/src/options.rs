@@ -1,0 +1,224 @@
+//! What is looked at, and how far.
+
+use std::fmt;
+use std::sync::Arc;
+
+use zvf_store::OpenOptions;
+
+use crate::check::Depth;
+
+/// How [`validate`](crate::validate) looks at a store.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ValidateOptions {
+    /// The deepest level of checks. Default [`Depth::Consistency`].
+    pub depth: Depth,
+    /// The levels whose cells are read; `None`: all.
+    pub levels: Option<Vec<u32>>,
+    /// The arrays whose cells are read, by their path below the level (`vertices`, `links/0`) or its beginning; `None`: all.
+    pub arrays: Option<Vec<String>>,
+    /// Reads some cells only; `None`: all.
+    pub sample: Option<Sample>,
+    /// Findings that are kept of one check; all are counted. Default 20.
+    pub most: usize,
+    /// Whether [`ParentThere`](crate::Check::ParentThere) is asked. Default no.
+    pub coverage: bool,
+    /// Told what goes on.
+    pub progress: Progress,
+    /// How the store is opened.
+    pub open: OpenOptions,
+}
+
+impl Default for ValidateOptions {
+    fn default() -> Self {
+        Self {
+            depth: Depth::Consistency,
+            levels: None,
+            arrays: None,
+            sample: None,
+            most: 20,
+            coverage: false,
+            progress: Progress::default(),
+            open: OpenOptions::default(),
+        }
+    }
+}
+
+impl ValidateOptions {
+    /// Everything, at one depth.
+    #[must_use]
+    pub fn new(depth: Depth) -> Self {
+        Self {
+            depth,
+            ..Self::default()
+        }
+    }
+
+    /// Sets [`levels`](Self::levels).
+    #[must_use]
+    pub fn with_levels(mut self, levels: impl Into<Vec<u32>>) -> Self {
+        self.levels = Some(levels.into());
+        self
+    }
+
+    /// Sets [`arrays`](Self::arrays).
+    #[must_use]
+    pub fn with_arrays<T: Into<String>>(mut self, arrays: impl IntoIterator<Item = T>) -> Self {
+        self.arrays = Some(arrays.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Sets [`sample`](Self::sample).
+    #[must_use]
+    pub fn with_sample(mut self, sample: Sample) -> Self {
+        self.sample = Some(sample);
+        self
+    }
+
+    /// Sets [`most`](Self::most).
+    #[must_use]
+    pub fn with_most(mut self, most: usize) -> Self {
+        self.most = most;
+        self
+    }
+
+    /// Sets [`coverage`](Self::coverage).
+    #[must_use]
+    pub fn with_coverage(mut self, coverage: bool) -> Self {
+        self.coverage = coverage;
+        self
+    }
+
+    /// Sets [`progress`](Self::progress).
+    #[must_use]
+    pub fn with_progress(mut self, told: impl Fn(&Step) + Send + Sync + 'static) -> Self {
+        self.progress = Progress(Some(Arc::new(told)));
+        self
+    }
+
+    /// Sets [`open`](Self::open).
+    #[must_use]
+    pub fn with_open(mut self, open: OpenOptions) -> Self {
+        self.open = open;
+        self
+    }
+
+    pub(crate) fn wants_level(&self, level: u32) -> bool {
+        self.levels
+            .as_ref()
+            .is_none_or(|list| list.contains(&level))
+    }
+
+    /// Whether the cells of an array are read. `path` is inside the store.
+    pub(crate) fn wants_array(&self, path: &str) -> bool {
+        let Some(list) = &self.arrays else {
+            return true;
+        };
+        let below = path.split_once('/').map_or("", |(_, below)| below);
+        list.iter().any(|one| {
+            below
+                .strip_prefix(one.trim_matches('/'))
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    }
+}
+
+/// How many cells of an array are read, and which.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    /// Chunks of a level, and cells of each array of links.
+    pub cells: usize,
+    /// The same seed chooses the same ones.
+    pub seed: u64,
+}
+
+impl Sample {
+    /// The places of the cells that are read, ascending, of `count`: one out of each of as many equal parts.
+    pub(crate) fn choose(self, count: usize, salt: u64) -> Vec<usize> {
+        if count <= self.cells {
+            return (0..count).collect();
+        }
+        let mut state = self.seed ^ salt.rotate_left(17);
+        (0..self.cells)
+            .map(|at| {
+                let part = |at: usize| {
+                    usize::try_from(at as u128 * count as u128 / self.cells.max(1) as u128)
+                        .unwrap_or(count)
+                };
+                let (from, to) = (part(at), part(at.saturating_add(1)));
+                let width = to.saturating_sub(from).max(1);
+                // SplitMix64.
+                state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+                let mut mixed = state;
+                mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+                mixed ^= mixed >> 31;
+                let step = usize::try_from(mixed % width as u64).unwrap_or(0);
+                from.saturating_add(step).min(count.saturating_sub(1))
+            })
+            .collect()
+    }
+}
+
+/// What is being done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Step {
+    /// The part of the work, such as `level 0: chunks`.
+    pub what: String,
+    /// Cells or rows that are done.
+    pub done: u64,
+    /// Cells or rows in all.
+    pub all: u64,
+}
+
+/// Whom to tell what goes on.
+#[derive(Clone, Default)]
+pub struct Progress(Option<Arc<dyn Fn(&Step) + Send + Sync>>);
+
+impl Progress {
+    pub(crate) fn tell(&self, what: &str, done: u64, all: u64) {
+        if let Some(told) = &self.0 {
+            told(&Step {
+                what: what.to_owned(),
+                done,
+                all,
+            });
+        }
+    }
+}
+
+impl fmt::Debug for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() {
+            "Progress"
+        } else {
+            "no Progress"
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_spread_and_repeats() {
+        let sample = Sample { cells: 10, seed: 7 };
+        assert_eq!(sample.choose(4, 0), [0, 1, 2, 3]);
+        let chosen = sample.choose(1005, 3);
+        assert_eq!(chosen, sample.choose(1005, 3));
+        assert_ne!(chosen, sample.choose(1005, 4));
+        assert_eq!(chosen.len(), 10);
+        assert!(chosen.is_sorted_by(|a, b| a < b) && chosen.iter().all(|&at| at < 1005));
+    }
+
+    #[test]
+    fn arrays_are_chosen_by_whole_parts_of_their_path() {
+        let options = ValidateOptions::default().with_arrays(["links/0", "vertices"]);
+        assert!(options.wants_array("0/vertices") && options.wants_array("2/links/0/+1.0.0"));
+        assert!(
+            !options.wants_array("0/vertices_graph") && !options.wants_array("0/links/+1/0.0.0")
+        );
+    }
+}

@@ -1,0 +1,155 @@
+//! Which object each fragment belongs to: by the manifests, and by the owner column (0.9 §11.7).
+
+use futures::{StreamExt, TryStreamExt};
+use zvf_store::{CellWant, StoreError};
+
+use crate::check::Check;
+use crate::fetch::{Cell, fetch_map};
+use crate::finding::Place;
+use crate::int::{index, wide};
+use crate::level::LevelState;
+use crate::objects::bases;
+use crate::run::Run;
+
+/// Owner of a fragment that no manifest names, in the owner column.
+const NOBODY: i64 = -1;
+/// Owner of a fragment that several objects share.
+const SEVERAL: i64 = -2;
+
+/// Fragments that manifests name.
+pub(crate) struct Named {
+    bases: Vec<usize>,
+    seen: Vec<u64>,
+    /// One for each fragment, where there is a column to compare with.
+    owners: Option<Vec<i64>>,
+}
+
+impl Named {
+    pub(crate) fn new(state: &LevelState, owners: bool) -> Self {
+        let bases = bases(state);
+        let count = bases.last().copied().unwrap_or(0);
+        Self {
+            seen: vec![0; count.div_ceil(64)],
+            owners: owners.then(|| vec![NOBODY; count]),
+            bases,
+        }
+    }
+
+    pub(crate) fn add(&mut self, slot: usize, fragment: u32, id: i64) {
+        let Some(at) = self.at(slot, fragment) else {
+            return;
+        };
+        let fresh = !self.has(at);
+        if let Some(word) = self.seen.get_mut(at / 64) {
+            *word |= 1 << (at % 64);
+        }
+        if let Some(owner) = self.owners.as_mut().and_then(|all| all.get_mut(at)) {
+            *owner = if fresh || *owner == id { id } else { SEVERAL };
+        }
+    }
+
+    fn at(&self, slot: usize, fragment: u32) -> Option<usize> {
+        self.bases.get(slot)?.checked_add(index(fragment))
+    }
+
+    fn has(&self, at: usize) -> bool {
+        self.seen
+            .get(at / 64)
+            .is_some_and(|word| word >> (at % 64) & 1 == 1)
+    }
+
+    /// Fragments with rows that no manifest names, a finding a chunk. Rows are known where ends are, else a chunk is only
+    /// looked at that has rows at all.
+    pub(crate) fn orphans(&self, run: &mut Run<'_>, state: &LevelState) {
+        for (slot, chunk) in state.chunks.iter().enumerate() {
+            let Some(count) = state.fragments_of(slot) else {
+                continue;
+            };
+            if state.rows_of(slot).is_none_or(|rows| rows == 0) {
+                continue;
+            }
+            let lost = (0..count).filter(|&fragment| {
+                let known = state.ends.is_none() || state.ends_of(slot, fragment).is_some();
+                known && self.at(slot, fragment).is_some_and(|at| !self.has(at))
+            });
+            let mut lost = lost.peekable();
+            let Some(&first) = lost.peek() else { continue };
+            let found = format!("{} fragments of no object", lost.count());
+            let place = Place::at(state.path("vertex_fragments"))
+                .chunk(chunk.as_slice())
+                .fragment(u64::from(first));
+            run.findings
+                .add(Check::FragmentOwner, place, found, "an object for each");
+        }
+    }
+}
+
+/// Compares the owner column with the manifests.
+pub(crate) async fn check_column(
+    run: &mut Run<'_>,
+    state: &LevelState,
+    named: &Named,
+) -> Result<(), StoreError> {
+    let Some(owners) = &named.owners else {
+        return Ok(());
+    };
+    let column = state
+        .level
+        .fragment_attributes()
+        .iter()
+        .find(|one| one.name == "object_id");
+    let Some(column) = column else { return Ok(()) };
+    let Some(elem) = zvf_format::links::Elem::from_dtype(column.dtype) else {
+        return Ok(());
+    };
+    let (store, round) = (state.level.store(), state.level.next_round());
+    let listed: Vec<usize> = (0..state.chunks.len())
+        .filter(|&slot| {
+            let chunk = state.chunks.get(slot);
+            chunk.is_some_and(|one| column.array.presence().contains(one.as_slice()))
+        })
+        .collect();
+    let parts: Vec<Vec<usize>> = listed.chunks(64).map(<[usize]>::to_vec).collect();
+    let mut work = futures::stream::iter(parts)
+        .map(|slots| {
+            let chunks = slots.iter().filter_map(|&slot| state.chunks.get(slot));
+            let wants: Vec<CellWant> = chunks
+                .map(|one| CellWant::new(&column.array, one.clone()))
+                .collect();
+            async move {
+                let cells = fetch_map(store, round, wants, |cells| cells).await?;
+                Ok::<_, StoreError>((slots, cells))
+            }
+        })
+        .buffered(run.batches());
+    let unsigned = elem.bounds().0 == 0;
+    while let Some((slots, cells)) = work.try_next().await? {
+        for (slot, cell) in slots.into_iter().zip(cells) {
+            let (Cell::There(bytes), Some(base)) = (cell, named.bases.get(slot).copied()) else {
+                continue;
+            };
+            for (at, value) in bytes.chunks_exact(elem.size()).enumerate() {
+                let (Some(value), Some(&owner)) =
+                    (elem.read(value), owners.get(base.saturating_add(at)))
+                else {
+                    continue;
+                };
+                // An unsigned column has no numbers for nobody and several.
+                if value == owner || (unsigned && owner < 0) {
+                    continue;
+                }
+                let chunk = state.chunks.get(slot).map_or(&[][..], |one| one.as_slice());
+                let place = Place::at(column.array.path())
+                    .chunk(chunk)
+                    .fragment(wide(at));
+                run.findings.add(
+                    Check::OwnerColumn,
+                    place,
+                    value,
+                    format!("{owner}, as manifests say"),
+                );
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,255 @@
+//! Whether presence lists are exact: the objects of an array against the cells that it lists.
+//!
+//! That listed cells are there is seen where they are read. Here is the other direction: objects that no list names.
+
+use std::sync::Arc;
+
+use zvf_meta::ArrayDoc;
+use zvf_store::{CellWant, GridArray, StoreError};
+
+use crate::check::Check;
+use crate::fetch::{Cell, fetch_map};
+use crate::finding::Place;
+use crate::int::wide;
+use crate::level::LevelState;
+use crate::run::Run;
+
+/// Cells of shards that are asked for together.
+const BATCH: usize = 1024;
+
+/// Most cells without an entry that are looked for in the shards of one array.
+const MOST: u64 = 1 << 22;
+
+/// Lists the objects of every array of cells.
+///
+/// # Cost
+/// One listing an array; for sharded arrays the index of each shard, and what lies there unlisted.
+///
+/// # Errors
+/// What is no finding.
+pub(crate) async fn check(run: &mut Run<'_>, state: &LevelState) -> Result<(), StoreError> {
+    if run.options.sample.is_some() {
+        run.skipped.push(format!(
+            "level {}: objects that no presence list names were not looked for",
+            state.number()
+        ));
+        return Ok(());
+    }
+    for array in arrays(run, state).await? {
+        if !run.options.wants_array(array.path()) || array.presence().is_listed() {
+            continue;
+        }
+        if let Some(doc) = array.doc() {
+            one(run, state, &array, doc).await?;
+        }
+    }
+    Ok(())
+}
+
+/// All arrays of cells of a level.
+async fn arrays(run: &mut Run<'_>, state: &LevelState) -> Result<Vec<Arc<GridArray>>, StoreError> {
+    let level = &state.level;
+    let mut arrays = vec![Arc::clone(level.vertices())];
+    arrays.extend(level.vertex_fragments().cloned());
+    let attributes = level
+        .vertex_attributes()
+        .iter()
+        .chain(level.fragment_attributes());
+    arrays.extend(attributes.map(|one| Arc::clone(&one.array)));
+    for family in level.link_families() {
+        arrays.extend(family.arrays().iter().map(|one| Arc::clone(&one.array)));
+        let values = family.attributes().iter().flat_map(|one| &one.arrays);
+        arrays.extend(values.flatten().cloned());
+    }
+    let path = "link_fragments";
+    let groups = level.store().grid_array(state.number(), path).await;
+    let place = || Place::at(state.path(path));
+    arrays.extend(run.keep(Check::NodeRead, place, groups)?.flatten());
+    Ok(arrays)
+}
+
+async fn one(
+    run: &mut Run<'_>,
+    state: &LevelState,
+    array: &Arc<GridArray>,
+    doc: &ArrayDoc,
+) -> Result<(), StoreError> {
+    let Some(shape) = array.shape().map(<[u64]>::to_vec) else {
+        return Ok(());
+    };
+    let keys = state
+        .level
+        .store()
+        .raw()
+        .keys(&format!("{}/c", array.path()))
+        .await;
+    let place = || Place::at(array.path());
+    let Some(Some(mut keys)) = run.keep(Check::ObjectStray, place, keys)? else {
+        return Ok(());
+    };
+    keys.sort_unstable();
+    // Cells of one object along each axis: 1, or those of a shard.
+    let side: Vec<u64> = doc.chunk_shape.clone();
+    let mut unlisted: Vec<Vec<i64>> = Vec::new();
+    let mut asked = 0_u64;
+    for key in keys {
+        let first = parse(&key, shape.len()).and_then(|index| {
+            let first: Option<Vec<u64>> = index
+                .iter()
+                .zip(&side)
+                .map(|(at, side)| at.checked_mul(*side))
+                .collect();
+            first.filter(|first| first.iter().zip(&shape).all(|(at, extent)| at < extent))
+        });
+        let Some(first) = first else {
+            if !is_temporary(&key) {
+                let place = Place::at(format!("{}/c/{key}", array.path()));
+                let expected = format!("objects of a grid of {shape:?} cells");
+                run.findings
+                    .add(Check::ObjectStray, place, "an object", expected);
+            }
+            continue;
+        };
+        let cells = Cells::new(&first, &side, &shape);
+        for index in cells {
+            let chunk: Vec<i64> = index
+                .iter()
+                .zip(array.origin())
+                .map(|(&at, &origin)| i64::try_from(at).unwrap_or(i64::MAX).saturating_add(origin))
+                .collect();
+            if array.presence().contains(&chunk) {
+                continue;
+            }
+            asked = asked.saturating_add(1);
+            if asked > MOST {
+                break;
+            }
+            unlisted.push(chunk);
+        }
+        if unlisted.len() >= BATCH {
+            report(run, state, array, std::mem::take(&mut unlisted)).await?;
+        }
+    }
+    if asked > MOST {
+        run.skipped.push(format!(
+            "{}: more than {MOST} cells that are not listed; the others were not looked for",
+            array.path()
+        ));
+    }
+    report(run, state, array, unlisted).await
+}
+
+/// Asks for cells that are not listed, and reports those with content.
+async fn report(
+    run: &mut Run<'_>,
+    state: &LevelState,
+    array: &Arc<GridArray>,
+    chunks: Vec<Vec<i64>>,
+) -> Result<(), StoreError> {
+    if chunks.is_empty() {
+        return Ok(());
+    }
+    let wants = chunks
+        .iter()
+        .map(|chunk| CellWant::new(array, chunk.as_slice()))
+        .collect();
+    let store = state.level.store();
+    let cells = fetch_map(store, state.level.next_round(), wants, |cells| cells).await?;
+    for (chunk, cell) in chunks.iter().zip(cells) {
+        let found = match cell {
+            Cell::Absent => continue,
+            Cell::There(bytes) => format!("a cell of {} bytes", wide(bytes.len())),
+            Cell::Broken(why) => why,
+        };
+        let place = Place::at(array.path()).chunk(chunk);
+        run.findings.add(
+            Check::CellListed,
+            place,
+            found,
+            "its key in nonempty_chunks",
+        );
+    }
+    Ok(())
+}
+
+/// What a writer renames when it is done.
+fn is_temporary(key: &str) -> bool {
+    key.rsplit('/')
+        .next()
+        .is_some_and(|name| name.starts_with(".zvf-"))
+}
+
+/// The numbers of an object's key: as many as the array has axes, plain decimal.
+fn parse(key: &str, rank: usize) -> Option<Vec<u64>> {
+    let plain = |part: &str| {
+        let digits = part.bytes().all(|byte| byte.is_ascii_digit());
+        (digits && (part == "0" || !part.starts_with('0'))).then(|| part.parse().ok())?
+    };
+    let index: Option<Vec<u64>> = key.split('/').map(plain).collect();
+    index.filter(|index| index.len() == rank)
+}
+
+/// All cells of an object, in C order.
+struct Cells {
+    first: Vec<u64>,
+    end: Vec<u64>,
+    next: Option<Vec<u64>>,
+}
+
+impl Cells {
+    fn new(first: &[u64], side: &[u64], shape: &[u64]) -> Self {
+        let end = first
+            .iter()
+            .zip(side)
+            .zip(shape)
+            .map(|((&at, &side), &extent)| at.saturating_add(side).min(extent))
+            .collect();
+        Self {
+            first: first.to_vec(),
+            end,
+            next: Some(first.to_vec()),
+        }
+    }
+}
+
+impl Iterator for Cells {
+    type Item = Vec<u64>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let now = self.next.take()?;
+        let mut after = now.clone();
+        for axis in (0..after.len()).rev() {
+            let (at, first, end) = (
+                after.get_mut(axis)?,
+                self.first.get(axis)?,
+                self.end.get(axis)?,
+            );
+            *at += 1;
+            if *at < *end {
+                self.next = Some(after);
+                break;
+            }
+            *at = *first;
+        }
+        Some(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_of_an_edge_shard() {
+        let cells: Vec<Vec<u64>> = Cells::new(&[2, 0], &[2, 2], &[3, 2]).collect();
+        assert_eq!(cells, [[2, 0], [2, 1]]);
+    }
+
+    #[test]
+    fn keys_are_plain_numbers() {
+        assert_eq!(parse("0/10", 2), Some(vec![0, 10]));
+        for bad in ["0", "0/01", "0/-1", "0/x", "0/1/2", "0/", ".zvf-1/0"] {
+            assert_eq!(parse(bad, 2), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! The order of the work: tree, documents, then level by level chunks, presence, objects, links, and levels among each other.
+
+use std::collections::BTreeMap;
+
+use zvf_store::{Need, RawStore, Store, StoreError};
+
+use crate::chains::Steps;
+use crate::check::{Check, Depth};
+use crate::documents::{Tree, version_of};
+use crate::error::{ValidateError, is_finding};
+use crate::finding::{Findings, Place};
+use crate::level::LevelState;
+use crate::options::ValidateOptions;
+use crate::report::{Report, Seen};
+use crate::{chunks, links, multiscale, objects, presence, tables};
+
+/// What a writer of this project leaves beside the root while it changes a store.
+const MARKER: &str = "zvf-unfinished.json";
+
+/// What all parts of the work share.
+pub(crate) struct Run<'o> {
+    pub(crate) options: &'o ValidateOptions,
+    pub(crate) findings: Findings,
+    pub(crate) seen: Seen,
+    pub(crate) skipped: Vec<String>,
+    /// Links between levels as multisets, by level and delta, of families that were read whole.
+    pub(crate) between: BTreeMap<(u32, i32), Steps>,
+}
+
+impl Run<'_> {
+    /// Batches of chunks under way at one time.
+    pub(crate) fn batches(&self) -> usize {
+        let workers = std::thread::available_parallelism().map_or(2, usize::from);
+        (workers * 2).clamp(2, 32)
+    }
+
+    /// Keeps an error that says something about the store, and hands on any other.
+    pub(crate) fn keep<T>(
+        &mut self,
+        check: Check,
+        place: impl FnOnce() -> Place,
+        outcome: Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        match outcome {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if is_finding(&error) => {
+                self.findings
+                    .add(check, place(), &error, "what the format says");
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Looks at a store.
+///
+/// What is wrong with it is in the report; a store that cannot be opened at all has a report with one finding.
+///
+/// # Cost
+/// Levels 1 and 2 ask for every document and list every folder of the tree, whatever the number of chunks. Deeper levels list the
+/// objects of each array and read every cell once. Memory: the documents, the presence lists, 20 bytes a chunk, one batch of
+/// chunks a worker; for objects 1 bit a fragment (8 bytes with an owner column), 8 bytes a fragment of lines and skeletons,
+/// 5 bytes a vertex of skeletons at level 4.
+///
+/// # Errors
+/// I/O other than absence, an address that is none, an option that names no level.
+pub async fn validate(url: &str, options: &ValidateOptions) -> Result<Report, ValidateError> {
+    let mut run = Run {
+        options,
+        findings: Findings::new(options.most),
+        seen: Seen::default(),
+        skipped: Vec::new(),
+        between: BTreeMap::new(),
+    };
+    // What a list names and is not there is a finding here, not the end.
+    let mut open = options.open.clone();
+    open.verify = false;
+    let raw = RawStore::open(url, &open)?;
+    let under = raw.clone().under_edits(&open).await;
+    let raw = run
+        .keep(Check::Unfinished, || Place::at("zarr.json"), under)?
+        .unwrap_or(raw);
+    let tree = Tree::read(&raw, &mut run.findings).await?;
+    run.seen.documents = u64::try_from(tree.documents.len()).unwrap_or(u64::MAX);
+    if raw.read(MARKER).await.unwrap_or(None).is_some() {
+        let found = "the marker of a writer";
+        run.findings
+            .add(Check::Unfinished, Place::at(MARKER), found, "none");
+    }
+    let readable = tree.check(options.depth, &mut run.findings);
+    let version = tree
+        .documents
+        .get("zarr.json")
+        .and_then(|root| version_of(root));
+    let mut kind = None;
+    if readable && options.depth >= Depth::Structure {
+        let opened = Store::open_with(url, open).await;
+        if let Some(store) = run.keep(Check::StoreOpens, || Place::at("zarr.json"), opened)? {
+            kind = Some(store.kind().name().to_owned());
+            run.store(&store).await?;
+        }
+    }
+    let (findings, counts) = run.findings.finish();
+    Ok(Report {
+        store: url.to_owned(),
+        version,
+        kind,
+        depth: options.depth,
+        findings,
+        counts,
+        skipped: run.skipped,
+        seen: run.seen,
+    })
+}
+
+impl Run<'_> {
+    async fn store(&mut self, store: &Store) -> Result<(), ValidateError> {
+        if let Some(wanted) = &self.options.levels
+            && let Some(missing) = wanted.iter().find(|one| !store.levels().contains(one))
+        {
+            let what = format!(
+                "there is no level {missing}: levels are {:?}",
+                store.levels()
+            );
+            return Err(ValidateError::Misuse { what });
+        }
+        if store.levels().is_empty() {
+            self.findings
+                .add(Check::LevelThere, Place::at(""), "no level", "level 0");
+        }
+        let side = store.side_groups().await;
+        if let Some(side) = self.keep(Check::SideReads, || Place::at(""), side)? {
+            for path in side.unknown {
+                let expected = "a folder that the format knows";
+                self.findings.add(
+                    Check::NodeKnown,
+                    Place::at(path),
+                    "an unknown folder",
+                    expected,
+                );
+            }
+            for problem in side.problems {
+                let place = Place::at("");
+                self.findings
+                    .add(Check::SideReads, place, problem, "what the format says");
+            }
+        }
+        if self.options.depth >= Depth::Multiscale {
+            multiscale::stale(self, store);
+        }
+        let mut told = self.warnings(store, 0);
+        let mut states: Vec<LevelState> = Vec::new();
+        for &number in store.levels() {
+            let level = store.level(number, &Need::all()).await;
+            let place = || Place::at(format!("{number}/zarr.json"));
+            let level = match self.keep(Check::LevelOpens, place, level)? {
+                Some(level) => level,
+                // Something of it may still be read.
+                None => match store.level(number, &Need::nothing()).await {
+                    Ok(level) => level,
+                    Err(error) if is_finding(&error) => continue,
+                    Err(error) => return Err(error.into()),
+                },
+            };
+            for refused in level.refused() {
+                let place = Place::at(refused.path.clone());
+                self.findings
+                    .add(Check::NodeRead, place, &refused.why, "links that are read");
+            }
+            told = self.warnings(store, told);
+            states.push(LevelState::new(level));
+        }
+        if self.options.depth < Depth::Consistency {
+            return Ok(());
+        }
+        for state in &mut states {
+            if self.options.wants_level(state.number()) {
+                chunks::check(self, state).await?;
+                self.seen.levels = self.seen.levels.saturating_add(1);
+            } else {
+                self.skipped
+                    .push(format!("level {}: not asked for", state.number()));
+            }
+        }
+        for at in 0..states.len() {
+            let Some(state) = states.get(at) else {
+                continue;
+            };
+            if !self.options.wants_level(state.number()) {
+                continue;
+            }
+            presence::check(self, state).await?;
+            let chains = objects::check(self, state).await?;
+            tables::check(self, state).await?;
+            links::check(self, state, &states, chains).await?;
+        }
+        if self.options.depth >= Depth::Multiscale {
+            multiscale::check(self, store, &states).await?;
+        }
+        Ok(())
+    }
+
+    /// Hands on what opening found strange, from the warning with this number on.
+    fn warnings(&mut self, store: &Store, from: usize) -> usize {
+        let warnings = store.warnings();
+        for warning in warnings.iter().skip(from) {
+            let place = Place::at("");
+            self.findings
+                .add(Check::NodeRead, place, warning, "nothing to warn of");
+        }
+        warnings.len()
+    }
+}

@@ -1,0 +1,169 @@
+//! Skeletons are trees: one parent a vertex, and no loop.
+
+use zvf_meta::LinksConvention;
+
+use crate::check::Check;
+use crate::finding::Place;
+use crate::int::index;
+use crate::level::LevelState;
+use crate::run::Run;
+
+/// Most vertices of a level whose tree is looked at.
+const MOST: u64 = 1 << 29;
+
+/// The stored edges of a level.
+pub(crate) struct Tree {
+    /// Child and parent, by their places among all rows of the level.
+    edges: Vec<(u32, u32)>,
+    /// Vertices with a stored edge to a parent: one bit each.
+    children: Vec<u64>,
+    /// Vertices with a second one.
+    twice: Vec<u32>,
+    /// Whether other edges follow from the order of rows.
+    implied: bool,
+}
+
+impl Tree {
+    /// A level without stored edges yet. `None` for one that is too large, or whose fragments list rows one by one.
+    pub(crate) fn new(state: &LevelState, vertices: u64) -> Option<Self> {
+        if vertices > MOST || state.lists {
+            return None;
+        }
+        let root = state.level.store().root();
+        Some(Self {
+            edges: Vec::new(),
+            children: vec![0; usize::try_from(vertices.div_ceil(64)).ok()?],
+            twice: Vec::new(),
+            implied: root
+                .links_convention()
+                .is_ok_and(|one| one == LinksConvention::ImplicitSequentialWithBranches),
+        })
+    }
+
+    /// An edge that is stored.
+    pub(crate) fn add(&mut self, child: u64, parent: u64) {
+        let (Ok(child), Ok(parent)) = (u32::try_from(child), u32::try_from(parent)) else {
+            return;
+        };
+        if let Some(word) = self.children.get_mut(index(child) / 64) {
+            if *word >> (child % 64) & 1 == 1 {
+                self.twice.push(child);
+            }
+            *word |= 1 << (child % 64);
+        }
+        self.edges.push((child, parent));
+    }
+
+    fn is_child(&self, row: u32) -> bool {
+        let word = self.children.get(index(row) / 64);
+        word.is_some_and(|word| word >> (row % 64) & 1 == 1)
+    }
+
+    /// Joins all edges, and reports second parents and loops. Where edges are implied, a stored one replaces that of its child
+    /// (0.9 §14.3); where they are not, the two ends of an edge are equal, and a second one to a parent is none too many.
+    pub(crate) fn finish(
+        mut self,
+        run: &mut Run<'_>,
+        state: &LevelState,
+        bases: &[u64],
+        vertices: u64,
+    ) {
+        let place = |at: u32| {
+            let at = u64::from(at);
+            let slot = bases.partition_point(|&base| base <= at).saturating_sub(1);
+            let row = at.saturating_sub(bases.get(slot).copied().unwrap_or(0));
+            let chunk = state.chunks.get(slot).map_or(&[][..], |one| one.as_slice());
+            Place::at(state.path("vertices")).chunk(chunk).row(row)
+        };
+        if self.implied {
+            for child in std::mem::take(&mut self.twice) {
+                run.findings.add(
+                    Check::TreeParent,
+                    place(child),
+                    "a second stored parent",
+                    "one",
+                );
+            }
+        }
+        let mut parts = Parts::new(vertices);
+        if self.implied {
+            for (slot, &base) in bases.iter().enumerate() {
+                for fragment in 0..state.fragments_of(slot).unwrap_or(0) {
+                    let Some((first, last)) = state.ends_of(slot, fragment) else {
+                        continue;
+                    };
+                    for row in first.saturating_add(1)..=last {
+                        let at = base.saturating_add(u64::from(row));
+                        let child = u32::try_from(at).unwrap_or(u32::MAX);
+                        if !self.is_child(child) {
+                            // A row comes once, so that no loop can come of these.
+                            parts.join(child, child.saturating_sub(1));
+                        }
+                    }
+                }
+            }
+        }
+        for (child, parent) in self.edges {
+            if !parts.join(child, parent) {
+                let found = format!(
+                    "an edge to {}, to which there is a way already",
+                    place(parent)
+                );
+                run.findings
+                    .add(Check::TreeLoop, place(child), found, "no loop");
+            }
+        }
+    }
+}
+
+/// Vertices that are connected.
+struct Parts(Vec<u32>);
+
+impl Parts {
+    fn new(vertices: u64) -> Self {
+        Self((0..u32::try_from(vertices).unwrap_or(0)).collect())
+    }
+
+    /// The top of a vertex's part; the way there is halved.
+    fn top(&mut self, vertex: u32) -> u32 {
+        let mut at = vertex;
+        while let Some(next) = self.0.get(index(at)).copied()
+            && next != at
+        {
+            let over = self.0.get(index(next)).copied().unwrap_or(next);
+            if let Some(place) = self.0.get_mut(index(at)) {
+                *place = over;
+            }
+            at = over;
+        }
+        at
+    }
+
+    /// Connects two vertices; `false` where they are already.
+    fn join(&mut self, a: u32, b: u32) -> bool {
+        let (a, b) = (self.top(a), self.top(b));
+        if a == b {
+            return false;
+        }
+        // The smaller number is the top, so that chains, which come in order, stay flat.
+        let (low, high) = (a.min(b), a.max(b));
+        if let Some(place) = self.0.get_mut(index(high)) {
+            *place = low;
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loop_is_found_however_it_is_closed() {
+        let mut parts = Parts::new(5);
+        for (a, b) in [(1, 0), (2, 1), (4, 3), (3, 2)] {
+            assert!(parts.join(a, b));
+        }
+        assert!(!parts.join(4, 0) && !parts.join(2, 2));
+    }
+}

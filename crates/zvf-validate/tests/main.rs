@@ -1,0 +1,6 @@
+//! One program for all tests of the crate.
+
+mod broken;
+mod clean;
+mod damage;
+mod page;
