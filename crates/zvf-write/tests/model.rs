@@ -117,7 +117,6 @@ impl Model {
     /// The same as a reader shows them.
     fn shown_key(&self, n: usize) -> String {
         match self.spec.chunk_by.as_ref().unwrap().attribute.values {
-            AttributeType::Number(NumberType::Bool) => (key(NumberType::Bool, n) != 0).to_string(),
             AttributeType::Number(number) => key(number, n).to_string(),
             _ => key_text(n),
         }
@@ -355,6 +354,7 @@ impl Model {
         assert_eq!(column(&got.vertices, name), shown);
         for text in shown.iter().collect::<BTreeSet<_>>() {
             let value = match one.attribute.values {
+                AttributeType::Number(NumberType::Bool) => (text != "0").to_string(),
                 AttributeType::Category => format!("'{text}'"),
                 _ => text.clone(),
             };
