@@ -203,10 +203,10 @@ pub(crate) fn grow_trees(model: &mut Model, draws: &[u64], explicit: bool, numbe
     let mut ids = vec![0; count];
     for n in 0..count {
         let draw = draws[n % draws.len()];
-        if n == 0 || draw % 7 == 0 {
+        if n == 0 || draw.is_multiple_of(7) {
             ids[order[n]] = numbers[pick(draw >> 9, 5)];
         } else {
-            let back = if draw % 3 == 0 {
+            let back = if draw.is_multiple_of(3) {
                 pick(draw >> 20, n) + 1
             } else {
                 1
