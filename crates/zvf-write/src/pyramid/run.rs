@@ -30,7 +30,7 @@ use super::spec::{CrossLevel, LevelStep, MOST_LEVELS, Method, PyramidSpec};
 use super::{root, storage};
 use crate::change::Change;
 use crate::int::wide;
-use crate::shard::Cells;
+use crate::shard::{Cells, Container};
 use crate::target::Target;
 use crate::{WriteError, WriteOptions, documents};
 
@@ -285,6 +285,7 @@ impl Job<'_> {
                 grid: documents::grid(&root.zarr_vectors.bounds, chunk_shape)?,
                 shards: shards.clone(),
                 compression: compression.clone(),
+                container: Container::Grid,
             })
         };
         let ratio = |chunk_shape: &[f64]| ratio(chunk_shape, &root.zarr_vectors.chunk_shape);
@@ -392,6 +393,7 @@ impl Job<'_> {
                 grid: documents::grid(&root.zarr_vectors.bounds, &chunk_shape)?,
                 shards: shards.clone(),
                 compression: compression.clone(),
+                container: Container::Grid,
             };
             let doc = LevelDoc {
                 level,
