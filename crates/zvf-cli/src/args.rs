@@ -58,7 +58,7 @@ pub(crate) enum Command {
     Create(crate::commands::create::CreateArgs),
     /// Writes a selection of a store as a file of another format, by its ending
     Export(crate::commands::export::ExportArgs),
-    /// Copies a store of any version into a new one of the newest version, and compares the two
+    /// Copies a store of any version into a new one of 0.9.2 or 0.8.1, and compares the two
     Migrate(crate::commands::migrate::MigrateArgs),
     /// Copies a store into chunks, bins or shards of another shape, and compares the two
     Rechunk(crate::commands::rechunk::RechunkArgs),
@@ -476,12 +476,16 @@ pub(crate) enum TargetArg {
     /// 0.9.2
     #[value(name = "0.9.2")]
     V0_9_2,
+    /// 0.8.1, flat: an array for every chunk; ids of objects are row numbers
+    #[value(name = "0.8.1")]
+    V0_8_1,
 }
 
 impl From<TargetArg> for TargetVersion {
     fn from(target: TargetArg) -> Self {
         match target {
             TargetArg::V0_9_2 => Self::V0_9_2,
+            TargetArg::V0_8_1 => Self::V0_8_1,
         }
     }
 }

@@ -60,6 +60,35 @@ fn an_empty_store_of_every_kind_is_there_and_answers() -> Result<()> {
 }
 
 #[test]
+fn an_empty_store_of_an_older_version() -> Result<()> {
+    let home = Home::made(&[])?;
+    let shape = [
+        "--chunk-shape",
+        "10,20",
+        "--bounds",
+        "-5,0:45,100",
+        "--target",
+        "0.8.1",
+    ];
+    for kind in ["point_cloud", "streamline", "mesh"] {
+        let arguments = [&["create", kind, "--kind", kind, "--json"][..], &shape].concat();
+        assert_eq!(home.json(&arguments)?["version"], json!("0.8.1"));
+        let info = home.json(&["info", kind, "--json"])?;
+        assert_eq!(
+            (&info["version"], &info["kind"]),
+            (&json!("0.8.1"), &json!(kind))
+        );
+        let found = home.json(&["query", kind, "--bbox", "-5,0:45,100", "--json"])?;
+        assert_eq!(found["vertices"], json!(0), "{found}");
+    }
+    let arguments = ["create", "x", "--kind", "mesh", "--shard-shape", "2,2"];
+    let ran = home.zvf(&[&arguments[..], &shape].concat())?;
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("bounds/0/0"), "{}", ran.stderr);
+    Ok(())
+}
+
+#[test]
 fn what_contradicts_itself_is_refused_and_leaves_nothing() -> Result<()> {
     let home = Home::made(&[])?;
     let before = home.names()?;

@@ -71,6 +71,34 @@ fn what_cannot_be_carried_is_told_and_strict_refuses() -> Result<()> {
 }
 
 #[test]
+fn there_and_back_through_0_8_1() -> Result<()> {
+    let home = Home::new("points_bins")?;
+    let told = home.json(&[
+        "migrate", STORE, "old.zv", "--to", "0.8.1", "--strict", "--json",
+    ])?;
+    assert_eq!(
+        (&told["to"], &told["losses"]),
+        (&json!("0.8.1"), &json!([]))
+    );
+    assert_eq!(
+        home.json(&["info", "old.zv", "--json"])?["version"],
+        json!("0.8.1")
+    );
+    home.text(&["migrate", "old.zv", "new.zv", "--to", "0.9.2", "--strict"])?;
+    let rows = |store: &str| home.text(&["query", store, "--format", "csv"]);
+    assert_eq!(rows(STORE)?, rows("old.zv")?);
+    assert_eq!(rows(STORE)?, rows("new.zv")?);
+
+    // Ids that are no numbers of rows.
+    let home = Home::new("0.9.4/dense_points")?;
+    let ran = home.zvf(&["migrate", STORE, "old.zv", "--to", "0.8.1"])?;
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("number of its row"), "{}", ran.stderr);
+    assert_eq!(home.names()?, [STORE]);
+    Ok(())
+}
+
+#[test]
 fn chunks_and_bins_change_their_shape() -> Result<()> {
     let home = Home::new("points_bins")?;
     let told = home.json(&[

@@ -80,14 +80,14 @@ pub(crate) fn is_number(dtype: DType) -> bool {
 pub(crate) fn extent(dtype: DType, bytes: &[u8], dims: usize) -> Extent {
     let mut extent = Extent::empty(dims);
     let mut axis = 0;
-    // x - x is 0 for every finite number, and NaN for all others: one sum tells whether there is one.
+    // x * 0 is 0 for every finite number, and NaN for all others: one sum tells whether there is one.
     let mut bad = 0.0;
     each(dtype, bytes, |value| {
         if let Some((low, high)) = extent.low.get_mut(axis).zip(extent.high.get_mut(axis)) {
             *low = low.min(value);
             *high = high.max(value);
         }
-        bad += value - value;
+        bad += value * 0.0;
         axis += 1;
         if axis == dims {
             axis = 0;

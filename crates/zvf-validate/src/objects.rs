@@ -90,7 +90,7 @@ pub(crate) async fn check(
         run.findings
             .add(Check::PresentCount, place, stated, present);
     }
-    if all_read && state.number() == 0 && objects.len() > 0 {
+    if all_read && state.number() == 0 && !objects.is_empty() {
         named.orphans(run, state);
     }
     if all_read && wants_owners {

@@ -174,7 +174,9 @@ pub struct Step {
 
 /// Whom to tell what goes on.
 #[derive(Clone, Default)]
-pub struct Progress(Option<Arc<dyn Fn(&Step) + Send + Sync>>);
+pub struct Progress(Option<Arc<Told>>);
+
+type Told = dyn Fn(&Step) + Send + Sync;
 
 impl Progress {
     pub(crate) fn tell(&self, what: &str, done: u64, all: u64) {

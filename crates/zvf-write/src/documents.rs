@@ -10,6 +10,7 @@ use zvf_meta::{
 
 use crate::WriteError;
 use crate::cell::Encoder;
+use crate::form::Members;
 use crate::int::wide;
 use crate::shard::Cells;
 use crate::spec::{AttributeSpec, AttributeType, StoreSpec};
@@ -187,7 +188,7 @@ pub(crate) fn root(spec: &StoreSpec, bounds: (Vec<f64>, Vec<f64>), name: &str) -
         multiscales: Multiscales {
             entries: vec![multiscale],
         },
-        ome: Some(ome(&spec.axes, name)),
+        ome: (spec.target.form().members == Members::All).then(|| ome(&spec.axes, name)),
         user_metadata: (!spec.user_metadata.is_empty()).then(|| json!(spec.user_metadata)),
         extra: JsonObject::new(),
         node_extra: JsonObject::new(),

@@ -1,21 +1,23 @@
 //! From buckets to a store: the four steps in order, and the commit.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::json;
 use zvf_format::fragments::FragmentIndexBuilder;
-use zvf_meta::{ArrayAttributes, ArrayDoc, Kind, LevelDoc};
+use zvf_meta::{ArrayAttributes, Kind, LevelDoc};
 use zvf_store::ChunkCoord;
 
 use crate::bucket::{Bucket, Buckets};
 use crate::cell::{Encoded, Encoder};
 use crate::chunk_by::{Keys, Split};
 use crate::commit::{self, Leftovers};
+use crate::form::{IdsIn, Members};
 use crate::int::{index, narrow, to_index, wide};
 use crate::links::{CUT, Family, LinkCell, Placer, queued_size, split};
-use crate::objects::{self, Docs, HeldGroups, Tables};
+use crate::nodes::Nodes;
+use crate::objects::{self, HeldGroups, Tables};
 use crate::places::Places;
 use crate::prepare::Corners;
 use crate::progress::{Step, Steps, Watch};
@@ -25,6 +27,7 @@ use crate::sorter::{Placed, Sorter};
 use crate::spec::{AttributeType, StoreSpec};
 use crate::spill::SpillFile;
 use crate::target::{Below, Target};
+use crate::tuples::{Sink, Tuples};
 use crate::writer::Summary;
 use crate::{WriteError, documents, fragment_values, parallel, side};
 
@@ -127,11 +130,6 @@ pub(crate) fn write_arrays(
     } = parts;
     let spec = &*spec;
     let (coords, buckets, file, split) = by_chunk(spec, router.rows, router.keys)?;
-    let cells = Cells {
-        grid: Split::grid(split.as_ref(), documents::grid(bounds, &spec.chunk_shape)?),
-        shards: spec.shard_shape.clone(),
-        compression: spec.compression.clone(),
-    };
     let mut dictionaries = Vec::new();
     for (one, categories) in spec.vertex_attributes.iter().zip(router.categories) {
         let is_category = one.values == AttributeType::Category;
@@ -144,6 +142,13 @@ pub(crate) fn write_arrays(
     let traced = router.trace.is_some();
     let encoder = Encoder::new(spec, router.layout, dictionaries).with_vertices(traced);
     let chunks: Vec<&[i64]> = coords.iter().map(ChunkCoord::as_slice).collect();
+    let form = spec.target.form();
+    let cells = form.cells(
+        Split::grid(split.as_ref(), documents::grid(bounds, &spec.chunk_shape)?),
+        spec.shard_shape.clone(),
+        spec.compression.clone(),
+        chunks.iter().copied(),
+    )?;
     let level = Level {
         spec,
         target,
@@ -176,12 +181,24 @@ pub(crate) fn write_arrays(
         let trace = router.trace.map(|numbers| trace(&numbers, &mut places));
         found = trace.transpose()?;
     }
+    if let Some(tuples) = placer.tuples.take() {
+        documents.summary.links = placer.links();
+        documents
+            .nodes
+            .extend(level.write_tuples(tuples, &mut steps)?);
+    }
     let (family, link_cells, link_file) = placer.finish();
     if !family.is_empty() {
         let present = level.write_link_cells(&family, link_cells, &link_file, steps)?;
         level.link_docs(&mut documents, &family, present)?;
     }
-    let (doc, summary) = documents.put(target, Split::describe(split, spec, doc))?;
+    let doc = Split::describe(split, spec, doc);
+    let (doc, summary) = documents.put(target, doc)?;
+    let fragments_tile = doc.fragments_tile && form.members == Members::All;
+    let doc = LevelDoc {
+        fragments_tile,
+        ..doc
+    };
     let trace = found.map(|places| Trace {
         chunks: coords,
         places,
@@ -221,16 +238,14 @@ pub(crate) fn by_chunk(
 /// Documents of a level that wait until all cells are written.
 #[derive(Debug)]
 pub(crate) struct Documents {
-    arrays: Docs,
-    groups: BTreeMap<String, String>,
+    nodes: Nodes,
     pub(crate) summary: Summary,
 }
 
 impl Documents {
-    pub(crate) fn new(arrays: Docs) -> Self {
+    pub(crate) fn new(nodes: Nodes) -> Self {
         Self {
-            arrays,
-            groups: BTreeMap::new(),
+            nodes,
             summary: Summary::default(),
         }
     }
@@ -241,8 +256,8 @@ impl Documents {
         target: &Below<'_>,
         doc: LevelDoc,
     ) -> Result<(LevelDoc, Summary), WriteError> {
-        let families = families(&self.arrays);
-        put_documents(target, self.arrays, self.groups)?;
+        let families = self.nodes.families();
+        self.nodes.put(target)?;
         let doc = LevelDoc {
             vertex_count: self.summary.vertices,
             arrays_present: families.iter().map(|&name| name.to_owned()).collect(),
@@ -309,55 +324,6 @@ pub(crate) fn place_links(
         }
     }
     Ok(())
-}
-
-/// Families of arrays that a level has, in the order of the format page.
-pub(crate) fn families(arrays: &[(String, ArrayDoc)]) -> Vec<&'static str> {
-    const ALL: [&str; 9] = [
-        "vertices",
-        "vertex_attributes",
-        "links",
-        "link_attributes",
-        "object_index",
-        "object_attributes",
-        "groups",
-        "group_attributes",
-        "fragment_attributes",
-    ];
-    let has = |name: &&str| {
-        arrays
-            .iter()
-            .any(|(path, _)| path.split('/').next() == Some(name))
-    };
-    ALL.into_iter().filter(has).collect()
-}
-
-/// Writes documents of arrays, and of every group above them below the level.
-pub(crate) fn put_documents(
-    target: &Below<'_>,
-    arrays: Docs,
-    mut groups: BTreeMap<String, String>,
-) -> Result<(), WriteError> {
-    let mut between = BTreeSet::new();
-    for path in arrays
-        .iter()
-        .map(|(path, _)| path.as_str())
-        .chain(groups.keys().map(String::as_str))
-    {
-        let mut parent = path;
-        while let Some((above, _)) = parent.rsplit_once('/') {
-            between.insert(above.to_owned());
-            parent = above;
-        }
-    }
-    for path in between {
-        groups.entry(path).or_insert_with(documents::plain_group);
-    }
-    let arrays = arrays.into_iter().map(|(path, doc)| (path, doc.to_json()));
-    let all = arrays
-        .chain(groups)
-        .map(|(path, json)| (format!("{path}/zarr.json"), json.into_bytes()));
-    target.put(all.collect())
 }
 
 /// The level that is written.
@@ -500,27 +466,24 @@ impl<'s> Level<'s> {
     }
 
     /// Documents of the arrays of vertices.
-    pub(crate) fn vertex_docs(&self, encoder: &Encoder<'_>) -> Result<Docs, WriteError> {
+    pub(crate) fn vertex_docs(&self, encoder: &Encoder<'_>) -> Result<Nodes, WriteError> {
         let present = documents::presence(self.chunks.iter().copied())?;
-        let doc = |attributes: ArrayAttributes| {
-            documents::grid_doc(self.cells, present.clone(), attributes)
+        let mut nodes = Nodes::default();
+        let mut add = |path: String, attributes: ArrayAttributes| {
+            nodes.cells(self.cells, path, present.clone(), attributes);
         };
-        let mut docs = vec![
-            ("vertices".to_owned(), doc(documents::vertices(self.spec))),
-            (
-                "vertex_fragments".to_owned(),
-                doc(documents::fragments("vertex_fragments")),
-            ),
-        ];
+        add("vertices".to_owned(), documents::vertices(self.spec));
+        let fragments = "vertex_fragments";
+        add(fragments.to_owned(), documents::fragments(fragments));
         for (at, one) in self.spec.vertex_attributes.iter().enumerate() {
             let attributes = documents::vertex_attribute(one, at, encoder);
-            docs.push((format!("vertex_attributes/{}", one.name), doc(attributes)));
+            add(format!("vertex_attributes/{}", one.name), attributes);
         }
         for one in self.spec.stored_fragment_attributes() {
             let attributes = fragment_values::document(&one);
-            docs.push((format!("fragment_attributes/{}", one.name), doc(attributes)));
+            add(format!("fragment_attributes/{}", one.name), attributes);
         }
-        Ok(docs)
+        Ok(nodes)
     }
 
     /// Writes the object index, the attributes of objects, and the groups.
@@ -537,21 +500,40 @@ impl<'s> Level<'s> {
         let sorted = sorter.finish()?;
         let written =
             objects::write_manifests(spec, self.chunks, sorted, steps, tables, placer, target)?;
-        let arrays = &mut documents.arrays;
-        arrays.extend(objects::write_attributes(
-            spec,
-            tables,
-            &written.ids,
-            target,
-        )?);
-        arrays.extend(objects::write_groups(spec, groups, &written.ids, target)?);
-        let doc = objects::index_doc(spec.key_rank(), &written.ids, written.present);
-        documents
+        let rows = &written.rows;
+        let nodes = &mut documents.nodes;
+        nodes
+            .arrays
+            .extend(objects::write_attributes(spec, tables, rows, target)?);
+        nodes
+            .arrays
+            .extend(objects::write_groups(spec, groups, &written.ids, target)?);
+        let doc = match spec.target.form().ids {
+            IdsIn::Table => objects::index_doc(spec.key_rank(), rows, written.present),
+            IdsIn::Rows => objects::index_of_rows(spec.key_rank(), wide(rows.len())),
+        };
+        nodes
             .groups
             .insert("object_index".to_owned(), doc.to_group().to_json_line());
-        documents.summary.objects = wide(written.ids.len());
-        documents.arrays.extend(written.arrays);
+        nodes.arrays.extend(written.arrays);
+        documents.summary.objects = wide(written.rows.len());
         Ok(())
+    }
+
+    /// Encodes and puts the cells of links that are found by their chunks; returns the documents.
+    pub(crate) fn write_tuples(
+        &self,
+        tuples: Tuples,
+        steps: &mut Steps<'_>,
+    ) -> Result<Nodes, WriteError> {
+        let sink = Sink {
+            cells: self.cells,
+            target: self.target,
+            threads: self.threads,
+            // Every pushed link has its values.
+            missing: &|_, _| {},
+        };
+        tuples.write(sink, |records| steps.add(records))
     }
 
     /// Encodes and puts the cells of all links; returns the chunks that each array has cells in.
@@ -587,7 +569,7 @@ impl<'s> Level<'s> {
         family: &Family<'_>,
         present: Present<'_>,
     ) -> Result<(), WriteError> {
-        let docs = &mut documents.arrays;
+        let docs = &mut documents.nodes.arrays;
         for (array, chunks) in present {
             let keys = documents::presence(chunks)?;
             let doc = |attributes: ArrayAttributes| {
@@ -611,7 +593,7 @@ impl<'s> Level<'s> {
         }
         let doc = family.family_doc();
         documents.summary.links = doc.num_links.unwrap_or(0);
-        let groups = &mut documents.groups;
+        let groups = &mut documents.nodes.groups;
         groups.insert("links/0".to_owned(), doc.to_group().to_json_line());
         for one in &self.spec.links.attributes {
             let doc = family.attribute_doc(one).to_group().to_json_line();

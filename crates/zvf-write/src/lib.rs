@@ -57,7 +57,7 @@
 //!
 //! # Copies
 //!
-//! [`migrate`] brings a store of any version that `zvf-store` reads into a new one of 0.9.2, with all its levels, in the same
+//! [`migrate`] brings a store of any version that `zvf-store` reads into a new one of 0.9.2 or 0.8.1, with all its levels, in the same
 //! chunks or in others, and [`compare`]s the two. What is carried, repaired and reported stands in `docs/migration.md`.
 //!
 //! # What a crash leaves
@@ -124,6 +124,7 @@
 //! of its own.
 
 mod batch;
+mod blobs;
 mod block;
 mod bucket;
 mod categories;
@@ -138,6 +139,7 @@ mod documents;
 mod edit;
 mod error;
 mod finish;
+mod form;
 mod fragment_values;
 mod frames;
 mod int;
@@ -145,6 +147,7 @@ mod journal;
 mod layout;
 mod links;
 mod migrate;
+mod nodes;
 mod number;
 mod objects;
 mod parallel;
@@ -160,6 +163,7 @@ mod sorter;
 mod spec;
 mod spill;
 mod target;
+mod tuples;
 mod typed;
 mod values;
 mod walk;

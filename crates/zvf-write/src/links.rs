@@ -11,10 +11,12 @@ use zvf_meta::{ArrayAttributes, LinkAttributeFamilyDoc, LinkFamilyDoc, LinkStore
 
 use crate::WriteError;
 use crate::bucket::{Bucket, Buckets};
+use crate::form::LinksBy;
 use crate::int::wide;
 use crate::layout::row_size;
 use crate::spec::{AttributeSpec, StoreSpec};
 use crate::spill::SpillFile;
+use crate::tuples::{Policy, Tuples, Valued};
 
 /// Number of an array of the family, and number of the chunk of the first stored endpoint.
 type Place = (u32, u32);
@@ -34,6 +36,8 @@ pub(crate) struct Placer<'s> {
     /// Rows on disk.
     records: u64,
     offsets: Vec<i64>,
+    /// Takes all links, where they are found by their chunks.
+    pub(crate) tuples: Option<Tuples>,
 }
 
 /// An endpoint: number of its chunk, and row.
@@ -55,8 +59,10 @@ impl<'s> Placer<'s> {
             links: 0,
             records: 0,
             offsets: Vec::new(),
+            tuples: (spec.target.form().links == LinksBy::Chunks)
+                .then(|| tuples(spec, budget, folder)),
         };
-        if spec.takes_links() {
+        if spec.takes_links() && placer.tuples.is_none() {
             // The array of links inside chunks is there even if no link is.
             placer.offsets = vec![0; (spec.links.width - 1).saturating_mul(spec.key_rank())];
             placer.segment();
@@ -80,6 +86,16 @@ impl<'s> Placer<'s> {
             })
             .collect();
         self.links = self.links.saturating_add(1);
+        if let Some(tuples) = &mut self.tuples {
+            let mut rest = attributes;
+            let list = self.spec.links.attributes.iter();
+            let values = list.map(|one| {
+                let (value, others) = rest.split_at_checked(row_size(one)).unwrap_or_default();
+                rest = others;
+                Some(value)
+            });
+            return tuples.push(&points, &values.collect::<Vec<_>>());
+        }
         if self.spec.links.store == LinkStore::Duplicate {
             let mut placements = Vec::new();
             duplicate_order(&points, |placement| placements.push(placement.to_vec()))
@@ -149,6 +165,11 @@ impl<'s> Placer<'s> {
         number
     }
 
+    /// Links that were placed, each counted once.
+    pub(crate) fn links(&self) -> u64 {
+        self.links
+    }
+
     /// The family, where there is one, and its cells.
     pub(crate) fn finish(self) -> (Family<'s>, Vec<(Place, Bucket)>, SpillFile) {
         let (cells, file) = self.buckets.finish();
@@ -160,6 +181,28 @@ impl<'s> Placer<'s> {
         };
         (family, cells, file)
     }
+}
+
+/// What takes links that are found by their chunks.
+fn tuples(spec: &StoreSpec, budget: usize, folder: &Path) -> Tuples {
+    let policy = Policy {
+        delta: 0,
+        width: spec.links.width,
+        directed: spec.links.directed,
+        store: spec.links.store,
+        rank: spec.key_rank(),
+        inner: spec.takes_links(),
+    };
+    let values = spec.links.attributes.iter().map(|one| Valued {
+        name: one.name.clone(),
+        size: row_size(one),
+        absent: None,
+        attributes: ArrayAttributes {
+            dtype: Some(one.values.name()),
+            ..crate::documents::channels(one)
+        },
+    });
+    Tuples::new(policy, values.collect(), budget, folder)
 }
 
 /// The payloads of one cell of links.

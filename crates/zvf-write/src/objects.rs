@@ -11,7 +11,8 @@ use crate::WriteError;
 use crate::batch::{Groups, ObjectTable};
 use crate::codec::Compression;
 use crate::documents::array_doc;
-use crate::int::{index, narrow, wide};
+use crate::form::{ID_IS_ROW, IdsIn};
+use crate::int::{index, narrow, signed, wide};
 use crate::links::Placer;
 use crate::number::NumberType;
 use crate::progress::Steps;
@@ -153,6 +154,9 @@ impl Tables {
         if let Some(id) = twice {
             return Err(WriteError::input(format!("object {id}"), "two rows", "one"));
         }
+        if let Some(id) = spec.target.form().bad_id(&table.ids) {
+            return Err(WriteError::input("object", id.to_string(), ID_IS_ROW));
+        }
         self.seen.extend(here);
         self.ids.extend_from_slice(&table.ids);
         for (held, new) in self.columns.iter_mut().zip(new) {
@@ -227,8 +231,10 @@ pub(crate) type Docs = Vec<(String, ArrayDoc)>;
 pub(crate) struct Written {
     /// Documents of arrays.
     pub(crate) arrays: Docs,
-    /// Ids in row order.
+    /// Ids of objects, ascending.
     pub(crate) ids: Vec<i64>,
+    /// Ids in row order: those of the objects, and where ids are row numbers those between them.
+    pub(crate) rows: Vec<i64>,
     /// Rows with vertices.
     pub(crate) present: u64,
 }
@@ -285,13 +291,20 @@ impl<'t> ManifestArray<'t> {
     }
 
     /// Writes what is left, and the ids of all rows; returns the documents.
-    pub(crate) fn finish(mut self, ids: &[i64]) -> Result<Docs, WriteError> {
+    pub(crate) fn finish(self, ids: &[i64]) -> Result<Docs, WriteError> {
+        self.finish_in(IdsIn::Table, ids)
+    }
+
+    /// As [`finish`](Self::finish), with or without a table of ids.
+    pub(crate) fn finish_in(mut self, form: IdsIn, ids: &[i64]) -> Result<Docs, WriteError> {
         if !self.bucket.is_empty() {
             let padded = self.full > 0;
             self.put(padded)?;
         }
-        let (doc, objects) = ids_array(ids, self.compression)?;
-        self.target.put(objects)?;
+        if form == IdsIn::Rows && self.count == 0 {
+            // 0.8 §10.1.
+            return Ok(Vec::new());
+        }
         let manifests = array_doc(
             vec![self.count],
             DataType::named("variable_length_bytes"),
@@ -300,10 +313,13 @@ impl<'t> ManifestArray<'t> {
             vlen_codecs(self.compression),
             ArrayAttributes::default(),
         );
-        Ok(vec![
-            ("object_index/manifests".to_owned(), manifests),
-            ("object_index/object_ids".to_owned(), doc),
-        ])
+        let mut docs = vec![("object_index/manifests".to_owned(), manifests)];
+        if form == IdsIn::Table {
+            let (doc, objects) = ids_array(ids, self.compression)?;
+            self.target.put(objects)?;
+            docs.push(("object_index/object_ids".to_owned(), doc));
+        }
+        Ok(docs)
     }
 }
 
@@ -327,6 +343,7 @@ pub(crate) fn write_manifests(
     let mut declared = declared.into_iter().peekable();
     let mut written = Written::default();
     let mut array = ManifestArray::new(&spec.compression, target);
+    let form = spec.target.form().ids;
     let mut parts = Vec::new();
     let mut waiting = 0_u64;
     while let Some(id) = sorted
@@ -361,12 +378,20 @@ pub(crate) fn write_manifests(
                 .push(chunk, i64::from(part.fragment))
                 .map_err(failed)?;
         }
+        if form == IdsIn::Rows {
+            // Ids that no object has are rows of nothing (0.8 §10.1).
+            while wide(written.rows.len()) < id.unsigned_abs() {
+                array.push(&[0; 4])?;
+                written.rows.push(signed(written.rows.len()));
+            }
+        }
         array.push(&manifest.finish())?;
+        written.rows.push(id);
         written.present = written.present.saturating_add(u64::from(!parts.is_empty()));
         written.ids.push(id);
     }
     steps.add(waiting);
-    written.arrays = array.finish(&written.ids)?;
+    written.arrays = array.finish_in(form, &written.rows)?;
     Ok(written)
 }
 
@@ -417,12 +442,20 @@ pub(crate) fn ids_array(
 /// The document of the index.
 pub(crate) fn index_doc(rank: usize, ids: &[i64], present: u64) -> ObjectIndexDoc {
     ObjectIndexDoc {
-        zv_array: Some("object_index".to_owned()),
-        num_objects: Some(wide(ids.len())),
         num_present: Some(present),
-        sid_ndim: u32::try_from(rank).ok(),
         layout: Some("vlen_manifests_v2".to_owned()),
         object_ids_sorted: Some(ids.is_sorted()),
+        ..index_of_rows(rank, wide(ids.len()))
+    }
+}
+
+/// The document of an index whose ids are row numbers (0.8 §10.1).
+pub(crate) fn index_of_rows(rank: usize, count: u64) -> ObjectIndexDoc {
+    ObjectIndexDoc {
+        zv_array: Some("object_index".to_owned()),
+        num_objects: Some(count),
+        sid_ndim: u32::try_from(rank).ok(),
+        layout: Some("vlen_manifests_v1".to_owned()),
         ..ObjectIndexDoc::default()
     }
 }
@@ -445,7 +478,12 @@ pub(crate) fn write_attributes(
     for (one, held) in spec.object_attributes.iter().zip(&tables.columns) {
         let what = format!("object attribute {}", one.name);
         let path = format!("object_attributes/{}", one.name);
-        let (typed, absence) = column(&what, one.channels, held, &rows, ids)?;
+        let (mut typed, mut absence) = column(&what, one.channels, held, &rows, ids)?;
+        if spec.target.form().ids == IdsIn::Rows {
+            // One chunk, and a fill that no real row equals: it means absence whatever is said (0.8 §10.2).
+            typed.chunk_rows = None;
+            absence = absence || typed.fill_unlike_rows();
+        }
         let attributes = ArrayAttributes {
             zv_array: Some("object_attribute".to_owned()),
             name: Some(one.name.clone()),

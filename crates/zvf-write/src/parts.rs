@@ -28,6 +28,7 @@ use crate::chunk_by::Split;
 use crate::columns::{Columns, column, columns, open, signed};
 use crate::commit::{self, MARKER};
 use crate::finish::{self, Documents, Level, Parts, Present};
+use crate::form::LinksBy;
 use crate::int::{index, narrow, wide};
 use crate::layout::Layout;
 use crate::links::{Family, Placer};
@@ -35,7 +36,7 @@ use crate::objects::{HeldGroups, Tables, is_chain};
 use crate::places::Places;
 use crate::prepare::{Corners, grow};
 use crate::progress::Step;
-use crate::shard::Cells;
+use crate::shard::{Cells, Container};
 use crate::sorter::{Placed, Sorter};
 use crate::spec::{AttributeType, Outside, StoreSpec};
 use crate::target::Target;
@@ -135,6 +136,10 @@ impl PartedStore {
         options: WriteOptions,
     ) -> Result<Self, WriteError> {
         spec.check()?;
+        if spec.target.form().links != LinksBy::Offsets {
+            let expected = "0.9.2: parts note their links by offsets";
+            return Err(WriteError::spec("target", spec.target.version(), expected));
+        }
         if spec.bounds.is_none() || spec.outside != Outside::Refuse {
             let expected = "corners that all parts keep to: they decide where every chunk lies";
             return Err(WriteError::spec(
@@ -421,6 +426,7 @@ fn cells(spec: &StoreSpec) -> Result<Cells, WriteError> {
         ),
         shards: spec.shard_shape.clone(),
         compression: spec.compression.clone(),
+        container: Container::Grid,
     })
 }
 

@@ -12,6 +12,7 @@ use crate::bucket::Buckets;
 use crate::categories::Categories;
 use crate::chunk_by::{Keys, Unkeyed};
 use crate::copy::scatter;
+use crate::form::{ID_IS_ROW, NO_ORIGIN};
 use crate::int::wide;
 use crate::layout::Layout;
 use crate::prepare::{Column, Context, Corners, Prepared, grow, part};
@@ -95,6 +96,7 @@ impl Router {
             threads: self.threads,
         };
         let prepared = context.prepare(batch)?;
+        self.check_form(spec, &prepared)?;
         if spec.kind == Kind::Skeleton {
             self.check_whole(&prepared)?;
         }
@@ -117,6 +119,25 @@ impl Router {
         self.vertices = self.vertices.saturating_add(wide(prepared.rows));
         self.batches = self.batches.saturating_add(1);
         Ok(())
+    }
+
+    /// What the version that is written has no place for is refused where it comes in.
+    fn check_form(&self, spec: &StoreSpec, prepared: &Prepared<'_>) -> Result<(), WriteError> {
+        let bad = |column: String, found: String, expected: &str| WriteError::Batch {
+            batch: self.batches,
+            column,
+            found,
+            expected: expected.to_owned(),
+        };
+        let form = spec.target.form();
+        if let Some(id) = form.bad_id(&prepared.objects) {
+            return Err(bad("objects".to_owned(), format!("id {id}"), ID_IS_ROW));
+        }
+        let Some((low, _)) = &prepared.extent else {
+            return Ok(());
+        };
+        form.check_corner(spec, low)
+            .map_err(|(axis, found)| bad(format!("positions, axis {axis}"), found, NO_ORIGIN))
     }
 
     /// What stands in front of the chunk of each row. A text of a batch that is refused afterwards leaves no trace: values

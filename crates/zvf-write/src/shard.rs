@@ -1,4 +1,4 @@
-//! Cells to objects: one object a cell, or shards (0.9 §4.2 and §4.4).
+//! Cells to objects: one object a cell, shards (0.9 §4.2 and §4.4), or an array a cell (0.8 §3.1).
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,9 @@ use zvf_format::vlen::VlenBuilder;
 use zvf_meta::space::Grid;
 use zvf_meta::{Codec, KeyEncoding};
 
-use crate::WriteError;
 use crate::codec::Compression;
 use crate::int::{to_index, wide};
+use crate::{WriteError, blobs};
 
 /// An object to be put: its key below the store, and its bytes.
 pub(crate) type Object = (String, Vec<u8>);
@@ -20,17 +20,40 @@ pub(crate) type Payloads<'c> = Vec<(&'c [i64], Vec<u8>)>;
 /// A cell of a shard: its places along the curve and in the index, and its bytes.
 type Inner = (u128, usize, Vec<u8>);
 
+/// In what the cells of an array lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Container {
+    /// One array with an element a cell.
+    Grid,
+    /// A group with an array a cell.
+    Blobs,
+}
+
 /// Where the cells of all arrays of a level lie. They share one grid (trap T6).
 #[derive(Debug, Clone)]
 pub(crate) struct Cells {
+    /// Looked at where cells lie in one array.
     pub(crate) grid: Grid,
     pub(crate) shards: Option<Vec<u64>>,
     pub(crate) compression: Compression,
+    pub(crate) container: Container,
 }
 
 impl Cells {
+    /// The same codecs, with an array for every cell.
+    pub(crate) fn loose(&self) -> Self {
+        Self {
+            container: Container::Blobs,
+            shards: None,
+            ..self.clone()
+        }
+    }
+
     /// The index of the object that holds a chunk's cell: chunks of one index go into one object.
     pub(crate) fn object_index(&self, chunk: &[i64]) -> Result<Vec<u64>, WriteError> {
+        if self.container == Container::Blobs {
+            return Ok(blobs::index(chunk));
+        }
         let Some(mut index) = self.grid.index(chunk) else {
             let expected = format!("from {:?}, {:?} cells", self.grid.origin, self.grid.shape);
             return Err(WriteError::input("chunk", format!("{chunk:?}"), expected));
@@ -51,6 +74,9 @@ impl Cells {
         path: &str,
         cells: Payloads<'_>,
     ) -> Result<Vec<Object>, WriteError> {
+        if self.container == Container::Blobs {
+            return blobs::objects(path, cells, &self.compression);
+        }
         let failed =
             |chunk: &[i64], source| WriteError::encode(format!("{path} at {chunk:?}"), source);
         let mut together: BTreeMap<Vec<u64>, Vec<Inner>> = BTreeMap::new();
@@ -179,7 +205,7 @@ fn shard(shape: &[u64], mut cells: Vec<Inner>) -> Result<Vec<u8>, WriteError> {
 mod tests {
     use zvf_meta::space::Grid;
 
-    use super::Cells;
+    use super::{Cells, Container};
     use crate::codec::Compression;
 
     #[test]
@@ -192,6 +218,7 @@ mod tests {
             grid,
             shards: Some(vec![2, 2, 2]),
             compression: Compression::None,
+            container: Container::Grid,
         };
         let all: Vec<[i64; 3]> = (0..8)
             .map(|i| [(i >> 2) - 1, (i >> 1) & 1, i & 1])
@@ -239,6 +266,7 @@ mod tests {
             grid,
             shards: None,
             compression: Compression::None,
+            container: Container::Grid,
         };
         let objects = cells
             .objects("a", vec![(&[-1], vec![7]), (&[0], Vec::new())])

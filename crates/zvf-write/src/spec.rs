@@ -20,6 +20,8 @@ pub enum TargetVersion {
     /// 0.9.2: one array of cells a family, links by offset.
     #[default]
     V0_9_2,
+    /// 0.8.1, flat: an array for every cell, links by their chunks, and the number of its row as the id of an object.
+    V0_8_1,
 }
 
 impl TargetVersion {
@@ -28,6 +30,7 @@ impl TargetVersion {
     pub const fn version(self) -> &'static str {
         match self {
             Self::V0_9_2 => "0.9.2",
+            Self::V0_8_1 => "0.8.1",
         }
     }
 }
@@ -293,6 +296,13 @@ impl StoreSpec {
         }
     }
 
+    /// Sets the format version.
+    #[must_use]
+    pub fn with_target(mut self, target: TargetVersion) -> Self {
+        self.target = target;
+        self
+    }
+
     /// Replaces the axes.
     #[must_use]
     pub fn with_axes(mut self, axes: Vec<Axis>) -> Self {
@@ -471,6 +481,7 @@ impl StoreSpec {
         self.compression.check()?;
         self.check_side()?;
         self.check_document()?;
+        self.target.form().check(self)?;
         if let Some(shards) = &self.shard_shape {
             let member = "shard_shape";
             if self.chunk_by.is_some() && shards.len() != self.key_rank() {

@@ -1,5 +1,8 @@
 //! Typed arrays: ids, attributes of objects and groups (0.9 §4.5).
 
+use std::collections::HashSet;
+
+use half::f16;
 use serde_json::{Value, json};
 use zvf_meta::{ArrayAttributes, ArrayDoc, Codec, DataType};
 
@@ -86,6 +89,72 @@ impl Element {
     }
 }
 
+/// A value that means "none", as bytes and as JSON.
+pub(crate) type Fill = (Vec<u8>, Value);
+
+/// Values that could mean "none", the usual one first.
+pub(crate) fn fills(number: NumberType) -> Vec<Fill> {
+    let mut found: Vec<Fill> = number.absent().into_iter().collect();
+    match number {
+        NumberType::Bool => {
+            found.extend([(vec![0], json!(false)), (vec![1], json!(true))]);
+        }
+        NumberType::F16 => found.extend([
+            (f16::NEG_INFINITY.to_le_bytes().to_vec(), json!("-Infinity")),
+            (f16::INFINITY.to_le_bytes().to_vec(), json!("Infinity")),
+        ]),
+        NumberType::F32 => found.extend([
+            (f32::NEG_INFINITY.to_le_bytes().to_vec(), json!("-Infinity")),
+            (f32::INFINITY.to_le_bytes().to_vec(), json!("Infinity")),
+        ]),
+        NumberType::F64 => found.extend([
+            (f64::NEG_INFINITY.to_le_bytes().to_vec(), json!("-Infinity")),
+            (f64::INFINITY.to_le_bytes().to_vec(), json!("Infinity")),
+        ]),
+        _ => found.extend((0..=u16::MAX).map(|at| integer(number, at))),
+    }
+    found
+}
+
+/// The integer `at` steps from the end of its type, where the usual word for absence is.
+fn integer(number: NumberType, at: u16) -> Fill {
+    let (small, step) = (at.to_le_bytes()[0], i64::from(at));
+    match number {
+        NumberType::I8 => {
+            let value = i8::MIN.wrapping_add(small.cast_signed());
+            (value.to_le_bytes().to_vec(), json!(value))
+        }
+        NumberType::I16 => {
+            let value = i16::MIN.wrapping_add(at.cast_signed());
+            (value.to_le_bytes().to_vec(), json!(value))
+        }
+        NumberType::I32 => {
+            let value = i32::MIN.saturating_add(i32::from(at));
+            (value.to_le_bytes().to_vec(), json!(value))
+        }
+        NumberType::U8 => {
+            let value = u8::MAX.wrapping_sub(small);
+            (value.to_le_bytes().to_vec(), json!(value))
+        }
+        NumberType::U16 => {
+            let value = u16::MAX.wrapping_sub(at);
+            (value.to_le_bytes().to_vec(), json!(value))
+        }
+        NumberType::U32 => {
+            let value = u32::MAX.saturating_sub(u32::from(at));
+            (value.to_le_bytes().to_vec(), json!(value))
+        }
+        NumberType::U64 => {
+            let value = u64::MAX.saturating_sub(u64::from(at));
+            (value.to_le_bytes().to_vec(), json!(value))
+        }
+        _ => {
+            let value = i64::MIN.saturating_add(step);
+            (value.to_le_bytes().to_vec(), json!(value))
+        }
+    }
+}
+
 /// A typed array in memory.
 #[derive(Debug)]
 pub(crate) struct Typed {
@@ -95,12 +164,41 @@ pub(crate) struct Typed {
     /// Rows of one chunk, fewer where rows are very wide; none: all of them.
     pub(crate) chunk_rows: Option<u64>,
     /// The element that stands for what is not stored.
-    pub(crate) fill: (Vec<u8>, Value),
+    pub(crate) fill: Fill,
     /// All elements.
     pub(crate) bytes: Vec<u8>,
 }
 
 impl Typed {
+    /// Takes a fill that no row equals on all of its channels, where the type has one left; whether it does.
+    pub(crate) fn fill_unlike_rows(&mut self) -> bool {
+        let size = self.element.size().max(1);
+        let channels = self.shape.iter().skip(1).product::<u64>();
+        let width = usize::try_from(channels)
+            .unwrap_or(usize::MAX)
+            .saturating_mul(size)
+            .max(size);
+        let uniform = |row: &&[u8]| {
+            let first = row.get(..size);
+            row.chunks(size).all(|one| Some(one) == first)
+        };
+        let taken: HashSet<&[u8]> = self
+            .bytes
+            .chunks(width)
+            .filter(uniform)
+            .filter_map(|row| row.get(..size))
+            .collect();
+        let Element::Number(number) = &self.element else {
+            return false;
+        };
+        let free = fills(*number)
+            .into_iter()
+            .find(|(bytes, _)| !taken.contains(bytes.as_slice()));
+        let found = free.is_some();
+        self.fill = free.unwrap_or_else(|| std::mem::take(&mut self.fill));
+        found
+    }
+
     /// The document and the chunks of the array. A chunk of nothing but fill is not stored.
     pub(crate) fn objects(
         &self,

@@ -16,12 +16,14 @@ use zvf_query::Query;
 use zvf_store::{OpenOptions, Retry, Store};
 use zvf_testkit::faults::Dying;
 use zvf_write::{
-    Batch, Kind, Leftovers, StoreSpec, StoreWriter, Summary, WriteError, WriteOptions,
+    Batch, Kind, Leftovers, StoreSpec, StoreWriter, Summary, TargetVersion, WriteError,
+    WriteOptions,
 };
 
 use crate::support::{ADDRESS, Memory, ask, check_documents};
 
 async fn write(
+    target: TargetVersion,
     backend: Arc<dyn ObjectStore>,
     leftovers: Leftovers,
 ) -> std::result::Result<Summary, WriteError> {
@@ -32,7 +34,7 @@ async fn write(
         .with_open(open)
         .with_leftovers(leftovers)
         .with_threads(1);
-    let spec = StoreSpec::new(Kind::Graph, [10.0; 2]);
+    let spec = StoreSpec::new(Kind::Graph, [10.0; 2]).with_target(target);
     let mut writer = StoreWriter::create(ADDRESS, spec, options).await?;
     let rows: Vec<f32> = (0..12).flat_map(|n| [n as f32 * 4.0, n as f32]).collect();
     let links: Vec<u64> = (0..11).flat_map(|n| [n, n + 1]).collect();
@@ -54,12 +56,18 @@ async fn is_whole(memory: &Memory) {
 
 #[tokio::test]
 async fn a_crash_at_every_single_write_leaves_nothing_or_all() {
+    for target in [TargetVersion::V0_9_2, TargetVersion::V0_8_1] {
+        crash_at_every_single_write(target).await;
+    }
+}
+
+async fn crash_at_every_single_write(target: TargetVersion) {
     let mut committed = 0;
     for through in [false, true] {
         for writes in 1.. {
             let memory = Memory::default();
             let dying = Dying::new(memory.0.clone(), writes, through);
-            let done = write(Arc::new(dying), Leftovers::Refuse).await;
+            let done = write(target, Arc::new(dying), Leftovers::Refuse).await;
             let there = Store::open_with(ADDRESS, memory.open_options())
                 .await
                 .is_ok();
@@ -73,15 +81,19 @@ async fn a_crash_at_every_single_write_leaves_nothing_or_all() {
                 committed += 1;
                 is_whole(&memory).await;
             } else if memory.files().await.is_empty() {
-                write(memory.0.clone(), Leftovers::Refuse).await.unwrap();
+                write(target, memory.0.clone(), Leftovers::Refuse)
+                    .await
+                    .unwrap();
                 is_whole(&memory).await;
             } else {
                 // Whoever comes next is told, and may take the place over.
-                let told = write(memory.0.clone(), Leftovers::Refuse)
+                let told = write(target, memory.0.clone(), Leftovers::Refuse)
                     .await
                     .unwrap_err();
                 assert!(told.to_string().contains("unfinished"), "{told}");
-                write(memory.0.clone(), Leftovers::Remove).await.unwrap();
+                write(target, memory.0.clone(), Leftovers::Remove)
+                    .await
+                    .unwrap();
                 is_whole(&memory).await;
                 assert!(!memory.files().await.contains_key("zvf-unfinished.json"));
             }

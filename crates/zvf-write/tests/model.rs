@@ -32,7 +32,7 @@ fn vector(n: usize) -> [f32; 2] {
     [n as f32 * 0.5, -(n as f32)]
 }
 
-fn word(n: usize) -> Option<String> {
+pub(crate) fn word(n: usize) -> Option<String> {
     (n % 5 != 3).then(|| format!("word {}", n % 7))
 }
 
@@ -117,7 +117,6 @@ impl Model {
     /// The same as a reader shows them.
     fn shown_key(&self, n: usize) -> String {
         match self.spec.chunk_by.as_ref().unwrap().attribute.values {
-            AttributeType::Number(NumberType::Bool) => (key(NumberType::Bool, n) != 0).to_string(),
             AttributeType::Number(number) => key(number, n).to_string(),
             _ => key_text(n),
         }
@@ -200,7 +199,7 @@ impl Model {
         ids.into_iter().collect()
     }
 
-    fn is_chain(&self) -> bool {
+    pub(crate) fn is_chain(&self) -> bool {
         matches!(
             self.spec.kind,
             Kind::Line | Kind::Polyline | Kind::Streamline
@@ -208,7 +207,7 @@ impl Model {
     }
 
     /// Writes to a memory, reads back in every way, compares.
-    pub(crate) async fn round_trip(&self, boxes: &[(Vec<f64>, Vec<f64>)]) {
+    pub(crate) async fn round_trip(&self, boxes: &[(Vec<f64>, Vec<f64>)]) -> Memory {
         let memory = Memory::default();
         let summary = self.write(memory.options()).await;
         assert_eq!(summary.vertices, self.positions.len() as u64);
@@ -218,10 +217,15 @@ impl Model {
         let store = memory.open().await;
         self.check(&store, boxes).await;
         self.check_fragments(&store).await;
+        memory
     }
 
     /// Writes to a memory, copies to another one in another shape, and asks the copy.
-    pub(crate) async fn rechunked(&self, options: MigrateOptions, boxes: &[(Vec<f64>, Vec<f64>)]) {
+    pub(crate) async fn rechunked(
+        &self,
+        options: MigrateOptions,
+        boxes: &[(Vec<f64>, Vec<f64>)],
+    ) -> Memory {
         let (memory, copy) = (Memory::default(), Memory::default());
         self.write(memory.options()).await;
         let write = copy.options().with_memory_budget(self.budget);
@@ -234,6 +238,7 @@ impl Model {
         assert_eq!(verified.vertices, self.positions.len() as u64);
         check_documents(&copy.files().await);
         self.check(&copy.open().await, boxes).await;
+        copy
     }
 
     pub(crate) async fn check(&self, store: &Store, boxes: &[(Vec<f64>, Vec<f64>)]) {
@@ -349,6 +354,7 @@ impl Model {
         assert_eq!(column(&got.vertices, name), shown);
         for text in shown.iter().collect::<BTreeSet<_>>() {
             let value = match one.attribute.values {
+                AttributeType::Number(NumberType::Bool) => (text != "0").to_string(),
                 AttributeType::Category => format!("'{text}'"),
                 _ => text.clone(),
             };
@@ -466,7 +472,7 @@ impl Model {
     }
 
     /// Every link of the input, those of chains included.
-    fn all_links(&self) -> Vec<(Vec<usize>, String)> {
+    pub(crate) fn all_links(&self) -> Vec<(Vec<usize>, String)> {
         if self.is_chain() {
             let ids = self.ids.as_ref().unwrap();
             let joined = |n: &usize| ids.get(*n) == ids.get(n + 1);

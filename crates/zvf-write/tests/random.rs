@@ -22,11 +22,11 @@ fn positions(dims: usize, whole: bool) -> impl Strategy<Value = Vec<Vec<f64>>> {
 }
 
 #[derive(Debug, Clone)]
-struct Shape {
+pub(crate) struct Shape {
     spec: StoreSpec,
     cuts: Vec<usize>,
     budget: usize,
-    bbox: (Vec<f64>, Vec<f64>),
+    pub(crate) bbox: (Vec<f64>, Vec<f64>),
 }
 
 /// Chunks that are cut by an attribute, and fragments by values.
@@ -130,7 +130,7 @@ fn shape(kind: Kind, objects: bool) -> impl Strategy<Value = Shape> {
 }
 
 /// A model of a shape, with an object for each vertex out of few.
-fn model(kind: Kind, objects: bool) -> impl Strategy<Value = (Model, Shape, Vec<u64>)> {
+pub(crate) fn model(kind: Kind, objects: bool) -> impl Strategy<Value = (Model, Shape, Vec<u64>)> {
     shape(kind, objects).prop_flat_map(|shape| {
         let whole = !shape.spec.positions.is_float();
         let draws = prop::collection::vec(any::<u64>(), 200);
@@ -147,12 +147,12 @@ fn model(kind: Kind, objects: bool) -> impl Strategy<Value = (Model, Shape, Vec<
 
 const IDS: [i64; 5] = [0, -7, 1 << 40, 3, i64::MIN];
 
-fn pick(draw: u64, of: usize) -> usize {
+pub(crate) fn pick(draw: u64, of: usize) -> usize {
     usize::try_from(draw % of as u64).unwrap()
 }
 
 /// Other chunks, bins, shards and codecs, each with some chance.
-fn reshape(model: &Model, draws: &[u64]) -> MigrateOptions {
+pub(crate) fn reshape(model: &Model, draws: &[u64]) -> MigrateOptions {
     let mut draws = draws.iter().rev().copied();
     let mut draw = |of: usize| pick(draws.next().unwrap(), of);
     let mut options = MigrateOptions::new();
@@ -180,6 +180,42 @@ fn reshape(model: &Model, draws: &[u64]) -> MigrateOptions {
         1 => options.with_compression(Compression::Zstd),
         _ => options,
     }
+}
+
+/// Joins the vertices of a model to trees of some objects.
+pub(crate) fn grow_trees(model: &mut Model, draws: &[u64], explicit: bool, numbers: [i64; 5]) {
+    let count = model.positions.len();
+    if explicit {
+        let number = AttributeSpec::number("w", NumberType::U32);
+        model.spec = model
+            .spec
+            .clone()
+            .with_explicit_links()
+            .with_link_attribute(number);
+    }
+    model.cuts = Vec::new();
+    // Node n hangs on an earlier one, or is a root; numbers are then mixed.
+    let order: Vec<usize> = {
+        let mut order: Vec<usize> = (0..count).collect();
+        order.sort_by_key(|n| draws[n % draws.len()].rotate_left(*n as u32));
+        order
+    };
+    let mut ids = vec![0; count];
+    for n in 0..count {
+        let draw = draws[n % draws.len()];
+        if n == 0 || draw.is_multiple_of(7) {
+            ids[order[n]] = numbers[pick(draw >> 9, 5)];
+        } else {
+            let back = if draw.is_multiple_of(3) {
+                pick(draw >> 20, n) + 1
+            } else {
+                1
+            };
+            ids[order[n]] = ids[order[n - back]];
+            model.links.push(vec![order[n], order[n - back]]);
+        }
+    }
+    model.ids = Some(ids);
 }
 
 proptest! {
@@ -242,30 +278,7 @@ proptest! {
 
     #[test]
     fn skeletons((mut model, shape, draws) in model(Kind::Skeleton, false), explicit in any::<bool>()) {
-        let count = model.positions.len();
-        if explicit {
-            let number = AttributeSpec::number("w", NumberType::U32);
-            model.spec = model.spec.with_explicit_links().with_link_attribute(number);
-        }
-        model.cuts = Vec::new();
-        // Node n hangs on an earlier one, or is a root; numbers are then mixed.
-        let order: Vec<usize> = {
-            let mut order: Vec<usize> = (0..count).collect();
-            order.sort_by_key(|n| draws[n % draws.len()].rotate_left(*n as u32));
-            order
-        };
-        let mut ids = vec![0; count];
-        for n in 0..count {
-            let draw = draws[n % draws.len()];
-            if n == 0 || draw % 7 == 0 {
-                ids[order[n]] = IDS[pick(draw >> 9, 5)];
-            } else {
-                let back = if draw % 3 == 0 { pick(draw >> 20, n) + 1 } else { 1 };
-                ids[order[n]] = ids[order[n - back]];
-                model.links.push(vec![order[n], order[n - back]]);
-            }
-        }
-        model.ids = Some(ids);
+        grow_trees(&mut model, &draws, explicit, IDS);
         block_on(model.round_trip(std::slice::from_ref(&shape.bbox)));
         block_on(model.rechunked(reshape(&model, &draws), &[shape.bbox]));
     }

@@ -22,9 +22,13 @@ and members that nobody knows. Chunks keep their rows. Known defects of old rele
 carried is listed, and with --strict is an error. Then both stores are read once more and compared (left out with --no-verify). \
 DST is there as a whole or not at all. With --journal a copy that was interrupted goes on where it was, while SRC is what it was.
 
+In 0.8.1 the id of an object is the number of its row: ids below 0 or above 67108863 are an error, and ids that no object has become \
+objects without vertices. Chunks below 0 have no place in shards.
+
 Examples:
   zvf migrate old.zarrvectors new.zarrvectors --to 0.9.2
   zvf migrate s3://bucket/old.zarrvectors new.zarrvectors --to 0.9.2 --strict
+  zvf migrate new.zarrvectors for-old-tools.zarrvectors --to 0.8.1
   zvf migrate old.zarrvectors s3://bucket/new.zarrvectors --to 0.9.2 --journal copy.journal
   zvf migrate old.zarrvectors new.zarrvectors --to 0.9.2 --shard-shape 8,8,8 --codec zstd --json | jq .losses")]
 pub(crate) struct MigrateArgs {
@@ -85,8 +89,7 @@ fn shards(text: &str) -> std::result::Result<Shards, String> {
 /// As the stores say; malformed, with `--strict`, where anything cannot be carried, and where the second look finds a
 /// difference.
 pub(crate) fn run(args: &MigrateArgs, context: &mut Context<'_>) -> Result<()> {
-    let TargetArg::V0_9_2 = args.to;
-    let options = options(&args.storage, context);
+    let options = options(&args.storage, context).with_target(args.to.into());
     copy(&args.source, &args.target, options, context)
 }
 

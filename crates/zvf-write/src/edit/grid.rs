@@ -10,7 +10,7 @@ use zvf_store::{CellWant, ChunkCoord, GridArray, Level};
 use crate::WriteError;
 use crate::codec::Compression;
 use crate::documents::presence;
-use crate::shard::{Cells, Object};
+use crate::shard::{Cells, Container, Object};
 
 /// An array of cells, and the cells that change.
 #[derive(Debug)]
@@ -101,6 +101,7 @@ pub(crate) fn packing(path: &str, doc: &ArrayDoc) -> Result<Cells, WriteError> {
         },
         shards: sharding.map(|_| doc.chunk_shape.clone()),
         compression,
+        container: Container::Grid,
     })
 }
 

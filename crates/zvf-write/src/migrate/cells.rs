@@ -10,6 +10,7 @@ use super::report::Notes;
 use super::source::{Chunk, Column, Source, tiles};
 use crate::finish::pack;
 use crate::int::{index, wide};
+use crate::nodes::Nodes;
 use crate::number::NumberType;
 use crate::prepare::Corners;
 use crate::shard::{Cells, Object, Payloads};
@@ -195,16 +196,9 @@ impl Sink<'_> {
             zv_array: Some("vertex_fragments".to_owned()),
             ..fragments
         };
-        let mut docs = vec![
-            (
-                "vertices".to_owned(),
-                documents::grid_doc(self.cells, present.clone(), vertices),
-            ),
-            (
-                "vertex_fragments".to_owned(),
-                documents::grid_doc(self.cells, present, fragments),
-            ),
-        ];
+        let mut nodes = Nodes::default();
+        nodes.cells(self.cells, "vertices", present.clone(), vertices);
+        nodes.cells(self.cells, "vertex_fragments", present, fragments);
         let vertex = source
             .columns
             .iter()
@@ -216,12 +210,10 @@ impl Sink<'_> {
             let chunks = done.iter().filter(has).map(|done| laid.chunk(done.slot));
             let present = documents::presence(chunks)?;
             let attributes = super::documents::column(column, word, self.notes);
-            docs.push((
-                format!("{folder}/{}", column.name()),
-                documents::grid_doc(self.cells, present, attributes),
-            ));
+            let path = format!("{folder}/{}", column.name());
+            nodes.cells(self.cells, path, present, attributes);
         }
-        laid.arrays = docs;
+        laid.nodes = nodes;
         Ok(())
     }
 

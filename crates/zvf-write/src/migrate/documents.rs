@@ -11,6 +11,7 @@ use zvf_store::{GridArray, Level, Store};
 use super::report::Notes;
 use super::source::Column;
 use crate::codec::Compression;
+use crate::form::Members;
 use crate::int::wide;
 use crate::prepare::Corners;
 use crate::{TargetVersion, WriteError, documents};
@@ -150,6 +151,7 @@ fn convention(root: &RootDoc, kind: Kind) -> LinksConvention {
 /// The root of the new store.
 pub(super) fn root(
     store: &Store,
+    version: TargetVersion,
     levels: &[(Level, Vec<f64>)],
     extent: Option<Corners>,
     bins: Option<Vec<f64>>,
@@ -158,7 +160,7 @@ pub(super) fn root(
 ) -> Result<RootDoc, WriteError> {
     let mut root = store.root().clone();
     let block = &mut root.zarr_vectors;
-    block.zv_version = TargetVersion::V0_9_2.version().to_owned();
+    block.zv_version = version.version().to_owned();
     if block.geometry_types.is_empty() {
         block.geometry_types = vec![store.kind().name().to_owned()];
     }
@@ -175,9 +177,16 @@ pub(super) fn root(
     }
     if !block.required_capabilities.is_empty() {
         notes.note(format!(
-            "the store still requires {}: readers of 0.9.2 that do not know it read less than there is",
-            block.required_capabilities.join(", ")
+            "the store still requires {}: readers of {} that do not know it read less than there is",
+            block.required_capabilities.join(", "),
+            version.version()
         ));
+    }
+    let early = version.form().members == Members::Early;
+    if early && store.root().world_offset().is_some() {
+        // Readers that know the member, such as ours, still find it.
+        let what = "coordinate_offset is not known to readers of 0.8.1: they take stored positions for those of the world";
+        notes.lost("zarr.json", what);
     }
     block.manifest_layout = None;
     block.links_convention = Some(convention(store.root(), store.kind()).name().to_owned());
@@ -191,7 +200,9 @@ pub(super) fn root(
         block.chunk_shape.clone_from(shape);
     }
     multiscales(&mut root, store, levels);
-    ome(&mut root, store, name);
+    if !early || root.ome.is_some() {
+        ome(&mut root, store, name);
+    }
     let problems = zvf_meta::rules::check_root(&root);
     for problem in problems
         .iter()

@@ -34,6 +34,7 @@ impl Job {
             factors: None,
             rank: source.level.key_rank(),
             inner,
+            by: self.form().links,
         };
         let budget = self.options.write.memory_budget / 8;
         Placer::new(policy, Vec::new(), budget, &self.folder())
@@ -197,6 +198,7 @@ impl Job {
             factors: (links.delta() != 0).then(|| self.factors(stage, there)),
             rank: source.level.key_rank(),
             inner: links.delta() == 0 && matches!(kind, Kind::Graph | Kind::Skeleton | Kind::Mesh),
+            by: self.form().links,
         };
         let folder = self.folder();
         let budget = self.options.write.memory_budget / 8;

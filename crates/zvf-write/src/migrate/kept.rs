@@ -263,6 +263,7 @@ fn identity(job: &Job) -> Value {
     }
     let options = &job.options;
     let how = (
+        options.target,
         &options.compression,
         &options.shard_shape,
         &options.chunk_shape,

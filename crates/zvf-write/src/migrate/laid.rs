@@ -7,7 +7,7 @@ use super::cells::Done;
 use super::moved::Moved;
 use crate::WriteError;
 use crate::int::{index, wide};
-use crate::objects::Docs;
+use crate::nodes::Nodes;
 use crate::prepare::Corners;
 
 /// The ends of a fragment without rows.
@@ -29,7 +29,7 @@ pub(crate) struct Laid {
     pub(crate) tiles: bool,
     /// Corners of all finite positions.
     pub(crate) extent: Option<Corners>,
-    pub(crate) arrays: Docs,
+    pub(crate) nodes: Nodes,
     /// Where rows and fragments went; `None` where all are where they were.
     pub(crate) moved: Option<Moved>,
 }

@@ -15,11 +15,14 @@ use zvf_store::LinkAttribute;
 use super::report::Notes;
 use crate::bucket::{Bucket, Buckets};
 use crate::finish::pack;
+use crate::form::LinksBy;
 use crate::int::{index, signed, to_index, wide};
+use crate::nodes::Nodes;
 use crate::objects::Docs;
 use crate::shard::{Cells, Object, Payloads};
 use crate::spill::SpillFile;
 use crate::target::Below;
+use crate::tuples::{self, Tuples};
 use crate::{WriteError, documents, parallel};
 
 /// How a family is stored.
@@ -36,6 +39,27 @@ pub(super) struct Policy {
     pub(super) rank: usize,
     /// Whether the array of links inside chunks is there even if no link is.
     pub(super) inner: bool,
+    /// How links between chunks are found.
+    pub(super) by: LinksBy,
+}
+
+impl Policy {
+    /// The same where links are found by their chunks: those between levels are sorted there, too (0.8 §9.3).
+    fn tuples(&self) -> tuples::Policy {
+        let inside = self.delta == 0;
+        tuples::Policy {
+            delta: self.delta,
+            width: self.width,
+            directed: inside && self.directed,
+            store: if inside {
+                self.store
+            } else {
+                LinkStore::Canonical
+            },
+            rank: self.rank,
+            inner: self.inner,
+        }
+    }
 }
 
 /// An attribute of the links of a family.
@@ -63,6 +87,23 @@ impl Valued {
         }
     }
 
+    /// The same as it is written beside links that are found by their chunks.
+    fn beside(&self) -> tuples::Valued {
+        let names = self.attributes.channel_names.clone();
+        let wide = self.width != 1;
+        tuples::Valued {
+            name: self.name.clone(),
+            size: self.size,
+            absent: self.absent(),
+            attributes: ArrayAttributes {
+                dtype: Some(self.dtype.to_string()),
+                row_shape: Some(if wide { vec![self.width] } else { Vec::new() }),
+                channel_names: names.filter(|names| u64::try_from(names.len()) == Ok(self.width)),
+                ..self.attributes.clone()
+            },
+        }
+    }
+
     fn absent(&self) -> Option<Vec<u8>> {
         let one = match self.dtype.kind {
             DTypeKind::F16 => half::f16::NAN.to_le_bytes().to_vec(),
@@ -71,6 +112,17 @@ impl Valued {
             _ => return None,
         };
         Some(one.repeat(usize::try_from(self.width.max(1)).ok()?))
+    }
+}
+
+/// Tells of links without a value beside others that have one.
+fn tell_missing(path: &str, has_word: bool, missing: usize, notes: &Notes) {
+    if has_word {
+        let what = "links without a value got the one that means absence";
+        notes.repaired(path, what, wide(missing));
+    } else if missing > 0 {
+        let what = "some links have no value, and the type has none for absence: they got zeros";
+        notes.lost(path, what);
     }
 }
 
@@ -121,11 +173,18 @@ pub(super) struct Placer {
     buckets: Buckets<Place>,
     pub(super) links: u64,
     records: u64,
+    /// Takes all links, where they are found by their chunks.
+    tuples: Option<Tuples>,
 }
 
 impl Placer {
     pub(super) fn new(policy: Policy, values: Vec<Valued>, budget: usize, folder: &Path) -> Self {
+        let tuples = (policy.by == LinksBy::Chunks).then(|| {
+            let values = values.iter().map(Valued::beside).collect();
+            Tuples::new(policy.tuples(), values, budget, folder)
+        });
         let mut placer = Self {
+            tuples,
             policy,
             values,
             segments: Vec::new(),
@@ -134,7 +193,7 @@ impl Placer {
             links: 0,
             records: 0,
         };
-        if placer.policy.inner {
+        if placer.policy.inner && placer.tuples.is_none() {
             let width = placer.policy.width.saturating_sub(1);
             placer.segment(vec![0; width.saturating_mul(placer.policy.rank)]);
         }
@@ -172,6 +231,9 @@ impl Placer {
                 row: i64::from(end.row),
             })
             .collect();
+        if let Some(tuples) = &mut self.tuples {
+            return tuples.push(&points, values);
+        }
         if self.policy.delta == 0 && self.policy.store == LinkStore::Duplicate {
             let mut placements = Vec::new();
             duplicate_order(&points, |placement| placements.push(placement.to_vec()))
@@ -250,7 +312,20 @@ impl Placer {
         target: &Below<'_>,
         threads: usize,
         notes: &Notes,
-    ) -> Result<(Docs, BTreeMap<String, String>), WriteError> {
+    ) -> Result<Nodes, WriteError> {
+        if let Some(tuples) = self.tuples {
+            let missing = |one: &tuples::Valued, missing: usize| {
+                let path = format!("link_attributes/{}", one.name);
+                tell_missing(&path, one.absent.is_some(), missing, notes);
+            };
+            let sink = tuples::Sink {
+                cells,
+                target,
+                threads,
+                missing: &missing,
+            };
+            return tuples.write(sink, |_| {});
+        }
         let (buckets, file) = self.buckets.finish();
         let family = Written {
             policy: self.policy,
@@ -282,7 +357,8 @@ impl Placer {
                 Ok(())
             },
         )?;
-        family.docs(&done, &chunk, self.links, self.records)
+        let (arrays, groups) = family.docs(&done, &chunk, self.links, self.records)?;
+        Ok(Nodes::new(arrays, groups))
     }
 }
 
@@ -424,18 +500,7 @@ impl Written<'_> {
         }
         let path = format!("link_attributes/{}", one.name);
         let absent = one.absent();
-        if missing > 0 {
-            match &absent {
-                Some(_) => {
-                    let what = "links without a value got the one that means absence";
-                    self.notes.repaired(&path, what, wide(missing));
-                }
-                None => self.notes.lost(
-                    path,
-                    "some links have no value, and the type has none for absence: they got zeros",
-                ),
-            }
-        }
+        tell_missing(&path, absent.is_some(), missing, self.notes);
         let absent = absent.unwrap_or_else(|| vec![0; one.size]);
         let values = column
             .into_iter()

@@ -27,14 +27,13 @@ mod order;
 mod records;
 mod relay;
 mod report;
+mod rows;
 mod shapes;
 mod side;
 mod source;
 mod tables;
 mod verify;
 mod verify_moved;
-
-use std::collections::BTreeMap;
 
 use tokio::runtime::Handle;
 use zvf_meta::{Kind, LevelDoc};
@@ -46,9 +45,9 @@ pub use report::{LevelCounts, Loss, Repair, Report, Verified};
 use crate::WriteError;
 use crate::codec::Compression;
 use crate::commit;
-use crate::finish::{families, put_documents};
+use crate::form::{Form, Members};
 use crate::int::wide;
-use crate::objects::Docs;
+use crate::nodes::Nodes;
 use crate::prepare::Corners;
 use crate::shard::Cells;
 use crate::spill::Spool;
@@ -62,7 +61,8 @@ use links::End;
 use report::Notes;
 use source::Source;
 
-/// Copies a store of any version that is read into a new store of 0.9.2, with all its levels, and compares the two.
+/// Copies a store of any version that is read into a new store of the [target version](MigrateOptions::target), with all its
+/// levels, and compares the two.
 ///
 /// What is carried, repaired and reported stands in `docs/migration.md`.
 ///
@@ -271,7 +271,8 @@ impl Job {
                 let gathered =
                     relay::gather(&stage.source, shape, bins, budget, &folder, &self.notes)?;
                 let sorted = gathered.finish();
-                stage.cells.grid = self.grid(&stage.source, shape, &sorted.chunks)?;
+                let grid = self.grid(&stage.source, shape, &sorted.chunks)?;
+                stage.cells = self.cells(&stage.cells, grid, &sorted.chunks)?;
                 let sink = self.sink(stage, &below, journal);
                 let (one, cut) = relay::write(sink, sorted, threads, budget, &folder)?;
                 cuts.push(Some(cut));
@@ -285,7 +286,7 @@ impl Job {
         }
         let mut report = Report {
             from: self.store.root().zarr_vectors.zv_version.clone(),
-            to: crate::TargetVersion::V0_9_2.version().to_owned(),
+            to: self.options.target.version().to_owned(),
             ..Report::default()
         };
         for (at, cut) in cuts.into_iter().enumerate() {
@@ -293,7 +294,8 @@ impl Job {
                 .levels
                 .push(self.finish_level(&stages, &mut laid, at, cut, target)?);
         }
-        let gone = side::copy(&self.store, &self.handle, target, &self.notes)?;
+        let form = self.form();
+        let gone = side::copy(&self.store, &self.handle, form, target, &self.notes)?;
         let root = self.root(&stages, extent.extent, &gone)?;
         for warning in self.store.warnings() {
             match warning.strip_prefix("left out: ") {
@@ -320,7 +322,16 @@ impl Job {
             .collect();
         let bins = self.base_bins();
         let name = crate::documents::name_of(&self.address);
-        let mut root = documents::root(&self.store, &levels, extent, bins, &name, &self.notes)?;
+        let version = self.options.target;
+        let mut root = documents::root(
+            &self.store,
+            version,
+            &levels,
+            extent,
+            bins,
+            &name,
+            &self.notes,
+        )?;
         // The first kind is that of the levels; a further one whose geometry is not here would be asked for.
         let mut first = true;
         root.zarr_vectors
@@ -351,18 +362,23 @@ impl Job {
             }
             None => shards.filter(|shards| shards.len() == rank),
         };
+        let shards = self.shards(&source, shards);
         let compression = self.options.compression.clone().or(stored);
+        let compression = compression.unwrap_or(Compression::Zstd);
+        let chunks = source.chunks.iter().map(|chunk| chunk.as_slice());
+        let cells = self.form().cells(grid, shards, compression, chunks)?;
         Ok(Stage {
             source,
-            cells: Cells {
-                grid,
-                shards,
-                compression: compression.unwrap_or(Compression::Zstd),
-            },
+            cells,
             chunk_shape,
             moves,
             bins: binned.then_some(bins),
         })
+    }
+
+    /// What follows from the version of the new store.
+    fn form(&self) -> Form {
+        self.options.target.form()
     }
 
     fn sink<'s>(
@@ -420,11 +436,17 @@ impl Job {
             fragments: here.all_fragments(),
             ..LevelCounts::default()
         };
-        let mut arrays: Docs = std::mem::take(&mut here.arrays);
-        let mut groups: BTreeMap<String, String> = BTreeMap::new();
+        let mut nodes: Nodes = std::mem::take(&mut here.nodes);
         let mut chains = self.chains(stage)?;
         let here = &*here;
-        let objects = objects::write(source, here, compression, &below, &self.notes, |a, b| {
+        let form = self.form();
+        let out = objects::Out {
+            ids: form.ids,
+            compression,
+            target: &below,
+            notes: &self.notes,
+        };
+        let objects = objects::write(source, here, out, |a, b| {
             let Some(chains) = &mut chains else {
                 return Ok(());
             };
@@ -435,22 +457,18 @@ impl Job {
             };
             chains.push(&[end(a), end(b)], &[])
         })?;
-        let count = objects.as_ref().map(|objects| wide(objects.ids.len()));
-        if let Some(objects) = objects {
-            counts.objects = wide(objects.ids.len());
-            arrays.extend(objects.arrays);
+        let rows = objects.map(|objects| {
+            counts.objects = objects.rows.len();
+            nodes.arrays.extend(objects.arrays);
             let doc = objects.doc.to_group().to_json_line();
-            groups.insert("object_index".to_owned(), doc);
-        }
-        arrays.extend(tables::object_attributes(
-            source,
-            count,
-            compression,
-            &below,
-            &self.notes,
-        )?);
-        let (docs, of_groups) = tables::groups(source, compression, &below, &self.notes)?;
-        arrays.extend(docs);
+            nodes.groups.insert("object_index".to_owned(), doc);
+            objects.rows
+        });
+        nodes
+            .arrays
+            .extend(tables::object_attributes(source, rows.as_ref(), out)?);
+        let (docs, of_groups) = tables::groups(source, out)?;
+        nodes.arrays.extend(docs);
         counts.groups = of_groups;
         let mut placed = Vec::new();
         if let Some(chains) = chains {
@@ -489,20 +507,17 @@ impl Job {
         for placer in placed {
             counts.links = counts.links.saturating_add(placer.links);
             let threads = write.threads;
-            let (docs, documents) =
-                placer.write(&here.chunks, &stage.cells, &below, threads, &self.notes)?;
-            arrays.extend(docs);
-            groups.extend(documents);
+            nodes.extend(placer.write(&here.chunks, &stage.cells, &below, threads, &self.notes)?);
         }
-        let present = families(&arrays).into_iter().map(str::to_owned).collect();
-        put_documents(&below, arrays, groups)?;
+        let present = nodes.families().into_iter().map(str::to_owned).collect();
+        nodes.put(&below)?;
         let old = source.level.doc();
         let own_shape = stage.chunk_shape != self.base_shape();
         let doc = LevelDoc {
             vertex_count: counts.vertices,
             arrays_present: present,
             chunk_shape: (number > 0 && own_shape).then(|| stage.chunk_shape.clone()),
-            fragments_tile: here.tiles && counts.chunks > 0,
+            fragments_tile: form.members == Members::All && here.tiles && counts.chunks > 0,
             ..documents::level(old, number)
         };
         let stale = old.vertex_count != counts.vertices;

@@ -1,19 +1,18 @@
 //! Objects: manifests whose fragments are those of the new level, ids, links between the parts of chains.
 
 use zvf_format::manifest::{Manifest, ManifestBuilder};
-use zvf_format::vlen::VlenBuilder;
-use zvf_meta::{ArrayAttributes, DataType, ObjectIndexDoc};
+use zvf_meta::ObjectIndexDoc;
 use zvf_store::{ChunkCoord, ObjectIndex};
 
 use super::laid::Laid;
 use super::report::Notes;
+use super::rows::{Parts, Rows};
 use super::source::Source;
 use crate::WriteError;
 use crate::codec::Compression;
-use crate::documents::array_doc;
-use crate::int::{index, wide};
-use crate::objects::{BUCKET, Docs, MOST, ids_array};
-use crate::shard::vlen_codecs;
+use crate::form::IdsIn;
+use crate::int::index;
+use crate::objects::{Docs, MOST, ManifestArray, index_doc, index_of_rows};
 use crate::target::Below;
 
 /// What a manifest names: chunks and fragments in order.
@@ -41,10 +40,20 @@ pub(super) fn entries(
     Ok(found)
 }
 
+/// Where the parts of a level go that are no cells, and how.
+#[derive(Clone, Copy)]
+pub(super) struct Out<'o> {
+    /// What the id of an object is.
+    pub(super) ids: IdsIn,
+    pub(super) compression: &'o Compression,
+    pub(super) target: &'o Below<'o>,
+    pub(super) notes: &'o Notes,
+}
+
 /// The objects of a level that was written.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Objects {
-    pub(super) ids: Vec<i64>,
+    pub(super) rows: Rows,
     pub(super) arrays: Docs,
     pub(super) doc: ObjectIndexDoc,
 }
@@ -56,12 +65,10 @@ pub(super) struct Objects {
 pub(super) fn write(
     source: &Source,
     laid: &Laid,
-    compression: &Compression,
-    target: &Below<'_>,
-    notes: &Notes,
+    out: Out<'_>,
     mut chain: impl FnMut((u32, u32), (u32, u32)) -> Result<(), WriteError>,
 ) -> Result<Option<Objects>, WriteError> {
-    let level = &source.level;
+    let (level, notes) = (&source.level, out.notes);
     let Some(index_) = level.object_index() else {
         return Ok(None);
     };
@@ -87,128 +94,88 @@ pub(super) fn write(
         );
         notes.lost(format!("{number}/object_index/object_ids"), what);
     }
-    let failed = |row: u64, source| WriteError::encode(format!("{path}, row {row}"), source);
-    let mut bucket = VlenBuilder::new();
-    let (mut full, mut present) = (0_u64, 0_u64);
-    let mut put = |bucket: VlenBuilder, padded: bool| -> Result<(), WriteError> {
-        let bytes = if padded {
-            bucket
-                .finish_padded(BUCKET)
-                .map_err(|source| failed(full, source))?
-        } else {
-            bucket.finish()
-        };
-        let key = format!("object_index/manifests/c/{full}");
-        full = full.saturating_add(1);
-        target.put(vec![(key, compression.encode(bytes)?)])
+    let rows = match out.ids {
+        IdsIn::Table => Rows::same(count),
+        IdsIn::Rows => Rows::by_id(&table, &format!("{number}/object_index"), notes)?,
     };
+    let failed = |row: u64, source| WriteError::encode(format!("{path}, row {row}"), source);
+    let mut array = ManifestArray::new(out.compression, out.target);
+    let mut read = Parts::new(source, index_);
+    let mut present = 0_u64;
+    let blobs = matches!(
+        index_.layout(),
+        Some(zvf_meta::ObjectLayout::V1 | zvf_meta::ObjectLayout::V2)
+    );
     let mut parts = Vec::new();
-    let mut written = 0_u64;
-    for part in 0..index_.manifest_chunks() {
-        let part = source.handle.block_on(index_.manifest_chunk(part))?;
-        let first = part.first_slot();
-        for row in first..first.saturating_add(wide(part.len())).min(count) {
-            let blob = part.blob(row);
-            let blobs = matches!(
-                index_.layout(),
-                Some(zvf_meta::ObjectLayout::V1 | zvf_meta::ObjectLayout::V2)
-            );
+    for row in 0..rows.len() {
+        parts.clear();
+        let old = rows.old(row);
+        let blob = old.map(|old| read.blob(old)).transpose()?.flatten();
+        if let Some((old, blob)) = old.zip(blob) {
             if blob.is_empty() && blobs {
                 // Trap T31.
                 notes.repaired(&path, "manifests of no bytes became empty ones", 1);
             }
-            parts.clear();
-            for (chunk, fragment) in entries(blob, index_, row)? {
+            for (chunk, fragment) in entries(&blob, index_, old)? {
                 let slot = source.slot(&chunk);
                 let there = slot.zip(u32::try_from(fragment).ok());
-                let old = |slot: u32| source_fragments(laid, slot);
-                match there.filter(|(slot, fragment)| u64::from(*fragment) < old(*slot)) {
+                let count = |slot: u32| source_fragments(laid, slot);
+                match there.filter(|(slot, fragment)| u64::from(*fragment) < count(*slot)) {
                     Some((slot, fragment)) => laid.parts(slot, fragment, &mut parts),
                     None => {
                         let what = format!(
                             "names fragment {fragment} of chunk {chunk}, which is not there"
                         );
-                        notes.lost(format!("{path}, object {}", table.id(row)), what);
+                        notes.lost(format!("{path}, object {}", table.id(old)), what);
                     }
                 }
             }
-            let mut manifest =
-                ManifestBuilder::new(level.key_rank()).map_err(|e| failed(row, e))?;
-            for &(slot, fragment) in &parts {
-                if laid
-                    .chunk_rows
-                    .get(index(slot))
-                    .is_some_and(|rows| *rows > 0)
-                {
-                    let chunk = laid.chunk(slot);
-                    manifest
-                        .push(chunk, i64::from(fragment))
-                        .map_err(|e| failed(row, e))?;
-                }
-            }
-            present = present.saturating_add(u64::from(!parts.is_empty()));
-            let ends = parts.iter().filter_map(|&(slot, fragment)| {
-                let (first, last) = laid.ends_of(slot, fragment)?;
-                Some((slot, first, last))
-            });
-            let mut before: Option<(u32, u32)> = None;
-            for (slot, first, last) in ends {
-                if let Some(from) = before.filter(|(chunk, _)| *chunk != slot) {
-                    chain(from, (slot, first))?;
-                }
-                before = Some((slot, last));
-            }
-            if bucket.len() == BUCKET {
-                put(std::mem::take(&mut bucket), true)?;
-            }
-            bucket
-                .push(&manifest.finish())
-                .map_err(|e| failed(row, e))?;
-            written = written.saturating_add(1);
         }
-    }
-    // Rows beyond the manifests that are stored are objects without vertices.
-    let empty = ManifestBuilder::new(level.key_rank().max(1))
-        .map_err(|e| failed(0, e))?
-        .finish();
-    for row in written..count {
-        if bucket.len() == BUCKET {
-            put(std::mem::take(&mut bucket), true)?;
+        let mut manifest =
+            ManifestBuilder::new(level.key_rank().max(1)).map_err(|e| failed(row, e))?;
+        for &(slot, fragment) in &parts {
+            if laid
+                .chunk_rows
+                .get(index(slot))
+                .is_some_and(|rows| *rows > 0)
+            {
+                let chunk = laid.chunk(slot);
+                manifest
+                    .push(chunk, i64::from(fragment))
+                    .map_err(|e| failed(row, e))?;
+            }
         }
-        bucket.push(&empty).map_err(|e| failed(row, e))?;
-    }
-    if !bucket.is_empty() {
-        let padded = count > u64::from(BUCKET);
-        put(bucket, padded)?;
+        present = present.saturating_add(u64::from(!parts.is_empty()));
+        let ends = parts.iter().filter_map(|&(slot, fragment)| {
+            let (first, last) = laid.ends_of(slot, fragment)?;
+            Some((slot, first, last))
+        });
+        let mut before: Option<(u32, u32)> = None;
+        for (slot, first, last) in ends {
+            if let Some(from) = before.filter(|(chunk, _)| *chunk != slot) {
+                chain(from, (slot, first))?;
+            }
+            before = Some((slot, last));
+        }
+        array.push(&manifest.finish())?;
     }
     let ids: Vec<i64> = table.iter().collect();
-    let (doc, objects) = ids_array(&ids, compression)?;
-    target.put(objects)?;
-    let manifests = array_doc(
-        vec![count],
-        DataType::named("variable_length_bytes"),
-        vec![count.clamp(1, u64::from(BUCKET))],
-        serde_json::Value::from(""),
-        vlen_codecs(compression),
-        ArrayAttributes::default(),
-    );
-    let doc_of_index = ObjectIndexDoc {
-        zv_array: Some("object_index".to_owned()),
-        num_objects: Some(count),
-        num_present: Some(present),
-        sid_ndim: u32::try_from(level.key_rank()).ok(),
-        layout: Some("vlen_manifests_v2".to_owned()),
-        object_ids_sorted: Some(ids.is_sorted_by(|a, b| a < b)),
-        extra: index_.doc().extra.clone(),
-        node_extra: index_.doc().node_extra.clone(),
+    let arrays = array.finish_in(out.ids, &ids)?;
+    let doc = match out.ids {
+        IdsIn::Table => ObjectIndexDoc {
+            object_ids_sorted: Some(ids.is_sorted_by(|a, b| a < b)),
+            ..index_doc(level.key_rank(), &ids, present)
+        },
+        IdsIn::Rows => index_of_rows(level.key_rank(), rows.len()),
     };
     Ok(Some(Objects {
-        ids,
-        arrays: vec![
-            ("object_index/manifests".to_owned(), manifests),
-            ("object_index/object_ids".to_owned(), doc),
-        ],
-        doc: doc_of_index,
+        rows,
+        arrays,
+        doc: ObjectIndexDoc {
+            extra: index_.doc().extra.clone(),
+            node_extra: index_.doc().node_extra.clone(),
+            ..doc
+        },
     }))
 }
 

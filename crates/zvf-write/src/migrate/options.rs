@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::TargetVersion;
 use crate::codec::Compression;
 use crate::writer::WriteOptions;
 
@@ -14,6 +15,8 @@ pub type MigrateProgress = Arc<dyn Fn(u64) + Send + Sync>;
 pub struct MigrateOptions {
     /// Memory, threads, the backend of the new store.
     pub write: WriteOptions,
+    /// Version of the new store. Default: the newest one.
+    pub target: TargetVersion,
     /// How chunks are compressed. Default: as level 0 of the old store, where that can be told, else zstd.
     pub compression: Option<Compression>,
     /// Cells of a shard along each spatial axis; an empty list: no shards. Default: as each level of the old store.
@@ -34,6 +37,7 @@ impl std::fmt::Debug for MigrateOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("MigrateOptions")
             .field("write", &self.write)
+            .field("target", &self.target)
             .field("compression", &self.compression)
             .field("shard_shape", &self.shard_shape)
             .field("chunk_shape", &self.chunk_shape)
@@ -55,6 +59,13 @@ impl MigrateOptions {
     #[must_use]
     pub fn with_write(mut self, write: WriteOptions) -> Self {
         self.write = write;
+        self
+    }
+
+    /// Replaces [`target`](Self::target).
+    #[must_use]
+    pub fn with_target(mut self, target: TargetVersion) -> Self {
+        self.target = target;
         self
     }
 

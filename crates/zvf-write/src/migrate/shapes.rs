@@ -8,6 +8,7 @@ use super::source::Source;
 use super::{Job, laid, verify};
 use crate::WriteError;
 use crate::int::wide;
+use crate::shard::Cells;
 
 impl Job {
     /// The grid of a level over the store's bounds, with room for its chunks.
@@ -27,6 +28,34 @@ impl Job {
             grid,
             chunks.iter().map(ChunkCoord::as_slice),
         ))
+    }
+
+    /// Where the cells of a level lie whose chunks are others than when it was staged.
+    pub(super) fn cells(
+        &self,
+        before: &Cells,
+        grid: Grid,
+        chunks: &[ChunkCoord],
+    ) -> Result<Cells, WriteError> {
+        let (shards, compression) = (before.shards.clone(), before.compression.clone());
+        let chunks = chunks.iter().map(ChunkCoord::as_slice);
+        self.form().cells(grid, shards, compression, chunks)
+    }
+
+    /// The shards of a level: those asked for, or those of the old one where the new one can have them.
+    pub(super) fn shards(&self, source: &Source, shards: Option<Vec<u64>>) -> Option<Vec<u64>> {
+        let mut chunks = source.chunks.iter().map(ChunkCoord::as_slice);
+        if self.options.shard_shape.is_some() || self.form().takes_shards(&mut chunks) {
+            return shards;
+        }
+        if shards.is_some() {
+            let path = source.level.vertices().path();
+            self.notes.note(format!(
+                "{path}: chunks on both sides of 0 have no place in shards of {}: each cell is an array of its own",
+                self.options.target.version()
+            ));
+        }
+        None
     }
 
     /// World size of a chunk of the new level 0.

@@ -9,6 +9,7 @@ use zvf_store::{RawStore, Store};
 
 use super::report::Notes;
 use crate::WriteError;
+use crate::form::Form;
 use crate::target::Target;
 
 /// Groups inside groups that are looked into.
@@ -27,6 +28,7 @@ struct Copy<'c> {
 pub(super) fn copy(
     store: &Store,
     handle: &Handle,
+    form: Form,
     target: &Target,
     notes: &Notes,
 ) -> Result<Vec<String>, WriteError> {
@@ -60,16 +62,14 @@ pub(super) fn copy(
     for composite in &side.composite {
         let (level, kind) = (composite.level, &composite.kind);
         let vertices = format!("{level}/vertices_{kind}");
-        if !copy.is_array(&vertices)? {
+        let links = format!("{level}/links_{kind}");
+        if let Some(what) = copy.refused(&vertices, &links, form)? {
             gone.push(kind.clone());
-            notes.lost(
-                vertices,
-                "composite geometry in blobs of an old version is not carried",
-            );
+            notes.lost(vertices, what);
             continue;
         }
         paths.push(vertices);
-        paths.push(format!("{level}/links_{kind}"));
+        paths.push(links);
         paths.push(format!("{level}/geometry_index"));
     }
     paths.extend(side.unknown.iter().cloned());
@@ -97,6 +97,28 @@ impl Copy<'_> {
 
     fn exists(&self, path: &str) -> Result<bool, WriteError> {
         Ok(self.read(&format!("{path}/zarr.json"))?.is_some())
+    }
+
+    /// Why composite geometry cannot be carried as it is stored.
+    fn refused(
+        &self,
+        vertices: &str,
+        links: &str,
+        form: Form,
+    ) -> Result<Option<&'static str>, WriteError> {
+        let document = self.read(&format!("{vertices}/zarr.json"))?;
+        let array = document.and_then(|bytes| ArrayDoc::parse(&bytes).ok());
+        let Some(array) = array else {
+            // Blobs are what 0.8.1 has, but its links are no blobs (0.8 §11).
+            let links = self.is_array(links)? || !self.exists(links)?;
+            let carried = form.takes_blobs() && links;
+            return Ok((!carried)
+                .then_some("composite geometry in blobs of an old version is not carried"));
+        };
+        let moved = array.attributes.chunk_grid_origin.is_some();
+        Ok((moved && form.takes_blobs()).then_some(
+            "composite geometry in a grid that does not begin at chunk 0 is not carried",
+        ))
     }
 
     fn is_array(&self, path: &str) -> Result<bool, WriteError> {

@@ -2,27 +2,23 @@
 
 use std::collections::HashSet;
 
-use half::f16;
 use serde_json::{Value, json};
 use zvf_format::dtype::DTypeKind;
 use zvf_format::vlen::VlenBuilder;
 use zvf_meta::{ArrayAttributes, DataType};
 use zvf_store::{TypedArray, TypedValues};
 
-use super::report::Notes;
+use super::objects::Out;
+use super::rows::Rows;
 use super::source::Source;
 use crate::WriteError;
-use crate::codec::Compression;
 use crate::documents::array_doc;
+use crate::form::IdsIn;
 use crate::int::{to_index, wide};
 use crate::number::NumberType;
 use crate::objects::Docs;
 use crate::shard::vlen_codecs;
-use crate::target::Below;
-use crate::typed::{Element, ROWS, Typed};
-
-/// A value that means "none", as bytes and as JSON.
-type Fill = (Vec<u8>, Value);
+use crate::typed::{Element, Fill, ROWS, Typed, fills};
 
 /// The element of a table, where the new store can hold it.
 fn element(table: &TypedArray) -> Option<Element> {
@@ -54,25 +50,7 @@ fn candidates(element: &Element, table: &TypedArray) -> Vec<Fill> {
     }
     match element {
         Element::Number(number) => {
-            found.extend(number.absent());
-            match number {
-                NumberType::Bool => {
-                    found.extend([(vec![0], json!(false)), (vec![1], json!(true))]);
-                }
-                NumberType::F16 => found.extend([
-                    (f16::NEG_INFINITY.to_le_bytes().to_vec(), json!("-Infinity")),
-                    (f16::INFINITY.to_le_bytes().to_vec(), json!("Infinity")),
-                ]),
-                NumberType::F32 => found.extend([
-                    (f32::NEG_INFINITY.to_le_bytes().to_vec(), json!("-Infinity")),
-                    (f32::INFINITY.to_le_bytes().to_vec(), json!("Infinity")),
-                ]),
-                NumberType::F64 => found.extend([
-                    (f64::NEG_INFINITY.to_le_bytes().to_vec(), json!("-Infinity")),
-                    (f64::INFINITY.to_le_bytes().to_vec(), json!("Infinity")),
-                ]),
-                _ => found.extend((0..=u16::MAX).map(|at| integer(*number, at))),
-            }
+            found.extend(fills(*number));
         }
         Element::Text(_) => found.push((vec![0; element.size()], json!(""))),
         Element::Other { .. } => found.extend(own.map(|value| (table.fill().to_vec(), value))),
@@ -80,62 +58,24 @@ fn candidates(element: &Element, table: &TypedArray) -> Vec<Fill> {
     found
 }
 
-/// The integer `at` steps from the end of its type, where the usual word for absence is.
-fn integer(number: NumberType, at: u16) -> Fill {
-    let (small, step) = (at.to_le_bytes()[0], i64::from(at));
-    match number {
-        NumberType::I8 => {
-            let value = i8::MIN.wrapping_add(small.cast_signed());
-            (value.to_le_bytes().to_vec(), json!(value))
-        }
-        NumberType::I16 => {
-            let value = i16::MIN.wrapping_add(at.cast_signed());
-            (value.to_le_bytes().to_vec(), json!(value))
-        }
-        NumberType::I32 => {
-            let value = i32::MIN.saturating_add(i32::from(at));
-            (value.to_le_bytes().to_vec(), json!(value))
-        }
-        NumberType::U8 => {
-            let value = u8::MAX.wrapping_sub(small);
-            (value.to_le_bytes().to_vec(), json!(value))
-        }
-        NumberType::U16 => {
-            let value = u16::MAX.wrapping_sub(at);
-            (value.to_le_bytes().to_vec(), json!(value))
-        }
-        NumberType::U32 => {
-            let value = u32::MAX.saturating_sub(u32::from(at));
-            (value.to_le_bytes().to_vec(), json!(value))
-        }
-        NumberType::U64 => {
-            let value = u64::MAX.saturating_sub(u64::from(at));
-            (value.to_le_bytes().to_vec(), json!(value))
-        }
-        _ => {
-            let value = i64::MIN.saturating_add(step);
-            (value.to_le_bytes().to_vec(), json!(value))
-        }
-    }
+/// The values of the rows of a new table, and which have none.
+fn values_of<'v>(values: &'v TypedValues, rows: &Rows) -> Vec<Option<&'v [u8]>> {
+    let one = |row: u64| {
+        let at = usize::try_from(rows.old(row)?).ok()?;
+        values.row(at).filter(|_| !values.is_absent(at))
+    };
+    (0..rows.len()).map(one).collect()
 }
 
-/// The rows of a table, `count` of them, and which have no value.
-fn rows(values: &TypedValues, count: usize) -> Vec<Option<&[u8]>> {
-    let one = |at: usize| values.row(at).filter(|_| !values.is_absent(at));
-    (0..count).map(one).collect()
-}
-
-/// Writes a table of `count` rows.
+/// Writes a table of such rows.
 fn write_table(
     source: &Source,
     table: &TypedArray,
-    count: u64,
+    rows: &Rows,
     of_groups: bool,
-    compression: &Compression,
-    target: &Below<'_>,
-    notes: &Notes,
+    out: Out<'_>,
 ) -> Result<Docs, WriteError> {
-    let path = table.path();
+    let (path, notes, count) = (table.path(), out.notes, rows.from);
     let Some(element) = element(table) else {
         notes.lost(
             path,
@@ -155,7 +95,9 @@ fn write_table(
         );
         notes.lost(path, what);
     }
-    let rows = rows(&values, to_index("rows of a table", count)?);
+    let all = rows.len();
+    to_index("rows of a table", all)?;
+    let rows = values_of(&values, rows);
     let missing = rows.iter().filter(|row| row.is_none()).count();
     if stored < count && table.sentinel().is_none() {
         let what = "rows that were not stored have no value, and say so";
@@ -180,7 +122,7 @@ fn write_table(
         .position(|(bytes, _)| !taken.contains(bytes.as_slice()));
     let (fill, means_absence) = match (free, missing) {
         _ if of_groups && missing == 0 => (zero(&element, table), false),
-        (Some(at), missing) if at == 0 || missing > 0 => {
+        (Some(at), missing) if at == 0 || missing > 0 || out.ids == IdsIn::Rows => {
             if at > 0 {
                 // Trap T24.
                 let what = "a real value looked like absence: another one means it now";
@@ -206,13 +148,13 @@ fn write_table(
             None => (0..width / size).for_each(|_| bytes.extend_from_slice(&fill.0)),
         }
     }
-    let shape: Vec<u64> = std::iter::once(count)
+    let shape: Vec<u64> = std::iter::once(all)
         .chain(table.shape().into_iter().skip(1))
         .collect();
     let typed = Typed {
         element,
         shape,
-        chunk_rows: (!of_groups).then_some(ROWS),
+        chunk_rows: (!of_groups && out.ids == IdsIn::Table).then_some(ROWS),
         fill,
         bytes,
     };
@@ -235,8 +177,8 @@ fn write_table(
         "object_attributes"
     };
     let path = format!("{folder}/{}", table.name());
-    let (doc, objects) = typed.objects(&path, compression, attributes)?;
-    target.put(objects)?;
+    let (doc, objects) = typed.objects(&path, out.compression, attributes)?;
+    out.target.put(objects)?;
     Ok(vec![(path, doc)])
 }
 
@@ -251,40 +193,25 @@ fn zero(element: &Element, table: &TypedArray) -> Option<Fill> {
 /// Writes the attributes of objects, a row for each of the index.
 pub(super) fn object_attributes(
     source: &Source,
-    objects: Option<u64>,
-    compression: &Compression,
-    target: &Below<'_>,
-    notes: &Notes,
+    objects: Option<&Rows>,
+    out: Out<'_>,
 ) -> Result<Docs, WriteError> {
     let mut docs = Vec::new();
     for table in source.level.object_attributes() {
-        let Some(count) = objects else {
-            notes.lost(
+        let Some(rows) = objects else {
+            out.notes.lost(
                 table.path(),
                 "the level has no objects that the values could belong to",
             );
             continue;
         };
-        docs.extend(write_table(
-            source,
-            table,
-            count,
-            false,
-            compression,
-            target,
-            notes,
-        )?);
+        docs.extend(write_table(source, table, rows, false, out)?);
     }
     Ok(docs)
 }
 
 /// Writes groups and their attributes; returns how many groups there are.
-pub(super) fn groups(
-    source: &Source,
-    compression: &Compression,
-    target: &Below<'_>,
-    notes: &Notes,
-) -> Result<(Docs, u64), WriteError> {
+pub(super) fn groups(source: &Source, out: Out<'_>) -> Result<(Docs, u64), WriteError> {
     let mut docs = Vec::new();
     let groups = source.level.groups();
     let count = groups.map_or(0, zvf_store::Groups::len);
@@ -305,7 +232,8 @@ pub(super) fn groups(
         }
         if any {
             let key = "groups/c/0".to_owned();
-            target.put(vec![(key, compression.encode(rows.finish())?)])?;
+            out.target
+                .put(vec![(key, out.compression.encode(rows.finish())?)])?;
         }
         let attributes = ArrayAttributes {
             zv_array: Some("groups".to_owned()),
@@ -317,28 +245,20 @@ pub(super) fn groups(
             DataType::named("variable_length_bytes"),
             vec![count],
             Value::from(""),
-            vlen_codecs(compression),
+            vlen_codecs(out.compression),
             attributes,
         );
         docs.push(("groups".to_owned(), doc));
     }
     for table in source.level.group_attributes() {
         if count == 0 {
-            notes.lost(
+            out.notes.lost(
                 table.path(),
                 "the level has no groups that the values could belong to",
             );
             continue;
         }
-        docs.extend(write_table(
-            source,
-            table,
-            count,
-            true,
-            compression,
-            target,
-            notes,
-        )?);
+        docs.extend(write_table(source, table, &Rows::same(count), true, out)?);
     }
     Ok((docs, count))
 }

@@ -9,11 +9,12 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 use zvf_format::dtype::DTypeKind;
-use zvf_meta::Kind;
+use zvf_meta::{Kind, ObjectLayout};
 use zvf_store::{ChunkCoord, IdTable, LinkFamily, Need, ObjectIndex, Store, TypedArray};
 
 use super::records::Family;
 use super::report::{Notes, Verified};
+use super::rows::Copied;
 use super::source::{BATCH, Chunk, Column, Rows, Source};
 use crate::WriteError;
 use crate::int::{index, wide};
@@ -89,8 +90,8 @@ pub(super) fn hash(part: &impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// The object index of the old level, that of the new one, and the ids, which are the same.
-type Indexes<'a> = (&'a ObjectIndex, &'a ObjectIndex, Arc<IdTable>);
+/// The object index of the old level, that of the new one, the ids of the old one, and where their rows are in the new one.
+type Indexes<'a> = (&'a ObjectIndex, &'a ObjectIndex, Arc<IdTable>, Copied);
 
 impl Pair {
     pub(super) fn place(&self, what: impl std::fmt::Display) -> String {
@@ -205,7 +206,7 @@ impl Pair {
         Ok(())
     }
 
-    /// The object indexes of both, which have the same ids; `None` where the old level has none.
+    /// The object indexes of both, of which the new one has all ids of the old one; `None` where the old level has none.
     pub(super) fn indexes(&self) -> Result<Option<Indexes<'_>>, WriteError> {
         let Some(old) = self.old.level.object_index() else {
             return Ok(None);
@@ -218,19 +219,29 @@ impl Pair {
         };
         let handle = &self.old.handle;
         let (old_ids, new_ids) = (handle.block_on(old.ids())?, handle.block_on(new.ids())?);
-        if old_ids.iter().eq(new_ids.iter()) {
-            Ok(Some((old, new, old_ids)))
-        } else {
-            Err(WriteError::differs(
+        let by_row = new.layout() == Some(ObjectLayout::V1);
+        let copied = Copied::new(&old_ids, &new_ids, by_row).map_err(|id| {
+            WriteError::differs(
                 self.place("object_index/object_ids"),
-                "ids differ",
-            ))
+                match id {
+                    Some(id) => format!("ids differ: {id} is not there"),
+                    None => "ids differ".to_owned(),
+                },
+            )
+        })?;
+        for row in copied.gaps() {
+            let part = handle.block_on(new.manifest_chunk(new.chunk_of(row)))?;
+            if !super::objects::entries(part.blob(row), new, row)?.is_empty() {
+                let place = self.place(format_args!("object {}", new_ids.id(row)));
+                return Err(WriteError::differs(place, "is in the copy only"));
+            }
         }
+        Ok(Some((old, new, old_ids, copied)))
     }
 
     /// Ids, and every manifest.
     fn objects(&self, kept: &Kept, verified: &mut Verified) -> Result<(), WriteError> {
-        let Some((old, new, ids)) = self.indexes()? else {
+        let Some((old, new, ids, copied)) = self.indexes()? else {
             return Ok(());
         };
         let handle = &self.old.handle;
@@ -238,7 +249,10 @@ impl Pair {
             let part = handle.block_on(old.manifest_chunk(part))?;
             let first = part.first_slot();
             for row in first..first.saturating_add(wide(part.len())).min(old.len()) {
-                let copies = handle.block_on(new.manifest_chunk(new.chunk_of(row)))?;
+                let Some(there) = copied.row(row) else {
+                    continue;
+                };
+                let copies = handle.block_on(new.manifest_chunk(new.chunk_of(there)))?;
                 let mut wanted = super::objects::entries(part.blob(row), old, row)?;
                 // What is not there was reported and left out.
                 wanted.retain(|(chunk, fragment)| {
@@ -250,7 +264,7 @@ impl Pair {
                         rows > 0 && *fragment >= 0 && *fragment < i64::from(count)
                     })
                 });
-                let found = super::objects::entries(copies.blob(row), new, row)?;
+                let found = super::objects::entries(copies.blob(there), new, there)?;
                 if wanted != found {
                     let place = self.place(format_args!("object {}", ids.id(row)));
                     return Err(WriteError::differs(place, "its fragments differ"));
@@ -264,13 +278,19 @@ impl Pair {
     /// Values of objects and groups.
     fn tables(&self, verified: &mut Verified) -> Result<(), WriteError> {
         let (old, new) = (&self.old.level, &self.new.level);
-        let objects = old.object_index().map_or(0, |one| one.len());
+        let indexes = self.indexes()?;
+        let objects = match &indexes {
+            Some((old, new, _, copied)) => (old.len(), new.len(), copied),
+            None => (0, 0, &Copied::SAME),
+        };
         let groups = old.groups().map_or(0, zvf_store::Groups::len);
+        let groups = (groups, groups, &Copied::SAME);
         let lists = [
             (old.object_attributes(), new.object_attributes(), objects),
             (old.group_attributes(), new.group_attributes(), groups),
         ];
-        for (old, new, count) in lists {
+        for (old, new, rows) in lists {
+            let (count, ..) = rows;
             for table in old
                 .iter()
                 .filter(|table| table.dtype().kind != DTypeKind::Object && count > 0)
@@ -278,14 +298,20 @@ impl Pair {
                 let Some(copy) = new.iter().find(|copy| copy.name() == table.name()) else {
                     return Err(WriteError::differs(self.place(table.path()), "is missing"));
                 };
-                let rows = self.table(table, copy, count)?;
-                verified.values = verified.values.saturating_add(rows);
+                self.table(table, copy, rows)?;
+                verified.values = verified.values.saturating_add(count);
             }
         }
         Ok(())
     }
 
-    fn table(&self, old: &TypedArray, new: &TypedArray, count: u64) -> Result<u64, WriteError> {
+    /// Compares a table row for row: so many rows of the old one, and of the new one.
+    fn table(
+        &self,
+        old: &TypedArray,
+        new: &TypedArray,
+        (from, count, copied): (u64, u64, &Copied),
+    ) -> Result<(), WriteError> {
         let place = || self.place(old.path());
         let handle = &self.old.handle;
         let (values, copies) = (handle.block_on(old.read())?, handle.block_on(new.read())?);
@@ -296,20 +322,25 @@ impl Pair {
             );
             return Err(WriteError::differs(place(), what));
         }
-        for row in 0..copies.rows {
-            let there = row < values.rows && !values.is_absent(row);
-            let same = match (there, copies.is_absent(row)) {
-                (true, false) => values.row(row) == copies.row(row),
+        for row in 0..from {
+            let at = |row: u64| usize::try_from(row).unwrap_or(usize::MAX);
+            let Some(there) = copied.row(row).map(at) else {
+                continue;
+            };
+            let row = at(row);
+            let some = row < values.rows && !values.is_absent(row);
+            let same = match (some, copies.is_absent(there)) {
+                (true, false) => values.row(row) == copies.row(there),
                 (false, true) => true,
                 // Where a type leaves no word for absence, that was reported; an empty text says it anyway.
-                (true, true) => values.row(row) == copies.row(row),
+                (true, true) => values.row(row) == copies.row(there),
                 (false, false) => false,
             };
             if !same {
                 return Err(WriteError::differs(place(), format!("row {row} differs")));
             }
         }
-        Ok(count)
+        Ok(())
     }
 
     fn groups(&self, verified: &mut Verified) -> Result<(), WriteError> {

@@ -261,7 +261,7 @@ fn objects(
     new: &Side<'_>,
     verified: &mut Verified,
 ) -> Result<(), WriteError> {
-    let Some((index_, copy, ids)) = pair.indexes()? else {
+    let Some((index_, copy, ids, copied)) = pair.indexes()? else {
         return Ok(());
     };
     let handle = &pair.old.handle;
@@ -279,9 +279,12 @@ fn objects(
         let part = handle.block_on(index_.manifest_chunk(part))?;
         let first = part.first_slot();
         for row in first..first.saturating_add(wide(part.len())).min(index_.len()) {
-            let copies = handle.block_on(copy.manifest_chunk(copy.chunk_of(row)))?;
+            let Some(there) = copied.row(row) else {
+                continue;
+            };
+            let copies = handle.block_on(copy.manifest_chunk(copy.chunk_of(there)))?;
             let wanted = whole(old, index_, part.blob(row), row)?;
-            let found = whole(new, copy, copies.blob(row), row)?;
+            let found = whole(new, copy, copies.blob(there), there)?;
             if wanted != found {
                 let place = pair.place(format_args!("object {}", ids.id(row)));
                 let what = format!(

@@ -18,7 +18,7 @@ use super::sink::Sink;
 use super::spec::{BaseBins, CrossLevel, Method};
 use super::{root, storage};
 use crate::int::{index, wide};
-use crate::shard::Cells;
+use crate::shard::{Cells, Container};
 use crate::{WriteError, documents};
 
 /// What was written of one level.
@@ -114,6 +114,7 @@ impl Maker<'_> {
                 grid: documents::grid(bounds, chunk_shape)?,
                 shards: shards.clone(),
                 compression: compression.clone(),
+                container: Container::Grid,
             })
         })
     }

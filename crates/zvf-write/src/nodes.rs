@@ -1,0 +1,121 @@
+//! The documents of a level that wait until all its cells are written.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use zvf_meta::{ArrayAttributes, ArrayDoc, KeyList};
+
+use crate::documents;
+use crate::objects::Docs;
+use crate::shard::{Cells, Container};
+use crate::target::Below;
+use crate::{WriteError, blobs};
+
+/// Documents by path.
+#[derive(Debug, Default)]
+pub(crate) struct Nodes {
+    pub(crate) arrays: Docs,
+    /// Groups that say what lies below them.
+    pub(crate) groups: BTreeMap<String, String>,
+    /// Groups that stand for an array of cells.
+    stand_ins: BTreeMap<String, String>,
+}
+
+impl Nodes {
+    /// Documents of arrays, and of groups.
+    pub(crate) fn new(arrays: Docs, groups: BTreeMap<String, String>) -> Self {
+        Self {
+            arrays,
+            groups,
+            stand_ins: BTreeMap::new(),
+        }
+    }
+
+    /// Adds the node of an array of cells, of which those of `present` are there.
+    pub(crate) fn cells(
+        &mut self,
+        cells: &Cells,
+        path: impl Into<String>,
+        present: KeyList,
+        attributes: ArrayAttributes,
+    ) {
+        match cells.container {
+            Container::Grid => {
+                let doc = documents::grid_doc(cells, present, attributes);
+                self.arrays.push((path.into(), doc));
+            }
+            Container::Blobs => self.stand_in(path, blobs::group(&attributes)),
+        }
+    }
+
+    /// Adds the group that stands for an array.
+    pub(crate) fn stand_in(&mut self, path: impl Into<String>, document: String) {
+        self.stand_ins.insert(path.into(), document);
+    }
+
+    /// Takes all of another.
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.arrays.extend(other.arrays);
+        self.groups.extend(other.groups);
+        self.stand_ins.extend(other.stand_ins);
+    }
+
+    /// Families of arrays that a level has, in the order of the format page.
+    pub(crate) fn families(&self) -> Vec<&'static str> {
+        const ALL: [&str; 11] = [
+            "vertices",
+            "vertex_attributes",
+            "links",
+            "link_attributes",
+            "cross_chunk_links",
+            "cross_chunk_link_attributes",
+            "object_index",
+            "object_attributes",
+            "groups",
+            "group_attributes",
+            "fragment_attributes",
+        ];
+        let arrays = self.arrays.iter().map(|(path, _)| path.as_str());
+        let paths = arrays.chain(self.stand_ins.keys().map(String::as_str));
+        let heads: BTreeSet<&str> = paths.filter_map(|path| path.split('/').next()).collect();
+        ALL.into_iter()
+            .filter(|name| heads.contains(name))
+            .collect()
+    }
+
+    /// Writes all of them, and a plain group between any two that have none.
+    pub(crate) fn put(self, target: &Below<'_>) -> Result<(), WriteError> {
+        let mut groups = self.groups;
+        groups.extend(self.stand_ins);
+        put_documents(target, self.arrays, groups)
+    }
+}
+
+/// Writes documents of arrays, and of every group above them below the level.
+pub(crate) fn put_documents(
+    target: &Below<'_>,
+    arrays: Docs,
+    mut groups: BTreeMap<String, String>,
+) -> Result<(), WriteError> {
+    let mut between = BTreeSet::new();
+    for path in arrays
+        .iter()
+        .map(|(path, _)| path.as_str())
+        .chain(groups.keys().map(String::as_str))
+    {
+        let mut parent = path;
+        while let Some((above, _)) = parent.rsplit_once('/') {
+            between.insert(above.to_owned());
+            parent = above;
+        }
+    }
+    for path in between {
+        groups.entry(path).or_insert_with(documents::plain_group);
+    }
+    let arrays = arrays
+        .into_iter()
+        .map(|(path, doc): (String, ArrayDoc)| (path, doc.to_json()));
+    let all = arrays
+        .chain(groups)
+        .map(|(path, json)| (format!("{path}/zarr.json"), json.into_bytes()));
+    target.put(all.collect())
+}

@@ -1,0 +1,157 @@
+//! The worked examples of 0.8 §19, byte for byte.
+
+use std::collections::BTreeMap;
+
+use zvf_meta::space::Grid;
+use zvf_store::OpenOptions;
+
+use super::*;
+use crate::codec::Compression;
+use crate::shard::Container;
+use crate::target::Target;
+
+type Ends = [(&'static [i64], i64)];
+
+const A: &[i64] = &[0, 0, 0];
+const B: &[i64] = &[1, 0, 0];
+const C: &[i64] = &[1, 1, 0];
+const D: &[i64] = &[0, 1, 0];
+
+fn policy(width: usize, directed: bool, store: LinkStore) -> Policy {
+    Policy {
+        delta: 0,
+        width,
+        directed,
+        store,
+        rank: 3,
+        inner: false,
+    }
+}
+
+/// The files of a family, by their path, blobs as numbers.
+fn written(policy: Policy, links: &[&Ends]) -> BTreeMap<String, Vec<i64>> {
+    let folder = tempfile::tempdir().unwrap();
+    let address = folder.path().to_string_lossy().into_owned();
+    let target = Target::new(&address, &OpenOptions::new(), false).unwrap();
+    let below = target.below("0");
+    let cells = Cells {
+        grid: Grid {
+            origin: Vec::new(),
+            shape: Vec::new(),
+        },
+        shards: None,
+        compression: Compression::None,
+        container: Container::Blobs,
+    };
+    let mut tuples = Tuples::new(policy, Vec::new(), 1 << 20, folder.path());
+    for ends in links {
+        let ends: Vec<Endpoint<'_>> = ends
+            .iter()
+            .map(|&(chunk, row)| Endpoint { chunk, row })
+            .collect();
+        tuples.push(&ends, &[]).unwrap();
+    }
+    let sink = Sink {
+        cells: &cells,
+        target: &below,
+        threads: 1,
+        missing: &|_, _| {},
+    };
+    tuples.write(sink, |_| {}).unwrap();
+    let mut files = BTreeMap::new();
+    let mut folders = vec![folder.path().join("0")];
+    while let Some(at) = folders.pop() {
+        for entry in std::fs::read_dir(&at).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.ends_with("c/0") {
+                let bytes = std::fs::read(&path).unwrap();
+                let numbers = bytes.as_chunks::<8>().0.iter();
+                let name = path.strip_prefix(folder.path()).unwrap();
+                let name = name.to_string_lossy().replace('\\', "/");
+                files.insert(
+                    name.strip_suffix("/c/0").unwrap().to_owned(),
+                    numbers.map(|number| i64::from_le_bytes(*number)).collect(),
+                );
+            }
+        }
+    }
+    files
+}
+
+fn cell(files: &BTreeMap<String, Vec<i64>>, key: &str) -> Vec<i64> {
+    let path = format!("0/cross_chunk_links/{key}");
+    files
+        .get(&path)
+        .unwrap_or_else(|| panic!("no {path} in {files:?}"))
+        .clone()
+}
+
+const FOUR: [&Ends; 4] = [
+    &[(A, 2), (B, 0)],
+    &[(B, 1), (A, 0)],
+    &[(A, 7), (A, 3)],
+    &[(B, 5), (A, 9)],
+];
+
+#[test]
+fn four_edges_by_every_policy() {
+    // 0.8 §19.1; an edge inside one chunk is a row of that chunk.
+    let files = written(policy(2, false, LinkStore::Canonical), &FOUR);
+    let ascending = [3, 0, 24, 48, 0, 2, 0, 1, 0, 1, 1, 9, 5];
+    assert_eq!(cell(&files, "0/0.0.0.1.0.0"), ascending);
+    assert_eq!(files["0/links/0/0.0.0"], [7, 3]);
+    assert_eq!(files.len(), 3, "{files:?}");
+
+    let files = written(policy(2, true, LinkStore::Canonical), &FOUR);
+    assert_eq!(cell(&files, "0/0.0.0.1.0.0"), [1, 0, 0, 2, 0]);
+    assert_eq!(cell(&files, "0/1.0.0.0.0.0"), [2, 0, 24, 0, 1, 0, 0, 5, 9]);
+    for directed in [false, true] {
+        let files = written(policy(2, directed, LinkStore::Duplicate), &FOUR);
+        assert_eq!(cell(&files, "0/0.0.0.1.0.0"), ascending);
+        assert_eq!(
+            cell(&files, "0/1.0.0.0.0.0"),
+            [3, 0, 24, 48, 1, 0, 2, 0, 1, 0, 0, 5, 9]
+        );
+    }
+}
+
+#[test]
+fn the_mesh_keeps_its_winding() {
+    // 0.8 §19.4.
+    let faces: [&Ends; 3] = [
+        &[(A, 1), (B, 0), (C, 0)],
+        &[(A, 2), (D, 0), (C, 0)],
+        &[(B, 0), (C, 0), (A, 1)],
+    ];
+    let files = written(policy(3, false, LinkStore::Canonical), &faces);
+    assert_eq!(cell(&files, "0/0.0.0.0.1.0.1.1.0"), [1, 0, 0, 2, 0, 0]);
+    assert_eq!(
+        cell(&files, "0/0.0.0.1.0.0.1.1.0"),
+        [2, 0, 32, 0, 1, 0, 0, 4, 1, 0, 0]
+    );
+    let files = written(policy(3, false, LinkStore::Duplicate), &faces);
+    assert_eq!(cell(&files, "0/1.0.0.0.0.0.1.1.0"), [1, 0, 2, 0, 1, 0]);
+    assert_eq!(cell(&files, "0/1.1.0.0.0.0.1.0.0"), [1, 0, 4, 0, 1, 0]);
+    let cells = files.values().map(|cell| cell[0]);
+    assert_eq!((files.len(), cells.sum::<i64>()), (8, 9));
+}
+
+#[test]
+fn quads_and_links_between_levels() {
+    // 0.8 §19.5.
+    let quad: &Ends = &[(B, 0), (A, 3), (A, 1), (B, 1)];
+    let files = written(policy(4, false, LinkStore::Canonical), &[quad]);
+    assert_eq!(
+        cell(&files, "0/0.0.0.0.0.0.1.0.0.1.0.0"),
+        [1, 0, 14, 1, 3, 0, 1]
+    );
+    let mut up = policy(2, false, LinkStore::Canonical);
+    up.delta = 1;
+    let links: [&Ends; 2] = [&[(&[2, 3, 1], 7), (&[1, 1, 0], 3)], &[(C, 4), (C, 9)]];
+    let files = written(up, &links);
+    assert_eq!(cell(&files, "+1/1.1.0.2.3.1"), [1, 0, 1, 3, 7]);
+    // Two ends of one key: one group of rows, no permutation (0.8 §8.5).
+    assert_eq!(files["0/links/+1/1.1.0"], [1, 0, 4, 9]);
+}
