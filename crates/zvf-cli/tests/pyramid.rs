@@ -110,7 +110,14 @@ fn what_makes_no_sense_is_usage() -> Result<()> {
         &["--factors", "2,2", "--sparsity", "1,2,3"],
         &["--factors", "2", "--chunk-scale", "0"],
         &["--factors", "2", "--chunk-scale", "2x2x2"],
-        &["--factors", "2", "--cross-links", "explicit"],
+        &["--factors", "2", "--bin-shape", "4,4"],
+        &["--factors", "2", "--bin-shape", "2"],
+        &["--factors", "2", "--add", "--method", "density"],
+        &["--factors", "2", "--add", "--replace"],
+        &["--factors", "2", "--refresh"],
+        &["--refresh", "--remove"],
+        &["--refresh"],
+        &["--remove"],
         &[
             "--factors",
             "2",
@@ -124,5 +131,87 @@ fn what_makes_no_sense_is_usage() -> Result<()> {
         let arguments = [&["pyramid", "made.zv"][..], flags].concat();
         assert_eq!(home.zvf(&arguments)?.code, 2, "{flags:?}");
     }
+    Ok(())
+}
+
+#[test]
+fn levels_are_refreshed_replaced_and_removed() -> Result<()> {
+    let home = home()?;
+    home.text(&["pyramid", "made.zv", "--factors", "2"])?;
+    let text = home.text(&["pyramid", "made.zv", "--refresh"])?;
+    assert!(
+        text.contains("1 coarse level, nothing out of date"),
+        "{text}"
+    );
+    // One more point, in a bin of its own.
+    std::fs::write(home.file("more.csv"), "x,y,n\n33,33,400\n")?;
+    home.text(&["edit", "made.zv", "append", "more.csv"])?;
+    let done = home.json(&["pyramid", "made.zv", "--refresh", "--json"])?;
+    assert_eq!(
+        (&done["levels"][0]["vertices"], &done["method"]),
+        (&json!(26), &json!("density"))
+    );
+    assert_eq!(
+        (&done["stale_chunks"], &done["seed"]),
+        (&json!(1), &json!(null))
+    );
+    let rows = home.text(&["query", "made.zv", "--level", "1", "--format", "csv"])?;
+    assert!(rows.contains(",400\n"), "{rows}");
+    // A level of bins of 8 on top.
+    let added = home.json(&["pyramid", "made.zv", "--add", "--factors", "2", "--json"])?;
+    assert_eq!(added["levels"][1]["bin_shape"], json!([8.0, 8.0]));
+    assert_eq!(
+        (&added["levels"][0], &added["levels_before"]),
+        (&done["levels"][0], &json!(1))
+    );
+    let other = home.json(&[
+        "pyramid",
+        "made.zv",
+        "--replace",
+        "--factors",
+        "5",
+        "--json",
+    ])?;
+    assert_eq!(other["levels"].as_array().map(Vec::len), Some(1));
+    assert_eq!(other["levels"][0]["vertices"], json!(5));
+    let text = home.text(&["pyramid", "made.zv", "--remove"])?;
+    assert!(text.contains("1 coarse level removed"), "{text}");
+    let info = home.json(&["info", "made.zv", "--json"])?;
+    assert_eq!(info["levels"].as_array().map(Vec::len), Some(1));
+    assert!(!home.file("made.zv/1").exists());
+    Ok(())
+}
+
+#[test]
+fn a_tractogram_needs_no_flags() -> Result<()> {
+    let home = Home::made(&[])?;
+    let file =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/real/tracks300.trk");
+    home.text(&["import", &file.to_string_lossy(), "made.zv"])?;
+    let text = home.text(&["pyramid", "made.zv", "--factors", "2,2"])?;
+    assert!(
+        text.contains("half of the steps between neighbours are"),
+        "{text}"
+    );
+    let info = home.json(&["info", "made.zv", "--json", "--count"])?;
+    let counts: Vec<u64> = (0..3)
+        .filter_map(|level| info["levels"][level]["vertices"].as_u64())
+        .collect();
+    // Each level keeps less, and more than the two ends of 300 lines.
+    assert_eq!(counts[0], 14_576);
+    assert!(
+        counts[1] * 3 < counts[0] && counts[2] < counts[1] && counts[2] > 600,
+        "{counts:?}"
+    );
+    // The bins that were declared are those that the next levels are counted from.
+    let again = home.json(&[
+        "pyramid",
+        "made.zv",
+        "--replace",
+        "--factors",
+        "2,2",
+        "--json",
+    ])?;
+    assert_eq!(again["levels"][1]["vertices"], json!(counts[2]));
     Ok(())
 }

@@ -92,6 +92,12 @@ impl<'s> Encoder<'s> {
         }
     }
 
+    /// Gives the vertex of each row, links or not.
+    pub(crate) fn with_vertices(mut self, vertices: bool) -> Self {
+        self.vertices |= vertices;
+        self
+    }
+
     /// Bytes of one record.
     pub(crate) fn record_size(&self) -> u64 {
         wide(self.layout.width).max(1)

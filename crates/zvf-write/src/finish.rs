@@ -93,18 +93,28 @@ pub(crate) fn write_level(
     target: &Below<'_>,
     doc: LevelDoc,
 ) -> Result<Summary, WriteError> {
-    let (doc, summary) = write_arrays(parts, bounds, target, doc)?;
+    let (doc, summary, _) = write_arrays(parts, bounds, target, doc)?;
     target.put(vec![("zarr.json".to_owned(), doc.to_json().into_bytes())])?;
     Ok(summary)
 }
 
-/// Writes everything of a level but its document, which is returned.
+/// Where the vertices of a level went.
+#[derive(Debug)]
+pub(crate) struct Trace {
+    /// Chunks with vertices, in lex order.
+    pub(crate) chunks: Vec<ChunkCoord>,
+    /// Slot of the chunk, and row, of each vertex, in the order in which they were pushed.
+    pub(crate) places: Vec<(u32, u32)>,
+}
+
+/// Writes everything of a level but its document, which is returned; and where the vertices went, if the router was asked to
+/// keep that in mind.
 pub(crate) fn write_arrays(
     parts: Parts,
     bounds: &Corners,
     target: &Below<'_>,
     doc: LevelDoc,
-) -> Result<(LevelDoc, Summary), WriteError> {
+) -> Result<(LevelDoc, Summary, Option<Trace>), WriteError> {
     let Parts {
         address: _,
         spec,
@@ -129,7 +139,8 @@ pub(crate) fn write_arrays(
             None
         });
     }
-    let encoder = Encoder::new(spec, router.layout, dictionaries);
+    let traced = router.trace.is_some();
+    let encoder = Encoder::new(spec, router.layout, dictionaries).with_vertices(traced);
     let chunks: Vec<&[i64]> = coords.iter().map(ChunkCoord::as_slice).collect();
     let form = spec.target.form();
     let cells = form.cells(
@@ -149,7 +160,7 @@ pub(crate) fn write_arrays(
 
     let mut sorter = Sorter::new(budget / 8, &folder);
     let mut places = None;
-    if spec.takes_links() {
+    if spec.takes_links() || traced {
         places = Some(Places::new(router.vertices, budget / 8, &folder)?);
     }
     level.write_chunks(&encoder, buckets, &file, &mut sorter, places.as_mut())?;
@@ -163,9 +174,12 @@ pub(crate) fn write_arrays(
         level.write_objects(&mut documents, sorter, &tables, &groups, &mut placer)?;
     }
     let mut steps = watch.step(Step::Links, router.link_count.saturating_mul(2));
+    let mut found = None;
     if let Some(mut places) = places {
         places.seal()?;
         place_links(spec, router.links, &mut places, &mut placer, &mut steps)?;
+        let trace = router.trace.map(|numbers| trace(&numbers, &mut places));
+        found = trace.transpose()?;
     }
     if let Some(tuples) = placer.tuples.take() {
         documents.summary.links = placer.links();
@@ -185,7 +199,20 @@ pub(crate) fn write_arrays(
         fragments_tile,
         ..doc
     };
-    Ok((doc, summary))
+    let trace = found.map(|places| Trace {
+        chunks: coords,
+        places,
+    });
+    Ok((doc, summary, trace))
+}
+
+/// Chunk and row of each vertex, by their numbers.
+fn trace(numbers: &[u64], places: &mut Places) -> Result<Vec<(u32, u32)>, WriteError> {
+    let place = |&number: &u64| {
+        let lost = || WriteError::input("vertex", number.to_string(), "one that was written");
+        places.get(number)?.ok_or_else(lost)
+    };
+    numbers.iter().map(place).collect()
 }
 
 /// The chunks with rows in lex order, their rows, the file that these are read from, and the values that chunks are cut

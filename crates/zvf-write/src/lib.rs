@@ -75,7 +75,8 @@
 //!
 //! # Coarse levels
 //!
-//! [`build_pyramid`] adds levels to a store of one level, all of them at once: see `docs/pyramids.md`.
+//! [`build_pyramid`] adds levels, all of them at once; [`refresh_pyramid`] makes them anew after edits, and [`remove_pyramid`]
+//! removes them: see `docs/pyramids.md`.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -91,7 +92,8 @@
 //! # writer.finish().await?;
 //! // Bins of twice the size, and of four times the size.
 //! let spec = PyramidSpec::new([LevelStep::new(2.0), LevelStep::new(2.0)]);
-//! let levels = build_pyramid(&address, &spec, &WriteOptions::new(), Arc::new(|_| ())).await?;
+//! let report = build_pyramid(&address, &spec, &WriteOptions::new(), Arc::new(|_| ())).await?;
+//! let levels = report.levels;
 //! assert_eq!(Store::open(&address).await?.levels(), [0, 1, 2]);
 //! assert!(levels[1].vertices < levels[0].vertices);
 //! # Ok(())
@@ -179,7 +181,10 @@ pub use migrate::{
 pub use number::NumberType;
 pub use parts::PartedStore;
 pub use progress::{Progress, Step};
-pub use pyramid::{CrossLevel, LevelReport, LevelStep, Method, PyramidSpec, build_pyramid};
+pub use pyramid::{
+    BaseBins, BinReason, ChosenBins, CrossLevel, Existing, LevelReport, LevelStep, Method,
+    PyramidReport, PyramidSpec, build_pyramid, refresh_pyramid, remove_pyramid,
+};
 pub use side::{Parametric, ParametricType};
 pub use spec::{AttributeSpec, AttributeType, LinkSpec, Outside, StoreSpec, TargetVersion};
 pub use values::{Values, narrow};

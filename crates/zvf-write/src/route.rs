@@ -42,6 +42,8 @@ pub(crate) struct Router {
     pub(crate) batches: u64,
     /// Skeletons: objects of earlier batches.
     whole: HashSet<i64>,
+    /// The number of each vertex, in the order in which they came, if somebody asks where they went.
+    pub(crate) trace: Option<Vec<u64>>,
 }
 
 impl Router {
@@ -63,7 +65,14 @@ impl Router {
             reach: spec.reach().filter(|_| spec.outside == Outside::Refuse),
             batches: 0,
             whole: HashSet::new(),
+            trace: None,
         }
+    }
+
+    /// Keeps in mind which number each vertex gets: skeletons are numbered anew.
+    pub(crate) fn with_trace(mut self) -> Self {
+        self.trace = Some(Vec::new());
+        self
     }
 
     /// Gives large batches to several threads.
@@ -92,6 +101,13 @@ impl Router {
             self.check_whole(&prepared)?;
         }
         let columns = self.coded(spec, &prepared)?;
+        if let Some(trace) = &mut self.trace {
+            let places = prepared.walk.as_ref().map(|walk| &walk.place);
+            trace.extend((0..prepared.rows).map(|row| {
+                let place = places.and_then(|places| places.get(row)).copied();
+                self.vertices.saturating_add(wide(place.unwrap_or(row)))
+            }));
+        }
         self.append_rows(spec, &prepared, &columns)?;
         self.append_links(spec, &prepared)?;
         if let Some((low, high)) = prepared.extent {

@@ -517,7 +517,7 @@ async fn levels_and_edits_are_refused_where_chunks_are_cut_by_an_attribute() {
     let before = memory.files().await;
     for method in [Method::Density, Method::Reference] {
         let mut spec = PyramidSpec::new([LevelStep::new(2.0)]);
-        spec.method = method;
+        spec.method = Some(method);
         let error = build_pyramid(
             ADDRESS,
             &spec,

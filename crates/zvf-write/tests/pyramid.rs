@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use zvf_query::{Column, Query};
 use zvf_store::{Deltas, Endpoint, Need};
 use zvf_write::{
-    CrossLevel, Kind, LevelReport, LevelStep, Method, NumberType, PyramidSpec, StoreSpec,
-    WriteError, build_pyramid,
+    BaseBins, CrossLevel, Existing, Kind, LevelReport, LevelStep, Method, NumberType, PyramidSpec,
+    StoreSpec, WriteError, build_pyramid,
 };
 
 use crate::model::Model;
@@ -25,6 +25,7 @@ pub(crate) async fn build(
         Arc::new(|_| ()),
     )
     .await
+    .map(|report| report.levels)
 }
 
 fn steps(factors: &[f64]) -> Vec<LevelStep> {
@@ -237,9 +238,9 @@ async fn compare(memory: &Memory, number: u32, wanted: &Naive) {
 }
 
 /// The links of a family as pairs of places.
-type Pair = ((Vec<i64>, i64), (Vec<i64>, i64));
+pub(crate) type Pair = ((Vec<i64>, i64), (Vec<i64>, i64));
 
-async fn family(memory: &Memory, level: u32, delta: i32) -> Option<Vec<Pair>> {
+pub(crate) async fn family(memory: &Memory, level: u32, delta: i32) -> Option<Vec<Pair>> {
     let store = memory.open().await;
     let need = Need {
         link_deltas: Deltas::List(vec![delta]),
@@ -532,9 +533,17 @@ async fn what_cannot_be_coarsened_is_refused_and_nothing_is_touched() {
         ),
         (good.clone().with_cross_level(CrossLevel::None, -2), "depth"),
         (
-            PyramidSpec::new(steps(&[2.0])).with_cross_level(CrossLevel::Implicit, 1),
+            PyramidSpec::new(steps(&[2.0]))
+                .with_cross_level(CrossLevel::Implicit, 1)
+                .with_existing(Existing::Keep),
             "cross_level",
         ),
+        (good.clone().with_base(BaseBins::Given(vec![1.0])), "base"),
+        (
+            good.clone().with_base(BaseBins::Given(vec![3.0; 3])),
+            "base",
+        ),
+        (good.clone().with_base(BaseBins::Data), "base"),
     ];
     for (spec, member) in bad {
         let error = build(&memory, &spec).await.unwrap_err();

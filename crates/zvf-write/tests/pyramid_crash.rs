@@ -39,7 +39,8 @@ async fn add(
         .with_open(open)
         .with_leftovers(leftovers)
         .with_threads(1);
-    build_pyramid(ADDRESS, spec, &options, Arc::new(|_| ())).await
+    let done = build_pyramid(ADDRESS, spec, &options, Arc::new(|_| ())).await;
+    done.map(|report| report.levels)
 }
 
 /// Everything that a reader sees of level 0, with whatever else a level has.

@@ -42,9 +42,9 @@ pub(crate) fn pyramid(runtime: &Runtime, store: &str, line: &str) -> Result<(u12
     let options = WriteOptions::new().with_durable(false);
     let address = folder.to_string_lossy();
     let start = Instant::now();
-    let levels = runtime.wait(build_pyramid(&address, &spec, &options, Arc::new(|_| ())))?;
+    let done = runtime.wait(build_pyramid(&address, &spec, &options, Arc::new(|_| ())))?;
     let taken = start.elapsed().as_nanos();
-    Ok((taken, levels.last().context("no level")?.vertices))
+    Ok((taken, done.levels.last().context("no level")?.vertices))
 }
 
 /// Where the input of a store lies, and what it is once it was asked for.

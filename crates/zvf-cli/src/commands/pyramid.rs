@@ -1,22 +1,29 @@
-//! `zvf pyramid`: coarse levels for a store.
+//! `zvf pyramid`: coarse levels for a store; made, made anew, or removed.
 
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use zvf_write::{CrossLevel, LevelReport, LevelStep, Method, PyramidSpec, build_pyramid};
+use zvf_write::{
+    BaseBins, CrossLevel, Existing, LevelStep, Method, PyramidReport, PyramidSpec, build_pyramid,
+    refresh_pyramid, remove_pyramid,
+};
 
 use crate::context::Context;
 use crate::error::{CliError, Result};
-use crate::output::table::{TextTable, count};
+use crate::output::table::{TextTable, count, counted};
 use crate::output::{print_json, print_text};
 
 /// `zvf pyramid`
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A level has bins so many times as large as the finer one's: --factors 2,2,4 makes levels 1, 2 and 3 with bins of 2, 4 and
-16 times the size of level 0's. All levels appear at once when everything is written; an interrupted run leaves the store as
-it was, and --clear-leftovers removes what it left.
+16 times the size of level 0's. A store without bins gets some that fit the data: about as large as the median step between
+neighbouring vertices, or so that they hold one or two points; --bin-shape says others. All levels appear at once when
+everything is written; an interrupted run leaves the store as it was, and --clear-leftovers removes what it left, or finishes
+what counts already.
+
+Levels that are there are touched only if --add, --replace, --refresh or --remove asks for it, and change at once as well.
 
 Methods:
   density    real vertices are kept, with attributes, objects, groups and links. Points: one a bin. Lines: one for each pair of
@@ -29,19 +36,46 @@ Methods:
 Examples:
   zvf pyramid cells.zarrvectors --factors 2,2,2
   zvf pyramid tracts.zarrvectors --factors 2 --sparsity 4 --levels-until 100000
-  zvf pyramid brain.zarrvectors --factors 2,2 --method reference --seed 7 --cross-links explicit --cross-depth 2")]
+  zvf pyramid brain.zarrvectors --factors 2,2 --method reference --seed 7 --cross-links explicit --cross-depth 2
+  zvf pyramid cells.zarrvectors --add --factors 4
+  zvf edit cells.zarrvectors delete 7 && zvf pyramid cells.zarrvectors --refresh
+  zvf pyramid cells.zarrvectors --replace --factors 3,3 --bin-shape 2,2,2
+  zvf pyramid cells.zarrvectors --remove")]
 pub(crate) struct PyramidArgs {
-    /// Path or URL of the store; it has level 0 alone
+    /// Path or URL of the store
     store: String,
     /// How many times as large bins become from level to level, one number a level
-    #[arg(long, value_name = "F,F,..", value_delimiter = ',', required = true)]
+    #[arg(
+        long,
+        value_name = "F,F,..",
+        value_delimiter = ',',
+        required_unless_present_any = ["refresh", "remove"]
+    )]
     factors: Vec<f64>,
+    /// Puts further levels on top of those that are there, by their method and with their links between levels
+    #[arg(long, conflicts_with_all = ["method", "cross_links", "cross_depth", "bin_shape"])]
+    add: bool,
+    /// Removes the coarse levels that are there and makes new ones, in one change
+    #[arg(long, conflicts_with = "add")]
+    replace: bool,
+    /// Makes the levels that are there anew, as they were made, if edits left them out of date
+    #[arg(long, conflicts_with_all = ["add", "replace", "remove", "factors", "sparsity", "method", "seed", "levels_until",
+        "chunk_scale", "bin_shape", "cross_links", "cross_depth"])]
+    refresh: bool,
+    /// Removes all coarse levels, and the links between levels
+    #[arg(long, conflicts_with_all = ["add", "replace", "factors", "sparsity", "method", "seed", "levels_until", "chunk_scale",
+        "bin_shape", "cross_links", "cross_depth"])]
+    remove: bool,
+    /// Bins of level 0, for a store that declares none: sizes that divide the chunk [default: some that fit the data; the chunk
+    /// for the reference method]
+    #[arg(long, value_name = "X,Y,..", value_delimiter = ',')]
+    bin_shape: Option<Vec<f64>>,
     /// One of how many objects is kept from level to level, drawn at random [default: 1, all of them]
     #[arg(long, value_name = "G,..", value_delimiter = ',')]
     sparsity: Vec<f64>,
-    /// How levels are made
-    #[arg(long, value_enum, value_name = "METHOD", default_value = "density")]
-    method: MethodArg,
+    /// How levels are made [default: density]
+    #[arg(long, value_enum, value_name = "METHOD")]
+    method: Option<MethodArg>,
     /// The seed of what is drawn: the same seed keeps the same objects
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -63,7 +97,7 @@ pub(crate) struct PyramidArgs {
         allow_hyphen_values = true
     )]
     cross_depth: i64,
-    /// Removes what an interrupted run left; levels that the store names are never touched
+    /// Removes what an interrupted run left, or finishes what counts already
     #[arg(long)]
     clear_leftovers: bool,
 }
@@ -97,26 +131,32 @@ enum CrossArg {
 ///
 /// # Errors
 ///
-/// Usage; a store that cannot be read, or has coarse levels already; as the storage says.
+/// Usage; a store that cannot be read, or has coarse levels that nothing was said about; as the storage says.
 pub(crate) fn run(args: &PyramidArgs, context: &mut Context<'_>) -> Result<()> {
     let write = context.write_options(args.clear_leftovers);
-    let dims = match args.chunk_scale.is_empty() {
-        true => 0,
-        false => axes(&args.store, context)?,
-    };
-    let spec = spec(args, dims)?;
     let bar = context.progress("vertices coarsened");
     let progress = Arc::new(move |done| bar.add(done));
-    let done = context.wait(build_pyramid(&args.store, &spec, &write, progress))?;
-    let levels = match done {
-        Ok(levels) => levels,
+    let done = if args.remove {
+        context.wait(remove_pyramid(&args.store, &write))?
+    } else if args.refresh {
+        context.wait(refresh_pyramid(&args.store, &write, progress))?
+    } else {
+        let dims = match args.chunk_scale.is_empty() {
+            true => 0,
+            false => axes(&args.store, context)?,
+        };
+        let spec = spec(args, dims)?;
+        context.wait(build_pyramid(&args.store, &spec, &write, progress))?
+    };
+    let report = match done {
+        Ok(report) => report,
         Err(error) if error.is_committed() => {
             context.warn(&[error.to_string()]);
             return Ok(());
         }
         Err(error) => return Err(error.into()),
     };
-    let left_out: &[String] = levels.first().map_or(&[], |one| &one.left_out);
+    let left_out = left_out(&report);
     if !left_out.is_empty() {
         let names = left_out.join(", ");
         context.warn(&[format!(
@@ -124,9 +164,13 @@ pub(crate) fn run(args: &PyramidArgs, context: &mut Context<'_>) -> Result<()> {
         )]);
     }
     if context.common.json {
-        return print_json(&document(args, &levels));
+        return print_json(&document(args, &report));
     }
-    print_text(&text(&args.store, &levels))
+    print_text(&text(args, &report))
+}
+
+fn left_out(report: &PyramidReport) -> &[String] {
+    report.levels.first().map_or(&[], |one| &one.left_out)
 }
 
 /// How many axes the store has.
@@ -163,25 +207,37 @@ fn spec(args: &PyramidArgs, dims: usize) -> Result<PyramidSpec> {
         }
         step
     });
-    let method = match args.method {
+    let method = args.method.map(|method| match method {
         MethodArg::Density => Method::Density,
         MethodArg::Reference => Method::Reference,
+    });
+    let reference = method == Some(Method::Reference);
+    let cross = match args.cross_links {
+        Some(CrossArg::None) => Some(CrossLevel::None),
+        Some(CrossArg::Implicit) => Some(CrossLevel::Implicit),
+        Some(CrossArg::Explicit) => Some(CrossLevel::Explicit),
+        None => reference.then_some(CrossLevel::Explicit),
     };
-    let cross = match (args.cross_links, args.method) {
-        (Some(CrossArg::None), _) | (None, MethodArg::Density) => CrossLevel::None,
-        (Some(CrossArg::Implicit), _) => CrossLevel::Implicit,
-        (Some(CrossArg::Explicit), _) | (None, MethodArg::Reference) => CrossLevel::Explicit,
-    };
-    let mut spec = PyramidSpec::new(steps.collect::<Vec<_>>())
-        .with_method(method)
-        .with_seed(args.seed)
-        .with_cross_level(cross, args.cross_depth);
+    let mut spec = PyramidSpec::new(steps.collect::<Vec<_>>()).with_seed(args.seed);
+    spec.method = method;
+    spec.cross_level = cross;
+    spec.depth = args.cross_depth;
     spec.until = args.levels_until;
+    spec.base = match &args.bin_shape {
+        Some(bins) => BaseBins::Given(bins.clone()),
+        None if reference => BaseBins::Stored,
+        None => BaseBins::Data,
+    };
+    spec.existing = match (args.add, args.replace) {
+        (true, _) => Existing::Keep,
+        (_, true) => Existing::Replace,
+        _ => Existing::Refuse,
+    };
     Ok(spec)
 }
 
-fn document(args: &PyramidArgs, levels: &[LevelReport]) -> Value {
-    let level = |one: &LevelReport| {
+fn document(args: &PyramidArgs, report: &PyramidReport) -> Value {
+    let levels = report.levels.iter().map(|one| {
         json!({
             "level": one.level,
             "vertices": one.vertices,
@@ -191,17 +247,51 @@ fn document(args: &PyramidArgs, levels: &[LevelReport]) -> Value {
             "bin_shape": one.bin_shape,
             "error_bound": one.error_bound,
         })
-    };
+    });
+    let chosen = report.chosen.as_ref();
     json!({
         "store": args.store,
-        "method": args.method.to_possible_value().map(|name| name.get_name().to_owned()),
-        "seed": args.seed,
-        "left_out": levels.first().map_or(&[][..], |one| &one.left_out),
-        "levels": levels.iter().map(level).collect::<Vec<_>>(),
+        "method": report.method.map(Method::name),
+        "seed": (!args.refresh && !args.remove).then_some(args.seed),
+        "left_out": left_out(report),
+        "chosen_bins": chosen.map(|bins| json!({"bin_shape": bins.shape, "reason": bins.reason.to_string()})),
+        "levels_before": report.before,
+        "stale_chunks": report.stale,
+        "objects_put": report.put,
+        "objects_removed": report.removed,
+        "levels": levels.collect::<Vec<_>>(),
     })
 }
 
-fn text(store: &str, levels: &[LevelReport]) -> String {
+fn sizes(sizes: &[f64]) -> String {
+    let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
+    sizes.join(", ")
+}
+
+fn text(args: &PyramidArgs, report: &PyramidReport) -> String {
+    let store = &args.store;
+    let levels = counted(report.before, "coarse level");
+    if args.remove {
+        return format!("{store}\n  {levels} removed\n");
+    }
+    if args.refresh && !report.was_stale {
+        return format!("{store}\n  {levels}, nothing out of date\n");
+    }
+    let mut head = String::new();
+    if let Some(bins) = &report.chosen {
+        head.push_str(&format!(
+            "  bins of level 0: {}, since {}\n",
+            sizes(&bins.shape),
+            bins.reason
+        ));
+    }
+    if report.before > 0 {
+        head.push_str(&format!(
+            "  {levels} before; {} written, {} removed\n",
+            counted(report.put, "object"),
+            count(report.removed)
+        ));
+    }
     let mut table = TextTable::new([
         "level",
         "vertices",
@@ -211,18 +301,17 @@ fn text(store: &str, levels: &[LevelReport]) -> String {
         "bin",
         "error bound",
     ]);
-    for one in levels {
-        let bins: Vec<String> = one.bin_shape.iter().map(ToString::to_string).collect();
+    for one in &report.levels {
         table.row([
             one.level.to_string(),
             count(one.vertices),
             count(one.chunks),
             count(one.objects),
             count(one.links),
-            bins.join(", "),
+            sizes(&one.bin_shape),
             one.error_bound
                 .map_or(String::new(), |bound| format!("{bound:.6}")),
         ]);
     }
-    format!("{store}\n{}", table.render(2))
+    format!("{store}\n{head}{}", table.render(2))
 }

@@ -123,6 +123,8 @@ async fn plan(edit: &mut Edit) -> Result<Option<Plan>, WriteError> {
     }
     let mut families: BTreeSet<String> = arrays
         .keys()
+        // Links to other levels are not listed by those who write them.
+        .filter(|path| !path.starts_with("0/links/+"))
         .filter_map(|path| path.strip_prefix("0/")?.split('/').next())
         .map(str::to_owned)
         .collect();
@@ -156,7 +158,8 @@ async fn plan(edit: &mut Edit) -> Result<Option<Plan>, WriteError> {
     declare(edit, &mut root);
     if edit.state.level.store().levels().len() > 1 {
         let slots = touched.iter().chain(&changed);
-        mark_stale(&mut root, slots.map(|&slot| edit.state.coord(slot)));
+        let chunks = slots.map(|&slot| edit.state.coord(slot));
+        mark_stale(&mut root, chunks, tables || indexed);
     }
     objects.push(level_doc(edit, vertices, &families));
     edit.state

@@ -106,12 +106,29 @@ impl Journal {
     /// # Errors
     /// Where [`WriteError::is_committed`] says so, the edit counts all the same. Else the store is as it was.
     pub(crate) fn commit(
-        mut self,
+        self,
         objects: impl Iterator<Item = Result<Vec<Object>, WriteError>>,
         removed: BTreeSet<String>,
         root: &RootDoc,
     ) -> Result<Written, WriteError> {
-        let staged = match self.stage(objects, &removed) {
+        let put = match self.stage(objects) {
+            Ok(put) => put,
+            Err(error) => {
+                self.abandon();
+                return Err(error);
+            }
+        };
+        self.commit_staged(put, removed, root)
+    }
+
+    /// As [`commit`](Self::commit), of objects that lie in the folder of the edit already.
+    pub(crate) fn commit_staged(
+        mut self,
+        put: BTreeSet<String>,
+        removed: BTreeSet<String>,
+        root: &RootDoc,
+    ) -> Result<Written, WriteError> {
+        let staged = match self.list(put, removed) {
             Ok(staged) => staged,
             Err(error) => {
                 self.abandon();
@@ -149,11 +166,11 @@ impl Journal {
         self.change.finish().map(|()| written)
     }
 
+    /// Lays objects into the folder of the edit; returns their keys.
     fn stage(
         &self,
         objects: impl Iterator<Item = Result<Vec<Object>, WriteError>>,
-        removed: &BTreeSet<String>,
-    ) -> Result<Redo, WriteError> {
+    ) -> Result<BTreeSet<String>, WriteError> {
         let folder = Redo::folder_of(&self.id);
         let mut put = BTreeSet::new();
         for some in objects {
@@ -162,6 +179,11 @@ impl Journal {
             let staged = |(key, bytes)| (format!("{folder}/{key}"), bytes);
             self.target.put(some.into_iter().map(staged).collect())?;
         }
+        Ok(put)
+    }
+
+    /// Writes what the edit puts and removes into its folder.
+    fn list(&self, put: BTreeSet<String>, removed: BTreeSet<String>) -> Result<Redo, WriteError> {
         let removed = removed.difference(&put).cloned().collect::<Vec<_>>();
         let redo = Redo::new(&self.id, put, removed)?;
         let manifest = (Redo::manifest_of(&self.id), redo.to_json().into_bytes());
@@ -204,8 +226,26 @@ fn current(target: &Target) -> Result<Option<String>, WriteError> {
 }
 
 /// Copies the objects of an edit to where they belong, and removes those that it removes. May be done again.
+///
+/// Programs that do not know the log find no coarse level while its cells change: its document goes first, and comes last.
 fn apply(target: &Target, redo: &Redo) -> Result<(), WriteError> {
-    let keys: Vec<&str> = redo.put().collect();
+    let (levels, others): (Vec<&str>, Vec<&str>) = redo.put().partition(|key| is_coarse(key));
+    let gone = redo.removed().filter(|key| is_coarse(key));
+    let mut hidden = levels.iter().copied().chain(gone);
+    hidden.try_for_each(|key| target.remove(key))?;
+    copy(target, redo, &others)?;
+    redo.removed().try_for_each(|key| target.remove(key))?;
+    target.prune(redo.removed());
+    copy(target, redo, &levels)
+}
+
+/// Whether a key is that of the document of a coarse level.
+fn is_coarse(key: &str) -> bool {
+    let level = key.strip_suffix("/zarr.json");
+    level.is_some_and(|level| level.parse::<u32>().is_ok_and(|level| level > 0))
+}
+
+fn copy(target: &Target, redo: &Redo, keys: &[&str]) -> Result<(), WriteError> {
     for some in keys.chunks(BATCH) {
         let mut objects = Vec::with_capacity(some.len());
         for key in some {
@@ -218,7 +258,7 @@ fn apply(target: &Target, redo: &Redo) -> Result<(), WriteError> {
         }
         target.put(objects)?;
     }
-    redo.removed().try_for_each(|key| target.remove(key))
+    Ok(())
 }
 
 /// What [`settle`] found.

@@ -6,7 +6,7 @@ mod between;
 mod commit;
 mod grid;
 mod index;
-mod journal;
+pub(crate) mod journal;
 mod link_values;
 mod links;
 mod ops;
@@ -470,14 +470,14 @@ impl Edit {
 /// The attribute of the root that lists the chunks whose coarse levels are out of date.
 pub(crate) const STALE: &str = "zvf_stale";
 
-/// Notes chunks of level 0 as changed since the coarse levels were made.
-fn mark_stale<'c>(root: &mut RootDoc, chunks: impl Iterator<Item = &'c [i64]>) {
+/// Notes chunks of level 0 as changed since the coarse levels were made; or its objects, of which no chunk tells.
+fn mark_stale<'c>(root: &mut RootDoc, chunks: impl Iterator<Item = &'c [i64]>, objects: bool) {
     let mut keys: BTreeSet<String> = BTreeSet::new();
     if let Some(Value::Array(old)) = root.extra.get(STALE).and_then(|stale| stale.get("chunks")) {
         keys.extend(old.iter().filter_map(Value::as_str).map(str::to_owned));
     }
     keys.extend(chunks.map(|chunk| zvf_format::keys::format_key(chunk).to_string()));
-    if !keys.is_empty() {
+    if objects || !keys.is_empty() {
         let list: Vec<String> = keys.into_iter().collect();
         root.extra.insert(
             STALE.to_owned(),

@@ -384,10 +384,17 @@ pub(crate) fn parents(
     type Found = (usize, Vec<u32>, Option<bytes::Bytes>);
     let work: Work<Found> = Arc::new(move |slot, chunk| {
         let rows = chunk.positions.chunks_exact(dims);
+        // Rows that follow each other mostly share a bin.
+        let mut last: Option<(Bin, u32)> = None;
         let found = rows
             .map(|position| {
                 let bin = bin(position, &bins)?;
-                Ok(lookup.of_bin.get(&bin).copied().unwrap_or(NONE))
+                if let Some((_, parent)) = last.filter(|(known, _)| *known == bin) {
+                    return Ok(parent);
+                }
+                let parent = lookup.of_bin.get(&bin).copied().unwrap_or(NONE);
+                last = Some((bin, parent));
+                Ok(parent)
             })
             .collect::<Result<Vec<u32>, WriteError>>()?;
         Ok((slot, found, chunk.fragments.filter(|_| keep)))

@@ -9,11 +9,11 @@ use zvf_meta::{ArrayAttributes, LinkFamilyDoc, LinkStore};
 use zvf_store::ChunkCoord;
 
 use super::bins::{Means, NONE, place};
+use super::sink::Sink;
 use crate::bucket::{Bucket, Buckets};
 use crate::finish::pack;
 use crate::int::{index, narrow};
 use crate::shard::{Cells, Object, Payloads};
-use crate::target::Target;
 use crate::{WriteError, documents, parallel};
 
 /// One level, as far as links need it.
@@ -40,13 +40,15 @@ pub(crate) fn write(
     coarse: Side<'_>,
     parents: &[u32],
     both: bool,
-    target: &Target,
+    sink: Sink<'_>,
     means: Means<'_>,
 ) -> Result<u64, WriteError> {
     let delta = i32::try_from(coarse.level.saturating_sub(fine.level)).unwrap_or(i32::MAX);
     let mut up = Family::new(fine, coarse, delta, means);
     let mut down = both.then(|| Family::new(coarse, fine, delta.saturating_neg(), means));
     let mut slot = 0_usize;
+    // Vertices that follow each other mostly share what stands for them.
+    let mut last = (NONE, (0, 0));
     for (vertex, &parent) in (0_u32..).zip(parents) {
         while fine
             .starts
@@ -60,15 +62,18 @@ pub(crate) fn write(
         }
         let start = fine.starts.get(slot).copied().unwrap_or(0);
         let here = (narrow("chunks", slot)?, vertex.saturating_sub(start));
-        let there = place(coarse.starts, parent);
+        if last.0 != parent {
+            last = (parent, place(coarse.starts, parent));
+        }
+        let there = last.1;
         up.push(here, there)?;
         if let Some(down) = &mut down {
             down.push(there, here)?;
         }
     }
-    let count = up.write(target, means)?;
+    let count = up.write(sink, means)?;
     if let Some(down) = down {
-        down.write(target, means)?;
+        down.write(sink, means)?;
     }
     Ok(count)
 }
@@ -106,10 +111,12 @@ impl<'s> Family<'s> {
 
     fn push(&mut self, from: (u32, u32), to: (u32, u32)) -> Result<(), WriteError> {
         let pair = (from.0, to.0);
-        let bucket = match (self.last, self.pairs.get(&pair)) {
-            (Some((last, bucket)), _) if last == pair => bucket,
-            (_, Some(bucket)) => *bucket,
-            _ => self.bucket(pair)?,
+        let bucket = match self.last {
+            Some((last, bucket)) if last == pair => bucket,
+            _ => match self.pairs.get(&pair) {
+                Some(bucket) => *bucket,
+                None => self.bucket(pair)?,
+            },
         };
         self.last = Some((pair, bucket));
         self.buckets.push(bucket, |out| {
@@ -161,7 +168,7 @@ impl<'s> Family<'s> {
     }
 
     /// Writes cells and documents.
-    fn write(self, target: &Target, means: Means<'_>) -> Result<u64, WriteError> {
+    fn write(self, sink: Sink<'_>, means: Means<'_>) -> Result<u64, WriteError> {
         if self.count == 0 {
             return Ok(0);
         }
@@ -169,7 +176,7 @@ impl<'s> Family<'s> {
         let buckets = std::mem::replace(&mut family.buckets, Buckets::new(0, means.folder));
         let (all, file) = buckets.finish();
         let family = family;
-        let below = target.below(family.from.level.to_string());
+        let below = sink.below(family.from.level);
         let folder = format!("links/{:+}", family.delta);
         let (from, cells) = (family.from, family.from.cells);
         let chunk = |slot: u32| from.chunks.get(index(slot)).map(ChunkCoord::as_slice);
@@ -247,7 +254,7 @@ impl<'s> Family<'s> {
         let family_doc = doc.to_group().to_json_line();
         objects.push((format!("{folder}/zarr.json"), family_doc.into_bytes()));
         // A level that had links before keeps the document of the group: readers may hold on to it.
-        if !target.exists(&format!("{}/links/zarr.json", from.level))? {
+        if !sink.has(from.level, "links/zarr.json")? {
             let plain = documents::plain_group();
             objects.push(("links/zarr.json".to_owned(), plain.into_bytes()));
         }

@@ -25,7 +25,6 @@ pub(crate) struct Fine {
     pub(crate) number: u32,
     pub(crate) dims: usize,
     pub(crate) chunk_shape: Vec<f64>,
-    pub(crate) bin_shape: Vec<f64>,
     /// Chunks with vertices, in lex order: a chunk's place is its slot.
     pub(crate) chunks: Arc<Vec<ChunkCoord>>,
     pub(crate) objects: Option<Arc<Objects>>,
@@ -187,14 +186,11 @@ impl Fine {
             let found = level.vertices().dtype().to_string();
             return Err(WriteError::input(level.vertices().path(), found, "numbers"));
         };
-        let stated = level.bin_shape().map(<[f64]>::to_vec);
-        let bin_shape = stated.unwrap_or_else(|| store.root().base_bin_shape().to_vec());
         let objects = handle.block_on(objects(&level, &chunks))?;
         Ok(Self {
             number,
             dims,
             chunk_shape: level.chunk_shape().to_vec(),
-            bin_shape,
             chunks: Arc::new(chunks),
             objects: objects.map(Arc::new),
             expected: level.doc().vertex_count,
@@ -211,18 +207,16 @@ impl Fine {
     /// A level in memory, of which every row is a fragment. `starts` has one number more than there are chunks.
     pub(crate) fn held(
         number: u32,
-        shapes: (Vec<f64>, Vec<f64>),
+        chunk_shape: Vec<f64>,
         chunks: Arc<Vec<ChunkCoord>>,
         starts: Vec<u32>,
         positions: Vec<f32>,
         objects: Option<Arc<Objects>>,
     ) -> Self {
-        let (chunk_shape, bin_shape) = shapes;
         Self {
             number,
             dims: chunk_shape.len(),
             chunk_shape,
-            bin_shape,
             chunks,
             objects,
             expected: starts.last().copied().map_or(0, u64::from),

@@ -1,15 +1,23 @@
 //! Coarse levels for a store that is there.
 
+mod base;
 mod bins;
 mod cross;
 mod density;
 mod fine;
+mod leftovers;
+mod make;
+mod plan;
 mod reference;
+mod replace;
 mod root;
 mod run;
 mod sample;
+mod sink;
 mod spec;
 mod storage;
 
-pub use run::{LevelReport, build_pyramid};
-pub use spec::{CrossLevel, LevelStep, Method, PyramidSpec};
+pub use base::{BinReason, ChosenBins};
+pub use make::LevelReport;
+pub use run::{PyramidReport, build_pyramid, refresh_pyramid, remove_pyramid};
+pub use spec::{BaseBins, CrossLevel, Existing, LevelStep, Method, PyramidSpec};

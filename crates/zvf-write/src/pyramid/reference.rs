@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use zvf_format::fragments::FragmentIndexBuilder;
 use zvf_format::manifest::ManifestBuilder;
-use zvf_meta::{ArrayAttributes, LevelDoc};
+use zvf_meta::{ArrayAttributes, JsonObject, LevelDoc};
 use zvf_store::{ChunkCoord, ObjectIndex, TypedArray, TypedValues};
 
 use super::bins::{Means, Metas, Parents, gather, parents, rows_between};
@@ -26,13 +26,16 @@ use crate::{WriteError, documents, parallel};
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
     pub(crate) level: u32,
-    pub(crate) sparsity: f64,
+    /// Which share of the objects is kept.
+    pub(crate) share: f64,
     pub(crate) seed: u64,
     pub(crate) chunk_shape: Vec<f64>,
     pub(crate) bin_shape: Vec<f64>,
     /// Whether the shape of the chunks is another one than the root's.
     pub(crate) own_chunks: bool,
     pub(crate) root_shape: Vec<f64>,
+    /// Members of the level's document that the format does not know.
+    pub(crate) extra: JsonObject,
 }
 
 /// An attribute of objects, read.
@@ -75,8 +78,8 @@ pub(crate) fn coarsen(
             expected,
         ));
     }
-    let kept: Vec<usize> = if step.sparsity > 1.0 && rows > 1 {
-        sample::draw(rows, sample::kept_count(rows, step.sparsity), step.seed)?
+    let kept: Vec<usize> = if step.share < 1.0 && rows > 1 {
+        sample::draw(rows, sample::kept_count(rows, step.share), step.seed)?
     } else {
         (0..rows).collect()
     };
@@ -116,13 +119,14 @@ pub(crate) fn coarsen(
         level: step.level,
         vertex_count: vertices,
         arrays_present: families,
-        object_sparsity: 1.0 / step.sparsity,
+        object_sparsity: step.share,
         coarsening_method: Some("per_object".to_owned()),
         parent_level: Some(fine.number),
         chunk_shape: own_chunks.then(|| step.chunk_shape.clone()),
         preserves_object_ids: objects.is_some(),
         inherited_num_objects: Some(wide(rows)),
         shared_fragments: true,
+        extra: step.extra.clone(),
         ..LevelDoc::default()
     };
     let chunk_shape = if empty {
@@ -130,7 +134,7 @@ pub(crate) fn coarsen(
     } else {
         &step.chunk_shape
     };
-    let shapes = (chunk_shape.clone(), step.bin_shape.clone());
+    let chunk_shape = chunk_shape.clone();
     let (starts, chunks) = (metas.starts.clone(), Arc::clone(&metas.chunks));
     let count = wide(chunks.len());
     // Nobody else holds the metavertices any more: the closures that looked bins up are gone.
@@ -139,7 +143,7 @@ pub(crate) fn coarsen(
     Ok(Done {
         fine: Fine::held(
             step.level,
-            shapes,
+            chunk_shape,
             chunks,
             starts.clone(),
             positions,
@@ -278,7 +282,9 @@ pub(crate) fn write_column(
         lost,
     } = column;
     let rows = order.len();
-    lost.resize(rows, false);
+    // Rows of deleted objects may be left out.
+    let last = order.iter().copied().max();
+    lost.resize(last.map_or(0, |last| last.saturating_add(1)), false);
     let path = format!("object_attributes/{}", array.name());
     let (element, absent) = element(&path, values)?;
     let sentinel = absent.is_some();

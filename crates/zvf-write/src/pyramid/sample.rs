@@ -121,15 +121,15 @@ fn seed_words(seed: u64) -> [u64; 4] {
     std::array::from_fn(|_| next() | (next() << 32))
 }
 
-/// How many of `count` objects a level with this sparsity keeps.
+/// How many of `count` objects a level keeps that has this share of them.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "a share of a count of 2^26 at most, rounded"
 )]
-pub(crate) fn kept_count(count: usize, sparsity: f64) -> usize {
-    let share = (wide(count) as f64 * (1.0 / sparsity)).round_ties_even();
-    (share as usize).clamp(1, count.max(1))
+pub(crate) fn kept_count(count: usize, share: f64) -> usize {
+    let kept = (wide(count) as f64 * share).round_ties_even();
+    (kept as usize).clamp(1, count.max(1))
 }
 
 /// `keep` of the numbers below `count`, ascending: those that the package draws with the same seed.
@@ -260,7 +260,7 @@ mod tests {
             (1, 2.0, 1),
         ];
         for (count, sparsity, wanted) in cases {
-            assert_eq!(kept_count(count, sparsity), wanted);
+            assert_eq!(kept_count(count, 1.0 / sparsity), wanted);
         }
     }
 }

@@ -16,6 +16,17 @@ pub enum Method {
     Density,
 }
 
+impl Method {
+    /// Its word on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Reference => "reference",
+            Self::Density => "density",
+        }
+    }
+}
+
 /// Which links between levels are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum CrossLevel {
@@ -38,6 +49,34 @@ impl CrossLevel {
             Self::Explicit => "explicit",
         }
     }
+}
+
+/// What is done with coarse levels that a store has already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Existing {
+    /// They are an error.
+    #[default]
+    Refuse,
+    /// New levels come on top of them, by their method, with their links between levels. They are made anew in memory,
+    /// and must not be out of date.
+    Keep,
+    /// They go, and the new ones come in their place, in one change.
+    Replace,
+}
+
+/// Bins of level 0, which those of coarse levels are multiples of.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
+pub enum BaseBins {
+    /// Those that the store declares, else its chunks.
+    #[default]
+    Stored,
+    /// These, of a store that declares none. They divide the chunk.
+    Given(Vec<f64>),
+    /// Those that the store declares, else halves of the chunk that fit the data: see `docs/pyramids.md`. Of
+    /// [`Method::Density`] only.
+    Data,
 }
 
 /// One level, by what it is to the finer one.
@@ -96,16 +135,20 @@ impl LevelStep {
 pub struct PyramidSpec {
     /// The levels, from fine to coarse; each is relative to the one before.
     pub levels: Vec<LevelStep>,
-    /// How they are made.
-    pub method: Method,
+    /// How they are made; `None`: by the method of the levels that are there, else the default one.
+    pub method: Option<Method>,
     /// The seed of what is drawn: the objects that are kept.
     pub seed: u64,
     /// The last step is repeated until a level has at most so many vertices, or no fewer than the one before.
     pub until: Option<u64>,
-    /// Links between levels: those of [`Method::Reference`] only.
-    pub cross_level: CrossLevel,
+    /// Links between levels; `None`: as levels that are there have them, else none.
+    pub cross_level: Option<CrossLevel>,
     /// Over how many levels links go; -1: over all.
     pub depth: i64,
+    /// What bins are counted from.
+    pub base: BaseBins,
+    /// What is done with levels that are there.
+    pub existing: Existing,
 }
 
 /// Most levels that [`PyramidSpec::until`] adds.
@@ -117,18 +160,20 @@ impl PyramidSpec {
     pub fn new(levels: impl Into<Vec<LevelStep>>) -> Self {
         Self {
             levels: levels.into(),
-            method: Method::default(),
+            method: None,
             seed: 0,
             until: None,
-            cross_level: CrossLevel::None,
+            cross_level: None,
             depth: 1,
+            base: BaseBins::Stored,
+            existing: Existing::Refuse,
         }
     }
 
     /// Replaces [`method`](Self::method).
     #[must_use]
     pub fn with_method(mut self, method: Method) -> Self {
-        self.method = method;
+        self.method = Some(method);
         self
     }
 
@@ -149,7 +194,21 @@ impl PyramidSpec {
     /// Replaces [`cross_level`](Self::cross_level) and [`depth`](Self::depth).
     #[must_use]
     pub fn with_cross_level(mut self, stored: CrossLevel, depth: i64) -> Self {
-        (self.cross_level, self.depth) = (stored, depth);
+        (self.cross_level, self.depth) = (Some(stored), depth);
+        self
+    }
+
+    /// Replaces [`base`](Self::base).
+    #[must_use]
+    pub fn with_base(mut self, base: BaseBins) -> Self {
+        self.base = base;
+        self
+    }
+
+    /// Replaces [`existing`](Self::existing).
+    #[must_use]
+    pub fn with_existing(mut self, existing: Existing) -> Self {
+        self.existing = existing;
         self
     }
 
@@ -197,13 +256,28 @@ impl PyramidSpec {
                 "-1 or more",
             ));
         }
-        if self.method == Method::Density && self.cross_level != CrossLevel::None {
-            let expected = "none: only the reference method makes links between levels";
-            return Err(WriteError::spec(
-                "cross_level",
-                self.cross_level.name(),
-                expected,
-            ));
+        if self.base == BaseBins::Data && self.method == Some(Method::Reference) {
+            let expected =
+                "the bins of the store, or given ones: the reference method takes no others";
+            return Err(WriteError::spec("base", "bins from the data", expected));
+        }
+        if let BaseBins::Given(bins) = &self.base {
+            let legal = bins.iter().all(|&bin| bin.is_finite() && bin > 0.0);
+            if bins.len() != dims || !legal {
+                let expected = format!("{dims} finite sizes above 0");
+                return Err(WriteError::spec("base", format!("{bins:?}"), expected));
+            }
+        }
+        if self.existing == Existing::Keep {
+            let found = match (&self.base, self.cross_level) {
+                (BaseBins::Given(_), _) => Some(("base", "bins")),
+                (_, Some(_)) => Some(("cross_level", "links")),
+                _ => None,
+            };
+            if let Some((member, found)) = found {
+                let expected = "nothing: further levels are as those that are there";
+                return Err(WriteError::spec(member, found, expected));
+            }
         }
         Ok(())
     }

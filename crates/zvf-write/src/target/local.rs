@@ -4,7 +4,7 @@
 //! document that makes the others visible gets its name, they are on the disk: files are synced one by one, or, where they
 //! are many and the system can, all at once.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -193,9 +193,13 @@ impl Local {
         }
     }
 
-    pub(crate) fn keys(&self) -> Result<Vec<String>, WriteError> {
+    /// Keys below a group; below the store itself, if it has no name. A group that is not there has none.
+    pub(crate) fn keys_below(&self, group: &str) -> Result<Vec<String>, WriteError> {
         let mut keys = Vec::new();
-        let mut folders = vec![String::new()];
+        if !group.is_empty() && !self.exists(group)? {
+            return Ok(keys);
+        }
+        let mut folders = vec![group.to_owned()];
         while let Some(folder) = folders.pop() {
             let path = if folder.is_empty() {
                 self.folder.clone()
@@ -273,6 +277,27 @@ impl Local {
         match fs::remove_file(&path) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(WriteError::io(path, error)),
             _ => Ok(()),
+        }
+    }
+
+    /// Removes folders of files that are gone. One that holds something stays: the system refuses to remove it.
+    pub(crate) fn prune<'k>(&self, keys: impl Iterator<Item = &'k str>) {
+        let mut folders = BTreeSet::new();
+        for key in keys {
+            let mut folder = key;
+            while let Some((above, _)) = folder.rsplit_once('/') {
+                if !folders.insert(above) {
+                    break;
+                }
+                folder = above;
+            }
+        }
+        // What lies in a folder comes behind it.
+        for folder in folders.into_iter().rev() {
+            let path = self.path(folder);
+            if fs::remove_dir(&path).is_ok() {
+                lock(&self.folders).remove(&path);
+            }
         }
     }
 

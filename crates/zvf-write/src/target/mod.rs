@@ -2,8 +2,10 @@
 
 mod local;
 mod remote;
+mod stage;
 
 pub(crate) use local::TEMPORARY;
+pub(crate) use stage::{Stage, Staged};
 
 use zvf_store::OpenOptions;
 use zvf_store::writing::Place;
@@ -16,13 +18,23 @@ use crate::shard::Object;
 pub(crate) struct Below<'t> {
     target: &'t Target,
     group: String,
+    stage: Option<&'t Stage>,
 }
 
-impl Below<'_> {
+impl<'t> Below<'t> {
     /// Puts objects, over what may be there.
     pub(crate) fn put(&self, objects: Vec<Object>) -> Result<(), WriteError> {
         let whole = |(key, bytes)| (format!("{}/{key}", self.group), bytes);
-        self.target.put(objects.into_iter().map(whole).collect())
+        let objects = objects.into_iter().map(whole).collect();
+        match self.stage {
+            None => self.target.put(objects),
+            Some(stage) => stage.put(self.target, objects),
+        }
+    }
+
+    /// The same part, of which objects are laid aside.
+    pub(crate) fn staged(self, stage: Option<&'t Stage>) -> Self {
+        Self { stage, ..self }
     }
 }
 
@@ -65,6 +77,7 @@ impl Target {
         Below {
             target: self,
             group: group.into(),
+            stage: None,
         }
     }
 
@@ -144,8 +157,16 @@ impl Target {
     /// The keys of all objects, and of temporary files.
     pub(crate) fn keys(&self) -> Result<Vec<String>, WriteError> {
         match self {
-            Self::Local(local) => local.keys(),
-            Self::Remote(remote) => remote.keys(),
+            Self::Local(local) => local.keys_below(""),
+            Self::Remote(remote) => remote.keys_below(""),
+        }
+    }
+
+    /// The keys of all objects below a group, and of temporary files.
+    pub(crate) fn keys_below(&self, group: &str) -> Result<Vec<String>, WriteError> {
+        match self {
+            Self::Local(local) => local.keys_below(group),
+            Self::Remote(remote) => remote.keys_below(group),
         }
     }
 
@@ -158,7 +179,7 @@ impl Target {
             let name = key.rsplit('/').next();
             name.is_some_and(|name| name.starts_with(TEMPORARY))
         };
-        let keys = local.keys()?;
+        let keys = local.keys_below("")?;
         keys.iter()
             .filter(is_temporary)
             .try_for_each(|key| local.remove(key))
@@ -185,6 +206,15 @@ impl Target {
         match self {
             Self::Local(local) => local.remove(key),
             Self::Remote(remote) => remote.remove(key),
+        }
+    }
+
+    /// Removes the folders of objects that are gone, where nothing is left in them.
+    pub(crate) fn prune<'k>(&self, keys: impl Iterator<Item = &'k str>) {
+        match self {
+            Self::Local(local) => local.prune(keys),
+            // There are no folders.
+            Self::Remote(_) => {}
         }
     }
 

@@ -262,10 +262,15 @@ impl Remote {
         Ok((prefix, self.prefix.clone()))
     }
 
-    pub(crate) fn keys(&self) -> Result<Vec<String>, WriteError> {
+    /// Keys below a group; below the store itself, if it has no name.
+    pub(crate) fn keys_below(&self, group: &str) -> Result<Vec<String>, WriteError> {
         let (prefix, name) = self.all()?;
+        let part = match group {
+            "" => prefix.clone(),
+            group => Some(self.path(group)?),
+        };
         let listed = self.handle.block_on(async {
-            let listed = self.store.list(prefix.as_ref());
+            let listed = self.store.list(part.as_ref());
             listed
                 .map_ok(|meta| meta.location.to_string())
                 .try_collect::<Vec<String>>()

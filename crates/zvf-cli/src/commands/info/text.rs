@@ -75,12 +75,13 @@ impl Facts {
         for (name, line) in side(&self.side) {
             head(name, &line);
         }
-        if let Some(stale) = self.stale.as_ref().filter(|stale| !stale.is_empty()) {
+        if let Some(stale) = &self.stale {
             let chunks = counted(stale.len() as u64, "chunk");
-            head(
-                "stale",
-                &format!("coarse levels, in {chunks} that were edited"),
-            );
+            let what = match stale.is_empty() {
+                true => "coarse levels, of objects that were edited".to_owned(),
+                false => format!("coarse levels, in {chunks} that were edited"),
+            };
+            head("stale", &what);
         }
         if !self.user_metadata.is_empty() {
             head("metadata", &self.user_metadata.join(", "));

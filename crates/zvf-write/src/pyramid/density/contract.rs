@@ -114,10 +114,10 @@ pub(super) fn graph(
     });
     let mut moved = 0.0_f64;
     let mut stays = vec![false; state.rows.len()];
-    let mut stand_in = Vec::with_capacity(state.rows.len());
+    let mut stand_ins = Vec::with_capacity(state.rows.len());
     for place in 0..narrow("vertices", state.rows.len())? {
         let kept = chosen.get(&sets.name(place)).copied().unwrap_or(place);
-        stand_in.push(kept);
+        stand_ins.push(kept);
         moved = moved.max(square(position(place), position(kept)));
         if let Some(flag) = stays.get_mut(index(kept)) {
             *flag = true;
@@ -125,7 +125,7 @@ pub(super) fn graph(
     }
     let (mut links, mut links_of, mut seen) = (Vec::new(), Vec::new(), FxHashSet::default());
     for (&[a, b], &of) in state.links.as_chunks::<2>().0.iter().zip(&state.links_of) {
-        let ends = [a, b].map(|end| stand_in.get(index(end)).copied().unwrap_or(end));
+        let ends = [a, b].map(|end| stand_ins.get(index(end)).copied().unwrap_or(end));
         let pair = if geometry.directed || ends[0] <= ends[1] {
             ends
         } else {
@@ -138,6 +138,7 @@ pub(super) fn graph(
     }
     let kept = Kept {
         stays,
+        stand_ins,
         links,
         links_of,
         moved: moved.sqrt(),
@@ -185,10 +186,10 @@ pub(super) fn mesh(
         )
     });
     let mut moved = 0.0_f64;
-    let mut stand_in = Vec::with_capacity(state.rows.len());
+    let mut stand_ins = Vec::with_capacity(state.rows.len());
     for place in 0..narrow("vertices", state.rows.len())? {
         let kept = chosen.get(&sets.name(place)).copied().unwrap_or(place);
-        stand_in.push(kept);
+        stand_ins.push(kept);
         moved = moved.max(square(position(place), position(kept)));
     }
     let mut stays = vec![false; state.rows.len()];
@@ -200,7 +201,7 @@ pub(super) fn mesh(
     {
         let corners = face
             .iter()
-            .map(|&end| stand_in.get(index(end)).copied().unwrap_or(end));
+            .map(|&end| stand_ins.get(index(end)).copied().unwrap_or(end));
         let Some(face) = without_repeats(corners.collect(), geometry.width) else {
             continue;
         };
@@ -220,7 +221,7 @@ pub(super) fn mesh(
         let lost = stays
             .get(start..end)
             .is_some_and(|here| !here.contains(&true));
-        let kept = stand_in.get(start).copied().filter(|_| lost && count > 0);
+        let kept = stand_ins.get(start).copied().filter(|_| lost && count > 0);
         if let Some(flag) = kept.and_then(|kept| stays.get_mut(index(kept))) {
             *flag = true;
         }
@@ -228,6 +229,7 @@ pub(super) fn mesh(
     }
     let kept = Kept {
         stays,
+        stand_ins,
         links,
         links_of,
         moved: moved.sqrt(),

@@ -9,11 +9,12 @@ mod write;
 
 use zvf_meta::Kind;
 
+use super::bins::{NONE, compose};
 use super::sample;
 use crate::WriteError;
 use crate::int::{index, narrow};
 pub(crate) use read::Source;
-pub(crate) use write::{Target, write};
+pub(crate) use write::{Numbered, Target, write};
 
 /// What is left of level 0: which of its vertices, and how they hang together.
 #[derive(Debug, Clone, Default)]
@@ -28,6 +29,8 @@ pub(crate) struct State {
     pub(crate) links_of: Vec<u32>,
     /// How far at most anything of level 0 is from what is left.
     pub(crate) error: f64,
+    /// For each place of the finer state the place here that stands for it; [`NONE`] where none does.
+    pub(crate) stand_ins: Vec<u32>,
 }
 
 /// The geometry that levels are made of.
@@ -43,7 +46,7 @@ pub(crate) struct Geometry<'g> {
     pub(crate) directed: bool,
 }
 
-/// The next coarser state: bins of this size, one of `sparsity` objects.
+/// The next coarser state: bins of this size, this share of the objects.
 ///
 /// # Errors
 /// Positions that lie in no bin.
@@ -51,25 +54,30 @@ pub(crate) fn coarsen(
     geometry: Geometry<'_>,
     state: &State,
     bins: &[f64],
-    sparsity: f64,
+    share: f64,
     seed: u64,
 ) -> Result<State, WriteError> {
     let sparse;
     let mut state = state;
+    let mut dropped = None;
     // Objects without vertices are there, and are drawn like others: the same objects as by the other method.
-    if sparsity > 1.0 && state.runs.len() > 1 {
+    if share < 1.0 && state.runs.len() > 1 {
         let count = state.runs.len();
-        let kept = sample::draw(count, sample::kept_count(count, sparsity), seed)?;
+        let kept = sample::draw(count, sample::kept_count(count, share), seed)?;
         sparse = drop_objects(state, &kept, geometry.width)?;
         state = &sparse;
+        dropped = Some(&sparse.stand_ins);
     }
-    let found = match geometry.kind {
+    let mut found = match geometry.kind {
         Kind::PointCloud => thin::points(geometry, state, bins)?,
         Kind::Line => thin::lines(geometry, state, bins)?,
         Kind::Polyline | Kind::Streamline => simplify::chains(geometry, state, bins)?,
         Kind::Graph | Kind::Skeleton => contract::graph(geometry, state, bins)?,
         Kind::Mesh => contract::mesh(geometry, state, bins)?,
     };
+    if let Some(dropped) = dropped {
+        found.stand_ins = compose(dropped, &found.stand_ins);
+    }
     Ok(found)
 }
 
@@ -78,6 +86,8 @@ pub(crate) fn coarsen(
 pub(crate) struct Kept {
     /// For each place, whether it stays.
     pub(crate) stays: Vec<bool>,
+    /// For each place, which one stands for it; one that does not stay stands for nothing.
+    pub(crate) stand_ins: Vec<u32>,
     /// Links between places that stay.
     pub(crate) links: Vec<u32>,
     pub(crate) links_of: Vec<u32>,
@@ -87,9 +97,10 @@ pub(crate) struct Kept {
 
 impl Kept {
     /// Of vertices alone; `moved` is a square.
-    fn vertices(stays: Vec<bool>, moved: f64) -> Self {
+    fn vertices(stays: Vec<bool>, stand_ins: Vec<u32>, moved: f64) -> Self {
         Self {
             stays,
+            stand_ins,
             links: Vec::new(),
             links_of: Vec::new(),
             moved: moved.sqrt(),
@@ -114,10 +125,17 @@ impl Kept {
             runs.push((object, here.iter().filter(|stays| **stays).count()));
             start = end;
         }
+        let new = |kept: &u32| {
+            let stays = self.stays.get(index(*kept)) == Some(&true);
+            let place = place.get(index(*kept)).copied();
+            place.filter(|_| stays).unwrap_or(NONE)
+        };
+        let stand_ins = self.stand_ins.iter().map(new).collect();
         let links = self.links.iter();
         Ok(State {
             rows,
             runs,
+            stand_ins,
             links: links
                 .map(|&end| place.get(index(end)).copied().unwrap_or(u32::MAX))
                 .collect(),
@@ -144,6 +162,7 @@ fn drop_objects(state: &State, kept: &[usize], width: usize) -> Result<State, Wr
     }
     let moved = 0.0;
     let kept = Kept {
+        stand_ins: (0..narrow("vertices", stays.len())?).collect(),
         stays,
         links,
         links_of,

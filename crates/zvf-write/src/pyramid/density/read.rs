@@ -1,16 +1,16 @@
 //! Level 0 as it is: vertices by object, links, attributes, groups.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
 use arrow_array::{ArrayRef, RecordBatch};
 use tokio::runtime::Handle;
 use zvf_meta::{Kind, LinkStore, LinksConvention};
-use zvf_query::{Query, Table, query};
-use zvf_store::{Deltas, Names, Need, Store};
+use zvf_query::{Column, Query, Table, query};
+use zvf_store::{ChunkCoord, Deltas, Names, Need, Store};
 
-use super::{Geometry, State, tables};
+use super::{Geometry, Numbered, State, tables};
 use crate::int::{narrow, to_index};
 use crate::number::NumberType;
 use crate::spec::LinkSpec;
@@ -25,24 +25,28 @@ pub(crate) struct Source {
     pub(super) numbers: Vec<f64>,
     pub(super) attributes: Vec<ArrayRef>,
     pub(super) link_attributes: Vec<ArrayRef>,
-    /// Ids by row of the object index.
+    /// Ids of the objects that exist, in the order of the object index.
     pub(super) ids: Vec<i64>,
+    /// Their rows in the object index: those of deleted objects are between them.
+    pub(super) index_rows: Vec<usize>,
     pub(super) groups: Groups<'static>,
     /// Attributes of a type that is not written.
     pub(crate) left_out: Vec<String>,
     /// Level 0 itself.
     pub(crate) state: State,
+    /// Where its vertices lie, if that was asked for.
+    pub(crate) places: Option<Numbered>,
 }
 
 impl Source {
-    /// Reads level 0.
+    /// Reads level 0, with the places of its vertices if `placed`.
     ///
     /// # Cost
     /// The whole level, in memory.
     ///
     /// # Errors
     /// Misuse: what a level of this method cannot hold, by its name. Malformed data. I/O.
-    pub(crate) fn read(store: &Store, handle: &Handle) -> Result<Self, WriteError> {
+    pub(crate) fn read(store: &Store, handle: &Handle, placed: bool) -> Result<Self, WriteError> {
         let root = store.root();
         if root.world_offset().is_some() {
             let expected = "none, or the reference method";
@@ -63,17 +67,25 @@ impl Source {
             let expected = "an object index, which this kind has";
             return Err(WriteError::data("level 0", "no objects", expected));
         }
-        let ids: Vec<i64> = match level.object_index() {
-            Some(found) => {
-                let ids = handle.block_on(found.ids())?;
-                ids.objects().map(|(_, id)| id).collect()
+        let (mut ids, mut index_rows) = (Vec::new(), Vec::new());
+        if let Some(found) = level.object_index() {
+            for (row, id) in handle.block_on(found.ids())?.objects() {
+                ids.push(id);
+                index_rows.push(to_index("objects", row)?);
             }
-            None => Vec::new(),
-        };
-        let asked = Query {
+        }
+        let mut asked = Query {
             objects: level.object_index().map(|_| ids.clone()),
             ..Query::default()
         };
+        if placed {
+            asked.columns = vec![
+                Column::Position,
+                Column::Attributes,
+                Column::Chunk,
+                Column::Row,
+            ];
+        }
         let answer = handle.block_on(async { query(store, asked).await?.collect().await })?;
         let none = || WriteError::data("level 0", "no table of vertices", "one");
         let vertices = answer.table(Table::Vertices)?.ok_or_else(none)?;
@@ -161,13 +173,24 @@ impl Source {
             }
         }
         let groups = groups(&level, &ids, handle)?;
+        let places = if placed {
+            Some(places(
+                &column(&vertices, "chunk")?,
+                &column(&vertices, "row")?,
+                spec.dims(),
+            )?)
+        } else {
+            None
+        };
         Ok(Self {
+            places,
             spec,
             position,
             numbers,
             attributes,
             link_attributes,
             ids,
+            index_rows,
             groups,
             left_out,
             state,
@@ -196,6 +219,32 @@ impl Source {
             .map(|(one, column)| tables::rows(&one.name, column, links))
             .collect()
     }
+}
+
+/// Where vertices lie, by the columns of a query.
+fn places(chunk: &ArrayRef, row: &ArrayRef, dims: usize) -> Result<Numbered, WriteError> {
+    let (axes, rank) = tables::elements(chunk);
+    if rank != dims {
+        let expected = "one whose chunks are cut by space alone";
+        let found = "a level that is split by an attribute";
+        return Err(WriteError::input("level 0", found, expected));
+    }
+    let coords = axes.as_primitive::<Int64Type>().values();
+    let rows = row.as_primitive::<UInt64Type>().values();
+    let mut slots: BTreeMap<&[i64], u32> = coords
+        .chunks_exact(rank.max(1))
+        .map(|chunk| (chunk, 0))
+        .collect();
+    for (slot, number) in slots.values_mut().enumerate() {
+        *number = narrow("chunks", slot)?;
+    }
+    let mut places = Vec::with_capacity(rows.len());
+    for (chunk, &row) in coords.chunks_exact(rank.max(1)).zip(rows) {
+        let row = narrow("rows of one chunk", to_index("rows", row)?)?;
+        places.push((slots.get(chunk).copied().unwrap_or(0), row));
+    }
+    let chunks = slots.into_keys().map(ChunkCoord::new).collect();
+    Numbered::new(chunks, &places)
 }
 
 fn is_number(spec: &AttributeSpec) -> bool {

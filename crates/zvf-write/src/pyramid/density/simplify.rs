@@ -2,6 +2,7 @@
 
 use super::{Geometry, Kept, State, square};
 use crate::WriteError;
+use crate::int::narrow;
 
 /// Simplifies every chain: no vertex that goes is farther than half a bin from the line that stays; the ends stay.
 pub(super) fn chains(
@@ -11,6 +12,7 @@ pub(super) fn chains(
 ) -> Result<State, WriteError> {
     let tolerance = bins.iter().copied().fold(f64::INFINITY, f64::min) / 2.0;
     let mut stays = vec![false; state.rows.len()];
+    let mut stand_ins = Vec::with_capacity(state.rows.len());
     let (mut start, mut moved) = (0_usize, 0.0_f64);
     for &(_, count) in &state.runs {
         let end = start.saturating_add(count);
@@ -18,9 +20,40 @@ pub(super) fn chains(
         let line: Vec<&[f64]> = rows.iter().map(|&row| geometry.position(row)).collect();
         let stays = stays.get_mut(start..end).unwrap_or_default();
         moved = moved.max(simplify(&line, tolerance * tolerance, stays));
+        let neighbours = neighbours(&line, stays);
+        let places = neighbours.map(|at| narrow("vertices", start.saturating_add(at)));
+        for place in places {
+            stand_ins.push(place?);
+        }
         start = end;
     }
-    Kept::vertices(stays, moved).apply(state)
+    Kept::vertices(stays, stand_ins, moved).apply(state)
+}
+
+/// For each vertex of a line the nearer one of the two that stay before and behind it; of equally near ones the one before.
+fn neighbours(line: &[&[f64]], stays: &[bool]) -> impl Iterator<Item = usize> {
+    let mut behind = stays.iter().enumerate().filter(|(_, stays)| **stays);
+    let (mut before, mut next) = (0_usize, 0_usize);
+    (0..line.len()).map(move |at| {
+        if at >= next {
+            before = next;
+            next = behind
+                .find(|(kept, _)| *kept >= at)
+                .map_or(before, |(kept, _)| kept);
+        }
+        if at >= next {
+            return next;
+        }
+        let far = |kept: usize| match (line.get(at), line.get(kept)) {
+            (Some(a), Some(b)) => square(a, b),
+            _ => f64::INFINITY,
+        };
+        if far(next) < far(before) {
+            next
+        } else {
+            before
+        }
+    })
 }
 
 /// Marks what stays of one line; returns the square of the largest distance of what does not.

@@ -83,13 +83,17 @@ pub(super) fn rows(
         }
         arrow_schema::DataType::Dictionary(..) => {
             let codes = items.as_any_dictionary();
-            let keys = codes.normalized_keys();
             let Some(texts) = codes.values().as_string_opt::<i32>() else {
                 return Err(WriteError::input(
                     name,
                     "categories that are no texts",
                     "texts",
                 ));
+            };
+            // Without any text there are no keys either.
+            let keys = match texts.is_empty() {
+                true => Vec::new(),
+                false => codes.normalized_keys(),
             };
             let text = |at: usize| {
                 let key = keys.get(at).copied().filter(|_| !items.is_null(at))?;

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::{Geometry, Kept, State, square};
 use crate::WriteError;
 use crate::int::index;
-use crate::pyramid::bins::{Bin, bin_of};
+use crate::pyramid::bins::{Bin, NONE, bin_of};
 
 /// One point a bin: the one nearest to the middle of the bin, of equal ones the first.
 pub(super) fn points(
@@ -32,15 +32,15 @@ pub(super) fn points(
         }
     }
     let mut moved = 0.0_f64;
+    let mut stand_ins = Vec::with_capacity(state.rows.len());
     for (&row, bin) in state.rows.iter().zip(&all) {
-        let kept = best
-            .get(bin)
-            .and_then(|(_, place)| state.rows.get(index(*place)));
-        if let Some(&kept) = kept {
+        let place = best.get(bin).map_or(NONE, |(_, place)| *place);
+        if let Some(&kept) = state.rows.get(index(place)) {
             moved = moved.max(square(geometry.position(row), geometry.position(kept)));
         }
+        stand_ins.push(place);
     }
-    Kept::vertices(stays, moved).apply(state)
+    Kept::vertices(stays, stand_ins, moved).apply(state)
 }
 
 /// How far a position is from the middle of its bin, in bins, squared.
@@ -61,6 +61,12 @@ pub(super) fn lines(
 ) -> Result<State, WriteError> {
     let mut first: FxHashMap<[Bin; 2], u32> = FxHashMap::default();
     let mut stays = vec![false; state.rows.len()];
+    let mut stand_ins = vec![NONE; state.rows.len()];
+    let mut stands = |end: u32, kept: u32| {
+        if let Some(slot) = stand_ins.get_mut(index(end)) {
+            *slot = kept;
+        }
+    };
     let (mut start, mut moved) = (0_u32, 0.0_f64);
     for &(_, count) in &state.runs {
         let ends = [start, start.saturating_add(1)];
@@ -83,6 +89,7 @@ pub(super) fn lines(
                 if let Some(flag) = stays.get_mut(index(end)) {
                     *flag = true;
                 }
+                stands(end, end);
             }
             continue;
         }
@@ -93,6 +100,15 @@ pub(super) fn lines(
         let crossed =
             square(place(ends[0]), place(other[1])).max(square(place(ends[1]), place(other[0])));
         moved = moved.max(straight.min(crossed));
+        let [first, second] = other;
+        let kept = if crossed < straight {
+            [second, first]
+        } else {
+            [first, second]
+        };
+        ends.into_iter()
+            .zip(kept)
+            .for_each(|(end, kept)| stands(end, kept));
     }
-    Kept::vertices(stays, moved).apply(state)
+    Kept::vertices(stays, stand_ins, moved).apply(state)
 }

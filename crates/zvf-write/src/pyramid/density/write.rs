@@ -4,11 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use zvf_meta::{Kind, LevelDoc};
+use zvf_store::ChunkCoord;
 
 use super::{Source, State, tables};
 use crate::batch::Batch;
 use crate::commit::Leftovers;
 use crate::finish::{Parts, write_arrays};
+use crate::int::{index, narrow};
 use crate::objects::{HeldGroups, Tables};
 use crate::prepare::Corners;
 use crate::progress::Watch;
@@ -32,6 +34,45 @@ pub(crate) struct Target<'t> {
     pub(crate) budget: usize,
     pub(crate) threads: usize,
     pub(crate) folder: &'t Path,
+    /// Whether the places of the vertices are asked for.
+    pub(crate) placed: bool,
+}
+
+/// Vertices of a level, numbered chunk by chunk and row by row, as links between levels need them.
+#[derive(Debug)]
+pub(crate) struct Numbered {
+    /// Chunks with vertices, in lex order.
+    pub(crate) chunks: Arc<Vec<ChunkCoord>>,
+    /// The first vertex of each chunk, and the count of all.
+    pub(crate) starts: Vec<u32>,
+    /// The number of each place of the level's state.
+    pub(crate) of: Vec<u32>,
+}
+
+impl Numbered {
+    /// From the slot and the row of each place. Rows that nobody names are counted.
+    pub(crate) fn new(chunks: Vec<ChunkCoord>, places: &[(u32, u32)]) -> Result<Self, WriteError> {
+        let mut counts = vec![0_usize; chunks.len()];
+        for &(slot, row) in places {
+            if let Some(count) = counts.get_mut(index(slot)) {
+                *count = index(row).saturating_add(1).max(*count);
+            }
+        }
+        let (mut starts, mut sum) = (vec![0], 0_usize);
+        for count in counts {
+            sum = sum.saturating_add(count);
+            starts.push(narrow("vertices of a level", sum)?);
+        }
+        let number = |&(slot, row): &(u32, u32)| {
+            let start = starts.get(index(slot)).copied().unwrap_or(0);
+            start.saturating_add(row)
+        };
+        Ok(Self {
+            of: places.iter().map(number).collect(),
+            starts,
+            chunks: Arc::new(chunks),
+        })
+    }
 }
 
 /// Writes everything of a level but its document, which is returned.
@@ -41,7 +82,7 @@ pub(crate) fn write(
     columns: &mut [ObjectColumn],
     doc: LevelDoc,
     to: Target<'_>,
-) -> Result<(LevelDoc, Summary), WriteError> {
+) -> Result<(LevelDoc, Summary, Option<Numbered>), WriteError> {
     let mut spec = source.spec.clone();
     spec.chunk_shape = to.chunk_shape.to_vec();
     spec.compression = to.cells.compression.clone();
@@ -55,7 +96,10 @@ pub(crate) fn write(
         }
     }
     spec.check()?;
-    let mut router = Router::new(&spec, to.budget, to.folder);
+    let mut router = Router::new(&spec, to.budget, to.folder).with_threads(to.threads);
+    if to.placed {
+        router = router.with_trace();
+    }
     let mut batch = Batch::new(tables::rows("position", &source.position, &state.rows)?);
     if spec.has_objects() {
         let runs = state
@@ -106,15 +150,15 @@ pub(crate) fn write(
         leftovers: Leftovers::Refuse,
         watch: Watch::default(),
     };
-    let (mut doc, summary) = write_arrays(parts, to.bounds, to.below, doc)?;
-    write_columns(source, state, columns, &mut doc, to)?;
-    Ok((doc, summary))
+    let (mut doc, summary, trace) = write_arrays(parts, to.bounds, to.below, doc)?;
+    write_columns(source, columns, &mut doc, to)?;
+    let places = trace.map(|trace| Numbered::new(trace.chunks, &trace.places));
+    Ok((doc, summary, places.transpose()?))
 }
 
 /// Attributes of objects, in the order of the index: ids ascend.
 fn write_columns(
     source: &Source,
-    state: &State,
     columns: &mut [ObjectColumn],
     doc: &mut LevelDoc,
     to: Target<'_>,
@@ -122,16 +166,22 @@ fn write_columns(
     if columns.is_empty() {
         return Ok(());
     }
-    let mut order: Vec<usize> = (0..source.ids.len()).collect();
-    order.sort_by_key(|&row| source.id(row));
+    let mut order: Vec<(i64, usize)> = source
+        .ids
+        .iter()
+        .copied()
+        .zip(source.index_rows.iter().copied())
+        .collect();
+    order.sort_unstable();
+    let order: Vec<usize> = order.into_iter().map(|(_, row)| row).collect();
     // Every object keeps its values, whether a vertex of it is left or not.
-    let kept: Vec<usize> = (0..state.runs.len()).collect();
+    let kept = &source.index_rows;
     let mut objects = vec![(
         "object_attributes/zarr.json".to_owned(),
         documents::plain_group().into_bytes(),
     )];
     for column in columns {
-        for (path, one) in write_column(column, &kept, &order, to.cells, to.below)? {
+        for (path, one) in write_column(column, kept, &order, to.cells, to.below)? {
             objects.push((format!("{path}/zarr.json"), one.to_json().into_bytes()));
         }
     }

@@ -1,0 +1,421 @@
+//! The levels of a plan, one after the other; their documents and the root are left to the caller.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use tokio::runtime::Handle;
+use zvf_meta::{JsonObject, Kind, LevelDoc, RootDoc};
+use zvf_store::{ChunkCoord, Names, Need, Store};
+
+use super::base::{self, ChosenBins};
+use super::bins::{Means, NONE, compose};
+use super::cross::{self, Side};
+use super::density::{self, Numbered, Source, State};
+use super::fine::Fine;
+use super::plan::{Plan, Planned, RECORD, Wanted};
+use super::reference::{self, ObjectColumn, Step};
+use super::sink::Sink;
+use super::spec::{BaseBins, CrossLevel, Method};
+use super::{root, storage};
+use crate::int::{index, wide};
+use crate::shard::{Cells, Container};
+use crate::{WriteError, documents};
+
+/// What was written of one level.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct LevelReport {
+    /// Its number.
+    pub level: u32,
+    /// Vertices.
+    pub vertices: u64,
+    /// Chunks with vertices.
+    pub chunks: u64,
+    /// Objects with vertices.
+    pub objects: u64,
+    /// Links inside the level that are stored; implied ones are not.
+    pub links: u64,
+    /// Size of a bin along each axis, in world units.
+    pub bin_shape: Vec<f64>,
+    /// Attributes of a type that the method does not carry, by their names.
+    pub left_out: Vec<String>,
+    /// How far in world units any part of level 0 may be from what is left of it; none where nothing is promised.
+    pub error_bound: Option<f64>,
+}
+
+/// A level that was written, but for its document.
+#[derive(Debug)]
+pub(crate) struct Made {
+    pub(crate) doc: LevelDoc,
+    pub(crate) report: LevelReport,
+}
+
+/// A level, as far as links between levels need it.
+struct Shape {
+    level: u32,
+    chunks: Arc<Vec<ChunkCoord>>,
+    starts: Vec<u32>,
+    ratio: Vec<i64>,
+    cells: Cells,
+}
+
+/// What levels are made with.
+pub(crate) struct Maker<'m> {
+    pub(crate) store: &'m Store,
+    pub(crate) sink: Sink<'m>,
+    pub(crate) means: Means<'m>,
+    pub(crate) handle: &'m Handle,
+    pub(crate) progress: &'m (dyn Fn(u64) + Send + Sync),
+}
+
+/// All levels, and the root that names them.
+#[derive(Debug)]
+pub(crate) struct Levels {
+    pub(crate) root: RootDoc,
+    pub(crate) made: Vec<Made>,
+    /// Bins of level 0 that were chosen from the data.
+    pub(crate) chosen: Option<ChosenBins>,
+}
+
+impl Maker<'_> {
+    /// Writes all levels, but for their documents and the root, which is returned. Coarse levels that `root` names and
+    /// that are made again are replaced in it.
+    pub(crate) fn levels(&self, root: RootDoc, wanted: &Wanted<'_>) -> Result<Levels, WriteError> {
+        match wanted.method() {
+            Method::Reference => self.reference(root, wanted),
+            Method::Density => self.density(root, wanted),
+        }
+    }
+
+    /// The bins that those of levels are multiples of. Those that were given are declared where no chunk is cut by them.
+    fn base(&self, root: &mut RootDoc, base: &BaseBins) -> Vec<f64> {
+        if let BaseBins::Given(bins) = base {
+            self.declare(root, bins);
+            return bins.clone();
+        }
+        root.base_bin_shape().to_vec()
+    }
+
+    /// Declares bins of level 0. Those of points are not: readers that take fragments for bins would be wrong (trap T1).
+    fn declare(&self, root: &mut RootDoc, bins: &[f64]) {
+        if self.store.kind() != Kind::PointCloud {
+            root::declare_bins(root, bins);
+        }
+    }
+
+    /// How the cells of level 0 lie, and so those of all levels (trap T7).
+    fn cells<'r>(
+        &self,
+        bounds: &'r (Vec<f64>, Vec<f64>),
+    ) -> Result<impl Fn(&[f64]) -> Result<Cells, WriteError> + 'r, WriteError> {
+        let (compression, shards) = storage::of_level(self.store, self.handle)?;
+        Ok(move |chunk_shape: &[f64]| {
+            Ok(Cells {
+                grid: documents::grid(bounds, chunk_shape)?,
+                shards: shards.clone(),
+                compression: compression.clone(),
+                container: Container::Grid,
+            })
+        })
+    }
+
+    fn reference(&self, mut root: RootDoc, wanted: &Wanted<'_>) -> Result<Levels, WriteError> {
+        let base = self.base(&mut root, wanted.base());
+        let plan = wanted.plan(&base, &root.zarr_vectors.chunk_shape);
+        let about = root.zarr_vectors.clone();
+        let cells = self.cells(&about.bounds)?;
+        let ratio = |chunk_shape: &[f64]| ratio(chunk_shape, &about.chunk_shape);
+        let mut fine = Fine::stored(self.store, 0, self.handle)?;
+        let mut columns = self.columns()?;
+        let mut shapes = vec![Shape {
+            level: 0,
+            chunks: Arc::clone(&fine.chunks),
+            starts: Vec::new(),
+            ratio: ratio(&fine.chunk_shape),
+            cells: cells(&fine.chunk_shape)?,
+        }];
+        let root_cells = cells(&about.chunk_shape)?;
+        let mut parents: Vec<Vec<u32>> = Vec::new();
+        let mut made: Vec<Made> = Vec::new();
+        let (mut planned, mut vertices): (Vec<Planned>, _) = (Vec::new(), None);
+        while let Some(next) = plan.next(&planned, vertices) {
+            let level = fine.number.saturating_add(1);
+            let step = Step {
+                level,
+                share: next.share,
+                seed: next.seed,
+                own_chunks: differs(&next.chunk_shape, &about.chunk_shape),
+                chunk_shape: next.chunk_shape.clone(),
+                bin_shape: next.bin_shape.clone(),
+                root_shape: about.chunk_shape.clone(),
+                extra: record(&next, &[]),
+            };
+            let cells = cells(&step.chunk_shape)?;
+            let below = self.sink.below(level);
+            let both = (&cells, &root_cells);
+            let done = reference::coarsen(&fine, &step, &mut columns, both, &below, self.means)?;
+            if let Some(last) = shapes.last_mut() {
+                last.starts.clone_from(&done.parents.starts);
+            }
+            let before = wide(done.parents.of.len());
+            vertices = Some([before, done.vertices]);
+            (self.progress)(before);
+            shapes.push(Shape {
+                level,
+                chunks: Arc::clone(&done.fine.chunks),
+                starts: done.starts,
+                ratio: ratio(&step.chunk_shape),
+                cells,
+            });
+            parents.push(done.parents.of);
+            planned.push(next);
+            made.push(Made {
+                report: LevelReport {
+                    level,
+                    vertices: done.vertices,
+                    chunks: done.chunks,
+                    objects: done.present,
+                    links: 0,
+                    left_out: Vec::new(),
+                    bin_shape: step.bin_shape.clone(),
+                    error_bound: None,
+                },
+                doc: done.doc,
+            });
+            fine = done.fine;
+        }
+        let linked = self.links(&plan, &shapes, &parents)?;
+        name(&mut root, &made, &plan, linked);
+        Ok(Levels {
+            root,
+            made,
+            chosen: None,
+        })
+    }
+
+    fn density(&self, mut root: RootDoc, wanted: &Wanted<'_>) -> Result<Levels, WriteError> {
+        let mut source = Source::read(self.store, self.handle, wanted.is_linked())?;
+        let mut chosen = None;
+        let declared = root.zarr_vectors.base_bin_shape.is_some();
+        let base = if *wanted.base() == BaseBins::Data && !declared {
+            let shape = &root.zarr_vectors.chunk_shape;
+            let found = base::choose(source.geometry(), &source.state, shape)?;
+            self.declare(&mut root, &found.shape);
+            let shape = found.shape.clone();
+            chosen = Some(found);
+            shape
+        } else {
+            self.base(&mut root, wanted.base())
+        };
+        let plan = wanted.plan(&base, &root.zarr_vectors.chunk_shape);
+        let about = root.zarr_vectors.clone();
+        let cells = self.cells(&about.bounds)?;
+        let ratio = |chunk_shape: &[f64]| ratio(chunk_shape, &about.chunk_shape);
+        let mut columns = self.columns()?;
+        let mut made: Vec<Made> = Vec::new();
+        let (mut planned, mut vertices): (Vec<Planned>, _) = (Vec::new(), None);
+        let mut state: Option<State> = None;
+        let (mut shapes, mut parents) = (Vec::new(), Vec::new());
+        let mut finer = source.places.take();
+        if let Some(places) = &finer {
+            shapes.push(Shape {
+                level: 0,
+                chunks: Arc::clone(&places.chunks),
+                starts: places.starts.clone(),
+                ratio: ratio(&about.chunk_shape),
+                cells: cells(&about.chunk_shape)?,
+            });
+        }
+        while let Some(step) = plan.next(&planned, vertices) {
+            let parent = made.last().map_or(0, |one| one.report.level);
+            let level = parent.saturating_add(1);
+            let fine = state.as_ref().unwrap_or(&source.state);
+            let before = wide(fine.rows.len());
+            let next = density::coarsen(
+                source.geometry(),
+                fine,
+                &step.bin_shape,
+                step.share,
+                step.seed,
+            )?;
+            let own_chunks = differs(&step.chunk_shape, &about.chunk_shape);
+            let cells = cells(&step.chunk_shape)?;
+            let doc = LevelDoc {
+                level,
+                object_sparsity: step.share,
+                coarsening_method: Some("density".to_owned()),
+                parent_level: Some(parent),
+                chunk_shape: own_chunks.then(|| step.chunk_shape.clone()),
+                preserves_object_ids: !source.state.runs.is_empty(),
+                inherited_num_objects: Some(wide(source.state.runs.len())),
+                extra: record(&step, &[("error_bound", next.error)]),
+                ..LevelDoc::default()
+            };
+            let below = self.sink.below(level);
+            let bins = about.base_bin_shape.as_deref();
+            let to = density::Target {
+                target: self.sink.target,
+                below: &below,
+                bounds: &about.bounds,
+                cells: &cells,
+                chunk_shape: &step.chunk_shape,
+                bins: bins.filter(|_| !own_chunks),
+                budget: self.means.budget,
+                threads: self.means.threads,
+                folder: self.means.folder,
+                placed: wanted.is_linked(),
+            };
+            let (doc, summary, places) = density::write(&source, &next, &mut columns, doc, to)?;
+            if let (Some(finer), Some(places)) = (&finer, &places) {
+                parents.push(of_rows(finer, &next.stand_ins, places));
+                shapes.push(Shape {
+                    level,
+                    chunks: Arc::clone(&places.chunks),
+                    starts: places.starts.clone(),
+                    ratio: ratio(&step.chunk_shape),
+                    cells,
+                });
+            }
+            finer = places;
+            (self.progress)(before);
+            vertices = Some([before, summary.vertices]);
+            made.push(Made {
+                report: LevelReport {
+                    level,
+                    vertices: summary.vertices,
+                    chunks: summary.chunks,
+                    objects: wide(next.runs.iter().filter(|(_, count)| *count > 0).count()),
+                    links: summary.links,
+                    left_out: source.left_out.clone(),
+                    bin_shape: step.bin_shape.clone(),
+                    error_bound: Some(next.error),
+                },
+                doc,
+            });
+            planned.push(step);
+            state = Some(next);
+        }
+        let linked = self.links(&plan, &shapes, &parents)?;
+        name(&mut root, &made, &plan, linked);
+        Ok(Levels { root, made, chosen })
+    }
+
+    /// Writes the links between levels; whether there are any families.
+    fn links(
+        &self,
+        plan: &Plan,
+        shapes: &[Shape],
+        parents: &[Vec<u32>],
+    ) -> Result<bool, WriteError> {
+        let depth = usize::try_from(plan.depth).unwrap_or(parents.len());
+        if plan.cross == CrossLevel::None || depth == 0 {
+            return Ok(false);
+        }
+        let both = plan.cross == CrossLevel::Explicit;
+        for (from, fine) in shapes.iter().enumerate() {
+            let mut up: Option<Vec<u32>> = None;
+            let above = shapes.iter().skip(from.saturating_add(1));
+            let steps = parents.iter().skip(from);
+            for (coarse, step) in above.zip(steps).take(depth) {
+                let next = up.map_or_else(|| step.clone(), |up| compose(&up, step));
+                cross::write(side(fine), side(coarse), &next, both, self.sink, self.means)?;
+                up = Some(next);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The attributes of objects.
+    fn columns(&self) -> Result<Vec<ObjectColumn>, WriteError> {
+        let need = Need {
+            object_attributes: Names::All,
+            ..Need::nothing()
+        };
+        let level = self.handle.block_on(self.store.level(0, &need))?;
+        let read = |array: &zvf_store::TypedArray| {
+            let values = self.handle.block_on(array.read())?;
+            Ok(ObjectColumn {
+                array: array.clone(),
+                values,
+                lost: Vec::new(),
+            })
+        };
+        level.object_attributes().iter().map(read).collect()
+    }
+}
+
+/// Names levels and their links in the root.
+fn name(root: &mut RootDoc, made: &[Made], plan: &Plan, linked: bool) {
+    let levels: Vec<_> = made
+        .iter()
+        .map(|one| (one.doc.clone(), one.report.bin_shape.clone()))
+        .collect();
+    root::add_levels(root, &levels);
+    root::say_links(root, plan.depth, plan.cross.name(), linked);
+}
+
+/// The members by which a level is made again, beside those of the format.
+fn record(planned: &Planned, measured: &[(&str, f64)]) -> JsonObject {
+    let mut record = json!({"bin_shape": planned.bin_shape, "seed": planned.seed});
+    for (name, value) in measured {
+        if let Some(members) = record.as_object_mut() {
+            members.insert((*name).to_owned(), json!(value));
+        }
+    }
+    let mut extra = planned.extra.clone();
+    extra.insert(RECORD.to_owned(), record);
+    extra
+}
+
+/// The coarse row that stands for each row of a finer level. A row that two objects share has the stand-in of the first.
+fn of_rows(finer: &Numbered, stand_ins: &[u32], coarse: &Numbered) -> Vec<u32> {
+    let rows = finer.starts.last().copied().map_or(0, index);
+    let mut parents = vec![NONE; rows];
+    for (&row, &place) in finer.of.iter().zip(stand_ins) {
+        let parent = coarse.of.get(index(place)).copied().unwrap_or(NONE);
+        if let Some(slot) = parents.get_mut(index(row)).filter(|slot| **slot == NONE) {
+            *slot = parent;
+        }
+    }
+    parents
+}
+
+fn side(shape: &Shape) -> Side<'_> {
+    Side {
+        level: shape.level,
+        chunks: &shape.chunks,
+        starts: &shape.starts,
+        ratio: &shape.ratio,
+        cells: &shape.cells,
+    }
+}
+
+/// Whether shapes differ by more than rounding.
+fn differs(a: &[f64], b: &[f64]) -> bool {
+    a.iter().zip(b).any(|(a, b)| (a - b).abs() >= 1e-9)
+}
+
+/// Chunk sizes in chunks of the root.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "products of the scales of a few levels"
+)]
+fn ratio(shape: &[f64], root: &[f64]) -> Vec<i64> {
+    shape
+        .iter()
+        .zip(root)
+        .map(|(a, b)| (a / b).round_ties_even() as i64)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{differs, ratio};
+
+    #[test]
+    fn shapes_of_chunks() {
+        assert_eq!(ratio(&[20.0, 15.0], &[10.0, 5.0]), [2, 3]);
+        assert!(!differs(&[10.0], &[10.0 + 1e-10]));
+        assert!(differs(&[20.0], &[10.0]));
+    }
+}

@@ -1,0 +1,433 @@
+//! Coarse levels that change after they were made: each is compared with levels that were made at once.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use serde_json::Value;
+use zvf_write::{
+    Batch, CrossLevel, Edit, Existing, Kind, LevelStep, Method, PyramidReport, PyramidSpec,
+    StoreSpec, StoreWriter, WriteError, WriteOptions, build_pyramid, refresh_pyramid,
+    remove_pyramid, vacuum,
+};
+
+use crate::edited::{Draw, KINDS, Model, spec};
+use crate::support::{ADDRESS, Memory, ask, block_on, check_documents, column};
+
+/// Objects by key; documents as values, since the order of their members says nothing.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Content {
+    Document(Value),
+    Cells(Vec<u8>),
+}
+
+pub(crate) async fn contents(memory: &Memory) -> BTreeMap<String, Content> {
+    let files = memory.files().await.into_iter();
+    let content = |(key, bytes): (String, Vec<u8>)| {
+        let content = if key.ends_with(".json") {
+            Content::Document(serde_json::from_slice(&bytes).unwrap())
+        } else {
+            Content::Cells(bytes)
+        };
+        (key, content)
+    };
+    files.map(content).collect()
+}
+
+/// The same objects with the same contents; names the first that differs.
+pub(crate) fn assert_same(a: &BTreeMap<String, Content>, b: &BTreeMap<String, Content>) {
+    let keys = |all: &BTreeMap<String, Content>| all.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(keys(a), keys(b));
+    for (key, content) in a {
+        assert_eq!(content, &b[key], "{key}");
+    }
+}
+
+pub(crate) async fn build(
+    memory: &Memory,
+    spec: &PyramidSpec,
+) -> Result<PyramidReport, WriteError> {
+    build_pyramid(ADDRESS, spec, &memory.options(), Arc::new(|_| ())).await
+}
+
+pub(crate) async fn refresh(memory: &Memory) -> Result<PyramidReport, WriteError> {
+    refresh_pyramid(ADDRESS, &memory.options(), Arc::new(|_| ())).await
+}
+
+pub(crate) async fn remove(memory: &Memory) -> Result<PyramidReport, WriteError> {
+    remove_pyramid(ADDRESS, &memory.options()).await
+}
+
+pub(crate) async fn copy(memory: &Memory) -> Memory {
+    use object_store::ObjectStoreExt;
+    let other = Memory::default();
+    for (key, bytes) in memory.files().await {
+        let at = object_store::path::Path::from(format!("some/points.zarrvectors/{key}"));
+        other.0.put(&at, bytes.into()).await.unwrap();
+    }
+    other
+}
+
+/// Specifications that differ in everything that a refresh has to repeat.
+fn pyramid(number: usize) -> PyramidSpec {
+    let steps = match number % 4 {
+        0 => vec![LevelStep::new(1.0), LevelStep::new(2.0)],
+        1 => vec![
+            LevelStep::new(0.4 * 3.0).with_sparsity(1.7),
+            LevelStep::new(3.0).with_sparsity(2.0),
+        ],
+        2 => vec![LevelStep::new(2.0).with_chunk_scale([2, 1])],
+        _ => vec![LevelStep::new(1.0); 3],
+    };
+    let spec = PyramidSpec::new(steps).with_seed(u64::MAX - 7);
+    let spec = match number / 4 % 3 {
+        0 => spec.with_cross_level(CrossLevel::Explicit, 2),
+        1 => spec.with_cross_level(CrossLevel::Implicit, -1),
+        _ => spec,
+    };
+    let reference = number / 12 % 2 == 1;
+    spec.with_method(if reference {
+        Method::Reference
+    } else {
+        Method::Density
+    })
+}
+
+/// The attribute `size` of the objects of a level.
+async fn sizes(memory: &Memory, level: u32) -> BTreeMap<String, String> {
+    let query = zvf_query::Query {
+        level,
+        ..zvf_query::Query::default()
+    };
+    let objects = ask(&memory.open().await, query).await.objects.unwrap();
+    let ids = column(&objects, "object_id").into_iter();
+    ids.zip(column(&objects, "size")).collect()
+}
+
+/// How many ways there are.
+const PYRAMIDS: usize = 24;
+
+/// Chunks grow in the plane, whatever the number of axes.
+fn fitted(mut spec: PyramidSpec, dims: usize) -> PyramidSpec {
+    for step in &mut spec.levels {
+        if !step.chunk_scale.is_empty() {
+            step.chunk_scale.resize(dims, 1);
+        }
+    }
+    spec
+}
+
+/// Edits a store with levels and one without; refreshed levels are those that the other one gets.
+async fn edited_and_refreshed(which: usize, pyramid_number: usize, seed: u64, edits: &[Vec<u8>]) {
+    let mut draw = Draw(seed);
+    let mut model = Model::new(spec(which, &mut draw));
+    let with = Memory::default();
+    model.write(&with, &mut draw).await;
+    let without = copy(&with).await;
+    let spec = fitted(pyramid(pyramid_number), model.spec.dims());
+    build(&with, &spec).await.unwrap();
+    for operations in edits {
+        let (mut other, mut again) = (model.clone(), draw.clone());
+        for (memory, model, draw) in [
+            (&with, &mut model, &mut draw),
+            (&without, &mut other, &mut again),
+        ] {
+            let order = model.order(memory).await;
+            let mut edit = Edit::open(ADDRESS, memory.options()).await.unwrap();
+            for (at, what) in operations.iter().enumerate() {
+                let order = (at == 0).then_some(&order);
+                model.step(&mut edit, *what, draw, order).await.unwrap();
+            }
+            edit.commit().await.unwrap();
+        }
+    }
+    let store = with.open().await;
+    let stale = store.root().extra.contains_key("zvf_stale");
+    let report = refresh(&with).await.unwrap();
+    assert_eq!(report.was_stale, stale);
+    assert_eq!(report.levels.is_empty(), !stale);
+    model.check(&with).await;
+    let anew = build(&without, &spec).await.unwrap();
+    if stale {
+        assert_eq!(report.levels, anew.levels);
+    }
+    assert_same(&contents(&with).await, &contents(&without).await);
+    check_documents(&with.files().await);
+    if model.spec.has_objects() && spec.method == Some(Method::Density) {
+        let (finest, coarse) = (sizes(&with, 0).await, sizes(&with, 1).await);
+        for (id, size) in coarse {
+            // Objects without vertices may be missing in an answer.
+            assert_eq!(finest.get(&id).unwrap_or(&size), &size, "object {id}");
+        }
+    }
+    // Once more there is nothing to do.
+    let before = with.files().await;
+    assert_eq!(refresh(&with).await.unwrap().levels, []);
+    assert_eq!(with.files().await, before);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 120, max_shrink_iters: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn refreshed_levels_are_those_of_the_edited_store(
+        which in 0..KINDS,
+        pyramid in 0..PYRAMIDS,
+        seed in any::<u64>(),
+        edits in prop::collection::vec(prop::collection::vec(0_u8..8, 1..4), 1..3),
+    ) {
+        block_on(edited_and_refreshed(which, pyramid, seed, &edits));
+    }
+
+    #[test]
+    fn levels_that_go_leave_the_store_as_it_was(
+        which in 0..KINDS,
+        first in 0..PYRAMIDS,
+        second in 0..PYRAMIDS,
+        seed in any::<u64>(),
+    ) {
+        block_on(async {
+            let mut draw = Draw(seed);
+            let mut model = Model::new(spec(which, &mut draw));
+            let memory = Memory::default();
+            model.write(&memory, &mut draw).await;
+            let before = contents(&memory).await;
+            let plain = copy(&memory).await;
+            let [first, second] = [first, second].map(|n| fitted(pyramid(n), model.spec.dims()));
+            let levels = build(&memory, &first).await.unwrap().levels;
+            // Others in their place are those of a store that never had any.
+            let replacing = second.clone().with_existing(Existing::Replace);
+            let replaced = build(&memory, &replacing).await.unwrap();
+            assert_eq!(replaced.before, levels.len() as u64);
+            build(&plain, &second).await.unwrap();
+            assert_same(&contents(&memory).await, &contents(&plain).await);
+            let removed = remove(&memory).await.unwrap();
+            assert_eq!(removed.before, second.levels.len() as u64);
+            assert_same(&contents(&memory).await, &before);
+            assert!(remove(&memory).await.is_err());
+        });
+    }
+
+    #[test]
+    fn levels_on_top_are_those_of_one_run(
+        which in 0..KINDS,
+        seed in any::<u64>(),
+        number in 0..PYRAMIDS,
+        at in 1_usize..3,
+    ) {
+        block_on(async {
+            let mut draw = Draw(seed);
+            let mut model = Model::new(spec(which, &mut draw));
+            let memory = Memory::default();
+            model.write(&memory, &mut draw).await;
+            let other = copy(&memory).await;
+            let mut whole = fitted(pyramid(number), model.spec.dims());
+            whole.levels.push(LevelStep::new(1.5).with_sparsity(1.5));
+            let (first, then) = whole.levels.split_at(at.min(whole.levels.len() - 1));
+            let mut below = whole.clone();
+            below.levels = first.to_vec();
+            build(&memory, &below).await.unwrap();
+            let above = PyramidSpec::new(then.to_vec())
+                .with_seed(whole.seed)
+                .with_existing(Existing::Keep);
+            let added = build(&memory, &above).await.unwrap();
+            let once = build(&other, &whole).await.unwrap();
+            assert_eq!(added.levels, once.levels);
+            assert_same(&contents(&memory).await, &contents(&other).await);
+        });
+    }
+}
+
+fn grid() -> crate::model::Model {
+    let positions = (0..64).map(|n| vec![f64::from(n % 8) * 3.0, f64::from(n / 8) * 3.0]);
+    let store = StoreSpec::new(Kind::PointCloud, [8.0; 2]).with_objects();
+    let mut model = crate::model::Model::new(store, positions.collect());
+    model.ids = Some((0..64).map(|n| n / 4).collect());
+    model
+}
+
+async fn delete(memory: &Memory, id: i64) {
+    let mut edit = Edit::open(ADDRESS, memory.options()).await.unwrap();
+    edit.delete(&[id]).await.unwrap();
+    edit.commit().await.unwrap();
+}
+
+#[tokio::test]
+async fn only_what_differs_is_written() {
+    let memory = Memory::default();
+    grid().write(memory.options()).await;
+    let spec = PyramidSpec::new([LevelStep::new(1.0)]);
+    build(&memory, &spec).await.unwrap();
+    let before = memory.files().await;
+    // The object of the point that stays of the first chunk; another chunk that it is in keeps another object's.
+    delete(&memory, 2).await;
+    let edited = memory.files().await;
+    let report = refresh(&memory).await.unwrap();
+    let after = memory.files().await;
+    let changed: Vec<&String> = after
+        .iter()
+        .filter(|(key, bytes)| edited.get(*key) != Some(bytes) && key.as_str() != "zarr.json")
+        .map(|(key, _)| key)
+        .collect();
+    // The level's document comes anyway, since it goes first.
+    let put = report.put as usize;
+    assert!(
+        (changed.len()..=changed.len() + 1).contains(&put),
+        "{changed:?}"
+    );
+    // The cells of the chunk that the object was in, and documents; not the other eight chunks.
+    let cells = |key: &&&String| key.contains("/vertices/c/");
+    assert_eq!(changed.iter().filter(cells).count(), 1, "{changed:?}");
+    assert!(
+        before
+            .keys()
+            .filter(|key| key.starts_with("1/vertices/c/"))
+            .count()
+            == 9
+    );
+}
+
+#[tokio::test]
+async fn what_cannot_be_made_again_is_refused_and_not_touched() {
+    let memory = Memory::default();
+    grid().write(memory.options()).await;
+    // No levels.
+    assert!(refresh(&memory).await.is_err());
+    let spec = PyramidSpec::new([LevelStep::new(2.0).with_sparsity(2.0)])
+        .with_method(Method::Reference)
+        .with_cross_level(CrossLevel::Explicit, 1);
+    build(&memory, &spec).await.unwrap();
+    delete(&memory, 3).await;
+    let keep = PyramidSpec::new([LevelStep::new(2.0)]).with_existing(Existing::Keep);
+    let told = build(&memory, &keep).await.unwrap_err();
+    assert!(told.to_string().contains("out of date"), "{told}");
+    // What changes of the documents, and whether levels can be made again then.
+    type Change = fn(&mut Value, &mut Value);
+    let cases: [(&str, Change, bool); 6] = [
+        ("as it is", |_, _| {}, true),
+        // A level of the package: which objects it drew is not to be known.
+        (
+            "the seed",
+            |level, _| {
+                level.as_object_mut().unwrap().remove("coarsening").unwrap();
+            },
+            false,
+        ),
+        (
+            "the seed, of nothing that is drawn",
+            |level, _| {
+                level.as_object_mut().unwrap().remove("coarsening").unwrap();
+                level["object_sparsity"] = 1.0.into();
+            },
+            true,
+        ),
+        (
+            "the method",
+            |level, _| level["coarsening_method"] = "clustering".into(),
+            false,
+        ),
+        (
+            "the level below",
+            |level, _| level["parent_level"] = Value::Null,
+            false,
+        ),
+        (
+            "the links",
+            |_, root| root["zarr_vectors"]["cross_level_storage"] = "none".into(),
+            false,
+        ),
+    ];
+    for (what, change, possible) in cases {
+        use object_store::ObjectStoreExt;
+        let memory = copy(&memory).await;
+        let files = memory.files().await;
+        let parse = |key: &str| serde_json::from_slice::<Value>(&files[key]).unwrap();
+        let (mut level, mut root) = (parse("1/zarr.json"), parse("zarr.json"));
+        change(
+            &mut level["attributes"]["zarr_vectors_level"],
+            &mut root["attributes"],
+        );
+        for (key, document) in [("1/zarr.json", level), ("zarr.json", root)] {
+            let at = object_store::path::Path::from(format!("some/points.zarrvectors/{key}"));
+            memory
+                .0
+                .put(&at, document.to_string().into())
+                .await
+                .unwrap();
+        }
+        let before = memory.files().await;
+        match refresh(&memory).await {
+            Ok(report) => assert!(possible && report.levels.len() == 1, "{what}"),
+            Err(error) => {
+                assert!(
+                    !possible && error.to_string().contains("replaced"),
+                    "{what}: {error}"
+                );
+                assert_eq!(memory.files().await, before, "{what}");
+            }
+        }
+        let replace = spec.clone().with_existing(Existing::Replace);
+        assert_eq!(
+            build(&memory, &replace).await.unwrap().levels.len(),
+            1,
+            "{what}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn vacuum_goes_on_once_no_level_keeps_rows() {
+    let memory = Memory::default();
+    grid().write(memory.options()).await;
+    build(&memory, &PyramidSpec::new([LevelStep::new(2.0)]))
+        .await
+        .unwrap();
+    delete(&memory, 5).await;
+    let told = vacuum(ADDRESS, memory.options()).await.unwrap_err();
+    assert!(told.to_string().contains("remove it first"), "{told}");
+    remove(&memory).await.unwrap();
+    assert_eq!(vacuum(ADDRESS, memory.options()).await.unwrap().rows, 1);
+    assert!(!memory.open().await.root().extra.contains_key("zvf_stale"));
+}
+
+/// Every folder and file below a folder.
+fn tree(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            found.push(path.clone());
+            if path.is_dir() {
+                folders.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[tokio::test]
+async fn on_a_disk_no_empty_folders_are_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = folder.path().join("a.zarrvectors");
+    let address = address.to_string_lossy().into_owned();
+    let options = WriteOptions::new().with_durable(false);
+    let spec = StoreSpec::new(Kind::PointCloud, [8.0; 2]);
+    let mut writer = StoreWriter::create(&address, spec, options.clone())
+        .await
+        .unwrap();
+    let numbers: Vec<f32> = (0..200).map(|n| (n % 31) as f32).collect();
+    writer.push(&Batch::new(numbers)).unwrap();
+    writer.finish().await.unwrap();
+    let before = tree(folder.path());
+    let spec = pyramid(0).with_existing(Existing::Replace);
+    for _ in 0..2 {
+        build_pyramid(&address, &spec, &options, Arc::new(|_| ()))
+            .await
+            .unwrap();
+    }
+    assert!(tree(folder.path()).len() > before.len());
+    remove_pyramid(&address, &options).await.unwrap();
+    assert_eq!(tree(folder.path()), before);
+}
