@@ -254,13 +254,13 @@ checks! {
 
     CellReads Consistency 1 Error "cell-reads" "0.6 to 0.9" "all" "0.9 §4.2"
         "Every cell that is listed is there and decodes."
-        "Restore the object; a cell that is really empty belongs off the list (`zvf repair`).";
+        "Restore the object; a cell that is really empty belongs off the list.";
     CellListed Consistency 2 Error "cell-listed" "0.8.1 to 0.9" "all" "0.9 §7.4"
         "Every cell that is there is listed."
-        "Rebuild the presence list (`zvf repair`).";
+        "Rebuild the presence list.";
     CellEmpty Consistency 3 Warning "cell-empty" "0.8.1 to 0.9" "all" "0.9 §7.4"
         "No empty cell is listed."
-        "Rebuild the presence list (`zvf repair`).";
+        "Rebuild the presence list.";
     ObjectStray Consistency 4 Warning "object-stray" "0.9" "all" "0.9 §4.2"
         "Every stored object of an array belongs to a place of its grid."
         "Remove the object.";
@@ -276,7 +276,7 @@ checks! {
         "Write the store again without these vertices.";
     VertexCount Consistency 12 Error "vertex-count" "0.6 to 0.9" "all" "0.9 §6"
         "The vertex count of a level is the number of its rows; 0 stands for a count that nobody took."
-        "Set vertex_count (`zvf repair`).";
+        "Set vertex_count.";
     FragmentIndex Consistency 20 Error "fragment-index" "0.6 to 0.9" "all" "0.9 §9.1"
         "A fragment index has its magic, version, counts and tables."
         "Restore the cell.";
@@ -291,7 +291,7 @@ checks! {
         "Restore the missing cell.";
     FragmentsTile Consistency 24 Error "fragments-tile" "0.9" "all" "0.9 §9.4"
         "Where a level claims that fragments tile, they do in every chunk."
-        "Remove fragments_tile (`zvf repair`).";
+        "Remove fragments_tile.";
     RowsCovered Consistency 25 Warning "rows-covered" "0.6 to 0.9" "all" "0.9 §9.5"
         "Every row of a chunk is part of a fragment."
         "Rows of no fragment are of nobody: `zvf rechunk` drops them.";
@@ -335,7 +335,7 @@ checks! {
         "Write the family again (`zvf rechunk`).";
     LinkCount Consistency 44 Error "link-count" "0.8 to 0.9" "all" "0.9 §13.2"
         "The counts of a family are those of its records."
-        "Set num_links and num_physical_records (`zvf repair`).";
+        "Set num_links and num_physical_records.";
     LinkCopies Consistency 45 Error "link-copies" "0.8 to 0.9" "all" "0.9 §13.3"
         "A duplicate family has each record once for every chunk that it touches."
         "Write the family again (`zvf rechunk`).";
@@ -363,13 +363,13 @@ checks! {
         "Restore the fragment index, or the manifests.";
     PresentCount Consistency 63 Error "present-count" "0.9" "all" "0.9 §11.1"
         "num_present is the number of objects with a manifest."
-        "Set num_present (`zvf repair`).";
+        "Set num_present.";
     ObjectIdUnique Consistency 64 Error "object-id-unique" "0.9" "all" "0.9 §11.2"
         "No id stands for two rows."
         "Give one of the objects another id.";
     ObjectIdsSorted Consistency 65 Error "object-ids-sorted" "0.9" "all" "0.9 §11.2"
         "Ids ascend where the index says so."
-        "Remove object_ids_sorted (`zvf repair`).";
+        "Remove object_ids_sorted.";
     ObjectTableReads Consistency 66 Error "object-table-reads" "0.6 to 0.9" "all" "0.9 §11"
         "Tables of ids, of objects and of groups decode."
         "Restore the table.";
@@ -400,7 +400,7 @@ checks! {
         "Correct base_bin_shape, or write the store again (`zvf rechunk`).";
     VertexBounds Conformance 3 Error "vertex-bounds" "0.6 to 0.9" "all" "0.9 §5.1"
         "The bounds hold every vertex of level 0."
-        "Set bounds (`zvf repair`).";
+        "Set bounds.";
     ChunkAttribute Conformance 4 Error "chunk-attribute" "0.8.1 to 0.9" "all" "0.9 §10.3"
         "The first component of a chunk is the number of one of the values that the level is chunked by."
         "Restore chunk_attribute_values.";
@@ -452,10 +452,10 @@ checks! {
         "Make the coarse levels again.";
     CrossCapability Multiscale 6 Warning "cross-capability" "0.6 to 0.9" "all" "0.9 §5.5"
         "The capability multiscale_links stands for families between levels, and they for it."
-        "Set format_capabilities (`zvf repair`).";
+        "Set format_capabilities.";
     SharedCapability Multiscale 7 Warning "shared-capability" "0.6 to 0.9" "all" "0.9 §5.5"
         "A level whose fragments are shared says so in the root's capabilities."
-        "Set format_capabilities (`zvf repair`).";
+        "Set format_capabilities.";
     LevelStale Multiscale 8 Warning "level-stale" "0.9" "all" "0.9 §17"
         "Coarse levels were made of level 0 as it is now."
         "Run `zvf pyramid STORE --refresh`.";

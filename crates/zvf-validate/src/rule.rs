@@ -15,825 +15,130 @@ pub(crate) enum Since {
 
 use Since::{All, New};
 
-/// Each rule once. Numbers are never given twice and never changed.
-pub(crate) const RULE_CHECKS: &[(Rule, Depth, u16, Since, &str)] = &[
-    (
-        Rule::Version,
-        Depth::Metadata,
-        10,
-        All,
-        "Restore zv_version.",
-    ),
-    (
-        Rule::VersionNewer,
-        Depth::Metadata,
-        11,
-        All,
-        "Use a newer release of this program.",
-    ),
-    (
-        Rule::RequiredCapabilities,
-        Depth::Metadata,
-        12,
-        All,
-        "Use a newer release of this program.",
-    ),
-    (
-        Rule::Capabilities,
-        Depth::Metadata,
-        13,
-        All,
-        "Nothing, if a newer writer made the store.",
-    ),
-    (
-        Rule::ChunkShapeLength,
-        Depth::Metadata,
-        14,
-        All,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::ChunkShapePositive,
-        Depth::Metadata,
-        15,
-        All,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::BoundsLength,
-        Depth::Metadata,
-        16,
-        All,
-        "Set bounds (`zvf repair`).",
-    ),
-    (
-        Rule::BoundsOrder,
-        Depth::Metadata,
-        17,
-        All,
-        "Set bounds (`zvf repair`).",
-    ),
-    (
-        Rule::GeometryPresent,
-        Depth::Metadata,
-        18,
-        All,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::GeometryFirst,
-        Depth::Metadata,
-        19,
-        All,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::GeometryKnown,
-        Depth::Metadata,
-        20,
-        All,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::LinksConvention,
-        Depth::Metadata,
-        21,
-        All,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::LinksConventionFits,
-        Depth::Metadata,
-        22,
-        All,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::ObjectIndexConvention,
-        Depth::Metadata,
-        23,
-        All,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::CrossChunkStrategy,
-        Depth::Metadata,
-        24,
-        All,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::CrossLevelStorage,
-        Depth::Metadata,
-        25,
-        All,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::CrossLevelDepth,
-        Depth::Metadata,
-        26,
-        All,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::ReductionFactor,
-        Depth::Metadata,
-        27,
-        All,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::BinShapeLength,
-        Depth::Metadata,
-        28,
-        All,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::BinShapePositive,
-        Depth::Metadata,
-        29,
-        All,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::BinsDivideChunk,
-        Depth::Metadata,
-        30,
-        All,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::CoordinateOffset,
-        Depth::Metadata,
-        31,
-        All,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::AttributeSpecs,
-        Depth::Metadata,
-        32,
-        All,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::MultiscalesSingle,
-        Depth::Metadata,
-        33,
-        All,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::MultiscalesFormat,
-        Depth::Metadata,
-        34,
-        All,
-        "Nothing; readers of this format do not look.",
-    ),
-    (
-        Rule::AxesPresent,
-        Depth::Metadata,
-        35,
-        All,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::AxesCount,
-        Depth::Metadata,
-        36,
-        All,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::AxesSpace,
-        Depth::Metadata,
-        37,
-        All,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::AxesUnique,
-        Depth::Metadata,
-        38,
-        All,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::AxesOrder,
-        Depth::Metadata,
-        39,
-        All,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::DatasetPath,
-        Depth::Metadata,
-        40,
-        All,
-        "Make multiscales anew (`zvf repair`).",
-    ),
-    (
-        Rule::DatasetUnique,
-        Depth::Metadata,
-        41,
-        All,
-        "Make multiscales anew (`zvf repair`).",
-    ),
-    (
-        Rule::DatasetOrder,
-        Depth::Metadata,
-        42,
-        All,
-        "Make multiscales anew (`zvf repair`).",
-    ),
-    (
-        Rule::TransformLength,
-        Depth::Metadata,
-        43,
-        All,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::ScalePositive,
-        Depth::Metadata,
-        44,
-        All,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::ScaleBase,
-        Depth::Metadata,
-        45,
-        All,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::TranslationBase,
-        Depth::Metadata,
-        46,
-        All,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::TranslationCoarse,
-        Depth::Multiscale,
-        20,
-        All,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::ScaleMatchesBins,
-        Depth::Multiscale,
-        21,
-        All,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::OmePresent,
-        Depth::Structure,
-        20,
-        All,
-        "Add the node (`zvf repair`).",
-    ),
-    (
-        Rule::OmeType,
-        Depth::Metadata,
-        47,
-        All,
-        "Make the node anew (`zvf repair`).",
-    ),
-    (
-        Rule::OmeAxes,
-        Depth::Metadata,
-        48,
-        All,
-        "Make the node anew (`zvf repair`).",
-    ),
-    (
-        Rule::UserMetadata,
-        Depth::Metadata,
-        49,
-        All,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::LevelName,
-        Depth::Structure,
-        21,
-        New,
-        "Rename the folder; readers disagree about such names.",
-    ),
-    (
-        Rule::LevelsConsecutive,
-        Depth::Multiscale,
-        22,
-        New,
-        "Restore the missing level, or make the coarse levels again.",
-    ),
-    (
-        Rule::DatasetPresent,
-        Depth::Multiscale,
-        23,
-        New,
-        "Make multiscales anew (`zvf repair`).",
-    ),
-    (
-        Rule::DatasetStale,
-        Depth::Multiscale,
-        24,
-        New,
-        "Make multiscales anew (`zvf repair`).",
-    ),
-    (
-        Rule::OmeLevels,
-        Depth::Metadata,
-        50,
-        New,
-        "Make the node anew (`zvf repair`).",
-    ),
-    (
-        Rule::LevelNumber,
-        Depth::Metadata,
-        51,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::LevelChunkLength,
-        Depth::Metadata,
-        52,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::LevelChunkPositive,
-        Depth::Metadata,
-        53,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::LevelChunkNests,
-        Depth::Multiscale,
-        25,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::LevelChunkBins,
-        Depth::Metadata,
-        54,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::LevelParentAbsent,
-        Depth::Metadata,
-        55,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::LevelParent,
-        Depth::Multiscale,
-        26,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::LevelSparsity,
-        Depth::Metadata,
-        56,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::LevelSplitPair,
-        Depth::Metadata,
-        57,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::LevelSplitValues,
-        Depth::Metadata,
-        58,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::LevelSplitDims,
-        Depth::Metadata,
-        59,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::LevelPreservesIds,
-        Depth::Multiscale,
-        27,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::LevelBinLength,
-        Depth::Metadata,
-        60,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::LevelBinPositive,
-        Depth::Metadata,
-        61,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::LevelBinRatio,
-        Depth::Metadata,
-        62,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::LevelZeroBins,
-        Depth::Metadata,
-        63,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::LevelBinsKnown,
-        Depth::Metadata,
-        64,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::LevelVertices,
-        Depth::Structure,
-        22,
-        New,
-        "Restore the array, or remove the level.",
-    ),
-    (
-        Rule::LevelFragments,
-        Depth::Structure,
-        23,
-        New,
-        "Restore the array; without it only whole chunks can be read.",
-    ),
-    (
-        Rule::StorageTransformers,
-        Depth::Metadata,
-        65,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::KeyEncoding,
-        Depth::Metadata,
-        66,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::VlenDataType,
-        Depth::Metadata,
-        67,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::VlenFill,
-        Depth::Metadata,
-        68,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::VlenCodecs,
-        Depth::Metadata,
-        69,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::GridChunks,
-        Depth::Metadata,
-        70,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::GridRank,
-        Depth::Metadata,
-        71,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::GridExtent,
-        Depth::Metadata,
-        72,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::GridOriginLength,
-        Depth::Metadata,
-        73,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::GridOriginZero,
-        Depth::Metadata,
-        74,
-        New,
-        "Nothing; readers do not mind.",
-    ),
-    (
-        Rule::GridBounds,
-        Depth::Metadata,
-        75,
-        New,
-        "Nothing; readers take each array by its own grid.",
-    ),
-    (
-        Rule::GridSplit,
-        Depth::Metadata,
-        76,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::PresenceThere,
-        Depth::Metadata,
-        77,
-        New,
-        "Rebuild the presence list (`zvf repair`).",
-    ),
-    (
-        Rule::PresenceKeys,
-        Depth::Metadata,
-        78,
-        New,
-        "Rebuild the presence list (`zvf repair`).",
-    ),
-    (
-        Rule::PresenceOrder,
-        Depth::Metadata,
-        79,
-        New,
-        "Rebuild the presence list (`zvf repair`).",
-    ),
-    (
-        Rule::PresenceUnique,
-        Depth::Metadata,
-        80,
-        New,
-        "Rebuild the presence list (`zvf repair`).",
-    ),
-    (
-        Rule::PresenceInGrid,
-        Depth::Metadata,
-        81,
-        New,
-        "Rebuild the presence list (`zvf repair`).",
-    ),
-    (
-        Rule::DiscriminatorThere,
-        Depth::Metadata,
-        82,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::Discriminator,
-        Depth::Metadata,
-        83,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::DtypeThere,
-        Depth::Metadata,
-        84,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::DtypeObject,
-        Depth::Metadata,
-        85,
-        New,
-        "The values are lost; remove the attribute.",
-    ),
-    (
-        Rule::Encoding,
-        Depth::Metadata,
-        86,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::EncodingReadable,
-        Depth::Metadata,
-        87,
-        New,
-        "Write the store again, raw.",
-    ),
-    (
-        Rule::AttributeName,
-        Depth::Metadata,
-        88,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::RowShape,
-        Depth::Metadata,
-        89,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::Categories,
-        Depth::Metadata,
-        90,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::LinkDeltaName,
-        Depth::Metadata,
-        91,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::LinkDelta,
-        Depth::Metadata,
-        92,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::LinkSegment,
-        Depth::Metadata,
-        93,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::LinkOffsets,
-        Depth::Metadata,
-        94,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::LinkWidth,
-        Depth::Metadata,
-        95,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::LinkPerm,
-        Depth::Metadata,
-        96,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::LinkCanonical,
-        Depth::Metadata,
-        97,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::ObjectIds,
-        Depth::Metadata,
-        98,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::Manifests,
-        Depth::Metadata,
-        99,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::TypedCodecs,
-        Depth::Metadata,
-        100,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::TypedRank,
-        Depth::Metadata,
-        101,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::TypedShape,
-        Depth::Metadata,
-        102,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::TypedDtype,
-        Depth::Metadata,
-        103,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::Sentinel,
-        Depth::Metadata,
-        104,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::GroupCount,
-        Depth::Metadata,
-        105,
-        New,
-        "Set num_groups to the length of the array.",
-    ),
-    (
-        Rule::GroupRanges,
-        Depth::Metadata,
-        106,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::GroupNames,
-        Depth::Metadata,
-        107,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::IndexLayout,
-        Depth::Metadata,
-        108,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::IndexRank,
-        Depth::Metadata,
-        109,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::IndexCounts,
-        Depth::Metadata,
-        110,
-        New,
-        "Set the counts (`zvf repair`).",
-    ),
-    (
-        Rule::FamilyPolicy,
-        Depth::Metadata,
-        111,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::FamilyRank,
-        Depth::Metadata,
-        112,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::FamilyDirected,
-        Depth::Metadata,
-        113,
-        New,
-        "Correct the member that the finding names.",
-    ),
-    (
-        Rule::FamilyCounts,
-        Depth::Metadata,
-        114,
-        New,
-        "Set the counts (`zvf repair`).",
-    ),
-];
+macro_rules! rules {
+    ($($rule:ident $depth:ident $number:literal $since:ident $hint:literal;)*) => {
+        /// Each rule once. Numbers are never given twice and never changed.
+        pub(crate) const RULE_CHECKS: &[(Rule, Depth, u16, Since, &str)] =
+            &[$((Rule::$rule, Depth::$depth, $number, $since, $hint),)*];
+    };
+}
+
+rules! {
+    Version Metadata 10 All "Restore zv_version.";
+    VersionNewer Metadata 11 All "Use a newer release of this program.";
+    RequiredCapabilities Metadata 12 All "Use a newer release of this program.";
+    Capabilities Metadata 13 All "Nothing, if a newer writer made the store.";
+    ChunkShapeLength Metadata 14 All "Correct the member that the finding names.";
+    ChunkShapePositive Metadata 15 All "Correct the member that the finding names.";
+    BoundsLength Metadata 16 All "Set bounds.";
+    BoundsOrder Metadata 17 All "Set bounds.";
+    GeometryPresent Metadata 18 All "Correct the member that the finding names.";
+    GeometryFirst Metadata 19 All "Correct the member that the finding names.";
+    GeometryKnown Metadata 20 All "Correct the member that the finding names.";
+    LinksConvention Metadata 21 All "Correct the member that the finding names.";
+    LinksConventionFits Metadata 22 All "Correct the member that the finding names.";
+    ObjectIndexConvention Metadata 23 All "Correct the member that the finding names.";
+    CrossChunkStrategy Metadata 24 All "Correct the member that the finding names.";
+    CrossLevelStorage Metadata 25 All "Correct the member that the finding names.";
+    CrossLevelDepth Metadata 26 All "Correct the member that the finding names.";
+    ReductionFactor Metadata 27 All "Correct the member that the finding names.";
+    BinShapeLength Metadata 28 All "Correct the member that the finding names.";
+    BinShapePositive Metadata 29 All "Correct the member that the finding names.";
+    BinsDivideChunk Metadata 30 All "Correct the member that the finding names.";
+    CoordinateOffset Metadata 31 All "Correct the member that the finding names.";
+    AttributeSpecs Metadata 32 All "Correct the member that the finding names.";
+    MultiscalesSingle Metadata 33 All "Correct the member that the finding names.";
+    MultiscalesFormat Metadata 34 All "Nothing; readers of this format do not look.";
+    AxesPresent Metadata 35 All "Correct the member that the finding names.";
+    AxesCount Metadata 36 All "Correct the member that the finding names.";
+    AxesSpace Metadata 37 All "Correct the member that the finding names.";
+    AxesUnique Metadata 38 All "Correct the member that the finding names.";
+    AxesOrder Metadata 39 All "Correct the member that the finding names.";
+    DatasetPath Metadata 40 All "Make multiscales anew.";
+    DatasetUnique Metadata 41 All "Make multiscales anew.";
+    DatasetOrder Metadata 42 All "Make multiscales anew.";
+    TransformLength Metadata 43 All "Correct the member that the finding names.";
+    ScalePositive Metadata 44 All "Correct the member that the finding names.";
+    ScaleBase Metadata 45 All "Correct the member that the finding names.";
+    TranslationBase Metadata 46 All "Correct the member that the finding names.";
+    TranslationCoarse Multiscale 20 All "Correct the member that the finding names.";
+    ScaleMatchesBins Multiscale 21 All "Correct the member that the finding names.";
+    OmePresent Structure 20 All "Add the node.";
+    OmeType Metadata 47 All "Make the node anew.";
+    OmeAxes Metadata 48 All "Make the node anew.";
+    UserMetadata Metadata 49 All "Correct the member that the finding names.";
+    LevelName Structure 21 New "Rename the folder; readers disagree about such names.";
+    LevelsConsecutive Multiscale 22 New "Restore the missing level, or make the coarse levels again.";
+    DatasetPresent Multiscale 23 New "Make multiscales anew.";
+    DatasetStale Multiscale 24 New "Make multiscales anew.";
+    OmeLevels Metadata 50 New "Make the node anew.";
+    LevelNumber Metadata 51 New "Correct the member that the finding names.";
+    LevelChunkLength Metadata 52 New "Correct the member that the finding names.";
+    LevelChunkPositive Metadata 53 New "Correct the member that the finding names.";
+    LevelChunkNests Multiscale 25 New "Correct the member that the finding names.";
+    LevelChunkBins Metadata 54 New "Correct the member that the finding names.";
+    LevelParentAbsent Metadata 55 New "Correct the member that the finding names.";
+    LevelParent Multiscale 26 New "Correct the member that the finding names.";
+    LevelSparsity Metadata 56 New "Correct the member that the finding names.";
+    LevelSplitPair Metadata 57 New "Correct the member that the finding names.";
+    LevelSplitValues Metadata 58 New "Correct the member that the finding names.";
+    LevelSplitDims Metadata 59 New "Correct the member that the finding names.";
+    LevelPreservesIds Multiscale 27 New "Correct the member that the finding names.";
+    LevelBinLength Metadata 60 New "Correct the member that the finding names.";
+    LevelBinPositive Metadata 61 New "Correct the member that the finding names.";
+    LevelBinRatio Metadata 62 New "Correct the member that the finding names.";
+    LevelZeroBins Metadata 63 New "Correct the member that the finding names.";
+    LevelBinsKnown Metadata 64 New "Correct the member that the finding names.";
+    LevelVertices Structure 22 New "Restore the array, or remove the level.";
+    LevelFragments Structure 23 New "Restore the array; without it only whole chunks can be read.";
+    StorageTransformers Metadata 65 New "Correct the member that the finding names.";
+    KeyEncoding Metadata 66 New "Correct the member that the finding names.";
+    VlenDataType Metadata 67 New "Correct the member that the finding names.";
+    VlenFill Metadata 68 New "Correct the member that the finding names.";
+    VlenCodecs Metadata 69 New "Correct the member that the finding names.";
+    GridChunks Metadata 70 New "Correct the member that the finding names.";
+    GridRank Metadata 71 New "Correct the member that the finding names.";
+    GridExtent Metadata 72 New "Correct the member that the finding names.";
+    GridOriginLength Metadata 73 New "Correct the member that the finding names.";
+    GridOriginZero Metadata 74 New "Nothing; readers do not mind.";
+    GridBounds Metadata 75 New "Nothing; readers take each array by its own grid.";
+    GridSplit Metadata 76 New "Correct the member that the finding names.";
+    PresenceThere Metadata 77 New "Rebuild the presence list.";
+    PresenceKeys Metadata 78 New "Rebuild the presence list.";
+    PresenceOrder Metadata 79 New "Rebuild the presence list.";
+    PresenceUnique Metadata 80 New "Rebuild the presence list.";
+    PresenceInGrid Metadata 81 New "Rebuild the presence list.";
+    DiscriminatorThere Metadata 82 New "Correct the member that the finding names.";
+    Discriminator Metadata 83 New "Correct the member that the finding names.";
+    DtypeThere Metadata 84 New "Correct the member that the finding names.";
+    DtypeObject Metadata 85 New "The values are lost; remove the attribute.";
+    Encoding Metadata 86 New "Correct the member that the finding names.";
+    EncodingReadable Metadata 87 New "Write the store again, raw.";
+    AttributeName Metadata 88 New "Correct the member that the finding names.";
+    RowShape Metadata 89 New "Correct the member that the finding names.";
+    Categories Metadata 90 New "Correct the member that the finding names.";
+    LinkDeltaName Metadata 91 New "Correct the member that the finding names.";
+    LinkDelta Metadata 92 New "Correct the member that the finding names.";
+    LinkSegment Metadata 93 New "Correct the member that the finding names.";
+    LinkOffsets Metadata 94 New "Correct the member that the finding names.";
+    LinkWidth Metadata 95 New "Correct the member that the finding names.";
+    LinkPerm Metadata 96 New "Correct the member that the finding names.";
+    LinkCanonical Metadata 97 New "Correct the member that the finding names.";
+    ObjectIds Metadata 98 New "Correct the member that the finding names.";
+    Manifests Metadata 99 New "Correct the member that the finding names.";
+    TypedCodecs Metadata 100 New "Correct the member that the finding names.";
+    TypedRank Metadata 101 New "Correct the member that the finding names.";
+    TypedShape Metadata 102 New "Correct the member that the finding names.";
+    TypedDtype Metadata 103 New "Correct the member that the finding names.";
+    Sentinel Metadata 104 New "Correct the member that the finding names.";
+    GroupCount Metadata 105 New "Set num_groups to the length of the array.";
+    GroupRanges Metadata 106 New "Correct the member that the finding names.";
+    GroupNames Metadata 107 New "Correct the member that the finding names.";
+    IndexLayout Metadata 108 New "Correct the member that the finding names.";
+    IndexRank Metadata 109 New "Correct the member that the finding names.";
+    IndexCounts Metadata 110 New "Set the counts.";
+    FamilyPolicy Metadata 111 New "Correct the member that the finding names.";
+    FamilyRank Metadata 112 New "Correct the member that the finding names.";
+    FamilyDirected Metadata 113 New "Correct the member that the finding names.";
+    FamilyCounts Metadata 114 New "Set the counts.";
+}

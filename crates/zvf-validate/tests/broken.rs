@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 use std::error::Error;
 
 use serde_json::{Value, json};
-use zvf_validate::{Check, Depth, ValidateOptions, validate};
+use zvf_store::Limits;
+use zvf_validate::Check;
+
+use crate::support::checked;
 
 type Outcome = Result<(), Box<dyn Error>>;
 
@@ -641,14 +644,7 @@ async fn every_break_is_found() -> Outcome {
             missed.push(format!("{case}, {what}: {error}"));
             continue;
         }
-        let folder = tempfile::tempdir()?;
-        for (key, bytes) in &files.0 {
-            let path = folder.path().join(key);
-            std::fs::create_dir_all(path.parent().ok_or("a key without a folder")?)?;
-            std::fs::write(path, bytes)?;
-        }
-        let store = folder.path().to_string_lossy().into_owned();
-        let report = validate(&store, &ValidateOptions::new(Depth::Multiscale)).await?;
+        let report = checked(&files.0, Limits::default()).await?;
         let wanted = Check::all().into_iter().find(|info| info.title == *title);
         let wanted = wanted.ok_or_else(|| format!("no check is called {title}"))?;
         if report.count_of(wanted.check) == 0 {

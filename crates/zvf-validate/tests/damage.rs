@@ -3,8 +3,9 @@
 use std::error::Error;
 use std::fmt::Write;
 
-use zvf_store::{Limits, OpenOptions};
-use zvf_validate::{Depth, ValidateOptions, validate};
+use zvf_store::Limits;
+
+use crate::support::checked;
 
 /// SplitMix64.
 struct Random(u64);
@@ -86,16 +87,7 @@ async fn damage_ends_in_a_report() -> Result<(), Box<dyn Error>> {
         let case = &cases[random.below(cases.len())];
         let mut files = zvf_testkit::files(case)?;
         let what = damage(&mut files, &mut random);
-        let folder = tempfile::tempdir()?;
-        for (key, bytes) in &files {
-            let path = folder.path().join(key);
-            std::fs::create_dir_all(path.parent().ok_or("a key without a folder")?)?;
-            std::fs::write(path, bytes)?;
-        }
-        let store = folder.path().to_string_lossy().into_owned();
-        let options = ValidateOptions::new(Depth::Multiscale)
-            .with_open(OpenOptions::new().with_limits(limits.clone()));
-        let report = validate(&store, &options).await;
+        let report = checked(&files, limits.clone()).await;
         let report = report.map_err(|error| format!("{round}: {case}, {what}: {error}"))?;
         found += usize::from(!report.findings.is_empty());
     }

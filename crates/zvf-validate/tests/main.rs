@@ -4,3 +4,4 @@ mod broken;
 mod clean;
 mod damage;
 mod page;
+mod support;

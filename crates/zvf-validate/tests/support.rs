@@ -1,0 +1,29 @@
+//! Stores in memory, looked at to the last level.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::sync::Arc;
+
+use object_store::memory::InMemory;
+use object_store::{ObjectStore, ObjectStoreExt};
+use zvf_store::{Limits, OpenOptions};
+use zvf_validate::{Depth, Report, ValidateOptions, validate};
+
+/// Validates the store of these objects.
+pub(crate) async fn checked(
+    files: &BTreeMap<String, Vec<u8>>,
+    limits: Limits,
+) -> Result<Report, Box<dyn Error>> {
+    let memory = InMemory::new();
+    for (key, bytes) in files {
+        memory
+            .put(&key.as_str().into(), bytes.clone().into())
+            .await?;
+    }
+    let memory: Arc<dyn ObjectStore> = Arc::new(memory);
+    let open = OpenOptions::new()
+        .with_limits(limits)
+        .with_object_store(memory);
+    let options = ValidateOptions::new(Depth::Multiscale).with_open(open);
+    Ok(validate("memory:///", &options).await?)
+}
