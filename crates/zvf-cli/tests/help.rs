@@ -51,7 +51,7 @@ fn only_what_works_is_offered() -> Result<()> {
     for command in COMMANDS {
         assert!(text.contains(&format!("\n  {command} ")), "{command}");
     }
-    for later in ["validate", "volume"] {
+    for later in ["repair", "volume"] {
         assert!(!text.contains(&format!("\n  {later}")), "{later}");
         assert_eq!(zvf_in(Path::new("."), &[later])?.code, 2);
     }

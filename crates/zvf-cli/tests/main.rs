@@ -28,3 +28,4 @@ mod run;
 mod server;
 #[cfg(unix)]
 mod special;
+mod validate;

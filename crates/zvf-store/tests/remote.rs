@@ -409,7 +409,8 @@ async fn a_silent_backend_is_given_up_at_the_deadline() {
         };
         let (result, tries, time) = read_one(quick, fate).await;
         let error = result.unwrap_err();
-        assert!((3..=4).contains(&tries), "{tries} {error}");
+        // Timers count milliseconds: the fourth try may end one before the deadline, and a fifth begin.
+        assert!((3..=5).contains(&tries), "{tries} {error}");
         assert!(time <= Duration::from_millis(7100), "{time:?}");
         assert!(error.is_transient(), "{error}");
     }

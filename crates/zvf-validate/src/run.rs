@@ -64,7 +64,7 @@ impl Run<'_> {
 /// 5 bytes a vertex of skeletons at level 4.
 ///
 /// # Errors
-/// I/O other than absence, an address that is none, an option that names no level.
+/// I/O, nothing at all at the address, an address that is none, an option that names no level.
 pub async fn validate(url: &str, options: &ValidateOptions) -> Result<Report, ValidateError> {
     let mut run = Run {
         options,
@@ -82,6 +82,14 @@ pub async fn validate(url: &str, options: &ValidateOptions) -> Result<Report, Va
         .keep(Check::Unfinished, || Place::at("zarr.json"), under)?
         .unwrap_or(raw);
     let tree = Tree::read(&raw, &mut run.findings).await?;
+    if tree.documents.is_empty()
+        && raw.folders("").await?.unwrap_or_default().is_empty()
+        && let Err(error) = Store::open_with(url, open.clone()).await
+        && error.is_not_found()
+    {
+        // There is nothing that could be damaged.
+        return Err(error.into());
+    }
     run.seen.documents = u64::try_from(tree.documents.len()).unwrap_or(u64::MAX);
     if raw.read(MARKER).await.unwrap_or(None).is_some() {
         let found = "the marker of a writer";
