@@ -100,8 +100,8 @@ fn a_quick_look_says_what_it_left_out() -> Result<()> {
 
 #[test]
 fn stores_that_were_edited_and_refreshed_are_clean() -> Result<()> {
-    let home = Home::to_damage("streamlines")?;
-    home.text(&["pyramid", STORE, "--factors", "2,2"])?;
+    let home = Home::to_damage("real_tractogram")?;
+    home.text(&["pyramid", STORE, "--replace", "--factors", "2,2"])?;
     home.text(&["validate", STORE, "--level", "5", "--fail-on", "warning"])?;
     home.text(&["edit", STORE, "delete", "3"])?;
     let ran = home.zvf(&["validate", STORE, "--level", "5", "--json"])?;
