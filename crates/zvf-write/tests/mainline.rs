@@ -242,6 +242,7 @@ fn floats(number: NumberType, bytes: &[u8]) -> Vec<f64> {
 
 /// Writes a model as 0.8.1, reads it in both ways, and copies it there and back.
 async fn there_and_back(model: &mut Model, shape: Shape, draws: &[u64]) {
+    plain(&mut model.spec);
     let newest = model.clone();
     model.spec.target = MAINLINE;
     let boxes = [shape.bbox];
@@ -260,6 +261,16 @@ async fn there_and_back(model: &mut Model, shape: Shape, draws: &[u64]) {
     newest.check(&back.open().await, &boxes).await;
     let to = reshape(model, draws).with_target(MAINLINE);
     newest.rechunked(to, &boxes).await;
+}
+
+/// Chunks by values and values of fragments are written as 0.9.2 alone.
+fn plain(spec: &mut StoreSpec) {
+    let by = spec.chunk_by.take();
+    if let Some(shards) = spec.shard_shape.as_mut().filter(|_| by.is_some()) {
+        shards.remove(0);
+    }
+    spec.fragment_attributes.clear();
+    spec.fragment_owners = false;
 }
 
 /// Shards begin at chunk 0: data is moved to where they can hold it.
