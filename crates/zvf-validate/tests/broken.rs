@@ -1,32 +1,112 @@
 //! Stores that are broken in one way each, and the check that has to say so.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 
+use zvf_badstores::Break;
 use zvf_store::Limits;
-use zvf_validate::Check;
+use zvf_validate::{Check, Report};
 
-use crate::support::checked;
+use crate::support::{checked, covered};
+
+type Outcome<T = ()> = Result<T, Box<dyn Error>>;
+
+/// The report of a broken store. Coverage is only looked at where it is asked for.
+async fn report(one: &Break) -> Outcome<Report> {
+    let files = one.files()?.objects;
+    if one.check == Check::ParentThere.info().title {
+        covered(&files).await
+    } else {
+        checked(&files, Limits::default()).await
+    }
+}
+
+/// What the break did not touch, and the report calls unreadable all the same.
+fn contradictions(one: &Break, report: &Report) -> Outcome<Vec<String>> {
+    let (before, after) = (zvf_testkit::files(one.case)?, one.files()?.objects);
+    let same: BTreeSet<&str> = after
+        .iter()
+        .filter(|(key, bytes)| before.get(*key) == Some(*bytes))
+        .filter_map(|(key, _)| key.strip_suffix("/zarr.json"))
+        .collect();
+    let wrong = report.findings.iter().filter(|finding| {
+        finding.check == Check::DocumentReads
+            && same.contains(finding.place.path.trim_end_matches("/zarr.json"))
+    });
+    Ok(wrong.map(ToString::to_string).collect())
+}
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_break_is_found() -> Result<(), Box<dyn Error>> {
+async fn every_break_is_found() -> Outcome {
     let mut missed = Vec::new();
     for one in zvf_badstores::breaks() {
         let (case, what, title) = (one.case, one.name, one.check);
-        let files = match one.files() {
-            Ok(files) => files,
+        let report = match report(one).await {
+            Ok(report) => report,
             Err(error) => {
                 missed.push(format!("{case}, {what}: {error}"));
                 continue;
             }
         };
-        let report = checked(&files.objects, Limits::default()).await?;
         let wanted = Check::all().into_iter().find(|info| info.title == title);
         let wanted = wanted.ok_or_else(|| format!("no check is called {title}"))?;
         if report.count_of(wanted.check) == 0 {
-            let found: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
+            let found: Vec<String> = report
+                .findings
+                .iter()
+                .take(6)
+                .map(ToString::to_string)
+                .collect();
             missed.push(format!("{case}, {what}: no {title}, but {found:#?}"));
+        }
+        for wrong in contradictions(one, &report)? {
+            missed.push(format!("{case}, {what}: untouched, but {wrong}"));
         }
     }
     assert!(missed.is_empty(), "{}", missed.join("\n"));
+    Ok(())
+}
+
+#[test]
+fn every_check_has_a_break() {
+    let broken: BTreeSet<&str> = zvf_badstores::breaks().map(|one| one.check).collect();
+    let all: Vec<&str> = Check::all().iter().map(|info| info.title).collect();
+    let without: Vec<&&str> = all.iter().filter(|one| !broken.contains(**one)).collect();
+    assert!(without.is_empty(), "{without:?}");
+}
+
+#[test]
+fn every_break_has_a_name_of_its_own() {
+    let mut names = BTreeMap::new();
+    for one in zvf_badstores::breaks() {
+        let twice = names.insert(one.folder(), one.case);
+        assert_eq!(twice, None, "{}", one.name);
+    }
+}
+
+/// Every version, kind and way to store a level is broken in some way.
+#[test]
+fn breaks_are_of_every_version_and_kind() -> Outcome {
+    let mut seen = BTreeSet::new();
+    for one in zvf_badstores::breaks() {
+        let (version, _) = one.case.split_once('/').ok_or("a case without a version")?;
+        seen.insert(version.to_owned());
+        seen.insert(zvf_testkit::case(one.case)?.kind);
+    }
+    let wanted = [
+        "0.6",
+        "0.7",
+        "0.8",
+        "0.9",
+        "point_cloud",
+        "line",
+        "polyline",
+        "streamline",
+        "graph",
+        "skeleton",
+        "mesh",
+    ];
+    let missing: Vec<&&str> = wanted.iter().filter(|one| !seen.contains(**one)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
     Ok(())
 }

@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{Break, Change::Run, of};
-use crate::files::{put, put32};
+use super::Change::{Run, Set};
+use super::{Break, of};
+use crate::files::{Files, Outcome, payload, put, put32};
 
-/// See above.
+/// Breaks of cells.
 pub(super) const CELLS: &[Break] = &[
     of(
         "0.9/lines",
@@ -309,4 +310,165 @@ pub(super) const CELLS: &[Break] = &[
             Ok(())
         }),
     ),
+    of(
+        "0.9/lines",
+        "a level of no chunks",
+        "level-has-chunks",
+        Run(|files| {
+            files.gone("0/vertices/c/")?;
+            files.set(
+                "0/vertices/zarr.json",
+                "/attributes/nonempty_chunks",
+                json!([]),
+            )
+        }),
+    ),
+    of(
+        "0.9/points_bins",
+        "more fragments than bins",
+        "bin-fragments",
+        Set("zarr.json", "@/base_bin_shape", "[25.0,25.0,25.0]"),
+    ),
+    of(
+        "0.9/graph",
+        "a cell of an attribute with twice the values",
+        "attribute-width",
+        Run(|files| {
+            let key = files.first("0/vertex_attributes/r", 10)?;
+            files.cell(&key, |payload| payload.extend_from_within(..))
+        }),
+    ),
+    of(
+        "0.9/graph",
+        "values of a chunk without vertices",
+        "attribute-orphan",
+        Run(|files| {
+            let key = files.first("0/vertices", 10)?;
+            let place = key
+                .strip_prefix("0/vertices")
+                .ok_or("a key of another array")?
+                .to_owned();
+            files.unlisted("0/vertices", &key)?;
+            files.unlisted("0/vertex_fragments", &format!("0/vertex_fragments{place}"))
+        }),
+    ),
+    of(
+        "0.9/points_ids",
+        "codes of no category",
+        "category-code",
+        Run(|files| {
+            let key = "0/vertex_attributes/count/zarr.json";
+            files.set(key, "/attributes/encoding", "dictionary".into())?;
+            files.set(key, "/attributes/categories", json!([]))
+        }),
+    ),
+    of(
+        "0.9/skeleton",
+        "values of fragments that are too many",
+        "fragment-attribute-rows",
+        Run(|files| fragment_column(files, "f", |fragments| vec![0; (fragments + 1) * 8])),
+    ),
+    of(
+        "0.9/graph",
+        "fragments that belong to nobody, as they say",
+        "owner-column",
+        Run(|files| fragment_column(files, "object_id", |fragments| vec![0xff; fragments * 8])),
+    ),
+    of(
+        "0.7/lines",
+        "half a row of an older store",
+        "vertex-rows",
+        Run(|files| {
+            let path = files.first_blob("0/vertices/", 20)?;
+            files.blob(&path, |bytes| bytes.truncate(bytes.len() - 2))
+        }),
+    ),
+    of(
+        "0.8/streamlines",
+        "a row less of an older store",
+        "fragment-rows",
+        Run(|files| {
+            let path = files.first_blob("0/vertices/", 20)?;
+            files.blob(&path, |bytes| bytes.truncate(bytes.len() - 12))
+        }),
+    ),
+    of(
+        "0.7/mesh",
+        "a row of nobody in an older store",
+        "rows-covered",
+        Run(|files| {
+            let path = files.first_blob("0/vertices/", 20)?;
+            files.blob(&path, |bytes| bytes.extend_from_within(..12))
+        }),
+    ),
+    of(
+        "0.6/points",
+        "another number at the head of a fragment index",
+        "fragment-index",
+        Run(|files| {
+            let path = files.first_blob("0/vertex_fragments/", 20)?;
+            files.blob(&path, |bytes| put32(bytes, 0, *b"GFVX"))
+        }),
+    ),
+    of(
+        "0.8/points_ids",
+        "values of an older store that lack a row",
+        "attribute-rows",
+        Run(|files| {
+            let path = files.first_blob("0/vertex_attributes/count/", 8)?;
+            files.blob(&path, |bytes| bytes.truncate(bytes.len() - 2))
+        }),
+    ),
+    of(
+        "0.8/graph",
+        "another vertex count in an older store",
+        "vertex-count",
+        Set("0/zarr.json", "@/vertex_count", "3"),
+    ),
+    of(
+        "0.7/skeleton",
+        "a blob of an older store that is gone",
+        "cell-reads",
+        Run(|files| {
+            let path = files.first_blob("0/vertices/", 20)?;
+            files.objects.insert(format!("{path}/c/0"), Vec::new());
+            Ok(())
+        }),
+    ),
+    of(
+        "0.8/shared_nodes",
+        "a fragment index of polylines that is cut",
+        "fragment-index",
+        Run(|files| {
+            let path = files.first_blob("0/vertex_fragments/", 20)?;
+            files.blob(&path, |bytes| bytes.truncate(12))
+        }),
+    ),
 ];
+
+/// Makes a column of fragments, each cell with what the number of fragments gives.
+fn fragment_column(files: &mut Files, name: &str, of: fn(usize) -> Vec<u8>) -> Outcome {
+    let (model, array) = (
+        "0/vertex_fragments",
+        format!("0/fragment_attributes/{name}"),
+    );
+    let attributes =
+        json!({"zv_array": "fragment_attribute", "name": name, "dtype": "int64", "row_shape": []});
+    files.array_like(model, &array, attributes)?;
+    let cells: Vec<String> = files
+        .objects
+        .keys()
+        .filter(|key| key.starts_with(&format!("{model}/c/")))
+        .cloned()
+        .collect();
+    for object in cells {
+        let (blob, _) = payload(files.objects.get(&object).ok_or("no cell")?)?;
+        let count = blob
+            .get(8..)
+            .and_then(|rest| rest.first_chunk::<4>())
+            .ok_or("no index")?;
+        let count = usize::try_from(u32::from_le_bytes(*count))?;
+        files.cell_like(model, &array, &object, &of(count))?;
+    }
+    Ok(())
+}

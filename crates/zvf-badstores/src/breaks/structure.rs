@@ -1,8 +1,9 @@
 //! Breaks that a look at the tree shows.
 
-use super::{Break, Change::Run, of};
+use super::Change::{Copy, Gone, Run, Set};
+use super::{Break, of};
 
-/// See above.
+/// Breaks of the tree.
 pub(super) const STRUCTURE: &[Break] = &[
     of(
         "0.9/graph",
@@ -91,5 +92,54 @@ pub(super) const STRUCTURE: &[Break] = &[
             );
             Ok(())
         }),
+    ),
+    of("0.6/points", "no level", "level-there", Gone("0/")),
+    of("0.9/points_ids", "no level 0", "level-there", Gone("0/")),
+    of(
+        "0.8/graph",
+        "a version that is no text",
+        "store-opens",
+        Set("zarr.json", "@/zv_version", "8"),
+    ),
+    of(
+        "0.7/streamlines",
+        "a level whose document is a list",
+        "document-reads",
+        Run(|files| {
+            files
+                .objects
+                .insert("0/zarr.json".to_owned(), b"[1]".to_vec());
+            Ok(())
+        }),
+    ),
+    of(
+        "0.9/graph",
+        "vertices of a type that nobody knows",
+        "level-opens",
+        Set("0/vertices/zarr.json", "@/dtype", "\"quux\""),
+    ),
+    of(
+        "0.9/graph",
+        "an attribute of a type that nobody knows",
+        "node-read",
+        Set("0/vertex_attributes/r/zarr.json", "@/dtype", "\"quux\""),
+    ),
+    of(
+        "0.9/mesh",
+        "a level with a sign",
+        "level-name",
+        Copy("0/zarr.json", "+1/zarr.json"),
+    ),
+    of(
+        "0.9/lines",
+        "no fragments",
+        "level-fragments",
+        Gone("0/vertex_fragments/"),
+    ),
+    of(
+        "0.8/points_bins",
+        "a folder that no version knows",
+        "node-known",
+        Copy("0/vertices/zarr.json", "0/odd/zarr.json"),
     ),
 ];
