@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::io::{Read, Write};
 
 use serde_json::{Value, json};
 
@@ -87,11 +88,7 @@ impl Files {
         let mut plain = 1_u32.to_le_bytes().to_vec();
         plain.extend(u32::try_from(payload.len())?.to_le_bytes());
         plain.extend(payload);
-        *bytes = if packed {
-            zstd::encode_all(&plain[..], 3)?
-        } else {
-            plain
-        };
+        *bytes = packed.pack(&plain)?;
         Ok(())
     }
 
@@ -129,11 +126,7 @@ impl Files {
             .ok_or_else(|| format!("no {key}"))?;
         let (mut plain, packed) = unpacked(bytes)?;
         f(&mut plain)?;
-        *bytes = if packed {
-            zstd::encode_all(&plain[..], 3)?
-        } else {
-            plain
-        };
+        *bytes = packed.pack(&plain)?;
         Ok(())
     }
 
@@ -302,19 +295,45 @@ impl Files {
     }
 }
 
-/// The bytes of an object behind its compression, and whether there is any.
-fn unpacked(bytes: &[u8]) -> Outcome<(Vec<u8>, bool)> {
-    let packed = bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
-    let plain = if packed {
-        zstd::decode_all(bytes)?
-    } else {
-        bytes.to_vec()
-    };
-    Ok((plain, packed))
+/// How an object is compressed, as its first bytes tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Packing {
+    None,
+    Zstd,
+    Gzip,
+}
+
+impl Packing {
+    /// Compresses.
+    pub(crate) fn pack(self, plain: &[u8]) -> Outcome<Vec<u8>> {
+        Ok(match self {
+            Self::None => plain.to_vec(),
+            Self::Zstd => zstd::encode_all(plain, 3)?,
+            Self::Gzip => {
+                let mut packed =
+                    flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+                packed.write_all(plain)?;
+                packed.finish()?
+            }
+        })
+    }
+}
+
+/// The bytes of an object behind its compression, and which it is. Not for blosc.
+pub(crate) fn unpacked(bytes: &[u8]) -> Outcome<(Vec<u8>, Packing)> {
+    Ok(match bytes {
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => (zstd::decode_all(bytes)?, Packing::Zstd),
+        [0x1f, 0x8b, ..] => {
+            let mut plain = Vec::new();
+            flate2::read::GzDecoder::new(bytes).read_to_end(&mut plain)?;
+            (plain, Packing::Gzip)
+        }
+        _ => (bytes.to_vec(), Packing::None),
+    })
 }
 
 /// What a cell holds behind its head, and whether it is compressed.
-pub(crate) fn payload(bytes: &[u8]) -> Outcome<(Vec<u8>, bool)> {
+pub(crate) fn payload(bytes: &[u8]) -> Outcome<(Vec<u8>, Packing)> {
     let (plain, packed) = unpacked(bytes)?;
     Ok((
         plain.get(8..).ok_or("a cell without a head")?.to_vec(),

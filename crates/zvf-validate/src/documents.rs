@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
+use zvf_meta::node_kind;
 use zvf_meta::rules::{Problem, check_documents};
 use zvf_meta::version::is_ruled;
 use zvf_store::{RawStore, StoreError};
@@ -149,6 +150,14 @@ impl Tree {
                 Check::DocumentReads
             };
             findings.add(check, Place::at(key), error, "a document of this format");
+        }
+        // The rules are silent about older levels; that they are nodes at all holds of every version.
+        if readable && version_of(root).is_some_and(|text| !is_ruled(&text)) {
+            for (key, bytes) in self.documents.iter().filter(|(key, _)| *key != "zarr.json") {
+                if let Err(error) = node_kind(bytes) {
+                    findings.add(Check::DocumentReads, Place::at(&**key), error, "a node");
+                }
+            }
         }
         for problem in checked.problems {
             let check = Check::Document(problem.rule);

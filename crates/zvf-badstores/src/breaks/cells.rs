@@ -412,11 +412,11 @@ pub(super) const CELLS: &[Break] = &[
     ),
     of(
         "0.8/points_ids",
-        "values of an older store that lack a row",
+        "values of an older store with a row too many",
         "attribute-rows",
         Run(|files| {
             let path = files.first_blob("0/vertex_attributes/count/", 8)?;
-            files.blob(&path, |bytes| bytes.truncate(bytes.len() - 2))
+            files.blob(&path, |bytes| bytes.extend([0; 2]))
         }),
     ),
     of(

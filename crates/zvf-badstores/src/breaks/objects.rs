@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::Change::{Gone, Run, Set};
+use super::Change::{Gone, Run};
 use super::{Break, of};
 use crate::files::{Files, Outcome, put};
 
@@ -150,15 +150,25 @@ pub(super) const OBJECTS: &[Break] = &[
     ),
     of(
         "0.7/sides",
-        "parametric objects that are cut",
+        "parametric objects whose document is cut",
         "side-reads",
-        Run(|files| files.blob("parametric/objects/data", |bytes| bytes.truncate(150))),
+        Run(|files| {
+            files
+                .objects
+                .insert("parametric/objects/zarr.json".to_owned(), b"{".to_vec());
+            Ok(())
+        }),
     ),
     of(
         "0.7/sides",
-        "a parametric object with a name too few",
+        "a header that is no JSON",
         "side-reads",
-        Set("parametric/names/zarr.json", "@/num_objects", "7"),
+        Run(|files| {
+            files
+                .objects
+                .insert("headers/trk/zarr.json".to_owned(), b"TRACK".to_vec());
+            Ok(())
+        }),
     ),
     of(
         "0.8/points_ids",
