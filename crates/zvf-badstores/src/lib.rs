@@ -13,7 +13,15 @@
 //! ```
 
 mod breaks;
+mod damage;
+mod decode;
 mod files;
+mod oracle;
+mod random;
 
 pub use breaks::{Break, Change, breaks};
+pub use damage::{Damage, DamageKind, damage};
+pub use decode::{Objects, array_of, is_plain};
 pub use files::{Files, Outcome};
+pub use oracle::{Verdict, judge};
+pub use random::Random;

@@ -1,0 +1,447 @@
+//! Documents: which members differ, and what the format's pages ask of them.
+
+use serde_json::Value;
+
+use super::payloads::extent;
+use super::{Both, Verdict};
+
+use Verdict::{Broken, NoRule, Nothing};
+
+impl Both<'_> {
+    pub(super) fn document(&self, key: &str) -> Verdict {
+        let parse =
+            |bytes: Option<&Vec<u8>>| bytes.map(|bytes| serde_json::from_slice::<Value>(bytes));
+        let (before, after) = match (parse(self.before.get(key)), parse(self.after.get(key))) {
+            (Some(Ok(before)), Some(Ok(after))) => (plain(before), plain(after)),
+            (_, Some(Err(_))) => return Broken("a document that is no JSON"),
+            (Some(Ok(before)), None) => return self.gone(key, &before),
+            (None, Some(Ok(_))) => return Nothing("a document where there was none"),
+            _ => return Nothing("no document at all"),
+        };
+        if before == after {
+            return Nothing("the same members");
+        }
+        let mut all = Vec::new();
+        differences(&before, &after, "", &mut all);
+        let verdicts = all
+            .iter()
+            .map(|at| self.member(key, at, before.pointer(at), after.pointer(at)));
+        verdicts.max().unwrap_or(Nothing("the same members"))
+    }
+
+    fn gone(&self, key: &str, before: &Value) -> Verdict {
+        let path = key.trim_end_matches("zarr.json").trim_end_matches('/');
+        let array = before["node_type"] == "array";
+        let says = before["attributes"]
+            .as_object()
+            .is_some_and(|members| !members.is_empty());
+        let parts: Vec<&str> = path.split('/').collect();
+        let optional = matches!(
+            parts.get(1),
+            Some(
+                &("vertex_attributes"
+                    | "object_attributes"
+                    | "group_attributes"
+                    | "fragment_attributes"
+                    | "link_attributes"
+                    | "cross_chunk_link_attributes")
+            )
+        );
+        match parts.as_slice() {
+            [] | [""] | [_] => Broken("the document of the root, a level or a side is gone"),
+            _ if array || says => {
+                if optional
+                    || parts.first() == Some(&"headers")
+                    || parts.first() == Some(&"parametric")
+                {
+                    NoRule("a store without this attribute, header or table is one too")
+                } else {
+                    Broken("the document of a node is gone")
+                }
+            }
+            _ => NoRule("a group that says nothing"),
+        }
+    }
+
+    /// One member that differs.
+    fn member(
+        &self,
+        key: &str,
+        at: &str,
+        before: Option<&Value>,
+        after: Option<&Value>,
+    ) -> Verdict {
+        let parts: Vec<&str> = key.split('/').collect();
+        let members: Vec<&str> = at.split('/').skip(1).collect();
+        let inner: &[&str] = match members.as_slice() {
+            ["attributes", rest @ ..] => rest,
+            _ => &[],
+        };
+        match parts.as_slice() {
+            ["zarr.json"] => self
+                .root(inner, after)
+                .unwrap_or(Broken("a member of the root")),
+            [_, "zarr.json"] => {
+                level(inner, before, after, self.ruled).unwrap_or(Broken("a member of a level"))
+            }
+            ["headers", ..] => inner.first().map_or(Broken("a member of every node"), |_| {
+                NoRule("what a header says")
+            }),
+            _ => array(self, &parts, &members, inner, after)
+                .unwrap_or(Broken("a member of an array or family")),
+        }
+    }
+
+    fn root(&self, members: &[&str], after: Option<&Value>) -> Option<Verdict> {
+        let root = |objects: &super::Objects| -> Option<Value> {
+            serde_json::from_slice(objects.get("zarr.json")?).ok()
+        };
+        Some(match members {
+            ["zarr_vectors", name] => match *name {
+                "links_convention"
+                | "object_index_convention"
+                | "cross_chunk_strategy"
+                | "cross_level_depth"
+                | "cross_level_storage"
+                | "reduction_factor"
+                | "attribute_specs"
+                | "crs"
+                | "format_capabilities"
+                | "required_capabilities"
+                    if after.is_none_or(Value::is_null)
+                        && (*name != "format_capabilities" || !self.ruled) =>
+                {
+                    NoRule("an optional member of the root")
+                }
+                "crs" => NoRule("a coordinate reference system is opaque"),
+                "reduction_factor" if after.and_then(Value::as_u64).is_some_and(|one| one >= 2) => {
+                    NoRule("a number that informs")
+                }
+                "cross_level_depth"
+                    if after.and_then(Value::as_i64).is_some_and(|one| one >= -1) =>
+                {
+                    NoRule("a number that informs")
+                }
+                "bounds" => return bounds(self, after?),
+                "zv_version" => {
+                    let before = root(self.before)?;
+                    let before = before
+                        .pointer("/attributes/zarr_vectors/zv_version")?
+                        .as_str()?
+                        .to_owned();
+                    let minor =
+                        |text: &str| text.rsplit_once('.').map(|(minor, _)| minor.to_owned());
+                    let patch = after?.as_str()?.rsplit_once('.')?.1.parse::<u8>().ok()?;
+                    if minor(&before) == minor(after?.as_str()?) && patch <= 2 {
+                        NoRule("another patch of the same version")
+                    } else {
+                        return None;
+                    }
+                }
+                known if KNOWN_ROOT.contains(&known) => return None,
+                _ => NoRule("a member of no meaning"),
+            },
+            ["multiscales", ..] => {
+                let (before, after) = (root(self.before)?, root(self.after)?);
+                return multiscales(
+                    before.pointer("/attributes/multiscales")?,
+                    after.pointer("/attributes/multiscales")?,
+                    after.pointer("/attributes/ome").is_some(),
+                );
+            }
+            ["ome", ..] => {
+                let (before, after) = (root(self.before)?, root(self.after)?);
+                return ome(
+                    before.pointer("/attributes/ome")?,
+                    after.pointer("/attributes/ome")?,
+                );
+            }
+            ["zarr_vectors"] => return None,
+            ["user_metadata", _, _, ..] => NoRule("metadata of users"),
+            [_, ..] => NoRule("a member of no meaning"),
+            [] => return None,
+        })
+    }
+}
+
+const KNOWN_ROOT: &[&str] = &[
+    "chunk_shape",
+    "geometry_types",
+    "links_convention",
+    "object_index_convention",
+    "cross_chunk_strategy",
+    "base_bin_shape",
+    "cross_level_depth",
+    "cross_level_storage",
+    "reduction_factor",
+    "attribute_specs",
+    "coordinate_offset",
+    "format_capabilities",
+    "required_capabilities",
+];
+
+/// New bounds that hold all that the old ones held break no rule.
+fn bounds(store: &Both<'_>, after: &Value) -> Option<Verdict> {
+    let corner = |at: usize| -> Option<Vec<f64>> {
+        after
+            .get(at)?
+            .as_array()?
+            .iter()
+            .map(Value::as_f64)
+            .collect()
+    };
+    let (low, high) = (corner(0)?, corner(1)?);
+    let (from, to) = extent(store.before)?;
+    let holds = low.len() == from.len()
+        && high.len() == to.len()
+        && low.iter().zip(&from).all(|(low, from)| low <= from)
+        && high.iter().zip(&to).all(|(high, to)| high >= to);
+    holds.then_some(NoRule("bounds that hold every vertex"))
+}
+
+/// Differences that are free: names, units, and what stands beside the members of the format.
+fn multiscales(before: &Value, after: &Value, ome: bool) -> Option<Verdict> {
+    let strip = |value: &Value| {
+        let mut value = value.clone();
+        for entry in value.as_array_mut().into_iter().flatten() {
+            let members = entry.as_object_mut()?;
+            members.retain(|name, _| {
+                matches!(name.as_str(), "axes" | "datasets" | "version" | "metadata")
+            });
+            if let Some(metadata) = members.get_mut("metadata").and_then(Value::as_object_mut) {
+                metadata.retain(|name, _| name == "format");
+            }
+            for axis in members.get_mut("axes").and_then(Value::as_array_mut)? {
+                axis.as_object_mut()?
+                    .retain(|name, _| name == "name" || name == "type" || (ome && name == "unit"));
+            }
+        }
+        Some(value)
+    };
+    let first_name = |value: &Value| value.pointer("/0/name").is_none_or(Value::is_string);
+    (first_name(after) && strip(before)? == strip(after)?).then_some(NoRule("names and units"))
+}
+
+/// Of the node for other tools, rules are about version, type, axes and the names of levels.
+fn ome(before: &Value, after: &Value) -> Option<Verdict> {
+    let keep = |value: &Value| {
+        let axes = value
+            .pointer("/attributes/scene/coordinateSystems/0/axes")
+            .cloned();
+        let names: Option<Vec<Value>> = value["nodes"]
+            .as_array()
+            .map(|list| list.iter().map(|one| one["name"].clone()).collect());
+        (value["version"].clone(), value["type"].clone(), axes, names)
+    };
+    let named = after["name"].as_str().is_some_and(|name| !name.is_empty());
+    (named && keep(before) == keep(after)).then_some(NoRule("names for other tools"))
+}
+
+fn level(
+    members: &[&str],
+    before: Option<&Value>,
+    after: Option<&Value>,
+    ruled: bool,
+) -> Option<Verdict> {
+    let absent = after.is_none_or(Value::is_null);
+    Some(match members {
+        ["zarr_vectors_level", name, rest @ ..] => match *name {
+            "coarsening_method" if absent || after.is_some_and(Value::is_string) => {
+                NoRule("how a level was made")
+            }
+            "arrays_present"
+                if !absent && after.is_some_and(Value::is_array) || !rest.is_empty() =>
+            {
+                NoRule("a list that nobody trusts")
+            }
+            "vertex_count" if after.and_then(Value::as_u64) == Some(0) => {
+                NoRule("a count that nobody took")
+            }
+            "object_sparsity" if absent => NoRule("a share that is 1 where it is absent"),
+            "object_sparsity"
+                if after
+                    .and_then(Value::as_f64)
+                    .is_some_and(|one| one > 0.0 && one <= 1.0) =>
+            {
+                NoRule("a share")
+            }
+            "fragments_tile" | "shared_fragments" | "preserves_object_ids" | "refinement"
+                if absent || after == Some(&Value::Bool(false)) =>
+            {
+                NoRule("a claim that is not made")
+            }
+            "inherited_num_objects" if absent => NoRule("a number that is not stated"),
+            "parent_level" if before == after => return None,
+            "parent_level" if absent && !ruled => NoRule("rules about parents are of 0.9"),
+            "level"
+            | "vertex_count"
+            | "object_sparsity"
+            | "parent_level"
+            | "chunk_shape"
+            | "chunk_dims"
+            | "chunk_attribute_name"
+            | "chunk_attribute_values"
+            | "preserves_object_ids"
+            | "inherited_num_objects"
+            | "shared_fragments"
+            | "fragments_tile"
+            | "bin_shape"
+            | "bin_ratio"
+            | "bin_size"
+            | "arrays_present"
+            | "coarsening_method"
+            | "refinement" => return None,
+            _ => NoRule("a member of no meaning"),
+        },
+        ["zarr_vectors_level"] | [] => return None,
+        ["user_metadata", _, _, ..] => NoRule("metadata of users"),
+        _ => NoRule("a member of no meaning"),
+    })
+}
+
+/// Members that say what a reader can tell without them.
+const DERIVED: &[&str] = &[
+    "encoding",
+    "row_shape",
+    "has_perm",
+    "offsets",
+    "level_delta",
+    "link_width",
+    "num_present",
+    "object_ids_sorted",
+    "num_links",
+    "num_physical_records",
+    "channel_names",
+    "unit",
+    "description",
+    "declared_categorical",
+    "ordered",
+    "_FillValue",
+    "group_names",
+    "group_ranges",
+    "fill_sentinel_meaning",
+    "shape",
+    "has_present_mask",
+    "num_channels",
+    "max_row_length",
+    "directed",
+    "store",
+    "dimension_names",
+    "num_groups",
+    "vertex_count",
+    "face_count",
+    "link_count",
+    "num_fragments",
+    "chunk_grid_origin",
+];
+
+fn array(
+    store: &Both<'_>,
+    parts: &[&str],
+    top: &[&str],
+    members: &[&str],
+    after: Option<&Value>,
+) -> Option<Verdict> {
+    let absent = after.is_none_or(Value::is_null);
+    let family = matches!(parts, [_, "links", _, "zarr.json"]);
+    Some(match (top.first().copied(), members) {
+        (Some("attributes"), [name, rest @ ..]) => {
+            let text = after.is_some_and(Value::is_string);
+            match *name {
+                "unit" | "description" | "declared_categorical" | "ordered" => {
+                    NoRule("what tells people")
+                }
+                "channel_names" if !rest.is_empty() && text => NoRule("the name of a column"),
+                "group_names" if !rest.is_empty() && text => NoRule("the name of a group"),
+                "categories" if !rest.is_empty() => NoRule("the value of a category"),
+                "link_width" | "directed" | "store" if family => return None,
+                "chunk_grid_origin" => return None,
+                _ if DERIVED.contains(name) && absent => {
+                    NoRule("a member that readers can do without")
+                }
+                "zv_array" | "name" | "encoding" | "level_delta" | "offsets" | "row_shape"
+                    if !store.ruled =>
+                {
+                    NoRule("rules about such members are of 0.9")
+                }
+                "nonempty_chunks" | "zv_array" | "name" | "dtype" | "sid_ndim" | "num_objects"
+                | "layout" | "categories" => return None,
+                name if DERIVED.contains(&name) => return None,
+                _ if matches!(parts, ["parametric", ..]) => NoRule("what parametric objects say"),
+                _ => NoRule("a member of no meaning"),
+            }
+        }
+        (Some("fill_value"), _)
+            if store.ruled
+                && parts.get(1) != Some(&"object_attributes")
+                && !absent
+                && after.is_some_and(Value::is_number) =>
+        {
+            NoRule("a fill value that stands for nothing")
+        }
+        (
+            Some(
+                "shape"
+                | "data_type"
+                | "chunk_grid"
+                | "chunk_key_encoding"
+                | "fill_value"
+                | "codecs"
+                | "zarr_format"
+                | "node_type"
+                | "attributes"
+                | "storage_transformers",
+            ),
+            _,
+        ) => return None,
+        (Some(_), _) => NoRule("a member of no meaning"),
+        (None, _) => return None,
+    })
+}
+
+/// Leaves out what changes no reading: settings of compressors, names of axes, empty lists.
+fn plain(mut document: Value) -> Value {
+    if let Some(members) = document.as_object_mut() {
+        members.shift_remove("dimension_names");
+        if members
+            .get("storage_transformers")
+            .is_some_and(|one| one.as_array().is_some_and(Vec::is_empty))
+        {
+            members.shift_remove("storage_transformers");
+        }
+        for codec in members
+            .get_mut("codecs")
+            .and_then(Value::as_array_mut)
+            .into_iter()
+            .flatten()
+        {
+            if let Some(codec) = codec.as_object_mut().filter(|codec| {
+                matches!(
+                    codec.get("name").and_then(Value::as_str),
+                    Some("zstd" | "gzip" | "blosc" | "vlen-bytes")
+                )
+            }) {
+                codec.retain(|name, value| name != "configuration" || !value.is_object());
+            }
+        }
+    }
+    document
+}
+
+/// Pointers of the members that differ; a list counts as one.
+fn differences(before: &Value, after: &Value, at: &str, into: &mut Vec<String>) {
+    match (before, after) {
+        (Value::Object(a), Value::Object(b)) => {
+            let names: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+            for name in names {
+                let place = format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"));
+                match (a.get(name), b.get(name)) {
+                    (Some(one), Some(other)) => differences(one, other, &place, into),
+                    _ => into.push(place),
+                }
+            }
+        }
+        _ if before == after => {}
+        _ => into.push(at.to_owned()),
+    }
+}
