@@ -23,5 +23,5 @@ pub use breaks::{Break, Change, breaks};
 pub use damage::{Damage, DamageKind, damage};
 pub use decode::{Objects, array_of, is_plain};
 pub use files::{Files, Outcome};
-pub use oracle::{Verdict, judge};
+pub use oracle::{Verdict, judge, members};
 pub use random::Random;

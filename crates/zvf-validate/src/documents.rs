@@ -44,6 +44,24 @@ fn depth_of(folder: &str) -> usize {
     }
 }
 
+/// The same before 0.9, where every chunk of an array has a folder: those are not entered.
+fn depth_before(folder: &str) -> Option<usize> {
+    match folder {
+        "object_index" | "groups" => Some(1),
+        "vertices" | "vertex_fragments" | "links" | "cross_chunk_links" | "link_fragments" => {
+            Some(0)
+        }
+        _ => None,
+    }
+}
+
+/// Whether a folder inside of a level is one of the format.
+fn is_known(path: &str) -> bool {
+    let mut parts = path.split('/').skip(1);
+    let first = parts.next().unwrap_or_default();
+    depth_of(first) > 0 || depth_before(first).is_some()
+}
+
 fn is_level(name: &str) -> bool {
     let digits = name.strip_prefix(['-', '+']).unwrap_or(name);
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
@@ -71,10 +89,9 @@ impl Tree {
             .cloned()
             .collect();
         tree.folders = folders;
-        // Before 0.9 families have a folder for each chunk, and the rules here are not about them.
         let mut open: Vec<(String, usize)> = levels.into_iter().map(|one| (one, 4)).collect();
         let mut paths: Vec<String> = open.iter().map(|(path, _)| path.clone()).collect();
-        while ruled && !open.is_empty() {
+        while !open.is_empty() {
             let found: Vec<(String, usize, Option<Vec<String>>)> = futures::stream::iter(open)
                 .map(|(path, depth)| async move {
                     let names = raw.folders(&path).await?;
@@ -87,11 +104,12 @@ impl Tree {
             for (path, depth, names) in found {
                 for name in names.unwrap_or_default() {
                     let below = format!("{path}/{name}");
-                    let deeper = if path.contains('/') {
-                        depth - 1
-                    } else {
-                        depth_of(&name)
+                    let deeper = match path.contains('/') {
+                        true => Some(depth - 1),
+                        false if ruled => Some(depth_of(&name)),
+                        false => depth_before(&name),
                     };
+                    let Some(deeper) = deeper else { continue };
                     paths.push(below.clone());
                     if deeper > 0 {
                         open.push((below, deeper));
@@ -113,6 +131,16 @@ impl Tree {
             .await?
             .into_iter()
             .map(|(key, outcome)| match outcome {
+                Ok(None) if is_known(key.trim_end_matches("/zarr.json")) => {
+                    let place = Place::at(&*key);
+                    findings.add(
+                        Check::DocumentReads,
+                        place,
+                        "nothing",
+                        "the document of the folder",
+                    );
+                    (key, None)
+                }
                 Ok(bytes) => (key, bytes),
                 Err(error) => {
                     findings.add(Check::DocumentReads, Place::at(&*key), error, "a document");

@@ -5,7 +5,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use zvf_badstores::{
-    Damage, DamageKind, Objects, Random, Verdict, array_of, damage, is_plain, judge,
+    Damage, DamageKind, Objects, Random, Verdict, array_of, damage, is_plain, judge, members,
 };
 use zvf_store::Limits;
 use zvf_validate::Report;
@@ -33,6 +33,8 @@ pub(crate) struct Trial {
     pub(crate) target: Target,
     pub(crate) damage: Damage,
     pub(crate) verdict: Verdict,
+    /// The members of documents that differ.
+    pub(crate) members: Vec<String>,
     /// The first finding that the good store does not have.
     pub(crate) found: Option<String>,
 }
@@ -52,14 +54,11 @@ impl Trial {
             case,
             damage,
             verdict,
+            members,
             ..
         } = self;
-        format!(
-            "{case}: {}, {}: {}: {verdict:?}",
-            damage.kind.name(),
-            damage.key,
-            damage.what
-        )
+        let (kind, key, what) = (damage.kind.name(), &damage.key, &damage.what);
+        format!("{case}: {kind}, {key}: {what} {members:?}: {verdict:?}")
     }
 }
 
@@ -116,6 +115,7 @@ impl Bases {
             let (objects, known) = self.of(&case).await?;
             let damage = damage(objects, &mut random);
             let verdict = judge(objects, &damage);
+            let members = members(objects, &damage);
             let target = if damage.is_metadata() {
                 Target::Metadata
             } else if array_of(objects, &damage.key)
@@ -140,6 +140,7 @@ impl Bases {
                 target,
                 damage,
                 verdict,
+                members,
                 found,
             };
             told(trial, objects)?;

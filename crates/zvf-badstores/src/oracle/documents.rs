@@ -39,7 +39,8 @@ impl Both<'_> {
         let optional = matches!(
             parts.get(1),
             Some(
-                &("vertex_attributes"
+                &("attributes"
+                    | "vertex_attributes"
                     | "object_attributes"
                     | "group_attributes"
                     | "fragment_attributes"
@@ -84,10 +85,13 @@ impl Both<'_> {
             [_, "zarr.json"] => {
                 level(inner, before, after, self.ruled).unwrap_or(Broken("a member of a level"))
             }
+            _ if !self.ruled && parts.len() > 2 && at == "/fill_value" => {
+                NoRule("a fill value where everything is stored")
+            }
             ["headers", ..] => inner.first().map_or(Broken("a member of every node"), |_| {
                 NoRule("what a header says")
             }),
-            _ => array(self, &parts, &members, inner, after)
+            _ => array(self, &parts, &members, inner, before, after)
                 .unwrap_or(Broken("a member of an array or family")),
         }
     }
@@ -147,6 +151,7 @@ impl Both<'_> {
                     before.pointer("/attributes/multiscales")?,
                     after.pointer("/attributes/multiscales")?,
                     after.pointer("/attributes/ome").is_some(),
+                    self.ruled,
                 );
             }
             ["ome", ..] => {
@@ -200,7 +205,7 @@ fn bounds(store: &Both<'_>, after: &Value) -> Option<Verdict> {
 }
 
 /// Differences that are free: names, units, and what stands beside the members of the format.
-fn multiscales(before: &Value, after: &Value, ome: bool) -> Option<Verdict> {
+fn multiscales(before: &Value, after: &Value, ome: bool, ruled: bool) -> Option<Verdict> {
     let strip = |value: &Value| {
         let mut value = value.clone();
         for entry in value.as_array_mut().into_iter().flatten() {
@@ -211,15 +216,38 @@ fn multiscales(before: &Value, after: &Value, ome: bool) -> Option<Verdict> {
             if let Some(metadata) = members.get_mut("metadata").and_then(Value::as_object_mut) {
                 metadata.retain(|name, _| name == "format");
             }
+            // That every level has a dataset is a rule of 0.9.
+            if !ruled
+                && let Some(datasets) = members.get_mut("datasets").and_then(Value::as_array_mut)
+            {
+                datasets.truncate(
+                    before
+                        .pointer("/0/datasets")?
+                        .as_array()?
+                        .len()
+                        .min(after.pointer("/0/datasets")?.as_array()?.len()),
+                );
+            }
             for axis in members.get_mut("axes").and_then(Value::as_array_mut)? {
-                axis.as_object_mut()?
-                    .retain(|name, _| name == "name" || name == "type" || (ome && name == "unit"));
+                let axis = axis.as_object_mut()?;
+                axis.retain(|name, _| {
+                    (ome && name == "name") || name == "type" || (ome && name == "unit")
+                });
+                axis.entry("type").or_insert_with(|| "space".into());
             }
         }
         Some(value)
     };
     let first_name = |value: &Value| value.pointer("/0/name").is_none_or(Value::is_string);
-    (first_name(after) && strip(before)? == strip(after)?).then_some(NoRule("names and units"))
+    let axes: Vec<&str> = after
+        .pointer("/0/axes")?
+        .as_array()?
+        .iter()
+        .map(|axis| axis["name"].as_str())
+        .collect::<Option<_>>()?;
+    let unique: std::collections::BTreeSet<&&str> = axes.iter().collect();
+    (unique.len() == axes.len() && first_name(after) && strip(before)? == strip(after)?)
+        .then_some(NoRule("names and units"))
 }
 
 /// Of the node for other tools, rules are about version, type, axes and the names of levels.
@@ -272,7 +300,18 @@ fn level(
             }
             "inherited_num_objects" if absent => NoRule("a number that is not stated"),
             "parent_level" if before == after => return None,
-            "parent_level" if absent && !ruled => NoRule("rules about parents are of 0.9"),
+            "object_sparsity"
+            | "parent_level"
+            | "coarsening_method"
+            | "arrays_present"
+            | "preserves_object_ids"
+            | "shared_fragments"
+            | "bin_shape"
+            | "bin_ratio"
+                if !ruled =>
+            {
+                NoRule("rules about such members of a level are of 0.9")
+            }
             "level"
             | "vertex_count"
             | "object_sparsity"
@@ -335,11 +374,34 @@ const DERIVED: &[&str] = &[
     "chunk_grid_origin",
 ];
 
+/// Whether a shape of several axes has grown.
+fn larger(before: Option<&Value>, after: Option<&Value>) -> bool {
+    let list = |value: Option<&Value>| -> Option<Vec<u64>> {
+        value?.as_array()?.iter().map(Value::as_u64).collect()
+    };
+    match (list(before), list(after)) {
+        (Some(before), Some(after)) => {
+            before.len() > 1
+                && before.len() == after.len()
+                && before.iter().zip(&after).all(|(a, b)| a <= b)
+        }
+        _ => false,
+    }
+}
+
+/// Whether an array has no objects.
+fn nothing_stored(store: &Both<'_>, parts: &[&str]) -> bool {
+    let folder = parts.split_last().map(|(_, folder)| folder.join("/"));
+    let prefix = format!("{}/c", folder.unwrap_or_default());
+    !store.before.keys().any(|key| key.starts_with(&prefix))
+}
+
 fn array(
     store: &Both<'_>,
     parts: &[&str],
     top: &[&str],
     members: &[&str],
+    before: Option<&Value>,
     after: Option<&Value>,
 ) -> Option<Verdict> {
     let absent = after.is_none_or(Value::is_null);
@@ -356,6 +418,10 @@ fn array(
                 "categories" if !rest.is_empty() => NoRule("the value of a category"),
                 "link_width" | "directed" | "store" if family => return None,
                 "chunk_grid_origin" => return None,
+                "num_channels" => NoRule("a number that means nothing"),
+                "sid_ndim" if absent && parts.get(1) == Some(&"object_index") => {
+                    NoRule("a member that readers can do without")
+                }
                 _ if DERIVED.contains(name) && absent => {
                     NoRule("a member that readers can do without")
                 }
@@ -370,6 +436,12 @@ fn array(
                 _ if matches!(parts, ["parametric", ..]) => NoRule("what parametric objects say"),
                 _ => NoRule("a member of no meaning"),
             }
+        }
+        (Some("shape"), _) if !store.ruled && larger(before, after) => {
+            NoRule("a grid that is larger than what is stored")
+        }
+        (Some("codecs" | "fill_value"), _) if nothing_stored(store, parts) => {
+            Verdict::Nothing("an array of which nothing is stored")
         }
         (Some("fill_value"), _)
             if store.ruled
@@ -399,29 +471,66 @@ fn array(
     })
 }
 
-/// Leaves out what changes no reading: settings of compressors, names of axes, empty lists.
+/// Leaves out what changes no reading: settings of compressors, names of axes, empty lists, defaults that are written out.
 fn plain(mut document: Value) -> Value {
-    if let Some(members) = document.as_object_mut() {
-        members.shift_remove("dimension_names");
-        if members
-            .get("storage_transformers")
-            .is_some_and(|one| one.as_array().is_some_and(Vec::is_empty))
-        {
-            members.shift_remove("storage_transformers");
+    let Some(members) = document.as_object_mut() else {
+        return document;
+    };
+    members.shift_remove("dimension_names");
+    let empty = |one: &Value| {
+        one.is_null()
+            || one.as_array().is_some_and(Vec::is_empty)
+            || one.as_object().is_some_and(serde_json::Map::is_empty)
+    };
+    for name in ["storage_transformers", "attributes"] {
+        if members.get(name).is_some_and(empty) {
+            members.shift_remove(name);
         }
-        for codec in members
-            .get_mut("codecs")
-            .and_then(Value::as_array_mut)
-            .into_iter()
-            .flatten()
+    }
+    if let Some(encoding) = members
+        .get_mut("chunk_key_encoding")
+        .and_then(Value::as_object_mut)
+        && encoding.get("name").is_some_and(|name| name == "default")
+    {
+        let separator = encoding
+            .get("configuration")
+            .and_then(|one| one.get("separator"))
+            .cloned();
+        if encoding
+            .get("configuration")
+            .is_none_or(|one| one.is_null() || one.is_object())
         {
-            if let Some(codec) = codec.as_object_mut().filter(|codec| {
-                matches!(
-                    codec.get("name").and_then(Value::as_str),
-                    Some("zstd" | "gzip" | "blosc" | "vlen-bytes")
-                )
-            }) {
-                codec.retain(|name, value| name != "configuration" || !value.is_object());
+            encoding.insert(
+                "configuration".to_owned(),
+                serde_json::json!({"separator": separator.unwrap_or_else(|| "/".into())}),
+            );
+        }
+    }
+    for codec in members
+        .get_mut("codecs")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+    {
+        let name = codec
+            .get("name")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned();
+        if let Some(codec) = codec.as_object_mut() {
+            match name.as_str() {
+                "zstd" | "gzip" | "blosc" | "vlen-bytes" | "crc32c" => {
+                    codec.retain(|name, _| name == "name")
+                }
+                // Little where nothing is said; bytes have no order.
+                "bytes"
+                    if codec
+                        .get("configuration")
+                        .is_none_or(|one| one["endian"].is_null() || one["endian"] == "little") =>
+                {
+                    codec.retain(|name, _| name == "name")
+                }
+                _ => {}
             }
         }
     }
@@ -429,7 +538,7 @@ fn plain(mut document: Value) -> Value {
 }
 
 /// Pointers of the members that differ; a list counts as one.
-fn differences(before: &Value, after: &Value, at: &str, into: &mut Vec<String>) {
+pub(super) fn differences(before: &Value, after: &Value, at: &str, into: &mut Vec<String>) {
     match (before, after) {
         (Value::Object(a), Value::Object(b)) => {
             let names: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
