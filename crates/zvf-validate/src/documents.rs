@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
-use zvf_meta::node_kind;
-use zvf_meta::rules::{Problem, check_documents};
+use zvf_meta::rules::{Problem, Rule, check_documents};
 use zvf_meta::version::is_ruled;
+use zvf_meta::{ObjectIndexDoc, node_kind};
 use zvf_store::{RawStore, StoreError};
 
 use crate::check::{Check, Depth};
@@ -47,10 +47,8 @@ fn depth_of(folder: &str) -> usize {
 /// The same before 0.9, where every chunk of an array has a folder: those are not entered.
 fn depth_before(folder: &str) -> Option<usize> {
     match folder {
-        "object_index" | "groups" => Some(1),
-        "vertices" | "vertex_fragments" | "links" | "cross_chunk_links" | "link_fragments" => {
-            Some(0)
-        }
+        "object_index" | "groups" | "links" | "cross_chunk_links" => Some(1),
+        "vertices" | "vertex_fragments" | "link_fragments" | "groupings" => Some(0),
         _ => None,
     }
 }
@@ -103,6 +101,10 @@ impl Tree {
             open = Vec::new();
             for (path, depth, names) in found {
                 for name in names.unwrap_or_default() {
+                    // The objects of an array.
+                    if !ruled && name == "c" {
+                        continue;
+                    }
                     let below = format!("{path}/{name}");
                     let deeper = match path.contains('/') {
                         true => Some(depth - 1),
@@ -182,6 +184,7 @@ impl Tree {
         // The rules are silent about older levels; that they are nodes at all holds of every version.
         if readable && version_of(root).is_some_and(|text| !is_ruled(&text)) {
             for (key, bytes) in self.documents.iter().filter(|(key, _)| *key != "zarr.json") {
+                self.older_tables(key, bytes, findings);
                 if let Err(error) = node_kind(bytes) {
                     findings.add(Check::DocumentReads, Place::at(&**key), error, "a node");
                 }
@@ -203,6 +206,33 @@ impl Tree {
             return false;
         }
         readable
+    }
+
+    /// Tables of objects and groups before 0.9 that lack a half, or their number of rows (0.7 §10).
+    fn older_tables(&self, key: &str, bytes: &Bytes, findings: &mut Findings) {
+        let Some(path) = key.strip_suffix("/zarr.json") else {
+            return;
+        };
+        let has = |name: &str| {
+            self.documents
+                .contains_key(&format!("{path}/{name}/zarr.json"))
+        };
+        let (data, offsets) = (has("data"), has("offsets"));
+        if data != offsets && (path.ends_with("/object_index") || path.ends_with("/groups")) {
+            let missing = if data { "offsets" } else { "data" };
+            let place = Place::at(format!("{path}/{missing}/zarr.json"));
+            let expected = "the other half of the table";
+            findings.add(Check::DocumentReads, place, "nothing", expected);
+        }
+        if path.ends_with("/object_index") && (data || has("manifests")) {
+            let counted =
+                ObjectIndexDoc::parse(bytes).is_ok_and(|index| index.num_objects.is_some());
+            if !counted {
+                let check = Check::Document(Rule::Manifests);
+                let place = Place::at(key).pointer("/attributes/num_objects");
+                findings.add(check, place, "absent", "the number of manifests");
+            }
+        }
     }
 
     /// Groups of links without a family (0.9 §19).

@@ -39,6 +39,8 @@ async fn run(
         .with_object_store(memory);
     let options = ValidateOptions::new(Depth::Multiscale)
         .with_coverage(coverage)
+        // So that a finding more is seen among many.
+        .with_most(1 << 16)
         .with_open(open);
     Ok(validate("memory:///", &options).await?)
 }

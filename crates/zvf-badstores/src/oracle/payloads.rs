@@ -58,12 +58,30 @@ impl Both<'_> {
                     NoRule("values of an attribute")
                 }
             }
+            "cross_chunk_links" if !longer && !self.ruled && self.is_chain() => {
+                NoRule("rows of links that no reader of lines uses (0.7 §12.3)")
+            }
             "links" | "cross_chunk_links" if longer => Broken("another number of links"),
             "links" | "cross_chunk_links" => self.links(&parts, before, after),
             "object_index" => self.objects(&parts, before, after),
             "groups" => {
                 let whole = after.iter().all(|one| one.len() % 8 == 0)
                     && document["data_type"] == "variable_length_bytes";
+                let starts = |list: &[Vec<u8>]| -> Vec<i64> {
+                    let words = list.iter().flat_map(|one| one.chunks_exact(8));
+                    words
+                        .filter_map(|one| Some(i64::from_le_bytes(*one.first_chunk()?)))
+                        .collect()
+                };
+                let cut = starts(after);
+                if parts.last() == Some(&"offsets")
+                    && cut.is_sorted()
+                    && cut.first() == Some(&0)
+                    && cut.iter().all(|one| one % 8 == 0)
+                    && cut.last() <= starts(before).last()
+                {
+                    return NoRule("another cut of the same members");
+                }
                 if parts.first() == Some(&"parametric") {
                     NoRule("numbers beside the levels")
                 } else if parts.last() == Some(&"offsets") || (longer && !whole) {
@@ -239,6 +257,13 @@ impl Both<'_> {
                 NoRule("another id")
             }
             "offsets" => Broken("manifests that do not begin where they should"),
+            "manifests"
+                if !self.ruled
+                    && parts.first() != Some(&"0")
+                    && after.iter().all(Vec::is_empty) =>
+            {
+                NoRule("a coarse level of a store before 0.9 whose objects have no fragments")
+            }
             "manifests" => {
                 for (old, new) in before.iter().zip(after).filter(|(old, new)| old != new) {
                     let (Some(old), Some(new)) = (
@@ -270,6 +295,18 @@ impl Both<'_> {
             }
             _ => Broken("tables of manifests"),
         }
+    }
+
+    /// Whether the store is of lines, which are read by their manifests.
+    fn is_chain(&self) -> bool {
+        let root = self
+            .before
+            .get("zarr.json")
+            .and_then(|bytes| serde_json::from_slice::<Value>(bytes).ok());
+        let kind = root
+            .as_ref()
+            .and_then(|root| root["attributes"]["zarr_vectors"]["geometry_types"][0].as_str());
+        matches!(kind, Some("line" | "polyline" | "streamline"))
     }
 
     /// Members of groups are ids of objects.

@@ -193,7 +193,23 @@ fn check_inside(checked: &mut Checked, level: LevelAt<'_>, nodes: &BTreeMap<&str
             index: index.as_ref(),
         };
         checked.problems.extend(check_array(array));
+        checked.problems.extend(unnamed_keys(level, path, bytes));
     }
+}
+
+/// The problem against [`Rule::KeyEncoding`] of an array that does not say how its objects are named: readers take the
+/// default, but Zarr demands the member.
+fn unnamed_keys(level: LevelAt<'_>, path: &str, bytes: &[u8]) -> Vec<Problem> {
+    #[derive(serde::Deserialize)]
+    struct Head {
+        chunk_key_encoding: Option<serde::de::IgnoredAny>,
+    }
+    let mut problems = level.problems_at(path);
+    if serde_json::from_slice::<Head>(bytes).is_ok_and(|head| head.chunk_key_encoding.is_none()) {
+        let at = "/chunk_key_encoding";
+        problems.add(Rule::KeyEncoding, at, "absent", "default with '/'");
+    }
+    problems.done()
 }
 
 /// Whether a path is one of a group of the format.
