@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::{Read, Write};
+use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -26,6 +27,22 @@ impl Files {
         Ok(Self {
             objects: zvf_testkit::files(case)?,
         })
+    }
+
+    /// Writes the objects below a folder.
+    ///
+    /// # Errors
+    ///
+    /// I/O.
+    pub fn write(&self, folder: &Path) -> Outcome {
+        for (key, bytes) in &self.objects {
+            let path = folder.join(key);
+            if let Some(parent) = path.parent() {
+                std::fs::create_dir_all(parent)?;
+            }
+            std::fs::write(path, bytes)?;
+        }
+        Ok(())
     }
 
     /// Changes a member of a document.
