@@ -53,10 +53,13 @@ fn depth_before(folder: &str) -> Option<usize> {
     }
 }
 
-/// Whether a folder inside of a level is one of the format.
-fn is_known(path: &str) -> bool {
+/// Whether a folder inside of a level is one of the format that has a document. Before 0.9 folders of families have none.
+fn is_known(path: &str, ruled: bool) -> bool {
     let mut parts = path.split('/').skip(1);
     let first = parts.next().unwrap_or_default();
+    if !ruled && matches!(first, "links" | "cross_chunk_links") && parts.next().is_none() {
+        return false;
+    }
     depth_of(first) > 0 || depth_before(first).is_some()
 }
 
@@ -133,7 +136,7 @@ impl Tree {
             .await?
             .into_iter()
             .map(|(key, outcome)| match outcome {
-                Ok(None) if is_known(key.trim_end_matches("/zarr.json")) => {
+                Ok(None) if is_known(key.trim_end_matches("/zarr.json"), ruled) => {
                     let place = Place::at(&*key);
                     findings.add(
                         Check::DocumentReads,
