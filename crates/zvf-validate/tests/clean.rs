@@ -32,7 +32,7 @@ async fn bundled_stores_are_clean() -> Outcome {
     let mut dirty = Vec::new();
     let mut odd = vec![false; ODD.len()];
     for case in zvf_testkit::all_cases()? {
-        let store = zvf_testkit::unpack(&case)?;
+        let store = zvf_testkit::unpacked(&case)?;
         let report = validate(&store.url()?, &ValidateOptions::new(Depth::Multiscale)).await?;
         for finding in &report.findings {
             let title = finding.check.info().title;
