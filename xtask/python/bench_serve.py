@@ -3,7 +3,8 @@
 A line is `JOB VARIANT ARGUMENT…`; the answer is `NANOSECONDS VERTICES`. Variants: `open` times opening and reading, `warm`
 reads from a store that was opened before. Jobs: `points-box`, `lines-box` with `LO HI` (three numbers, comma separated),
 `object` with an id, `points-all`, `lines-all`; `points-write` and `lines-write` with the folder that the store is written to;
-`points-pyramid` with the folder that the store of bins is copied to before two levels are added.
+`points-pyramid` with the folder that the store of bins is copied to before two levels are added; `points-validate` and
+`lines-validate`.
 """
 
 import json
@@ -68,6 +69,18 @@ def levels(store: str, target: str) -> tuple[int, int]:
     return taken, json.loads(Path(target, "2", "zarr.json").read_text())["attributes"]["zarr_vectors_level"]["vertex_count"]
 
 
+def check(store: str) -> tuple[int, int]:
+    """Validates a store at level 5; returns nanoseconds and the vertices that the store has."""
+    from zarr_vectors.validate import validate
+
+    start = time.perf_counter_ns()
+    result = validate(store, level=5)
+    taken = time.perf_counter_ns() - start
+    if not result.ok:
+        raise SystemExit(f"{store}: the package finds errors")
+    return taken, json.loads(Path(store, "0", "zarr.json").read_text())["attributes"]["zarr_vectors_level"]["vertex_count"]
+
+
 def main() -> None:
     paths = {"points": sys.argv[1], "lines": sys.argv[2], "object": sys.argv[2]}
     opened = {name: zv.open(path) for name, path in paths.items()}
@@ -77,6 +90,9 @@ def main() -> None:
         name = job.split("-")[0]
         if job == "points-pyramid":
             print(*levels(str(Path(sys.argv[1]).with_name("binned.zarrvectors")), arguments[0]), flush=True)
+            continue
+        if job.endswith("-validate"):
+            print(*check(paths[name]), flush=True)
             continue
         if job.endswith("-write"):
             print(*write(paths[name], arguments[0]), flush=True)

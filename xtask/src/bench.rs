@@ -81,6 +81,21 @@ const PYRAMIDS: &[Job] = &[Job {
     package_returns_more: false,
 }];
 
+const VALIDATIONS: &[Job] = &[
+    Job {
+        name: "points-validate",
+        what: "validating 1 000 000 points at level 5",
+        arguments: |_| String::new(),
+        package_returns_more: false,
+    },
+    Job {
+        name: "lines-validate",
+        what: "validating 10 000 streamlines at level 5",
+        arguments: |_| String::new(),
+        package_returns_more: false,
+    },
+];
+
 /// A column of a table: which process, which variant, title.
 type Column = (Side, &'static str, &'static str);
 
@@ -112,6 +127,19 @@ const WRITING: &[Column] = &[
     (Side::Ours, "warm", "ours"),
     (Side::Ours, "floor1", FLOOR.0),
     (Side::Ours, "floor2", FLOOR.1),
+];
+
+/// Columns of the jobs that validate. The floor reads and decompresses every object of the store.
+const VALIDATING: &[Column] = &[
+    (Side::Python, "warm", "Python"),
+    (Side::Ours, "warm", "ours"),
+    (Side::Ours, "floor1", FLOOR.0),
+    (Side::Ours, "floor2", FLOOR.1),
+];
+
+const VALIDATING_RATIOS: &[Ratio] = &[
+    ("Python / ours", "Python", &["ours"]),
+    ("ours / floor", "ours", &[FLOOR.0, FLOOR.1]),
 ];
 
 /// Columns of the jobs that add levels. The other method makes other levels, by other rules.
@@ -175,6 +203,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         (JOBS, READING, READING_RATIOS),
         (WRITES, WRITING, WRITING_RATIOS),
         (PYRAMIDS, COARSENING, COARSENING_RATIOS),
+        (VALIDATIONS, VALIDATING, VALIDATING_RATIOS),
     ];
     for (jobs, columns, ratios) in tables {
         let mut lines = Vec::new();

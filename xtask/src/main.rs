@@ -43,7 +43,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "test",
-        help: "runs every test of the workspace, doc tests and tests against real servers included",
+        help: "runs every test of the workspace, doc tests and tests against real servers included [--random]",
         run: test::run,
     },
     Task {

@@ -9,9 +9,15 @@ use crate::{Outcome, python, sh};
 /// own features are.
 pub(crate) const FEATURES: &str = "zvf-trials/servers,zvf-write/blosc,zvf-convert/parquet";
 
-/// Builds and runs `cargo test --workspace`, doc tests and the tests against real servers included. Arguments are passed on
-/// to cargo.
+/// The variable by which property tests draw, and what they draw by unless `--random` is given.
+const SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "20261121");
+
+/// Builds and runs `cargo test --workspace`, doc tests and the tests against real servers included. Property tests draw the
+/// same cases in every run, so that a failure is the fault of a change; `--random` draws others. Arguments are passed on to
+/// cargo.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
+    let random = sh::flag(arguments, "--random");
+    let arguments: Vec<&String> = arguments.iter().filter(|one| *one != "--random").collect();
     let servers = python::interpreter(python::SERVERS)?;
     println!("building the tests");
     let all = ["test", "--workspace", "--features", FEATURES];
@@ -19,15 +25,18 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         sh::cargo()
             .args(all)
             .args(["--no-run", "--quiet"])
-            .args(arguments),
+            .args(&arguments),
     )?;
     let (reader, writer) = std::io::pipe()?;
     let mut command = sh::cargo();
     command
         .args(all)
         .arg("--no-fail-fast")
-        .args(arguments)
+        .args(&arguments)
         .env("ZVF_SERVERS_PYTHON", servers);
+    if !random && std::env::var_os(SEED.0).is_none() {
+        command.env(SEED.0, SEED.1);
+    }
     command.stdout(writer.try_clone()?).stderr(writer);
     let mut child = command.spawn()?;
     // The parent's copies of the writing end go away with the command, so that reading ends with the child.

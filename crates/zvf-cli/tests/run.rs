@@ -27,7 +27,10 @@ impl Home {
         #[cfg(unix)]
         {
             let folder = tempfile::tempdir()?;
-            std::os::unix::fs::symlink(shared(case)?, folder.path().join(STORE))?;
+            std::os::unix::fs::symlink(
+                zvf_testkit::unpacked(case)?.path(),
+                folder.path().join(STORE),
+            )?;
             Ok(Self { folder })
         }
         #[cfg(not(unix))]
@@ -37,7 +40,7 @@ impl Home {
     /// A folder with a copy of a bundled store of its own.
     pub(crate) fn to_damage(case: &str) -> Result<Self> {
         let folder = tempfile::tempdir()?;
-        unpack(case, &folder.path().join(STORE))?;
+        zvf_testkit::unpack_into(case, folder.path())?;
         Ok(Self { folder })
     }
 
@@ -98,44 +101,6 @@ impl Home {
         names.sort();
         Ok(names)
     }
-}
-
-/// Writes the files of a bundled store below a folder.
-fn unpack(case: &str, folder: &Path) -> Result<()> {
-    for (key, bytes) in zvf_testkit::files(case)? {
-        let path = folder.join(key);
-        if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent)?;
-        }
-        std::fs::write(path, bytes)?;
-    }
-    Ok(())
-}
-
-/// A bundled store below the build directory, unpacked by the first test that wants it and kept for later runs: writing
-/// thousands of small files is what these tests would spend their time on.
-#[cfg(unix)]
-fn shared(case: &str) -> Result<PathBuf> {
-    let (generation, name) = case.split_once('/').unwrap_or(("0.9", case));
-    let archive = zvf_testkit::testdata()
-        .join("zvf")
-        .join(generation)
-        .join(format!("{name}.tar.gz"));
-    let sum = crc32c::crc32c(&std::fs::read(archive)?);
-    let home = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let place = home.join(format!("{generation}-{name}-{sum:08x}.zarrvectors"));
-    if !place.is_dir() {
-        std::fs::create_dir_all(home)?;
-        let fresh = tempfile::tempdir_in(home)?;
-        unpack(case, &fresh.path().join(STORE))?;
-        // Another test may have been faster; its files are the same.
-        if let Err(error) = std::fs::rename(fresh.path().join(STORE), &place)
-            && !place.is_dir()
-        {
-            return Err(error.into());
-        }
-    }
-    Ok(place)
 }
 
 /// Runs the program in a folder.

@@ -23,6 +23,7 @@ mod manifest;
 mod older;
 mod split;
 mod store;
+mod validation;
 
 pub use cells::{array_document, codecs, shard};
 pub use documents::document;
@@ -35,6 +36,7 @@ pub use older::{
     blobs, cross_cells, dense_manifests, flat_records, masked_table, padded, split_groups,
     split_manifests,
 };
+pub use validation::broken_store;
 
 /// A target's function.
 pub type Target = fn(&[u8]);
@@ -43,6 +45,7 @@ pub type Target = fn(&[u8]);
 pub const TARGETS: &[(&str, Target)] = &[
     ("array_document", array_document),
     ("blobs", blobs),
+    ("broken_store", broken_store),
     ("codecs", codecs),
     ("cross_cells", cross_cells),
     ("dense_manifests", dense_manifests),
@@ -68,6 +71,7 @@ pub const TARGETS: &[(&str, Target)] = &[
 pub const STORES: &[&str] = &[
     "array_document",
     "blobs",
+    "broken_store",
     "cross_cells",
     "dense_manifests",
     "flat_records",

@@ -18,7 +18,7 @@ use zvf_store::{
 const WALK: usize = 64;
 
 /// Fuzzed stores are small: a claim beyond this is refused at once.
-fn limits() -> Limits {
+pub(crate) fn limits() -> Limits {
     let mut limits = Limits::default();
     limits.cell_bytes = 1 << 20;
     limits.batch_bytes = 1 << 24;

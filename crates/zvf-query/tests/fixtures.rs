@@ -434,7 +434,7 @@ macro_rules! cases {
 
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn on_disk() {
-                let folder = zvf_testkit::unpack(stringify!($name)).unwrap();
+                let folder = zvf_testkit::unpacked(stringify!($name)).unwrap();
                 let store = zvf_store::Store::open(&folder.url().unwrap()).await.unwrap();
                 super::check(stringify!($name), &store).await;
             }

@@ -460,7 +460,7 @@ async fn chunks_are_selected_whole() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_request_at_a_time_is_enough() {
     for case in ["graph", "points_ids"] {
-        let folder = zvf_testkit::unpack(case).unwrap();
+        let folder = zvf_testkit::unpacked(case).unwrap();
         let narrow = OpenOptions::new().with_concurrency(1);
         let disk = Store::open_with(&folder.url().unwrap(), narrow.clone())
             .await

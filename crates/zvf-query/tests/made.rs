@@ -107,7 +107,7 @@ fn every_bundled_store_of_another_generation_is_asked() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_store_is_the_same_on_disk() {
     for case in ALL {
-        let folder = zvf_testkit::unpack(case).unwrap();
+        let folder = zvf_testkit::unpacked(case).unwrap();
         let store = Store::open(&folder.url().unwrap()).await.unwrap();
         crate::fixtures::check(case, &store).await;
     }

@@ -382,7 +382,7 @@ async fn links_on_a_backend_that_cannot_list() {
 
 #[test]
 fn the_blocking_facade_reads_and_outside_a_runtime_nothing_panics() {
-    let unpacked = zvf_testkit::unpack("lines").unwrap();
+    let unpacked = zvf_testkit::unpacked("lines").unwrap();
     let url = unpacked.url().unwrap();
     let error = futures::executor::block_on(Store::open(&url)).unwrap_err();
     assert_eq!(error.class(), Class::Misuse);

@@ -55,7 +55,7 @@ fn collect() -> Blobs {
             OLDER
         };
         let short = |blob: &Vec<u8>| blob.len() <= longest;
-        let unpacked = zvf_testkit::unpack(&case).unwrap();
+        let unpacked = zvf_testkit::unpacked(&case).unwrap();
         let store = runtime
             .wait(Store::open(unpacked.path().to_str().unwrap()))
             .unwrap();

@@ -15,7 +15,7 @@ fn cases() -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn disk_and_memory_give_the_same_cells() {
     for case in zvf_testkit::all_cases().unwrap() {
-        let unpacked = zvf_testkit::unpack(&case).unwrap();
+        let unpacked = zvf_testkit::unpacked(&case).unwrap();
         let local = Store::open(&unpacked.url().unwrap()).await.unwrap();
         let memory = open_memory(&bundled(&case)).await;
         assert!(local.is_local() && !memory.is_local());

@@ -212,7 +212,7 @@ async fn every_cell_of_every_bundled_store_is_what_the_files_say() {
     let mut compared = BTreeMap::new();
     for case in zvf_testkit::all_cases().unwrap() {
         let files = bundled(&case);
-        let unpacked = zvf_testkit::unpack(&case).unwrap();
+        let unpacked = zvf_testkit::unpacked(&case).unwrap();
         let (root, url) = (unpacked.path(), unpacked.url().unwrap());
         let mut known = BTreeMap::new();
         for store in [open_memory(&files).await, Store::open(&url).await.unwrap()] {

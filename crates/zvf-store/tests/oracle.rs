@@ -38,7 +38,7 @@ fn read_with_zarrs(root: &Path, path: &str) -> Elements {
 #[tokio::test(flavor = "multi_thread")]
 async fn zarrs_reads_the_same() {
     for case in zvf_testkit::cases().unwrap() {
-        let unpacked = zvf_testkit::unpack(&case).unwrap();
+        let unpacked = zvf_testkit::unpacked(&case).unwrap();
         let root = unpacked.path();
         let store = Store::open(&unpacked.url().unwrap()).await.unwrap();
         let mut arrays = 0;
@@ -141,7 +141,7 @@ async fn zarrs_reads_the_same_blobs_and_padded_rows() {
         if case.starts_with("0.9/") {
             continue;
         }
-        let unpacked = zvf_testkit::unpack(&case).unwrap();
+        let unpacked = zvf_testkit::unpacked(&case).unwrap();
         let root = unpacked.path();
         let store = Store::open(&unpacked.url().unwrap()).await.unwrap();
         for number in store.levels() {

@@ -327,7 +327,7 @@ async fn equal_wants_are_read_once() {
 
 #[tokio::test]
 async fn a_local_batch_is_traced_file_by_file() {
-    let unpacked = zvf_testkit::unpack("points_ids").unwrap();
+    let unpacked = zvf_testkit::unpacked("points_ids").unwrap();
     let trace = IoTrace::on();
     let options = OpenOptions::new().with_trace(trace.clone());
     let store = Store::open_with(&unpacked.url().unwrap(), options)
@@ -390,7 +390,7 @@ async fn a_replaced_shard_is_never_mixed_with_its_old_index() {
 #[tokio::test(flavor = "multi_thread")]
 async fn readers_that_nobody_polls_keep_no_slot() {
     for local in [true, false] {
-        let unpacked = zvf_testkit::unpack("points_ids").unwrap();
+        let unpacked = zvf_testkit::unpacked("points_ids").unwrap();
         let mut options = OpenOptions::new().with_concurrency(1);
         let mut url = unpacked.url().unwrap();
         if !local {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::hash::{DefaultHasher, Hasher};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
@@ -86,17 +87,27 @@ fn archives(generation: &str) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// A bundled store in a temporary folder, which goes away with this value.
+/// A bundled store in a folder: a temporary one, which goes away with this value, or one that all tests read.
 #[derive(Debug)]
 pub struct TempStore {
-    folder: tempfile::TempDir,
+    folder: Folder,
+}
+
+#[derive(Debug)]
+enum Folder {
+    Own(tempfile::TempDir),
+    Shared(PathBuf),
 }
 
 impl TempStore {
     /// Path of the store's root group.
     #[must_use]
     pub fn path(&self) -> PathBuf {
-        self.folder.path().join(STORE)
+        let folder = match &self.folder {
+            Folder::Own(folder) => folder.path(),
+            Folder::Shared(folder) => folder,
+        };
+        folder.join(STORE)
     }
 
     /// The same path as text, as the `zvf` program and `Store::open` take it.
@@ -119,14 +130,71 @@ impl TempStore {
 /// For an unknown case, a damaged archive, a full disk.
 pub fn unpack(case: &str) -> Result<TempStore> {
     let folder = tempfile::Builder::new().prefix("zvf-").tempdir()?;
+    unpack_into(case, folder.path())?;
+    Ok(TempStore {
+        folder: Folder::Own(folder),
+    })
+}
+
+/// The store of one case in a folder that every test and every run shares, below the target folder: for those who only
+/// read it. Making and removing tens of thousands of files is what tests over all stores took most of their time for.
+///
+/// # Errors
+///
+/// As [`unpack`].
+pub fn unpacked(case: &str) -> Result<TempStore> {
+    let archive = archive_path(case);
+    let bytes = std::fs::read(&archive).with_context(|| format!("no bundled store {case}"))?;
+    // Another archive is another folder.
+    let mut hasher = DefaultHasher::new();
+    hasher.write(&bytes);
+    let all = shared_folder();
+    let name = format!("{}-{:016x}", case.replace('/', "-"), hasher.finish());
+    let folder = all.join(name);
+    if !folder.is_dir() {
+        std::fs::create_dir_all(&all).with_context(|| all.display().to_string())?;
+        let fresh = tempfile::Builder::new().prefix("new-").tempdir_in(&all)?;
+        unpack_into(case, fresh.path())?;
+        // Whole or not at all; where another test was faster, its folder has the same files.
+        let renamed = std::fs::rename(fresh.path(), &folder);
+        ensure!(
+            renamed.is_ok() || folder.is_dir(),
+            "{}: {renamed:?}",
+            folder.display()
+        );
+    }
+    Ok(TempStore {
+        folder: Folder::Shared(folder),
+    })
+}
+
+/// Below the target folder that the running program was built into; a temporary folder for programs elsewhere.
+fn shared_folder() -> PathBuf {
+    let program = std::env::current_exe().unwrap_or_default();
+    let target = program
+        .ancestors()
+        .find(|folder| folder.join("CACHEDIR.TAG").is_file());
+    target
+        .map_or_else(std::env::temp_dir, |target| target.join("tmp"))
+        .join("zvf-bundled")
+}
+
+/// Unpacks the store of one case into a folder that is there.
+///
+/// # Errors
+///
+/// As [`unpack`].
+pub fn unpack_into(case: &str, folder: &Path) -> Result<()> {
+    let mut made = PathBuf::new();
     for (key, bytes) in files(case)? {
-        let path = folder.path().join(STORE).join(key);
-        if let Some(parent) = path.parent() {
+        let path = folder.join(STORE).join(key);
+        if let Some(parent) = path.parent().filter(|parent| **parent != made) {
             std::fs::create_dir_all(parent)?;
+            parent.clone_into(&mut made);
         }
         std::fs::write(&path, bytes).with_context(|| path.display().to_string())?;
     }
-    Ok(TempStore { folder })
+    Ok(())
 }
 
 /// Returns every file of one case's store: key relative to the store's root (`0/vertices/c/0/0/0`) and content.
@@ -163,14 +231,18 @@ fn split(case: &str) -> (&str, &str) {
     case.split_once('/').unwrap_or((NEWEST, case))
 }
 
-/// Calls `each` with the name and content of every regular file of an archive.
-fn read_archive(case: &str, mut each: impl FnMut(&str, Vec<u8>)) -> Result<()> {
+fn archive_path(case: &str) -> PathBuf {
     let (generation, name) = split(case);
-    let path = testdata()
+    testdata()
         .join(STORES)
         .join(generation)
-        .join(format!("{name}.tar.gz"));
-    let file = File::open(&path).with_context(|| format!("no bundled store {case}"))?;
+        .join(format!("{name}.tar.gz"))
+}
+
+/// Calls `each` with the name and content of every regular file of an archive.
+fn read_archive(case: &str, mut each: impl FnMut(&str, Vec<u8>)) -> Result<()> {
+    let file =
+        File::open(archive_path(case)).with_context(|| format!("no bundled store {case}"))?;
     let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(file));
     for entry in archive.entries()? {
         let mut entry = entry?;
@@ -208,13 +280,15 @@ mod tests {
 
     #[test]
     fn folder_and_memory_hold_the_same() {
-        let store = unpack("lines").unwrap();
-        for (key, bytes) in files("lines").unwrap() {
-            assert_eq!(
-                std::fs::read(store.path().join(&key)).unwrap(),
-                bytes,
-                "{key}"
-            );
+        for store in [unpack("lines"), unpacked("lines"), unpacked("lines")] {
+            let store = store.unwrap();
+            for (key, bytes) in files("lines").unwrap() {
+                assert_eq!(
+                    std::fs::read(store.path().join(&key)).unwrap(),
+                    bytes,
+                    "{key}"
+                );
+            }
         }
     }
 

@@ -30,7 +30,9 @@ pub mod text;
 mod truth;
 mod web;
 
-pub use archive::{TempStore, all_cases, cases, files, refused_cases, testdata, unpack};
+pub use archive::{
+    TempStore, all_cases, cases, files, refused_cases, testdata, unpack, unpack_into, unpacked,
+};
 pub use case::{BoxQuery, Case, case};
 pub use npy::{Column, Values};
 pub use truth::{Truth, truth};

@@ -6,6 +6,7 @@
 #[path = "../tests/detection.rs"]
 mod detection;
 #[path = "../tests/support.rs"]
+#[allow(dead_code, reason = "shared with the tests, which use all of it")]
 mod support;
 
 use std::collections::BTreeMap;

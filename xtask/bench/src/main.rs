@@ -5,6 +5,7 @@
 //! write are in `write.rs`.
 #![allow(clippy::print_stdout, reason = "it talks to its driver over stdout")]
 
+mod check;
 mod floor;
 mod job;
 mod write;
@@ -39,6 +40,10 @@ fn main() -> Result<()> {
         let line = line?;
         if line.starts_with("points-pyramid ") {
             answer(write::pyramid(&runtime, &points, &line)?)?;
+            continue;
+        }
+        if let Some((store, variant)) = check::of(&line, &points, &lines) {
+            answer(check::run(&runtime, store, variant)?)?;
             continue;
         }
         if let Some(job) = write::Job::parse(&line)? {

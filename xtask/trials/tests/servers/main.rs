@@ -12,5 +12,6 @@ mod edits;
 mod s3;
 mod support;
 mod unlucky;
+mod validation;
 mod web;
 mod writing;
