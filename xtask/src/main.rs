@@ -8,6 +8,7 @@
     reason = "tasks talk to the person at the terminal"
 )]
 
+mod badstores;
 mod bench;
 mod ci;
 mod conformance;
@@ -59,6 +60,11 @@ const TASKS: &[Task] = &[
         name: "conformance",
         help: "stores of two releases of the Python package, read by us, and ours, read by it [--written] [--seed N] [--stores N] [--quick]",
         run: conformance::run,
+    },
+    Task {
+        name: "badstores",
+        help: "stores that are broken on purpose [--out DIR] [--random N] [--seed S]; how many the validator finds [--detect N] [--python]",
+        run: badstores::run,
     },
     Task {
         name: "bench",

@@ -389,7 +389,7 @@ checks! {
         "A group attribute has one row for each group."
         "Write the attribute again.";
     SideReads Consistency 80 Error "side-reads" "0.6 to 0.9" "all" "0.9 §16"
-        "Parametric objects, headers and further kinds of geometry decode."
+        "The documents of parametric objects, headers and further kinds of geometry decode."
         "Restore the node that the finding names.";
 
     VertexChunk Conformance 1 Error "vertex-chunk" "0.6 to 0.9" "all" "0.9 §10.1"

@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
-use zvf_meta::rules::{Problem, check_documents};
+use zvf_meta::rules::{Problem, Rule, check_documents};
 use zvf_meta::version::is_ruled;
+use zvf_meta::{ObjectIndexDoc, node_kind};
 use zvf_store::{RawStore, StoreError};
 
 use crate::check::{Check, Depth};
@@ -43,6 +44,25 @@ fn depth_of(folder: &str) -> usize {
     }
 }
 
+/// The same before 0.9, where every chunk of an array has a folder: those are not entered.
+fn depth_before(folder: &str) -> Option<usize> {
+    match folder {
+        "object_index" | "groups" | "links" | "cross_chunk_links" => Some(1),
+        "vertices" | "vertex_fragments" | "link_fragments" | "groupings" => Some(0),
+        _ => None,
+    }
+}
+
+/// Whether a folder inside of a level is one of the format that has a document. Before 0.9 folders of families have none.
+fn is_known(path: &str, ruled: bool) -> bool {
+    let mut parts = path.split('/').skip(1);
+    let first = parts.next().unwrap_or_default();
+    if !ruled && matches!(first, "links" | "cross_chunk_links") && parts.next().is_none() {
+        return false;
+    }
+    depth_of(first) > 0 || depth_before(first).is_some()
+}
+
 fn is_level(name: &str) -> bool {
     let digits = name.strip_prefix(['-', '+']).unwrap_or(name);
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
@@ -70,10 +90,9 @@ impl Tree {
             .cloned()
             .collect();
         tree.folders = folders;
-        // Before 0.9 families have a folder for each chunk, and the rules here are not about them.
         let mut open: Vec<(String, usize)> = levels.into_iter().map(|one| (one, 4)).collect();
         let mut paths: Vec<String> = open.iter().map(|(path, _)| path.clone()).collect();
-        while ruled && !open.is_empty() {
+        while !open.is_empty() {
             let found: Vec<(String, usize, Option<Vec<String>>)> = futures::stream::iter(open)
                 .map(|(path, depth)| async move {
                     let names = raw.folders(&path).await?;
@@ -85,12 +104,17 @@ impl Tree {
             open = Vec::new();
             for (path, depth, names) in found {
                 for name in names.unwrap_or_default() {
+                    // The objects of an array.
+                    if !ruled && name == "c" {
+                        continue;
+                    }
                     let below = format!("{path}/{name}");
-                    let deeper = if path.contains('/') {
-                        depth - 1
-                    } else {
-                        depth_of(&name)
+                    let deeper = match path.contains('/') {
+                        true => Some(depth - 1),
+                        false if ruled => Some(depth_of(&name)),
+                        false => depth_before(&name),
                     };
+                    let Some(deeper) = deeper else { continue };
                     paths.push(below.clone());
                     if deeper > 0 {
                         open.push((below, deeper));
@@ -112,6 +136,16 @@ impl Tree {
             .await?
             .into_iter()
             .map(|(key, outcome)| match outcome {
+                Ok(None) if is_known(key.trim_end_matches("/zarr.json"), ruled) => {
+                    let place = Place::at(&*key);
+                    findings.add(
+                        Check::DocumentReads,
+                        place,
+                        "nothing",
+                        "the document of the folder",
+                    );
+                    (key, None)
+                }
                 Ok(bytes) => (key, bytes),
                 Err(error) => {
                     findings.add(Check::DocumentReads, Place::at(&*key), error, "a document");
@@ -150,6 +184,15 @@ impl Tree {
             };
             findings.add(check, Place::at(key), error, "a document of this format");
         }
+        // The rules are silent about older levels; that they are nodes at all holds of every version.
+        if readable && version_of(root).is_some_and(|text| !is_ruled(&text)) {
+            for (key, bytes) in self.documents.iter().filter(|(key, _)| *key != "zarr.json") {
+                self.older_tables(key, bytes, findings);
+                if let Err(error) = node_kind(bytes) {
+                    findings.add(Check::DocumentReads, Place::at(&**key), error, "a node");
+                }
+            }
+        }
         for problem in checked.problems {
             let check = Check::Document(problem.rule);
             if check.depth() <= depth {
@@ -166,6 +209,33 @@ impl Tree {
             return false;
         }
         readable
+    }
+
+    /// Tables of objects and groups before 0.9 that lack a half, or their number of rows (0.7 §10).
+    fn older_tables(&self, key: &str, bytes: &Bytes, findings: &mut Findings) {
+        let Some(path) = key.strip_suffix("/zarr.json") else {
+            return;
+        };
+        let has = |name: &str| {
+            self.documents
+                .contains_key(&format!("{path}/{name}/zarr.json"))
+        };
+        let (data, offsets) = (has("data"), has("offsets"));
+        if data != offsets && (path.ends_with("/object_index") || path.ends_with("/groups")) {
+            let missing = if data { "offsets" } else { "data" };
+            let place = Place::at(format!("{path}/{missing}/zarr.json"));
+            let expected = "the other half of the table";
+            findings.add(Check::DocumentReads, place, "nothing", expected);
+        }
+        if path.ends_with("/object_index") && (data || has("manifests")) {
+            let counted =
+                ObjectIndexDoc::parse(bytes).is_ok_and(|index| index.num_objects.is_some());
+            if !counted {
+                let check = Check::Document(Rule::Manifests);
+                let place = Place::at(key).pointer("/attributes/num_objects");
+                findings.add(check, place, "absent", "the number of manifests");
+            }
+        }
     }
 
     /// Groups of links without a family (0.9 §19).

@@ -2,7 +2,10 @@
 
 use std::error::Error;
 
-use zvf_validate::{Depth, Severity, ValidateOptions, validate};
+use zvf_store::Limits;
+use zvf_validate::Severity;
+
+use crate::support::checked;
 
 type Outcome = Result<(), Box<dyn Error>>;
 
@@ -32,8 +35,7 @@ async fn bundled_stores_are_clean() -> Outcome {
     let mut dirty = Vec::new();
     let mut odd = vec![false; ODD.len()];
     for case in zvf_testkit::all_cases()? {
-        let store = zvf_testkit::unpacked(&case)?;
-        let report = validate(&store.url()?, &ValidateOptions::new(Depth::Multiscale)).await?;
+        let report = checked(&zvf_testkit::files(&case)?, Limits::default()).await?;
         for finding in &report.findings {
             let title = finding.check.info().title;
             let known = ODD

@@ -3,5 +3,6 @@
 mod broken;
 mod clean;
 mod damage;
+mod detection;
 mod page;
 mod support;

@@ -14,6 +14,19 @@ pub(crate) async fn checked(
     files: &BTreeMap<String, Vec<u8>>,
     limits: Limits,
 ) -> Result<Report, Box<dyn Error>> {
+    run(files, limits, false).await
+}
+
+/// Validates it and asks, too, whether every vertex has a parent.
+pub(crate) async fn covered(files: &BTreeMap<String, Vec<u8>>) -> Result<Report, Box<dyn Error>> {
+    run(files, Limits::default(), true).await
+}
+
+async fn run(
+    files: &BTreeMap<String, Vec<u8>>,
+    limits: Limits,
+    coverage: bool,
+) -> Result<Report, Box<dyn Error>> {
     let memory = InMemory::new();
     for (key, bytes) in files {
         memory
@@ -24,6 +37,10 @@ pub(crate) async fn checked(
     let open = OpenOptions::new()
         .with_limits(limits)
         .with_object_store(memory);
-    let options = ValidateOptions::new(Depth::Multiscale).with_open(open);
+    let options = ValidateOptions::new(Depth::Multiscale)
+        .with_coverage(coverage)
+        // So that a finding more is seen among many.
+        .with_most(1 << 16)
+        .with_open(open);
     Ok(validate("memory:///", &options).await?)
 }

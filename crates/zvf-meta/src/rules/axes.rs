@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{Problem, Problems, Rule, close, list};
-use crate::error::quote;
-use crate::multiscales::{Dataset, Multiscale};
+use crate::error::{describe, quote};
+use crate::multiscales::{Dataset, Multiscale, Transform};
 use crate::root::RootDoc;
 use crate::text;
 
@@ -285,6 +285,20 @@ pub fn transform_length(root: &RootDoc) -> Vec<Problem> {
                     format_args!("{dims}, one an axis"),
                 );
             }
+        }
+        // What is neither, or lacks its numbers, tells no reader anything.
+        let other = |one: &&Transform| matches!(one, Transform::Other(members) if members.get("type").is_none_or(|kind| kind != "identity"));
+        if let Some(Transform::Other(members)) = dataset.transforms.iter().find(other) {
+            let found = members
+                .get("type")
+                .map_or("of no type".to_owned(), describe);
+            let at = format!("{at}/coordinateTransformations");
+            problems.add(
+                Rule::TransformLength,
+                at,
+                found,
+                "a scale or translation with its numbers",
+            );
         }
     }
     problems.done()

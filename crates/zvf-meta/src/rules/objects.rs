@@ -98,7 +98,7 @@ pub fn object_ids(array: ArrayAt<'_>) -> Vec<Problem> {
 pub fn manifests(array: ArrayAt<'_>) -> Vec<Problem> {
     let mut problems = array.problems();
     if array.role == Role::Manifests
-        && let Some(rows) = array.index.and_then(|index| index.num_objects)
+        && let Some(rows) = array.index.map(|index| index.num_objects.unwrap_or(0))
         && array.doc.shape != [rows]
     {
         problems.add(

@@ -10,6 +10,7 @@ use crate::array::ArrayDoc;
 use crate::error::MetaError;
 use crate::family::{LinkAttributeFamilyDoc, LinkFamilyDoc, ObjectIndexDoc};
 use crate::level::LevelDoc;
+use crate::names::ObjectLayout;
 use crate::node::{GroupDoc, NodeKind, node_kind};
 use crate::role::Role;
 use crate::root::RootDoc;
@@ -133,6 +134,10 @@ fn check_inside(checked: &mut Checked, level: LevelAt<'_>, nodes: &BTreeMap<&str
     for (&path, &(full, bytes)) in &inside {
         match read(checked, full, bytes, node_kind) {
             None => {}
+            Some(NodeKind::Array) if is_group(path) => misplaced(checked, full, "array", "group"),
+            Some(NodeKind::Group) if Role::of(path).is_some_and(|role| !is_other(role)) => {
+                misplaced(checked, full, "group", "array");
+            }
             Some(NodeKind::Array) => arrays.push((path, full, bytes)),
             Some(NodeKind::Group) => {
                 let parts: Vec<&str> = path.split('/').collect();
@@ -169,6 +174,10 @@ fn check_inside(checked: &mut Checked, level: LevelAt<'_>, nodes: &BTreeMap<&str
             }
         }
     }
+    if let Some(index) = &index {
+        let found = index_tables(level, index, |path| inside.contains_key(path));
+        checked.problems.extend(found);
+    }
     for (path, full, bytes) in arrays {
         let Some(role) = Role::of(path) else { continue };
         let Some(doc) = read(checked, full, bytes, ArrayDoc::parse) else {
@@ -184,7 +193,77 @@ fn check_inside(checked: &mut Checked, level: LevelAt<'_>, nodes: &BTreeMap<&str
             index: index.as_ref(),
         };
         checked.problems.extend(check_array(array));
+        checked.problems.extend(unnamed_keys(level, path, bytes));
     }
+}
+
+/// The problem against [`Rule::KeyEncoding`] of an array that does not say how its objects are named: readers take the
+/// default, but Zarr demands the member.
+fn unnamed_keys(level: LevelAt<'_>, path: &str, bytes: &[u8]) -> Vec<Problem> {
+    #[derive(serde::Deserialize)]
+    struct Head {
+        chunk_key_encoding: Option<serde::de::IgnoredAny>,
+    }
+    let mut problems = level.problems_at(path);
+    if serde_json::from_slice::<Head>(bytes).is_ok_and(|head| head.chunk_key_encoding.is_none()) {
+        let at = "/chunk_key_encoding";
+        problems.add(Rule::KeyEncoding, at, "absent", "default with '/'");
+    }
+    problems.done()
+}
+
+/// Whether a path is one of a group of the format.
+fn is_group(path: &str) -> bool {
+    let parts: Vec<&str> = path.split('/').collect();
+    match parts.as_slice() {
+        [one] => matches!(
+            *one,
+            "object_index"
+                | "links"
+                | "link_attributes"
+                | "vertex_attributes"
+                | "object_attributes"
+                | "group_attributes"
+                | "fragment_attributes"
+        ),
+        ["links" | "link_attributes", _] | ["link_attributes", _, _] => true,
+        _ => false,
+    }
+}
+
+/// Whether arrays of this role may be groups, which hold arrays of other layouts.
+fn is_other(role: Role<'_>) -> bool {
+    matches!(
+        role,
+        Role::CompositeVertices { .. } | Role::CompositeLinks { .. }
+    )
+}
+
+fn misplaced(checked: &mut Checked, path: &str, found: &'static str, expected: &'static str) {
+    let error = MetaError::unexpected("/node_type", found, expected);
+    checked
+        .unreadable
+        .push((format!("{path}/zarr.json"), error));
+}
+
+/// Tables that an index of objects has to have.
+fn index_tables(
+    level: LevelAt<'_>,
+    index: &ObjectIndexDoc,
+    has: impl Fn(&str) -> bool,
+) -> Vec<Problem> {
+    let mut problems = level.problems_at("object_index");
+    if index.num_objects.is_none_or(|rows| rows == 0) {
+        return problems.done();
+    }
+    let path = "object_index/manifests";
+    if !has(path) && !has("object_index/manifest_blocks") {
+        problems.add(Rule::Manifests, "", "without an array manifests", "one");
+    }
+    if index.layout.as_deref() == Some(ObjectLayout::V2.name()) && !has("object_index/object_ids") {
+        problems.add(Rule::ObjectIds, "", "without an array object_ids", "one");
+    }
+    problems.done()
 }
 
 /// Returns the problems against [`Rule::LevelVertices`] and [`Rule::LevelFragments`], for the paths of all nodes

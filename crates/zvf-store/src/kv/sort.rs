@@ -56,17 +56,18 @@ fn sort_generic(key: &str, error: Error) -> Failure {
         Some(300..) => return Failure::Final(StoreError::backend(key, error)),
         _ => {}
     }
-    const NO_RANGE: [&str; 2] = [
+    // The last is what a backend without a server says where one says 416: the object ends before the range begins.
+    const NO_RANGE: [&str; 3] = [
         "Received non-partial response",
         "Content-Range header not present",
+        "Wanted range starting at",
     ];
     if NO_RANGE.iter().any(|part| text.contains(part)) {
         return unsupported(key, error.to_string());
     }
-    const FINAL: [&str; 8] = [
+    const FINAL: [&str; 7] = [
         "Received redirect without LOCATION",
         "Header missing from response",
-        "Wanted range starting at",
         "certificate",
         "builder error",
         "relative URL",

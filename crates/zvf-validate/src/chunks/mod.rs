@@ -547,7 +547,9 @@ impl Column {
                 .unwrap_or(usize::MAX)
                 .saturating_mul(size)
                 .max(1);
-            let lacks = self.may_lack
+            // A column of owners ends with the last fragment that somebody owns (0.9 §11.7).
+            let may_lack = self.may_lack || self.attribute.name == "object_id";
+            let lacks = may_lack
                 && bytes.len().is_multiple_of(declared)
                 && bytes.len() / declared < index(rows);
             if !lacks {
@@ -557,6 +559,14 @@ impl Column {
                 );
                 findings.add(check, place(), format!("{} bytes", bytes.len()), expected);
             }
+            return None;
+        }
+        // Columns of fragments are as wide as they say (0.9 §12.2); columns of vertices are as wide as their bytes (§12.1).
+        let says = array.attributes().row_shape.is_some() && check == Check::FragmentAttributeRows;
+        let declared = says.then(|| self.attribute.declared_width.unwrap_or(1));
+        if let Some(declared) = declared.filter(|&declared| declared != wide(width)) {
+            let expected = format!("{rows} rows of {declared} {}", self.attribute.dtype);
+            findings.add(check, place(), format!("{} bytes", bytes.len()), expected);
             return None;
         }
         if let Some(categories) = &self.attribute.categories {

@@ -1,0 +1,414 @@
+//! One random damage to one store.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::decode::{Objects, array_of, elements, is_plain};
+use crate::files::unpacked;
+use crate::random::Random;
+
+/// What kind of damage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DamageKind {
+    /// An object ends early.
+    Truncate,
+    /// One bit of an object is turned.
+    BitFlip,
+    /// Two objects have each other's content.
+    Swap,
+    /// An object is gone.
+    Delete,
+    /// An object is as it was before its last row, key or member came.
+    Stale,
+    /// An object is compressed in another way than its array says.
+    WrongCodec,
+    /// A count or number is huge.
+    HugeCount,
+    /// A document says what cannot be, goes round in a circle, or is of another shape.
+    Absurd,
+    /// A name is a trick with paths.
+    PathTrick,
+}
+
+impl DamageKind {
+    /// All kinds.
+    pub const ALL: [Self; 9] = [
+        Self::Truncate,
+        Self::BitFlip,
+        Self::Swap,
+        Self::Delete,
+        Self::Stale,
+        Self::WrongCodec,
+        Self::HugeCount,
+        Self::Absurd,
+        Self::PathTrick,
+    ];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Truncate => "truncate",
+            Self::BitFlip => "bit flip",
+            Self::Swap => "swap",
+            Self::Delete => "delete",
+            Self::Stale => "stale copy",
+            Self::WrongCodec => "wrong codec",
+            Self::HugeCount => "huge count",
+            Self::Absurd => "absurd metadata",
+            Self::PathTrick => "path trick",
+        }
+    }
+}
+
+/// One damage: what was done, and the objects that differ.
+#[derive(Debug, Clone)]
+pub struct Damage {
+    /// What kind.
+    pub kind: DamageKind,
+    /// The object that was chosen.
+    pub key: String,
+    /// What was done to it, in words.
+    pub what: String,
+    /// The objects that differ now; `None` for one that is gone.
+    pub changes: BTreeMap<String, Option<Vec<u8>>>,
+}
+
+impl Damage {
+    /// Whether a document was damaged, not data.
+    #[must_use]
+    pub fn is_metadata(&self) -> bool {
+        self.key.ends_with("zarr.json")
+    }
+
+    /// The store after it.
+    #[must_use]
+    pub fn apply(&self, objects: &Objects) -> Objects {
+        let mut after = objects.clone();
+        for (key, bytes) in &self.changes {
+            match bytes {
+                Some(bytes) => {
+                    after.insert(key.clone(), bytes.clone());
+                }
+                None => {
+                    after.remove(key);
+                }
+            }
+        }
+        after
+    }
+}
+
+/// Does one random damage to a store. The same seed does the same.
+///
+/// Documents and data are chosen equally often, and of each every kind of array is.
+pub fn damage(objects: &Objects, random: &mut Random) -> Damage {
+    loop {
+        let metadata = random.below(2) == 0;
+        let mut groups: BTreeMap<String, Vec<&String>> = BTreeMap::new();
+        for key in objects
+            .keys()
+            .filter(|key| key.ends_with("zarr.json") == metadata)
+        {
+            groups.entry(class(key)).or_default().push(key);
+        }
+        let groups: Vec<Vec<&String>> = groups.into_values().collect();
+        let Some(key) = random.choose(&groups).and_then(|keys| random.choose(keys)) else {
+            continue;
+        };
+        let Some(kind) = random.choose(&DamageKind::ALL).copied() else {
+            continue;
+        };
+        let done = if metadata {
+            document(objects, key, kind, random)
+        } else {
+            data(objects, key, kind, random)
+        };
+        let Some((what, changes)) = done else {
+            continue;
+        };
+        let same = changes
+            .iter()
+            .all(|(key, bytes)| objects.get(key) == bytes.as_ref());
+        if !same {
+            return Damage {
+                kind,
+                key: (*key).clone(),
+                what,
+                changes,
+            };
+        }
+    }
+}
+
+/// The kind of array that a key is of: its first folder inside of the level.
+fn class(key: &str) -> String {
+    let mut parts = key.split('/');
+    let first = parts.next().unwrap_or_default();
+    let second = parts.next().unwrap_or_default();
+    if first.parse::<u32>().is_ok() {
+        second.to_owned()
+    } else {
+        first.to_owned()
+    }
+}
+
+type Done = Option<(String, BTreeMap<String, Option<Vec<u8>>>)>;
+
+fn one(key: &str, what: impl Into<String>, bytes: Option<Vec<u8>>) -> Done {
+    Some((what.into(), BTreeMap::from([(key.to_owned(), bytes)])))
+}
+
+/// Damage of both.
+fn any(objects: &Objects, key: &str, kind: DamageKind, random: &mut Random) -> Done {
+    let mut bytes = objects.get(key)?.clone();
+    let at = random.below(bytes.len());
+    match kind {
+        DamageKind::Truncate => {
+            bytes.truncate(at);
+            one(key, format!("cut to {at} bytes"), Some(bytes))
+        }
+        DamageKind::BitFlip => {
+            let bit = random.below(8);
+            *bytes.get_mut(at)? ^= 1 << bit;
+            one(key, format!("bit {bit} of byte {at} turned"), Some(bytes))
+        }
+        DamageKind::Swap => {
+            let class_of = |one: &str| (class(one), one.ends_with("zarr.json"));
+            let others: Vec<&String> = objects
+                .keys()
+                .filter(|other| *other != key && class_of(other) == class_of(key))
+                .collect();
+            let other = (*random.choose(&others)?).clone();
+            let there = objects.get(&other)?.clone();
+            let changes =
+                BTreeMap::from([(key.to_owned(), Some(there)), (other.clone(), Some(bytes))]);
+            Some((format!("swapped with {other}"), changes))
+        }
+        DamageKind::Delete => one(key, "gone", None),
+        _ => None,
+    }
+}
+
+fn data(objects: &Objects, key: &str, kind: DamageKind, random: &mut Random) -> Done {
+    let bytes = objects.get(key)?;
+    match kind {
+        DamageKind::WrongCodec => {
+            let (plain, packing) = unpacked(bytes).ok()?;
+            if packing == crate::files::Packing::None {
+                let packed = crate::files::Packing::Zstd.pack(bytes).ok()?;
+                one(
+                    key,
+                    "compressed by zstd, which the array does not say",
+                    Some(packed),
+                )
+            } else {
+                one(
+                    key,
+                    "not compressed, other than the array says",
+                    Some(plain),
+                )
+            }
+        }
+        DamageKind::Stale => {
+            let (_, document) = array_of(objects, key)?;
+            let (plain, packing) = unpacked(bytes).ok()?;
+            let vlen = document["codecs"][0]["name"] == "vlen-bytes";
+            let mut elements = elements(&document, bytes).ok()?;
+            let rows = [4, 8, 12, 16, 24];
+            let less = *random.choose(&rows)?;
+            let at = random.below(elements.len());
+            let element = elements.get_mut(at)?;
+            element.truncate(element.len().checked_sub(less)?);
+            let mut stale = Vec::new();
+            if vlen {
+                stale.extend(plain.get(..4)?);
+                for element in &elements {
+                    stale.extend(u32::try_from(element.len()).ok()?.to_le_bytes());
+                    stale.extend(element);
+                }
+            } else if document["codecs"][0]["name"] == "bytes" {
+                stale.clone_from(element);
+            } else {
+                return None;
+            }
+            one(
+                key,
+                format!("without its last {less} bytes, packed anew"),
+                Some(packing.pack(&stale).ok()?),
+            )
+        }
+        DamageKind::HugeCount => {
+            let (_, document) = array_of(objects, key)?;
+            let (mut plain, packing) = unpacked(bytes).ok()?;
+            let words = plain.len() / 4;
+            let at = 4 * random.below(words);
+            let width = if random.below(2) == 0 { 4 } else { 8 };
+            let value: u8 = if random.below(2) == 0 { 0xff } else { 0x7f };
+            plain
+                .get_mut(at..)?
+                .iter_mut()
+                .take(width)
+                .for_each(|byte| *byte = value);
+            if packing == crate::files::Packing::None && !is_plain(&document) {
+                return None;
+            }
+            one(
+                key,
+                format!("{width} bytes of {value:#x} at {at} of what is packed"),
+                Some(packing.pack(&plain).ok()?),
+            )
+        }
+        _ => any(objects, key, kind, random),
+    }
+}
+
+/// Pointers of all members and elements of a document, the document itself left out.
+fn pointers(value: &Value, at: &str, into: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                let name = name.replace('~', "~0").replace('/', "~1");
+                into.push(format!("{at}/{name}"));
+                pointers(member, &format!("{at}/{name}"), into);
+            }
+        }
+        Value::Array(list) => {
+            // One key of a long list stands for all.
+            for (number, element) in list.iter().enumerate().take(8) {
+                into.push(format!("{at}/{number}"));
+                pointers(element, &format!("{at}/{number}"), into);
+            }
+        }
+        _ => {}
+    }
+}
+
+const TRICKS: &[&str] = &[
+    "..", "../0", "/", "0/../1", "%2e%2e", "a\u{0}b", "CON", "0 ", "\u{ff10}", "",
+];
+
+fn document(objects: &Objects, key: &str, kind: DamageKind, random: &mut Random) -> Done {
+    let bytes = objects.get(key)?;
+    let mut document: Value = serde_json::from_slice(bytes).ok()?;
+    let mut all = Vec::new();
+    pointers(&document, "", &mut all);
+    let what = match kind {
+        DamageKind::HugeCount => {
+            all.retain(|at| document.pointer(at).is_some_and(Value::is_number));
+            let at = random.choose(&all)?;
+            *document.pointer_mut(at)? = json!(99_999_999_999_u64);
+            format!("{at} is 99999999999")
+        }
+        DamageKind::Absurd => {
+            let at = random.choose(&all)?;
+            let level = class(key);
+            let values = [
+                json!(null),
+                json!(-1),
+                json!(1e308),
+                json!(""),
+                json!([]),
+                json!({}),
+                json!(true),
+                json!(u64::MAX),
+                json!([[[[[[[[]]]]]]]]),
+                json!(level),
+            ];
+            let value = random.choose(&values)?.clone();
+            let what = format!("{at} is {value}");
+            *document.pointer_mut(at)? = value;
+            what
+        }
+        DamageKind::PathTrick => {
+            all.retain(|at| document.pointer(at).is_some_and(Value::is_string));
+            if random.below(3) > 0 && !all.is_empty() {
+                let at = random.choose(&all)?;
+                let trick = *random.choose(TRICKS)?;
+                *document.pointer_mut(at)? = json!(trick);
+                format!("{at} is {trick:?}")
+            } else {
+                return renamed(objects, key, random);
+            }
+        }
+        DamageKind::Stale => {
+            let lists: Vec<&String> = all
+                .iter()
+                .filter(|at| {
+                    document
+                        .pointer(at)
+                        .and_then(Value::as_array)
+                        .is_some_and(|list| !list.is_empty())
+                })
+                .collect();
+            if random.below(2) == 0 && !lists.is_empty() {
+                let at = (*random.choose(&lists)?).clone();
+                document.pointer_mut(&at)?.as_array_mut()?.pop();
+                format!("{at} without its last element")
+            } else {
+                all.retain(|at| {
+                    document
+                        .pointer(at.rsplit_once('/').map_or("", |(parent, _)| parent))
+                        .is_some_and(Value::is_object)
+                });
+                let at = random.choose(&all)?;
+                let (parent, name) = at.rsplit_once('/')?;
+                document
+                    .pointer_mut(parent)?
+                    .as_object_mut()?
+                    .shift_remove(&name.replace("~1", "/").replace("~0", "~"));
+                format!("{at} is gone")
+            }
+        }
+        DamageKind::WrongCodec => {
+            let codecs = document.pointer_mut("/codecs")?.as_array_mut()?;
+            if codecs.len() > 1 {
+                codecs.pop();
+            } else {
+                codecs.push(
+                    json!({"name": "zstd", "configuration": {"level": 0, "checksum": false}}),
+                );
+            }
+            format!("/codecs is {}", document["codecs"])
+        }
+        _ => return any(objects, key, kind, random),
+    };
+    one(key, what, Some(serde_json::to_vec(&document).ok()?))
+}
+
+/// The folder of a document under another name.
+fn renamed(objects: &Objects, key: &str, random: &mut Random) -> Done {
+    let folder = key.strip_suffix("/zarr.json")?;
+    let (parent, name) = folder
+        .rsplit_once('/')
+        .map_or(("", folder), |(parent, name)| (parent, name));
+    let names = [
+        name.to_uppercase(),
+        format!("0{name}"),
+        format!("+{name}"),
+        format!("{name} "),
+        format!("{name}.bak"),
+        format!("{name}\u{301}"),
+    ];
+    let other = random.choose(&names)?;
+    if other == name {
+        return None;
+    }
+    let to = if parent.is_empty() {
+        other.clone()
+    } else {
+        format!("{parent}/{other}")
+    };
+    let mut changes = BTreeMap::new();
+    for (key, bytes) in objects {
+        if let Some(rest) = key
+            .strip_prefix(folder)
+            .filter(|rest| rest.starts_with('/'))
+        {
+            changes.insert(key.clone(), None);
+            changes.insert(format!("{to}{rest}"), Some(bytes.clone()));
+        }
+    }
+    Some((format!("{folder} is called {to}"), changes))
+}

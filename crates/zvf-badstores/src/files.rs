@@ -1,0 +1,373 @@
+//! The objects of one store, and the ways to change them.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::io::{Read, Write};
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+/// What a change returns; the message is for a person.
+pub type Outcome<T = ()> = Result<T, Box<dyn Error>>;
+
+/// The objects of a store by key, relative to its root.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Files {
+    /// Key to content, such as `0/vertices/c/0/0/0`.
+    pub objects: BTreeMap<String, Vec<u8>>,
+}
+
+impl Files {
+    /// The objects of a bundled store.
+    ///
+    /// # Errors
+    ///
+    /// For an unknown case or a damaged archive.
+    pub fn of(case: &str) -> Outcome<Self> {
+        Ok(Self {
+            objects: zvf_testkit::files(case)?,
+        })
+    }
+
+    /// Writes the objects below a folder.
+    ///
+    /// # Errors
+    ///
+    /// I/O.
+    pub fn write(&self, folder: &Path) -> Outcome {
+        for (key, bytes) in &self.objects {
+            let path = folder.join(key);
+            if let Some(parent) = path.parent() {
+                std::fs::create_dir_all(parent)?;
+            }
+            std::fs::write(path, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Changes a member of a document.
+    pub(crate) fn set(&mut self, key: &str, pointer: &str, value: Value) -> Outcome {
+        self.edit(key, |document| {
+            let (parent, name) = pointer
+                .rsplit_once('/')
+                .ok_or("a pointer without a slash")?;
+            let parent = document
+                .pointer_mut(parent)
+                .ok_or_else(|| format!("{key} has no {parent}"))?;
+            match parent {
+                Value::Array(list) => {
+                    let at: usize = name.parse()?;
+                    *list.get_mut(at).ok_or("a place beyond the list")? = value;
+                }
+                Value::Object(members) => {
+                    members.insert(name.to_owned(), value);
+                }
+                _ => return Err("no place for a member".into()),
+            }
+            Ok(())
+        })
+    }
+
+    /// Removes a member of a document.
+    pub(crate) fn unset(&mut self, key: &str, pointer: &str) -> Outcome {
+        self.edit(key, |document| {
+            let (parent, name) = pointer
+                .rsplit_once('/')
+                .ok_or("a pointer without a slash")?;
+            let parent = document.pointer_mut(parent).and_then(Value::as_object_mut);
+            let removed = parent.ok_or("no such parent")?.shift_remove(name);
+            removed
+                .map(|_| ())
+                .ok_or_else(|| format!("{key} has no {pointer}").into())
+        })
+    }
+
+    /// Changes a document.
+    pub(crate) fn edit(&mut self, key: &str, f: impl FnOnce(&mut Value) -> Outcome) -> Outcome {
+        let bytes = self
+            .objects
+            .get_mut(key)
+            .ok_or_else(|| format!("no {key}"))?;
+        let mut document: Value = serde_json::from_slice(bytes)?;
+        f(&mut document)?;
+        *bytes = serde_json::to_vec(&document)?;
+        Ok(())
+    }
+
+    /// Changes the payload of a cell: one element of variable length, compressed or not.
+    pub(crate) fn cell(&mut self, key: &str, f: impl FnOnce(&mut Vec<u8>)) -> Outcome {
+        let bytes = self
+            .objects
+            .get_mut(key)
+            .ok_or_else(|| format!("no {key}"))?;
+        let (mut payload, packed) = payload(bytes)?;
+        f(&mut payload);
+        let mut plain = 1_u32.to_le_bytes().to_vec();
+        plain.extend(u32::try_from(payload.len())?.to_le_bytes());
+        plain.extend(payload);
+        *bytes = packed.pack(&plain)?;
+        Ok(())
+    }
+
+    /// Changes the elements of a stored chunk of an array of payloads.
+    pub(crate) fn elements(
+        &mut self,
+        key: &str,
+        f: impl FnOnce(&mut Vec<Vec<u8>>) -> Outcome,
+    ) -> Outcome {
+        self.plain(key, |plain| {
+            let mut elements = Vec::new();
+            let mut rest = plain.get(4..).ok_or("a chunk without a head")?;
+            while let Some((head, tail)) = rest.split_first_chunk::<4>() {
+                let length = usize::try_from(u32::from_le_bytes(*head))?;
+                let (element, tail) = tail.split_at_checked(length).ok_or("a cut element")?;
+                elements.push(element.to_vec());
+                rest = tail;
+            }
+            f(&mut elements)?;
+            plain.clear();
+            plain.extend(u32::try_from(elements.len())?.to_le_bytes());
+            for element in elements {
+                plain.extend(u32::try_from(element.len())?.to_le_bytes());
+                plain.extend(element);
+            }
+            Ok(())
+        })
+    }
+
+    /// Changes the bytes of an object behind its compression, if there is any.
+    pub(crate) fn plain(&mut self, key: &str, f: impl FnOnce(&mut Vec<u8>) -> Outcome) -> Outcome {
+        let bytes = self
+            .objects
+            .get_mut(key)
+            .ok_or_else(|| format!("no {key}"))?;
+        let (mut plain, packed) = unpacked(bytes)?;
+        f(&mut plain)?;
+        *bytes = packed.pack(&plain)?;
+        Ok(())
+    }
+
+    /// Changes the blob of an array of bytes, as stores before 0.9 have one for each chunk, and its shape.
+    pub(crate) fn blob(&mut self, path: &str, f: impl FnOnce(&mut Vec<u8>)) -> Outcome {
+        let mut length = 0;
+        self.plain(&format!("{path}/c/0"), |bytes| {
+            f(bytes);
+            length = bytes.len();
+            Ok(())
+        })?;
+        let key = format!("{path}/zarr.json");
+        self.set(&key, "/shape", json!([length]))?;
+        self.set(
+            &key,
+            "/chunk_grid/configuration/chunk_shape",
+            json!([length]),
+        )
+    }
+
+    /// The path of the first blob of at least so many bytes inside of a group.
+    pub(crate) fn first_blob(&self, group: &str, least: usize) -> Outcome<String> {
+        let found = self.objects.iter().find_map(|(key, bytes)| {
+            let path = key.strip_prefix(group)?.strip_suffix("/c/0")?;
+            let long = unpacked(bytes).is_ok_and(|(plain, _)| plain.len() >= least);
+            long.then(|| format!("{group}{path}"))
+        });
+        found.ok_or_else(|| format!("{group} has no such blob").into())
+    }
+
+    /// Makes an array of payloads in the grid of another one, without cells.
+    pub(crate) fn array_like(&mut self, model: &str, array: &str, attributes: Value) -> Outcome {
+        let bytes = self
+            .objects
+            .get(&format!("{model}/zarr.json"))
+            .cloned()
+            .ok_or("no such model")?;
+        let key = format!("{array}/zarr.json");
+        self.objects.insert(key.clone(), bytes);
+        self.edit(&key, |document| {
+            document["codecs"] = json!([{"name": "vlen-bytes", "configuration": {}}]);
+            let old = document["attributes"]["chunk_grid_origin"].take();
+            document["attributes"] = attributes;
+            document["attributes"]["nonempty_chunks"] = json!([]);
+            if !old.is_null() {
+                document["attributes"]["chunk_grid_origin"] = old;
+            }
+            Ok(())
+        })
+    }
+
+    /// Puts a cell, not compressed, into an array from [`Files::array_like`] where another array has one.
+    pub(crate) fn cell_like(
+        &mut self,
+        model: &str,
+        array: &str,
+        object: &str,
+        payload: &[u8],
+    ) -> Outcome {
+        let place = object
+            .strip_prefix(model)
+            .ok_or("an object of another array")?;
+        let mut plain = 1_u32.to_le_bytes().to_vec();
+        plain.extend(u32::try_from(payload.len())?.to_le_bytes());
+        plain.extend(payload);
+        self.objects.insert(format!("{array}{place}"), plain);
+        let name = self.chunk_of(model, object)?;
+        self.edit(&format!("{array}/zarr.json"), |document| {
+            let list = document["attributes"]["nonempty_chunks"].as_array_mut();
+            let list = list.ok_or("no list")?;
+            list.push(name.into());
+            list.sort_by(|a, b| a.as_str().cmp(&b.as_str()));
+            Ok(())
+        })
+    }
+
+    /// Removes the cell of an object, from the presence list too.
+    pub(crate) fn unlisted(&mut self, array: &str, object: &str) -> Outcome {
+        let name = self.chunk_of(array, object)?;
+        self.remove(object)?;
+        self.edit(&format!("{array}/zarr.json"), |document| {
+            let list = document["attributes"]["nonempty_chunks"].as_array_mut();
+            list.ok_or("no list")?.retain(|one| *one != name.as_str());
+            Ok(())
+        })
+    }
+
+    /// The chunk key of an object `ARRAY/c/1/0`, as presence lists name it.
+    fn chunk_of(&self, array: &str, object: &str) -> Outcome<String> {
+        let document: Value = serde_json::from_slice(
+            self.objects
+                .get(&format!("{array}/zarr.json"))
+                .ok_or("no array")?,
+        )?;
+        let place = object
+            .strip_prefix(array)
+            .and_then(|rest| rest.strip_prefix("/c/"));
+        let origin = document["attributes"]["chunk_grid_origin"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        let mut parts = Vec::new();
+        for (axis, part) in place
+            .ok_or("no object of the array")?
+            .split('/')
+            .enumerate()
+        {
+            let part: i64 = part.parse()?;
+            let origin = origin.get(axis).and_then(Value::as_i64).unwrap_or(0);
+            parts.push((part + origin).to_string());
+        }
+        Ok(parts.join("."))
+    }
+
+    /// The first object of an array whose first payload is at least so long.
+    pub(crate) fn first(&self, array: &str, least: usize) -> Outcome<String> {
+        let prefix = format!("{array}/c/");
+        let key = self.objects.iter().find(|(key, bytes)| {
+            key.starts_with(&prefix)
+                && payload(bytes).is_ok_and(|(payload, _)| payload.len() >= least)
+        });
+        Ok(key
+            .ok_or_else(|| format!("{array} has no such cell"))?
+            .0
+            .clone())
+    }
+
+    /// Removes all objects whose keys begin so.
+    pub(crate) fn gone(&mut self, prefix: &str) -> Outcome {
+        let before = self.objects.len();
+        self.objects.retain(|key, _| !key.starts_with(prefix));
+        if self.objects.len() == before {
+            return Err(format!("nothing below {prefix}").into());
+        }
+        Ok(())
+    }
+
+    /// Copies all objects whose keys begin so to keys that begin in another way.
+    pub(crate) fn copy(&mut self, from: &str, to: &str) -> Outcome {
+        let copies: Vec<(String, Vec<u8>)> = self
+            .objects
+            .iter()
+            .filter_map(|(key, bytes)| {
+                Some((format!("{to}{}", key.strip_prefix(from)?), bytes.clone()))
+            })
+            .collect();
+        if copies.is_empty() {
+            return Err(format!("nothing below {from}").into());
+        }
+        self.objects.extend(copies);
+        Ok(())
+    }
+
+    /// Moves all objects whose keys begin so to keys that begin in another way.
+    pub(crate) fn rename(&mut self, from: &str, to: &str) -> Outcome {
+        self.copy(from, to)?;
+        self.gone(from)
+    }
+
+    /// Removes an object.
+    pub(crate) fn remove(&mut self, key: &str) -> Outcome {
+        self.objects
+            .remove(key)
+            .map(|_| ())
+            .ok_or_else(|| format!("no {key}").into())
+    }
+}
+
+/// How an object is compressed, as its first bytes tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Packing {
+    None,
+    Zstd,
+    Gzip,
+}
+
+impl Packing {
+    /// Compresses.
+    pub(crate) fn pack(self, plain: &[u8]) -> Outcome<Vec<u8>> {
+        Ok(match self {
+            Self::None => plain.to_vec(),
+            Self::Zstd => zstd::encode_all(plain, 3)?,
+            Self::Gzip => {
+                let mut packed =
+                    flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+                packed.write_all(plain)?;
+                packed.finish()?
+            }
+        })
+    }
+}
+
+/// The bytes of an object behind its compression, and which it is. Not for blosc.
+pub(crate) fn unpacked(bytes: &[u8]) -> Outcome<(Vec<u8>, Packing)> {
+    Ok(match bytes {
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => (zstd::decode_all(bytes)?, Packing::Zstd),
+        [0x1f, 0x8b, ..] => {
+            let mut plain = Vec::new();
+            flate2::read::GzDecoder::new(bytes).read_to_end(&mut plain)?;
+            (plain, Packing::Gzip)
+        }
+        _ => (bytes.to_vec(), Packing::None),
+    })
+}
+
+/// What a cell holds behind its head, and whether it is compressed.
+pub(crate) fn payload(bytes: &[u8]) -> Outcome<(Vec<u8>, Packing)> {
+    let (plain, packed) = unpacked(bytes)?;
+    Ok((
+        plain.get(8..).ok_or("a cell without a head")?.to_vec(),
+        packed,
+    ))
+}
+
+/// Puts a number of 64 bits into a cell.
+pub(crate) fn put(payload: &mut [u8], at: usize, number: i64) {
+    if let Some(place) = payload.get_mut(at..at + 8) {
+        place.copy_from_slice(&number.to_le_bytes());
+    }
+}
+
+/// Puts a number of 32 bits into a cell.
+pub(crate) fn put32(payload: &mut [u8], at: usize, bytes: [u8; 4]) {
+    if let Some(place) = payload.get_mut(at..at + 4) {
+        place.copy_from_slice(&bytes);
+    }
+}

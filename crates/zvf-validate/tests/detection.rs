@@ -1,0 +1,161 @@
+//! Random damages, what the validator says of each, and what the oracle says. Shared by the tests and the example `detect`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
+use std::time::Duration;
+
+use zvf_badstores::{
+    Damage, DamageKind, Objects, Random, Verdict, array_of, damage, is_plain, judge, members,
+};
+use zvf_store::Limits;
+use zvf_validate::Report;
+
+use crate::support::checked;
+
+/// The most time for one store.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Where damage hits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Target {
+    /// Data of an array that is not compressed.
+    Plain,
+    /// Data of one that is.
+    Packed,
+    /// A document.
+    Metadata,
+}
+
+/// One damage and what came of it.
+#[derive(Debug)]
+pub(crate) struct Trial {
+    pub(crate) case: String,
+    pub(crate) target: Target,
+    pub(crate) damage: Damage,
+    pub(crate) verdict: Verdict,
+    /// The members of documents that differ.
+    pub(crate) members: Vec<String>,
+    /// The first finding that the good store does not have.
+    pub(crate) found: Option<String>,
+}
+
+impl Trial {
+    pub(crate) fn kind(&self) -> DamageKind {
+        self.damage.kind
+    }
+
+    /// Whether a rule is broken and nobody said so.
+    pub(crate) fn is_missed(&self) -> bool {
+        self.found.is_none() && matches!(self.verdict, Verdict::Broken(_))
+    }
+
+    pub(crate) fn line(&self) -> String {
+        let Self {
+            case,
+            damage,
+            verdict,
+            members,
+            ..
+        } = self;
+        let (kind, key, what) = (damage.kind.name(), &damage.key, &damage.what);
+        format!("{case}: {kind}, {key}: {what} {members:?}: {verdict:?}")
+    }
+}
+
+/// The bundled stores by version.
+pub(crate) fn versions() -> Result<Vec<Vec<String>>, Box<dyn Error>> {
+    let mut versions: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for case in zvf_testkit::all_cases()? {
+        let version = case.split('/').next().unwrap_or_default().to_owned();
+        versions.entry(version).or_default().push(case);
+    }
+    Ok(versions.into_values().collect())
+}
+
+/// Good stores, with what is found on each.
+#[derive(Default)]
+pub(crate) struct Bases(BTreeMap<String, (Objects, Known)>);
+
+type Known = BTreeSet<String>;
+
+fn lines(report: &Report) -> Known {
+    let dropped = report.dropped();
+    let dropped = dropped
+        .iter()
+        .map(|(check, more)| format!("{}: {more} more", check.code()));
+    report
+        .findings
+        .iter()
+        .map(ToString::to_string)
+        .chain(dropped)
+        .collect()
+}
+
+/// Limits that a damaged count of bytes runs into soon.
+fn limits() -> Limits {
+    let mut limits = Limits::default();
+    limits.cell_bytes = 1 << 26;
+    limits.document_bytes = 1 << 26;
+    limits
+}
+
+impl Bases {
+    /// Does so many damages, of every version equally many; hands on each with the store it was done to.
+    pub(crate) async fn run(
+        &mut self,
+        count: usize,
+        seed: u64,
+        mut told: impl FnMut(Trial, &Objects) -> Result<(), Box<dyn Error>>,
+    ) -> Result<(), Box<dyn Error>> {
+        let versions = versions()?;
+        let mut random = Random::new(seed);
+        for number in 0..count {
+            let version = random.choose(&versions).ok_or("no versions")?;
+            let case = random.choose(version).ok_or("no cases")?.clone();
+            let (objects, known) = self.of(&case).await?;
+            let damage = damage(objects, &mut random);
+            let verdict = judge(objects, &damage);
+            let members = members(objects, &damage);
+            let target = if damage.is_metadata() {
+                Target::Metadata
+            } else if array_of(objects, &damage.key)
+                .is_some_and(|(_, document)| is_plain(&document))
+            {
+                Target::Plain
+            } else {
+                Target::Packed
+            };
+            let after = damage.apply(objects);
+            let report = tokio::time::timeout(PATIENCE, checked(&after, limits())).await;
+            let report = report
+                .map_err(|_| format!("{number}: {case}, {} {}: no end", damage.key, damage.what))?;
+            let report = report.map_err(|error| {
+                format!("{number}: {case}, {} {}: {error}", damage.key, damage.what)
+            })?;
+            let found = lines(&report)
+                .into_iter()
+                .find(|line| !known.contains(line));
+            let trial = Trial {
+                case,
+                target,
+                damage,
+                verdict,
+                members,
+                found,
+            };
+            told(trial, objects)?;
+        }
+        Ok(())
+    }
+
+    async fn of(&mut self, case: &str) -> Result<&(Objects, Known), Box<dyn Error>> {
+        if !self.0.contains_key(case) {
+            let objects = zvf_testkit::files(case)?;
+            let known = lines(&checked(&objects, limits()).await?);
+            self.0.insert(case.to_owned(), (objects, known));
+        }
+        self.0
+            .get(case)
+            .ok_or_else(|| "it was just put there".into())
+    }
+}
