@@ -23,6 +23,8 @@ pub struct ValidateOptions {
     pub most: usize,
     /// Whether [`ParentThere`](crate::Check::ParentThere) is asked. Default no.
     pub coverage: bool,
+    /// Whether the report says what was [measured](crate::Measured). Default no: it holds every document.
+    pub measure: bool,
     /// Told what goes on.
     pub progress: Progress,
     /// How the store is opened.
@@ -38,6 +40,7 @@ impl Default for ValidateOptions {
             sample: None,
             most: 20,
             coverage: false,
+            measure: false,
             progress: Progress::default(),
             open: OpenOptions::default(),
         }
@@ -86,6 +89,13 @@ impl ValidateOptions {
     #[must_use]
     pub fn with_coverage(mut self, coverage: bool) -> Self {
         self.coverage = coverage;
+        self
+    }
+
+    /// Sets [`measure`](Self::measure).
+    #[must_use]
+    pub fn with_measure(mut self, measure: bool) -> Self {
+        self.measure = measure;
         self
     }
 
