@@ -156,6 +156,7 @@ mod places;
 mod prepare;
 mod progress;
 mod pyramid;
+mod replace;
 mod route;
 mod shard;
 mod side;
@@ -185,6 +186,7 @@ pub use pyramid::{
     BaseBins, BinReason, ChosenBins, CrossLevel, Existing, LevelReport, LevelStep, Method,
     PyramidReport, PyramidSpec, build_pyramid, refresh_pyramid, remove_pyramid,
 };
+pub use replace::{DocumentChange, backup_address, replace_documents, restore_documents};
 pub use side::{Parametric, ParametricType};
 pub use spec::{AttributeSpec, AttributeType, LinkSpec, Outside, StoreSpec, TargetVersion};
 pub use values::{Values, narrow};
