@@ -102,7 +102,7 @@ impl ValidateOptions {
     /// Sets [`progress`](Self::progress).
     #[must_use]
     pub fn with_progress(mut self, told: impl Fn(&Step) + Send + Sync + 'static) -> Self {
-        self.progress = Progress(Some(Arc::new(told)));
+        self.progress = Progress::to(told);
         self
     }
 
@@ -189,6 +189,12 @@ pub struct Progress(Option<Arc<Told>>);
 type Told = dyn Fn(&Step) + Send + Sync;
 
 impl Progress {
+    /// Tells `told`.
+    #[must_use]
+    pub fn to(told: impl Fn(&Step) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(told)))
+    }
+
     pub(crate) fn tell(&self, what: &str, done: u64, all: u64) {
         if let Some(told) = &self.0 {
             told(&Step {

@@ -174,6 +174,7 @@ pub use batch::{Batch, Groups, ObjectTable};
 pub use chunk_by::ChunkBy;
 pub use codec::Compression;
 pub use commit::Leftovers;
+pub use documents::{name_of as store_name, renew_ome};
 pub use edit::{At, Edit, EditSummary, Resumed, VacuumSummary, vacuum};
 pub use error::WriteError;
 pub use migrate::{
