@@ -186,9 +186,17 @@ fn known(report: &Report) -> Known {
         .findings
         .iter()
         .filter(|one| one.severity() >= Severity::Warning);
-    severe
+    let mut known: Known = severe
         .map(|one| (one.check, one.place.path.clone()))
-        .collect()
+        .collect();
+    // Rows of no fragment are told where nobody claims that there are none: behind a false claim there may be some.
+    let behind: Vec<(Check, String)> = known
+        .iter()
+        .filter(|(check, _)| *check == Check::FragmentsTile)
+        .map(|(_, path)| (Check::RowsCovered, path.clone()))
+        .collect();
+    known.extend(behind);
+    known
 }
 
 /// What one way comes to.
