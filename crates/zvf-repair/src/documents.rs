@@ -138,7 +138,11 @@ fn bounds_of_root(look: &Look<'_>, memory: &mut Memory) -> Option<Edit> {
         .insert("bounds".to_owned(), zeros.clone());
     // Nothing else may be wrong with it.
     RootDoc::parse(root.to_string().as_bytes()).ok()?;
-    if look.value(ROOT)?.pointer("/attributes/zarr_vectors/coordinate_offset").is_some() {
+    if look
+        .value(ROOT)?
+        .pointer("/attributes/zarr_vectors/coordinate_offset")
+        .is_some()
+    {
         return None;
     }
     memory.bounds = true;
@@ -175,7 +179,11 @@ fn members_of_level(look: &Look<'_>, key: &str, level: u32, memory: &mut Memory)
     }
     if !block.get("arrays_present").is_some_and(texts) {
         let families = families(&look.measured.documents, level);
-        set("arrays_present", families.into(), "the folders of the level");
+        set(
+            "arrays_present",
+            families.into(),
+            "the folders of the level",
+        );
     }
     // Nothing else may be wrong with it.
     let mut mended = document;

@@ -126,4 +126,3 @@ fn grid(doc: &ArrayDoc) -> Option<Grid> {
 fn text(chunk: &[i64]) -> String {
     format_key(chunk).to_string()
 }
-

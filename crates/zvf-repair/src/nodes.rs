@@ -44,9 +44,17 @@ fn levels(look: &Look<'_>, memory: &Memory) -> Vec<Edit> {
                 edits.push(Edit::set(&key, &at("vertex_count"), count, check, why));
             }
         }
-        if look.of(Check::FragmentsTile).any(|one| one.place.level == Some(level)) {
+        if look
+            .of(Check::FragmentsTile)
+            .any(|one| one.place.level == Some(level))
+        {
             let why = "fragments of a chunk that do not tile";
-            edits.push(Edit::remove(&key, &at("fragments_tile"), Check::FragmentsTile, why));
+            edits.push(Edit::remove(
+                &key,
+                &at("fragments_tile"),
+                Check::FragmentsTile,
+                why,
+            ));
         }
         if rule(Rule::LevelNumber) {
             let check = Check::Document(Rule::LevelNumber);
@@ -55,7 +63,13 @@ fn levels(look: &Look<'_>, memory: &Memory) -> Vec<Edit> {
         if rule(Rule::LevelParentAbsent) {
             let check = Check::Document(Rule::LevelParentAbsent);
             let why = "level 0 is made of nothing";
-            edits.push(Edit::set(&key, &at("parent_level"), Value::Null, check, why));
+            edits.push(Edit::set(
+                &key,
+                &at("parent_level"),
+                Value::Null,
+                check,
+                why,
+            ));
         }
         if level == 0 && rule(Rule::LevelPreservesIds) {
             let check = Check::Document(Rule::LevelPreservesIds);
@@ -80,7 +94,9 @@ fn bins_of_zero(look: &Look<'_>, key: &str) -> Vec<Edit> {
     let base = root.base_bin_shape();
     let check = Check::Document(Rule::LevelZeroBins);
     let members = [("bin_shape", doc.bin_shape), ("bin_size", doc.bin_size)];
-    let known = members.into_iter().filter_map(|(name, bins)| Some((name, bins?)));
+    let known = members
+        .into_iter()
+        .filter_map(|(name, bins)| Some((name, bins?)));
     let same = known.filter(|(_, bins)| bins == base);
     same.map(|(name, _)| {
         let why = "the root says the same";
@@ -91,11 +107,22 @@ fn bins_of_zero(look: &Look<'_>, key: &str) -> Vec<Edit> {
 
 fn split_dims(look: &Look<'_>, key: &str, level: u32) -> Option<Edit> {
     let name = look.level(level)?.chunk_attribute_name?;
-    let axes = look.root.as_ref()?.axes().iter().map(|axis| axis.name.clone());
+    let axes = look
+        .root
+        .as_ref()?
+        .axes()
+        .iter()
+        .map(|axis| axis.name.clone());
     let dims: Vec<String> = std::iter::once(name).chain(axes).collect();
     let check = Check::Document(Rule::LevelSplitDims);
     let why = "its attribute and the axes";
-    Some(Edit::set(key, &format!("{LEVEL}/chunk_dims"), dims, check, why))
+    Some(Edit::set(
+        key,
+        &format!("{LEVEL}/chunk_dims"),
+        dims,
+        check,
+        why,
+    ))
 }
 
 /// Edits of an array, a family or an object index for one finding.
@@ -131,7 +158,11 @@ fn node(look: &Look<'_>, finding: &Finding) -> Vec<Edit> {
             Rule::LinkOffsets => one("offsets", offsets(path).map(|list| json!(list)), PATH),
             Rule::LinkPerm => {
                 let why = "the policy of its family";
-                one("has_perm", has_perm(look, level, path).map(Value::from), why)
+                one(
+                    "has_perm",
+                    has_perm(look, level, path).map(Value::from),
+                    why,
+                )
             }
             Rule::LinkWidth => widths(look, level, path, check),
             Rule::FamilyPolicy => policy(look, level, path, check),
@@ -165,7 +196,12 @@ fn node(look: &Look<'_>, finding: &Finding) -> Vec<Edit> {
             }
             Rule::GridOriginZero => {
                 let why = "an origin of zeros is left out";
-                vec![Edit::remove(&key, "/attributes/chunk_grid_origin", check, why)]
+                vec![Edit::remove(
+                    &key,
+                    "/attributes/chunk_grid_origin",
+                    check,
+                    why,
+                )]
             }
             Rule::VlenFill => {
                 let why = "a cell that is not there is empty";
@@ -258,8 +294,7 @@ fn ends(look: &Look<'_>, level: u32, path: &str) -> Option<u32> {
 
 /// Array and family disagree: the paths say who is right.
 fn widths(look: &Look<'_>, level: u32, path: &str, check: Check) -> Vec<Edit> {
-    let (Some(ends), Some((family, doc))) =
-        (ends(look, level, path), family_of(look, level, path))
+    let (Some(ends), Some((family, doc))) = (ends(look, level, path), family_of(look, level, path))
     else {
         return Vec::new();
     };
@@ -282,7 +317,13 @@ fn policy(look: &Look<'_>, level: u32, path: &str, check: Check) -> Vec<Edit> {
         && let Some(ends) = ends(look, level, path)
     {
         let why = "the paths of the family's arrays";
-        edits.push(Edit::set(&family, "/attributes/link_width", ends, check, why));
+        edits.push(Edit::set(
+            &family,
+            "/attributes/link_width",
+            ends,
+            check,
+            why,
+        ));
     }
     if doc.sid_ndim.is_none()
         && let Some(rank) = look.key_rank(level)
@@ -366,7 +407,11 @@ fn counts(look: &Look<'_>) -> Vec<Edit> {
             };
             let members = [
                 ("num_links", doc.num_links, measured.links),
-                ("num_physical_records", doc.num_physical_records, measured.records),
+                (
+                    "num_physical_records",
+                    doc.num_physical_records,
+                    measured.records,
+                ),
             ];
             for (name, stated, count) in members {
                 if stated.is_some() {

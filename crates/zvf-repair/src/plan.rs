@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use zvf_meta::rules::Severity;
 use zvf_meta::version::is_ruled;
-use zvf_store::writing::Redo;
 use zvf_store::RawStore;
+use zvf_store::writing::Redo;
 use zvf_validate::{Check, Finding, Measured, Mend, Report, ValidateOptions, validate};
 use zvf_write::DocumentChange;
 
@@ -86,27 +86,23 @@ pub async fn plan(url: &str, options: &RepairOptions) -> Result<Plan, RepairErro
     let measured = before.measured.clone().unwrap_or_default();
     check_version(&before, &measured, url)?;
     let mut chosen = None;
+    let mut tried: Option<Vec<Tier>> = None;
     for way in Way::ALL {
-        let work = work(url, options, &before, way).await?;
-        let done = work.is_better();
-        // A way that leaves out what this one did not do comes to the same.
-        let same = way.left_out().iter().all(|tier| !work.tiers.contains(tier));
-        let last = done || (same && way == Way::All && !work.tiers.iter().any(is_optional));
-        if done {
-            chosen = Some(work);
+        // A way that leaves out what the one before did not do comes to the same.
+        let other = |tiers: &Vec<Tier>| way.left_out().iter().any(|one| tiers.contains(one));
+        if !tried.as_ref().is_none_or(other) {
+            continue;
         }
-        if last {
+        let work = work(url, options, &before, way).await?;
+        if work.is_better() {
+            chosen = Some(work);
             break;
         }
+        tried = Some(work.tiers);
     }
     let work = chosen.unwrap_or_else(|| Work::nothing(before.clone()));
     check_finished(&raw, url).await?;
     Ok(work.into_plan(url, before, &measured, options))
-}
-
-/// A tier that may be left out.
-fn is_optional(tier: &Tier) -> bool {
-    matches!(tier, Tier::Listing | Tier::Dropping)
 }
 
 /// How much of what follows is done.

@@ -53,7 +53,13 @@ fn bounds(look: &Look<'_>, memory: &Memory) -> Option<Edit> {
         }
     }
     let why = "the vertices of level 0";
-    let edit = Edit::set(ROOT, AT, json!([corners.0, corners.1]), Check::StoreOpens, why);
+    let edit = Edit::set(
+        ROOT,
+        AT,
+        json!([corners.0, corners.1]),
+        Check::StoreOpens,
+        why,
+    );
     Some(Edit { checks, ..edit })
 }
 

@@ -48,7 +48,12 @@ pub(crate) fn edits(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Ed
     };
     let levels = look.levels();
     if broken.contains(&Rule::DatasetPath) {
-        let named = |level: &u32| entry.datasets.iter().any(|one| one.path == level.to_string());
+        let named = |level: &u32| {
+            entry
+                .datasets
+                .iter()
+                .any(|one| one.path == level.to_string())
+        };
         if levels.iter().all(named) {
             list.retain(|one| level_of(one).is_some());
         }
@@ -64,9 +69,8 @@ pub(crate) fn edits(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Ed
         && let Some(folders) = &look.measured.folders
     {
         list.retain(|one| {
-            level_of(one).is_none_or(|level| {
-                levels.contains(&level) || folders.contains(&level.to_string())
-            })
+            level_of(one)
+                .is_none_or(|level| levels.contains(&level) || folders.contains(&level.to_string()))
         });
     }
     if broken.contains(&Rule::DatasetPresent) {
@@ -118,7 +122,12 @@ fn transforms(look: &Look<'_>, root: &RootDoc, level: u32, one: &mut Value, brok
     let (new_scale, new_half) = if level == 0 {
         let offset = root.zarr_vectors.coordinate_offset.clone();
         let halves = base.iter().map(|bin| bin / 2.0).collect();
-        (ones, offset.filter(|one| one.len() == root.dims()).unwrap_or(halves))
+        (
+            ones,
+            offset
+                .filter(|one| one.len() == root.dims())
+                .unwrap_or(halves),
+        )
     } else {
         let doc = look.level(level);
         let own = doc.as_ref().and_then(|doc| {
@@ -126,17 +135,19 @@ fn transforms(look: &Look<'_>, root: &RootDoc, level: u32, one: &mut Value, brok
             sane(&bins).then_some(bins)
         });
         let by_fold = |fold: &[f64]| -> Vec<f64> {
-            fold.iter().zip(base).map(|(fold, bin)| fold * bin).collect()
+            fold.iter()
+                .zip(base)
+                .map(|(fold, bin)| fold * bin)
+                .collect()
         };
         let fold = doc.and_then(|doc| doc.bin_ratio).filter(|fold| sane(fold));
-        let by_half: Option<Vec<f64>> =
-            half.as_ref().map(|half| half.iter().map(|half| half * 2.0).collect());
+        let by_half: Option<Vec<f64>> = half
+            .as_ref()
+            .map(|half| half.iter().map(|half| half * 2.0).collect());
         let by_scale = scale.as_deref().map(by_fold);
         let bins = match (&by_half, &by_scale) {
             // They contradict each other: the level's own word counts, if it is one of both.
-            (Some(a), Some(b)) if !close(a, b) => {
-                own.filter(|own| close(own, a) || close(own, b))
-            }
+            (Some(a), Some(b)) if !close(a, b) => own.filter(|own| close(own, a) || close(own, b)),
             _ => by_half
                 .clone()
                 .or(own)
@@ -145,14 +156,16 @@ fn transforms(look: &Look<'_>, root: &RootDoc, level: u32, one: &mut Value, brok
         };
         let Some(bins) = bins else { return };
         (
-            bins.iter().zip(base).map(|(bin, base)| bin / base).collect(),
+            bins.iter()
+                .zip(base)
+                .map(|(bin, base)| bin / base)
+                .collect(),
             bins.iter().map(|bin| bin / 2.0).collect(),
         )
     };
     let any = |rules: &[Rule]| is_new || rules.iter().any(|rule| broken.contains(rule));
-    let right = |found: Option<&Vec<f64>>, wanted: &[f64]| {
-        found.is_some_and(|found| close(found, wanted))
-    };
+    let right =
+        |found: Option<&Vec<f64>>, wanted: &[f64]| found.is_some_and(|found| close(found, wanted));
     let of_scale = [
         Rule::ScaleBase,
         Rule::TransformLength,

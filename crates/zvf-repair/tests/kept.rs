@@ -1,7 +1,7 @@
 //! What is kept beside a store, how it comes back, and stores that change meanwhile.
 
-use object_store::path::Path;
 use object_store::ObjectStoreExt;
+use object_store::path::Path;
 use serde_json::json;
 use zvf_repair::{RepairError, apply, plan, undo};
 use zvf_write::WriteError;
@@ -14,9 +14,13 @@ const COUNT: &str = "/attributes/zarr_vectors_level/vertex_count";
 fn broken() -> Outcome<Files> {
     let mut files = Files::of("0.9/points_bins")?;
     files.set("1/zarr.json", COUNT, json!(5))?;
-    files.list("0/vertices/zarr.json", "/attributes/nonempty_chunks", |list| {
-        list.reverse();
-    })?;
+    files.list(
+        "0/vertices/zarr.json",
+        "/attributes/nonempty_chunks",
+        |list| {
+            list.reverse();
+        },
+    )?;
     files.unset("zarr.json", "/attributes/ome")?;
     Ok(files)
 }
@@ -32,7 +36,10 @@ async fn documents_come_back_byte_for_byte() -> Outcome {
         let options = memory.options();
         let applied = apply(&plan(ADDRESS, &options).await?, None, &options).await?;
         let backup = applied.backup.ok_or("nothing was kept")?;
-        assert!(backup.starts_with("memory:///data/store.zv.backup-"), "{backup}");
+        assert!(
+            backup.starts_with("memory:///data/store.zv.backup-"),
+            "{backup}"
+        );
         assert_eq!(applied.documents, 3);
         assert!(applied.report.is_ok(), "{:?}", applied.report.findings);
         assert_ne!(memory.files().await?, files);
@@ -50,7 +57,10 @@ async fn the_backup_may_lie_anywhere_but_on_another_one() -> Outcome {
     let done = plan(ADDRESS, &options).await?;
     let place = "memory:///kept/here";
     apply(&done, Some(place), &options).await?;
-    let kept = memory.0.get(&Path::parse("kept/here/before/zarr.json")?).await?;
+    let kept = memory
+        .0
+        .get(&Path::parse("kept/here/before/zarr.json")?)
+        .await?;
     assert_eq!(
         kept.bytes().await?,
         broken()?.0.get("zarr.json").ok_or("no root")?[..]
@@ -109,7 +119,12 @@ async fn a_backup_that_names_something_else_is_refused() -> Outcome {
     let options = memory.options();
     let nothing = undo(ADDRESS, "memory:///nothing", true, &options).await;
     assert!(nothing.is_err());
-    for key in ["../zarr.json", "0/vertices/c/0/0/0", "zarr.json/", "a//zarr.json"] {
+    for key in [
+        "../zarr.json",
+        "0/vertices/c/0/0/0",
+        "zarr.json/",
+        "a//zarr.json",
+    ] {
         let list = json!({"documents": [key]}).to_string();
         let at = Path::parse("foul/backup.json")?;
         memory.0.put(&at, list.into_bytes().into()).await?;
@@ -139,7 +154,10 @@ async fn folders_keep_their_backup_beside_them() -> Outcome {
     assert!(applied.report.is_ok(), "{:?}", applied.report.findings);
     let kept = std::path::Path::new(&backup);
     assert_eq!(kept.parent(), store.path().parent());
-    assert_eq!(std::fs::read_to_string(kept.join("before/0/zarr.json"))?, broken);
+    assert_eq!(
+        std::fs::read_to_string(kept.join("before/0/zarr.json"))?,
+        broken
+    );
     assert_eq!(undo(address, &backup, false, &options).await?, 1);
     assert_eq!(std::fs::read_to_string(&key)?, broken);
     Ok(())

@@ -24,8 +24,15 @@ async fn a_cell_that_is_lost_stays_listed() -> Outcome {
     let memory = Memory::with(&files).await?;
     let plan = plan(ADDRESS, &memory.options()).await?;
     // Its fragments are there, and manifests name them: without the key nothing would tell that the vertices are gone.
-    let changed: Vec<&str> = plan.changes.iter().map(|one| one.pointer.as_str()).collect();
-    assert!(!changed.contains(&"/attributes/nonempty_chunks"), "{changed:?}");
+    let changed: Vec<&str> = plan
+        .changes
+        .iter()
+        .map(|one| one.pointer.as_str())
+        .collect();
+    assert!(
+        !changed.contains(&"/attributes/nonempty_chunks"),
+        "{changed:?}"
+    );
     let reasons = why(&plan, "cell-empty");
     assert!(
         reasons.iter().any(|why| why.contains("stays listed")),
@@ -40,16 +47,28 @@ async fn a_cell_that_does_not_fit_is_not_listed() -> Outcome {
     // Somebody left a cell of another length where the attribute has none.
     let key = "0/vertex_attributes/r/zarr.json";
     let keys = files.0.keys().cloned().collect::<Vec<String>>();
-    let object = keys.iter().find(|key| key.starts_with("0/vertex_attributes/r/c/"));
+    let object = keys
+        .iter()
+        .find(|key| key.starts_with("0/vertex_attributes/r/c/"));
     let object = object.ok_or("no cell")?.clone();
     let list = "/attributes/nonempty_chunks";
     files.plain(&object, |plain| {
         plain.clear();
         plain.extend([1, 0, 0, 0, 3, 0, 0, 0, 7, 7, 7]);
     })?;
-    let place = object.trim_start_matches("0/vertex_attributes/r/c/").replace('/', ".");
     let origin = files.document(key)?["attributes"]["chunk_grid_origin"].clone();
-    assert!(origin.is_null(), "the place is the key where there is no origin");
+    let origin = origin.as_array().cloned().unwrap_or_default();
+    let place = object
+        .trim_start_matches("0/vertex_attributes/r/c/")
+        .split('/');
+    let chunk: Vec<String> = place
+        .enumerate()
+        .map(|(axis, part)| {
+            let origin = origin.get(axis).and_then(serde_json::Value::as_i64);
+            Ok((part.parse::<i64>()? + origin.unwrap_or(0)).to_string())
+        })
+        .collect::<Outcome<_>>()?;
+    let place = chunk.join(".");
     files.list(key, list, |list| list.retain(|one| *one != json!(place)))?;
     let memory = Memory::with(&files).await?;
     let plan = plan(ADDRESS, &memory.options()).await?;
@@ -67,7 +86,11 @@ async fn only_what_was_asked_for_changes() -> Outcome {
     let memory = Memory::with(&files).await?;
     let options = memory.options().with_only([Check::VertexCount]);
     let plan = plan(ADDRESS, &options).await?;
-    let changed: Vec<&str> = plan.changes.iter().map(|one| one.pointer.as_str()).collect();
+    let changed: Vec<&str> = plan
+        .changes
+        .iter()
+        .map(|one| one.pointer.as_str())
+        .collect();
     assert_eq!(changed, [count]);
     assert_eq!(why(&plan, "ome-present"), ["it was not asked for"]);
     // The vertices of the graph, counted in its cells of three numbers of 4 bytes.
@@ -80,7 +103,11 @@ async fn only_what_was_asked_for_changes() -> Outcome {
 async fn bounds_are_only_widened() -> Outcome {
     let mut files = Files::of("0.9/lines")?;
     let bounds = "/attributes/zarr_vectors/bounds";
-    let corners = files.document("zarr.json")?.pointer(bounds).cloned().ok_or("")?;
+    let corners = files
+        .document("zarr.json")?
+        .pointer(bounds)
+        .cloned()
+        .ok_or("")?;
     files.set("zarr.json", &format!("{bounds}/0/1"), json!(-1e6))?;
     files.set("zarr.json", &format!("{bounds}/1/0"), json!(0.5))?;
     let memory = Memory::with(&files).await?;
@@ -91,14 +118,21 @@ async fn bounds_are_only_widened() -> Outcome {
     assert_eq!(mended[0][1], json!(-1e6));
     let (right, found) = (corners[1][0].as_f64(), mended[1][0].as_f64());
     let (right, found) = right.zip(found).ok_or("no number")?;
-    assert!((right - found).abs() <= right.abs() * 1e-6, "{found} {right}");
+    assert!(
+        (right - found).abs() <= right.abs() * 1e-6,
+        "{found} {right}"
+    );
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_others_put_into_documents_stays() -> Outcome {
     let mut files = Files::of("0.9/points_bins")?;
-    files.set("zarr.json", "/attributes/ome/mine", json!({"a": [1.1, null]}))?;
+    files.set(
+        "zarr.json",
+        "/attributes/ome/mine",
+        json!({"a": [1.1, null]}),
+    )?;
     files.list("zarr.json", "/attributes/ome/nodes", |list| {
         list.clear();
         list.push(json!({"type": "image", "name": "other", "path": "i.zarr"}));
@@ -121,7 +155,8 @@ async fn what_others_put_into_documents_stays() -> Outcome {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn older_stores_and_unfinished_ones_are_refused() -> Outcome {
-    let memory = Memory::with(&Files::of("0.8/streamlines").or_else(|_| Files::of("0.8/lines"))?).await?;
+    let memory =
+        Memory::with(&Files::of("0.8/streamlines").or_else(|_| Files::of("0.8/lines"))?).await?;
     let refused = plan(ADDRESS, &memory.options()).await;
     let Err(error @ RepairError::Version { .. }) = refused else {
         return Err("an old version was not refused".into());
@@ -132,7 +167,10 @@ async fn older_stores_and_unfinished_ones_are_refused() -> Outcome {
     let memory = Memory::with(&Files::of("0.9/graph")?).await?;
     memory.put("zvf-unfinished.json", b"{}".to_vec()).await?;
     let refused = plan(ADDRESS, &memory.options()).await;
-    assert!(matches!(refused, Err(RepairError::Unfinished { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(RepairError::Unfinished { .. })),
+        "{refused:?}"
+    );
     Ok(())
 }
 

@@ -13,7 +13,7 @@ use zvf_query::{Query, Table, query};
 use zvf_repair::RepairOptions;
 use zvf_store::{OpenOptions, Store};
 use zvf_testkit::text::column;
-use zvf_write::WriteOptions;
+use zvf_write::{AttributeSpec, Batch, Kind, NumberType, StoreSpec, StoreWriter, WriteOptions};
 
 pub(crate) type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
@@ -40,7 +40,8 @@ impl Files {
     pub(crate) fn edit(&mut self, key: &str, f: impl FnOnce(&mut Value) -> Outcome) -> Outcome {
         let mut document = self.document(key)?;
         f(&mut document)?;
-        self.0.insert(key.to_owned(), serde_json::to_vec(&document)?);
+        self.0
+            .insert(key.to_owned(), serde_json::to_vec(&document)?);
         Ok(())
     }
 
@@ -89,13 +90,29 @@ impl Files {
         })
     }
 
-    /// Changes the bytes of an object behind its compression.
+    /// Changes the bytes of an object behind its compression, if it has any.
     pub(crate) fn plain(&mut self, key: &str, f: impl FnOnce(&mut Vec<u8>)) -> Outcome {
         let bytes = self.0.get_mut(key).ok_or_else(|| format!("no {key}"))?;
+        if !bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+            f(bytes);
+            return Ok(());
+        }
         let mut plain = zstd::decode_all(&bytes[..])?;
         f(&mut plain);
         *bytes = zstd::encode_all(&plain[..], 3)?;
         Ok(())
+    }
+
+    /// The first object of an array with at least so many bytes behind its compression.
+    pub(crate) fn first(&self, array: &str, least: usize) -> Outcome<String> {
+        let prefix = format!("{array}/c/");
+        for (key, bytes) in self.0.iter().filter(|(key, _)| key.starts_with(&prefix)) {
+            let plain = zstd::decode_all(&bytes[..]).unwrap_or_else(|_| bytes.clone());
+            if plain.len() >= least {
+                return Ok(key.clone());
+            }
+        }
+        Err(format!("{array} has no such object").into())
     }
 
     /// Everything that is no document.
@@ -172,6 +189,24 @@ impl Memory {
         }
         Ok(seen)
     }
+}
+
+/// The store of [`good`] whose chunks are cut by an attribute.
+pub(crate) const BY_LABEL: &str = "made/by_label";
+
+/// A good store: a bundled one, or one that is made.
+pub(crate) async fn good(case: &str) -> Outcome<Files> {
+    if case != BY_LABEL {
+        return Files::of(case);
+    }
+    let memory = Memory(Arc::new(InMemory::new()));
+    let label = AttributeSpec::number("label", NumberType::I16);
+    let spec = StoreSpec::new(Kind::PointCloud, [10.0; 2]).with_attribute_chunks(label);
+    let mut writer = StoreWriter::create(ADDRESS, spec, memory.options().write).await?;
+    let positions = [1.0_f32, 1.0, 2.0, 2.0, 12.0, 1.0, 1.0, 2.0];
+    writer.push(&Batch::new(&positions[..]).with_attribute("label", &[4_i16, 7, 4, 4][..]))?;
+    writer.finish().await?;
+    memory.files().await
 }
 
 /// Options that reach the store through a backend, one request after the other and each once.

@@ -61,9 +61,9 @@ impl Check {
             | Self::AttributeThere
             | Self::LinkAttributeThere
             | Self::LinkFragmentsThere => OBJECTS,
-            Self::LevelOpens | Self::NodeRead => {
-                Mend::Never("the document that it names has a finding of its own, or is not understood")
-            }
+            Self::LevelOpens | Self::NodeRead => Mend::Never(
+                "the document that it names has a finding of its own, or is not understood",
+            ),
             Self::NodeKnown | Self::LevelHasChunks => FINE,
             Self::Unfinished => Mend::Never("the writer's own command finishes it"),
             Self::CellListed => Mend::Where("the cell can be read and fits the others"),
@@ -182,7 +182,9 @@ fn of_rule(rule: Rule) -> Mend {
         Rule::LevelPreservesIds => Mend::Where("it is level 0 that says so"),
         Rule::Encoding => Mend::Where("the array holds fragments: there is one encoding of them"),
         Rule::DtypeThere => Mend::Where("the array is a table, whose node says its type"),
-        Rule::RowShape => Mend::Where("the cells have as many values a row as there are names of channels"),
+        Rule::RowShape => {
+            Mend::Where("the cells have as many values a row as there are names of channels")
+        }
         Rule::LinkWidth | Rule::FamilyPolicy => {
             Mend::Where("the paths of the family's arrays say how many ends a link has")
         }

@@ -206,6 +206,8 @@ fn keep(kept: &Target, changes: &[DocumentChange], places: &Places) -> Result<()
     let list = json!({
         "what": "documents of a Zarr Vectors store that were replaced; `zvf repair STORE --undo` puts them back",
         "store": places.address,
+        // Two repairs that keep the same documents must not take each other's list for their own.
+        "repair": format!("{:x}", unique()),
         "documents": keys,
     });
     if !kept.put_new(LIST, list.to_string().into_bytes())? {
@@ -244,7 +246,11 @@ fn listed(kept: &Target, backup: &str) -> Result<Vec<String>, WriteError> {
             && parts().all(|part| !matches!(part, "" | "." | "..") && !part.contains('\\'))
     };
     match keys.iter().find(|key| !inside(key)) {
-        Some(key) => Err(WriteError::data(LIST, format!("{key:?}"), "keys of documents")),
+        Some(key) => Err(WriteError::data(
+            LIST,
+            format!("{key:?}"),
+            "keys of documents",
+        )),
         None => Ok(keys),
     }
 }

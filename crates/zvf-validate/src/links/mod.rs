@@ -256,13 +256,7 @@ fn bases(state: &LevelState) -> (Vec<u64>, u64) {
 }
 
 /// Compares the counts of a family's document with what was read.
-fn counts(
-    run: &mut Run<'_>,
-    state: &LevelState,
-    family: &LinkFamily,
-    path: &str,
-    sums: &Sums,
-) {
+fn counts(run: &mut Run<'_>, state: &LevelState, family: &LinkFamily, path: &str, sums: &Sums) {
     let doc = family.doc();
     // Before 0.9 the counts are those of the links between chunks.
     let by_offsets = family
