@@ -99,7 +99,10 @@ async fn sizes(memory: &Memory, level: u32) -> BTreeMap<String, String> {
         level,
         ..zvf_query::Query::default()
     };
-    let objects = ask(&memory.open().await, query).await.objects.unwrap();
+    // Where nothing is left there is no batch, and so no table.
+    let Some(objects) = ask(&memory.open().await, query).await.objects else {
+        return BTreeMap::new();
+    };
     let ids = column(&objects, "object_id").into_iter();
     ids.zip(column(&objects, "size")).collect()
 }

@@ -356,7 +356,8 @@ pub(crate) fn buckets(doc: &ArrayDoc) -> Result<(usize, Compression), WriteError
     }
 }
 
-/// The objects of a table of ids, with the document that goes with it.
+/// The objects of a table of ids, with the document that goes with it. Of no ids there is no chunk: who drops all
+/// rows removes the one that was there.
 pub(crate) fn table_of_ids(ids: &[i64], doc: &ArrayDoc) -> Result<Vec<Object>, WriteError> {
     let path = format!("{PATH}/object_ids");
     let fill = doc.fill_value.as_i64().unwrap_or(0);
@@ -372,14 +373,9 @@ pub(crate) fn table_of_ids(ids: &[i64], doc: &ArrayDoc) -> Result<Vec<Object>, W
     let mut doc = doc.clone();
     doc.shape = typed.shape;
     doc.chunk_shape = vec![wide(ids.len()).max(1)];
-    if objects.is_empty() {
+    if objects.is_empty() && !typed.bytes.is_empty() {
         // Nothing but the fill is not stored; what was stored before must not count.
-        let bytes = if typed.bytes.is_empty() {
-            fill.to_le_bytes().to_vec()
-        } else {
-            typed.bytes
-        };
-        objects.push((format!("{path}/c/0"), compression.encode(bytes)?));
+        objects.push((format!("{path}/c/0"), compression.encode(typed.bytes)?));
     }
     objects.push((format!("{path}/zarr.json"), doc.to_json().into_bytes()));
     Ok(objects)

@@ -238,6 +238,7 @@ async fn drop_rows(edit: &mut Edit) -> Result<Option<(u64, Plan)>, WriteError> {
     let mut old: BTreeSet<String> = (0..wide(index.ids.len())
         .div_ceil(wide(buckets(&manifests)?.0)))
         .map(|at| format!("0/object_index/manifests/c/{at}"))
+        .chain(["0/object_index/object_ids/c/0".to_owned()])
         .collect();
     objects.extend(groups(edit, &dropped).await?);
     for (_, mut table) in std::mem::take(&mut edit.tables) {

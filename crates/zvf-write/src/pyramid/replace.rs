@@ -64,10 +64,12 @@ impl Job<'_> {
     ) -> Result<(Levels, Staged), WriteError> {
         let known = self.known(store)?;
         let stage = Stage::new(Redo::folder_of(id), known);
-        // What the root says of levels that are made again in the same way stays.
-        if !matches!(wanted, Some(Wanted::Planned(_))) {
-            let docs = self.documents(store)?;
-            let finest = docs.first().cloned().unwrap_or_default();
+        let docs = self.documents(store)?;
+        let finest = docs.first().cloned().unwrap_or_default();
+        if matches!(wanted, Some(Wanted::Planned(_))) {
+            // What the root says of levels that are made again in the same way stays.
+            root::drop_capabilities(&mut root, &finest);
+        } else {
             root::drop_levels(&mut root, &finest);
         }
         let levels = match wanted {

@@ -74,8 +74,13 @@ pub(crate) fn drop_levels(root: &mut RootDoc, finest: &LevelDoc) {
     }
     let about = &mut root.zarr_vectors;
     (about.cross_level_depth, about.cross_level_storage) = (None, None);
+    drop_capabilities(root, finest);
+}
+
+/// Leaves out the capabilities that only coarse levels have; those that are made anew may need fewer than before.
+pub(crate) fn drop_capabilities(root: &mut RootDoc, finest: &LevelDoc) {
     let shared = finest.shared_fragments;
-    about.format_capabilities.retain(|token| {
+    root.zarr_vectors.format_capabilities.retain(|token| {
         let of_levels = [MULTISCALE_LINKS, PRESERVED_OBJECT_IDS].contains(&token.as_str());
         !of_levels && (shared || token != SHARED_FRAGMENTS)
     });
