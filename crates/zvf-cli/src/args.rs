@@ -70,6 +70,8 @@ pub(crate) enum Command {
     Vacuum(crate::commands::vacuum::VacuumArgs),
     /// Looks whether a store can be trusted: structure, documents, cells, meaning, levels
     Validate(crate::commands::validate::ValidateArgs),
+    /// Makes the documents of a store right again where they follow from its cells; says what it would do first
+    Repair(crate::commands::repair::RepairArgs),
     /// Prints a completion script for a shell
     Completions(CompletionsArgs),
 }

@@ -140,6 +140,13 @@ impl From<zvf_write::WriteError> for CliError {
     }
 }
 
+impl From<zvf_repair::RepairError> for CliError {
+    #[cold]
+    fn from(error: zvf_repair::RepairError) -> Self {
+        Self::new(class_of(error.class()), fold(&error))
+    }
+}
+
 /// Our class for one of the store's.
 fn class_of(class: zvf_store::Class) -> Class {
     match class {

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::run::zvf_in;
 
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 17] = [
     "info",
     "query",
     "get",
@@ -22,6 +22,7 @@ const COMMANDS: [&str; 16] = [
     "edit",
     "vacuum",
     "validate",
+    "repair",
     "completions",
 ];
 
@@ -51,10 +52,8 @@ fn only_what_works_is_offered() -> Result<()> {
     for command in COMMANDS {
         assert!(text.contains(&format!("\n  {command} ")), "{command}");
     }
-    for later in ["repair", "volume"] {
-        assert!(!text.contains(&format!("\n  {later}")), "{later}");
-        assert_eq!(zvf_in(Path::new("."), &[later])?.code, 2);
-    }
+    assert!(!text.contains("\n  volume"));
+    assert_eq!(zvf_in(Path::new("."), &["volume"])?.code, 2);
     Ok(())
 }
 

@@ -23,6 +23,7 @@ mod objects;
 mod pyramid;
 mod query;
 mod remote;
+mod repair;
 mod resumed;
 mod run;
 mod server;

@@ -45,6 +45,12 @@ impl Ome {
             .filter_map(|node| node.name.as_deref())
     }
 
+    /// Returns the node as a JSON value.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        self.to_json()
+    }
+
     /// Returns the axes of the first coordinate system of the scene, or `None` where they are absent or malformed.
     #[must_use]
     pub fn scene_axes(&self) -> Option<Vec<Axis>> {

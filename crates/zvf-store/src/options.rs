@@ -1,8 +1,10 @@
 //! How a store is opened, and what of a level is wanted.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use object_store::ObjectStore;
 
 use crate::{IoTrace, Limits, Merge, Retry};
@@ -46,6 +48,9 @@ pub struct OpenOptions {
     pub verify: bool,
     /// Bytes of decoded cells that are kept in memory, shared by all clones of the store. Default 0: none.
     pub cell_cache_bytes: u64,
+    /// Objects that are read in the place of those that lie there, by key: how a store would be that somebody is about
+    /// to change. Listings stay as they are, so each key has to be one that is there. Default none.
+    pub drafts: Arc<BTreeMap<String, Bytes>>,
 }
 
 impl Default for OpenOptions {
@@ -65,6 +70,7 @@ impl Default for OpenOptions {
             merge: None,
             verify: true,
             cell_cache_bytes: 0,
+            drafts: Arc::default(),
         }
     }
 }
@@ -157,6 +163,13 @@ impl OpenOptions {
     #[must_use]
     pub fn with_cell_cache(mut self, bytes: u64) -> Self {
         self.cell_cache_bytes = bytes;
+        self
+    }
+
+    /// Reads these objects in the place of those that lie there.
+    #[must_use]
+    pub fn with_drafts(mut self, drafts: BTreeMap<String, Bytes>) -> Self {
+        self.drafts = Arc::new(drafts);
         self
     }
 

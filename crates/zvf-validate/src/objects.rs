@@ -81,6 +81,7 @@ pub(crate) async fn check(
         }
         run.options.progress.tell(&what, end, objects.len());
     }
+    run.measured(state.number()).present = all_read.then_some(present);
     if all_read
         && let Some(stated) = objects.doc().num_present
         && stated != present

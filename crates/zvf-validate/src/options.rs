@@ -23,6 +23,8 @@ pub struct ValidateOptions {
     pub most: usize,
     /// Whether [`ParentThere`](crate::Check::ParentThere) is asked. Default no.
     pub coverage: bool,
+    /// Whether the report says what was [measured](crate::Measured). Default no: it holds every document.
+    pub measure: bool,
     /// Told what goes on.
     pub progress: Progress,
     /// How the store is opened.
@@ -38,6 +40,7 @@ impl Default for ValidateOptions {
             sample: None,
             most: 20,
             coverage: false,
+            measure: false,
             progress: Progress::default(),
             open: OpenOptions::default(),
         }
@@ -89,10 +92,17 @@ impl ValidateOptions {
         self
     }
 
+    /// Sets [`measure`](Self::measure).
+    #[must_use]
+    pub fn with_measure(mut self, measure: bool) -> Self {
+        self.measure = measure;
+        self
+    }
+
     /// Sets [`progress`](Self::progress).
     #[must_use]
     pub fn with_progress(mut self, told: impl Fn(&Step) + Send + Sync + 'static) -> Self {
-        self.progress = Progress(Some(Arc::new(told)));
+        self.progress = Progress::to(told);
         self
     }
 
@@ -179,6 +189,12 @@ pub struct Progress(Option<Arc<Told>>);
 type Told = dyn Fn(&Step) + Send + Sync;
 
 impl Progress {
+    /// Tells `told`.
+    #[must_use]
+    pub fn to(told: impl Fn(&Step) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(told)))
+    }
+
     pub(crate) fn tell(&self, what: &str, done: u64, all: u64) {
         if let Some(told) = &self.0 {
             told(&Step {

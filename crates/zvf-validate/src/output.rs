@@ -214,7 +214,7 @@ pub fn markdown() -> String {
             Depth::Multiscale => "Level 5: levels among each other",
         };
         let _ = writeln!(page, "## {title}\n");
-        page.push_str("| code | name | severity | rule | source | versions | kinds | what helps |\n|---|---|---|---|---|---|---|---|\n");
+        page.push_str("| code | name | severity | rule | source | versions | kinds | what helps | `zvf repair` |\n|---|---|---|---|---|---|---|---|---|\n");
         for info in Check::all()
             .into_iter()
             .filter(|info| info.code.depth == depth)
@@ -228,11 +228,12 @@ pub fn markdown() -> String {
                 versions,
                 kinds,
                 hint,
-                ..
+                check,
             } = info;
+            let mend = check.mend();
             let _ = writeln!(
                 page,
-                "| {code} | {title} | {severity} | {rule} | {source} | {versions} | {kinds} | {hint} |"
+                "| {code} | {title} | {severity} | {rule} | {source} | {versions} | {kinds} | {hint} | {mend} |"
             );
         }
         page.push('\n');

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use zvf_meta::ArrayDoc;
-use zvf_store::{CellWant, GridArray, StoreError};
+use zvf_store::{CellWant, ChunkCoord, GridArray, StoreError};
 
 use crate::check::Check;
 use crate::fetch::{Cell, fetch_map};
@@ -158,7 +158,14 @@ async fn report(
     for (chunk, cell) in chunks.iter().zip(cells) {
         let found = match cell {
             Cell::Absent => continue,
-            Cell::There(bytes) => format!("a cell of {} bytes", wide(bytes.len())),
+            Cell::There(bytes) => {
+                if run.options.measure {
+                    let unlisted = &mut run.measured.unlisted;
+                    let of_array = unlisted.entry(array.path().to_owned()).or_default();
+                    of_array.push(ChunkCoord::new(chunk));
+                }
+                format!("a cell of {} bytes", wide(bytes.len()))
+            }
             Cell::Broken(why) => why,
         };
         let place = Place::at(array.path()).chunk(chunk);

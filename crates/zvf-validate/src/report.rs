@@ -6,6 +6,7 @@ use zvf_meta::rules::Severity;
 
 use crate::check::{Check, Depth};
 use crate::finding::Finding;
+use crate::measured::Measured;
 
 /// What a validation found.
 #[derive(Debug, Clone)]
@@ -28,6 +29,8 @@ pub struct Report {
     pub skipped: Vec<String>,
     /// What was looked at.
     pub seen: Seen,
+    /// What was measured, where that was asked for.
+    pub measured: Option<Measured>,
 }
 
 /// How much was looked at.

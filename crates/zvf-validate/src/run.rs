@@ -10,6 +10,7 @@ use crate::documents::{Tree, version_of};
 use crate::error::{ValidateError, is_finding};
 use crate::finding::{Findings, Place};
 use crate::level::LevelState;
+use crate::measured::{Measured, MeasuredLevel};
 use crate::options::ValidateOptions;
 use crate::report::{Report, Seen};
 use crate::{chunks, links, multiscale, objects, presence, tables};
@@ -23,6 +24,7 @@ pub(crate) struct Run<'o> {
     pub(crate) findings: Findings,
     pub(crate) seen: Seen,
     pub(crate) skipped: Vec<String>,
+    pub(crate) measured: Measured,
     /// Links between levels as multisets, by level and delta, of families that were read whole.
     pub(crate) between: BTreeMap<(u32, i32), Steps>,
 }
@@ -32,6 +34,11 @@ impl Run<'_> {
     pub(crate) fn batches(&self) -> usize {
         let workers = std::thread::available_parallelism().map_or(2, usize::from);
         (workers * 2).clamp(2, 32)
+    }
+
+    /// What the cells of a level come to.
+    pub(crate) fn measured(&mut self, level: u32) -> &mut MeasuredLevel {
+        self.measured.levels.entry(level).or_default()
     }
 
     /// Keeps an error that says something about the store, and hands on any other.
@@ -71,6 +78,7 @@ pub async fn validate(url: &str, options: &ValidateOptions) -> Result<Report, Va
         findings: Findings::new(options.most),
         seen: Seen::default(),
         skipped: Vec::new(),
+        measured: Measured::default(),
         between: BTreeMap::new(),
     };
     // What a list names and is not there is a finding here, not the end.
@@ -109,6 +117,10 @@ pub async fn validate(url: &str, options: &ValidateOptions) -> Result<Report, Va
             run.store(&store).await?;
         }
     }
+    if options.measure {
+        run.measured.documents = tree.documents;
+        run.measured.folders = tree.listed.then_some(tree.folders);
+    }
     let (findings, counts) = run.findings.finish();
     Ok(Report {
         store: url.to_owned(),
@@ -119,6 +131,7 @@ pub async fn validate(url: &str, options: &ValidateOptions) -> Result<Report, Va
         counts,
         skipped: run.skipped,
         seen: run.seen,
+        measured: options.measure.then_some(run.measured),
     })
 }
 

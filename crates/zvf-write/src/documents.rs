@@ -195,6 +195,47 @@ pub(crate) fn root(spec: &StoreSpec, bounds: (Vec<f64>, Vec<f64>), name: &str) -
     }
 }
 
+/// Makes the description for other tools anew (0.9 §5.3), with these levels; what others put into it stays. `name` is taken
+/// where it has none.
+pub fn renew_ome(root: &mut RootDoc, levels: impl IntoIterator<Item = u32>, name: &str) {
+    // A node of another shape was kept beside the known members, and is replaced.
+    root.extra.remove("ome");
+    let made = ome(root.axes(), name);
+    let levels = levels.into_iter();
+    let nodes: Vec<OmeNode> = levels.map(|level| level_node(level.to_string())).collect();
+    let old = root.ome.take();
+    root.ome = Some(match old {
+        Some(old) => {
+            let mut attributes = old.attributes.unwrap_or_default();
+            for (key, value) in made.attributes.unwrap_or_default() {
+                attributes.insert(key, value);
+            }
+            let others = old
+                .nodes
+                .into_iter()
+                .filter(|node| node.type_.as_deref() != Some("zv:level"));
+            Ome {
+                version: made.version,
+                type_: made.type_,
+                name: old.name.filter(|name| !name.is_empty()).or(made.name),
+                attributes: Some(attributes),
+                nodes: nodes.into_iter().chain(others).collect(),
+                extra: old.extra,
+            }
+        }
+        None => Ome { nodes, ..made },
+    });
+}
+
+/// The entry of a level in the description.
+pub(crate) fn level_node(name: String) -> OmeNode {
+    OmeNode {
+        type_: Some("zv:level".to_owned()),
+        name: Some(name),
+        extra: JsonObject::new(),
+    }
+}
+
 /// The description for other tools (0.9 §5.3).
 pub(crate) fn ome(axes: &[Axis], name: &str) -> Ome {
     let axes: Vec<Value> = axes
@@ -215,11 +256,7 @@ pub(crate) fn ome(axes: &[Axis], name: &str) -> Ome {
         type_: Some("collection".to_owned()),
         name: Some(name.to_owned()),
         attributes: Some(attributes),
-        nodes: vec![OmeNode {
-            type_: Some("zv:level".to_owned()),
-            name: Some("0".to_owned()),
-            extra: JsonObject::new(),
-        }],
+        nodes: vec![level_node("0".to_owned())],
         extra: JsonObject::new(),
     }
 }
@@ -269,8 +306,9 @@ pub(crate) fn plain_group() -> String {
     GroupDoc::default().to_json()
 }
 
-/// The name of a store by its address: the last part without its ending.
-pub(crate) fn name_of(address: &str) -> String {
+/// The name of a store by its address: the last part without its ending (0.9 §5.3).
+#[must_use]
+pub fn name_of(address: &str) -> String {
     let path = address.split_once("://").map_or(address, |(_, path)| path);
     let path = path.split(['?', '#']).next().unwrap_or(path);
     let last = path

@@ -156,6 +156,7 @@ mod places;
 mod prepare;
 mod progress;
 mod pyramid;
+mod replace;
 mod route;
 mod shard;
 mod side;
@@ -173,6 +174,7 @@ pub use batch::{Batch, Groups, ObjectTable};
 pub use chunk_by::ChunkBy;
 pub use codec::Compression;
 pub use commit::Leftovers;
+pub use documents::{name_of as store_name, renew_ome};
 pub use edit::{At, Edit, EditSummary, Resumed, VacuumSummary, vacuum};
 pub use error::WriteError;
 pub use migrate::{
@@ -185,6 +187,7 @@ pub use pyramid::{
     BaseBins, BinReason, ChosenBins, CrossLevel, Existing, LevelReport, LevelStep, Method,
     PyramidReport, PyramidSpec, build_pyramid, refresh_pyramid, remove_pyramid,
 };
+pub use replace::{DocumentChange, backup_address, replace_documents, restore_documents};
 pub use side::{Parametric, ParametricType};
 pub use spec::{AttributeSpec, AttributeType, LinkSpec, Outside, StoreSpec, TargetVersion};
 pub use values::{Values, narrow};

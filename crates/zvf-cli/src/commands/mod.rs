@@ -14,6 +14,7 @@ mod objects;
 pub(crate) mod pyramid;
 mod query;
 pub(crate) mod rechunk;
+pub(crate) mod repair;
 mod select;
 mod summary;
 pub(crate) mod vacuum;
@@ -45,6 +46,7 @@ pub(crate) fn run(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Edit(args) => edit::run(args, context),
         Command::Vacuum(args) => vacuum::run(args, context),
         Command::Validate(args) => validate::run(args, context),
+        Command::Repair(args) => repair::run(args, context),
         Command::Completions(args) => completions::run(args),
     }
 }

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use clap::{Args, ValueEnum};
-use zvf_validate::{Check, CheckInfo, Depth, Report, Sample, Severity, ValidateOptions, validate};
+use zvf_validate::{
+    Check, CheckInfo, Depth, Report, Sample, Severity, Step, ValidateOptions, validate,
+};
 
 use crate::context::Context;
 use crate::error::{Class, CliError, Result};
@@ -165,9 +167,14 @@ fn options(args: &ValidateArgs, context: &Context<'_>) -> ValidateOptions {
         let seed = args.seed;
         options = options.with_sample(Sample { cells, seed });
     }
+    options.with_progress(told(context))
+}
+
+/// Shows how much of a look at a store is done.
+pub(super) fn told(context: &Context<'_>) -> impl Fn(&Step) + Send + Sync + 'static {
     let progress = context.progress("cells");
     let before = Mutex::new((String::new(), 0_u64));
-    options.with_progress(move |step| {
+    move |step| {
         let mut before = before
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -176,10 +183,10 @@ fn options(args: &ValidateArgs, context: &Context<'_>) -> ValidateOptions {
         }
         progress.add(step.done.saturating_sub(before.1));
         before.1 = step.done;
-    })
+    }
 }
 
-fn totals(report: &Report) -> String {
+pub(super) fn totals(report: &Report) -> String {
     format!(
         "{}, {}, {}",
         counted(report.count(Severity::Error), "error"),
@@ -259,6 +266,7 @@ fn list(format: ReportFormat) -> Result<()> {
                     "versions": info.versions,
                     "kinds": info.kinds,
                     "hint": info.hint,
+                    "repair": info.check.mend().to_string(),
                 })
             })
             .collect();

@@ -12,6 +12,7 @@ mod retry;
 mod sort;
 mod verify;
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -109,6 +110,8 @@ pub(crate) struct Kv {
     /// When neighbouring ranges become one request.
     pub(crate) merge: Merge,
     pub(crate) pins: Arc<Pins>,
+    /// What is read in the place of objects that lie there.
+    drafts: Arc<BTreeMap<String, Bytes>>,
 }
 
 /// Unit of the byte semaphore.
@@ -139,7 +142,21 @@ impl Kv {
             trace: options.trace.clone(),
             merge: options.merge.unwrap_or(merge),
             pins: Arc::new(Pins::new(options.verify)),
+            drafts: Arc::clone(&options.drafts),
         })
+    }
+
+    /// What is read in the place of an object.
+    fn draft(&self, key: &str, ask: &Ask) -> Option<Object> {
+        let bytes = self.drafts.get(key)?.clone();
+        let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        let whole = Object {
+            bytes,
+            start: 0,
+            size,
+            etag: None,
+        };
+        Some(whole.part(ask))
     }
 
     /// The same place under the redo log of an edit, with nothing pinned yet.
@@ -227,6 +244,9 @@ impl Kv {
         ask: Ask,
         limit: Cap,
     ) -> Result<Option<Object>, StoreError> {
+        if let Some(draft) = self.draft(key, &ask) {
+            return Ok(Some(draft));
+        }
         match &self.backend {
             Backend::Local(root) => {
                 let (root, key, trace) = (Arc::clone(root), key.to_owned(), self.trace.clone());
@@ -292,6 +312,28 @@ impl Kv {
     }
 
     async fn ask_all_polled(
+        &self,
+        round: u32,
+        mut questions: Vec<Question>,
+    ) -> Result<Vec<(Question, Result<Reply, StoreError>)>, StoreError> {
+        let mut drafted = Vec::new();
+        if !self.drafts.is_empty() {
+            questions.retain(|question| {
+                let Question::Document(key) = question else {
+                    return true;
+                };
+                let draft = self.draft(key, &Ask::Whole);
+                let is_draft = draft.is_some();
+                drafted.extend(draft.map(|one| (question.clone(), Ok(Reply::Document(Some(one))))));
+                !is_draft
+            });
+        }
+        let mut answers = self.ask_backend(round, questions).await?;
+        answers.append(&mut drafted);
+        Ok(answers)
+    }
+
+    async fn ask_backend(
         &self,
         round: u32,
         questions: Vec<Question>,

@@ -15,7 +15,7 @@ use crate::fetch::{Cell, fetch_map};
 use crate::finding::{Findings, Place};
 use crate::int::{index, wide};
 use crate::level::{LevelState, NO_ROWS, UNKNOWN};
-use crate::numbers;
+use crate::numbers::{self, Extent};
 use crate::options::ValidateOptions;
 use crate::run::Run;
 
@@ -60,6 +60,7 @@ struct Seen {
     lists: bool,
     /// Values a row of each column, as the bytes tell.
     widths: Vec<Option<u64>>,
+    extent: Option<Extent>,
 }
 
 /// What a batch comes to.
@@ -90,6 +91,7 @@ pub(crate) async fn check(run: &mut Run<'_>, state: &mut LevelState) -> Result<(
         run.findings
             .add(Check::LevelHasChunks, place, "no chunk", "vertices");
         state.whole = true;
+        run.measured(state.number()).vertices = Some(0);
         return Ok(());
     }
     let count = state.chunks.len();
@@ -130,6 +132,9 @@ pub(crate) async fn check(run: &mut Run<'_>, state: &mut LevelState) -> Result<(
         .buffered(run.batches());
     let what = format!("level {}: chunks", state.number());
     let mut widths: Vec<Option<u64>> = vec![None; plan.columns.len() + plan.fragment_columns.len()];
+    // Whether all cells of a column agree on its width.
+    let mut agreed = vec![true; widths.len()];
+    let mut extent = Extent::empty(plan.dims);
     let mut done = 0_u64;
     while let Some(batch) = work.try_next().await? {
         run.seen.cells = run.seen.cells.saturating_add(batch.cells);
@@ -138,6 +143,12 @@ pub(crate) async fn check(run: &mut Run<'_>, state: &mut LevelState) -> Result<(
         done = done.saturating_add(wide(batch.seen.len()));
         for seen in batch.seen {
             plan.widths(&mut run.findings, state, &seen, &mut widths);
+            for ((agreed, known), found) in agreed.iter_mut().zip(&widths).zip(&seen.widths) {
+                *agreed &= found.is_none_or(|found| *known == Some(found));
+            }
+            if let Some(of_chunk) = &seen.extent {
+                extent.join(of_chunk);
+            }
             if let Some(rows) = state.rows.get_mut(seen.slot) {
                 *rows = seen.rows;
             }
@@ -153,6 +164,18 @@ pub(crate) async fn check(run: &mut Run<'_>, state: &mut LevelState) -> Result<(
     }
     let rows = state.vertices();
     run.seen.vertices = run.seen.vertices.saturating_add(rows);
+    let measured = run.measured(state.number());
+    if state.is_known() && plan.raw {
+        measured.vertices = Some(rows);
+        measured.set_extent(extent);
+    }
+    let columns = plan.columns.iter().chain(&plan.fragment_columns);
+    for ((column, width), agreed) in columns.zip(&widths).zip(agreed) {
+        if let Some(width) = width.filter(|_| agreed && state.whole) {
+            let path = column.attribute.array.path().to_owned();
+            measured.widths.insert(path, width);
+        }
+    }
     let stated = state.level.doc().vertex_count;
     if state.is_known() && stated != rows && stated != 0 {
         let place = Place::at(state.path("zarr.json"))
@@ -330,6 +353,7 @@ impl Plan {
             ends: Vec::new(),
             lists: false,
             widths: Vec::new(),
+            extent: None,
         };
         let blob = self.fragments.as_ref().map(|array| next(array, findings));
         let positions = stored.as_ref().and_then(Cell::bytes);
@@ -357,7 +381,8 @@ impl Plan {
             && self.raw
             && rows > 0
         {
-            self.positions(chunk, positions, index_of.as_ref(), findings);
+            let extent = self.positions(chunk, positions, index_of.as_ref(), findings);
+            seen.extent = Some(extent);
         }
         for column in &self.columns {
             let cell = next(&column.attribute.array, findings);

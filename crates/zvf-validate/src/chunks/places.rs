@@ -16,7 +16,7 @@ impl Plan {
         bytes: &[u8],
         fragments: Option<&FragmentIndex<'_>>,
         findings: &mut Findings,
-    ) {
+    ) -> Extent {
         let row = self.dims.saturating_mul(self.dtype.size()).max(1);
         let bins = self
             .bins
@@ -95,10 +95,10 @@ impl Plan {
             }
         }
         if !self.places {
-            return;
+            return extent;
         }
         let Some(coordinates) = chunk.get(chunk.len().saturating_sub(self.dims)..) else {
-            return;
+            return extent;
         };
         if let Some(values) = self.split {
             let first = chunk.first().copied().unwrap_or(0);
@@ -119,6 +119,7 @@ impl Plan {
             let edges: Vec<(f64, f64)> = low.iter().copied().zip(high.iter().copied()).collect();
             self.outside(bytes, &extent, &edges, Check::VertexBounds, place, findings);
         }
+        extent
     }
 
     /// Reports rows beyond edges.

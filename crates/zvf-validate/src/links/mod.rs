@@ -18,6 +18,7 @@ use crate::fetch::{Cell, fetch_map};
 use crate::finding::{Findings, Place};
 use crate::int::wide;
 use crate::level::LevelState;
+use crate::measured::MeasuredFamily;
 use crate::run::Run;
 use crate::trees::Tree;
 
@@ -212,7 +213,7 @@ async fn one_family(
     }
     run.seen.links = run.seen.links.saturating_add(sums.records);
     if run.options.sample.is_none() && !sums.damaged {
-        counts(run, family, &path, &sums);
+        counts(run, state, family, &path, &sums);
         if sums.copies != 0 {
             let found = "records without their copies, or copies without their record";
             let expected = "one for each chunk that a record touches";
@@ -255,7 +256,7 @@ fn bases(state: &LevelState) -> (Vec<u64>, u64) {
 }
 
 /// Compares the counts of a family's document with what was read.
-fn counts(run: &mut Run<'_>, family: &LinkFamily, path: &str, sums: &Sums) {
+fn counts(run: &mut Run<'_>, state: &LevelState, family: &LinkFamily, path: &str, sums: &Sums) {
     let doc = family.doc();
     // Before 0.9 the counts are those of the links between chunks.
     let by_offsets = family
@@ -267,6 +268,14 @@ fn counts(run: &mut Run<'_>, family: &LinkFamily, path: &str, sums: &Sums) {
     } else {
         sums.crossing
     };
+    if by_offsets {
+        let measured = MeasuredFamily {
+            links,
+            records: sums.records,
+        };
+        let families = &mut run.measured(state.number()).families;
+        families.insert(family.delta(), measured);
+    }
     if let Some(stated) = doc.num_links.filter(|&stated| stated != links) {
         let place = Place::at(path).pointer("/attributes/num_links");
         run.findings.add(Check::LinkCount, place, stated, links);

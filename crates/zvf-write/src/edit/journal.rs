@@ -91,6 +91,11 @@ impl Journal {
         Ok(RootDoc::parse(self.change.root())?)
     }
 
+    /// The bytes of the root that the edit builds on.
+    pub(crate) fn root(&self) -> &[u8] {
+        self.change.root()
+    }
+
     /// The id of the edit.
     pub(crate) fn id(&self) -> &str {
         &self.id
@@ -121,12 +126,45 @@ impl Journal {
         self.commit_staged(put, removed, root)
     }
 
+    /// As [`commit`](Self::commit), of a root that is to have exactly these bytes.
+    pub(crate) fn commit_exact(
+        self,
+        objects: Vec<Object>,
+        root: Vec<u8>,
+    ) -> Result<Written, WriteError> {
+        let staged = RootDoc::parse(&root)
+            .map_err(WriteError::from)
+            .and_then(|doc| Ok((doc, self.stage([Ok(objects)].into_iter())?)));
+        match staged {
+            Ok((doc, put)) => {
+                let named = under(&doc, Some(&self.id));
+                self.commit_roots(put, BTreeSet::new(), named, root)
+            }
+            Err(error) => {
+                self.abandon();
+                Err(error)
+            }
+        }
+    }
+
     /// As [`commit`](Self::commit), of objects that lie in the folder of the edit already.
     pub(crate) fn commit_staged(
-        mut self,
+        self,
         put: BTreeSet<String>,
         removed: BTreeSet<String>,
         root: &RootDoc,
+    ) -> Result<Written, WriteError> {
+        let (named, plain) = (under(root, Some(&self.id)), under(root, None));
+        self.commit_roots(put, removed, named, plain)
+    }
+
+    /// `named` is the root that names the edit, `plain` the one that comes after it.
+    fn commit_roots(
+        mut self,
+        put: BTreeSet<String>,
+        removed: BTreeSet<String>,
+        named: Vec<u8>,
+        plain: Vec<u8>,
     ) -> Result<Written, WriteError> {
         let staged = match self.list(put, removed) {
             Ok(staged) => staged,
@@ -139,7 +177,7 @@ impl Journal {
             put: crate::int::wide(staged.put().count()),
             removed: crate::int::wide(staged.removed().count()),
         };
-        if let Err(error) = self.change.replace_root(under(root, Some(&self.id))) {
+        if let Err(error) = self.change.replace_root(named) {
             // The answer may have been lost, and not the root.
             match (&error, current(&self.target)) {
                 (WriteError::Changed { .. }, _) => self.abandon(),
@@ -153,9 +191,7 @@ impl Journal {
         }
         let failed = |error| pending(&self.address, error);
         apply(&self.target, &staged).map_err(failed)?;
-        self.change
-            .replace_root(under(root, None))
-            .map_err(failed)?;
+        self.change.replace_root(plain).map_err(failed)?;
         let folder = Redo::folder_of(&self.id);
         self.target
             .remove_below(&folder)
@@ -215,6 +251,12 @@ fn under(root: &RootDoc, id: Option<&str>) -> Vec<u8> {
 
 fn named(root: &RootDoc) -> Result<Option<String>, WriteError> {
     Ok(Redo::named(&root.extra)?)
+}
+
+/// Whether a root that cannot be read may name an edit.
+fn mentions_edit(root: &[u8]) -> bool {
+    let name = Redo::ATTRIBUTE.as_bytes();
+    root.windows(name.len()).any(|part| part == name)
 }
 
 /// The edit that the root names now.
@@ -300,7 +342,17 @@ pub(crate) fn settle(target: &Target, address: &str) -> Result<Settled, WriteErr
             });
         }
     };
-    let doc = RootDoc::parse(&root.bytes)?;
+    let doc = match RootDoc::parse(&root.bytes) {
+        Ok(doc) => doc,
+        // What cannot be read names no edit that counts: only the marker of a repair can lie beside it.
+        Err(_) if ours.is_some() && !mentions_edit(&root.bytes) => {
+            let folder = ours.iter().map(|id| Redo::folder_of(id));
+            let groups: Vec<String> = folder.collect();
+            Change::clear_interrupted(target, address, Leftovers::Remove, &groups)?;
+            return Ok(Settled::TakenBack);
+        }
+        Err(error) => return Err(error.into()),
+    };
     let done = match (named(&doc)?, &ours) {
         (Some(id), _) => {
             let key = Redo::manifest_of(&id);

@@ -4,7 +4,7 @@ use serde_json::json;
 use zvf_meta::rules::Severity;
 use zvf_meta::{
     ArrayAttributes, Codec, CrossChunkStrategy, CrossLevelStorage, Dataset, JsonObject, Kind,
-    LevelDoc, LinksConvention, Multiscale, ObjectIndexConvention, Ome, OmeNode, RootDoc, Transform,
+    LevelDoc, LinksConvention, Multiscale, ObjectIndexConvention, RootDoc, Transform,
 };
 use zvf_store::{GridArray, Level, Store};
 
@@ -201,7 +201,7 @@ pub(super) fn root(
     }
     multiscales(&mut root, store, levels);
     if !early || root.ome.is_some() {
-        ome(&mut root, store, name);
+        documents::renew_ome(&mut root, store.levels().iter().copied(), name);
     }
     let problems = zvf_meta::rules::check_root(&root);
     for problem in problems
@@ -332,40 +332,4 @@ fn multiscales(root: &mut RootDoc, store: &Store, levels: &[(Level, Vec<f64>)]) 
             .get_or_insert_with(|| json!({"format": "zarr_vectors"}));
         entry.datasets = datasets;
     }
-}
-
-/// The description for other tools, with the levels that there are.
-fn ome(root: &mut RootDoc, store: &Store, name: &str) {
-    // A node of another shape was kept beside the known members, and is replaced.
-    root.extra.remove("ome");
-    let axes = root.axes().to_vec();
-    let made = documents::ome(&axes, name);
-    let level = |number: &u32| OmeNode {
-        type_: Some("zv:level".to_owned()),
-        name: Some(number.to_string()),
-        extra: JsonObject::new(),
-    };
-    let nodes: Vec<OmeNode> = store.levels().iter().map(level).collect();
-    let old = root.ome.take();
-    root.ome = Some(match old {
-        Some(old) => {
-            let mut attributes = old.attributes.unwrap_or_default();
-            for (key, value) in made.attributes.unwrap_or_default() {
-                attributes.insert(key, value);
-            }
-            let others = old
-                .nodes
-                .into_iter()
-                .filter(|node| node.type_.as_deref() != Some("zv:level"));
-            Ome {
-                version: made.version,
-                type_: made.type_,
-                name: old.name.or(made.name),
-                attributes: Some(attributes),
-                nodes: nodes.into_iter().chain(others).collect(),
-                extra: old.extra,
-            }
-        }
-        None => Ome { nodes, ..made },
-    });
 }

@@ -1,8 +1,9 @@
 //! What the root document says of coarse levels (0.9 §5.2, §5.3 and §5.5).
 
 use zvf_meta::capabilities::{MULTISCALE_LINKS, PRESERVED_OBJECT_IDS, SHARED_FRAGMENTS};
-use zvf_meta::{Dataset, JsonObject, LevelDoc, OmeNode, RootDoc, Transform};
+use zvf_meta::{Dataset, JsonObject, LevelDoc, RootDoc, Transform};
 
+use crate::documents::level_node;
 use crate::edit::STALE;
 
 /// Adds levels with their bins to a root document, or replaces what it says of them; none of them is out of date.
@@ -41,11 +42,7 @@ pub(crate) fn add_levels(root: &mut RootDoc, levels: &[(LevelDoc, Vec<f64>)]) {
         }
         if let Some(ome) = &mut root.ome {
             ome.nodes.retain(|node| node.name.as_ref() != Some(&path));
-            ome.nodes.push(OmeNode {
-                type_: Some("zv:level".to_owned()),
-                name: Some(path),
-                extra: JsonObject::new(),
-            });
+            ome.nodes.push(level_node(path));
         }
         for (said, token) in [
             (doc.preserves_object_ids, PRESERVED_OBJECT_IDS),

@@ -1,0 +1,224 @@
+//! What the documents and cells of a store said when it was looked at, and documents that lack a member.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use zvf_format::keys::parse_level;
+use zvf_meta::rules::Rule;
+use zvf_meta::{ArrayDoc, LevelDoc, RootDoc};
+use zvf_validate::{Check, Finding, Measured, Report};
+
+use crate::edit::{Edit, Tier};
+
+/// The key of the root document.
+pub(crate) const ROOT: &str = "zarr.json";
+
+/// One look at a store.
+pub(crate) struct Look<'r> {
+    pub(crate) report: &'r Report,
+    pub(crate) measured: &'r Measured,
+    pub(crate) root: Option<RootDoc>,
+}
+
+impl<'r> Look<'r> {
+    pub(crate) fn new(report: &'r Report, measured: &'r Measured) -> Self {
+        let root = measured.documents.get(ROOT);
+        Self {
+            report,
+            measured,
+            root: root.and_then(|bytes| RootDoc::parse(bytes).ok()),
+        }
+    }
+
+    pub(crate) fn bytes(&self, key: &str) -> Option<&'r Bytes> {
+        self.measured.documents.get(key)
+    }
+
+    pub(crate) fn value(&self, key: &str) -> Option<Value> {
+        serde_json::from_slice(self.bytes(key)?).ok()
+    }
+
+    pub(crate) fn array(&self, key: &str) -> Option<ArrayDoc> {
+        ArrayDoc::parse(self.bytes(key)?).ok()
+    }
+
+    pub(crate) fn level(&self, level: u32) -> Option<LevelDoc> {
+        LevelDoc::parse(self.bytes(&format!("{level}/zarr.json"))?).ok()
+    }
+
+    /// Components of a chunk key of a level.
+    pub(crate) fn key_rank(&self, level: u32) -> Option<usize> {
+        let dims = self.root.as_ref()?.dims();
+        Some(self.level(level)?.key_rank(dims)).filter(|_| dims > 0)
+    }
+
+    /// The levels that have a document.
+    pub(crate) fn levels(&self) -> BTreeSet<u32> {
+        let keys = self.measured.documents.keys();
+        keys.filter_map(|key| parse_level(key.strip_suffix("/zarr.json")?))
+            .collect()
+    }
+
+    /// Findings of a check.
+    pub(crate) fn of(&self, check: Check) -> impl Iterator<Item = &'r Finding> {
+        let findings = self.report.findings.iter();
+        findings.filter(move |one| one.check == check)
+    }
+
+    /// Findings of a rule about documents.
+    pub(crate) fn of_rule(&self, rule: Rule) -> impl Iterator<Item = &'r Finding> {
+        self.of(Check::Document(rule))
+    }
+
+    pub(crate) fn has(&self, check: Check) -> bool {
+        self.of(check).next().is_some()
+    }
+}
+
+/// The key of the document that a finding is about: findings name a document, or the array or family that it is of.
+pub(crate) fn document_of(finding: &Finding) -> String {
+    let path = finding.place.path.as_str();
+    if path == ROOT || path.ends_with("/zarr.json") {
+        path.to_owned()
+    } else if path.is_empty() {
+        ROOT.to_owned()
+    } else {
+        format!("{path}/zarr.json")
+    }
+}
+
+/// The level and the path below it of a document's node.
+pub(crate) fn inside(key: &str) -> Option<(u32, &str)> {
+    let node = key.strip_suffix("/zarr.json")?;
+    let (level, path) = node.split_once('/').unwrap_or((node, ""));
+    Some((parse_level(level)?, path))
+}
+
+/// What a repair keeps in mind from one look to the next.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    /// The bounds stand for bounds that nobody took yet.
+    pub(crate) bounds: bool,
+    /// Levels whose count stands for one that nobody took yet.
+    pub(crate) counts: BTreeSet<u32>,
+    /// Lists that were begun anew.
+    pub(crate) lists: BTreeSet<String>,
+}
+
+/// Documents that cannot be read for a member that follows from something else.
+pub(crate) fn openings(look: &Look<'_>, memory: &mut Memory) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    if look.root.is_none() && look.has(Check::StoreOpens) {
+        edits.extend(bounds_of_root(look, memory));
+    }
+    for finding in look.of(Check::DocumentReads) {
+        let key = document_of(finding);
+        match inside(&key) {
+            Some((level, "")) => edits.extend(members_of_level(look, &key, level, memory)),
+            Some(_) => edits.extend(list_of_array(look, &key, memory)),
+            None => {}
+        }
+    }
+    edits
+}
+
+/// Bounds that are absent or no pair of corners: zeros, until the vertices were looked at.
+fn bounds_of_root(look: &Look<'_>, memory: &mut Memory) -> Option<Edit> {
+    const AT: &str = "/attributes/zarr_vectors/bounds";
+    let mut root = look.value(ROOT)?;
+    let dims = root
+        .pointer("/attributes/multiscales/0/axes")?
+        .as_array()?
+        .len();
+    let zeros = json!([vec![0.0; dims], vec![0.0; dims]]);
+    let block = root.pointer_mut("/attributes/zarr_vectors")?;
+    block
+        .as_object_mut()?
+        .insert("bounds".to_owned(), zeros.clone());
+    // Nothing else may be wrong with it.
+    RootDoc::parse(root.to_string().as_bytes()).ok()?;
+    if look
+        .value(ROOT)?
+        .pointer("/attributes/zarr_vectors/coordinate_offset")
+        .is_some()
+    {
+        return None;
+    }
+    memory.bounds = true;
+    let why = "until the vertices are read";
+    Some(Edit::set(ROOT, AT, zeros, Check::StoreOpens, why).tier(Tier::Opening))
+}
+
+fn members_of_level(look: &Look<'_>, key: &str, level: u32, memory: &mut Memory) -> Vec<Edit> {
+    const BLOCK: &str = "/attributes/zarr_vectors_level";
+    let Some(document) = look.value(key) else {
+        return Vec::new();
+    };
+    let Some(block) = document.pointer(BLOCK).filter(|one| one.is_object()) else {
+        return Vec::new();
+    };
+    let number = |name: &str| block.get(name).and_then(Value::as_u64);
+    let texts = |value: &Value| {
+        let list = value.as_array();
+        list.is_some_and(|list| list.iter().all(Value::is_string))
+    };
+    let mut edits = Vec::new();
+    let mut set = |name: &str, value: Value, why: &str| {
+        let pointer = format!("{BLOCK}/{name}");
+        let edit = Edit::set(key, &pointer, value, Check::DocumentReads, why);
+        edits.push(edit.tier(Tier::Opening));
+    };
+    if number("level").is_none_or(|found| u32::try_from(found).is_err()) {
+        set("level", level.into(), "the name of its folder");
+    }
+    let mut counts = false;
+    if number("vertex_count").is_none() {
+        set("vertex_count", 0.into(), "until the vertices are counted");
+        counts = true;
+    }
+    if !block.get("arrays_present").is_some_and(texts) {
+        let families = families(&look.measured.documents, level);
+        set(
+            "arrays_present",
+            families.into(),
+            "the folders of the level",
+        );
+    }
+    // Nothing else may be wrong with it.
+    let mut mended = document;
+    for edit in &edits {
+        let name = edit.pointer.rsplit('/').next().unwrap_or_default();
+        if let (Some(Value::Object(block)), Some(value)) = (mended.pointer_mut(BLOCK), &edit.value)
+        {
+            block.insert(name.to_owned(), value.clone());
+        }
+    }
+    if LevelDoc::parse(mended.to_string().as_bytes()).is_err() {
+        return Vec::new();
+    }
+    if counts {
+        memory.counts.insert(level);
+    }
+    edits
+}
+
+/// Names of the families and arrays of a level.
+fn families(documents: &BTreeMap<String, Bytes>, level: u32) -> Vec<String> {
+    let prefix = format!("{level}/");
+    let names = documents.keys().filter_map(|key| {
+        let (name, _) = key.strip_prefix(&prefix)?.split_once('/')?;
+        Some(name.to_owned())
+    });
+    names.collect::<BTreeSet<String>>().into_iter().collect()
+}
+
+/// A presence list that is no list of texts is begun anew.
+fn list_of_array(look: &Look<'_>, key: &str, memory: &mut Memory) -> Option<Edit> {
+    let mut document = look.value(key)?;
+    let attributes = document.pointer_mut("/attributes")?.as_object_mut()?;
+    attributes.get("nonempty_chunks")?;
+    attributes.insert("nonempty_chunks".to_owned(), json!([]));
+    ArrayDoc::parse(document.to_string().as_bytes()).ok()?;
+    crate::lists::begin(look, key, Check::DocumentReads, memory)
+}

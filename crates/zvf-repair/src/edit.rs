@@ -1,0 +1,147 @@
+//! One member of one document, and the documents with such members changed.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use serde_json::Value;
+use zvf_validate::Check;
+
+/// When an edit is made, and whether it may be left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tier {
+    /// Without it the store, a level or a list cannot be read: the others wait for what is seen then.
+    Opening,
+    /// What follows from documents and cells.
+    Derived,
+    /// Takes unlisted cells into a list.
+    Listing,
+    /// Takes listed cells that are not there off a list.
+    Dropping,
+}
+
+/// A member as it shall be.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Edit {
+    /// Key of the document.
+    pub(crate) key: String,
+    /// JSON pointer of the member.
+    pub(crate) pointer: String,
+    /// Its value; `None`: the member goes.
+    pub(crate) value: Option<Value>,
+    /// What it settles.
+    pub(crate) checks: Vec<Check>,
+    /// From what the value follows.
+    pub(crate) why: String,
+    pub(crate) tier: Tier,
+}
+
+impl Edit {
+    pub(crate) fn set(
+        key: &str,
+        pointer: &str,
+        value: impl Into<Value>,
+        check: Check,
+        why: impl Into<String>,
+    ) -> Self {
+        Self {
+            key: key.to_owned(),
+            pointer: pointer.to_owned(),
+            value: Some(value.into()),
+            checks: vec![check],
+            why: why.into(),
+            tier: Tier::Derived,
+        }
+    }
+
+    pub(crate) fn remove(key: &str, pointer: &str, check: Check, why: impl Into<String>) -> Self {
+        Self {
+            value: None,
+            ..Self::set(key, pointer, Value::Null, check, why)
+        }
+    }
+
+    pub(crate) fn tier(self, tier: Tier) -> Self {
+        Self { tier, ..self }
+    }
+}
+
+/// The documents of a store with some of them changed.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Drafts {
+    pub(crate) changed: BTreeMap<String, Bytes>,
+}
+
+impl Drafts {
+    /// Makes edits; returns those that changed something. `documents` are those that are read now, drafts among them.
+    pub(crate) fn make(
+        &mut self,
+        documents: &BTreeMap<String, Bytes>,
+        edits: Vec<Edit>,
+    ) -> Vec<Edit> {
+        let mut by_key: BTreeMap<String, Vec<Edit>> = BTreeMap::new();
+        for edit in edits {
+            by_key.entry(edit.key.clone()).or_default().push(edit);
+        }
+        let mut made = Vec::new();
+        for (key, edits) in by_key {
+            let Some(bytes) = documents.get(&key) else {
+                continue;
+            };
+            let Ok(mut document) = serde_json::from_slice::<Value>(bytes) else {
+                continue;
+            };
+            let before = made.len();
+            for edit in edits {
+                if put(&mut document, &edit.pointer, edit.value.as_ref()) {
+                    made.push(edit);
+                }
+            }
+            if made.len() > before {
+                // As the document was laid out: on one line or on many.
+                let text = if bytes.contains(&b'\n') {
+                    format!("{document:#}")
+                } else {
+                    document.to_string()
+                };
+                self.changed.insert(key, text.into());
+            }
+        }
+        made
+    }
+}
+
+/// Sets or removes a member; whether that changed something.
+fn put(document: &mut Value, pointer: &str, value: Option<&Value>) -> bool {
+    let Some((parent, name)) = pointer.rsplit_once('/') else {
+        return false;
+    };
+    let Some(Value::Object(members)) = document.pointer_mut(parent) else {
+        return false;
+    };
+    match value {
+        Some(value) if members.get(name) == Some(value) => false,
+        Some(value) => {
+            members.insert(name.to_owned(), value.clone());
+            true
+        }
+        None => members.shift_remove(name).is_some(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::put;
+    use serde_json::json;
+
+    #[test]
+    fn members_come_change_and_go() {
+        let mut document = json!({"a": {"b": 1, "c": 2}});
+        assert!(!put(&mut document, "/a/b", Some(&json!(1))));
+        assert!(put(&mut document, "/a/b", Some(&json!([3]))));
+        assert!(put(&mut document, "/a/d", Some(&json!(null))));
+        assert!(put(&mut document, "/a/c", None));
+        assert!(!put(&mut document, "/a/c", None));
+        assert!(!put(&mut document, "/x/y", Some(&json!(0))));
+        assert_eq!(document, json!({"a": {"b": [3], "d": null}}));
+    }
+}

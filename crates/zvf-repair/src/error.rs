@@ -1,0 +1,59 @@
+//! Why a store could not be mended.
+
+use zvf_store::{Class, StoreError};
+use zvf_validate::ValidateError;
+use zvf_write::WriteError;
+
+/// Why there is no plan, or why it was not carried out.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RepairError {
+    /// The store could not be looked at.
+    #[error(transparent)]
+    Validate(#[from] ValidateError),
+    /// The store could not be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Documents could not be replaced or put back.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// A writer's change is unfinished.
+    #[error(
+        "{store}: a change goes on or was interrupted ({marker} lies there): `zvf edit STORE resume` finishes it"
+    )]
+    Unfinished {
+        /// The address.
+        store: String,
+        /// What tells it.
+        marker: &'static str,
+    },
+    /// Documents of this version are not mended.
+    #[error(
+        "{store}: found version {version}, expected 0.9 or later: `zvf migrate` copies it, and derives anew what a repair would"
+    )]
+    Version {
+        /// The address.
+        store: String,
+        /// What the root states.
+        version: String,
+    },
+    /// The storage does not tell which objects there are.
+    #[error("{store}: found storage that does not list its objects, a repair needs their names")]
+    Unlisted {
+        /// The address.
+        store: String,
+    },
+}
+
+impl RepairError {
+    /// The class that a caller acts on.
+    #[must_use]
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Validate(error) => error.class(),
+            Self::Store(error) => error.class(),
+            Self::Write(error) => error.class(),
+            Self::Unfinished { .. } | Self::Version { .. } | Self::Unlisted { .. } => Class::Misuse,
+        }
+    }
+}

@@ -1,0 +1,447 @@
+//! Levels, arrays and families: what they repeat of their path, of each other and of their cells.
+
+use serde_json::{Value, json};
+use zvf_format::keys::{parse_delta, parse_offsets};
+use zvf_meta::rules::Rule;
+use zvf_meta::{LinkFamilyDoc, ObjectIndexDoc, Role};
+use zvf_validate::{Check, Finding};
+
+use crate::documents::{Look, Memory, document_of, inside};
+use crate::edit::Edit;
+
+/// The block of a level.
+const LEVEL: &str = "/attributes/zarr_vectors_level";
+/// Where a value follows from when it follows from the path.
+const PATH: &str = "its path";
+
+/// Edits of levels, arrays and families.
+pub(crate) fn edits(look: &Look<'_>, memory: &Memory) -> Vec<Edit> {
+    let mut edits = levels(look, memory);
+    for finding in &look.report.findings {
+        edits.extend(node(look, finding));
+    }
+    edits.extend(counts(look));
+    edits
+}
+
+/// Edits of the documents of levels.
+fn levels(look: &Look<'_>, memory: &Memory) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    for level in look.levels() {
+        let key = format!("{level}/zarr.json");
+        let found = |check: Check| look.of(check).any(|one| document_of(one) == key);
+        let rule = |rule: Rule| found(Check::Document(rule));
+        let at = |member: &str| format!("{LEVEL}/{member}");
+        let counted = look.measured.levels.get(&level).and_then(|of| of.vertices);
+        if let Some(count) = counted {
+            let check = if memory.counts.contains(&level) {
+                Some(Check::DocumentReads)
+            } else {
+                found(Check::VertexCount).then_some(Check::VertexCount)
+            };
+            if let Some(check) = check {
+                let why = "the rows of its cells";
+                edits.push(Edit::set(&key, &at("vertex_count"), count, check, why));
+            }
+        }
+        if look
+            .of(Check::FragmentsTile)
+            .any(|one| one.place.level == Some(level))
+        {
+            let why = "fragments of a chunk that do not tile";
+            edits.push(Edit::remove(
+                &key,
+                &at("fragments_tile"),
+                Check::FragmentsTile,
+                why,
+            ));
+        }
+        if rule(Rule::LevelNumber) {
+            let check = Check::Document(Rule::LevelNumber);
+            edits.push(Edit::set(&key, &at("level"), level, check, PATH));
+        }
+        if rule(Rule::LevelParentAbsent) {
+            let check = Check::Document(Rule::LevelParentAbsent);
+            let why = "level 0 is made of nothing";
+            edits.push(Edit::set(
+                &key,
+                &at("parent_level"),
+                Value::Null,
+                check,
+                why,
+            ));
+        }
+        if level == 0 && rule(Rule::LevelPreservesIds) {
+            let check = Check::Document(Rule::LevelPreservesIds);
+            let why = "level 0 has no parent whose ids it could keep";
+            edits.push(Edit::remove(&key, &at("preserves_object_ids"), check, why));
+        }
+        if rule(Rule::LevelZeroBins) {
+            edits.extend(bins_of_zero(look, &key));
+        }
+        if rule(Rule::LevelSplitDims) {
+            edits.extend(split_dims(look, &key, level));
+        }
+    }
+    edits
+}
+
+/// The bins in the block of level 0 go where the root says the same.
+fn bins_of_zero(look: &Look<'_>, key: &str) -> Vec<Edit> {
+    let (Some(root), Some(doc)) = (&look.root, look.level(0)) else {
+        return Vec::new();
+    };
+    let base = root.base_bin_shape();
+    let check = Check::Document(Rule::LevelZeroBins);
+    let members = [("bin_shape", doc.bin_shape), ("bin_size", doc.bin_size)];
+    let known = members
+        .into_iter()
+        .filter_map(|(name, bins)| Some((name, bins?)));
+    let same = known.filter(|(_, bins)| bins == base);
+    same.map(|(name, _)| {
+        let why = "the root says the same";
+        Edit::remove(key, &format!("{LEVEL}/{name}"), check, why)
+    })
+    .collect()
+}
+
+fn split_dims(look: &Look<'_>, key: &str, level: u32) -> Option<Edit> {
+    let name = look.level(level)?.chunk_attribute_name?;
+    let axes = look
+        .root
+        .as_ref()?
+        .axes()
+        .iter()
+        .map(|axis| axis.name.clone());
+    let dims: Vec<String> = std::iter::once(name).chain(axes).collect();
+    let check = Check::Document(Rule::LevelSplitDims);
+    let why = "its attribute and the axes";
+    Some(Edit::set(
+        key,
+        &format!("{LEVEL}/chunk_dims"),
+        dims,
+        check,
+        why,
+    ))
+}
+
+/// Edits of an array, a family or an object index for one finding.
+fn node(look: &Look<'_>, finding: &Finding) -> Vec<Edit> {
+    let key = document_of(finding);
+    let Some((level, path)) = inside(&key).filter(|(_, path)| !path.is_empty()) else {
+        return Vec::new();
+    };
+    let check = finding.check;
+    let one = |member: &str, value: Option<Value>, why: &str| -> Vec<Edit> {
+        let pointer = format!("/attributes/{member}");
+        let edit = value.map(|value| Edit::set(&key, &pointer, value, check, why));
+        edit.into_iter().collect()
+    };
+    match check {
+        Check::ObjectIdsSorted => one(
+            "object_ids_sorted",
+            Some(Value::from(false)),
+            "ids that fall",
+        )
+        .into_iter()
+        .map(|edit| Edit {
+            key: format!("{level}/object_index/zarr.json"),
+            ..edit
+        })
+        .collect(),
+        Check::Document(rule) => match rule {
+            Rule::Discriminator | Rule::DiscriminatorThere => {
+                one("zv_array", word(path).map(Value::from), PATH)
+            }
+            Rule::AttributeName => one("name", name(path).map(Value::from), PATH),
+            Rule::LinkDelta => one("level_delta", delta(path).map(Value::from), PATH),
+            Rule::LinkOffsets => one("offsets", offsets(path).map(|list| json!(list)), PATH),
+            Rule::LinkPerm => {
+                let why = "the policy of its family";
+                one(
+                    "has_perm",
+                    has_perm(look, level, path).map(Value::from),
+                    why,
+                )
+            }
+            Rule::LinkWidth => widths(look, level, path, check),
+            Rule::FamilyPolicy => policy(look, level, path, check),
+            Rule::FamilyRank | Rule::IndexRank => {
+                let rank = look.key_rank(level);
+                one("sid_ndim", rank.map(Value::from), "the axes of the level")
+            }
+            Rule::FamilyDirected => {
+                let why = "links between levels lead somewhere";
+                one("directed", Some(Value::from(true)), why)
+            }
+            Rule::Encoding => {
+                let fragments = matches!(
+                    Role::of(path),
+                    Some(Role::VertexFragments | Role::LinkFragments)
+                );
+                let word = fragments.then(|| Value::from("fragment_index_v1"));
+                one("encoding", word, "the one encoding of fragments")
+            }
+            Rule::RowShape => one("row_shape", row_shape(look, level, &key), "its cells"),
+            Rule::GroupCount => {
+                let rows = look.array(&key).and_then(|doc| doc.shape.first().copied());
+                one("num_groups", rows.map(Value::from), "its shape")
+            }
+            Rule::TypedShape => {
+                let shape = look.array(&key).map(|doc| json!(doc.shape));
+                one("shape", shape, "its shape")
+            }
+            Rule::TypedDtype | Rule::DtypeThere => {
+                one("dtype", data_type(look, path, &key), "its data type")
+            }
+            Rule::GridOriginZero => {
+                let why = "an origin of zeros is left out";
+                vec![Edit::remove(
+                    &key,
+                    "/attributes/chunk_grid_origin",
+                    check,
+                    why,
+                )]
+            }
+            Rule::VlenFill => {
+                let why = "a cell that is not there is empty";
+                vec![Edit::set(&key, "/fill_value", "", check, why)]
+            }
+            Rule::ObjectIds | Rule::Manifests => rows_of_index(look, level, check),
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
+}
+
+/// What `zv_array` says of a node.
+fn word(path: &str) -> Option<&'static str> {
+    let parts: Vec<&str> = path.split('/').collect();
+    match parts.as_slice() {
+        ["object_index"] => Some("object_index"),
+        ["links", _] => Some("links_family"),
+        ["link_attributes", _, _] => Some("link_attribute_family"),
+        _ => Role::of(path)?.discriminator(),
+    }
+}
+
+/// The name of an attribute.
+fn name(path: &str) -> Option<&str> {
+    let parts: Vec<&str> = path.split('/').collect();
+    match parts.as_slice() {
+        ["link_attributes", name, _] => Some(name),
+        _ => Role::of(path)?.attribute_name(),
+    }
+}
+
+/// The delta of a family, or of an array of one.
+fn delta(path: &str) -> Option<i32> {
+    let parts: Vec<&str> = path.split('/').collect();
+    let (["links", delta, ..] | ["link_attributes", _, delta, ..]) = parts.as_slice() else {
+        return None;
+    };
+    parse_delta(delta).ok()
+}
+
+/// The offsets of the further ends of a link, by the last part of the path.
+fn offsets(path: &str) -> Option<Vec<Vec<i64>>> {
+    let (_, segment) = Role::of(path)?.link_path()?;
+    if segment == "self" {
+        return Some(Vec::new());
+    }
+    let ends = segment.split('_').count();
+    let rank = segment.split('_').next()?.split('.').count();
+    let mut parts = vec![0_i64; ends.checked_mul(rank)?];
+    let count = parse_offsets(segment, rank, ends.checked_add(1)?, &mut parts).ok()?;
+    let parts = parts.get(..count)?;
+    Some(parts.chunks(rank.max(1)).map(<[i64]>::to_vec).collect())
+}
+
+fn family_of(look: &Look<'_>, level: u32, path: &str) -> Option<(String, LinkFamilyDoc)> {
+    let parts: Vec<&str> = path.split('/').collect();
+    let (["links", delta, ..] | ["link_attributes", _, delta, ..]) = parts.as_slice() else {
+        return None;
+    };
+    let key = format!("{level}/links/{delta}/zarr.json");
+    let doc = LinkFamilyDoc::parse(look.bytes(&key)?).ok()?;
+    Some((key, doc))
+}
+
+fn has_perm(look: &Look<'_>, level: u32, path: &str) -> Option<bool> {
+    let (_, family) = family_of(look, level, path)?;
+    let zero = offsets(path)?.iter().flatten().all(|&part| part == 0);
+    Some(family.has_perm(delta(path)?, zero))
+}
+
+/// Ends of a link of a family, if the paths of all its arrays say the same.
+fn ends(look: &Look<'_>, level: u32, path: &str) -> Option<u32> {
+    let delta = path.split('/').nth(1)?;
+    let prefix = format!("{level}/links/{delta}/");
+    let keys = look.measured.documents.keys();
+    let mut agreed = None;
+    for key in keys.filter(|key| key.starts_with(&prefix)) {
+        let Some((_, path)) = inside(key).filter(|(_, path)| path.split('/').count() == 3) else {
+            continue;
+        };
+        let ends = u32::try_from(offsets(path)?.len().checked_add(1)?).ok()?;
+        if agreed.is_some_and(|agreed| agreed != ends) {
+            return None;
+        }
+        agreed = Some(ends);
+    }
+    agreed
+}
+
+/// Array and family disagree: the paths say who is right.
+fn widths(look: &Look<'_>, level: u32, path: &str, check: Check) -> Vec<Edit> {
+    let (Some(ends), Some((family, doc))) = (ends(look, level, path), family_of(look, level, path))
+    else {
+        return Vec::new();
+    };
+    let why = "the paths of the family's arrays";
+    let at = "/attributes/link_width";
+    let array = format!("{level}/{path}/zarr.json");
+    let mut edits = vec![Edit::set(&array, at, ends, check, why)];
+    if doc.link_width != Some(ends) {
+        edits.push(Edit::set(&family, at, ends, check, why));
+    }
+    edits
+}
+
+fn policy(look: &Look<'_>, level: u32, path: &str, check: Check) -> Vec<Edit> {
+    let Some((family, doc)) = family_of(look, level, path) else {
+        return Vec::new();
+    };
+    let mut edits = Vec::new();
+    if doc.link_width.is_none_or(|width| width == 0)
+        && let Some(ends) = ends(look, level, path)
+    {
+        let why = "the paths of the family's arrays";
+        edits.push(Edit::set(
+            &family,
+            "/attributes/link_width",
+            ends,
+            check,
+            why,
+        ));
+    }
+    if doc.sid_ndim.is_none()
+        && let Some(rank) = look.key_rank(level)
+    {
+        let why = "the axes of the level";
+        edits.push(Edit::set(&family, "/attributes/sid_ndim", rank, check, why));
+    }
+    edits
+}
+
+/// The shape of a row, where cells have as many values a row as there are names of channels.
+fn row_shape(look: &Look<'_>, level: u32, key: &str) -> Option<Value> {
+    let path = key.strip_suffix("/zarr.json")?;
+    let width = *look.measured.levels.get(&level)?.widths.get(path)?;
+    let names = look.array(key)?.attributes.channel_names?;
+    (u64::try_from(names.len()) == Ok(width)).then(|| json!([width]))
+}
+
+/// The type of a table's values, which its node says.
+fn data_type(look: &Look<'_>, path: &str, key: &str) -> Option<Value> {
+    let table = matches!(
+        Role::of(path),
+        Some(Role::ObjectAttribute { .. } | Role::GroupAttribute { .. })
+    );
+    let doc = look.array(key).filter(|_| table)?;
+    let name = doc.data_type.name;
+    let plain = ["bool", "int", "uint", "float", "complex"];
+    plain
+        .iter()
+        .any(|one| name.starts_with(one))
+        .then(|| Value::from(name))
+}
+
+/// The rows of an object index, where manifests and ids have as many.
+fn rows_of_index(look: &Look<'_>, level: u32, check: Check) -> Vec<Edit> {
+    let rows = |name: &str| {
+        let doc = look.array(&format!("{level}/object_index/{name}/zarr.json"))?;
+        <[u64; 1]>::try_from(doc.shape).ok().map(|[rows]| rows)
+    };
+    match (rows("manifests"), rows("object_ids")) {
+        (Some(manifests), Some(ids)) if manifests == ids => {
+            let key = format!("{level}/object_index/zarr.json");
+            let why = "the length of its tables";
+            let at = "/attributes/num_objects";
+            vec![Edit::set(&key, at, manifests, check, why)]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Counts of objects and links, where a finding is about them.
+fn counts(look: &Look<'_>) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    for rule in [Check::PresentCount, Check::Document(Rule::IndexCounts)] {
+        for finding in look.of(rule) {
+            let key = document_of(finding);
+            let present = inside(&key).and_then(|(level, _)| {
+                let doc = ObjectIndexDoc::parse(look.bytes(&key)?).ok()?;
+                doc.num_present?;
+                look.measured.levels.get(&level)?.present
+            });
+            if let Some(present) = present {
+                let why = "its manifests";
+                let at = "/attributes/num_present";
+                edits.push(Edit::set(&key, at, present, rule, why));
+            }
+        }
+    }
+    for check in [Check::LinkCount, Check::Document(Rule::FamilyCounts)] {
+        for finding in look.of(check) {
+            let key = document_of(finding);
+            let Some((level, path)) = inside(&key) else {
+                continue;
+            };
+            let measured = delta(path).and_then(|delta| {
+                let level = look.measured.levels.get(&level)?;
+                level.families.get(&delta).copied()
+            });
+            let (Some(measured), Some((_, doc))) = (measured, family_of(look, level, path)) else {
+                continue;
+            };
+            let members = [
+                ("num_links", doc.num_links, measured.links),
+                (
+                    "num_physical_records",
+                    doc.num_physical_records,
+                    measured.records,
+                ),
+            ];
+            for (name, stated, count) in members {
+                if stated.is_some() {
+                    let at = format!("/attributes/{name}");
+                    edits.push(Edit::set(&key, &at, count, check, "its cells"));
+                }
+            }
+        }
+    }
+    edits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{delta, name, offsets, word};
+
+    #[test]
+    fn paths_say_what_nodes_repeat() {
+        assert_eq!(word("links/0"), Some("links_family"));
+        assert_eq!(word("links/0/0.0.0"), Some("links"));
+        assert_eq!(word("link_attributes/w/0"), Some("link_attribute_family"));
+        assert_eq!(word("vertex_attributes"), None);
+        assert_eq!(name("link_attributes/w/-1/0.0"), Some("w"));
+        assert_eq!(delta("links/+2/0.0"), Some(2));
+        assert_eq!(delta("vertices"), None);
+        assert_eq!(
+            offsets("links/0/+1.0_0.-2"),
+            Some(vec![vec![1, 0], vec![0, -2]])
+        );
+        assert_eq!(offsets("links/0/self"), Some(Vec::new()));
+        assert_eq!(offsets("links/0/x"), None);
+    }
+}

@@ -1,0 +1,67 @@
+//! What is mended, and how the store is reached.
+
+use zvf_validate::{Check, Depth, Progress, Step};
+use zvf_write::WriteOptions;
+
+/// How [`plan`](crate::plan) looks at a store and [`apply`](crate::apply) changes it.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct RepairOptions {
+    /// The deepest level of checks. Default all.
+    pub depth: Depth,
+    /// The checks whose findings are settled; `None`: all.
+    pub only: Option<Vec<Check>>,
+    /// Findings that are kept of one check. Default 100,000: what is beyond them is settled by another round.
+    pub most: usize,
+    /// Told what goes on.
+    pub progress: Progress,
+    /// How the store is opened and written.
+    pub write: WriteOptions,
+}
+
+impl Default for RepairOptions {
+    fn default() -> Self {
+        Self {
+            depth: Depth::Multiscale,
+            only: None,
+            most: 100_000,
+            progress: Progress::default(),
+            write: WriteOptions::new(),
+        }
+    }
+}
+
+impl RepairOptions {
+    /// Sets [`depth`](Self::depth).
+    #[must_use]
+    pub fn with_depth(mut self, depth: Depth) -> Self {
+        self.depth = depth;
+        self
+    }
+
+    /// Sets [`only`](Self::only).
+    #[must_use]
+    pub fn with_only(mut self, only: impl Into<Vec<Check>>) -> Self {
+        self.only = Some(only.into());
+        self
+    }
+
+    /// Sets [`progress`](Self::progress).
+    #[must_use]
+    pub fn with_progress(mut self, told: impl Fn(&Step) + Send + Sync + 'static) -> Self {
+        self.progress = Progress::to(told);
+        self
+    }
+
+    /// Sets [`write`](Self::write).
+    #[must_use]
+    pub fn with_write(mut self, write: WriteOptions) -> Self {
+        self.write = write;
+        self
+    }
+
+    /// Whether findings of a check are to be settled.
+    pub(crate) fn wants(&self, check: Check) -> bool {
+        self.only.as_ref().is_none_or(|only| only.contains(&check))
+    }
+}

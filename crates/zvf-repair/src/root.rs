@@ -1,0 +1,115 @@
+//! What the root repeats of its levels: the `ome` node, capabilities, bounds.
+
+use serde_json::json;
+use zvf_meta::capabilities::{MULTISCALE_LINKS, SHARED_FRAGMENTS};
+use zvf_meta::rules::Rule;
+use zvf_validate::Check;
+
+use crate::documents::{Look, Memory, ROOT, inside};
+use crate::edit::Edit;
+
+/// Edits of the root document.
+pub(crate) fn edits(look: &Look<'_>, memory: &Memory, wants: impl Fn(Check) -> bool) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    edits.extend(bounds(look, memory));
+    edits.extend(ome(look, &wants));
+    edits.extend(capabilities(look, &wants));
+    edits
+}
+
+/// Bounds that hold every vertex of level 0. What was said of them is only widened.
+fn bounds(look: &Look<'_>, memory: &Memory) -> Option<Edit> {
+    const AT: &str = "/attributes/zarr_vectors/bounds";
+    let root = look.root.as_ref()?;
+    // With an offset nobody says of which positions bounds are.
+    if root.zarr_vectors.coordinate_offset.is_some() {
+        return None;
+    }
+    let broken = [
+        Check::VertexBounds,
+        Check::Document(Rule::BoundsLength),
+        Check::Document(Rule::BoundsOrder),
+    ];
+    let mut checks: Vec<Check> = broken.into_iter().filter(|one| look.has(*one)).collect();
+    if memory.bounds {
+        checks.push(Check::StoreOpens);
+    }
+    if checks.is_empty() {
+        return None;
+    }
+    let (low, high) = look.measured.levels.get(&0)?.extent.as_ref()?;
+    let (old_low, old_high) = &root.zarr_vectors.bounds;
+    let fits = !memory.bounds && old_low.len() == low.len() && old_high.len() == high.len();
+    let finite = |one: &f64| one.is_finite();
+    let mut corners = (low.clone(), high.clone());
+    if fits && old_low.iter().all(finite) && old_high.iter().all(finite) {
+        for (axis, (a, b)) in old_low.iter().zip(old_high).enumerate() {
+            if let Some(low) = corners.0.get_mut(axis) {
+                *low = low.min(a.min(*b));
+            }
+            if let Some(high) = corners.1.get_mut(axis) {
+                *high = high.max(a.max(*b));
+            }
+        }
+    }
+    let why = "the vertices of level 0";
+    let edit = Edit::set(
+        ROOT,
+        AT,
+        json!([corners.0, corners.1]),
+        Check::StoreOpens,
+        why,
+    );
+    Some(Edit { checks, ..edit })
+}
+
+/// The node for other tools, made anew; what others put into it stays.
+fn ome(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Edit> {
+    let rules = [
+        Rule::OmePresent,
+        Rule::OmeType,
+        Rule::OmeAxes,
+        Rule::OmeLevels,
+    ];
+    let checks: Vec<Check> = rules
+        .into_iter()
+        .map(Check::Document)
+        .filter(|one| wants(*one) && look.has(*one))
+        .collect();
+    let root = look.root.as_ref().filter(|_| !checks.is_empty())?;
+    let mut renewed = root.clone();
+    let name = zvf_write::store_name(&look.report.store);
+    zvf_write::renew_ome(&mut renewed, look.levels(), &name);
+    let node = renewed.ome?.to_value();
+    let why = "the levels that are there, and the axes";
+    let edit = Edit::set(ROOT, "/attributes/ome", node, Check::StoreOpens, why);
+    Some(Edit { checks, ..edit })
+}
+
+/// Tokens that stand for what levels have.
+fn capabilities(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Edit> {
+    const AT: &str = "/attributes/zarr_vectors/format_capabilities";
+    let checks: Vec<Check> = [Check::CrossCapability, Check::SharedCapability]
+        .into_iter()
+        .filter(|one| wants(*one) && look.has(*one))
+        .collect();
+    let root = look.root.as_ref().filter(|_| !checks.is_empty())?;
+    let mut tokens = root.zarr_vectors.format_capabilities.clone();
+    if checks.contains(&Check::CrossCapability) {
+        let between = look.measured.documents.keys().any(|key| {
+            let path = inside(key).map(|(_, path)| path);
+            let delta = path.and_then(|path| path.strip_prefix("links/"));
+            delta.is_some_and(|delta| delta != "0" && !delta.contains('/'))
+        });
+        tokens.retain(|token| token != MULTISCALE_LINKS);
+        if between {
+            tokens.push(MULTISCALE_LINKS.to_owned());
+        }
+    }
+    if checks.contains(&Check::SharedCapability) {
+        tokens.push(SHARED_FRAGMENTS.to_owned());
+    }
+    let why = "the levels that are there";
+    let edit = Edit::set(ROOT, AT, tokens, Check::StoreOpens, why);
+    Some(Edit { checks, ..edit })
+}

@@ -1,0 +1,126 @@
+//! A repair whose program dies at any of its writes: readers see the store as it was or as it is mended, and a repeat finishes.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use zvf_repair::{RepairError, apply, plan};
+use zvf_testkit::faults::Dying;
+use zvf_write::{Edit, WriteError};
+
+use crate::support::{ADDRESS, Files, Memory, Outcome, options};
+
+const COUNT: &str = "/attributes/zarr_vectors_level/vertex_count";
+
+async fn every_write(broken: &Files, most_left: usize) -> Outcome {
+    let memory = Memory::with(broken).await?;
+    let old = memory.seen().await.ok();
+    apply(
+        &plan(ADDRESS, &memory.options()).await?,
+        None,
+        &memory.options(),
+    )
+    .await?;
+    let (mended, new) = (memory.files().await?, memory.seen().await?);
+    // A root that cannot be read is the first to be mended, alone.
+    let mut between = broken.clone();
+    let root = mended.0.get("zarr.json").ok_or("no root")?.clone();
+    between.0.insert("zarr.json".to_owned(), root);
+    let between = Memory::with(&between).await?.seen().await.ok();
+    let (mut finished, mut taken_back) = (0, 0);
+    for through in [false, true] {
+        for writes in 1.. {
+            let memory = Memory::with(broken).await?;
+            let planned = plan(ADDRESS, &memory.options()).await?;
+            let dying = options(Arc::new(Dying::new(memory.0.clone(), writes, through)));
+            let done = apply(&planned, None, &dying).await;
+            let seen = memory.seen().await.ok();
+            let half = old.is_none() && seen == between;
+            assert!(
+                half || seen == old || seen.as_ref() == Some(&new),
+                "write {writes}"
+            );
+            let files = memory.files().await?;
+            assert_eq!(files.payloads_of_store(), broken.payloads_of_store());
+            if files.0.contains_key("zvf-unfinished.json") {
+                let refused = plan(ADDRESS, &memory.options()).await;
+                assert!(matches!(refused, Err(RepairError::Unfinished { .. })));
+                Edit::resume(ADDRESS, memory.options().write).await?;
+            }
+            // Readers may know the new documents only from the redo log: it is gone now.
+            let files = memory.files().await?;
+            assert!(
+                !files.0.keys().any(|key| key.starts_with("zvf-")),
+                "write {writes}"
+            );
+            let again = plan(ADDRESS, &memory.options()).await?;
+            if again.documents.is_empty() {
+                finished += 1;
+            } else {
+                taken_back += 1;
+                assert!(again.documents.len() <= most_left, "write {writes}");
+                apply(&again, None, &memory.options()).await?;
+            }
+            let after = memory.files().await?;
+            let values = |files: &Files| -> Outcome<Vec<serde_json::Value>> {
+                let keys = files.0.keys().filter(|key| key.ends_with("zarr.json"));
+                keys.map(|key| files.document(key)).collect()
+            };
+            assert_eq!(values(&after)?, values(&mended)?, "write {writes}");
+            assert_eq!(after.payloads(), mended.payloads(), "write {writes}");
+            assert_eq!(memory.seen().await?, new);
+            if done.is_ok() {
+                assert!(writes > 8, "{writes} writes");
+                break;
+            }
+            assert!(
+                matches!(done, Err(RepairError::Write(ref error)) if !matches!(error, WriteError::Changed { .. })),
+                "{done:?}"
+            );
+        }
+    }
+    assert!(finished >= 3 && taken_back >= 5, "{finished} {taken_back}");
+    Ok(())
+}
+
+impl Files {
+    /// Payloads, without what a writer that died left beside the store.
+    fn payloads_of_store(&self) -> Vec<(&str, &[u8])> {
+        let payloads = self.payloads().into_iter();
+        payloads
+            .filter(|(key, _)| !key.starts_with("zvf-"))
+            .collect()
+    }
+}
+
+fn broken() -> Outcome<Files> {
+    let mut files = Files::of("0.9/points_bins")?;
+    files.set("1/zarr.json", COUNT, json!(5))?;
+    files.list(
+        "0/vertices/zarr.json",
+        "/attributes/nonempty_chunks",
+        |list| {
+            list.remove(0);
+        },
+    )?;
+    files.list(
+        "0/vertex_fragments/zarr.json",
+        "/attributes/nonempty_chunks",
+        |list| {
+            list.remove(0);
+        },
+    )?;
+    files.unset("zarr.json", "/attributes/ome")?;
+    Ok(files)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repair_that_dies() -> Outcome {
+    every_write(&broken()?, 4).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repair_of_a_root_that_dies() -> Outcome {
+    let mut files = broken()?;
+    files.unset("zarr.json", "/attributes/zarr_vectors/bounds")?;
+    every_write(&files, 4).await
+}

@@ -1,0 +1,233 @@
+//! Which findings `zvf repair` settles, and why it leaves the others alone.
+
+use std::fmt;
+
+use zvf_meta::rules::Rule;
+
+use crate::check::Check;
+
+/// Whether what breaks a check can be made right in documents alone, from the cells that are there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Mend {
+    /// Always, where the cells that it follows from can be read.
+    Always,
+    /// Where something holds, in words that go on from "where".
+    Where(&'static str),
+    /// Never, and why.
+    Never(&'static str),
+}
+
+impl fmt::Display for Mend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Always => f.write_str("yes"),
+            Self::Where(what) => write!(f, "where {what}"),
+            Self::Never(why) => write!(f, "no: {why}"),
+        }
+    }
+}
+
+/// The cell, the table or the object itself would have to be another one.
+const PAYLOAD: Mend = Mend::Never("the data itself would have to change");
+/// A member that stands nowhere else.
+const MEANING: Mend = Mend::Never("nothing else in the store says what belongs there");
+/// Two things that contradict each other.
+const EITHER: Mend = Mend::Never("either side may be the wrong one");
+/// Whole objects would come or go.
+const OBJECTS: Mend = Mend::Never("objects would have to be removed or restored");
+/// A document says how bytes are stored.
+const STORED: Mend = Mend::Never("the document says how the bytes are to be read");
+/// What was made of a level has to be made again.
+const LEVELS: Mend = Mend::Never("coarse levels have to be made again");
+/// Known to be so, or nothing to do.
+const FINE: Mend = Mend::Never("readers do not mind");
+
+impl Check {
+    /// Whether `zvf repair` settles it.
+    #[must_use]
+    pub fn mend(self) -> Mend {
+        match self {
+            Self::Document(rule) => of_rule(rule),
+            Self::StoreOpens => Mend::Where("nothing but the bounds is missing in the root"),
+            Self::DocumentReads => Mend::Where(
+                "a level lacks nothing but its number, count or list of arrays, or a presence list is no list of texts",
+            ),
+            Self::LevelThere
+            | Self::LinksHaveFamilies
+            | Self::ObjectStray
+            | Self::CrossTarget
+            | Self::FamilyThere
+            | Self::AttributeOrphan
+            | Self::AttributeThere
+            | Self::LinkAttributeThere
+            | Self::LinkFragmentsThere => OBJECTS,
+            Self::LevelOpens | Self::NodeRead => Mend::Never(
+                "the document that it names has a finding of its own, or is not understood",
+            ),
+            Self::NodeKnown | Self::LevelHasChunks => FINE,
+            Self::Unfinished => Mend::Never("the writer's own command finishes it"),
+            Self::CellListed => Mend::Where("the cell can be read and fits the others"),
+            Self::CellEmpty => {
+                Mend::Where("nothing else refers to the cell; a cell that is lost stays listed")
+            }
+            Self::VertexCount
+            | Self::FragmentsTile
+            | Self::LinkCount
+            | Self::PresentCount
+            | Self::ObjectIdsSorted
+            | Self::VertexBounds
+            | Self::CrossCapability
+            | Self::SharedCapability => Mend::Always,
+            Self::CellReads
+            | Self::VertexRows
+            | Self::Finite
+            | Self::FragmentIndex
+            | Self::FragmentRows
+            | Self::FragmentPadding
+            | Self::FragmentThere
+            | Self::RowsCovered
+            | Self::AttributeRows
+            | Self::FragmentAttributeRows
+            | Self::OwnerColumn
+            | Self::LinkCell
+            | Self::LinkRow
+            | Self::LinkChunk
+            | Self::LinkPlacement
+            | Self::LinkCopies
+            | Self::LinkAttributeRows
+            | Self::LinkFragments
+            | Self::ManifestReads
+            | Self::ManifestChunk
+            | Self::ManifestFragment
+            | Self::ObjectIdUnique
+            | Self::ObjectTableReads
+            | Self::ObjectAttributeRows
+            | Self::FragmentOwner
+            | Self::GroupMember
+            | Self::GroupMembersRead
+            | Self::GroupAttributeRows
+            | Self::SideReads
+            | Self::FaceDegenerate
+            | Self::SelfLoop
+            | Self::TreeParent
+            | Self::TreeLoop
+            | Self::LineEnds
+            | Self::ChainLink
+            | Self::ParentThere => PAYLOAD,
+            Self::BinFragments
+            | Self::VertexChunk
+            | Self::VertexBin
+            | Self::AttributeWidth
+            | Self::ChunkAttribute
+            | Self::FaceWidth
+            | Self::PointLinks => EITHER,
+            Self::CategoryCode => MEANING,
+            Self::CountsFall
+            | Self::IdsKept
+            | Self::InheritedCount
+            | Self::CrossMirror
+            | Self::LevelStale => LEVELS,
+        }
+    }
+}
+
+fn of_rule(rule: Rule) -> Mend {
+    match rule {
+        Rule::BoundsLength | Rule::BoundsOrder => {
+            Mend::Where("positions are not stored with an offset")
+        }
+        Rule::DatasetPath => Mend::Where("every level has a dataset of its own beside it"),
+        Rule::DatasetUnique
+        | Rule::DatasetOrder
+        | Rule::DatasetPresent
+        | Rule::ScaleBase
+        | Rule::TranslationBase
+        | Rule::OmePresent
+        | Rule::OmeType
+        | Rule::OmeAxes
+        | Rule::OmeLevels
+        | Rule::LevelNumber
+        | Rule::LevelParentAbsent
+        | Rule::GridOriginZero
+        | Rule::PresenceKeys
+        | Rule::PresenceOrder
+        | Rule::PresenceUnique
+        | Rule::PresenceInGrid
+        | Rule::Discriminator
+        | Rule::DiscriminatorThere
+        | Rule::AttributeName
+        | Rule::VlenFill
+        | Rule::LinkDelta
+        | Rule::LinkOffsets
+        | Rule::LinkPerm
+        | Rule::TypedShape
+        | Rule::TypedDtype
+        | Rule::GroupCount
+        | Rule::IndexRank
+        | Rule::IndexCounts
+        | Rule::FamilyRank
+        | Rule::FamilyDirected
+        | Rule::FamilyCounts => Mend::Always,
+        Rule::DatasetStale => Mend::Where("there is no folder of that level either"),
+        Rule::TransformLength | Rule::ScalePositive => {
+            Mend::Where("the bins of the level stand somewhere else")
+        }
+        Rule::TranslationCoarse | Rule::LevelBinsKnown => {
+            Mend::Where("the fold or the bins of the level stand somewhere else")
+        }
+        Rule::ScaleMatchesBins => Mend::Where("the level's own document says its bins"),
+        Rule::PresenceThere => Mend::Where("the storage lists its objects"),
+        Rule::LevelZeroBins => Mend::Where("the bins are those of the root"),
+        Rule::LevelSplitDims => Mend::Where("the level names its attribute"),
+        Rule::LevelPreservesIds => Mend::Where("it is level 0 that says so"),
+        Rule::Encoding => Mend::Where("the array holds fragments: there is one encoding of them"),
+        Rule::DtypeThere => Mend::Where("the array is a table, whose node says its type"),
+        Rule::RowShape => {
+            Mend::Where("the cells have as many values a row as there are names of channels")
+        }
+        Rule::LinkWidth | Rule::FamilyPolicy => {
+            Mend::Where("the paths of the family's arrays say how many ends a link has")
+        }
+        Rule::ObjectIds | Rule::Manifests => {
+            Mend::Where("manifests and ids agree on the number of rows, and the index does not")
+        }
+        _ => of_other(rule),
+    }
+}
+
+/// Rules that are left alone.
+fn of_other(rule: Rule) -> Mend {
+    match rule {
+        Rule::Version | Rule::VersionNewer | Rule::RequiredCapabilities | Rule::Capabilities => {
+            Mend::Never("a newer program may know better")
+        }
+        Rule::MultiscalesFormat | Rule::GridBounds | Rule::KeyEncoding => FINE,
+        Rule::LevelName | Rule::LevelsConsecutive | Rule::LevelVertices | Rule::LevelFragments => {
+            OBJECTS
+        }
+        Rule::LinksConventionFits
+        | Rule::MultiscalesSingle
+        | Rule::BinsDivideChunk
+        | Rule::LevelChunkNests
+        | Rule::LevelChunkBins
+        | Rule::GridSplit
+        | Rule::LinkSegment
+        | Rule::LinkDeltaName
+        | Rule::LinkCanonical
+        | Rule::GroupNames => EITHER,
+        Rule::StorageTransformers
+        | Rule::VlenDataType
+        | Rule::VlenCodecs
+        | Rule::GridChunks
+        | Rule::GridRank
+        | Rule::GridExtent
+        | Rule::GridOriginLength
+        | Rule::DtypeObject
+        | Rule::EncodingReadable
+        | Rule::TypedCodecs
+        | Rule::TypedRank
+        | Rule::Sentinel
+        | Rule::IndexLayout => STORED,
+        _ => MEANING,
+    }
+}
