@@ -6,7 +6,9 @@
 //! The oracle leans to one side: where it cannot show that no rule is about a change, it says that one is broken. So a miss may be
 //! the oracle's; what it calls free is free.
 
+mod arrays;
 mod documents;
+mod parts;
 mod payloads;
 
 use serde_json::Value;
