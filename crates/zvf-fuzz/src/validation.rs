@@ -114,7 +114,7 @@ async fn made(kind: &str) -> Result<Objects, Box<dyn std::error::Error>> {
         .with_compression(Compression::None)
         .with_vertex_attribute(AttributeSpec::number("n", NumberType::U16));
     if kind == Kind::PointCloud {
-        spec = spec.with_objects().with_bin_shape([5.0; 2]);
+        spec = spec.with_objects();
     }
     let objects = spec.has_objects();
     if objects {

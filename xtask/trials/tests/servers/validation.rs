@@ -42,7 +42,7 @@ async fn ask(address: &str, open: OpenOptions, depth: Depth) -> (Report, usize) 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn documents_are_checked_with_as_many_requests_whatever_the_number_of_chunks() {
     let mut counts = Vec::new();
-    for chunks in [2, 40] {
+    for chunks in [2, 80] {
         let address = format!("s3://edits-4/lines-{chunks}.zarrvectors");
         write(&address, chunks).await;
         for depth in [Depth::Structure, Depth::Metadata] {
@@ -62,7 +62,7 @@ async fn documents_are_checked_with_as_many_requests_whatever_the_number_of_chun
         panic!("{counts:?}");
     };
     assert_eq!(few, more);
-    assert!(few[1] < 40, "{counts:?}");
+    assert!(few[1] < 80, "{counts:?}");
 }
 
 /// Before 0.8.1 a chunk is a node with a document of its own.
