@@ -2,8 +2,8 @@
 
     edited.py ZVF WRITE_RAW FOLDER [--seed N] [--stores N] [--quick] [--only KIND]
 
-The stores are those of `written.py`, and so is what is asked of them afterwards; the truth is the input, changed here as `zvf` is
-told to change the store: objects are deleted, vertices and links come, vertices move, values of vertices, objects and links are set,
+The stores are those of `written.py` but for chunks and fragments that follow values, which an edit refuses, and so is what is asked
+of them afterwards; the truth is the input, changed here as `zvf` is told to change the store: objects are deleted, vertices and links come, vertices move, values of vertices, objects and links are set,
 and some stores are vacuumed. The package's validator must report no error at level 5. At the end vertices and links are numbered anew,
 since everything is compared by these numbers.
 
@@ -276,10 +276,10 @@ def main() -> int:
         folder = options.folder / f"{number:04}-{kind.replace(' ', '-')}"
         one = Board()
         try:
-            job = Job(np.random.default_rng([options.seed, number]), folder, kind)
+            job = Job(np.random.default_rng([options.seed, number]), folder, kind, cut=False)
             subprocess.run([options.writer, folder / "job.json"], check=True, capture_output=True, text=True)
             Editor(options.program, job).run()
-            EditedReader(job, one).run()
+            EditedReader(job, one, options.program).run()
         except subprocess.CalledProcessError as error:
             broken.append(f"{folder}: {error.stderr}")
         except Exception:

@@ -21,6 +21,18 @@ warnings.simplefilter("ignore")
 
 from zarr_vectors.validate import validate
 
+from reading import findings
+
+# What copies of these stores cannot be right in: values of links between chunks that the package never wrote, and links
+# of lines between chunks that nobody wrote (their manifests tell the order).
+ODD = {
+    ("0.7/graph", "link-attribute-there"),
+    ("0.8/graph", "link-attribute-there"),
+    ("0.9.4/additive_streamlines", "chain-link"),
+    ("0.9.4/dense_rows", "chain-link"),
+    ("padded/streamlines", "chain-link"),
+}
+
 STORES = Path(__file__).resolve().parents[2] / "testdata" / "zvf"
 
 
@@ -59,7 +71,11 @@ def main() -> int:
             ran = subprocess.run(
                 [arguments.zvf, command, str(old), str(new), *flags, "--quiet"], capture_output=True, text=True
             )
-            errors = [ran.stderr.strip()] if ran.returncode else [str(one) for one in validate(str(new), level=5).errors]
+            if ran.returncode:
+                errors = [ran.stderr.strip()]
+            else:
+                ours = [one for one in findings(arguments.zvf, new) if (f"{generation}/{name}", one.split(" ")[0]) not in ODD]
+                errors = [str(one) for one in validate(str(new), level=5).errors] + ours
             done += 1
             if errors:
                 wrong += 1

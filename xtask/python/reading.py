@@ -20,6 +20,17 @@ class Refused(Exception):
         self.code = code
 
 
+def findings(program: str | Path, store: str | Path) -> list[str]:
+    """What `zvf validate` at level 5 says of a store, notes left out."""
+    command = [str(program), "validate", str(store), "--level", "5", "--format", "json", "--quiet"]
+    done = subprocess.run(command, capture_output=True, check=False, timeout=300)
+    # 1: there are findings.
+    if done.returncode not in (0, 1):
+        raise Refused(done.returncode, done.stderr.decode(errors="replace").strip())
+    found = [one for one in json.loads(done.stdout)["findings"] if one["severity"] != "note"]
+    return [f"{one['title']} at {one['path']}: {one['found']}, expected {one['expected']}" for one in found]
+
+
 class Zvf:
     """One built program."""
 

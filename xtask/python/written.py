@@ -1,9 +1,9 @@
 """Has random input written by the program `write_raw` and reads the stores with the released Python package.
 
-    written.py WRITE_RAW FOLDER [--seed N] [--stores N] [--quick] [--only KIND]
+    written.py WRITE_RAW ZVF FOLDER [--seed N] [--stores N] [--quick] [--only KIND]
 
 The other direction of `conformance.py`: the truth is the input, the writer is ours, the reader is the package, whose
-validator must report no error at level 5. Before that the minimal store of the format notes (appendix A) is written by both, and
+validator must report no error at level 5; ours no warning either. Before that the minimal store of the format notes (appendix A) is written by both, and
 must be the same: cells byte for byte, documents as JSON. Defects of the package's readers are stepped around, each with its number in the
 format notes:
 
@@ -35,6 +35,7 @@ import numpy as np
 
 import inputs
 from checks import Board, conclude
+from reading import findings
 
 KINDS = ["points", "points with objects", "lines", "polylines", "streamlines", "graph", "skeleton", "mesh"]
 POSITIONS = ["f4"] * 5 + ["f8"] * 3 + ["f2", "i4", "i2", "i8"]
@@ -44,7 +45,7 @@ ATTRIBUTES = ["f4", "f8", "f2", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", 
 class Job:
     """One store: its input, and the files that the program is given."""
 
-    def __init__(self, rng, folder: Path, kind: str):
+    def __init__(self, rng, folder: Path, kind: str, cut: bool = True):
         self.rng, self.folder, self.kind = rng, folder, kind
         folder.mkdir(parents=True)
         self.dims = int(rng.choice([2, 3, 3, 4]))
@@ -66,7 +67,8 @@ class Job:
         self.key: np.ndarray | None = None
         self.run: np.ndarray | None = None
         self.make()
-        self.cut()
+        if cut:
+            self.cut()
         self.positions_out()
         self.columns()
         (folder / "job.json").write_text(json.dumps(self.job))
@@ -226,8 +228,8 @@ class Job:
 class Reader:
     """Asks everything of one store and counts what differs."""
 
-    def __init__(self, job: Job, board: Board):
-        self.job, self.board = job, board
+    def __init__(self, job: Job, board: Board, zvf: str):
+        self.job, self.board, self.zvf = job, board, zvf
 
     def note(self, what: str, compared: int, wrong: int, example: str = "") -> None:
         self.board.count(self.job.kind, what, compared, wrong, f"{self.job.folder.name}: {example}")
@@ -279,6 +281,8 @@ class Reader:
 
         result = validate(self.job.store, level=5)
         self.note("validator", 1, int(bool(result.errors)), str(result.errors[:3]))
+        found = findings(self.zvf, self.job.store)
+        self.note("our validator", 1, int(bool(found)), str(found[:3]))
 
     def same(self, what: str, found, truth) -> None:
         """Two arrays, bit for bit but for NaN."""
@@ -485,6 +489,7 @@ def sorted_corners(job: Job) -> tuple[np.ndarray, np.ndarray]:
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
+    parser.add_argument("zvf")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seed", type=int, default=20260202)
     parser.add_argument("--stores", type=int, default=32)
@@ -507,7 +512,7 @@ def main() -> int:
         try:
             job = Job(rng, folder, kind)
             subprocess.run([options.program, folder / "job.json"], check=True, capture_output=True, text=True)
-            Reader(job, one).run()
+            Reader(job, one, options.zvf).run()
         except subprocess.CalledProcessError as error:
             broken.append(f"{folder}: {error.stderr}")
         except Exception:

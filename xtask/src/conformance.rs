@@ -83,6 +83,7 @@ fn written(arguments: &[String]) -> Outcome {
     sh::run(
         python::run("written.py")?
             .arg(writer()?)
+            .arg(sh::build_zvf()?)
             .arg(sh::target().join("conformance-written"))
             .args(arguments),
     )

@@ -6,3 +6,4 @@ mod kept;
 mod left;
 mod repaired;
 mod support;
+mod swept;

@@ -217,7 +217,8 @@ mod tests {
         let by = AttributeSpec::number("gene", NumberType::I16);
         let told = spec.clone().with_attribute_chunks(by).check().unwrap_err();
         assert!(told.to_string().starts_with("chunk_by: "), "{told}");
-        let told = spec.clone().with_fragment_owners().check().unwrap_err();
+        let owners = spec.clone().with_objects().with_fragment_owners();
+        let told = owners.check().unwrap_err();
         assert!(
             told.to_string().starts_with("fragment_attributes: "),
             "{told}"

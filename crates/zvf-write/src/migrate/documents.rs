@@ -175,6 +175,27 @@ pub(super) fn root(
     ] {
         list.retain(|token| !drop.contains(&token.as_str()));
     }
+    // What levels have is said, whether the old root said it or not.
+    let shares = |(level, _): &(Level, Vec<f64>)| level.doc().shared_fragments;
+    let between = |(level, _): &(Level, Vec<f64>)| {
+        let mut families = level.link_families().iter();
+        families.any(|family| family.delta() != 0)
+    };
+    for (has, token) in [
+        (
+            levels.iter().any(shares),
+            zvf_meta::capabilities::SHARED_FRAGMENTS,
+        ),
+        (
+            levels.iter().any(between),
+            zvf_meta::capabilities::MULTISCALE_LINKS,
+        ),
+    ] {
+        let tokens = &mut block.format_capabilities;
+        if has && !tokens.iter().any(|one| one == token) {
+            tokens.push(token.to_owned());
+        }
+    }
     if !block.required_capabilities.is_empty() {
         notes.note(format!(
             "the store still requires {}: readers of {} that do not know it read less than there is",

@@ -1,0 +1,62 @@
+//! Every break that the validator is tested on: a repair touches no data, adds no finding, and is complete the first time.
+
+use zvf_repair::{RepairError, apply, plan};
+use zvf_validate::Severity;
+
+use crate::support::{ADDRESS, Files, Memory, Outcome};
+
+/// What became of a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Became {
+    Refused,
+    Same,
+    Changed,
+}
+
+async fn one(broken: &zvf_badstores::Break) -> Outcome<Became> {
+    let files = Files(broken.files()?.objects);
+    let memory = Memory::with(&files).await?;
+    let plan = match plan(ADDRESS, &memory.options()).await {
+        Ok(plan) => plan,
+        // An older version, a writer that is not done, or nothing that says that it is a store.
+        Err(error @ (RepairError::Write(_) | RepairError::Store(_))) => {
+            return Err(error.into());
+        }
+        Err(_) => return Ok(Became::Refused),
+    };
+    let applied = apply(&plan, None, &memory.options()).await?;
+    for (check, count) in &applied.report.counts {
+        let before = plan.before.counts.get(check).copied().unwrap_or(0);
+        if check.info().severity != Severity::Note && before == 0 {
+            return Err(format!("{count} times {} that was not there", check.info().title).into());
+        }
+    }
+    let after = memory.files().await?;
+    if after.payloads() != files.payloads() {
+        return Err("something else than documents changed".into());
+    }
+    let again = zvf_repair::plan(ADDRESS, &memory.options()).await?;
+    if !again.changes.is_empty() {
+        return Err(format!("a second repair changes {:?}", again.changes).into());
+    }
+    Ok(if after == files {
+        Became::Same
+    } else {
+        Became::Changed
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_broken_store_gets_worse() {
+    let (mut failed, mut became) = (Vec::new(), Vec::new());
+    for broken in zvf_badstores::breaks() {
+        match one(broken).await {
+            Ok(one) => became.push(one),
+            Err(error) => failed.push(format!("{} {}: {error}", broken.case, broken.name)),
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+    let count = |wanted| became.iter().filter(|one| **one == wanted).count();
+    assert!(count(Became::Changed) > 60, "{}", count(Became::Changed));
+    assert!(count(Became::Same) > 20, "{}", count(Became::Same));
+}
