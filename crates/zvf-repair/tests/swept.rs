@@ -1,7 +1,7 @@
 //! Every break that the validator is tested on: a repair touches no data, adds no finding, and is complete the first time.
 
 use zvf_repair::{RepairError, apply, plan};
-use zvf_validate::Severity;
+use zvf_validate::{Check, Severity};
 
 use crate::support::{ADDRESS, Files, Memory, Outcome};
 
@@ -27,7 +27,9 @@ async fn one(broken: &zvf_badstores::Break) -> Outcome<Became> {
     let applied = apply(&plan, None, &memory.options()).await?;
     for (check, count) in &applied.report.counts {
         let before = plan.before.counts.get(check).copied().unwrap_or(0);
-        if check.info().severity != Severity::Note && before == 0 {
+        // Behind a claim that all rows are covered nobody says that one is not; the claim goes.
+        let behind = *check == Check::RowsCovered && plan.before.count_of(Check::FragmentsTile) > 0;
+        if check.info().severity != Severity::Note && before == 0 && !behind {
             return Err(format!("{count} times {} that was not there", check.info().title).into());
         }
     }
