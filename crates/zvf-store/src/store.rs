@@ -375,10 +375,14 @@ impl Store {
             crate::kv::check_segment(&level.to_string(), segment)?;
         }
         let tree = &self.inner.tree;
-        let path = format!("{level}/{path}");
-        tree.ask(vec![Question::Document(format!("{path}/zarr.json"))])
-            .await?;
-        tree.named_grid(&path, self.inner.root.dims())
+        let (path, of_level) = (format!("{level}/{path}"), format!("{level}/zarr.json"));
+        let keys = [format!("{path}/zarr.json"), of_level.clone()];
+        tree.ask(keys.map(Question::Document).to_vec()).await?;
+        // Chunks that follow an attribute have one component more.
+        let doc = tree.document(&of_level);
+        let doc = doc.and_then(|bytes| zvf_meta::LevelDoc::parse(&bytes).ok());
+        let dims = self.inner.root.dims();
+        tree.named_grid(&path, doc.map_or(dims, |doc| doc.key_rank(dims)))
     }
 
     /// Reads cells, then runs `f` on them on a worker thread.
