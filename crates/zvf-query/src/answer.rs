@@ -11,7 +11,7 @@ use futures::future::{BoxFuture, FutureExt};
 use futures::sink::SinkExt;
 use futures::stream::{BoxStream, Stream, StreamExt};
 
-use zvf_store::Store;
+use zvf_store::{Class, Store};
 
 use crate::QueryError;
 
@@ -345,10 +345,37 @@ impl Emit {
     ///
     /// # Errors
     ///
-    /// The store changed; I/O.
-    pub(crate) async fn end(&mut self, store: &Store, round: u32) -> Result<(), QueryError> {
+    /// The run's own, unless [`or_changed`] knows better; the store changed; I/O.
+    pub(crate) async fn end(
+        &mut self,
+        run: Result<Summary, QueryError>,
+        store: &Store,
+        round: u32,
+    ) -> Result<Summary, QueryError> {
+        let summary = or_changed(run, store, round).await?;
         store.verify(round).await?;
         self.flush().await;
-        Ok(())
+        Ok(summary)
+    }
+}
+
+/// What looks like damage in a store that changes under its reader is the change: a cell that a document lists and that
+/// an edit has removed since.
+///
+/// # Errors
+///
+/// The outcome's own; [`StoreError::SourceChanged`](zvf_store::StoreError::SourceChanged) in its place where a
+/// document is not what it was.
+pub(crate) async fn or_changed<T>(
+    outcome: Result<T, QueryError>,
+    store: &Store,
+    round: u32,
+) -> Result<T, QueryError> {
+    match outcome {
+        Err(error) if error.class() == Class::Malformed => match store.verify(round).await {
+            Err(changed) if changed.is_changed() => Err(changed.into()),
+            _ => Err(error),
+        },
+        outcome => outcome,
     }
 }

@@ -134,7 +134,9 @@ pub use zvf_store::{Class, Names};
 pub async fn query(store: &zvf_store::Store, query: Query) -> Result<Answer, QueryError> {
     let by_object =
         query.objects.is_some() || query.groups.is_some() || query.select == Select::Objects;
-    let mut levels = Box::pin(prepare::prepare(store, query)).await?;
+    let prepared = Box::pin(prepare::prepare(store, query)).await;
+    // The documents of a level are the second round of requests.
+    let mut levels = answer::or_changed(prepared, store, 2).await?;
     let only = if levels.len() == 1 {
         levels.pop()
     } else {
@@ -145,14 +147,13 @@ pub async fn query(store: &zvf_store::Store, query: Query) -> Result<Answer, Que
     let reading = 1 + u32::from(by_object);
     let (store, last) = (store.clone(), first.unwrap_or(0).saturating_add(reading));
     Answer::start(|mut emit| async move {
-        let summary = match (only, by_object) {
+        let run = match (only, by_object) {
             (Some(prepared), true) => grouped::run::run(prepared, &mut emit).await,
             (Some(prepared), false) => flat::run::run(prepared, &mut emit).await,
             (None, true) => chain::grouped::run(levels, &mut emit).await,
             (None, false) => chain::flat::run(levels, &mut emit).await,
-        }?;
-        emit.end(&store, last).await?;
-        Ok(summary)
+        };
+        emit.end(run, &store, last).await
     })
     .await
 }

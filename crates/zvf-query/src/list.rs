@@ -64,9 +64,8 @@ pub async fn list_objects(
     let store = store.clone();
     Answer::start(|mut emit| async move {
         let last = levels.iter().map(Level::next_round).max().unwrap_or(0);
-        let summary = objects(levels, &mut emit).await?;
-        emit.end(&store, last.saturating_add(2)).await?;
-        Ok(summary)
+        let run = objects(levels, &mut emit).await;
+        emit.end(run, &store, last.saturating_add(2)).await
     })
     .await
 }
@@ -300,9 +299,8 @@ pub async fn list_links(
     let last = levels.iter().map(Level::next_round).max().unwrap_or(0);
     let store = store.clone();
     Answer::start(|mut emit| async move {
-        let summary = links(lists, numbers, &mut emit).await?;
-        emit.end(&store, last.saturating_add(2)).await?;
-        Ok(summary)
+        let run = links(lists, numbers, &mut emit).await;
+        emit.end(run, &store, last.saturating_add(2)).await
     })
     .await
 }

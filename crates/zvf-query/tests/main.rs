@@ -9,6 +9,7 @@
 
 mod additive;
 mod additive_random;
+mod changing;
 mod fixtures;
 mod graphs;
 mod hostile;

@@ -5,6 +5,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use serde::{Deserialize, Serialize};
 use zvf_meta::Kind;
 use zvf_store::ContainerKind;
 
@@ -35,7 +36,7 @@ pub(crate) struct Chains {
 }
 
 /// Steps as a multiset.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Steps {
     pub(crate) sum: u64,
     pub(crate) count: u64,

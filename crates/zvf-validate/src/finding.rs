@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use zvf_meta::rules::Severity;
 use zvf_store::ChunkCoord;
 
@@ -166,7 +167,8 @@ fn cut(mut text: String) -> String {
 }
 
 /// Findings in the order in which they came, at most so many of a check, and how many there were of each.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(into = "KeptFindings", try_from = "KeptFindings")]
 pub(crate) struct Findings {
     most: usize,
     list: Vec<Finding>,
@@ -228,5 +230,91 @@ impl Findings {
         let mut list = self.list;
         list.sort_by_key(|finding| finding.check.code());
         (list, self.counts)
+    }
+}
+
+/// [`Findings`] in a journal.
+#[derive(Serialize, Deserialize)]
+struct KeptFindings {
+    most: usize,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    list: Vec<KeptFinding>,
+    /// By code.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    counts: BTreeMap<String, u64>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct KeptFinding {
+    code: String,
+    path: String,
+    pointer: Option<String>,
+    chunk: Option<Vec<i64>>,
+    fragment: Option<u64>,
+    row: Option<u64>,
+    object: Option<i64>,
+    byte: Option<u64>,
+    found: String,
+    expected: String,
+}
+
+impl From<Findings> for KeptFindings {
+    fn from(findings: Findings) -> Self {
+        let list = findings.list.into_iter().map(|one| KeptFinding {
+            code: one.check.code().to_string(),
+            path: one.place.path,
+            pointer: one.place.pointer,
+            chunk: one.place.chunk.map(|chunk| chunk.as_slice().to_vec()),
+            fragment: one.place.fragment,
+            row: one.place.row,
+            object: one.place.object,
+            byte: one.place.byte,
+            found: one.found,
+            expected: one.expected,
+        });
+        let counts = findings.counts.into_iter();
+        Self {
+            most: findings.most,
+            list: list.collect(),
+            counts: counts
+                .map(|(check, count)| (check.code().to_string(), count))
+                .collect(),
+        }
+    }
+}
+
+/// A code that no check has.
+fn check_of(code: &str) -> Result<Check, String> {
+    Check::from_code(code).ok_or_else(|| format!("no check {code}"))
+}
+
+impl TryFrom<KeptFindings> for Findings {
+    type Error = String;
+
+    fn try_from(kept: KeptFindings) -> Result<Self, String> {
+        let list = kept.list.into_iter().map(|one| {
+            Ok(Finding {
+                check: check_of(&one.code)?,
+                place: Place {
+                    pointer: one.pointer,
+                    chunk: one.chunk.map(|chunk| ChunkCoord::new(&chunk)),
+                    fragment: one.fragment,
+                    row: one.row,
+                    object: one.object,
+                    byte: one.byte,
+                    ..Place::at(one.path)
+                },
+                found: one.found,
+                expected: one.expected,
+            })
+        });
+        let counts = kept.counts.into_iter();
+        Ok(Self {
+            most: kept.most,
+            list: list.collect::<Result<_, String>>()?,
+            counts: counts
+                .map(|(code, count)| Ok((check_of(&code)?, count)))
+                .collect::<Result<_, String>>()?,
+        })
     }
 }

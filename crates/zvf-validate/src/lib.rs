@@ -41,6 +41,9 @@
 //! Cells are read in batches on all workers, and findings are kept in the order of levels, arrays and chunks: the same store and
 //! options give the same report. Of one check [`ValidateOptions::most`] findings are kept; all are counted. Memory is bounded by the
 //! limits of the store and by what [`validate`] states.
+//!
+//! A validation that takes long can keep what it has done in a file ([`ValidateOptions::journal`]) and, cut off and begun again,
+//! goes on from there to the same report.
 
 mod chains;
 mod check;
@@ -50,6 +53,7 @@ mod error;
 mod fetch;
 mod finding;
 mod int;
+mod journal;
 mod level;
 mod links;
 mod measured;

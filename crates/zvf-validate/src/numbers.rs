@@ -1,12 +1,15 @@
 //! Positions as numbers, whatever their type.
 
 use half::f16;
+use serde::{Deserialize, Serialize};
 use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
 
 /// Smallest and largest coordinate along each axis, and whether all are finite.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Extent {
+    #[serde(with = "bits")]
     pub(crate) low: Vec<f64>,
+    #[serde(with = "bits")]
     pub(crate) high: Vec<f64>,
     pub(crate) finite: bool,
 }
@@ -29,6 +32,21 @@ impl Extent {
             *mine = mine.max(*one);
         }
         self.finite &= other.finite;
+    }
+}
+
+/// Numbers in a journal, by their bits: JSON has no infinity.
+mod bits {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(values: &[f64], to: S) -> Result<S::Ok, S::Error> {
+        let bits: Vec<u64> = values.iter().map(|one| one.to_bits()).collect();
+        bits.serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<f64>, D::Error> {
+        let bits = Vec::<u64>::deserialize(from)?;
+        Ok(bits.into_iter().map(f64::from_bits).collect())
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is looked at, and how far.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use zvf_store::OpenOptions;
@@ -25,6 +26,10 @@ pub struct ValidateOptions {
     pub coverage: bool,
     /// Whether the report says what was [measured](crate::Measured). Default no: it holds every document.
     pub measure: bool,
+    /// A local file that keeps what is done, so that the same validation, begun again after it was cut off, reads only the
+    /// cells that are left; removed at the end. `None`: nothing is kept. The file begins anew where the question or a
+    /// document of the store has changed; a cell that was rewritten in between is not read again.
+    pub journal: Option<PathBuf>,
     /// Told what goes on.
     pub progress: Progress,
     /// How the store is opened.
@@ -41,6 +46,7 @@ impl Default for ValidateOptions {
             most: 20,
             coverage: false,
             measure: false,
+            journal: None,
             progress: Progress::default(),
             open: OpenOptions::default(),
         }
@@ -96,6 +102,13 @@ impl ValidateOptions {
     #[must_use]
     pub fn with_measure(mut self, measure: bool) -> Self {
         self.measure = measure;
+        self
+    }
+
+    /// Sets [`journal`](Self::journal).
+    #[must_use]
+    pub fn with_journal(mut self, path: impl Into<PathBuf>) -> Self {
+        self.journal = Some(path.into());
         self
     }
 

@@ -9,6 +9,7 @@ use crate::check::{Check, Depth};
 use crate::documents::{Tree, version_of};
 use crate::error::{ValidateError, is_finding};
 use crate::finding::{Findings, Place};
+use crate::journal::Journal;
 use crate::level::LevelState;
 use crate::measured::{Measured, MeasuredLevel};
 use crate::options::ValidateOptions;
@@ -27,6 +28,8 @@ pub(crate) struct Run<'o> {
     pub(crate) measured: Measured,
     /// Links between levels as multisets, by level and delta, of families that were read whole.
     pub(crate) between: BTreeMap<(u32, i32), Steps>,
+    /// What earlier runs have done, and this one does.
+    pub(crate) journal: Option<Journal>,
 }
 
 impl Run<'_> {
@@ -80,6 +83,7 @@ pub async fn validate(url: &str, options: &ValidateOptions) -> Result<Report, Va
         skipped: Vec::new(),
         measured: Measured::default(),
         between: BTreeMap::new(),
+        journal: None,
     };
     // What a list names and is not there is a finding here, not the end.
     let mut open = options.open.clone();
@@ -104,6 +108,9 @@ pub async fn validate(url: &str, options: &ValidateOptions) -> Result<Report, Va
         run.findings
             .add(Check::Unfinished, Place::at(MARKER), found, "none");
     }
+    if let Some(path) = &options.journal {
+        run.journal = Some(Journal::open(path, options, &tree)?);
+    }
     let readable = tree.check(options.depth, &mut run.findings);
     let version = tree
         .documents
@@ -116,6 +123,9 @@ pub async fn validate(url: &str, options: &ValidateOptions) -> Result<Report, Va
             kind = Some(store.kind().name().to_owned());
             run.store(&store).await?;
         }
+    }
+    if let Some(why) = run.journal.as_ref().and_then(Journal::end) {
+        run.skipped.push(why);
     }
     if options.measure {
         run.measured.documents = tree.documents;

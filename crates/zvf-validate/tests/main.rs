@@ -5,4 +5,5 @@ mod clean;
 mod damage;
 mod detection;
 mod page;
+mod resumed;
 mod support;

@@ -27,6 +27,19 @@ async fn run(
     limits: Limits,
     coverage: bool,
 ) -> Result<Report, Box<dyn Error>> {
+    let open = opened(files).await?.with_limits(limits);
+    let options = ValidateOptions::new(Depth::Multiscale)
+        .with_coverage(coverage)
+        // So that a finding more is seen among many.
+        .with_most(1 << 16)
+        .with_open(open);
+    Ok(validate("memory:///", &options).await?)
+}
+
+/// A store in memory.
+pub(crate) async fn opened(
+    files: &BTreeMap<String, Vec<u8>>,
+) -> Result<OpenOptions, Box<dyn Error>> {
     let memory = InMemory::new();
     for (key, bytes) in files {
         memory
@@ -34,13 +47,5 @@ async fn run(
             .await?;
     }
     let memory: Arc<dyn ObjectStore> = Arc::new(memory);
-    let open = OpenOptions::new()
-        .with_limits(limits)
-        .with_object_store(memory);
-    let options = ValidateOptions::new(Depth::Multiscale)
-        .with_coverage(coverage)
-        // So that a finding more is seen among many.
-        .with_most(1 << 16)
-        .with_open(open);
-    Ok(validate("memory:///", &options).await?)
+    Ok(OpenOptions::new().with_object_store(memory))
 }

@@ -27,6 +27,7 @@ Examples:
   zvf validate s3://bucket/brain.zarrvectors --level 2 --anonymous
   zvf validate brain.zarrvectors --level 5 --fail-on warning --format junit -o report.xml
   zvf validate brain.zarrvectors --quick --seed 7
+  zvf validate s3://bucket/brain.zarrvectors --resume brain.journal   # cut off? The same line again goes on
   zvf validate --list-checks")]
 pub(crate) struct ValidateArgs {
     /// Path or URL of the store
@@ -56,6 +57,10 @@ pub(crate) struct ValidateArgs {
     /// Findings that are shown of one check; all are counted
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) most: usize,
+    /// Keeps in FILE what is done: the same command, begun again after it was cut off, reads the rest of the cells only. FILE is
+    /// removed at the end, and begins anew when the question or a document of the store has changed
+    #[arg(long, value_name = "FILE")]
+    pub(crate) resume: Option<PathBuf>,
     /// Form of the report; --json is the same as --format json
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) format: Option<ReportFormat>,
@@ -166,6 +171,9 @@ fn options(args: &ValidateArgs, context: &Context<'_>) -> ValidateOptions {
     if let Some(cells) = args.quick {
         let seed = args.seed;
         options = options.with_sample(Sample { cells, seed });
+    }
+    if let Some(path) = &args.resume {
+        options = options.with_journal(path);
     }
     options.with_progress(told(context))
 }

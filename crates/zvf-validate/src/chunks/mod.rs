@@ -5,6 +5,7 @@ mod places;
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt};
+use serde::{Deserialize, Serialize};
 use zvf_format::dtype::{DType, DTypeKind};
 use zvf_format::fragments::{Fragment, FragmentIndex};
 use zvf_meta::Kind;
@@ -14,6 +15,7 @@ use crate::check::{Check, Depth};
 use crate::fetch::{Cell, fetch_map};
 use crate::finding::{Findings, Place};
 use crate::int::{index, wide};
+use crate::journal::{batch_key, once};
 use crate::level::{LevelState, NO_ROWS, UNKNOWN};
 use crate::numbers::{self, Extent};
 use crate::options::ValidateOptions;
@@ -51,6 +53,7 @@ struct Plan {
 }
 
 /// What is known of a chunk afterwards.
+#[derive(Serialize, Deserialize)]
 struct Seen {
     slot: usize,
     rows: u32,
@@ -64,6 +67,7 @@ struct Seen {
 }
 
 /// What a batch comes to.
+#[derive(Serialize, Deserialize)]
 struct Done {
     seen: Vec<Seen>,
     findings: Findings,
@@ -120,14 +124,15 @@ pub(crate) async fn check(run: &mut Run<'_>, state: &mut LevelState) -> Result<(
                 .collect()
         })
         .collect();
-    let mut work = futures::stream::iter(batches)
-        .map(|batch| {
+    let (part, journal) = (state.path("vertices"), run.journal.clone());
+    let mut work = futures::stream::iter(batches.into_iter().enumerate())
+        .map(|(number, batch)| {
             let (store, plan) = (store.clone(), Arc::clone(&plan));
-            async move {
+            once(journal.clone(), batch_key(&part, number), async move {
                 let wants = plan.wants(&batch);
                 let check = move |cells: Vec<Cell>| plan.batch(&batch, cells);
                 fetch_map(&store, round, wants, check).await
-            }
+            })
         })
         .buffered(run.batches());
     let what = format!("level {}: chunks", state.number());

@@ -5,6 +5,7 @@ mod records;
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt};
+use serde::{Deserialize, Serialize};
 use zvf_format::fragments::FragmentIndex;
 use zvf_format::links::lehmer::MAX_WIDTH;
 use zvf_meta::Kind;
@@ -17,6 +18,7 @@ use crate::check::{Check, Depth};
 use crate::fetch::{Cell, fetch_map};
 use crate::finding::{Findings, Place};
 use crate::int::wide;
+use crate::journal::{batch_key, once};
 use crate::level::LevelState;
 use crate::measured::MeasuredFamily;
 use crate::run::Run;
@@ -26,7 +28,7 @@ use crate::trees::Tree;
 const BATCH: usize = 32;
 
 /// What cells of a family come to.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 struct Sums {
     /// Records as the application gave them, copies not counted.
     links: u64,
@@ -423,10 +425,14 @@ impl Plan<'_> {
             .chunks(BATCH)
             .map(|part| part.iter().filter_map(|&at| presence.get(at)).collect())
             .collect();
-        let mut work = futures::stream::iter(batches)
-            .map(|keys| async move {
-                let cells = fetch_map(store, round, self.wants(&keys), |cells| cells).await?;
-                Ok::<_, StoreError>(self.batch(&keys, cells))
+        let journal = run.journal.clone();
+        let mut work = futures::stream::iter(batches.into_iter().enumerate())
+            .map(|(number, keys)| {
+                let key = batch_key(self.array.array.path(), number);
+                once(journal.clone(), key, async move {
+                    let cells = fetch_map(store, round, self.wants(&keys), |cells| cells).await?;
+                    Ok::<_, StoreError>(self.batch(&keys, cells))
+                })
             })
             .buffered(run.batches());
         let mut done = 0_u64;

@@ -1,0 +1,258 @@
+//! What a validation has done so far, in a file beside it: another run of the same validation goes on from there.
+//!
+//! The file is lines of JSON: a head that says of what store and question it is, then one line for each batch of cells.
+//! A line that was cut off by a crash is read again as cells. What is kept are the batches of chunks and of links, which
+//! is nearly all that a validation reads; documents, listings, manifests and tables are read by every run.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::hash::{DefaultHasher, Hasher};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::documents::Tree;
+use crate::error::ValidateError;
+use crate::options::ValidateOptions;
+
+/// First words of the file.
+const NAME: &str = "zvf validate";
+/// Longest head that is read: of a file that is none, not more.
+const LONGEST_HEAD: u64 = 4096;
+
+#[derive(Serialize, Deserialize)]
+struct Head {
+    journal: String,
+    /// Of program, question and documents of the store.
+    of: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Line<T> {
+    key: String,
+    done: T,
+}
+
+/// The key alone.
+#[derive(Deserialize)]
+struct Key {
+    key: String,
+}
+
+/// The file, and where in it each batch is.
+#[derive(Clone)]
+pub(crate) struct Journal {
+    path: Arc<PathBuf>,
+    state: Arc<Mutex<State>>,
+}
+
+struct State {
+    file: File,
+    /// Start and length of the line of each batch that an earlier run did.
+    kept: HashMap<String, (u64, usize)>,
+    /// Why nothing more is written.
+    failed: Option<String>,
+}
+
+impl Journal {
+    /// Opens the journal of a question about a store, or begins one: also where the file is of another question, or the
+    /// store's documents have changed since.
+    ///
+    /// # Errors
+    /// The file cannot be opened or made, or is no journal.
+    pub(crate) fn open(
+        path: &Path,
+        options: &ValidateOptions,
+        tree: &Tree,
+    ) -> Result<Self, ValidateError> {
+        let refused = |why: String| ValidateError::Misuse {
+            what: format!("journal {}: {why}", path.display()),
+        };
+        let of = fingerprint(options, tree);
+        let mut open = OpenOptions::new();
+        let opened = open.read(true).write(true).create(true).open(path);
+        let mut file = opened.map_err(|error| refused(error.to_string()))?;
+        let kept = read(&file, &of).map_err(|error| refused(error.to_string()))?;
+        let head = Head {
+            journal: NAME.to_owned(),
+            of,
+        };
+        let (kept, end) = match kept {
+            Kept::Other => return Err(refused("is no journal of a validation".to_owned())),
+            Kept::New => (HashMap::new(), 0),
+            Kept::Lines { kept, end } => (kept, end),
+        };
+        let ready = file
+            .set_len(end)
+            .and_then(|()| file.seek(SeekFrom::End(0)))
+            .and_then(|_| match end {
+                0 => write_line(&mut file, &head),
+                _ => Ok(()),
+            });
+        ready.map_err(|error| refused(error.to_string()))?;
+        Ok(Self {
+            path: Arc::new(path.to_owned()),
+            state: Arc::new(Mutex::new(State {
+                file,
+                kept,
+                failed: None,
+            })),
+        })
+    }
+
+    /// What an earlier run made of a batch.
+    pub(crate) fn get<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let (start, length) = state.kept.remove(key)?;
+        let mut text = vec![0; length];
+        let read = state
+            .file
+            .seek(SeekFrom::Start(start))
+            .and_then(|_| state.file.read_exact(&mut text));
+        // What comes next is appended again.
+        let back = state.file.seek(SeekFrom::End(0));
+        read.and(back.map(|_| ())).ok()?;
+        let line: Line<T> = serde_json::from_slice(&text).ok()?;
+        Some(line.done)
+    }
+
+    /// Keeps what a batch came to. Where that fails, nothing is kept from there on; [`Self::end`] says so.
+    pub(crate) fn put<T: Serialize>(&self, key: String, done: &T) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.failed.is_some() {
+            return;
+        }
+        if let Err(error) = write_line(&mut state.file, &Line { key, done }) {
+            state.failed = Some(error.to_string());
+        }
+    }
+
+    /// Removes the file, at the end of a run. Returns what went wrong with it.
+    pub(crate) fn end(&self) -> Option<String> {
+        let failed = {
+            let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            state.failed.clone()
+        };
+        let removed = std::fs::remove_file(&*self.path).err();
+        let why = failed.or_else(|| removed.map(|error| error.to_string()))?;
+        Some(format!("journal {}: {why}", self.path.display()))
+    }
+}
+
+impl fmt::Debug for Journal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Journal").field(&self.path).finish()
+    }
+}
+
+/// The name of a batch: the array that it reads first, and its number there.
+pub(crate) fn batch_key(path: &str, number: usize) -> String {
+    format!("{path} {number}")
+}
+
+/// Does a batch, or takes what an earlier run made of it.
+///
+/// # Errors
+/// As the batch.
+pub(crate) async fn once<T, E>(
+    journal: Option<Journal>,
+    key: String,
+    batch: impl Future<Output = Result<T, E>>,
+) -> Result<T, E>
+where
+    T: Serialize + DeserializeOwned,
+{
+    let Some(journal) = journal else {
+        return batch.await;
+    };
+    if let Some(done) = journal.get(&key) {
+        return Ok(done);
+    }
+    let done = batch.await?;
+    journal.put(key, &done);
+    Ok(done)
+}
+
+/// Of the program, the question and the documents: what a batch comes to follows from these and the cells.
+fn fingerprint(options: &ValidateOptions, tree: &Tree) -> String {
+    let mut hasher = DefaultHasher::new();
+    let ValidateOptions {
+        depth,
+        levels,
+        arrays,
+        sample,
+        most,
+        coverage,
+        ..
+    } = options;
+    let question = format!("{depth:?} {levels:?} {arrays:?} {sample:?} {most} {coverage}");
+    hasher.write(question.as_bytes());
+    for (path, document) in &tree.documents {
+        hasher.write(path.as_bytes());
+        hasher.write_u8(0);
+        hasher.write(document);
+        hasher.write_u8(0);
+    }
+    let version = env!("CARGO_PKG_VERSION");
+    format!("{version} {:016x}", hasher.finish())
+}
+
+/// What a file is.
+enum Kept {
+    /// Something else.
+    Other,
+    /// Empty, or a journal of something else.
+    New,
+    /// Its whole lines, and where they end.
+    Lines {
+        kept: HashMap<String, (u64, usize)>,
+        end: u64,
+    },
+}
+
+fn read(file: &File, of: &str) -> std::io::Result<Kept> {
+    let mut reader = BufReader::new(file);
+    let mut head = Vec::new();
+    (&mut reader)
+        .take(LONGEST_HEAD)
+        .read_until(b'\n', &mut head)?;
+    if head.is_empty() {
+        return Ok(Kept::New);
+    }
+    match serde_json::from_slice::<Head>(&head) {
+        Ok(known) if known.journal != NAME => return Ok(Kept::Other),
+        Ok(known) if known.of != of => return Ok(Kept::New),
+        Ok(_) => {}
+        Err(_) => return Ok(Kept::Other),
+    }
+    let mut end = length(&head);
+    let mut kept = HashMap::new();
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        reader.read_until(b'\n', &mut line)?;
+        // A line without its end was being written when the run was cut off.
+        if line.last() != Some(&b'\n') {
+            return Ok(Kept::Lines { kept, end });
+        }
+        if let Ok(Key { key }) = serde_json::from_slice(&line) {
+            kept.insert(key, (end, line.len()));
+        }
+        end = end.saturating_add(length(&line));
+    }
+}
+
+fn length(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
+}
+
+/// Writes a line with one call, so that only its end can be missing.
+fn write_line(file: &mut File, line: &impl Serialize) -> std::io::Result<()> {
+    let mut text = serde_json::to_vec(line).map_err(std::io::Error::other)?;
+    text.push(b'\n');
+    file.write_all(&text)
+}
