@@ -103,7 +103,7 @@ pub use names::{
     CrossChunkStrategy, CrossLevelStorage, Kind, LinkStore, LinksConvention, ObjectIndexConvention,
     ObjectLayout,
 };
-pub use node::{GroupDoc, NodeKind, node_kind};
+pub use node::{GroupDoc, NodeKind, OddMember, node_kind, odd_member};
 pub use ome::{Ome, OmeNode};
 pub use role::{Role, is_known_family};
 pub use root::{RootDoc, ZarrVectors};

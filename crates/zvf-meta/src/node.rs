@@ -51,6 +51,77 @@ pub fn node_kind(bytes: &[u8]) -> Result<NodeKind, MetaError> {
     kind_of(head.zarr_format, head.node_type)
 }
 
+/// What is odd about the members of a node; JSON pointers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OddMember {
+    /// A member that Zarr does not know.
+    Unknown(String),
+    /// A member of another type than Zarr says, and that type.
+    Other(String, &'static str),
+    /// A member that Zarr asks for.
+    Missing(String),
+}
+
+/// The first member of a node that Zarr does not know, else one of another type than Zarr says (`attributes`, the byte
+/// order of codecs), else the first one that it asks for and that is not there; `None` for a sound node, and for bytes that are no JSON object.
+///
+/// A member that says `"must_understand": false` may have any name.
+///
+/// Source: Zarr v3 core, "Array metadata" and "Group metadata".
+///
+/// # Cost
+///
+/// One pass over the bytes.
+#[must_use]
+pub fn odd_member(bytes: &[u8]) -> Option<OddMember> {
+    const COMMON: [&str; 3] = ["zarr_format", "node_type", "attributes"];
+    const ARRAY: [&str; 6] = [
+        "shape",
+        "data_type",
+        "chunk_grid",
+        "chunk_key_encoding",
+        "fill_value",
+        "codecs",
+    ];
+    const MORE: [&str; 3] = [
+        "dimension_names",
+        "storage_transformers",
+        "consolidated_metadata",
+    ];
+    let members: serde_json::Map<String, Value> = serde_json::from_slice(bytes).ok()?;
+    let is_array = members.get("node_type").is_some_and(|kind| kind == "array");
+    let strange = members.iter().find(|(name, value)| {
+        let name = name.as_str();
+        let known =
+            COMMON.contains(&name) || MORE.contains(&name) || (is_array && ARRAY.contains(&name));
+        let optional = value.get("must_understand") == Some(&Value::Bool(false));
+        !known && !optional
+    });
+    if let Some((name, _)) = strange {
+        let name = name.replace('~', "~0").replace('/', "~1");
+        return Some(OddMember::Unknown(format!("/{name}")));
+    }
+    if members
+        .get("attributes")
+        .is_some_and(|one| !one.is_object())
+    {
+        return Some(OddMember::Other("/attributes".to_owned(), "an object"));
+    }
+    let codecs = members.get("codecs").and_then(Value::as_array);
+    let endian = codecs.into_iter().flatten().position(|codec| {
+        let order = codec.pointer("/configuration/endian");
+        order.is_some_and(|order| order != "little" && order != "big")
+    });
+    if let Some(at) = endian {
+        let at = format!("/codecs/{at}/configuration/endian");
+        return Some(OddMember::Other(at, "\"little\" or \"big\""));
+    }
+    let missing = ARRAY
+        .iter()
+        .find(|name| is_array && !members.contains_key(**name))?;
+    Some(OddMember::Missing(format!("/{missing}")))
+}
+
 fn kind_of(format: Option<Value>, node: Option<Value>) -> Result<NodeKind, MetaError> {
     match format {
         Some(format) if format == 3 => {}
@@ -261,5 +332,45 @@ mod tests {
         assert_eq!(group.to_json_line(), text);
         assert_eq!(GroupDoc::parse(group.to_json().as_bytes())?, group);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{OddMember, odd_member};
+
+    #[test]
+    fn odd_members_are_named() {
+        let group = r#"{"zarr_format": 3, "node_type": "group", "attributes": {"any": 1}"#;
+        assert_eq!(odd_member(format!("{group}}}").as_bytes()), None);
+        let more = format!("{group}, \"own/x\": {{\"must_understand\": false}}}}");
+        assert_eq!(odd_member(more.as_bytes()), None);
+        for (more, at) in [
+            ("\"attributew\": {}", "/attributew"),
+            ("\"own/x\": {\"must_understand\": true}", "/own~1x"),
+            ("\"shape\": [1]", "/shape"),
+        ] {
+            let found = odd_member(format!("{group}, {more}}}").as_bytes());
+            assert_eq!(found, Some(OddMember::Unknown(at.to_owned())));
+        }
+        let group = r#"{"zarr_format": 3, "node_type": "group", "attributes": "text"}"#;
+        let other = |at: &str, expected| Some(OddMember::Other(at.to_owned(), expected));
+        assert_eq!(
+            odd_member(group.as_bytes()),
+            other("/attributes", "an object")
+        );
+        let array = r#"{"zarr_format": 3, "node_type": "array", "shape": [], "data_type": "int8",
+            "chunk_grid": {}, "chunk_key_encoding": {}, "codecs": []"#;
+        let whole = format!("{array}, \"fill_value\": 0}}");
+        assert_eq!(odd_member(whole.as_bytes()), None);
+        let codecs = r#""codecs": [{"name": "bytes", "configuration": {"endian": []}}]"#;
+        let odd = whole.replace("\"codecs\": []", codecs);
+        let at = "/codecs/0/configuration/endian";
+        assert_eq!(
+            odd_member(odd.as_bytes()),
+            other(at, "\"little\" or \"big\"")
+        );
+        let found = odd_member(format!("{array}}}").as_bytes());
+        assert_eq!(found, Some(OddMember::Missing("/fill_value".to_owned())));
     }
 }

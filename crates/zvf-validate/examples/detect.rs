@@ -109,7 +109,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let target = match target {
             Target::Plain => "data, not compressed",
             Target::Packed => "data, compressed",
-            Target::Metadata => "documents",
+            Target::Metadata => "documents, nothing compressed",
+            Target::Side => "what is listed and not read",
+            Target::PackedMetadata => "documents, other stores",
         };
         println!("| {target} | {kind} | {} |", row.cells());
     }

@@ -251,6 +251,9 @@ checks! {
     LinksHaveFamilies Structure 8 Warning "links-have-families" "0.6 to 0.9" "all" "0.9 §19"
         "A group of links holds at least one family, named by its delta."
         "Remove the empty group.";
+    NodeMembers Structure 9 Error "node-members" "0.6 to 0.9" "all" "Zarr v3 core, array and group metadata"
+        "A document has the members that Zarr asks for, and no others but those that say they need not be understood."
+        "Restore the member's name, or remove the member.";
 
     CellReads Consistency 1 Error "cell-reads" "0.6 to 0.9" "all" "0.9 §4.2"
         "Every cell that is listed is there and decodes."

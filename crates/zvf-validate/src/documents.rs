@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
 use zvf_meta::rules::{Problem, Rule, check_documents};
 use zvf_meta::version::is_ruled;
-use zvf_meta::{ObjectIndexDoc, node_kind};
+use zvf_meta::{ObjectIndexDoc, OddMember, node_kind, odd_member};
 use zvf_store::{RawStore, StoreError};
 
 use crate::check::{Check, Depth};
@@ -188,10 +188,21 @@ impl Tree {
         if readable && version_of(root).is_some_and(|text| !is_ruled(&text)) {
             for (key, bytes) in self.documents.iter().filter(|(key, _)| *key != "zarr.json") {
                 self.older_tables(key, bytes, findings);
+                older_level(key, bytes, findings);
                 if let Err(error) = node_kind(bytes) {
                     findings.add(Check::DocumentReads, Place::at(&**key), error, "a node");
                 }
             }
+        }
+        for (key, bytes) in &self.documents {
+            let (pointer, found, expected) = match odd_member(bytes) {
+                None => continue,
+                Some(OddMember::Unknown(at)) => (at, "a member", "one that Zarr knows"),
+                Some(OddMember::Other(at, expected)) => (at, "something else", expected),
+                Some(OddMember::Missing(at)) => (at, "nothing", "what every array has"),
+            };
+            let place = Place::at(&**key).pointer(pointer);
+            findings.add(Check::NodeMembers, place, found, expected);
         }
         for problem in checked.problems {
             let check = Check::Document(problem.rule);
@@ -241,12 +252,27 @@ impl Tree {
     /// Groups of links without a family (0.9 §19).
     fn families(&self, findings: &mut Findings) {
         for key in self.documents.keys() {
-            let Some(path) = key
-                .strip_suffix("/zarr.json")
-                .filter(|one| one.ends_with("/links"))
-            else {
+            let Some(path) = key.strip_suffix("/zarr.json") else {
                 continue;
             };
+            let delta = path
+                .rsplit_once("/links/")
+                .or_else(|| path.rsplit_once("/cross_chunk_links/"))
+                .map(|(_, delta)| delta);
+            if let Some(delta) = delta.filter(|one| !one.contains('/'))
+                && zvf_format::keys::parse_delta(delta).is_err()
+            {
+                let expected = "0, or a delta with its sign";
+                findings.add(
+                    Check::NodeKnown,
+                    Place::at(path),
+                    "a folder of links",
+                    expected,
+                );
+            }
+            if !path.ends_with("/links") {
+                continue;
+            }
             let below = format!("{path}/");
             let has = self.documents.keys().any(|one| {
                 one.strip_prefix(&below)
@@ -258,6 +284,23 @@ impl Tree {
                 findings.add(check, Place::at(path), "no family", "one for each delta");
             }
         }
+    }
+}
+
+/// The number in a level's document before 0.9 is that of its folder, as it is since (0.9 §6).
+fn older_level(key: &str, bytes: &Bytes, findings: &mut Findings) {
+    let folder = key
+        .strip_suffix("/zarr.json")
+        .and_then(|one| one.parse::<u64>().ok());
+    let document: Option<serde_json::Value> =
+        folder.and_then(|_| serde_json::from_slice(bytes).ok());
+    let pointer = "/attributes/zarr_vectors_level/level";
+    let stated = document.as_ref().and_then(|one| one.pointer(pointer));
+    if let (Some(folder), Some(stated)) = (folder, stated)
+        && stated.as_u64() != Some(folder)
+    {
+        let check = Check::Document(Rule::LevelNumber);
+        findings.add(check, Place::at(key).pointer(pointer), stated, folder);
     }
 }
 

@@ -65,6 +65,7 @@ impl Check {
                 "the document that it names has a finding of its own, or is not understood",
             ),
             Self::NodeKnown | Self::LevelHasChunks => FINE,
+            Self::NodeMembers => Mend::Never("nobody knows what the member was"),
             Self::Unfinished => Mend::Never("the writer's own command finishes it"),
             Self::CellListed => Mend::Where("the cell can be read and fits the others"),
             Self::CellEmpty => {

@@ -142,4 +142,22 @@ pub(super) const STRUCTURE: &[Break] = &[
         "node-known",
         Copy("0/vertices/zarr.json", "0/odd/zarr.json"),
     ),
+    of(
+        "padded/mesh",
+        "a family of no delta",
+        "node-known",
+        Copy("0/links/0/zarr.json", "0/links/00/zarr.json"),
+    ),
+    of(
+        "0.6/points",
+        "a member of a group by another name",
+        "node-members",
+        Run(|files| files.set("0/zarr.json", "/attributew", serde_json::json!({}))),
+    ),
+    of(
+        "0.7/points_ids",
+        "an array without codecs",
+        "node-members",
+        Run(|files| files.unset("0/object_index/manifests/zarr.json", "/codecs")),
+    ),
 ];
