@@ -1,0 +1,230 @@
+//! The cells of a grid that a selection meets.
+
+use crate::dims::same_rank;
+use crate::{Axis, Dims, GridError, MAX_RANK, Run, Selection};
+
+/// What one axis of a selection takes of one cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// The cell's place in the grid on this axis.
+    pub cell: u64,
+    /// The elements: `src` from the start of the cell, `dst` from the start of the result.
+    pub run: Run,
+}
+
+/// The [`Part`]s of one axis, in order. Cells that a step jumps over do not appear.
+#[derive(Debug, Clone, Copy)]
+pub struct AxisParts {
+    range: Axis,
+    cell: u64,
+    /// Indices handed out so far.
+    done: u64,
+}
+
+impl AxisParts {
+    pub(crate) const fn new(range: Axis, cell: u64) -> Self {
+        Self {
+            range,
+            cell,
+            done: 0,
+        }
+    }
+}
+
+impl Iterator for AxisParts {
+    type Item = Part;
+
+    fn next(&mut self) -> Option<Part> {
+        let left = self.range.count().checked_sub(self.done)?;
+        if left == 0 || self.cell == 0 {
+            return None;
+        }
+        // Below `stop`, so nothing here overflows for a range that was checked.
+        let index = self
+            .range
+            .start
+            .checked_add(self.done.checked_mul(self.range.step)?)?;
+        let src = index % self.cell;
+        let count = (self.cell - src).div_ceil(self.range.step).min(left);
+        let part = Part {
+            cell: index / self.cell,
+            run: Run {
+                src,
+                step: self.range.step,
+                dst: self.done,
+                count,
+            },
+        };
+        self.done += count;
+        Some(part)
+    }
+}
+
+/// What a selection takes of one cell: a [`Run`] for each axis.
+#[derive(Debug, Clone, Copy)]
+pub struct CellPart {
+    coord: Dims,
+    runs: [Run; MAX_RANK],
+}
+
+impl CellPart {
+    /// The cell's place in the grid.
+    #[must_use]
+    pub const fn coord(&self) -> Dims {
+        self.coord
+    }
+
+    /// One run an axis: from the cell (`src`) to the result (`dst`). As [`crate::copy`] takes them.
+    #[must_use]
+    pub fn runs(&self) -> &[Run] {
+        self.runs.get(..self.coord.len()).unwrap_or(&[])
+    }
+
+    /// The elements in the cell's own coordinates, for the blocks inside a chunk. The result of that selection goes to
+    /// `dst` of [`Self::runs`] in the result of the first one.
+    #[must_use]
+    pub fn inner(&self) -> Selection {
+        let axes = self.runs().iter().map(|run| {
+            let last = run.count.saturating_sub(1).saturating_mul(run.step);
+            let stop = if run.count == 0 {
+                run.src
+            } else {
+                run.src.saturating_add(last).saturating_add(1)
+            };
+            Axis::new(run.src, stop, run.step)
+        });
+        Selection::of(axes, self.coord)
+    }
+
+    /// The runs of a cell inside this one (see [`Self::inner`]), moved to their place in the whole result.
+    #[must_use]
+    pub fn nested(&self, inside: &Self) -> [Run; MAX_RANK] {
+        let mut runs = inside.runs;
+        for (run, outer) in runs.iter_mut().zip(self.runs()) {
+            run.dst = run.dst.saturating_add(outer.dst);
+        }
+        runs
+    }
+
+    /// Whether the part is the whole cell of these extents, every element in its place.
+    #[must_use]
+    pub fn is_whole(&self, extent: &[u64]) -> bool {
+        extent.len() == self.coord.len()
+            && self
+                .runs()
+                .iter()
+                .zip(extent)
+                .all(|(run, n)| run.count == *n && (run.step == 1 || run.count <= 1))
+    }
+
+    /// Elements of the part. None where 64 bits do not hold the number.
+    #[must_use]
+    pub fn count(&self) -> Option<u64> {
+        self.runs()
+            .iter()
+            .try_fold(1u64, |all, run| all.checked_mul(run.count))
+    }
+}
+
+/// All cells that a selection meets, in C order; one odometer of [`AxisParts`].
+#[derive(Debug, Clone)]
+pub struct Cells {
+    cell: Dims,
+    /// The iterators as they stand behind the current part of each axis.
+    axes: [AxisParts; MAX_RANK],
+    selection: Selection,
+    /// The part that comes next; none at the end.
+    next: Option<CellPart>,
+}
+
+impl Cells {
+    pub(crate) fn new(selection: &Selection, cell: &[u64]) -> Result<Self, GridError> {
+        same_rank(cell.len(), selection.rank())?;
+        let cell = Dims::new(cell)?;
+        let mut axes = [AxisParts::new(Axis::all(0), 1); MAX_RANK];
+        let mut first = CellPart {
+            coord: Dims::zeros(selection.rank())?,
+            runs: [Run::default(); MAX_RANK],
+        };
+        let mut any = !selection.is_empty();
+        if any && let Some(axis) = cell.iter().position(|n| *n == 0) {
+            return Err(GridError::EmptyCell { axis });
+        }
+        for (axis, slot) in axes.iter_mut().enumerate().take(selection.rank()) {
+            *slot = selection.parts(axis, cell.get(axis).copied().unwrap_or(0));
+            match slot.next() {
+                Some(part) => first.set(axis, part),
+                None => any = false,
+            }
+        }
+        Ok(Self {
+            cell,
+            axes,
+            selection: *selection,
+            next: any.then_some(first),
+        })
+    }
+
+    /// How many cells come in all, found without visiting them. None where 64 bits do not hold the number.
+    #[must_use]
+    pub fn total(&self) -> Option<u64> {
+        if self.selection.is_empty() {
+            return Some(0);
+        }
+        self.selection
+            .axes()
+            .iter()
+            .zip(self.cell.iter())
+            .try_fold(1u64, |all, (range, cell)| {
+                all.checked_mul(cells_of_axis(range, *cell))
+            })
+    }
+
+    /// Moves `next` on by one: the last axis that has another part takes it, those behind it start again.
+    fn advance(&mut self, mut current: CellPart) -> Option<CellPart> {
+        for axis in (0..self.selection.rank()).rev() {
+            let slot = self.axes.get_mut(axis)?;
+            if let Some(part) = slot.next() {
+                current.set(axis, part);
+                return Some(current);
+            }
+            *slot = self.selection.parts(axis, *self.cell.get(axis)?);
+            current.set(axis, slot.next()?);
+        }
+        None
+    }
+}
+
+impl CellPart {
+    fn set(&mut self, axis: usize, part: Part) {
+        if let (Some(coord), Some(run)) =
+            (self.coord.as_mut().get_mut(axis), self.runs.get_mut(axis))
+        {
+            *coord = part.cell;
+            *run = part.run;
+        }
+    }
+}
+
+impl Iterator for Cells {
+    type Item = CellPart;
+
+    fn next(&mut self) -> Option<CellPart> {
+        let current = self.next?;
+        self.next = self.advance(current);
+        Some(current)
+    }
+}
+
+/// Cells of extent `cell` (at least 1) that a range (not empty) meets.
+fn cells_of_axis(range: &Axis, cell: u64) -> u64 {
+    if cell == 0 || range.is_empty() {
+        return 0;
+    }
+    if range.step >= cell {
+        // No two indices share a cell.
+        return range.count();
+    }
+    let last = range.start + (range.count() - 1) * range.step;
+    last / cell - range.start / cell + 1
+}

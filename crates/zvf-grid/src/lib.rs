@@ -1,0 +1,72 @@
+//! Rectangular, strided selections of arrays in C order, the cells of a regular grid that they meet, and the copies
+//! between a cell and a result.
+//!
+//! TET tiles, Caterva chunks and the blocks inside them, and the chunks of a Zarr image are all the same thing: an
+//! array is cut into equal boxes, a reader wants some of its elements, and must find out which boxes to fetch and
+//! where each of their elements goes. This crate is that arithmetic and nothing else. It knows no file format, does no
+//! I/O, never allocates and needs neither `std` nor `alloc`.
+//!
+//! # Terms
+//!
+//! * *Axis 0* is the slowest, the last axis the fastest (C order, row-major).
+//! * A [`Selection`] takes, on every axis, the indices `start, start + step, …` below `stop` ([`Axis`]). Its *result* is
+//!   a dense C-order array of the elements it takes.
+//! * A *cell* is one box of the grid: a tile, a chunk or a block. Cells start at multiples of the cell's shape; the last
+//!   one of an axis may stick out of the array. How a format stores such a cell (clipped, padded) is its own affair: the
+//!   shape of the buffer is an argument of [`copy`].
+//!
+//! # Cost
+//!
+//! Everything is proportional to what the selection meets, not to the grid: [`Selection::cells`] of one column of a grid
+//! of 2⁶⁰ cells takes as long as that column has cells, and cells that a step jumps over are not visited. [`copy`] moves
+//! contiguous tails with one `memcpy` each, and single elements of 1, 2, 4, 8 and 16 bytes without a call per element.
+//!
+//! # Limits
+//!
+//! At most [`MAX_RANK`] axes. Numbers are `u64` and may come from a file: every product and sum is checked, and what
+//! does not fit is a [`GridError`]. Nothing panics.
+//!
+//! # Example
+//!
+//! Read rows 1 to 3, every second column, of a 5 × 7 array that is stored in clipped tiles of 3 × 4.
+//!
+//! ```
+//! use zvf_grid::{Axis, Dims, Selection, copy};
+//!
+//! # fn main() -> Result<(), zvf_grid::GridError> {
+//! let shape = [5, 7];
+//! let tile = [3, 4];
+//! let wanted = Selection::new(&[Axis::new(1, 4, 1), Axis::new(0, 7, 2)], &shape)?;
+//! assert_eq!(&wanted.shape()[..], &[3, 4]);
+//!
+//! let mut result = vec![0u8; 12];
+//! for cell in wanted.cells(&tile)? {
+//!     // What the file has of this tile: bytes that say row * 10 + column.
+//!     let extent = Dims::clipped(&cell.coord(), &tile, &shape)?;
+//!     let stored: Vec<u8> = (0..extent[0])
+//!         .flat_map(|r| (0..extent[1]).map(move |c| (r, c)))
+//!         .map(|(r, c)| ((cell.coord()[0] * 3 + r) * 10 + cell.coord()[1] * 4 + c) as u8)
+//!         .collect();
+//!     copy(1, &stored, &extent, &mut result, &wanted.shape(), cell.runs())?;
+//! }
+//! assert_eq!(result, [10, 12, 14, 16, 20, 22, 24, 26, 30, 32, 34, 36]);
+//! # Ok(())
+//! # }
+//! ```
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+mod cells;
+mod copy;
+mod dims;
+mod error;
+mod select;
+mod slabs;
+
+pub use cells::{AxisParts, CellPart, Cells, Part};
+pub use copy::{Run, copy, fill};
+pub use dims::{Dims, MAX_RANK};
+pub use error::GridError;
+pub use select::{Axis, Selection};
+pub use slabs::Slabs;

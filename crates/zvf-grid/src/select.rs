@@ -1,0 +1,166 @@
+//! Which elements of an array are wanted.
+
+use crate::dims::same_rank;
+use crate::{AxisParts, Cells, Dims, GridError, MAX_RANK, Slabs};
+
+/// Indices `start, start + step, …` below `stop` on one axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Axis {
+    /// First index.
+    pub start: u64,
+    /// One past the last index that may be taken.
+    pub stop: u64,
+    /// Distance of neighbouring indices, at least 1.
+    pub step: u64,
+}
+
+impl Axis {
+    /// `start, start + step, …` below `stop`.
+    #[must_use]
+    pub const fn new(start: u64, stop: u64, step: u64) -> Self {
+        Self { start, stop, step }
+    }
+
+    /// Every index of an axis of `extent`.
+    #[must_use]
+    pub const fn all(extent: u64) -> Self {
+        Self::new(0, extent, 1)
+    }
+
+    /// One index.
+    #[must_use]
+    pub const fn at(index: u64) -> Self {
+        Self::new(index, index.saturating_add(1), 1)
+    }
+
+    /// How many indices are taken; 0 for a step of 0.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        if self.step == 0 {
+            0
+        } else {
+            self.stop.saturating_sub(self.start).div_ceil(self.step)
+        }
+    }
+
+    /// Whether no index is taken.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.count() == 0
+    }
+}
+
+/// The elements that are wanted of one array: one [`Axis`] for each of its axes, all inside the array.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Selection {
+    axes: [Axis; MAX_RANK],
+    shape: Dims,
+}
+
+impl Selection {
+    /// Checks `axes` against the array's `shape`.
+    ///
+    /// # Errors
+    /// [`GridError::RankMismatch`], [`GridError::TooManyAxes`], [`GridError::BadRange`] (`start <= stop <= extent`,
+    /// `step >= 1`).
+    pub fn new(axes: &[Axis], shape: &[u64]) -> Result<Self, GridError> {
+        same_rank(axes.len(), shape.len())?;
+        for (axis, (range, extent)) in axes.iter().zip(shape).enumerate() {
+            if range.step == 0 || range.start > range.stop || range.stop > *extent {
+                return Err(GridError::BadRange {
+                    axis,
+                    start: range.start,
+                    stop: range.stop,
+                    step: range.step,
+                    extent: *extent,
+                });
+            }
+        }
+        Ok(Self::of(axes.iter().copied(), Dims::zeros(axes.len())?))
+    }
+
+    /// Every element of an array.
+    ///
+    /// # Errors
+    /// [`GridError::TooManyAxes`].
+    pub fn all(shape: &[u64]) -> Result<Self, GridError> {
+        Ok(Self::of(
+            shape.iter().map(|n| Axis::all(*n)),
+            Dims::new(shape)?,
+        ))
+    }
+
+    /// A selection of axes that are known to lie in their array; `shape` gives their number, its values are replaced.
+    pub(crate) fn of(axes: impl Iterator<Item = Axis>, mut shape: Dims) -> Self {
+        let mut kept = [Axis::all(0); MAX_RANK];
+        for ((range, slot), extent) in axes.zip(&mut kept).zip(shape.as_mut()) {
+            *slot = range;
+            *extent = range.count();
+        }
+        Self { axes: kept, shape }
+    }
+
+    /// The ranges, one an axis.
+    #[must_use]
+    pub fn axes(&self) -> &[Axis] {
+        self.axes.get(..self.shape.len()).unwrap_or(&[])
+    }
+
+    /// Axes of the array.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// Extents of the result.
+    #[must_use]
+    pub const fn shape(&self) -> Dims {
+        self.shape
+    }
+
+    /// Elements of the result; 1 for an array without axes. None where 64 bits do not hold the number.
+    #[must_use]
+    pub fn count(&self) -> Option<u64> {
+        self.shape.count()
+    }
+
+    /// Whether nothing is taken.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.shape.contains(&0)
+    }
+
+    /// The cells of extent `cell` that one axis of the selection meets. Nothing for an axis that is not there, and for
+    /// cells of extent 0.
+    #[must_use]
+    pub fn parts(&self, axis: usize, cell: u64) -> AxisParts {
+        AxisParts::new(self.axes().get(axis).copied().unwrap_or(Axis::all(0)), cell)
+    }
+
+    /// All cells of a grid of `cell`s that the selection meets, in C order.
+    ///
+    /// # Errors
+    /// [`GridError::RankMismatch`]; [`GridError::EmptyCell`] where a cell has extent 0 and the selection is not empty.
+    pub fn cells(&self, cell: &[u64]) -> Result<Cells, GridError> {
+        Cells::new(self, cell)
+    }
+
+    /// Cuts the selection into at most `most` selections whose results, one behind the other, are the result: along the
+    /// first axis that takes more than one index, at borders of cells. For readers that fill parts of one buffer at
+    /// the same time (`split_at_mut`): no cell is met by two slabs.
+    #[must_use]
+    pub fn slabs(&self, cell: &[u64], most: u64) -> Slabs {
+        Slabs::new(self, cell, most)
+    }
+
+    /// The same selection with another range on one axis. Unchanged where the axis is not there.
+    pub(crate) fn with_axis(mut self, axis: usize, range: Axis) -> Self {
+        if let (Some(slot), Some(extent)) =
+            (self.axes.get_mut(axis), self.shape.as_mut().get_mut(axis))
+        {
+            *slot = range;
+            *extent = range.count();
+        }
+        self
+    }
+}

@@ -1,0 +1,60 @@
+//! Cutting a selection into consecutive pieces.
+
+use crate::{Axis, Selection};
+
+/// The pieces of [`Selection::slabs`], in order. The result of each is a consecutive part of the whole result.
+#[derive(Debug, Clone, Copy)]
+pub struct Slabs {
+    selection: Selection,
+    /// The axis that is cut.
+    axis: usize,
+    /// Extent of a cell there.
+    cell: u64,
+    /// Indices of a piece, at least; it is rounded up to the next border of cells.
+    each: u64,
+    /// Indices handed out so far.
+    done: u64,
+}
+
+impl Slabs {
+    pub(crate) fn new(selection: &Selection, cell: &[u64], most: u64) -> Self {
+        let axis = selection.shape().iter().position(|n| *n > 1).unwrap_or(0);
+        let count = selection.shape().get(axis).copied().unwrap_or(1);
+        Self {
+            selection: *selection,
+            axis,
+            cell: cell.get(axis).copied().unwrap_or(1).max(1),
+            each: count.div_ceil(most.max(1)).max(1),
+            done: 0,
+        }
+    }
+}
+
+impl Iterator for Slabs {
+    type Item = Selection;
+
+    fn next(&mut self) -> Option<Selection> {
+        let Some(range) = self.selection.axes().get(self.axis).copied() else {
+            // No axes: one piece, the only element.
+            let first = self.done == 0;
+            self.done = 1;
+            return first.then_some(self.selection);
+        };
+        let left = range.count().checked_sub(self.done)?;
+        if left == 0 || self.selection.is_empty() {
+            return None;
+        }
+        let start = range
+            .start
+            .checked_add(self.done.checked_mul(range.step)?)?;
+        // The last index of a piece of `each`, then all further ones of the same cell.
+        let last = start.saturating_add((self.each.min(left) - 1).saturating_mul(range.step));
+        let border = (last / self.cell)
+            .saturating_add(1)
+            .saturating_mul(self.cell);
+        let stop = border.min(range.stop);
+        let piece = Axis::new(start, stop, range.step);
+        self.done = self.done.checked_add(piece.count())?;
+        Some(self.selection.with_axis(self.axis, piece))
+    }
+}
