@@ -1,0 +1,117 @@
+//! Read-only maps of whole files, for readers whose formats were made for it.
+//!
+//! Every other crate of this workspace forbids `unsafe`. A map cannot be made without it, because the operating system
+//! does not keep other programs from changing a file under the map. This crate is that one block, and its condition:
+//!
+//! **While a [`Map`] lives, no program truncates the file or writes into it.** Replacing the file by renaming another one
+//! over its name is fine: the map keeps the old content. Where that cannot be promised, read the file instead. A file that
+//! is truncated under a map ends the process with a signal; one that is rewritten changes bytes that were checked before.
+//!
+//! ```
+//! let file = tempfile::NamedTempFile::new()?;
+//! std::fs::write(file.path(), b"TETR")?;
+//! let map = zvf_mmap::Map::open(file.path())?;
+//! assert_eq!(&*map, b"TETR");
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::ops::Deref;
+use std::path::Path;
+
+/// The bytes of one file, mapped read-only.
+pub struct Map {
+    map: memmap2::Mmap,
+}
+
+impl Map {
+    /// Maps the whole file at `path`.
+    ///
+    /// The file must not be truncated or written to while the map lives, see the crate page.
+    ///
+    /// # Cost
+    ///
+    /// One system call; pages are read when they are touched.
+    ///
+    /// # Errors
+    ///
+    /// What opening or mapping answers, and [`io::ErrorKind::InvalidInput`] for what is not a regular file.
+    pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
+        Self::of(&File::open(path)?)
+    }
+
+    /// Maps a whole file that is open for reading; under the same condition as [`open`](Self::open).
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    #[allow(
+        unsafe_code,
+        reason = "a map of a file cannot be made by safe code; the condition is on the crate page"
+    )]
+    pub fn of(file: &File) -> io::Result<Self> {
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "only regular files are mapped",
+            ));
+        }
+        // SAFETY: the map is read-only and private to this value, and its lifetime is that of the borrow that `Deref`
+        // hands out. What memmap2 asks for beyond that is that the file is not changed while it is mapped; this is the
+        // documented condition of this function and of the crate, and programs offer plain reads where it cannot be met.
+        let map = unsafe { memmap2::Mmap::map(file)? };
+        Ok(Self { map })
+    }
+}
+
+impl Deref for Map {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.map
+    }
+}
+
+impl AsRef<[u8]> for Map {
+    fn as_ref(&self) -> &[u8] {
+        &self.map
+    }
+}
+
+impl fmt::Debug for Map {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Map").field("len", &self.map.len()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Map;
+
+    #[test]
+    fn a_map_holds_the_file_and_survives_its_replacement() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        std::fs::write(&path, b"one").unwrap();
+        let map = Map::open(&path).unwrap();
+        std::fs::write(folder.path().join("b"), b"two!").unwrap();
+        std::fs::rename(folder.path().join("b"), &path).unwrap();
+        assert_eq!(&*map, b"one");
+        assert_eq!(&*Map::open(&path).unwrap(), b"two!");
+    }
+
+    #[test]
+    fn folders_and_absent_files_are_errors() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(Map::open(folder.path()).is_err());
+        assert!(Map::open(folder.path().join("absent")).is_err());
+    }
+
+    #[test]
+    fn an_empty_file_is_an_empty_map() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        assert!(Map::open(file.path()).unwrap().is_empty());
+    }
+}

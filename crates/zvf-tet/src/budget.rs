@@ -1,0 +1,52 @@
+//! The memory budget, `spec/tet-v1.md` 9: the file's wish against the caller's.
+
+use crate::layout::IndexHeader;
+
+/// The caller's wish for memory; all unset by default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Budget {
+    /// Bytes; 0 means 1.
+    pub bytes: Option<u64>,
+    /// 1/100 percent of what is free, at most 10 000; 0 is as if unset.
+    pub percent_bps: Option<u16>,
+}
+
+/// What counts where memory cannot be asked for.
+const FALLBACK: u64 = 256 << 20;
+
+impl Budget {
+    /// The budget in bytes: the first that is set of the caller's bytes, the file's bytes, the caller's percent, the
+    /// file's percent; else a quarter of `available`; 256 MiB where that is not known.
+    #[must_use]
+    pub fn resolve(&self, header: Option<&IndexHeader>, available: Option<u64>) -> u64 {
+        if let Some(bytes) = self.bytes {
+            return bytes.max(1);
+        }
+        let file_bytes = header.map_or(0, |header| header.memory_budget_bytes.get());
+        if file_bytes != 0 {
+            return u64::from(file_bytes);
+        }
+        let Some(available) = available else {
+            return FALLBACK;
+        };
+        let own = self.percent_bps.map_or(0, |bps| bps.min(10_000));
+        let file = header.map_or(0, |header| header.memory_budget_percent_bps.get());
+        let bps = [own, file, 2500].into_iter().find(|bps| *bps != 0);
+        let share = u128::from(available) * u128::from(bps.unwrap_or(2500)) / 10_000;
+        u64::try_from(share).unwrap_or(u64::MAX)
+    }
+}
+
+/// Memory that programs can get without swapping: `MemAvailable` on Linux. None elsewhere.
+#[must_use]
+pub fn available_memory() -> Option<u64> {
+    if !cfg!(target_os = "linux") {
+        return None;
+    }
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}

@@ -1,0 +1,284 @@
+//! What is known about an open file, without its payloads: datasets, the way to an entry, footer, proof.
+
+use std::string::String;
+use std::vec::Vec;
+
+use zerocopy::FromBytes;
+use zvf_grid::{Axis, GridError, Selection};
+
+use crate::budget::Budget;
+use crate::check::Proof;
+use crate::error::{Class, Expected, Profile, TetError};
+use crate::footer::{FooterPlace, FooterRefs};
+use crate::history::{Footer, Metadata};
+use crate::int::{small, wide};
+use crate::layout::{Entry, IndexHeader};
+use crate::record::Geometry;
+use crate::trouble::Error;
+use crate::view::Tet;
+
+/// How a file is opened and read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OpenOptions {
+    /// How strictly the file is judged.
+    pub profile: Profile,
+    /// Wish for memory: what [`TetFile::read`](crate::TetFile::read) may return and one tile may take.
+    pub budget: Budget,
+    /// Threads that decode; 0 for as many as the machine has.
+    pub threads: usize,
+    /// Most bytes of superblock, directory, index and footer that are read into memory.
+    pub front_limit: u64,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self {
+            profile: Profile::Strict,
+            budget: Budget::default(),
+            threads: 0,
+            front_limit: 1 << 30,
+        }
+    }
+}
+
+impl OpenOptions {
+    /// The same with another profile.
+    #[must_use]
+    pub const fn with_profile(mut self, profile: Profile) -> Self {
+        self.profile = profile;
+        self
+    }
+
+    /// The same with another budget.
+    #[must_use]
+    pub const fn with_budget(mut self, budget: Budget) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    /// The same with another number of threads.
+    #[must_use]
+    pub const fn with_threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
+    }
+}
+
+/// One dataset of an open file.
+#[derive(Debug, Clone)]
+pub struct Dataset {
+    number: u64,
+    name: String,
+    geometry: Geometry,
+    all: Selection,
+    first_row: u64,
+}
+
+impl Dataset {
+    /// Its number, from 0.
+    #[must_use]
+    pub const fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Its name; need not be unique.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Type, shape, tiles and sizes.
+    #[must_use]
+    pub const fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// Bytes of one element.
+    #[must_use]
+    pub const fn item(&self) -> usize {
+        self.geometry.dtype.size()
+    }
+
+    /// Every element.
+    #[must_use]
+    pub const fn all(&self) -> Selection {
+        self.all
+    }
+
+    /// Elements by a range an axis.
+    ///
+    /// # Errors
+    /// Those of [`Selection::new`].
+    pub fn select(&self, axes: &[Axis]) -> Result<Selection, GridError> {
+        Selection::new(axes, &self.geometry.shape)
+    }
+
+    /// Bytes of a selection's result.
+    ///
+    /// # Errors
+    /// [`GridError::RankMismatch`], [`GridError::BadRange`] where the selection is of another shape, [`GridError::TooLarge`].
+    pub fn result_bytes(&self, selection: &Selection) -> Result<u64, GridError> {
+        // A selection may come from another dataset.
+        Selection::new(selection.axes(), &self.geometry.shape)?
+            .count()
+            .and_then(|count| count.checked_mul(wide(self.item())))
+            .ok_or(GridError::TooLarge)
+    }
+
+    /// Entries of this dataset begin at this row in canonical order.
+    pub(crate) const fn first_row(&self) -> u64 {
+        self.first_row
+    }
+}
+
+/// All but payloads of an open file. The front's bytes stay with who opened it.
+#[derive(Debug)]
+pub(crate) struct Catalog {
+    pub(crate) datasets: Vec<Dataset>,
+    pub(crate) footer: Option<Footer>,
+    pub(crate) refs: Option<FooterRefs>,
+    pub(crate) proof: Proof,
+    pub(crate) file_len: u64,
+    /// Where the index lies in the front: header, first entry, end.
+    index: Option<(usize, usize, usize)>,
+    /// Rows in canonical order, for files that are not.
+    rows: Vec<u64>,
+}
+
+impl Catalog {
+    /// Checks a file from its front, and from its end where the flags announce one.
+    pub(crate) fn open(
+        front: &[u8],
+        file_len: u64,
+        options: &OpenOptions,
+        end: Option<&End>,
+    ) -> Result<Self, Error> {
+        let tet = Tet::parse(front, file_len, options.profile)?;
+        let refs = end.map(|end| end.refs);
+        let mut scratch = Vec::new();
+        let proof = match tet.prove(options.profile, refs.as_ref(), &mut scratch) {
+            Err(error) if error.class() == Class::ScratchTooSmall => {
+                scratch.resize(tet.entries().len(), 0);
+                tet.prove(options.profile, refs.as_ref(), &mut scratch)?
+            }
+            answer => answer?,
+        };
+        let rows = if proof.canonical {
+            Vec::new()
+        } else {
+            scratch.resize(tet.entries().len(), 0);
+            tet.sort_rows(&mut scratch)?;
+            scratch
+        };
+        let mut datasets = Vec::new();
+        let mut first_row = 0_u64;
+        for record in tet.records() {
+            let geometry = record.check()?;
+            datasets.push(Dataset {
+                number: record.number(),
+                name: record.name().into(),
+                geometry,
+                all: Selection::all(&geometry.shape)?,
+                first_row,
+            });
+            first_row = first_row.saturating_add(geometry.tiles);
+        }
+        let index = tet.index_header().and_then(|_| {
+            let header = small(tet.superblock().chunk_index_offset.get())?;
+            Some((header, header.checked_add(32)?, small(tet.index_stop())?))
+        });
+        Ok(Self {
+            datasets,
+            footer: None,
+            refs,
+            proof,
+            file_len,
+            index,
+            rows,
+        })
+    }
+
+    /// Takes the footer, and the metadata beside it, after the payloads were checked.
+    pub(crate) fn take_footer(&mut self, end: End, spilled: Option<&[u8]>) -> Result<(), Error> {
+        let mut footer = end.footer;
+        if let (Some(text), Some(spill)) = (spilled, end.refs.metadata) {
+            let metadata: Metadata =
+                serde_json::from_slice(text).map_err(|source| json_fault(spill.offset, source))?;
+            footer.metadata = Some(metadata);
+        }
+        self.footer = Some(footer);
+        Ok(())
+    }
+
+    pub(crate) fn header<'f>(&self, front: &'f [u8]) -> Option<&'f IndexHeader> {
+        let (header, _, _) = self.index?;
+        let (header, _) = IndexHeader::ref_from_prefix(front.get(header..)?).ok()?;
+        Some(header)
+    }
+
+    pub(crate) fn entries<'f>(&self, front: &'f [u8]) -> &'f [Entry] {
+        self.index
+            .and_then(|(_, first, stop)| front.get(first..stop))
+            .and_then(|bytes| <[Entry]>::ref_from_bytes(bytes).ok())
+            .unwrap_or(&[])
+    }
+
+    /// The entry of a tile: row and fields. None outside the grid.
+    pub(crate) fn entry<'f>(
+        &self,
+        entries: &'f [Entry],
+        dataset: &Dataset,
+        coord: &[u64],
+    ) -> Option<(u64, &'f Entry)> {
+        let place = dataset
+            .first_row
+            .checked_add(dataset.geometry.grid.position(coord)?)?;
+        let row = if self.rows.is_empty() {
+            place
+        } else {
+            *self.rows.get(small(place)?)?
+        };
+        Some((row, entries.get(small(row)?)?))
+    }
+
+    pub(crate) fn dataset(&self, name: &str) -> Result<&Dataset, Error> {
+        self.datasets
+            .iter()
+            .find(|dataset| dataset.name == name)
+            .ok_or_else(|| Error::NoDataset { name: name.into() })
+    }
+}
+
+/// The end of a file: what the footer's JSON says.
+#[derive(Debug)]
+pub(crate) struct End {
+    pub(crate) refs: FooterRefs,
+    footer: Footer,
+}
+
+impl End {
+    pub(crate) fn new(json: &[u8], place: FooterPlace, floor: u64) -> Result<Self, Error> {
+        let refs = FooterRefs::scan(json, place, floor)?;
+        let footer = Footer::parse(json, place.version)
+            .map_err(|source| json_fault(place.json_start, source))?;
+        Ok(Self { refs, footer })
+    }
+}
+
+#[cold]
+fn json_fault(at: u64, source: serde_json::Error) -> Error {
+    let expected = Expected::Text("history and metadata");
+    Error::Json {
+        error: TetError::new(Class::FooterJson, "footer JSON", at, at, expected),
+        source,
+    }
+}
+
+/// Refuses what would take more memory than is allowed.
+pub(crate) fn within(what: &'static str, found: u64, limit: u64) -> Result<usize, Error> {
+    match small(found) {
+        Some(bytes) if found <= limit => Ok(bytes),
+        _ => Err(Error::Limit { what, found, limit }),
+    }
+}

@@ -1,0 +1,284 @@
+//! One tile: which of its bytes are needed, and how they get to their place in the result.
+
+use std::vec::Vec;
+
+use zstd::zstd_safe::DCtx;
+use zvf_grid::{CellPart, Dims, GridError, MAX_RANK, Run, copy};
+
+use crate::error::{Class, Expected, Place, TetError};
+use crate::int::{small, wide};
+use crate::layout::Entry;
+use crate::trouble::Error;
+
+/// What a decoder of one thread keeps between tiles.
+pub(crate) struct Decoder {
+    context: DCtx<'static>,
+    /// A decoded tile of which not all is wanted, or not side by side.
+    raw: Vec<u8>,
+    /// A payload that was read.
+    pub(crate) stored: Vec<u8>,
+}
+
+/// One tile of a selection.
+#[derive(Clone, Copy)]
+pub(crate) struct Tile<'a> {
+    pub(crate) row: u64,
+    pub(crate) entry: &'a Entry,
+    pub(crate) extent: Dims,
+    pub(crate) part: &'a CellPart,
+    pub(crate) item: usize,
+    /// Most bytes that may be asked for to decode it.
+    pub(crate) limit: u64,
+}
+
+/// The longest run of bytes of a raw tile that holds a part of it: the leading axes on which one index is taken fix
+/// where it begins.
+pub(crate) struct Block {
+    /// From the start of the tile.
+    pub(crate) offset: u64,
+    pub(crate) len: u64,
+    pub(crate) shape: Dims,
+    runs: [Run; MAX_RANK],
+    rank: usize,
+}
+
+impl Block {
+    pub(crate) fn runs(&self) -> &[Run] {
+        self.runs.get(..self.rank).unwrap_or(&[])
+    }
+}
+
+impl Decoder {
+    pub(crate) fn new() -> Self {
+        Self {
+            context: DCtx::create(),
+            raw: Vec::new(),
+            stored: Vec::new(),
+        }
+    }
+
+    /// Decodes a zstd payload into a buffer that is as long as the tile has to be.
+    pub(crate) fn inflate(
+        &mut self,
+        stored: &[u8],
+        into: &mut [u8],
+        row: u64,
+        entry: &Entry,
+    ) -> Result<(), TetError> {
+        /// The destination was too small: the stable number of this error in the library.
+        const TOO_SMALL: usize = 70;
+        let at = entry.payload_offset.get();
+        let want = wide(into.len());
+        let fault = |class, found, expected| {
+            Err(TetError::new(class, "payload", at, found, expected).of(Place::Entry(row)))
+        };
+        if stored.is_empty() {
+            return fault(
+                Class::ZstdDecode,
+                0,
+                Expected::Text("a Zstandard frame of at least one byte"),
+            );
+        }
+        // Straight into the destination: no window is kept, nothing is reserved, nothing written behind it.
+        match self.context.decompress(into, stored) {
+            Ok(length) if length == into.len() => Ok(()),
+            Ok(length) => fault(
+                Class::DecodedLengthMismatch,
+                wide(length),
+                Expected::Exactly(want),
+            ),
+            Err(code) if 0_usize.wrapping_sub(code) == TOO_SMALL => fault(
+                Class::DecodedLengthMismatch,
+                want.saturating_add(1),
+                Expected::Exactly(want),
+            ),
+            Err(_) => fault(
+                Class::ZstdDecode,
+                wide(stored.len()),
+                Expected::Text("whole Zstandard frames"),
+            ),
+        }
+    }
+
+    /// Decodes a zstd payload and puts the wanted part to its place in `into`, a result of `shape`.
+    pub(crate) fn inflate_part(
+        &mut self,
+        tile: &Tile<'_>,
+        stored: &[u8],
+        into: &mut [u8],
+        shape: &Dims,
+    ) -> Result<(), Error> {
+        if let Some(place) = tile.place_in(into.len(), shape)
+            && let Some(place) = into.get_mut(place)
+        {
+            return Ok(self.inflate(stored, place, tile.row, tile.entry)?);
+        }
+        let mut raw = std::mem::take(&mut self.raw);
+        let done = tile.raw_len(wide(stored.len())).and_then(|length| {
+            raw.resize(length, 0);
+            self.inflate(stored, &mut raw, tile.row, tile.entry)?;
+            Ok(copy(
+                tile.item,
+                &raw,
+                &tile.extent,
+                into,
+                shape,
+                tile.part.runs(),
+            )?)
+        });
+        self.raw = raw;
+        done
+    }
+}
+
+impl Tile<'_> {
+    /// Decoded bytes, where a payload of `stored` bytes can hold so many and the limit allows them.
+    pub(crate) fn raw_len(&self, stored: u64) -> Result<usize, Error> {
+        /// Most bytes that four bytes of a Zstandard frame can stand for: a block of one repeated byte.
+        const BLOCK: u64 = 128 << 10;
+        let raw = self.entry.raw_byte_len.get();
+        let most = stored.saturating_mul(BLOCK / 4).saturating_add(BLOCK);
+        if raw > most {
+            return Err(TetError::new(
+                Class::DecodedLengthMismatch,
+                "payload",
+                self.entry.payload_offset.get(),
+                most,
+                Expected::Exactly(raw),
+            )
+            .of(Place::Entry(self.row))
+            .into());
+        }
+        crate::catalog::within("one decoded tile", raw, self.limit)
+    }
+
+    /// Where the whole tile lies in the result, if it is wanted whole and its bytes lie side by side there.
+    pub(crate) fn place_in(&self, len: usize, shape: &Dims) -> Option<std::ops::Range<usize>> {
+        if !self.part.is_whole(&self.extent) {
+            return None;
+        }
+        let runs = self.part.runs().iter().map(|run| (run.dst, 1, run.count));
+        let start = small(side_by_side(runs, shape)?)?.checked_mul(self.item)?;
+        let stop = start.checked_add(small(self.entry.raw_byte_len.get())?)?;
+        (stop <= len).then_some(start..stop)
+    }
+
+    /// The one run of bytes of the raw tile that holds all that is wanted of it.
+    pub(crate) fn trim(&self) -> Result<Block, Error> {
+        let runs = self.part.runs();
+        let fixed = runs.iter().take_while(|run| run.count == 1).count();
+        Ok(self.block(fixed, 0)?)
+    }
+
+    /// Axes on which every index is worth a read of its own: behind them, neighbours are further than `gap` bytes apart.
+    fn apart(&self, gap: u64) -> usize {
+        let mut stride = wide(self.item);
+        let mut span = stride;
+        let mut apart = 0;
+        for (axis, (run, extent)) in self
+            .part
+            .runs()
+            .iter()
+            .zip(self.extent.iter())
+            .enumerate()
+            .rev()
+        {
+            let step = run.step.saturating_mul(stride);
+            if apart == 0 && run.count > 1 && step.saturating_sub(span) > gap {
+                apart = axis + 1;
+            }
+            span = span.saturating_add(step.saturating_mul(run.count.saturating_sub(1)));
+            stride = stride.saturating_mul(*extent);
+        }
+        let fixed = self.part.runs().iter().take_while(|run| run.count == 1);
+        apart.max(fixed.count())
+    }
+
+    /// The blocks to read where a read costs about as much as `gap` bytes.
+    pub(crate) fn blocks(&self, gap: u64) -> impl Iterator<Item = Result<Block, GridError>> + '_ {
+        let apart = self.apart(gap);
+        let turns = self.part.runs().iter().take(apart);
+        let count = turns.fold(1_u64, |all, run| all.saturating_mul(run.count));
+        (0..count).map(move |turn| self.block(apart, turn))
+    }
+
+    /// Block number `turn`, when the first `apart` axes are taken index by index.
+    fn block(&self, apart: usize, turn: u64) -> Result<Block, GridError> {
+        let rank = self.extent.len();
+        let mut block = Block {
+            offset: 0,
+            len: wide(self.item),
+            shape: self.extent,
+            runs: [Run::default(); MAX_RANK],
+            rank,
+        };
+        let mut turn = turn;
+        let mut stride = wide(self.item);
+        let axes = self.part.runs().iter().zip(self.extent.iter()).enumerate();
+        for (axis, (run, extent)) in axes.rev() {
+            let mut kept = *run;
+            let mut taken = *extent;
+            if axis < apart {
+                let index = turn % run.count.max(1);
+                turn /= run.count.max(1);
+                let src = run.src.saturating_add(index.saturating_mul(run.step));
+                block.offset = block.offset.saturating_add(src.saturating_mul(stride));
+                kept = Run {
+                    src: 0,
+                    step: 1,
+                    dst: run.dst.saturating_add(index),
+                    count: 1,
+                };
+                taken = 1;
+            } else if axis == apart {
+                let last = run.count.saturating_sub(1).saturating_mul(run.step);
+                block.offset = block.offset.saturating_add(run.src.saturating_mul(stride));
+                kept.src = 0;
+                taken = last.saturating_add(1);
+            }
+            block.len = block.len.checked_mul(taken).ok_or(GridError::TooLarge)?;
+            stride = stride.checked_mul(*extent).ok_or(GridError::TooLarge)?;
+            if let (Some(slot), Some(run)) =
+                (block.shape.as_mut().get_mut(axis), block.runs.get_mut(axis))
+            {
+                *slot = taken;
+                *run = kept;
+            }
+        }
+        Ok(block)
+    }
+
+    /// Puts the wanted part of a raw tile, whole in `bytes`, to its place.
+    pub(crate) fn copy_part(
+        &self,
+        bytes: &[u8],
+        into: &mut [u8],
+        shape: &Dims,
+    ) -> Result<(), GridError> {
+        copy(
+            self.item,
+            bytes,
+            &self.extent,
+            into,
+            shape,
+            self.part.runs(),
+        )
+    }
+}
+
+/// Where a box (start, step, count an axis) of an array of `shape` begins, in elements, if its elements lie side by side.
+pub(crate) fn side_by_side(
+    axes: impl DoubleEndedIterator<Item = (u64, u64, u64)> + ExactSizeIterator,
+    shape: &[u64],
+) -> Option<u64> {
+    let (mut start, mut stride, mut full) = (0_u64, 1_u64, true);
+    for ((first, step, count), extent) in axes.zip(shape.iter().copied()).rev() {
+        if count > 1 && (!full || step != 1) {
+            return None;
+        }
+        start = start.checked_add(first.checked_mul(stride)?)?;
+        full &= count == extent;
+        stride = stride.checked_mul(extent)?;
+    }
+    Some(start)
+}

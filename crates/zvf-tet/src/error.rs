@@ -1,0 +1,319 @@
+//! What is wrong with a file, and where: [`TetError`], its [`Class`], and [`Warnings`].
+
+use core::fmt;
+
+macro_rules! classes {
+    ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
+        /// What kind of fault was found; the names are those of `spec/tet-v1.md` 10.1.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Class {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Class {
+            /// Every class.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// The name in the specification, such as `bad_magic`.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$name => $text,)*
+                }
+            }
+        }
+    };
+}
+
+classes! {
+    /// The file or a region ends before what it must hold.
+    Truncated = "truncated",
+    /// The file does not begin with `TETR`.
+    BadMagic = "bad_magic",
+    /// A layout that this crate does not know.
+    UnsupportedLayoutVersion = "unsupported_layout_version",
+    /// The chunk index does not lie in the file.
+    IndexOutOfBounds = "index_out_of_bounds",
+    /// An empty file whose index fields are not (32, 0); strict profile.
+    EmptyFileFields = "empty_file_fields",
+    /// More datasets than records fit.
+    DatasetCountTooLarge = "dataset_count_too_large",
+    /// A rank outside 1 to 8.
+    BadRank = "bad_rank",
+    /// A name that is not UTF-8.
+    BadNameUtf8 = "bad_name_utf8",
+    /// Records that end before or behind the directory.
+    DirectoryLengthMismatch = "directory_length_mismatch",
+    /// An index that does not follow the directory.
+    IndexOffsetMismatch = "index_offset_mismatch",
+    /// The index does not begin with `TIDX`.
+    BadIndexMagic = "bad_index_magic",
+    /// A version of the index that this crate does not know.
+    UnsupportedIndexVersion = "unsupported_index_version",
+    /// An index whose length is not that of its entries.
+    IndexLengthMismatch = "index_length_mismatch",
+    /// The flag says footer, the end of the file does not.
+    FooterMissing = "footer_missing",
+    /// A version of the footer that this crate does not know.
+    UnsupportedHistoryVersion = "unsupported_history_version",
+    /// A footer that does not lie between the index and the tail.
+    FooterOutOfBounds = "footer_out_of_bounds",
+    /// A footer, or metadata, that is not the JSON it has to be.
+    FooterJson = "footer_json",
+    /// Metadata in the footer and beside it.
+    FooterRefConflict = "footer_ref_conflict",
+    /// A spill that does not lie before the footer.
+    SpillOutOfBounds = "spill_out_of_bounds",
+    /// A codec other than raw and zstd.
+    UnknownCodec = "unknown_codec",
+    /// A raw tile whose two lengths differ.
+    RawStoredMismatch = "raw_stored_mismatch",
+    /// A payload that does not lie in the file, or runs into the footer.
+    PayloadOutOfBounds = "payload_out_of_bounds",
+    /// An element type that this crate does not know.
+    UnknownDtype = "unknown_dtype",
+    /// A shape or chunk shape with a 0.
+    ZeroExtent = "zero_extent",
+    /// A dataset whose size or grid 64 bits do not hold.
+    SizeOverflow = "size_overflow",
+    /// An entry of a dataset that is not there.
+    BadDatasetId = "bad_dataset_id",
+    /// More or fewer entries than tiles.
+    ChunkCountMismatch = "chunk_count_mismatch",
+    /// An entry outside its grid.
+    ChunkOutOfGrid = "chunk_out_of_grid",
+    /// A raw length that is not that of the clipped tile.
+    TileLengthMismatch = "tile_length_mismatch",
+    /// Two entries for one tile.
+    DuplicateChunk = "duplicate_chunk",
+    /// Two payloads that share bytes.
+    PayloadOverlap = "payload_overlap",
+    /// A payload that begins before the end of the index; strict profile.
+    PayloadOverlapsMetadata = "payload_overlaps_metadata",
+    /// A zone map or index under version 1 of the footer; strict profile.
+    SpillInV1 = "spill_in_v1",
+    /// Spills that do not follow each other; strict profile.
+    SpillNotAdjacent = "spill_not_adjacent",
+    /// A payload that does not decompress.
+    ZstdDecode = "zstd_decode",
+    /// A payload that decompresses to another length.
+    DecodedLengthMismatch = "decoded_length_mismatch",
+    /// A warning: flag bits that this crate does not know.
+    UnknownFlag = "unknown_flag",
+    /// A warning: reserved fields, padding or unused slots that are not 0.
+    ReservedNonzero = "reserved_nonzero",
+    /// A warning: entries that are not in canonical order.
+    NotCanonical = "not_canonical",
+    /// A warning: bytes between payloads, or payloads in another order than their entries.
+    PayloadGap = "payload_gap",
+    /// A warning: bytes behind the last payload that belong to nothing.
+    TrailingBytes = "trailing_bytes",
+    /// Not a fault of the file: too little storage was given to prove a file that is not in canonical order.
+    ScratchTooSmall = "scratch_too_small",
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What would have been right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Expected {
+    /// This number.
+    Exactly(u64),
+    /// This number or more.
+    AtLeast(u64),
+    /// This number or less.
+    AtMost(u64),
+    /// What the text says.
+    Text(&'static str),
+}
+
+impl fmt::Display for Expected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Exactly(value) => write!(f, "{value}"),
+            Self::AtLeast(value) => write!(f, "at least {value}"),
+            Self::AtMost(value) => write!(f, "at most {value}"),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+/// Whose field it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Place {
+    /// Of the file.
+    File,
+    /// Of the record of this number.
+    Dataset(u64),
+    /// Of the index entry of this number.
+    Entry(u64),
+}
+
+/// A fault of a file: its class, the field and its byte, what was found and what was expected. Small and `Copy`.
+///
+/// ```
+/// use zvf_tet::{Profile, Tet};
+///
+/// let error = Tet::parse(b"TETS", 32, Profile::Strict).unwrap_err();
+/// assert_eq!(error.class().name(), "truncated");
+/// assert_eq!(error.to_string(), "truncated: superblock at byte 0: 4 found, expected at least 32");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TetError {
+    class: Class,
+    what: &'static str,
+    place: Place,
+    at: u64,
+    found: u64,
+    expected: Expected,
+}
+
+impl TetError {
+    #[cold]
+    pub(crate) const fn new(
+        class: Class,
+        what: &'static str,
+        at: u64,
+        found: u64,
+        expected: Expected,
+    ) -> Self {
+        Self {
+            class,
+            what,
+            place: Place::File,
+            at,
+            found,
+            expected,
+        }
+    }
+
+    #[cold]
+    pub(crate) const fn of(self, place: Place) -> Self {
+        Self { place, ..self }
+    }
+
+    /// What kind of fault it is.
+    #[must_use]
+    pub const fn class(&self) -> Class {
+        self.class
+    }
+
+    /// The field, in the words of the specification.
+    #[must_use]
+    pub const fn what(&self) -> &'static str {
+        self.what
+    }
+
+    /// Whose field it is.
+    #[must_use]
+    pub const fn place(&self) -> Place {
+        self.place
+    }
+
+    /// The byte of the file at which the field begins.
+    #[must_use]
+    pub const fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// The number that was found.
+    #[must_use]
+    pub const fn found(&self) -> u64 {
+        self.found
+    }
+
+    /// What would have been right.
+    #[must_use]
+    pub const fn expected(&self) -> Expected {
+        self.expected
+    }
+}
+
+impl fmt::Display for TetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.class)?;
+        match self.place {
+            Place::File => {}
+            Place::Dataset(number) => write!(f, "dataset {number}: ")?,
+            Place::Entry(number) => write!(f, "entry {number}: ")?,
+        }
+        write!(
+            f,
+            "{} at byte {}: {} found, expected {}",
+            self.what, self.at, self.found, self.expected
+        )
+    }
+}
+
+impl core::error::Error for TetError {}
+
+/// How strictly a file is judged, `spec/tet-v1.md` 10.3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Profile {
+    /// What the reference reads and decodes rightly is accepted.
+    Lenient,
+    /// Payloads over the index or over each other, spills out of place and odd empty files are refused, too.
+    #[default]
+    Strict,
+}
+
+/// One kind of oddity: how often, and where first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Warning {
+    /// What it is.
+    pub class: Class,
+    /// The first such field.
+    pub what: &'static str,
+    /// The byte of the file at which that field begins.
+    pub at: u64,
+    /// How many there are.
+    pub count: u64,
+}
+
+/// What is odd about a file that is right: at most one [`Warning`] of each class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Warnings {
+    slots: [Option<Warning>; 5],
+}
+
+impl Warnings {
+    /// Counts one more.
+    pub(crate) fn add(&mut self, class: Class, what: &'static str, at: u64) {
+        for slot in &mut self.slots {
+            match slot {
+                Some(warning) if warning.class == class => {
+                    warning.count = warning.count.saturating_add(1);
+                    return;
+                }
+                Some(_) => {}
+                None => {
+                    *slot = Some(Warning {
+                        class,
+                        what,
+                        at,
+                        count: 1,
+                    });
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The warnings, in the order in which they were met.
+    pub fn iter(&self) -> impl Iterator<Item = Warning> + '_ {
+        self.slots.iter().flatten().copied()
+    }
+
+    /// Whether nothing is odd.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.iter().next().is_none()
+    }
+}

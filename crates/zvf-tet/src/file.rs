@@ -1,0 +1,327 @@
+//! An open file: [`TetFile`].
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::path::Path;
+use std::vec::Vec;
+
+use zvf_grid::{GridError, Selection};
+
+use crate::budget::{Budget, available_memory};
+use crate::catalog::{Catalog, Dataset, End, OpenOptions, within};
+use crate::check::Proof;
+use crate::error::Profile;
+use crate::footer::{FooterPlace, FooterRefs};
+use crate::history::Footer;
+use crate::int::{small, wide};
+use crate::layout::{Entry, IndexHeader};
+use crate::plan::Plan;
+use crate::read::{ReadStats, Reader};
+use crate::source::Source;
+use crate::span::{self, RawSpan};
+use crate::trouble::Error;
+use crate::view::{Tet, head_len};
+
+/// A file that was checked and can be read.
+///
+/// Opening makes every check but decoding (steps 1 to 19 of `spec/tet-v1.md` 10.1): one pass over the index. Nothing of
+/// the payloads is touched.
+///
+/// # Examples
+///
+/// ```
+/// use zvf_tet::{Axis, TetFile};
+///
+/// let bytes = include_bytes!("../../../testdata/tet/f64_2d_edge_zstd.tet");
+/// let file = TetFile::from_bytes(bytes.to_vec())?;
+/// let grid = file.dataset("grid")?;
+/// let (row, stats) = file.read(grid, &grid.select(&[Axis::at(4), Axis::all(7)])?)?;
+/// assert_eq!(row.len(), 7 * 8);
+/// assert_eq!(stats.tiles, 3);
+/// # Ok::<(), zvf_tet::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct TetFile {
+    source: Source,
+    /// Superblock to index, for sources that cannot be borrowed.
+    front: Vec<u8>,
+    catalog: Catalog,
+    options: OpenOptions,
+}
+
+impl TetFile {
+    /// Opens a file for plain reads, strictly.
+    ///
+    /// # Errors
+    /// See [`Self::open_with`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::open_with(path, OpenOptions::default())
+    }
+
+    /// Opens a file for plain reads. Front and footer are kept in memory.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; [`Error::Format`] and [`Error::Json`] for what is wrong with the file; [`Error::Limit`] for a front
+    /// or footer over [`OpenOptions::front_limit`].
+    pub fn open_with(path: impl AsRef<Path>, options: OpenOptions) -> Result<Self, Error> {
+        Self::from_source(Source::file(File::open(path)?)?, options)
+    }
+
+    /// Maps a file. It must not be truncated or written to while it is open, see [`zvf_mmap`].
+    ///
+    /// # Errors
+    /// As [`Self::open_with`], without limits.
+    #[cfg(feature = "mmap")]
+    pub fn map(path: impl AsRef<Path>, options: OpenOptions) -> Result<Self, Error> {
+        Self::from_source(Source::Map(zvf_mmap::Map::open(path)?), options)
+    }
+
+    /// Takes a whole file in memory, strictly.
+    ///
+    /// # Errors
+    /// As [`Self::open_with`], without limits.
+    pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, Error> {
+        Self::from_bytes_with(bytes, OpenOptions::default())
+    }
+
+    /// Takes a whole file in memory.
+    ///
+    /// # Errors
+    /// As [`Self::open_with`], without limits.
+    pub fn from_bytes_with(bytes: Vec<u8>, options: OpenOptions) -> Result<Self, Error> {
+        Self::from_source(Source::Memory(bytes), options)
+    }
+
+    fn from_source(source: Source, options: OpenOptions) -> Result<Self, Error> {
+        let file_len = source.len();
+        let mut front = Vec::new();
+        let view: &[u8] = if let Some(all) = source.all() {
+            all
+        } else {
+            let first = fetch(&source, 0, file_len.min(40), &options)?;
+            let need = head_len(&first, file_len)?;
+            front = fetch(&source, 0, need, &options)?.into_owned();
+            &front
+        };
+        let tet = Tet::parse(view, file_len, options.profile)?;
+        let end = if tet.has_footer() {
+            let floor = tet.index_stop();
+            let size = file_len.min(16);
+            let tail = fetch(&source, file_len - size, size, &options)?;
+            let place = FooterPlace::parse(&tail, file_len, floor)?;
+            let json = fetch(&source, place.json_start, place.json_len, &options)?;
+            Some(End::new(&json, place, floor)?)
+        } else {
+            None
+        };
+        let mut catalog = Catalog::open(view, file_len, &options, end.as_ref())?;
+        if let Some(end) = end {
+            let spilled = match end.refs.metadata {
+                Some(spill) => Some(fetch(&source, spill.offset, spill.len, &options)?),
+                None => None,
+            };
+            catalog.take_footer(end, spilled.as_deref())?;
+        }
+        Ok(Self {
+            source,
+            front,
+            catalog,
+            options,
+        })
+    }
+
+    pub(crate) fn front(&self) -> &[u8] {
+        self.source.all().unwrap_or(&self.front)
+    }
+
+    /// The datasets, in the order of their numbers.
+    #[must_use]
+    pub fn datasets(&self) -> &[Dataset] {
+        &self.catalog.datasets
+    }
+
+    /// The first dataset of that name.
+    ///
+    /// # Errors
+    /// [`Error::NoDataset`].
+    pub fn dataset(&self, name: &str) -> Result<&Dataset, Error> {
+        self.catalog.dataset(name)
+    }
+
+    /// What the checks have proved, and what is odd.
+    #[must_use]
+    pub const fn proof(&self) -> &Proof {
+        &self.catalog.proof
+    }
+
+    /// History and metadata, where the file has a footer.
+    #[must_use]
+    pub const fn footer(&self) -> Option<&Footer> {
+        self.catalog.footer.as_ref()
+    }
+
+    /// Where footer and spills lie.
+    #[must_use]
+    pub const fn footer_refs(&self) -> Option<&FooterRefs> {
+        self.catalog.refs.as_ref()
+    }
+
+    /// Bytes of the file.
+    #[must_use]
+    pub const fn file_len(&self) -> u64 {
+        self.catalog.file_len
+    }
+
+    /// How strictly the file was judged.
+    #[must_use]
+    pub const fn profile(&self) -> Profile {
+        self.options.profile
+    }
+
+    /// Header of the chunk index. None in an empty file.
+    #[must_use]
+    pub fn index_header(&self) -> Option<&IndexHeader> {
+        self.catalog.header(self.front())
+    }
+
+    /// The index entries, as they stand in the file.
+    #[must_use]
+    pub fn entries(&self) -> &[Entry] {
+        self.catalog.entries(self.front())
+    }
+
+    /// The entry of one tile: its row and fields. None outside the grid.
+    ///
+    /// # Cost
+    /// O(rank).
+    #[must_use]
+    pub fn entry(&self, dataset: &Dataset, coord: &[u64]) -> Option<(u64, &Entry)> {
+        self.catalog.entry(self.entries(), dataset, coord)
+    }
+
+    /// The memory budget in bytes: `wish`, the file's wish and the machine's memory by `spec/tet-v1.md` 9.
+    #[must_use]
+    pub fn memory_budget(&self, wish: &Budget) -> u64 {
+        wish.resolve(self.index_header(), available_memory())
+    }
+
+    /// The tiles that a selection meets, and their bytes.
+    ///
+    /// # Cost
+    /// O(rank) now, O(rank) for each tile that is taken.
+    ///
+    /// # Errors
+    /// [`Error::Grid`] for a selection of another shape.
+    pub fn plan<'f>(
+        &'f self,
+        dataset: &'f Dataset,
+        selection: &Selection,
+    ) -> Result<Plan<'f>, Error> {
+        Plan::new(&self.catalog, self.front(), dataset, selection)
+    }
+
+    /// Reads a selection: little-endian elements in C order.
+    ///
+    /// # Cost
+    /// The result once, and one tile a thread; only tiles that are met are touched.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] for a result over the memory budget of the options, and what [`Self::read_into`] answers.
+    pub fn read(
+        &self,
+        dataset: &Dataset,
+        selection: &Selection,
+    ) -> Result<(Vec<u8>, ReadStats), Error> {
+        let bytes = dataset.result_bytes(selection)?;
+        let budget = self.memory_budget(&self.options.budget);
+        let mut result = std::vec![0; within("the result", bytes, budget)?];
+        let stats = self.read_into(dataset, selection, &mut result)?;
+        Ok((result, stats))
+    }
+
+    /// Reads a selection into a buffer of exactly its size; what lies in it after an error is not defined.
+    ///
+    /// # Errors
+    /// [`Error::Grid`] for a selection or buffer that does not fit; [`Error::Io`]; [`Error::Format`] with the classes
+    /// `zstd_decode` and `decoded_length_mismatch`; [`Error::Limit`] for a tile over the budget that cannot be decoded
+    /// to its place.
+    pub fn read_into(
+        &self,
+        dataset: &Dataset,
+        selection: &Selection,
+        into: &mut [u8],
+    ) -> Result<ReadStats, Error> {
+        let expected = dataset.result_bytes(selection)?;
+        let found = wide(into.len());
+        if found != expected {
+            return Err(GridError::BufferLength { found, expected }.into());
+        }
+        self.reader(dataset).read(selection, into)
+    }
+
+    pub(crate) fn reader<'f>(&'f self, dataset: &'f Dataset) -> Reader<'f> {
+        Reader {
+            source: &self.source,
+            front: self.front(),
+            catalog: &self.catalog,
+            dataset,
+            limit: self.memory_budget(&self.options.budget),
+            threads: self.options.threads,
+        }
+    }
+
+    /// The run of bytes that holds every element of a dataset once; see [`RawSpan::row_major`] for its order.
+    ///
+    /// # Cost
+    /// O(rank) a tile of the dataset.
+    #[must_use]
+    pub fn raw_span(&self, dataset: &Dataset) -> Option<RawSpan> {
+        span::whole(&self.catalog, self.front(), dataset)
+    }
+
+    /// The result of a selection where it lies, without a copy: for raw tiles that hold it in its order, in files that are
+    /// mapped or in memory.
+    ///
+    /// # Cost
+    /// O(rank) a tile that is met.
+    #[must_use]
+    pub fn borrow(&self, dataset: &Dataset, selection: &Selection) -> Option<&[u8]> {
+        self.source.all()?;
+        let (offset, len) = span::of_selection(&self.catalog, self.front(), dataset, selection)?;
+        self.source.slice(offset, len)
+    }
+
+    /// [`Self::borrow`] where it is possible, else [`Self::read`].
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn get(&self, dataset: &Dataset, selection: &Selection) -> Result<Cow<'_, [u8]>, Error> {
+        match self.borrow(dataset, selection) {
+            Some(bytes) => Ok(Cow::Borrowed(bytes)),
+            None => Ok(Cow::Owned(self.read(dataset, selection)?.0)),
+        }
+    }
+}
+
+/// A region of the file that is looked at as a whole: borrowed, or read within the limit.
+fn fetch<'s>(
+    source: &'s Source,
+    offset: u64,
+    len: u64,
+    options: &OpenOptions,
+) -> Result<Cow<'s, [u8]>, Error> {
+    if source.all().is_some() {
+        return match source.slice(offset, len) {
+            Some(bytes) => Ok(Cow::Borrowed(bytes)),
+            None => Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof).into()),
+        };
+    }
+    let length = within("front or footer", len, options.front_limit)?;
+    let mut bytes = Vec::new();
+    if small(source.len()).is_none_or(|have| length > have) {
+        return Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof).into());
+    }
+    bytes.resize(length, 0);
+    source.read_at(offset, &mut bytes)?;
+    Ok(Cow::Owned(bytes))
+}

@@ -1,0 +1,217 @@
+//! The end of a file: tail, and the places of the spills, without a JSON library; step 12 of the checks.
+
+use zerocopy::FromBytes;
+
+use crate::error::{Class, Expected, Profile, TetError};
+use crate::int::{small, wide};
+use crate::json;
+use crate::layout::{TAIL_MAGIC, Tail};
+
+/// A range of bytes of the file that a footer names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spill {
+    /// Where it begins.
+    pub offset: u64,
+    /// Its bytes.
+    pub len: u64,
+}
+
+/// Where the footer lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FooterPlace {
+    /// 1 or 2.
+    pub version: u32,
+    /// Where the JSON begins.
+    pub json_start: u64,
+    /// Bytes of the JSON; the tail follows.
+    pub json_len: u64,
+}
+
+impl FooterPlace {
+    /// Takes the end of a file of `file_len` bytes whose front (superblock, directory, index) ends at `floor`: `end` are
+    /// its last 16 bytes, or more of its end.
+    ///
+    /// # Errors
+    /// [`Class::FooterMissing`], [`Class::UnsupportedHistoryVersion`], [`Class::FooterOutOfBounds`].
+    pub fn parse(end: &[u8], file_len: u64, floor: u64) -> Result<Self, TetError> {
+        let at = file_len.saturating_sub(16);
+        let tail = Tail::ref_from_suffix(end)
+            .ok()
+            .map(|(_, tail)| tail)
+            .filter(|tail| tail.magic == TAIL_MAGIC && at >= 32);
+        let Some(tail) = tail else {
+            return Err(TetError::new(
+                Class::FooterMissing,
+                "footer tail",
+                at,
+                file_len,
+                Expected::Text("`THST` as the last four bytes"),
+            ));
+        };
+        let version = tail.history_version.get();
+        if !(1..=2).contains(&version) {
+            return Err(TetError::new(
+                Class::UnsupportedHistoryVersion,
+                "history_version",
+                at + 8,
+                u64::from(version),
+                Expected::Text("1 or 2"),
+            ));
+        }
+        let json_len = tail.history_json_len.get();
+        match at.checked_sub(json_len) {
+            Some(json_start) if json_start >= floor => Ok(Self {
+                version,
+                json_start,
+                json_len,
+            }),
+            _ => Err(TetError::new(
+                Class::FooterOutOfBounds,
+                "history_json_len",
+                at,
+                json_len,
+                Expected::AtMost(at.saturating_sub(floor)),
+            )),
+        }
+    }
+}
+
+/// What a footer says about the regions before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FooterRefs {
+    /// Where the footer lies.
+    pub place: FooterPlace,
+    /// Metadata beside the footer.
+    pub metadata: Option<Spill>,
+    /// Zone maps; under version 1 they are there without counting.
+    pub zone_maps: Option<Spill>,
+    /// Secondary indexes; under version 1 they are there without counting.
+    pub secondary_index: Option<Spill>,
+    /// Where payloads have to end.
+    pub payload_end: u64,
+}
+
+impl FooterRefs {
+    /// Scans the footer's JSON for its refs, checks them, and computes `payload_end`. Does not allocate.
+    ///
+    /// # Errors
+    /// [`Class::FooterJson`], [`Class::FooterRefConflict`], [`Class::SpillOutOfBounds`].
+    pub fn scan(text: &[u8], place: FooterPlace, floor: u64) -> Result<Self, TetError> {
+        let fault = |class, what, found, expected| {
+            TetError::new(class, what, place.json_start, found, expected)
+        };
+        let found = json::scan(text).map_err(|bad| {
+            TetError::new(
+                Class::FooterJson,
+                "footer JSON",
+                place.json_start.saturating_add(wide(bad.at)),
+                wide(bad.at),
+                Expected::Text(bad.expected),
+            )
+        })?;
+        if found.inline_metadata && found.metadata.is_some() {
+            return Err(fault(
+                Class::FooterRefConflict,
+                "metadata_ref",
+                1,
+                Expected::Text("metadata in the footer or beside it, not both"),
+            ));
+        }
+        let counted = [
+            ("metadata_ref", found.metadata),
+            (
+                "zone_maps_ref",
+                found.zone_maps.filter(|_| place.version == 2),
+            ),
+            (
+                "secondary_index_ref",
+                found.secondary_index.filter(|_| place.version == 2),
+            ),
+        ];
+        let mut payload_end = place.json_start;
+        for (what, spill) in counted {
+            let Some(spill) = spill else { continue };
+            let stop = spill.offset.saturating_add(spill.len);
+            if stop > place.json_start {
+                return Err(fault(
+                    Class::SpillOutOfBounds,
+                    what,
+                    stop,
+                    Expected::AtMost(place.json_start),
+                ));
+            }
+            payload_end = payload_end
+                .checked_sub(spill.len)
+                .filter(|end| *end >= floor)
+                .ok_or_else(|| {
+                    fault(
+                        Class::SpillOutOfBounds,
+                        what,
+                        spill.len,
+                        Expected::AtMost(payload_end.saturating_sub(floor)),
+                    )
+                })?;
+        }
+        Ok(Self {
+            place,
+            metadata: found.metadata,
+            zone_maps: found.zone_maps,
+            secondary_index: found.secondary_index,
+            payload_end,
+        })
+    }
+
+    /// The end of `bytes`, a whole file whose front ends at `floor`.
+    ///
+    /// # Errors
+    /// Those of [`FooterPlace::parse`] and [`Self::scan`].
+    pub fn of_file(bytes: &[u8], floor: u64) -> Result<Self, TetError> {
+        let place = FooterPlace::parse(bytes, wide(bytes.len()), floor)?;
+        let text = small(place.json_start)
+            .zip(small(place.json_len))
+            .and_then(|(start, len)| bytes.get(start..start.checked_add(len)?))
+            .unwrap_or(&[]);
+        Self::scan(text, place, floor)
+    }
+
+    /// Step 19 for the end of the file, strict profile only: no hints under version 1, spills side by side.
+    ///
+    /// # Errors
+    /// [`Class::SpillInV1`], [`Class::SpillNotAdjacent`].
+    pub fn check(&self, profile: Profile) -> Result<(), TetError> {
+        if profile == Profile::Lenient {
+            return Ok(());
+        }
+        let at = self.place.json_start;
+        let hints = [
+            ("zone_maps_ref", self.zone_maps),
+            ("secondary_index_ref", self.secondary_index),
+        ];
+        if self.place.version == 1
+            && let Some((what, Some(spill))) = hints.iter().find(|(_, spill)| spill.is_some())
+        {
+            return Err(TetError::new(
+                Class::SpillInV1,
+                what,
+                at,
+                spill.offset,
+                Expected::Text("no such ref under version 1"),
+            ));
+        }
+        let mut next = self.payload_end;
+        for (what, spill) in hints.into_iter().chain([("metadata_ref", self.metadata)]) {
+            let Some(spill) = spill else { continue };
+            if spill.offset != next {
+                return Err(TetError::new(
+                    Class::SpillNotAdjacent,
+                    what,
+                    at,
+                    spill.offset,
+                    Expected::Exactly(next),
+                ));
+            }
+            next = next.saturating_add(spill.len);
+        }
+        Ok(())
+    }
+}

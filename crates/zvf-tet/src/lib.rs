@@ -1,0 +1,143 @@
+//! TET: one file with named arrays, cut into tiles, behind an index that can be used in place.
+//!
+//! ```text
+//! superblock 32 | directory: names, types, shapes | index: 104 bytes a tile | payloads | footer: JSON, tail 16
+//! ```
+//!
+//! The crate has two halves. The first needs neither `std` nor a heap: [`Tet`] is a view on the front of a file, with
+//! every check of the format as a typed [`TetError`]. The second, behind `std`, reads selections of any rank and stride
+//! from memory, files, maps ([`TetFile`]) and buckets (`RemoteTet`, feature `object_store`), verifies ([`verify`]) and
+//! writes ([`TetWriter`]). What the bytes mean is in `docs/tet.md`.
+//!
+//! # Look at a file, without a heap
+//!
+//! ```
+//! use zvf_tet::{Profile, Tet};
+//!
+//! let bytes = include_bytes!("../../../testdata/tet/f32_1d_edge_raw.tet");
+//! let (tet, proof) = Tet::open_in(bytes, Profile::Strict, &mut [])?;
+//! let record = tet.record("x").ok_or("no x")?;
+//! assert_eq!(&record.shape()[..], &[10]);
+//! assert!(proof.canonical && proof.packed);
+//!
+//! // The tile with elements 8 and 9: its row is computed, not searched.
+//! let (row, entry) = tet.find(0, 0, &record.grid()?, &[2]).ok_or("no tile")?;
+//! assert_eq!((row, entry.payload_offset.get(), entry.raw_byte_len.get()), (2, 456, 8));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Write, then read every second element
+//!
+//! ```
+//! # #[cfg(feature = "std")] {
+//! use zvf_tet::{Axis, Codec, DType, DatasetSpec, TetFile, TetWriter, WriteOptions};
+//!
+//! let folder = tempfile::tempdir()?;
+//! let path = folder.path().join("a.tet");
+//! let spec = DatasetSpec::new("fa", DType::U16, &[3, 4], &[2, 4]).with_codec(Codec::Zstd);
+//! let mut writer = TetWriter::create(&path, vec![spec], WriteOptions::default())?;
+//! let values: Vec<u8> = (0_u16..12).flat_map(u16::to_le_bytes).collect();
+//! writer.write_array(&values)?;
+//! writer.finish()?;
+//!
+//! let file = TetFile::open(&path)?;
+//! let fa = file.dataset("fa")?;
+//! let wanted = fa.select(&[Axis::new(0, 3, 2), Axis::all(4)])?;
+//! let (bytes, stats) = file.read(fa, &wanted)?;
+//! assert_eq!(bytes, [&values[..8], &values[16..]].concat());
+//! assert_eq!(stats.tiles, 2);
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Features
+//!
+//! | feature | adds | for |
+//! |---|---|---|
+//! | none | views and checks, without a heap | firmware, viewers |
+//! | `alloc` | [`Tet::open`] | the same with a heap |
+//! | `std` (default) | files: read, verify, write | programs |
+//! | `mmap` | `TetFile::map` | local files that nobody changes |
+//! | `object_store` | `RemoteTet` | buckets, web servers |
+//!
+//! # Trust
+//!
+//! Every number of a file is hostile: lengths are checked before memory is asked for, decoders are bounded by the length
+//! of the tile, zone maps and secondary indexes are never looked at, and nothing panics. NaN is data like any other.
+#![no_std]
+#![forbid(unsafe_code)]
+
+#[cfg(feature = "alloc")]
+extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
+
+mod check;
+mod dtype;
+mod error;
+mod footer;
+mod int;
+mod json;
+pub mod layout;
+mod record;
+mod view;
+
+pub use check::Proof;
+pub use dtype::DType;
+pub use error::{Class, Expected, Place, Profile, TetError, Warning, Warnings};
+pub use footer::{FooterPlace, FooterRefs, Spill};
+pub use layout::{Codec, Entry};
+pub use record::{Geometry, Record, Records};
+pub use view::{Tet, head_len};
+/// Selections of arrays, of `zvf-grid`.
+pub use zvf_grid::{Axis, Dims, GridError, Selection};
+
+#[cfg(feature = "std")]
+mod budget;
+#[cfg(feature = "std")]
+mod catalog;
+#[cfg(feature = "std")]
+mod decode;
+#[cfg(feature = "std")]
+mod file;
+#[cfg(feature = "std")]
+mod history;
+#[cfg(feature = "std")]
+mod plan;
+#[cfg(feature = "std")]
+mod read;
+#[cfg(feature = "object_store")]
+mod remote;
+#[cfg(feature = "std")]
+mod source;
+#[cfg(feature = "std")]
+mod span;
+#[cfg(feature = "std")]
+mod trouble;
+#[cfg(feature = "std")]
+mod verify;
+#[cfg(feature = "std")]
+mod write;
+
+#[cfg(feature = "std")]
+pub use budget::{Budget, available_memory};
+#[cfg(feature = "std")]
+pub use catalog::{Dataset, OpenOptions};
+#[cfg(feature = "std")]
+pub use file::TetFile;
+#[cfg(feature = "std")]
+pub use history::{Coords, DatasetMetadata, FileMetadata, Footer, HistoryRow, Metadata};
+#[cfg(feature = "std")]
+pub use plan::{Plan, PlannedTile};
+#[cfg(feature = "std")]
+pub use read::ReadStats;
+#[cfg(feature = "object_store")]
+pub use remote::{RemoteOptions, RemoteTet};
+#[cfg(feature = "std")]
+pub use span::RawSpan;
+#[cfg(feature = "std")]
+pub use trouble::Error;
+#[cfg(feature = "std")]
+pub use verify::{Finding, Report, Severity, verify};
+#[cfg(feature = "std")]
+pub use write::{DatasetSpec, TetWriter, WriteOptions, WriteTarget};

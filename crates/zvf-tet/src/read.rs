@@ -1,0 +1,235 @@
+//! Selections out of local sources, on several threads.
+
+use std::sync::Mutex;
+use std::vec::Vec;
+
+use zvf_grid::{Selection, copy};
+
+use crate::catalog::{Catalog, Dataset, within};
+use crate::decode::{Decoder, Tile};
+use crate::int::{small, wide};
+use crate::layout::Codec;
+use crate::plan::Plan;
+use crate::source::Source;
+use crate::trouble::Error;
+
+/// What a read took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ReadStats {
+    /// Tiles that were visited.
+    pub tiles: u64,
+    /// Bytes of payloads that were read, or looked at where they lie in memory.
+    pub bytes: u64,
+    /// Requests for them: reads of the file, or of the object store. 0 where they lie in memory.
+    pub requests: u64,
+}
+
+impl ReadStats {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.tiles += other.tiles;
+        self.bytes += other.bytes;
+        self.requests += other.requests;
+    }
+}
+
+/// Bytes between two pieces of a tile that are rather read than jumped over.
+const GAP: u64 = 16 << 10;
+
+/// Results smaller than this are read by one thread.
+const PARALLEL: u64 = 1 << 20;
+
+/// What all threads of one read share.
+#[derive(Clone, Copy)]
+pub(crate) struct Reader<'f> {
+    pub(crate) source: &'f Source,
+    pub(crate) front: &'f [u8],
+    pub(crate) catalog: &'f Catalog,
+    pub(crate) dataset: &'f Dataset,
+    /// Most bytes of one tile that is not decoded to its place.
+    pub(crate) limit: u64,
+    pub(crate) threads: usize,
+}
+
+impl Reader<'_> {
+    /// Fills `into`, which is as long as the result.
+    pub(crate) fn read(&self, selection: &Selection, into: &mut [u8]) -> Result<ReadStats, Error> {
+        let bytes = wide(into.len());
+        let threads = match self.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            threads => threads,
+        };
+        if threads == 1 || bytes < PARALLEL {
+            return self.read_slab(&mut Decoder::new(), selection, into);
+        }
+        let mut slabs = Vec::new();
+        let mut rest = into;
+        let most = wide(threads).saturating_mul(8);
+        for slab in selection.slabs(&self.dataset.geometry().chunk_shape, most) {
+            let length = slab
+                .count()
+                .and_then(|count| small(count)?.checked_mul(self.dataset.item()));
+            let Some((head, tail)) = length.and_then(|length| rest.split_at_mut_checked(length))
+            else {
+                return Err(zvf_grid::GridError::TooLarge.into());
+            };
+            rest = tail;
+            slabs.push((slab, head));
+        }
+        let workers = threads.min(slabs.len());
+        let queue = Mutex::new(slabs.into_iter());
+        let work = || {
+            let mut decoder = Decoder::new();
+            let mut stats = ReadStats::default();
+            loop {
+                let next = match queue.lock() {
+                    Ok(mut queue) => queue.next(),
+                    Err(_) => None,
+                };
+                let Some((slab, into)) = next else {
+                    return Ok(stats);
+                };
+                stats.add(self.read_slab(&mut decoder, &slab, into)?);
+            }
+        };
+        if workers <= 1 {
+            return work();
+        }
+        std::thread::scope(|scope| {
+            let others: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
+            let mut all = work();
+            for other in others {
+                let stats = match other.join() {
+                    Ok(stats) => stats,
+                    Err(panic) => std::panic::resume_unwind(panic),
+                };
+                all = all.and_then(|mut all: ReadStats| {
+                    all.add(stats?);
+                    Ok(all)
+                });
+            }
+            all
+        })
+    }
+
+    fn read_slab(
+        &self,
+        decoder: &mut Decoder,
+        selection: &Selection,
+        into: &mut [u8],
+    ) -> Result<ReadStats, Error> {
+        let mut stats = ReadStats::default();
+        let shape = selection.shape();
+        let plan = Plan::new(self.catalog, self.front, self.dataset, selection)?;
+        plan.for_each_tile(self.limit, |tile| {
+            stats.tiles += 1;
+            match tile.entry.codec() {
+                Some(Codec::Zstd) => self.zstd_tile(decoder, tile, into, &shape, &mut stats),
+                _ => self.raw_tile(decoder, tile, into, &shape, &mut stats),
+            }
+        })?;
+        Ok(stats)
+    }
+
+    fn zstd_tile(
+        &self,
+        decoder: &mut Decoder,
+        tile: &Tile<'_>,
+        into: &mut [u8],
+        shape: &zvf_grid::Dims,
+        stats: &mut ReadStats,
+    ) -> Result<(), Error> {
+        let (offset, len) = span(tile);
+        stats.bytes += len;
+        if let Some(stored) = self.source.slice(offset, len) {
+            return decoder.inflate_part(tile, stored, into, shape);
+        }
+        let mut stored = std::mem::take(&mut decoder.stored);
+        stored.resize(within("one payload", len, self.limit)?, 0);
+        stats.requests += 1;
+        let done = self
+            .source
+            .read_at(offset, &mut stored)
+            .map_err(Error::from)
+            .and_then(|()| decoder.inflate_part(tile, &stored, into, shape));
+        decoder.stored = stored;
+        done
+    }
+
+    fn raw_tile(
+        &self,
+        decoder: &mut Decoder,
+        tile: &Tile<'_>,
+        into: &mut [u8],
+        shape: &zvf_grid::Dims,
+        stats: &mut ReadStats,
+    ) -> Result<(), Error> {
+        let (offset, len) = span(tile);
+        if let Some(bytes) = self.source.slice(offset, len) {
+            stats.bytes += tile.trim()?.len;
+            return Ok(tile.copy_part(bytes, into, shape)?);
+        }
+        if let Some(place) = tile.place_in(into.len(), shape)
+            && let Some(place) = into.get_mut(place)
+        {
+            stats.bytes += len;
+            stats.requests += 1;
+            return Ok(self.source.read_at(offset, place)?);
+        }
+        for block in tile.blocks(GAP) {
+            let block = block?;
+            let length = within("one piece of a tile", block.len, self.limit)?;
+            decoder.stored.resize(length, 0);
+            stats.bytes += block.len;
+            stats.requests += 1;
+            let from = offset.saturating_add(block.offset);
+            self.source.read_at(from, &mut decoder.stored)?;
+            copy(
+                tile.item,
+                &decoder.stored,
+                &block.shape,
+                into,
+                shape,
+                block.runs(),
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Where the payload of a tile lies.
+fn span(tile: &Tile<'_>) -> (u64, u64) {
+    (
+        tile.entry.payload_offset.get(),
+        tile.entry.stored_byte_len.get(),
+    )
+}
+
+impl Reader<'_> {
+    /// Decodes every tile of the dataset and drops it.
+    pub(crate) fn decode_all(&self) -> Result<u64, Error> {
+        let mut decoder = Decoder::new();
+        let mut scratch = Vec::new();
+        let mut stats = ReadStats::default();
+        let all = self.dataset.all();
+        let plan = Plan::new(self.catalog, self.front, self.dataset, &all)?;
+        plan.for_each_tile(self.limit, |tile| {
+            stats.tiles += 1;
+            if tile.entry.codec() == Some(Codec::Raw) {
+                // Lengths and bounds were checked at opening: there is nothing to decode.
+                return Ok(());
+            }
+            let (offset, len) = span(tile);
+            scratch.resize(tile.raw_len(len)?, 0);
+            if let Some(stored) = self.source.slice(offset, len) {
+                return Ok(decoder.inflate(stored, &mut scratch, tile.row, tile.entry)?);
+            }
+            let mut stored = std::mem::take(&mut decoder.stored);
+            stored.resize(within("one payload", len, self.limit)?, 0);
+            self.source.read_at(offset, &mut stored)?;
+            let done = decoder.inflate(&stored, &mut scratch, tile.row, tile.entry);
+            decoder.stored = stored;
+            Ok(done?)
+        })?;
+        Ok(stats.tiles)
+    }
+}

@@ -1,0 +1,427 @@
+//! Files in buckets and on web servers, by ranges: [`RemoteTet`].
+
+use std::string::String;
+use std::sync::Arc;
+use std::vec::Vec;
+
+use bytes::Bytes;
+use futures::stream::{self, StreamExt};
+use object_store::path::Path;
+use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt};
+use zvf_grid::{CellPart, Dims, GridError, Selection, copy};
+
+use crate::budget::available_memory;
+use crate::catalog::{Catalog, Dataset, End, OpenOptions, within};
+use crate::check::Proof;
+use crate::decode::{Decoder, Tile};
+use crate::footer::FooterPlace;
+use crate::history::Footer;
+use crate::int::{small, wide};
+use crate::layout::{Codec, Entry};
+use crate::plan::Plan;
+use crate::read::ReadStats;
+use crate::trouble::Error;
+use crate::view::{Tet, head_len};
+
+/// How requests are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RemoteOptions {
+    /// Bytes of the first request for the front, and of the one for the end.
+    pub first: u64,
+    /// Unwanted bytes that are rather fetched than jumped over.
+    pub gap: u64,
+    /// Longest merged request; a single longer payload is fetched in one.
+    pub request: u64,
+    /// Requests under way at the same time.
+    pub concurrency: usize,
+}
+
+impl Default for RemoteOptions {
+    fn default() -> Self {
+        Self {
+            first: 64 << 10,
+            gap: 256 << 10,
+            request: 16 << 20,
+            concurrency: 8,
+        }
+    }
+}
+
+/// A file of an object store that was checked and can be read. The same answers as [`TetFile`](crate::TetFile).
+///
+/// Opening takes a HEAD, then front and end at the same time, then what of the index or the footer was not in them.
+/// Reading takes one merged range for neighbouring payloads. Every request asks for the version that was opened, where
+/// the store knows versions.
+#[derive(Debug)]
+pub struct RemoteTet {
+    object: Object,
+    front: Vec<u8>,
+    catalog: Catalog,
+    options: OpenOptions,
+    remote: RemoteOptions,
+}
+
+/// One version of one object.
+#[derive(Debug)]
+struct Object {
+    store: Arc<dyn ObjectStore>,
+    path: Path,
+    len: u64,
+    e_tag: Option<String>,
+}
+
+impl Object {
+    async fn get(&self, offset: u64, len: u64) -> Result<Bytes, Error> {
+        if len == 0 {
+            return Ok(Bytes::new());
+        }
+        let stop = offset
+            .checked_add(len)
+            .filter(|stop| *stop <= self.len)
+            .ok_or(Error::Changed {
+                what: "a range ends behind the object",
+            })?;
+        let options = GetOptions {
+            range: Some(GetRange::Bounded(offset..stop)),
+            if_match: self.e_tag.clone(),
+            ..GetOptions::default()
+        };
+        let answer = match self.store.get_opts(&self.path, options).await {
+            Err(object_store::Error::Precondition { .. }) => {
+                return Err(Error::Changed {
+                    what: "the object has another version",
+                });
+            }
+            answer => answer?,
+        };
+        let bytes = answer.bytes().await?;
+        if wide(bytes.len()) == len {
+            Ok(bytes)
+        } else {
+            Err(Error::Changed {
+                what: "a range came back with another length",
+            })
+        }
+    }
+}
+
+/// A tile whose bytes are on their way.
+struct Wanted {
+    row: u64,
+    entry: Entry,
+    extent: Dims,
+    part: CellPart,
+    offset: u64,
+    len: u64,
+}
+
+/// Neighbouring tiles that are fetched together.
+#[derive(Default)]
+struct Group {
+    tiles: Vec<Wanted>,
+    start: u64,
+    stop: u64,
+}
+
+impl RemoteTet {
+    /// Opens an object, strictly.
+    ///
+    /// # Errors
+    /// As [`Self::open_with`].
+    pub async fn open(store: Arc<dyn ObjectStore>, path: &Path) -> Result<Self, Error> {
+        Self::open_with(
+            store,
+            path,
+            OpenOptions::default(),
+            RemoteOptions::default(),
+        )
+        .await
+    }
+
+    /// Opens an object.
+    ///
+    /// # Errors
+    /// [`Error::Store`]; [`Error::Format`] and [`Error::Json`] for what is wrong with the file; [`Error::Limit`] for a
+    /// front or footer over [`OpenOptions::front_limit`]; [`Error::Changed`].
+    pub async fn open_with(
+        store: Arc<dyn ObjectStore>,
+        path: &Path,
+        options: OpenOptions,
+        remote: RemoteOptions,
+    ) -> Result<Self, Error> {
+        let meta = store.head(path).await?;
+        let object = Object {
+            store,
+            path: path.clone(),
+            len: meta.size,
+            e_tag: meta.e_tag,
+        };
+        let len = object.len;
+        let first = remote.first.max(40).min(len);
+        let tail = remote.first.max(16).min(len - first);
+        let (front, end) = futures::try_join!(object.get(0, first), object.get(len - tail, tail))?;
+        // What is known of the file: its start, and its end behind that.
+        let known = Known {
+            front: &front,
+            end: &end,
+            len,
+        };
+        let need = head_len(&front, len)?;
+        within("front", need, options.front_limit)?;
+        let mut head = front.to_vec();
+        head.truncate(small(need).unwrap_or(usize::MAX));
+        let have = wide(head.len());
+        if need > have {
+            head.extend_from_slice(&object.get(have, need - have).await?);
+        }
+        let tet = Tet::parse(&head, len, options.profile)?;
+        let end = if tet.has_footer() {
+            let floor = tet.index_stop();
+            let size = len.min(16);
+            let last = object.known_or_get(&known, len - size, size).await?;
+            let place = FooterPlace::parse(&last, len, floor)?;
+            within("footer", place.json_len, options.front_limit)?;
+            let json = object
+                .known_or_get(&known, place.json_start, place.json_len)
+                .await?;
+            Some(End::new(&json, place, floor)?)
+        } else {
+            None
+        };
+        let mut catalog = Catalog::open(&head, len, &options, end.as_ref())?;
+        if let Some(end) = end {
+            let spilled = match end.refs.metadata {
+                Some(spill) => {
+                    within("metadata", spill.len, options.front_limit)?;
+                    Some(object.known_or_get(&known, spill.offset, spill.len).await?)
+                }
+                None => None,
+            };
+            catalog.take_footer(end, spilled.as_deref())?;
+        }
+        Ok(Self {
+            object,
+            front: head,
+            catalog,
+            options,
+            remote,
+        })
+    }
+
+    /// The datasets, in the order of their numbers.
+    #[must_use]
+    pub fn datasets(&self) -> &[Dataset] {
+        &self.catalog.datasets
+    }
+
+    /// The first dataset of that name.
+    ///
+    /// # Errors
+    /// [`Error::NoDataset`].
+    pub fn dataset(&self, name: &str) -> Result<&Dataset, Error> {
+        self.catalog.dataset(name)
+    }
+
+    /// What the checks have proved, and what is odd.
+    #[must_use]
+    pub const fn proof(&self) -> &Proof {
+        &self.catalog.proof
+    }
+
+    /// History and metadata, where the file has a footer.
+    #[must_use]
+    pub const fn footer(&self) -> Option<&Footer> {
+        self.catalog.footer.as_ref()
+    }
+
+    /// The tiles that a selection meets, and their bytes. Makes no request.
+    ///
+    /// # Errors
+    /// [`Error::Grid`] for a selection of another shape.
+    pub fn plan<'f>(
+        &'f self,
+        dataset: &'f Dataset,
+        selection: &Selection,
+    ) -> Result<Plan<'f>, Error> {
+        Plan::new(&self.catalog, &self.front, dataset, selection)
+    }
+
+    /// Reads a selection: little-endian elements in C order.
+    ///
+    /// # Cost
+    /// One request for neighbouring payloads. Memory for the result and for the requests under way.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] for a result or a payload over the memory budget; [`Error::Store`]; [`Error::Changed`];
+    /// [`Error::Format`] with the classes `zstd_decode` and `decoded_length_mismatch`.
+    pub async fn read(
+        &self,
+        dataset: &Dataset,
+        selection: &Selection,
+    ) -> Result<(Vec<u8>, ReadStats), Error> {
+        let header = self.catalog.header(&self.front);
+        let limit = self.options.budget.resolve(header, available_memory());
+        let bytes = dataset.result_bytes(selection)?;
+        let mut result = std::vec![0; within("the result", bytes, limit)?];
+        let shape = selection.shape();
+        let mut stats = ReadStats::default();
+        let mut decoder = Decoder::new();
+        let groups = Groups {
+            plan: self.wanted(dataset, selection)?,
+            next: None,
+            remote: self.remote,
+        };
+        let mut arrivals = stream::iter(groups)
+            .map(|group| async move {
+                let group = group?;
+                let len = group.stop - group.start;
+                within("one request", len, limit.max(self.remote.request))?;
+                let bytes = self.object.get(group.start, len).await?;
+                Ok::<_, Error>((group, bytes))
+            })
+            .buffer_unordered(self.remote.concurrency.max(1));
+        while let Some(arrival) = arrivals.next().await {
+            let (group, bytes) = arrival?;
+            stats.requests += 1;
+            for wanted in &group.tiles {
+                let payload = small(wanted.offset - group.start)
+                    .zip(small(wanted.len))
+                    .and_then(|(start, len)| bytes.get(start..start.checked_add(len)?));
+                let payload = payload.ok_or(GridError::TooLarge)?;
+                stats.tiles += 1;
+                stats.bytes += wanted.len;
+                let tile = Tile {
+                    row: wanted.row,
+                    entry: &wanted.entry,
+                    extent: wanted.extent,
+                    part: &wanted.part,
+                    item: dataset.item(),
+                    limit,
+                };
+                if wanted.entry.codec() == Some(Codec::Zstd) {
+                    decoder.inflate_part(&tile, payload, &mut result, &shape)?;
+                } else {
+                    let block = tile.trim()?;
+                    copy(
+                        tile.item,
+                        payload,
+                        &block.shape,
+                        &mut result,
+                        &shape,
+                        block.runs(),
+                    )?;
+                }
+            }
+        }
+        Ok((result, stats))
+    }
+
+    /// The tiles of a selection one by one, each with the bytes that are needed of it.
+    fn wanted<'f>(
+        &'f self,
+        dataset: &'f Dataset,
+        selection: &Selection,
+    ) -> Result<impl Iterator<Item = Result<Wanted, Error>> + Send + 'f, Error> {
+        let entries = self.catalog.entries(&self.front);
+        let geometry = dataset.geometry();
+        let cells = selection.cells(&geometry.chunk_shape)?;
+        Ok(cells.map(move |part| {
+            let coord = part.coord();
+            let found = self.catalog.entry(entries, dataset, &coord);
+            let Some(((row, entry), extent)) = found.zip(geometry.extent(&coord)) else {
+                return Err(Error::Changed {
+                    what: "an entry of the index is gone",
+                });
+            };
+            let (mut offset, mut len) = (entry.payload_offset.get(), entry.stored_byte_len.get());
+            if entry.codec() == Some(Codec::Raw) {
+                let tile = Tile {
+                    row,
+                    entry,
+                    extent,
+                    part: &part,
+                    item: dataset.item(),
+                    limit: u64::MAX,
+                };
+                let block = tile.trim()?;
+                offset = offset.saturating_add(block.offset);
+                len = block.len;
+            }
+            Ok(Wanted {
+                row,
+                entry: *entry,
+                extent,
+                part,
+                offset,
+                len,
+            })
+        }))
+    }
+}
+
+/// The two pieces that opening begins with.
+struct Known<'a> {
+    front: &'a Bytes,
+    end: &'a Bytes,
+    len: u64,
+}
+
+impl Object {
+    async fn known_or_get(&self, known: &Known<'_>, offset: u64, len: u64) -> Result<Bytes, Error> {
+        let pieces = [
+            (0, known.front),
+            (known.len - wide(known.end.len()), known.end),
+        ];
+        for (start, piece) in pieces {
+            let inside = offset.checked_sub(start).and_then(small).zip(small(len));
+            if let Some((from, len)) = inside
+                && let Some(to) = from.checked_add(len).filter(|to| *to <= piece.len())
+            {
+                return Ok(piece.slice(from..to));
+            }
+        }
+        self.get(offset, len).await
+    }
+}
+
+/// Merges neighbours, as they come.
+struct Groups<I> {
+    plan: I,
+    next: Option<Wanted>,
+    remote: RemoteOptions,
+}
+
+impl<I: Iterator<Item = Result<Wanted, Error>>> Iterator for Groups<I> {
+    type Item = Result<Group, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let first = match self.next.take().map(Ok).or_else(|| self.plan.next())? {
+            Ok(first) => first,
+            Err(error) => return Some(Err(error)),
+        };
+        let mut group = Group {
+            start: first.offset,
+            stop: first.offset.saturating_add(first.len),
+            tiles: std::vec![first],
+        };
+        loop {
+            let wanted = match self.plan.next() {
+                None => return Some(Ok(group)),
+                Some(Err(error)) => return Some(Err(error)),
+                Some(Ok(wanted)) => wanted,
+            };
+            let stop = wanted.offset.saturating_add(wanted.len);
+            let near = wanted
+                .offset
+                .checked_sub(group.stop)
+                .is_some_and(|gap| gap <= self.remote.gap);
+            if !near || stop - group.start > self.remote.request {
+                self.next = Some(wanted);
+                return Some(Ok(group));
+            }
+            group.stop = stop;
+            group.tiles.push(wanted);
+        }
+    }
+}

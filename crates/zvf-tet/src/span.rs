@@ -1,0 +1,90 @@
+//! Data that can be used where they lie, `spec/tet-v1.md` 13.
+
+use zvf_grid::Selection;
+
+use crate::catalog::{Catalog, Dataset};
+use crate::decode::side_by_side;
+use crate::int::wide;
+use crate::layout::Codec;
+use crate::plan::Plan;
+
+/// All bytes of a dataset, once each, in one run of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RawSpan {
+    /// Where it begins.
+    pub offset: u64,
+    /// Its bytes: those of the dataset.
+    pub len: u64,
+    /// Whether it is the dataset in C order. Else it is tile behind tile, good for what needs no order: sums, extremes.
+    pub row_major: bool,
+}
+
+/// The run of all tiles of a dataset, if they are raw and follow each other in the order of the grid.
+pub(crate) fn whole(catalog: &Catalog, front: &[u8], dataset: &Dataset) -> Option<RawSpan> {
+    let plan = Plan::new(catalog, front, dataset, &dataset.all()).ok()?;
+    let mut span: Option<(u64, u64)> = None;
+    for tile in plan {
+        if tile.codec != Codec::Raw || tile.stored_byte_len != tile.raw_byte_len {
+            return None;
+        }
+        let start = match span {
+            None => tile.payload_offset,
+            Some((start, next)) if next == tile.payload_offset => start,
+            Some(_) => return None,
+        };
+        span = Some((start, tile.payload_offset.checked_add(tile.raw_byte_len)?));
+    }
+    let (offset, stop) = span?;
+    let len = stop.checked_sub(offset)?;
+    (len == dataset.geometry().bytes && len != 0).then_some(RawSpan {
+        offset,
+        len,
+        row_major: dataset.geometry().tiles_are_row_major(),
+    })
+}
+
+/// Where the result of a selection lies in the file as it is, if it does: every part of a tile lies side by side in the
+/// tile and in the result, and all have the same distance between the two.
+pub(crate) fn of_selection(
+    catalog: &Catalog,
+    front: &[u8],
+    dataset: &Dataset,
+    selection: &Selection,
+) -> Option<(u64, u64)> {
+    let len = dataset.result_bytes(selection).ok()?;
+    let item = wide(dataset.item());
+    let shape = selection.shape();
+    let mut base: Option<u64> = None;
+    let mut held = true;
+    let plan = Plan::new(catalog, front, dataset, selection).ok()?;
+    plan.for_each_tile(u64::MAX, |tile| {
+        let runs = tile.part.runs();
+        let src = side_by_side(
+            runs.iter().map(|run| (run.src, run.step, run.count)),
+            &tile.extent,
+        );
+        let dst = side_by_side(runs.iter().map(|run| (run.dst, 1, run.count)), &shape);
+        let start = src.zip(dst).and_then(|(src, dst)| {
+            let from = tile
+                .entry
+                .payload_offset
+                .get()
+                .checked_add(src.checked_mul(item)?)?;
+            from.checked_sub(dst.checked_mul(item)?)
+        });
+        let fits = tile.entry.codec() == Some(Codec::Raw)
+            && start.is_some()
+            && (base.is_none() || base == start);
+        if !fits {
+            held = false;
+            return Err(crate::trouble::Error::Changed {
+                what: "not one run",
+            });
+        }
+        base = start;
+        Ok(())
+    })
+    .ok()?;
+    held.then_some(())?;
+    Some((base?, len))
+}

@@ -1,0 +1,106 @@
+//! `verify`: every check of a file, decoding included, as findings.
+
+use std::format;
+use std::string::{String, ToString};
+use std::vec::Vec;
+
+use crate::error::Class;
+use crate::file::TetFile;
+use crate::trouble::Error;
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Nothing is wrong.
+    Info,
+    /// Readers cope; writers should not do it.
+    Warning,
+    /// The file is not right.
+    Error,
+}
+
+/// One result of a check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The check: `open`, `chunk_decode`, or `warning`.
+    pub check: &'static str,
+    /// How bad it is.
+    pub severity: Severity,
+    /// What kind of fault it is, where it is the file's.
+    pub class: Option<Class>,
+    /// What was found, where, and what was expected.
+    pub detail: String,
+}
+
+/// All findings about a file.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Report {
+    /// In the order of the checks.
+    pub findings: Vec<Finding>,
+    /// Tiles that were decoded.
+    pub tiles: u64,
+}
+
+impl Report {
+    /// Whether no finding is an error.
+    #[must_use]
+    pub fn is_ok(&self) -> bool {
+        self.findings
+            .iter()
+            .all(|finding| finding.severity < Severity::Error)
+    }
+
+    fn error(&mut self, check: &'static str, error: &Error) {
+        self.findings.push(Finding {
+            check,
+            severity: Severity::Error,
+            class: error.class(),
+            detail: error.to_string(),
+        });
+    }
+}
+
+/// Judges what opening a file gave: the error, or the warnings and every tile decoded.
+///
+/// # Cost
+/// Every payload is read once; memory for one tile.
+///
+/// # Examples
+///
+/// ```
+/// use zvf_tet::{TetFile, verify};
+///
+/// let bytes = include_bytes!("../../../testdata/tet/derived/z_truncated.tet");
+/// let report = verify(&TetFile::from_bytes(bytes.to_vec()));
+/// assert_eq!(report.findings[0].class.map(|class| class.name()), Some("zstd_decode"));
+/// assert!(!report.is_ok());
+/// ```
+#[must_use]
+pub fn verify(opened: &Result<TetFile, Error>) -> Report {
+    let mut report = Report::default();
+    let file = match opened {
+        Ok(file) => file,
+        Err(error) => {
+            report.error("open", error);
+            return report;
+        }
+    };
+    for warning in file.proof().warnings.iter() {
+        report.findings.push(Finding {
+            check: "warning",
+            severity: Severity::Warning,
+            class: Some(warning.class),
+            detail: format!(
+                "{}: {} at byte {} ({} in all)",
+                warning.class, warning.what, warning.at, warning.count
+            ),
+        });
+    }
+    for dataset in file.datasets() {
+        match file.reader(dataset).decode_all() {
+            Ok(tiles) => report.tiles += tiles,
+            Err(error) => report.error("chunk_decode", &error),
+        }
+    }
+    report
+}

@@ -1,0 +1,642 @@
+//! Writing: canonical files, tile by tile, in memory for one tile.
+//!
+//! Front and index have a size that is known from the shapes, so payloads go out as they come and the index follows in
+//! pieces; the superblock is written last. A file appears under its name when it is whole and on the disk.
+
+use std::collections::HashSet;
+use std::format;
+use std::fs::File;
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::string::String;
+use std::vec::Vec;
+
+use zerocopy::IntoBytes;
+use zerocopy::little_endian::U64;
+use zvf_grid::{Axis, Dims, GridError, Run, Selection, copy};
+
+use crate::DType;
+use crate::history::{Footer, HistoryRow};
+use crate::int::{small, wide};
+use crate::layout::{
+    Codec, Entry, FLAG_FOOTER, INDEX_MAGIC, INDEX_VERSION, IndexHeader, LAYOUT_VERSION, MAGIC,
+    MAX_RANK, RECORDS_AT, RecordHead, Superblock, TAIL_MAGIC, Tail,
+};
+use crate::record::Geometry;
+use crate::trouble::Error;
+
+/// The first payload of a dataset begins at a multiple of this, unless [`WriteOptions::packed`] is set.
+const ALIGN: u64 = 64;
+/// Entries that are kept before they are written.
+const PENDING: usize = 4096;
+/// Longest text that the reference takes in a footer.
+const TEXT: usize = 1024;
+/// Longest footer; metadata that make it longer lie beside it.
+const FOOTER: usize = 65_536;
+
+/// What one dataset will be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DatasetSpec {
+    /// Its name: not empty, at most 1024 bytes, unlike all others of the file.
+    pub name: String,
+    /// Type of the elements.
+    pub dtype: DType,
+    /// Extents, each at least 1; 1 to 8 axes.
+    pub shape: Vec<u64>,
+    /// Extents of a tile, each at least 1.
+    pub chunk_shape: Vec<u64>,
+    /// How tiles are stored.
+    pub codec: Codec,
+    /// Level of Zstandard; 3 by default.
+    pub level: i32,
+}
+
+impl DatasetSpec {
+    /// A dataset of raw tiles.
+    #[must_use]
+    pub fn new(name: impl Into<String>, dtype: DType, shape: &[u64], chunk_shape: &[u64]) -> Self {
+        Self {
+            name: name.into(),
+            dtype,
+            shape: shape.to_vec(),
+            chunk_shape: chunk_shape.to_vec(),
+            codec: Codec::Raw,
+            level: 3,
+        }
+    }
+
+    /// The same with another codec.
+    #[must_use]
+    pub fn with_codec(mut self, codec: Codec) -> Self {
+        self.codec = codec;
+        self
+    }
+
+    /// The same with another level of Zstandard.
+    #[must_use]
+    pub fn with_level(mut self, level: i32) -> Self {
+        self.level = level;
+        self
+    }
+
+    /// Checks the shapes.
+    fn geometry(&self) -> Result<Geometry, Error> {
+        let bad = |why: &str| Error::misuse("dataset", format!("{:?}: {why}", self.name));
+        if self.name.is_empty() || self.name.len() > TEXT {
+            return Err(bad("a name has 1 to 1024 bytes"));
+        }
+        let (shape, chunk_shape) = (Dims::new(&self.shape)?, Dims::new(&self.chunk_shape)?);
+        if !(1..=MAX_RANK).contains(&shape.len()) || shape.len() != chunk_shape.len() {
+            return Err(bad("shape and chunk shape have the same 1 to 8 axes"));
+        }
+        if shape.contains(&0) || chunk_shape.contains(&0) {
+            return Err(bad("every extent is at least 1"));
+        }
+        let grid = Dims::grid(&shape, &chunk_shape)?;
+        let bytes = shape
+            .count()
+            .and_then(|count| count.checked_mul(wide(self.dtype.size())));
+        Ok(Geometry {
+            dtype: self.dtype,
+            shape,
+            chunk_shape,
+            grid,
+            bytes: bytes.ok_or(GridError::TooLarge)?,
+            tiles: grid.count().ok_or(GridError::TooLarge)?,
+        })
+    }
+}
+
+/// How a file is written.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
+pub struct WriteOptions {
+    /// No gaps between payloads. By default the first payload of a dataset begins at a multiple of 64, so that raw tiles
+    /// can be used as numbers where they lie.
+    pub packed: bool,
+    /// History and metadata; none by default. Written as version 1. Absolute paths in `source` and `parents` become
+    /// file names.
+    pub footer: Option<Footer>,
+    /// Wish for memory in 1/100 percent, for readers; 0 for none.
+    pub memory_budget_percent_bps: u16,
+    /// Wish for memory in bytes, for readers; 0 for none.
+    pub memory_budget_bytes: u32,
+}
+
+impl WriteOptions {
+    /// The same without gaps.
+    #[must_use]
+    pub fn with_packed(mut self, packed: bool) -> Self {
+        self.packed = packed;
+        self
+    }
+
+    /// The same with a footer.
+    #[must_use]
+    pub fn with_footer(mut self, footer: Footer) -> Self {
+        self.footer = Some(footer);
+        self
+    }
+}
+
+/// A file on its way: a temporary one beside the name it will get.
+#[derive(Debug)]
+pub struct WriteTarget {
+    file: tempfile::NamedTempFile,
+    path: PathBuf,
+}
+
+impl Write for WriteTarget {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.as_file_mut().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.as_file_mut().flush()
+    }
+}
+
+impl Seek for WriteTarget {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.as_file_mut().seek(to)
+    }
+}
+
+/// Writes one file: all tiles of the first dataset in C order of its grid, then those of the next.
+///
+/// # Cost
+/// Memory for one tile and 4096 entries. Payloads are written once.
+#[derive(Debug)]
+pub struct TetWriter<W: Write + Seek> {
+    sink: BufWriter<W>,
+    datasets: Vec<(DatasetSpec, Geometry)>,
+    options: WriteOptions,
+    /// The dataset whose tile comes next, that tile, and its row.
+    dataset: usize,
+    tile: u64,
+    row: u64,
+    /// Entries that are not written yet, and where they go.
+    pending: Vec<Entry>,
+    pending_at: u64,
+    /// Where the next payload goes.
+    at: u64,
+    index_offset: u64,
+    index_len: u64,
+    /// The last four bytes of payloads.
+    last: [u8; 4],
+    compressor: Option<(i32, zstd_compressor::Compressor)>,
+    buffer: Vec<u8>,
+}
+
+mod zstd_compressor {
+    //! A compressor that can be printed.
+    use std::fmt;
+
+    pub(super) struct Compressor(pub(super) zstd::bulk::Compressor<'static>);
+
+    impl fmt::Debug for Compressor {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("Compressor")
+        }
+    }
+}
+
+impl TetWriter<WriteTarget> {
+    /// Begins a file. Nothing lies at `path` before [`Self::finish`]; what lies there already stays until then.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] and [`Error::Grid`] for datasets or a footer that cannot be; [`Error::Io`].
+    pub fn create(
+        path: impl AsRef<Path>,
+        datasets: Vec<DatasetSpec>,
+        options: WriteOptions,
+    ) -> Result<Self, Error> {
+        let path = path.as_ref().to_path_buf();
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".tet-").suffix(".partial");
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let file = builder.tempfile_in(folder(&path))?;
+        Self::new(WriteTarget { file, path }, datasets, options)
+    }
+
+    /// Ends the file: index, footer, superblock; syncs it and gives it its name.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] where tiles are missing; [`Error::Io`]. Nothing is left behind then.
+    pub fn finish(self) -> Result<(), Error> {
+        let target = self.finish_into()?;
+        target.file.as_file().sync_all()?;
+        target
+            .file
+            .persist(&target.path)
+            .map_err(|error| error.error)?;
+        if cfg!(unix) {
+            File::open(folder(&target.path))?.sync_all()?;
+        }
+        Ok(())
+    }
+}
+
+/// The folder of a file; the current one for a bare name.
+fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+impl<W: Write + Seek> TetWriter<W> {
+    /// Begins a file in any sink that is empty and can be sought.
+    ///
+    /// # Errors
+    /// As [`TetWriter::create`].
+    pub fn new(
+        sink: W,
+        datasets: Vec<DatasetSpec>,
+        mut options: WriteOptions,
+    ) -> Result<Self, Error> {
+        if let Some(footer) = &mut options.footer {
+            clean(footer)?;
+        }
+        let mut names = HashSet::new();
+        let mut checked = Vec::new();
+        let (mut blob, mut tiles) = (0_u64, 0_u64);
+        for spec in &datasets {
+            let geometry = spec.geometry()?;
+            if !names.insert(spec.name.as_str()) {
+                return Err(Error::misuse(
+                    "datasets",
+                    format!("{:?} is there twice", spec.name),
+                ));
+            }
+            blob += wide(record(spec).len());
+            tiles = tiles
+                .checked_add(geometry.tiles)
+                .ok_or(GridError::TooLarge)?;
+            checked.push(geometry);
+        }
+        let (index_offset, index_len) = if datasets.is_empty() {
+            (32, 0)
+        } else {
+            let entries = tiles.checked_mul(104).and_then(|len| len.checked_add(32));
+            (RECORDS_AT + blob, entries.ok_or(GridError::TooLarge)?)
+        };
+        let at = index_offset
+            .checked_add(index_len)
+            .ok_or(GridError::TooLarge)?;
+        let mut sink = BufWriter::with_capacity(1 << 20, sink);
+        sink.seek(SeekFrom::Start(at))?;
+        Ok(Self {
+            sink,
+            datasets: datasets.into_iter().zip(checked).collect(),
+            options,
+            dataset: 0,
+            tile: 0,
+            row: 0,
+            pending: Vec::new(),
+            pending_at: index_offset + 32,
+            at,
+            index_offset,
+            index_len,
+            last: [0; 4],
+            compressor: None,
+            buffer: Vec::new(),
+        })
+    }
+
+    /// The tile that comes next: number of its dataset, and its elements. None when all are written.
+    ///
+    /// # Errors
+    /// None of its own.
+    pub fn next_tile(&self) -> Result<Option<(usize, Selection)>, Error> {
+        let Some((_, geometry)) = self.datasets.get(self.dataset) else {
+            return Ok(None);
+        };
+        let mut place = self.tile;
+        let mut axes = [Axis::all(1); MAX_RANK];
+        let extents = geometry.shape.iter().zip(geometry.chunk_shape.iter());
+        let slots = axes.iter_mut().take(geometry.grid.len());
+        for (slot, (tiles, (extent, chunk))) in slots.zip(geometry.grid.iter().zip(extents)).rev() {
+            let start = (place % tiles).saturating_mul(*chunk);
+            place /= tiles;
+            *slot = Axis::new(start, start.saturating_add(*chunk).min(*extent), 1);
+        }
+        let axes = axes.get(..geometry.grid.len()).unwrap_or(&[]);
+        Ok(Some((self.dataset, Selection::new(axes, &geometry.shape)?)))
+    }
+
+    /// Writes the next tile: the elements of [`Self::next_tile`], little-endian in C order, clipped where the dataset ends.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] where no tile is left; [`Error::Grid`] where the length is not that of the tile; [`Error::Io`].
+    pub fn write_tile(&mut self, elements: &[u8]) -> Result<(), Error> {
+        let Some((_, tile)) = self.next_tile()? else {
+            return Err(Error::misuse("tile", "all tiles are written"));
+        };
+        let Some((spec, geometry)) = self.datasets.get(self.dataset) else {
+            return Err(Error::misuse("tile", "all tiles are written"));
+        };
+        let expected = tile
+            .count()
+            .and_then(|count| count.checked_mul(wide(geometry.dtype.size())))
+            .ok_or(GridError::TooLarge)?;
+        let found = wide(elements.len());
+        if found != expected {
+            return Err(GridError::BufferLength { found, expected }.into());
+        }
+        let (codec, level, tiles) = (spec.codec, spec.level, geometry.tiles);
+        let mut coord = [U64::ZERO; MAX_RANK];
+        for ((slot, axis), chunk) in coord
+            .iter_mut()
+            .zip(tile.axes())
+            .zip(geometry.chunk_shape.iter())
+        {
+            *slot = U64::new(axis.start / chunk);
+        }
+        let compressed;
+        let payload = match codec {
+            Codec::Raw => elements,
+            Codec::Zstd => {
+                compressed = self.compress(elements, level)?;
+                &compressed
+            }
+        };
+        if self.tile == 0 && !self.options.packed {
+            let gap = self.at.next_multiple_of(ALIGN) - self.at;
+            let zeros = [0_u8; 64];
+            self.sink
+                .write_all(zeros.get(..small(gap).unwrap_or(0)).unwrap_or(&[]))?;
+            self.at += gap;
+        }
+        self.sink.write_all(payload)?;
+        if let Some(last) = payload.last_chunk::<4>() {
+            self.last = *last;
+        } else {
+            for byte in payload {
+                self.last.rotate_left(1);
+                self.last[3] = *byte;
+            }
+        }
+        let stored = wide(payload.len());
+        self.pending.push(Entry {
+            dataset_id: U64::new(wide(self.dataset)),
+            chunk_index: coord,
+            payload_offset: U64::new(self.at),
+            raw_byte_len: U64::new(expected),
+            stored_byte_len: U64::new(stored),
+            codec: codec.tag().into(),
+            reserved: 0.into(),
+        });
+        self.at = self.at.checked_add(stored).ok_or(GridError::TooLarge)?;
+        self.row += 1;
+        self.tile += 1;
+        if self.tile == tiles {
+            self.tile = 0;
+            self.dataset += 1;
+        }
+        if self.pending.len() >= PENDING {
+            self.flush_entries()?;
+        }
+        Ok(())
+    }
+
+    fn compress(&mut self, elements: &[u8], level: i32) -> Result<Vec<u8>, Error> {
+        if self
+            .compressor
+            .as_ref()
+            .is_none_or(|(kept, _)| *kept != level)
+        {
+            let fresh = zstd::bulk::Compressor::new(level)?;
+            self.compressor = Some((level, zstd_compressor::Compressor(fresh)));
+        }
+        match &mut self.compressor {
+            Some((_, compressor)) => Ok(compressor.0.compress(elements)?),
+            None => Err(Error::misuse("level", "no compressor")),
+        }
+    }
+
+    /// Writes the kept entries to their place and returns to the payloads.
+    fn flush_entries(&mut self) -> Result<(), Error> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        self.sink.seek(SeekFrom::Start(self.pending_at))?;
+        self.sink.write_all(self.pending.as_bytes())?;
+        self.pending_at += wide(self.pending.as_bytes().len());
+        self.pending.clear();
+        self.sink.seek(SeekFrom::Start(self.at))?;
+        Ok(())
+    }
+
+    /// Writes all tiles of the next dataset from its elements in C order.
+    ///
+    /// # Errors
+    /// [`Error::Grid`] where the length is not that of the dataset; what [`Self::write_tile`] answers.
+    pub fn write_array(&mut self, elements: &[u8]) -> Result<(), Error> {
+        let Some((spec, geometry)) = self.datasets.get(self.dataset) else {
+            return Err(Error::misuse("array", "all datasets are written"));
+        };
+        let (item, shape) = (spec.dtype.size(), geometry.shape);
+        let (found, expected) = (wide(elements.len()), geometry.bytes);
+        if found != expected {
+            return Err(GridError::BufferLength { found, expected }.into());
+        }
+        self.write_with(|tile, into| {
+            let mut runs = [Run::default(); MAX_RANK];
+            for (run, axis) in runs.iter_mut().zip(tile.axes()) {
+                run.src = axis.start;
+                run.count = axis.count();
+            }
+            let runs = runs.get(..tile.rank()).unwrap_or(&[]);
+            Ok(copy(item, elements, &shape, into, &tile.shape(), runs)?)
+        })
+    }
+
+    /// Writes the tiles that are left of the next dataset: `fill` is called for each, with its elements' places and a
+    /// buffer for them.
+    ///
+    /// # Errors
+    /// What `fill` and [`Self::write_tile`] answer.
+    pub fn write_with(
+        &mut self,
+        mut fill: impl FnMut(&Selection, &mut [u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let number = self.dataset;
+        let Some((spec, _)) = self.datasets.get(number) else {
+            return Err(Error::misuse("array", "all datasets are written"));
+        };
+        let item = wide(spec.dtype.size());
+        while let Some((dataset, tile)) = self.next_tile()? {
+            if dataset != number {
+                break;
+            }
+            let bytes = tile
+                .count()
+                .and_then(|count| small(count.checked_mul(item)?))
+                .ok_or(GridError::TooLarge)?;
+            let mut buffer = std::mem::take(&mut self.buffer);
+            buffer.resize(bytes, 0);
+            let done = fill(&tile, &mut buffer).and_then(|()| self.write_tile(&buffer));
+            self.buffer = buffer;
+            done?;
+        }
+        Ok(())
+    }
+
+    /// Ends the file and gives the sink back, flushed. [`TetWriter::finish`] does more for files.
+    ///
+    /// # Errors
+    /// As [`TetWriter::finish`].
+    pub fn finish_into(mut self) -> Result<W, Error> {
+        if let Some((spec, _)) = self.datasets.get(self.dataset) {
+            return Err(Error::misuse(
+                "tiles",
+                format!("those of {:?} are not all written", spec.name),
+            ));
+        }
+        self.flush_entries()?;
+        let mut flags = 0;
+        if let Some(footer) = self.options.footer.take() {
+            flags = FLAG_FOOTER;
+            self.write_footer(&footer)?;
+        } else if self.last == TAIL_MAGIC {
+            // Readers that look at the end before the flags would take the data for a footer.
+            self.sink.write_all(&[0; 16])?;
+        }
+        let block = Superblock {
+            magic: MAGIC,
+            layout_version: LAYOUT_VERSION.into(),
+            dataset_count: u32::try_from(self.datasets.len())
+                .map_err(|_| GridError::TooLarge)?
+                .into(),
+            flags: flags.into(),
+            chunk_index_offset: self.index_offset.into(),
+            chunk_index_length: self.index_len.into(),
+        };
+        self.sink.seek(SeekFrom::Start(0))?;
+        self.sink.write_all(block.as_bytes())?;
+        if !self.datasets.is_empty() {
+            let blob = self.index_offset - RECORDS_AT;
+            self.sink.write_all(&blob.to_le_bytes())?;
+            for (spec, _) in &self.datasets {
+                self.sink.write_all(&record(spec))?;
+            }
+            let header = IndexHeader {
+                magic: INDEX_MAGIC,
+                index_version: INDEX_VERSION.into(),
+                entry_count: self.row.into(),
+                memory_budget_percent_bps: self.options.memory_budget_percent_bps.into(),
+                reserved: 0.into(),
+                memory_budget_bytes: self.options.memory_budget_bytes.into(),
+                reserved_tail: 0.into(),
+            };
+            self.sink.write_all(header.as_bytes())?;
+        }
+        self.sink
+            .into_inner()
+            .map_err(|error| Error::Io(error.into_error()))
+    }
+
+    fn write_footer(&mut self, footer: &Footer) -> Result<(), Error> {
+        let bad = |error: serde_json::Error| Error::misuse("footer", format!("{error}"));
+        let mut json = footer.to_json(None).map_err(bad)?;
+        if json.len() > FOOTER
+            && let Some(metadata) = &footer.metadata
+        {
+            let spilled = serde_json::to_vec(metadata).map_err(bad)?;
+            json = footer
+                .to_json(Some((self.at, wide(spilled.len()))))
+                .map_err(bad)?;
+            self.sink.write_all(&spilled)?;
+        }
+        self.sink.write_all(&json)?;
+        let tail = Tail {
+            history_json_len: wide(json.len()).into(),
+            history_version: 1.into(),
+            magic: TAIL_MAGIC,
+        };
+        Ok(self.sink.write_all(tail.as_bytes())?)
+    }
+}
+
+/// The record of a dataset that was checked.
+fn record(spec: &DatasetSpec) -> Vec<u8> {
+    let head = RecordHead {
+        name_len: u32::try_from(spec.name.len()).unwrap_or(u32::MAX).into(),
+        dtype: spec.dtype.tag().into(),
+        ndim: u32::try_from(spec.shape.len()).unwrap_or(u32::MAX).into(),
+        reserved: 0.into(),
+    };
+    let mut bytes = head.as_bytes().to_vec();
+    bytes.extend_from_slice(spec.name.as_bytes());
+    bytes.resize(bytes.len().next_multiple_of(8), 0);
+    for extent in spec.shape.iter().chain(&spec.chunk_shape) {
+        bytes.extend_from_slice(&extent.to_le_bytes());
+    }
+    bytes
+}
+
+/// Checks the texts of a footer, and takes the folders of this machine out of it.
+fn clean(footer: &mut Footer) -> Result<(), Error> {
+    let check = |text: &str| {
+        if text.is_empty() || text.len() > TEXT {
+            Err(Error::misuse(
+                "footer",
+                "every text has 1 to 1024 bytes, as the reference asks",
+            ))
+        } else {
+            Ok(())
+        }
+    };
+    for row in &mut footer.history {
+        let HistoryRow {
+            op,
+            source,
+            at,
+            parents,
+            params,
+            ..
+        } = row;
+        for name in core::iter::once(source).chain(&mut *parents) {
+            *name = without_folders(name);
+            check(name)?;
+        }
+        let params = params.iter().flat_map(|(key, value)| [key, value]);
+        for text in [&*op, &*at].into_iter().chain(params) {
+            check(text)?;
+        }
+    }
+    let datasets = footer
+        .metadata
+        .iter()
+        .flat_map(|metadata| &metadata.datasets);
+    for (name, entry) in datasets {
+        let attrs = entry.attrs.iter().flat_map(|(key, value)| [key, value]);
+        let labels = entry.coords.values().flat_map(|coords| &coords.labels);
+        for text in attrs
+            .chain(&entry.dim_names)
+            .chain(entry.coords.keys())
+            .chain(labels)
+            .chain([name])
+        {
+            check(text)?;
+        }
+    }
+    Ok(())
+}
+
+/// The file name of an absolute path of this machine, and everything else as it is.
+fn without_folders(text: &str) -> String {
+    let drive =
+        matches!(text.as_bytes(), [letter, b':', b'\\' | b'/', ..] if letter.is_ascii_alphabetic());
+    let absolute = text.starts_with(['/', '\\', '~']) || text.starts_with("file:") || drive;
+    if !absolute {
+        return text.into();
+    }
+    let name = text
+        .rsplit(['/', '\\'])
+        .find(|part| !part.is_empty())
+        .unwrap_or("file");
+    name.into()
+}
