@@ -92,14 +92,14 @@ impl Encoder {
             return Ok(Written::Stored);
         }
         if data.iter().all(|byte| *byte == 0) {
-            self.header(out, n, 0x07, SpecialKind::Zeros.code() << 4, LONG);
+            self.header(out, n, 0x05, SpecialKind::Zeros.code() << 4, LONG);
             return Ok(Written::Zeros);
         }
         if data.len() > width
             && data.len().is_multiple_of(width)
             && data.iter().zip(data.iter().skip(width)).all(|(a, b)| a == b)
         {
-            self.header(out, n, 0x07, SpecialKind::Value.code() << 4, LONG + width);
+            self.header(out, n, 0x05, SpecialKind::Value.code() << 4, LONG + width);
             out.extend(data.iter().take(width));
             return Ok(Written::Value);
         }
