@@ -1,0 +1,88 @@
+//! BloscLZ streams, written: greedy, one candidate per hash of four bytes.
+
+use alloc::vec::Vec;
+
+/// Entries of the table of candidates.
+const SLOTS: usize = 1 << 13;
+/// Most literals behind one control byte.
+const LITERALS: usize = 32;
+/// Shortest match that is taken.
+const SHORTEST: usize = 5;
+/// Distance, less one, from which on the two escape bytes are used.
+const NEAR: usize = 8191;
+/// Largest distance, less one.
+const MOST: usize = NEAR + 65535;
+
+/// A packer with its table.
+#[derive(Debug, Default)]
+pub(crate) struct Packer {
+    /// Place of the last four bytes with a hash, plus one.
+    table: Vec<u32>,
+}
+
+impl Packer {
+    /// Appends the stream of `data`, which is not empty.
+    pub(crate) fn pack(&mut self, data: &[u8], out: &mut Vec<u8>) {
+        self.table.clear();
+        self.table.resize(SLOTS, 0);
+        let mut literals = 0;
+        let mut at = 0;
+        while at < data.len() {
+            // The first control byte is always of literals, and a match cannot begin at byte 0.
+            match self.find(data, at).filter(|_| at > 0) {
+                Some((distance, length)) => {
+                    write_literals(data.get(literals..at).unwrap_or_default(), out);
+                    write_match(distance, length, out);
+                    at += length;
+                    literals = at;
+                }
+                None => at += 1,
+            }
+        }
+        write_literals(data.get(literals..).unwrap_or_default(), out);
+    }
+
+    /// A match at `at`, as distance less one and length; enters `at` into the table.
+    fn find(&mut self, data: &[u8], at: usize) -> Option<(usize, usize)> {
+        let four = data.get(at..)?.first_chunk::<4>()?;
+        let hash = u32::from_le_bytes(*four).wrapping_mul(2_654_435_761) >> 19;
+        let slot = self.table.get_mut(crate::int::size(hash) % SLOTS)?;
+        let before = core::mem::replace(slot, u32::try_from(at + 1).unwrap_or(0));
+        let from = crate::int::size(before).checked_sub(1)?;
+        let distance = at.checked_sub(from)?.checked_sub(1)?;
+        if distance > MOST {
+            return None;
+        }
+        let (now, then) = (data.get(at..)?, data.get(from..)?);
+        let length = now.iter().zip(then).take_while(|(a, b)| a == b).count();
+        (length >= SHORTEST).then_some((distance, length))
+    }
+}
+
+fn write_literals(data: &[u8], out: &mut Vec<u8>) {
+    for run in data.chunks(LITERALS) {
+        out.push(u8::try_from(run.len() - 1).unwrap_or_default());
+        out.extend(run);
+    }
+}
+
+fn write_match(distance: usize, length: usize, out: &mut Vec<u8>) {
+    let byte = |n: usize| u8::try_from(n & 255).unwrap_or_default();
+    // `length - 2` in three bits; 7 says that more bytes follow.
+    let short = (length - 2).min(7);
+    let near = distance.min(NEAR);
+    out.push(byte(short << 5 | near >> 8));
+    if short == 7 {
+        let mut more = length - 2 - 7;
+        while more >= 255 {
+            out.push(255);
+            more -= 255;
+        }
+        out.push(byte(more));
+    }
+    out.push(byte(near));
+    if near == NEAR {
+        let far = distance - NEAR;
+        out.extend([byte(far >> 8), byte(far)]);
+    }
+}

@@ -1,0 +1,284 @@
+//! A whole chunk in memory.
+
+use crate::int::{size, u32_at, wide};
+use crate::stream::{Context, decode_block};
+use crate::{Body, DecodeError, Expand, Expected, Header, Pipeline, Special};
+
+/// Most bytes of a dictionary.
+const DICTIONARY: u32 = 32768;
+
+/// The table of block starts, and the dictionary behind it: the part of a compressed chunk that is needed before any
+/// of its blocks (`spec/caterva-b2nd.md` 7.3).
+#[derive(Debug, Clone, Copy)]
+pub struct BlockTable<'a> {
+    starts: &'a [[u8; 4]],
+    dictionary: Option<&'a [u8]>,
+    /// First byte a stream may lie at.
+    first: usize,
+    cbytes: usize,
+}
+
+impl<'a> BlockTable<'a> {
+    /// Reads the table from `bytes`, which begins with the chunk and may end behind table and dictionary.
+    ///
+    /// # Errors
+    ///
+    /// Truncated: the table or the dictionary is not there. Malformed: a dictionary of a size that cannot be.
+    pub fn parse(header: &Header, bytes: &'a [u8]) -> Result<Self, DecodeError> {
+        let end = header.table_end();
+        let Some(table) = bytes.get(header.len()..end) else {
+            let have = bytes.len().saturating_sub(header.len());
+            let need = end - header.len();
+            let at = wide(header.len());
+            return Err(DecodeError::truncated("block table", at, wide(have), wide(need)));
+        };
+        let mut first = end;
+        let mut dictionary = None;
+        if header.has_dictionary() && header.body() == Body::Compressed {
+            let at = wide(end);
+            let have = bytes.len().saturating_sub(end);
+            let short = |need| DecodeError::truncated("dictionary", at, wide(have), wide(need));
+            let n = u32_at(bytes, end).ok_or(short(4))?;
+            if n == 0 || n > DICTIONARY {
+                let expected = Expected::Text("1 to 32768 bytes");
+                let found = i64::from(n);
+                return Err(DecodeError::malformed("dictionary size", at, found, expected));
+            }
+            first = end + 4 + size(n);
+            dictionary = Some(bytes.get(end + 4..first).ok_or(short(4 + size(n)))?);
+        }
+        let starts = table.as_chunks::<4>().0;
+        Ok(Self { starts, dictionary, first, cbytes: header.cbytes() })
+    }
+
+    /// The dictionary of all streams of the chunk.
+    #[must_use]
+    pub const fn dictionary(&self) -> Option<&'a [u8]> {
+        self.dictionary
+    }
+
+    /// How many blocks the table has.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// Whether the table has no block.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.starts.is_empty()
+    }
+
+    /// Where block `block` starts, from the start of the chunk.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: outside of the chunk, or without room for the size of a stream.
+    pub fn start(&self, block: usize) -> Result<usize, DecodeError> {
+        let at = wide(self.first.saturating_sub(4 * (self.starts.len().saturating_sub(block))));
+        let field = self.starts.get(block).copied().unwrap_or([0xff; 4]);
+        let start = i32::from_le_bytes(field);
+        let last = self.cbytes.saturating_sub(4);
+        match usize::try_from(start) {
+            Ok(found) if found >= self.first && found <= last => Ok(found),
+            _ => {
+                let expected = Expected::Text("a place inside the chunk, behind its table");
+                Err(DecodeError::malformed("block start", at, i64::from(start), expected))
+            }
+        }
+    }
+}
+
+/// A chunk whose bytes are all there.
+///
+/// # Examples
+///
+/// ```
+/// use zvf_blosc::{Chunk, Codecs};
+///
+/// let mut bytes = vec![5, 1, 0x07, 1, 5, 0, 0, 0, 5, 0, 0, 0, 37, 0, 0, 0];
+/// bytes.extend([0; 16]); // no filters
+/// bytes.extend(b"hello");
+/// let chunk = Chunk::parse(&bytes)?;
+/// let (mut out, mut scratch) = ([0; 5], [0; 5]);
+/// chunk.decode_into(1, &mut out, &mut scratch, &mut Codecs::new())?;
+/// assert_eq!(&out, b"hello");
+/// # Ok::<(), zvf_blosc::DecodeError>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Chunk<'a> {
+    header: Header,
+    bytes: &'a [u8],
+    table: BlockTable<'a>,
+}
+
+impl<'a> Chunk<'a> {
+    /// Reads the chunk at the start of `bytes`; what lies behind its `cbytes` is left alone.
+    ///
+    /// # Cost
+    ///
+    /// No heap, no decoding; the block table is bounds-checked as a whole and its entries when used.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Header::parse`] and [`BlockTable::parse`]; truncated where `cbytes` are not there.
+    ///
+    /// # Panics
+    ///
+    /// Never.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+        let header = Header::parse(bytes)?;
+        let have = wide(bytes.len());
+        let need = wide(header.cbytes());
+        let Some(bytes) = bytes.get(..header.cbytes()) else {
+            return Err(DecodeError::truncated("chunk", 0, have, need));
+        };
+        let table = BlockTable::parse(&header, bytes)?;
+        Ok(Self { header, bytes, table })
+    }
+
+    /// The header.
+    #[must_use]
+    pub const fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The chunk's own bytes, header included.
+    #[must_use]
+    pub const fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The block table; empty unless the chunk is compressed.
+    #[must_use]
+    pub const fn table(&self) -> &BlockTable<'a> {
+        &self.table
+    }
+
+    /// The items of a special chunk; none for other chunks.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: NaN for items that are not of 4 or 8 bytes.
+    pub fn special(&self) -> Result<Option<Special<'a>>, DecodeError> {
+        match self.header.body() {
+            Body::Special(kind) => Special::of_chunk(self, kind).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Decodes block `block` alone into `out`, which is as long as the block. Errors say positions in the chunk.
+    ///
+    /// `scratch` is as long or longer; `reference` is block 0, decoded, for other blocks of a chunk with delta.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`decode_block`].
+    pub fn decode_block(
+        &self,
+        pipeline: &Pipeline,
+        block: usize,
+        reference: Option<&[u8]>,
+        out: &mut [u8],
+        scratch: &mut [u8],
+        codecs: &mut (impl Expand + ?Sized),
+    ) -> Result<(), DecodeError> {
+        let n = self.header.block_len(block);
+        if out.len() != n {
+            return Err(DecodeError::limit("bytes of a block", 0, wide(n), wide(out.len())));
+        }
+        let before = block.saturating_mul(self.header.blocksize());
+        match self.header.body() {
+            Body::Empty => Ok(()),
+            Body::Special(_) => {
+                if let Some(special) = self.special()? {
+                    special.fill(before, out);
+                }
+                Ok(())
+            }
+            Body::Stored => {
+                let from = self.header.len().saturating_add(before);
+                match self.bytes.get(from..).and_then(|rest| rest.get(..n)) {
+                    Some(body) => out.copy_from_slice(body),
+                    None => return Err(DecodeError::truncated("stored block", wide(from), 0, wide(n))),
+                }
+                Ok(())
+            }
+            Body::Compressed => {
+                let start = self.table.start(block)?;
+                let bytes = self.bytes.get(start..).unwrap_or_default();
+                let dictionary = self.table.dictionary();
+                let context = Context { header: &self.header, pipeline, dictionary, reference };
+                decode_block(context, block, bytes, out, scratch, codecs)
+                    .map_err(|error| error.shifted(wide(start)))
+            }
+        }
+    }
+
+    /// Decodes the whole chunk into `out`, which is exactly [`Header::nbytes`] long; `scratch` holds a block.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`decode_block`] and [`Header::pipeline`].
+    pub fn decode_into(
+        &self,
+        frame_typesize: usize,
+        out: &mut [u8],
+        scratch: &mut [u8],
+        codecs: &mut (impl Expand + ?Sized),
+    ) -> Result<(), DecodeError> {
+        let n = self.header.nbytes();
+        if out.len() != n {
+            return Err(DecodeError::limit("bytes of a chunk", 0, wide(n), wide(out.len())));
+        }
+        if n == 0 {
+            return Ok(());
+        }
+        let pipeline = match self.header.body() {
+            Body::Compressed => self.header.pipeline(frame_typesize)?,
+            _ => Pipeline::new(&[(0, 0); 6], 1, 1)?,
+        };
+        let length = self.header.blocksize();
+        let Some((first, rest)) = out.split_at_mut_checked(length) else {
+            return Ok(());
+        };
+        self.decode_block(&pipeline, 0, None, first, scratch, codecs)?;
+        for (i, part) in rest.chunks_mut(length).enumerate() {
+            self.decode_block(&pipeline, i + 1, Some(first), part, scratch, codecs)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "alloc")]
+impl Chunk<'_> {
+    /// Most bytes that a byte of a stream stands for: Zstandard's runs.
+    const GAIN: usize = 1 << 18;
+
+    /// Decodes the whole chunk, if it is at most `cap` bytes and no more than its stored bytes can stand for.
+    ///
+    /// # Errors
+    ///
+    /// Limit: the chunk says that it decodes to more. Otherwise those of [`Self::decode_into`].
+    pub fn decode_vec(
+        &self,
+        frame_typesize: usize,
+        cap: usize,
+        codecs: &mut (impl Expand + ?Sized),
+    ) -> Result<alloc::vec::Vec<u8>, DecodeError> {
+        let n = self.header.nbytes();
+        let possible = match self.header.body() {
+            Body::Compressed => self.bytes.len().saturating_mul(Self::GAIN),
+            _ => usize::MAX,
+        };
+        let most = cap.min(possible);
+        if n > most {
+            return Err(DecodeError::limit("chunk nbytes", 4, wide(n), wide(most)));
+        }
+        let mut out = alloc::vec![0; n];
+        let needs = self.header.body() == Body::Compressed;
+        let mut scratch = alloc::vec![0; if needs { self.header.blocksize() } else { 0 }];
+        self.decode_into(frame_typesize, &mut out, &mut scratch, codecs)?;
+        Ok(out)
+    }
+}

@@ -1,0 +1,238 @@
+//! Writing chunks: [`Encoder`].
+
+mod pack;
+mod settings;
+
+use alloc::vec::Vec;
+
+use crate::filters::{bitshuffle, delta_first, delta_other, delta_word, shuffle};
+use crate::header::{LONG, MOST};
+use crate::int::wide;
+use crate::{Codec, SpecialKind};
+pub use pack::Packers;
+pub use settings::{EncodeError, FirstFilter, LastFilter, Settings};
+
+/// What an encoded chunk became.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Written {
+    /// Every byte is zero: a chunk of 32 bytes, which a frame replaces by an index entry.
+    Zeros,
+    /// Every item is the same: a chunk of a header and one item.
+    Value,
+    /// The plain bytes: compression did not pay, or was not asked for.
+    Stored,
+    /// Streams.
+    Compressed,
+}
+
+/// Makes Blosc2 chunks; keeps its buffers and codecs from chunk to chunk.
+///
+/// Chunks have a 32-byte header, unsplit streams and no dictionary: what every reader of the format takes
+/// (`spec/caterva-b2nd.md` 10).
+///
+/// # Examples
+///
+/// ```
+/// use zvf_blosc::{Chunk, Codecs, Encoder, Settings};
+///
+/// let items: Vec<u8> = (0..4000u32).flat_map(|i| (i / 7).to_le_bytes()).collect();
+/// let mut chunk = Vec::new();
+/// Encoder::new(Settings::new(4, 8000))?.encode(&items, &mut chunk)?;
+/// assert!(chunk.len() < items.len() / 2);
+/// let again = Chunk::parse(&chunk)?.decode_vec(4, 1 << 20, &mut Codecs::new())?;
+/// assert_eq!(again, items);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Encoder {
+    settings: Settings,
+    packers: Packers,
+    /// The block after its first and its last filter, and as a stream.
+    first: Vec<u8>,
+    last: Vec<u8>,
+    stream: Vec<u8>,
+}
+
+impl Encoder {
+    /// An encoder, after a check of its settings.
+    ///
+    /// # Errors
+    ///
+    /// [`EncodeError`]: settings that the format or this build does not have.
+    pub fn new(settings: Settings) -> Result<Self, EncodeError> {
+        settings.check()?;
+        Ok(Self {
+            settings,
+            packers: Packers::default(),
+            first: Vec::new(),
+            last: Vec::new(),
+            stream: Vec::new(),
+        })
+    }
+
+    /// What the encoder was made with.
+    #[must_use]
+    pub const fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Appends one chunk of `data` to `out`, and says what it became.
+    ///
+    /// # Errors
+    ///
+    /// [`EncodeError`]: more bytes than a chunk can hold, or a codec that fails.
+    pub fn encode(&mut self, data: &[u8], out: &mut Vec<u8>) -> Result<Written, EncodeError> {
+        let n = u32::try_from(data.len()).ok().filter(|n| *n <= MOST);
+        let n = n.ok_or(EncodeError::TooLong { bytes: wide(data.len()) })?;
+        let start = out.len();
+        let width = self.settings.typesize;
+        if n == 0 {
+            self.header(out, 0, 0x07, 0, LONG);
+            return Ok(Written::Stored);
+        }
+        if data.iter().all(|byte| *byte == 0) {
+            self.header(out, n, 0x05, SpecialKind::Zeros.code() << 4, LONG);
+            return Ok(Written::Zeros);
+        }
+        if data.len() > width
+            && data.len().is_multiple_of(width)
+            && data.iter().zip(data.iter().skip(width)).all(|(a, b)| a == b)
+        {
+            self.header(out, n, 0x05, SpecialKind::Value.code() << 4, LONG + width);
+            out.extend(data.iter().take(width));
+            return Ok(Written::Value);
+        }
+        if let Some(codec) = self.settings.codec
+            && data.len() >= LONG
+            && self.compress(codec, data, n, out)?
+        {
+            return Ok(Written::Compressed);
+        }
+        out.truncate(start);
+        self.header(out, n, 0x07, 0, data.len() + LONG);
+        out.extend(data);
+        Ok(Written::Stored)
+    }
+
+    /// Appends the compressed form; `false` when it is not shorter than the stored one.
+    fn compress(
+        &mut self,
+        codec: Codec,
+        data: &[u8],
+        n: u32,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, EncodeError> {
+        let start = out.len();
+        let most = data.len() + LONG;
+        self.header(out, n, 0x15 | codec.format() << 5, 0, 0);
+        let length = self.settings.blocksize.min(data.len());
+        let blocks = data.len().div_ceil(length);
+        let table = out.len();
+        out.extend(core::iter::repeat_n(0, 4 * blocks));
+        let reference = data.get(..length).unwrap_or_default();
+        for (i, block) in data.chunks(length).enumerate() {
+            let at = out.len() - start;
+            if at + 4 > most {
+                return Ok(false);
+            }
+            set(out, table + 4 * i, at);
+            self.block(codec, i, block, reference, out)?;
+        }
+        let cbytes = out.len() - start;
+        if cbytes >= most {
+            return Ok(false);
+        }
+        set(out, start + 12, cbytes);
+        Ok(true)
+    }
+
+    /// Appends the one stream of a block.
+    fn block(
+        &mut self,
+        codec: Codec,
+        index: usize,
+        block: &[u8],
+        reference: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
+        let width = self.settings.chunk_typesize();
+        let mut data = block;
+        match self.settings.first {
+            FirstFilter::None => {}
+            FirstFilter::Delta => {
+                self.first.resize(block.len(), 0);
+                let word = delta_word(width);
+                if index == 0 {
+                    delta_first(data, word, &mut self.first);
+                } else {
+                    delta_other(data, reference, word, &mut self.first);
+                }
+                data = &self.first;
+            }
+            FirstFilter::TruncPrec(bits) => {
+                self.first.clear();
+                self.first.extend(data);
+                settings::truncate(&mut self.first, width, bits);
+                data = &self.first;
+            }
+        }
+        match self.settings.last {
+            LastFilter::None => {}
+            LastFilter::Shuffle if width == 1 => {}
+            LastFilter::Shuffle => {
+                self.last.resize(block.len(), 0);
+                shuffle(data, width, &mut self.last);
+                data = &self.last;
+            }
+            LastFilter::BitShuffle => {
+                self.last.resize(block.len(), 0);
+                bitshuffle(data, width, &mut self.last);
+                data = &self.last;
+            }
+        }
+        let byte = data.first().copied().unwrap_or_default();
+        if data.iter().all(|other| *other == byte) {
+            out.extend((-i32::from(byte)).to_le_bytes());
+            if byte != 0 {
+                out.push(1);
+            }
+            return Ok(());
+        }
+        self.packers.pack(codec, self.settings.level, data, &mut self.stream)?;
+        let body = if self.stream.len() < data.len() { &self.stream[..] } else { data };
+        let at = out.len();
+        out.extend([0; 4]);
+        set(out, at, body.len());
+        out.extend(body);
+        Ok(())
+    }
+
+    /// Appends a header of 32 bytes.
+    fn header(&self, out: &mut Vec<u8>, n: u32, flags: u8, blosc2_flags: u8, cbytes: usize) {
+        let settings = &self.settings;
+        let start = out.len();
+        let delta = if settings.first == FirstFilter::Delta { 8 } else { 0 };
+        let typesize = u8::try_from(settings.chunk_typesize()).unwrap_or(1);
+        out.extend([5, 1, flags | delta, typesize]);
+        out.extend(n.to_le_bytes());
+        out.extend([0; 8]);
+        // The format has no block of no bytes, and no block longer than its chunk.
+        let blocksize = settings.blocksize.min(crate::int::size(n)).max(1);
+        set(out, start + 8, blocksize);
+        set(out, start + 12, cbytes);
+        let (filters, metas) = settings.slots();
+        out.extend(filters);
+        out.extend([settings.codec.map_or(0, Codec::compressor), 0]);
+        out.extend(metas);
+        out.extend([0, blosc2_flags]);
+    }
+}
+
+/// Writes a 32-bit number over the bytes at `at`.
+fn set(out: &mut [u8], at: usize, value: usize) {
+    let field = u32::try_from(value).unwrap_or(u32::MAX).to_le_bytes();
+    if let Some(place) = out.get_mut(at..at + 4) {
+        place.copy_from_slice(&field);
+    }
+}

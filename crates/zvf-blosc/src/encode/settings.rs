@@ -1,0 +1,183 @@
+//! How chunks are to be written, and what can be wrong with that.
+
+use core::fmt;
+
+use crate::filters::id;
+use crate::{Codec, header::MOST, int::wide};
+
+/// A filter that comes before the shuffle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum FirstFilter {
+    /// No such filter.
+    #[default]
+    None,
+    /// XOR with block 0. Partial reads of such arrays are wrong in the reference library (12).
+    Delta,
+    /// Keeps this many bits of the mantissa of 4- or 8-byte floats. Lossy.
+    TruncPrec(u8),
+}
+
+/// The filter next to the codec.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum LastFilter {
+    /// No such filter.
+    None,
+    /// Byte shuffle.
+    #[default]
+    Shuffle,
+    /// Bit shuffle.
+    BitShuffle,
+}
+
+/// How chunks are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// Bytes of an item, 1 or more. Above 255 the chunk says 1, and filters work on bytes.
+    pub typesize: usize,
+    /// Bytes of a block.
+    pub blocksize: usize,
+    /// The codec; none for stored chunks.
+    pub codec: Option<Codec>,
+    /// The codec's own level; LZ4 and BloscLZ have one only.
+    pub level: i32,
+    /// Filter before the shuffle.
+    pub first: FirstFilter,
+    /// Shuffle.
+    pub last: LastFilter,
+}
+
+impl Settings {
+    /// Zstandard at level 3 (LZ4, or BloscLZ, where it is not built), byte shuffle.
+    #[must_use]
+    pub const fn new(typesize: usize, blocksize: usize) -> Self {
+        let codec = if cfg!(feature = "zstd") {
+            Codec::Zstd
+        } else if cfg!(feature = "lz4") {
+            Codec::Lz4
+        } else {
+            Codec::BloscLz
+        };
+        Self {
+            typesize,
+            blocksize,
+            codec: Some(codec),
+            level: 3,
+            first: FirstFilter::None,
+            last: LastFilter::Shuffle,
+        }
+    }
+
+    /// The same with another codec, at its usual level.
+    #[must_use]
+    pub const fn with_codec(self, codec: Option<Codec>) -> Self {
+        let level = if matches!(codec, Some(Codec::Zlib)) { 6 } else { 3 };
+        Self { codec, level, ..self }
+    }
+
+    /// The same with other filters.
+    #[must_use]
+    pub const fn with_filters(self, first: FirstFilter, last: LastFilter) -> Self {
+        Self { first, last, ..self }
+    }
+
+    /// Item size as chunk headers say it.
+    #[must_use]
+    pub const fn chunk_typesize(&self) -> usize {
+        if self.typesize > 255 { 1 } else { self.typesize }
+    }
+
+    /// Filter ids and metas, slots 0 to 5, as in chunk and frame headers.
+    #[must_use]
+    pub const fn slots(&self) -> ([u8; 6], [u8; 6]) {
+        let (mut ids, mut metas) = ([0; 6], [0; 6]);
+        let (first, meta) = match self.first {
+            FirstFilter::None => (id::NONE, 0),
+            FirstFilter::Delta => (id::DELTA, 0),
+            FirstFilter::TruncPrec(bits) => (id::TRUNC_PREC, bits),
+        };
+        ids[4] = first;
+        metas[4] = meta;
+        ids[5] = match self.last {
+            LastFilter::None => id::NONE,
+            LastFilter::Shuffle => id::SHUFFLE,
+            LastFilter::BitShuffle => id::BITSHUFFLE,
+        };
+        (ids, metas)
+    }
+
+    pub(crate) fn check(&self) -> Result<(), EncodeError> {
+        let setting = |what, found| Err(EncodeError::Setting { what, found });
+        if self.typesize == 0 {
+            return setting("item size", 0);
+        }
+        if self.blocksize == 0 || u32::try_from(self.blocksize).map_or(true, |n| n > MOST) {
+            return setting("block size", wide(self.blocksize));
+        }
+        if let FirstFilter::TruncPrec(bits) = self.first {
+            let most = match self.typesize {
+                4 => 23,
+                8 => 52,
+                _ => return setting("item size under truncated precision", wide(self.typesize)),
+            };
+            if bits == 0 || bits > most {
+                return setting("bits of precision", u64::from(bits));
+            }
+        }
+        match self.codec {
+            Some(codec) if !super::Packers::writes(codec) => Err(EncodeError::Codec { codec }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Clears the mantissa bits behind the first `bits` of every float.
+pub(crate) fn truncate(data: &mut [u8], width: usize, bits: u8) {
+    if width == 4 {
+        let mask = u32::MAX << 23u32.saturating_sub(u32::from(bits));
+        for item in data.as_chunks_mut::<4>().0 {
+            *item = (u32::from_le_bytes(*item) & mask).to_le_bytes();
+        }
+    } else {
+        let mask = u64::MAX << 52u32.saturating_sub(u32::from(bits));
+        for item in data.as_chunks_mut::<8>().0 {
+            *item = (u64::from_le_bytes(*item) & mask).to_le_bytes();
+        }
+    }
+}
+
+/// Why a chunk cannot be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EncodeError {
+    /// A setting that the format does not have.
+    Setting {
+        /// Which one.
+        what: &'static str,
+        /// Its value.
+        found: u64,
+    },
+    /// This build does not write that codec, or the codec failed.
+    Codec {
+        /// Which one.
+        codec: Codec,
+    },
+    /// More bytes than a chunk can hold.
+    TooLong {
+        /// How many.
+        bytes: u64,
+    },
+}
+
+impl fmt::Display for EncodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Setting { what, found } => write!(f, "{what} {found} cannot be written"),
+            Self::Codec { codec } => write!(f, "{codec} streams cannot be made by this build"),
+            Self::TooLong { bytes } => write!(f, "{bytes} bytes in one chunk, at most {MOST} can be"),
+        }
+    }
+}
+
+impl core::error::Error for EncodeError {}

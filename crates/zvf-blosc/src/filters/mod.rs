@@ -1,0 +1,209 @@
+//! The filter pipeline of a chunk, undone block by block.
+//!
+//! Slots 0 to 5 are applied in that order when a chunk is written, and undone from 5 to 0 here. A pipeline is found out
+//! once for a chunk; undoing needs two buffers of one block, the output and a scratch, and never more.
+
+mod bitshuffle;
+mod delta;
+mod shuffle;
+mod sums;
+
+use crate::{DecodeError, Expected};
+#[cfg(feature = "alloc")]
+pub(crate) use bitshuffle::bitshuffle;
+#[cfg(feature = "alloc")]
+pub(crate) use delta::{encode_first as delta_first, encode_other as delta_other};
+#[cfg(feature = "alloc")]
+pub(crate) use shuffle::shuffle;
+pub(crate) use bitshuffle::unbitshuffle;
+pub(crate) use delta::word as delta_word;
+pub use shuffle::unshuffle;
+
+/// Filter ids (`spec/caterva-b2nd.md` 7.5).
+pub mod id {
+    /// No filter in this slot.
+    pub const NONE: u8 = 0;
+    /// Byte shuffle.
+    pub const SHUFFLE: u8 = 1;
+    /// Bit shuffle.
+    pub const BITSHUFFLE: u8 = 2;
+    /// XOR with block 0, or with the word before.
+    pub const DELTA: u8 = 3;
+    /// Truncated mantissas; nothing to undo.
+    pub const TRUNC_PREC: u8 = 4;
+    /// Byte delta, a registered plugin.
+    pub const BYTEDELTA: u8 = 35;
+    /// Truncated integers, a registered plugin; nothing to undo.
+    pub const INT_TRUNC: u8 = 36;
+}
+
+/// One filter with its parameters resolved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Op {
+    Nothing,
+    Shuffle(usize),
+    /// Item width; whether blocks whose items are no multiple of 8 were copied (chunk version 2).
+    BitShuffle(usize, bool),
+    Delta(usize),
+    ByteDelta(usize),
+}
+
+impl Op {
+    /// Whether the operation writes to another buffer than it reads.
+    const fn moves(self) -> bool {
+        matches!(self, Self::Shuffle(_) | Self::BitShuffle(..))
+    }
+}
+
+/// The filters of one chunk, ready to be undone.
+///
+/// # Examples
+///
+/// ```
+/// use zvf_blosc::Pipeline;
+///
+/// let slots = [(0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (1, 0)]; // shuffle in the last slot
+/// let pipeline = Pipeline::new(&slots, 4, 4)?;
+/// let mut scratch = [0, 1, 10, 11, 20, 21, 30, 31]; // two items of four bytes, byte by byte
+/// let mut out = [0; 8];
+/// pipeline.undo(&mut out, &mut scratch, None)?;
+/// assert_eq!(out, [0, 10, 20, 30, 1, 11, 21, 31]);
+/// # Ok::<(), zvf_blosc::DecodeError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pipeline {
+    /// In the order of undoing.
+    ops: [Op; 6],
+}
+
+impl Pipeline {
+    /// The pipeline of six slots of id and meta; `typesize` is the chunk header's, `frame_typesize` the frame's.
+    ///
+    /// # Errors
+    ///
+    /// Unsupported: a filter this crate does not know, with its id and the byte in the header.
+    pub fn new(
+        slots: &[(u8, u8); 6],
+        typesize: usize,
+        frame_typesize: usize,
+    ) -> Result<Self, DecodeError> {
+        let mut ops = [Op::Nothing; 6];
+        for ((op, (id, meta)), slot) in ops.iter_mut().rev().zip(slots).zip(0u64..) {
+            let width = |default| if *meta == 0 { default } else { usize::from(*meta) };
+            *op = match *id {
+                id::NONE | id::TRUNC_PREC | id::INT_TRUNC => Op::Nothing,
+                id::SHUFFLE if width(typesize) == 1 => Op::Nothing,
+                id::SHUFFLE => Op::Shuffle(width(typesize)),
+                id::BITSHUFFLE => Op::BitShuffle(typesize, false),
+                id::DELTA => Op::Delta(delta::word(typesize)),
+                id::BYTEDELTA => Op::ByteDelta(width(frame_typesize).max(1)),
+                other => {
+                    let expected = Expected::Text("filter 0 to 4, 35 or 36");
+                    let found = i64::from(other);
+                    return Err(DecodeError::unsupported("filter", 16 + slot, found, expected));
+                }
+            };
+        }
+        Ok(Self { ops })
+    }
+
+    /// The pipeline that the flags of a 16-byte header stand for.
+    pub(crate) const fn from_flags(flags: u8, typesize: usize, version: u8) -> Self {
+        let mut ops = [Op::Nothing; 6];
+        if flags & 1 != 0 && typesize > 1 {
+            ops[0] = Op::Shuffle(typesize);
+        } else if flags & 4 != 0 {
+            ops[0] = Op::BitShuffle(typesize, version == 2);
+        }
+        if flags & 8 != 0 {
+            ops[1] = Op::Delta(delta::word(typesize));
+        }
+        Self { ops }
+    }
+
+    /// Whether blocks other than 0 need the decoded block 0 of their chunk.
+    #[must_use]
+    pub fn has_delta(&self) -> bool {
+        self.ops.iter().any(|op| matches!(op, Op::Delta(_)))
+    }
+
+    /// Whether streams are to be put into the scratch buffer, not into the output, before [`Self::undo`].
+    #[must_use]
+    pub fn starts_in_scratch(&self) -> bool {
+        self.ops.iter().filter(|op| op.moves()).count() % 2 == 1
+    }
+
+    /// The item width when a byte shuffle is all there is to undo.
+    #[must_use]
+    pub fn only_shuffle(&self) -> Option<usize> {
+        let mut found = None;
+        for op in self.ops {
+            match op {
+                Op::Nothing => {}
+                Op::Shuffle(width) if found.is_none() => found = Some(width),
+                _ => return None,
+            }
+        }
+        found
+    }
+
+    /// Whether there is nothing to undo.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ops.iter().all(|op| matches!(op, Op::Nothing))
+    }
+
+    /// Undoes the filters of one block; the result is in `out`.
+    ///
+    /// The joined streams lie in `scratch` or `out`, as [`Self::starts_in_scratch`] says; both are as long as the
+    /// block. `reference` is the decoded block 0 of the chunk, or none in block 0 itself; under delta only.
+    ///
+    /// # Errors
+    ///
+    /// Limit: `scratch` or `reference` is shorter than `out`.
+    pub fn undo(
+        &self,
+        out: &mut [u8],
+        scratch: &mut [u8],
+        reference: Option<&[u8]>,
+    ) -> Result<(), DecodeError> {
+        let n = out.len();
+        let short = |what, have: usize| {
+            let (have, need) = (crate::int::wide(have), crate::int::wide(n));
+            DecodeError::limit(what, 0, need, have)
+        };
+        let moving = self.ops.iter().any(|op| op.moves());
+        let have = scratch.len();
+        let scratch = match scratch.get_mut(..if moving { n } else { 0 }) {
+            Some(scratch) => scratch,
+            None => return Err(short("bytes of a scratch buffer", have)),
+        };
+        let reference = match reference {
+            Some(bytes) if self.has_delta() => match bytes.get(..n) {
+                Some(bytes) => Some(bytes),
+                None => return Err(short("bytes of block 0", bytes.len())),
+            },
+            other => other,
+        };
+        let mut in_scratch = self.starts_in_scratch();
+        for op in self.ops {
+            let (data, other): (&mut [u8], &mut [u8]) = if in_scratch {
+                (&mut *scratch, &mut *out)
+            } else {
+                (&mut *out, &mut *scratch)
+            };
+            match op {
+                Op::Nothing => {}
+                Op::Shuffle(width) => unshuffle(data, width, other),
+                Op::BitShuffle(width, whole) => unbitshuffle(data, width, whole, other),
+                Op::Delta(word) => match reference {
+                    None => delta::decode_first(data, word),
+                    Some(block) => delta::decode_other(data, block, word),
+                },
+                Op::ByteDelta(width) => sums::undo(data, width),
+            }
+            in_scratch ^= op.moves();
+        }
+        Ok(())
+    }
+}

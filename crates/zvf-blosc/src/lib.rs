@@ -1,0 +1,99 @@
+//! Blosc and Blosc2 chunks: views, blocks one by one, filters and codecs. The core needs no std and no heap.
+//!
+//! A *chunk* is a compressed buffer: a header of 16 (Blosc1) or 32 bytes (Blosc2), a table of block starts, and blocks
+//! that can be decoded one at a time. Arrays of Caterva and b2nd frames are lists of such chunks, and numcodecs' `blosc`
+//! codec writes single ones. This crate knows one chunk and nothing of frames, files or arrays; the page it follows is
+//! `spec/caterva-b2nd.md` 7, and where that page and upstream notes disagree, both follow the bytes.
+//!
+//! # A chunk
+//!
+//! ```text
+//! | header 16 or 32 | block starts 4 x n | dictionary? | streams of block 2 | of block 0 | of block 1 |
+//!                                                       └ in any order; a block is one stream, or `typesize` of them
+//! ```
+//!
+//! | body | what it is | [`Body`] |
+//! |---|---|---|
+//! | special | every item equal: zeros, NaN, one value, never written | [`Special`] |
+//! | empty | no bytes | |
+//! | stored | the plain bytes | |
+//! | compressed | [`BlockTable`], [`stream::Streams`], then the [`Pipeline`] of filters undone | |
+//!
+//! # Reading one block
+//!
+//! ```
+//! use zvf_blosc::{Chunk, Codecs};
+//!
+//! #[rustfmt::skip]
+//! let bytes = [
+//!     5, 1, 0x35, 4, 16, 0, 0, 0, 8, 0, 0, 0, 54, 0, 0, 0, // lz4, unsplit; 16 bytes in blocks of 8; 54 stored
+//!     0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0,      // shuffle in slot 5
+//!     44, 0, 0, 0, 40, 0, 0, 0,                            // block 1 lies before block 0
+//!     0, 0, 0, 0,                                          // block 1: zeros
+//!     8, 0, 0, 0, 7, 9, 1, 0, 0, 0,                        // block 0 is cut short
+//! ];
+//! let chunk = Chunk::parse(&bytes)?;
+//! let pipeline = chunk.header().pipeline(4)?;
+//! let (mut out, mut scratch) = ([1; 8], [0; 8]);
+//! chunk.decode_block(&pipeline, 1, None, &mut out, &mut scratch, &mut Codecs::new())?;
+//! assert_eq!(out, [0; 8]);
+//! let error = chunk
+//!     .decode_block(&pipeline, 0, None, &mut out, &mut scratch, &mut Codecs::new())
+//!     .unwrap_err();
+//! assert_eq!(error.to_string(), "stream at byte 48: cut short, found 6 bytes, expected 8");
+//! # Ok::<(), zvf_blosc::DecodeError>(())
+//! ```
+//!
+//! A reader that fetches ranges parses [`Header`] and [`BlockTable`] of a prefix and hands the bytes of single blocks to
+//! [`stream::decode_block`]. [`Chunk::decode_vec`] decodes a whole chunk, of Blosc1 too, under a cap.
+//!
+//! # Hostile bytes
+//!
+//! Nothing panics, every loop is bounded by bytes that are there, and nothing is allocated but by `decode_vec`, which
+//! believes no size that the chunk's own bytes cannot stand for. A [`DecodeError`] names field, position, found and
+//! expected, and has a [`Class`]. The format has no checksum: a flipped bit in stored bytes or literals goes unnoticed.
+//!
+//! # Features
+//!
+//! | feature | adds | code |
+//! |---|---|---|
+//! | none | views, filters, special, stored and BloscLZ chunks, other codecs through [`Expand`] | own |
+//! | `alloc` | [`Chunk::decode_vec`], [`Encoder`] | own |
+//! | `lz4`, `zlib` | those codecs | Rust |
+//! | `zstd` | Zstandard, both ways | C |
+//! | `ruzstd` | Zstandard, reading, where `zstd` is off | Rust |
+//! | `pure` | all of them without C | |
+//!
+//! The default is `lz4`, `zlib` and `zstd`.
+#![no_std]
+#![forbid(unsafe_code)]
+
+#[cfg(feature = "alloc")]
+extern crate alloc;
+#[cfg(any(feature = "std", test))]
+extern crate std;
+
+pub mod blosclz;
+#[cfg(feature = "alloc")]
+mod blosclz_pack;
+mod chunk;
+mod codec;
+#[cfg(feature = "alloc")]
+mod encode;
+mod error;
+pub mod filters;
+mod header;
+mod int;
+#[cfg(all(feature = "ruzstd", not(feature = "zstd")))]
+mod pure_zstd;
+mod special;
+pub mod stream;
+
+pub use chunk::{BlockTable, Chunk};
+pub use codec::{Codec, Codecs, Expand, StreamError};
+#[cfg(feature = "alloc")]
+pub use encode::{EncodeError, Encoder, FirstFilter, LastFilter, Packers, Settings, Written};
+pub use error::{Class, DecodeError, Expected};
+pub use filters::Pipeline;
+pub use header::{Body, Header, LONG, MOST, SHORT, SpecialKind};
+pub use special::Special;

@@ -1,0 +1,22 @@
+//! Zstandard without C code.
+
+use ruzstd::decoding::{Dictionary, FrameDecoder};
+
+/// The widest window a stream may ask for: blocks of chunks are smaller.
+const WINDOW: u64 = 8 << 20;
+
+/// Expands one frame into exactly `out`; `false` when the bytes are no frame of that length.
+pub(crate) fn decode(frame: &[u8], dictionary: Option<&[u8]>, out: &mut [u8]) -> bool {
+    let mut decoder = FrameDecoder::new();
+    decoder.set_max_window_size(WINDOW.max(crate::int::wide(out.len())));
+    if let Some(raw) = dictionary {
+        let Ok(dictionary) = Dictionary::decode_dict(raw) else {
+            return false;
+        };
+        if decoder.add_dict(dictionary).is_err() {
+            return false;
+        }
+    }
+    let wanted = out.len();
+    decoder.decode_all(frame, out).is_ok_and(|n| n == wanted)
+}

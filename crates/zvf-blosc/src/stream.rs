@@ -1,0 +1,164 @@
+//! The streams of one block, and the block made of them (`spec/caterva-b2nd.md` 7.4).
+
+use crate::int::{signed, wide};
+use crate::{DecodeError, Expand, Expected, Header, Pipeline, StreamError};
+
+/// One stream of a block, as stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream<'a> {
+    /// The same byte over and over.
+    Run(u8),
+    /// The plain bytes.
+    Raw(&'a [u8]),
+    /// Output of the codec.
+    Packed(&'a [u8]),
+}
+
+/// The streams of a block of which each decodes to `each` bytes; positions in errors are relative to `bytes`.
+#[derive(Debug, Clone)]
+pub struct Streams<'a> {
+    rest: &'a [u8],
+    at: usize,
+    each: usize,
+    left: usize,
+}
+
+impl<'a> Streams<'a> {
+    /// The streams of block `block` of a chunk, where `bytes` begins with the first of them.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: the block's length is no multiple of the number of streams.
+    pub fn new(header: &Header, block: usize, bytes: &'a [u8]) -> Result<Self, DecodeError> {
+        let (n, left) = (header.block_len(block), header.stream_count(block));
+        if left == 0 || !n.is_multiple_of(left) {
+            let expected = Expected::Text("a multiple of the number of streams");
+            return Err(DecodeError::malformed("block length", 0, signed(n), expected));
+        }
+        let each = n / left;
+        Ok(Self { rest: bytes, at: 0, each, left })
+    }
+
+    /// Takes the next stream, with its position; none behind the last.
+    ///
+    /// # Errors
+    ///
+    /// Truncated or malformed, as in the table of 7.4.
+    pub fn take(&mut self) -> Result<Option<(u64, Stream<'a>)>, DecodeError> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        self.left -= 1;
+        let at = wide(self.at);
+        let Some((field, rest)) = self.rest.split_first_chunk::<4>() else {
+            return Err(DecodeError::truncated("stream size", at, wide(self.rest.len()), 4));
+        };
+        let z = i32::from_le_bytes(*field);
+        let (stream, used) = match usize::try_from(z) {
+            Ok(0) => (Stream::Run(0), 0),
+            Ok(z) if z > self.each => {
+                let expected = Expected::AtMost(signed(self.each));
+                return Err(DecodeError::malformed("stream size", at, signed(z), expected));
+            }
+            Ok(z) => {
+                let Some(body) = rest.get(..z) else {
+                    let have = wide(rest.len());
+                    return Err(DecodeError::truncated("stream", at + 4, have, wide(z)));
+                };
+                (if z == self.each { Stream::Raw(body) } else { Stream::Packed(body) }, z)
+            }
+            Err(_) => {
+                let Some(token) = rest.first() else {
+                    return Err(DecodeError::truncated("run token", at + 4, 0, 1));
+                };
+                if token & 1 == 0 {
+                    let expected = Expected::Text("a token with bit 0 set");
+                    let found = i64::from(*token);
+                    return Err(DecodeError::malformed("run token", at + 4, found, expected));
+                }
+                let Ok(byte) = u8::try_from(z.unsigned_abs()) else {
+                    let expected = Expected::AtLeast(-255);
+                    return Err(DecodeError::malformed("stream size", at, i64::from(z), expected));
+                };
+                (Stream::Run(byte), 1)
+            }
+        };
+        self.rest = rest.get(used..).unwrap_or_default();
+        self.at += 4 + used;
+        Ok(Some((at, stream)))
+    }
+}
+
+/// What a block needs besides its own bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct Context<'a> {
+    /// The chunk's header.
+    pub header: &'a Header,
+    /// Its filters.
+    pub pipeline: &'a Pipeline,
+    /// The dictionary of its streams.
+    pub dictionary: Option<&'a [u8]>,
+    /// The decoded block 0, for other blocks of a chunk with delta.
+    pub reference: Option<&'a [u8]>,
+}
+
+/// Decodes one compressed block from its own bytes: `bytes` begins with its first stream, and what lies behind its
+/// last is not looked at.
+///
+/// `out` is exactly as long as the block; `scratch` at least as long.
+///
+/// # Errors
+///
+/// Truncated, malformed or unsupported, with the position from the start of `bytes`; limit where a buffer is too short.
+///
+/// # Panics
+///
+/// Never.
+pub fn decode_block(
+    context: Context<'_>,
+    block: usize,
+    bytes: &[u8],
+    out: &mut [u8],
+    scratch: &mut [u8],
+    codecs: &mut (impl Expand + ?Sized),
+) -> Result<(), DecodeError> {
+    let Context { header, pipeline, dictionary, reference } = context;
+    let n = header.block_len(block);
+    if out.len() != n || scratch.len() < n {
+        let found = wide(out.len().min(scratch.len()));
+        return Err(DecodeError::limit("bytes of a block", 0, wide(n), found));
+    }
+    if n == 0 {
+        return Ok(());
+    }
+    let reference = if block == 0 { None } else { reference };
+    if reference.is_none() && block != 0 && pipeline.has_delta() {
+        return Err(DecodeError::limit("bytes of block 0", 0, wide(n), 0));
+    }
+    let mut streams = Streams::new(header, block, bytes)?;
+    let each = streams.each;
+    let target: &mut [u8] =
+        if pipeline.starts_in_scratch() { &mut *scratch } else { &mut *out };
+    for part in target.chunks_exact_mut(each).take(streams.left) {
+        let Some((at, stream)) = streams.take()? else {
+            break;
+        };
+        match stream {
+            Stream::Run(byte) => part.fill(byte),
+            Stream::Raw(body) => part.copy_from_slice(body),
+            Stream::Packed(body) => {
+                let codec = header.codec()?;
+                match codecs.expand(codec, body, dictionary, part) {
+                    Ok(()) => {}
+                    Err(StreamError::Damaged) => return Err(DecodeError::stream(codec, at)),
+                    Err(StreamError::Missing) => {
+                        let expected = Expected::Text("a codec of this build");
+                        let found = i64::from(codec.format());
+                        return Err(DecodeError::unsupported("codec", at, found, expected));
+                    }
+                }
+            }
+        }
+    }
+    pipeline.undo(out, scratch, reference)
+}

@@ -1,0 +1,186 @@
+//! Item types, as the text of a `b2nd` metalayer says them (`spec/caterva-b2nd.md` 5.3).
+
+/// What kind of number or text an item is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Kind {
+    /// `b`: one byte, 0 or 1.
+    Bool,
+    /// `i`: signed integer.
+    Int,
+    /// `u`: unsigned integer.
+    Uint,
+    /// `f`: IEEE 754.
+    Float,
+    /// `c`: two floats.
+    Complex,
+    /// `m`: a time span; the unit stands in brackets.
+    TimeDelta,
+    /// `M`: a point in time; the unit stands in brackets.
+    DateTime,
+    /// `S`: bytes, padded with zeros.
+    Bytes,
+    /// `U`: code points of four bytes.
+    Unicode,
+    /// `V`: bytes without meaning.
+    Void,
+    /// A list of named fields; see [`Dtype::fields`].
+    Record,
+    /// No text, or one that this crate does not understand: items are so many bytes.
+    Opaque,
+}
+
+/// An item type.
+///
+/// # Examples
+///
+/// ```
+/// use zvf_caterva::dtype::{Dtype, Kind};
+///
+/// let dtype = Dtype::new(">f4", 4);
+/// assert_eq!((dtype.kind(), dtype.size(), dtype.big_endian()), (Kind::Float, 4, true));
+///
+/// let record = Dtype::new("[('a', '<i4'), ('b', '<f8')]", 12);
+/// let names: Vec<&str> = record.fields().map(|(name, _)| name).collect();
+/// assert_eq!(names, ["a", "b"]);
+///
+/// assert_eq!(Dtype::new("bfloat16", 2).kind(), Kind::Opaque);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dtype<'a> {
+    text: &'a str,
+    kind: Kind,
+    size: usize,
+    big_endian: bool,
+}
+
+impl<'a> Dtype<'a> {
+    /// The type a text names, for items of `size` bytes. A text that is not understood, or that is of another size,
+    /// gives an opaque type: never an error.
+    #[must_use]
+    pub fn new(text: &'a str, size: usize) -> Self {
+        let found = plain(text).or_else(|| record(text));
+        match found {
+            Some((kind, found, big_endian)) if found == size => Self { text, kind, size, big_endian },
+            _ => Self { text, kind: Kind::Opaque, size, big_endian: false },
+        }
+    }
+
+    /// The text, as stored.
+    #[must_use]
+    pub const fn text(&self) -> &'a str {
+        self.text
+    }
+
+    /// What kind of item it is.
+    #[must_use]
+    pub const fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Bytes of an item.
+    #[must_use]
+    pub const fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Whether the numbers are big-endian. Records say it field by field.
+    #[must_use]
+    pub const fn big_endian(&self) -> bool {
+        self.big_endian
+    }
+
+    /// Names and types of a record's fields, in order, without padding; nothing for other types.
+    pub fn fields(&self) -> impl Iterator<Item = (&'a str, Dtype<'a>)> + use<'a> {
+        let text = if self.kind == Kind::Record { self.text } else { "" };
+        Fields { rest: inner(text) }.filter_map(|(name, dtype)| {
+            let (kind, size, big_endian) = plain(dtype)?;
+            Some((name, Dtype { text: dtype, kind, size, big_endian }))
+        })
+    }
+}
+
+/// Bytes of an item of the type a text names; none for a text that is not understood.
+#[must_use]
+pub fn size_of(text: &str) -> Option<usize> {
+    plain(text).or_else(|| record(text)).map(|(_, size, _)| size)
+}
+
+/// Kind, size and byte order of NumPy's short form.
+fn plain(text: &str) -> Option<(Kind, usize, bool)> {
+    let (order, rest) = text.split_at_checked(1)?;
+    let big_endian = match order {
+        "<" | "|" | "=" => false,
+        ">" => true,
+        _ => return None,
+    };
+    let (code, rest) = rest.split_at_checked(1)?;
+    let digits = rest.find('[').unwrap_or(rest.len());
+    let (number, unit) = rest.split_at_checked(digits)?;
+    let number: usize = number.parse().ok()?;
+    let (kind, unit_size, sizes): (_, _, &[usize]) = match code {
+        "b" => (Kind::Bool, 1, &[1]),
+        "i" => (Kind::Int, 1, &[1, 2, 4, 8]),
+        "u" => (Kind::Uint, 1, &[1, 2, 4, 8]),
+        "f" => (Kind::Float, 1, &[2, 4, 8, 12, 16]),
+        "c" => (Kind::Complex, 1, &[8, 16, 24, 32]),
+        "m" => (Kind::TimeDelta, 1, &[8]),
+        "M" => (Kind::DateTime, 1, &[8]),
+        "S" => (Kind::Bytes, 1, &[]),
+        "U" => (Kind::Unicode, 4, &[]),
+        "V" => (Kind::Void, 1, &[]),
+        _ => return None,
+    };
+    let timed = matches!(kind, Kind::TimeDelta | Kind::DateTime);
+    let unit_fits = unit.is_empty() || (timed && unit.ends_with(']'));
+    let size_fits = sizes.is_empty() || sizes.contains(&number);
+    let size = number.checked_mul(unit_size)?;
+    (unit_fits && size_fits).then_some((kind, size, big_endian))
+}
+
+/// Size of a list of plain fields.
+fn record(text: &str) -> Option<(Kind, usize, bool)> {
+    let rest = inner(text);
+    if rest.is_empty() {
+        return None;
+    }
+    let mut fields = Fields { rest };
+    let mut size = 0usize;
+    for (_, dtype) in &mut fields {
+        size = size.checked_add(plain(dtype)?.1)?;
+    }
+    fields.rest.trim().is_empty().then_some((Kind::Record, size, false))
+}
+
+/// What stands between the brackets of a list.
+fn inner(text: &str) -> &str {
+    let list = text.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    list.unwrap_or_default()
+}
+
+/// The tuples of two texts at the start of `rest`; stops before anything else.
+struct Fields<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = (&'a str, &'a str);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let rest = self.rest.trim_start().strip_prefix('(')?;
+        let (name, rest) = quoted(rest)?;
+        let rest = rest.trim_start().strip_prefix(',')?;
+        let (dtype, rest) = quoted(rest)?;
+        let rest = rest.trim_start().strip_prefix(')')?.trim_start();
+        self.rest = rest.strip_prefix(',').unwrap_or(rest);
+        Some((name, dtype))
+    }
+}
+
+/// A quoted text without escapes, and what follows it.
+fn quoted(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim_start();
+    let quote = text.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
+    let (inside, rest) = text.get(1..)?.split_once(quote)?;
+    (!inside.contains('\\')).then_some((inside, rest))
+}

@@ -1,0 +1,395 @@
+//! Slices of arrays.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use zvf_blosc::{Body, Special};
+use zvf_grid::{GridError, Selection};
+
+use super::cache::Workspace;
+use super::decode::Visit;
+use super::fetch::Fetched;
+use super::{Counts, Error, Frame};
+use crate::dtype::Dtype;
+use crate::int::wide;
+use crate::{Entry, Geometry, NdKind};
+
+/// How to read. The default suits local files.
+#[derive(Clone, Copy)]
+pub struct ReadOptions<'a> {
+    /// Threads to use, this one included; 0 for as many as the rayon pool has.
+    pub threads: usize,
+    /// Bytes between two needed blocks that are read along rather than skipped.
+    pub gap: usize,
+    /// Chunks of at most this many stored bytes are read whole.
+    pub whole_chunk: usize,
+    /// Called with chunk and block before every block that is decoded or copied out of a stored chunk.
+    pub observer: Option<&'a (dyn Fn(u64, u64) + Sync)>,
+}
+
+impl Default for ReadOptions<'_> {
+    fn default() -> Self {
+        Self { threads: 0, gap: 4096, whole_chunk: 64 << 10, observer: None }
+    }
+}
+
+impl std::fmt::Debug for ReadOptions<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ReadOptions")
+            .field("threads", &self.threads)
+            .field("gap", &self.gap)
+            .field("whole_chunk", &self.whole_chunk)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ReadOptions<'_> {
+    pub(crate) fn decoding(&self, chunk: u64, block: usize) {
+        if let Some(observer) = self.observer {
+            observer(chunk, wide(block));
+        }
+    }
+
+    pub(crate) fn thread_count(&self) -> usize {
+        match self.threads {
+            0 => rayon::current_num_threads(),
+            n => n,
+        }
+    }
+}
+
+/// An n-d array in a frame.
+///
+/// # Shape
+///
+/// Results are dense C-order arrays of the selection's shape, items as stored: little-endian unless the dtype says
+/// otherwise.
+///
+/// # Examples
+///
+/// ```no_run
+/// use zvf_caterva::{Array, Axis, Selection};
+///
+/// let array = Array::open("volume.b2nd")?;
+/// let shape = array.geometry().shape;
+/// // One plane: only the blocks it cuts are read and decoded.
+/// let plane = Selection::new(&[Axis::all(shape[0]), Axis::at(200), Axis::all(shape[2])], &shape)?;
+/// let items = array.read(&plane)?;
+/// # Ok::<(), zvf_caterva::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Array {
+    frame: Frame,
+    geometry: Geometry,
+    kind: NdKind,
+    dtype: Option<(u8, Vec<u8>)>,
+}
+
+impl Array {
+    /// Opens an array in a file, or in the folder of a sparse frame.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Frame::open`] and [`Frame::into_array`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Frame::open(path)?.into_array()
+    }
+
+    /// An array in a frame at the start of bytes in memory.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open`].
+    pub fn from_bytes(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Result<Self, Error> {
+        Frame::from_bytes(bytes)?.into_array()
+    }
+
+    pub(crate) fn new(frame: Frame) -> Result<Self, Error> {
+        let (geometry, kind, dtype) = frame.parts.array()?;
+        Ok(Self { frame, geometry, kind, dtype })
+    }
+
+    /// The frame.
+    #[must_use]
+    pub const fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
+    /// Shapes and sizes.
+    #[must_use]
+    pub const fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// Which metalayer describes the array.
+    #[must_use]
+    pub const fn kind(&self) -> NdKind {
+        self.kind
+    }
+
+    /// The item type; opaque where the metalayer has none, or one that is not understood.
+    #[must_use]
+    pub fn dtype(&self) -> Dtype<'_> {
+        dtype(self.dtype.as_ref(), self.geometry.item)
+    }
+
+    /// Reads a selection.
+    ///
+    /// # Cost
+    ///
+    /// Decodes the blocks that the selection meets, and block 0 of chunks with delta; nothing else. Special chunks are
+    /// filled in without being read.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Chunk`] and [`Error::Block`] name the first one that cannot be read; I/O; memory.
+    pub fn read(&self, selection: &Selection) -> Result<Vec<u8>, Error> {
+        let mut out = buffer(selection, self.geometry.item)?;
+        self.read_into(selection, &mut out, &ReadOptions::default())?;
+        Ok(out)
+    }
+
+    /// Reads the whole array.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::read`].
+    pub fn read_all(&self) -> Result<Vec<u8>, Error> {
+        self.read(&Selection::all(&self.geometry.shape)?)
+    }
+
+    /// Reads a selection into `out`, which is as long as its result.
+    ///
+    /// After an error the contents of `out` are unspecified.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::read`]; [`Error::Selection`] where `out` or the selection do not fit.
+    pub fn read_into(
+        &self,
+        selection: &Selection,
+        out: &mut [u8],
+        options: &ReadOptions<'_>,
+    ) -> Result<(), Error> {
+        check_selection(&self.geometry, selection, out.len())?;
+        if selection.is_empty() {
+            return Ok(());
+        }
+        let threads = options.thread_count();
+        if threads > 1 {
+            let slabs = split(&self.geometry, selection, threads, out)?;
+            if slabs.len() > 1 {
+                return self.read_slabs(slabs, threads, options);
+            }
+            return match slabs.into_iter().next() {
+                Some((selection, out)) => self.read_serial(&selection, out, options),
+                None => Ok(()),
+            };
+        }
+        self.read_serial(selection, out, options)
+    }
+
+    /// Threads take slabs from a common list, this thread among them.
+    fn read_slabs(
+        &self,
+        slabs: Vec<(Selection, &mut [u8])>,
+        threads: usize,
+        options: &ReadOptions<'_>,
+    ) -> Result<(), Error> {
+        let threads = threads.min(slabs.len());
+        let list = Mutex::new(slabs.into_iter());
+        let failed = AtomicBool::new(false);
+        let first = Mutex::new(None);
+        let worker = || {
+            while !failed.load(Relaxed) {
+                let next = list.lock().ok().and_then(|mut list| list.next());
+                let Some((selection, out)) = next else {
+                    return;
+                };
+                if let Err(error) = self.read_serial(&selection, out, options) {
+                    failed.store(true, Relaxed);
+                    if let Ok(mut first) = first.lock() {
+                        first.get_or_insert(error);
+                    }
+                }
+            }
+        };
+        rayon::in_place_scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(|_| worker());
+            }
+            worker();
+        });
+        match first.into_inner() {
+            Ok(Some(error)) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn read_serial(
+        &self,
+        selection: &Selection,
+        out: &mut [u8],
+        options: &ReadOptions<'_>,
+    ) -> Result<(), Error> {
+        let mut work = self.frame.parts.pool.take();
+        let done = self.read_chunks(selection, out, options, &mut work);
+        self.frame.parts.pool.put(work);
+        done
+    }
+
+    fn read_chunks(
+        &self,
+        selection: &Selection,
+        out: &mut [u8],
+        options: &ReadOptions<'_>,
+        work: &mut Workspace,
+    ) -> Result<(), Error> {
+        let shape = selection.shape();
+        let mut extents = Vec::new();
+        for (chunk, part) in self.geometry.chunks_of(selection)? {
+            let counters = &self.frame.parts.counters;
+            let geometry = &self.geometry;
+            let visit = Visit { geometry, chunk, part, shape: &shape, options, counters };
+            let entry = self.frame.parts.index.entry(chunk).map_err(Error::chunk(chunk))?;
+            match entry {
+                Entry::Special(kind) => {
+                    let special = Special::of(kind, self.geometry.item);
+                    visit.fill(special.map_err(Error::chunk(chunk))?, out)?;
+                }
+                Entry::At(at) => self.read_chunk(&visit, at, &mut extents, work, out)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn read_chunk(
+        &self,
+        visit: &Visit<'_>,
+        at: u64,
+        extents: &mut Vec<Range<usize>>,
+        work: &mut Workspace,
+        out: &mut [u8],
+    ) -> Result<(), Error> {
+        let source = self.frame.chunk_source(visit.chunk, at)?;
+        let table = self.frame.table(&source)?;
+        if let Body::Special(kind) = table.header.body() {
+            let special = match Special::of(kind, table.header.typesize()) {
+                _ if kind == zvf_blosc::SpecialKind::Value => Special::Value(table.value()),
+                other => other.map_err(Error::chunk(visit.chunk))?,
+            };
+            return visit.fill(special, out);
+        }
+        extents_of(visit, &table, extents)?;
+        if let Some(bytes) = source.bytes(table.header.cbytes()) {
+            let (mut buffers, _) = work.split();
+            return visit.decode(&table, Fetched::Whole(bytes), &mut buffers, out);
+        }
+        source.read_extents(&table, extents, visit.options, work)?;
+        let (mut buffers, fetched) = work.split();
+        visit.decode(&table, fetched, &mut buffers, out)
+    }
+
+    /// Reads and decodes since the frame was opened.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.frame.counts()
+    }
+}
+
+pub(crate) fn dtype(stored: Option<&(u8, Vec<u8>)>, item: usize) -> Dtype<'_> {
+    let text = match stored {
+        Some((0, text)) => std::str::from_utf8(text).unwrap_or_default(),
+        _ => "",
+    };
+    Dtype::new(text, item)
+}
+
+/// The extents that a visit needs, block 0 of a chunk with delta included.
+pub(crate) fn extents_of(
+    visit: &Visit<'_>,
+    table: &super::cache::Table,
+    extents: &mut Vec<Range<usize>>,
+) -> Result<(), Error> {
+    extents.clear();
+    if table.pipeline.is_some_and(|pipeline| pipeline.has_delta()) {
+        extents.push(table.extent(0).map_err(Error::block(visit.chunk, 0))?);
+    }
+    for block in visit.geometry.blocks_of(&visit.part)? {
+        for number in visit.header_blocks(table, block.number) {
+            extents.push(table.extent(number).map_err(Error::block(visit.chunk, number))?);
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn check_selection(
+    geometry: &Geometry,
+    selection: &Selection,
+    found: usize,
+) -> Result<(), Error> {
+    if selection.rank() != geometry.shape.len() {
+        let (found, expected) = (selection.rank(), geometry.shape.len());
+        return Err(GridError::RankMismatch { found, expected }.into());
+    }
+    for (axis, (range, extent)) in selection.axes().iter().zip(geometry.shape.iter()).enumerate() {
+        if range.stop > *extent && !selection.is_empty() {
+            let (start, stop, step) = (range.start, range.stop, range.step);
+            return Err(GridError::BadRange { axis, start, stop, step, extent: *extent }.into());
+        }
+    }
+    let expected = selection.count().and_then(|n| n.checked_mul(wide(geometry.item)));
+    let expected = expected.ok_or(GridError::TooLarge)?;
+    let found = wide(found);
+    if found != expected {
+        return Err(GridError::BufferLength { found, expected }.into());
+    }
+    Ok(())
+}
+
+/// A buffer for the result of a selection; an error where memory does not hold it.
+pub(crate) fn buffer(selection: &Selection, item: usize) -> Result<Vec<u8>, Error> {
+    let bytes = selection.count().and_then(|n| n.checked_mul(wide(item)));
+    let bytes = bytes.ok_or(GridError::TooLarge)?;
+    let n = usize::try_from(bytes).map_err(|_| Error::Memory { bytes })?;
+    // Asks before `vec!`, which would stop the program; `vec!` in turn gets pages that are zero already.
+    Vec::<u8>::new().try_reserve_exact(n).map_err(|_| Error::Memory { bytes })?;
+    Ok(vec![0; n])
+}
+
+/// Cuts a selection and its result into slabs for some threads.
+///
+/// Slabs end at chunk borders where there are enough chunks to keep all threads busy, otherwise at block borders, if
+/// blocks of the chunks line up to one grid.
+fn split<'o>(
+    geometry: &Geometry,
+    selection: &Selection,
+    threads: usize,
+    mut out: &'o mut [u8],
+) -> Result<Vec<(Selection, &'o mut [u8])>, Error> {
+    let most = wide(threads).saturating_mul(4);
+    let by_chunks: Vec<Selection> = selection.slabs(&geometry.chunk, most).collect();
+    let aligned = geometry
+        .chunk
+        .iter()
+        .zip(geometry.block.iter())
+        .all(|(chunk, block)| *block > 0 && chunk.is_multiple_of(*block));
+    let even = by_chunks.len() >= 2 * threads || by_chunks.len() == threads;
+    let slabs = if even || !aligned {
+        by_chunks
+    } else {
+        selection.slabs(&geometry.block, most).collect()
+    };
+    let mut pieces = Vec::with_capacity(slabs.len());
+    for slab in slabs {
+        let n = slab.count().and_then(|n| n.checked_mul(wide(geometry.item)));
+        let n = n.and_then(|n| usize::try_from(n).ok()).ok_or(GridError::TooLarge)?;
+        let rest = out.split_at_mut_checked(n);
+        let (piece, rest) = rest.ok_or(GridError::BufferLength { found: 0, expected: wide(n) })?;
+        pieces.push((slab, piece));
+        out = rest;
+    }
+    Ok(pieces)
+}

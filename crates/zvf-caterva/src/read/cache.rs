@@ -1,0 +1,155 @@
+//! What is kept of chunks that were visited, and buffers between reads.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use zvf_blosc::{Body, BlockTable, Codecs, DecodeError, Header, Pipeline};
+
+use crate::int::wide;
+
+/// Most bytes of tables that are kept; then all are dropped.
+const TABLES: usize = 64 << 20;
+
+/// Header, block table and dictionary of one chunk: what is read before its blocks.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub(crate) header: Header,
+    pub(crate) pipeline: Option<Pipeline>,
+    /// The chunk's bytes up to and with the dictionary; with the value of a special chunk.
+    head: Vec<u8>,
+    /// End of each block's bytes, by block.
+    ends: Vec<u32>,
+}
+
+impl Table {
+    /// How many bytes of the chunk [`Self::new`] needs, as far as `prefix` tells: more than it has, or no more.
+    pub(crate) fn needs(header: &Header, prefix: &[u8]) -> usize {
+        let end = header.table_end();
+        match header.body() {
+            Body::Special(_) => header.cbytes(),
+            Body::Compressed if header.has_dictionary() => {
+                let field = prefix.get(end..).and_then(|rest| rest.first_chunk::<4>());
+                let more = field.map_or(0, |field| u32::from_le_bytes(*field).min(32768));
+                (end + 4 + crate::int::size(more)).min(header.cbytes())
+            }
+            _ => end,
+        }
+    }
+
+    /// The table of a chunk that begins with `bytes`.
+    pub(crate) fn new(
+        header: Header,
+        bytes: &[u8],
+        frame_typesize: usize,
+    ) -> Result<Self, DecodeError> {
+        let needs = Self::needs(&header, bytes);
+        let head = bytes.get(..needs).unwrap_or(bytes).to_vec();
+        let mut ends = Vec::new();
+        let mut pipeline = None;
+        if header.body() == Body::Compressed {
+            let table = BlockTable::parse(&header, &head)?;
+            pipeline = Some(header.pipeline(frame_typesize)?);
+            let mut starts: Vec<(usize, usize)> = (0..table.len())
+                .filter_map(|block| Some((table.start(block).ok()?, block)))
+                .collect();
+            starts.sort_unstable();
+            ends.resize(table.len(), 0);
+            let mut end = header.cbytes();
+            for (start, block) in starts.into_iter().rev() {
+                if let Some(place) = ends.get_mut(block) {
+                    *place = u32::try_from(end).unwrap_or(u32::MAX);
+                }
+                end = start;
+            }
+        }
+        Ok(Self { header, pipeline, head, ends })
+    }
+
+    /// Where the bytes of a header block lie in the chunk.
+    pub(crate) fn extent(&self, block: usize) -> Result<std::ops::Range<usize>, DecodeError> {
+        if self.header.body() == Body::Compressed {
+            let start = BlockTable::parse(&self.header, &self.head)?.start(block)?;
+            let end = self.ends.get(block).copied().map_or(start, crate::int::size);
+            return Ok(start..end.max(start));
+        }
+        let start = self.header.len() + block.saturating_mul(self.header.blocksize());
+        let end = start + self.header.block_len(block);
+        if end > self.header.cbytes() {
+            let (have, need) = (wide(self.header.cbytes()), wide(end));
+            return Err(DecodeError::truncated("stored block", wide(start), have, need));
+        }
+        Ok(start..end)
+    }
+
+    pub(crate) fn dictionary(&self) -> Option<&[u8]> {
+        BlockTable::parse(&self.header, &self.head).ok()?.dictionary()
+    }
+
+    /// The value behind the header of a special chunk.
+    pub(crate) fn value(&self) -> &[u8] {
+        self.head.get(self.header.len()..).unwrap_or_default()
+    }
+
+    fn weight(&self) -> usize {
+        self.head.len() + 4 * self.ends.len() + 128
+    }
+}
+
+/// Tables of chunks that were visited.
+#[derive(Debug, Default)]
+pub(crate) struct Tables {
+    kept: Mutex<(HashMap<u64, Arc<Table>>, usize)>,
+}
+
+impl Tables {
+    pub(crate) fn get(&self, chunk: u64) -> Option<Arc<Table>> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.0.get(&chunk).cloned()
+    }
+
+    pub(crate) fn keep(&self, chunk: u64, table: Table) -> Arc<Table> {
+        let table = Arc::new(table);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let (map, weight) = &mut *kept;
+        if *weight > TABLES {
+            map.clear();
+            *weight = 0;
+        }
+        *weight += table.weight();
+        map.insert(chunk, Arc::clone(&table));
+        table
+    }
+}
+
+/// Buffers and codecs of one thread.
+#[derive(Debug, Default)]
+pub(crate) struct Workspace {
+    pub(crate) codecs: Codecs,
+    /// Bytes as read.
+    pub(crate) raw: Vec<u8>,
+    /// Segments of `raw`: where each begins in the chunk, its length, and its place in `raw`.
+    pub(crate) segments: Vec<(usize, usize, usize)>,
+    /// A block before its filters are undone.
+    pub(crate) scratch: Vec<u8>,
+    /// A decoded block that is not decoded in place.
+    pub(crate) block: Vec<u8>,
+    /// A header block, where those are not the array's blocks.
+    pub(crate) piece: Vec<u8>,
+    /// Block 0 of a chunk with delta, and which chunk's.
+    pub(crate) reference: Vec<u8>,
+    pub(crate) reference_of: Option<u64>,
+}
+
+/// Workspaces that no thread is using.
+#[derive(Debug, Default)]
+pub(crate) struct Pool(Mutex<Vec<Workspace>>);
+
+impl Pool {
+    pub(crate) fn take(&self) -> Workspace {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+    }
+
+    pub(crate) fn put(&self, workspace: Workspace) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(workspace);
+    }
+}

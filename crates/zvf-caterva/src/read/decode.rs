@@ -1,0 +1,301 @@
+//! From the bytes of blocks to their place in the result.
+
+use std::ops::Range;
+
+use zvf_blosc::stream::{Context, decode_block};
+use zvf_blosc::{Body, DecodeError, Special};
+use zvf_grid::{CellPart, Run, copy, fill};
+
+use super::cache::{Table, Workspace};
+use super::fetch::Fetched;
+use super::parts::Counters;
+use super::plan::BlockPart;
+use super::{Error, ReadOptions};
+use crate::Geometry;
+use crate::int::wide;
+
+/// Blocks up to this size are decoded whatever they are stored as; larger ones need the bytes to justify them.
+const FREE: usize = 64 << 20;
+/// Most bytes that a byte of a stream stands for: Zstandard's runs.
+const GAIN: usize = 1 << 18;
+
+/// One chunk of a read.
+pub(crate) struct Visit<'a> {
+    pub(crate) geometry: &'a Geometry,
+    pub(crate) chunk: u64,
+    /// What the selection takes of the chunk.
+    pub(crate) part: CellPart,
+    /// The extents of the result that `part` belongs to.
+    pub(crate) shape: &'a [u64],
+    pub(crate) options: &'a ReadOptions<'a>,
+    pub(crate) counters: &'a Counters,
+}
+
+impl Visit<'_> {
+    /// Fills the part of a special chunk.
+    pub(crate) fn fill(&self, special: Special<'_>, out: &mut [u8]) -> Result<(), Error> {
+        let item = self.geometry.item;
+        let mut value = vec![0; item];
+        match special {
+            // A value of whole items, as every writer makes it.
+            Special::Value(bytes) if !item.is_multiple_of(bytes.len().max(1)) => {
+                return self.fill_blocks(special, out);
+            }
+            _ => special.fill(0, &mut value),
+        }
+        fill(&value, out, self.shape, self.part.runs())?;
+        Ok(())
+    }
+
+    /// Fills from a value that is longer than an item: it is a period of the chunk's bytes.
+    fn fill_blocks(&self, special: Special<'_>, out: &mut [u8]) -> Result<(), Error> {
+        let Geometry { item, block_bytes, .. } = *self.geometry;
+        if block_bytes > FREE {
+            let error = DecodeError::limit("block", 0, wide(block_bytes), wide(FREE));
+            return Err(Error::chunk(self.chunk)(error));
+        }
+        let mut bytes = vec![0; block_bytes];
+        for block in self.geometry.blocks_of(&self.part)? {
+            special.fill(block.number.saturating_mul(block_bytes), &mut bytes);
+            let runs = self.part.nested(&block.part);
+            copy(item, &bytes, &self.geometry.block, out, self.shape, self.runs(&runs))?;
+        }
+        Ok(())
+    }
+
+    fn runs<'r>(&self, runs: &'r [Run]) -> &'r [Run] {
+        runs.get(..self.shape.len()).unwrap_or_default()
+    }
+
+    /// The blocks of the chunk's own block table that one block of the array lies in.
+    pub(crate) fn header_blocks(&self, table: &Table, block: usize) -> Range<usize> {
+        let (each, n) = (table.header.blocksize().max(1), self.geometry.block_bytes);
+        if each == n {
+            return block..block + 1;
+        }
+        let from = block.saturating_mul(n);
+        let to = from.saturating_add(n).min(table.header.nbytes());
+        from / each..to.div_ceil(each)
+    }
+
+    /// Decodes all blocks of the part from bytes that were fetched.
+    pub(crate) fn decode(
+        &self,
+        table: &Table,
+        fetched: Fetched<'_>,
+        work: &mut Buffers<'_>,
+        out: &mut [u8],
+    ) -> Result<(), Error> {
+        for block in self.geometry.blocks_of(&self.part)? {
+            self.block(table, fetched, &block, work, out)?;
+        }
+        Ok(())
+    }
+
+    fn block(
+        &self,
+        table: &Table,
+        fetched: Fetched<'_>,
+        block: &BlockPart,
+        work: &mut Buffers<'_>,
+        out: &mut [u8],
+    ) -> Result<(), Error> {
+        let geometry = self.geometry;
+        let n = geometry.block_bytes;
+        let runs = self.part.nested(&block.part);
+        let runs = self.runs(&runs);
+        let spanned = self.header_blocks(table, block.number);
+        let one = spanned.len() == 1 && table.header.block_len(spanned.start) == n;
+        if one && table.header.body() == Body::Stored {
+            let bytes = self.stored(table, fetched, block.number)?;
+            copy(geometry.item, bytes, &geometry.block, out, self.shape, runs)?;
+            return Ok(());
+        }
+        if one && let Some(place) = self.place(block, runs).and_then(|at| out.get_mut(at..at + n)) {
+            return self.header_block(table, fetched, block.number, work, place);
+        }
+        let mut bytes = std::mem::take(work.block);
+        let decoded = self.whole_block(table, fetched, block.number, work, &mut bytes);
+        let moved = decoded.and_then(|()| {
+            let bytes = bytes.get(..n).unwrap_or_default();
+            Ok(copy(geometry.item, bytes, &geometry.block, out, self.shape, runs)?)
+        });
+        *work.block = bytes;
+        moved
+    }
+
+    /// Where the block goes, if it goes there whole and in one piece.
+    fn place(&self, block: &BlockPart, runs: &[Run]) -> Option<usize> {
+        let shape = &self.geometry.block;
+        if !block.part.is_whole(shape) {
+            return None;
+        }
+        let mut at = 0u64;
+        let mut inner_whole = true;
+        let mut each = wide(self.geometry.item);
+        for ((run, extent), result) in runs.iter().zip(shape.iter()).zip(self.shape).rev() {
+            if !inner_whole && *extent != 1 {
+                return None;
+            }
+            at = at.checked_add(run.dst.checked_mul(each)?)?;
+            each = each.checked_mul(*result)?;
+            inner_whole &= extent == result;
+        }
+        usize::try_from(at).ok()
+    }
+
+    /// Decodes one block of the array into the start of `bytes`, from the header blocks it lies in.
+    fn whole_block(
+        &self,
+        table: &Table,
+        fetched: Fetched<'_>,
+        block: usize,
+        work: &mut Buffers<'_>,
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        let n = self.geometry.block_bytes;
+        let spanned = self.header_blocks(table, block);
+        self.check_size(table, n, spanned.clone())?;
+        if bytes.len() < n {
+            bytes.resize(n, 0);
+        }
+        let bytes = bytes.get_mut(..n).unwrap_or_default();
+        if spanned.len() == 1 && table.header.block_len(spanned.start) == n {
+            return self.header_block(table, fetched, block, work, bytes);
+        }
+        let (each, first) = (table.header.blocksize(), block.saturating_mul(n));
+        for number in spanned {
+            let length = table.header.block_len(number);
+            self.check_size(table, length, number..number + 1)?;
+            let mut piece = std::mem::take(work.piece);
+            piece.resize(length, 0);
+            let decoded = self.header_block(table, fetched, number, work, &mut piece);
+            let start = number.saturating_mul(each);
+            let from = first.max(start);
+            let to = (first + n).min(start + length);
+            if let (Some(to_place), Some(from_place)) = (
+                bytes.get_mut(from.saturating_sub(first)..to.saturating_sub(first)),
+                piece.get(from - start..to.saturating_sub(start).max(from - start)),
+            ) && to_place.len() == from_place.len()
+            {
+                to_place.copy_from_slice(from_place);
+            }
+            *work.piece = piece;
+            decoded?;
+        }
+        Ok(())
+    }
+
+    /// Refuses to make room for blocks that their bytes cannot stand for.
+    fn check_size(&self, table: &Table, n: usize, blocks: Range<usize>) -> Result<(), Error> {
+        if n <= FREE || table.header.body() != Body::Compressed {
+            return Ok(());
+        }
+        let mut stored = 0usize;
+        for block in blocks.clone() {
+            let extent = table.extent(block).map_err(Error::block(self.chunk, block))?;
+            stored = stored.saturating_add(extent.len());
+        }
+        let most = FREE.max(stored.saturating_mul(GAIN));
+        if n > most {
+            let error = DecodeError::limit("block", 0, wide(n), wide(most));
+            return Err(Error::block(self.chunk, blocks.start)(error));
+        }
+        Ok(())
+    }
+
+    fn bytes<'f>(
+        &self,
+        table: &Table,
+        fetched: Fetched<'f>,
+        block: usize,
+    ) -> Result<(usize, &'f [u8]), Error> {
+        let bad = Error::block(self.chunk, block);
+        let extent = table.extent(block).map_err(&bad)?;
+        let found = fetched.get(&extent).ok_or_else(|| {
+            bad(DecodeError::truncated("block", wide(extent.start), 0, wide(extent.len())))
+        })?;
+        self.options.decoding(self.chunk, block);
+        self.counters.blocks.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Ok((extent.start, found))
+    }
+
+    fn stored<'f>(
+        &self,
+        table: &Table,
+        fetched: Fetched<'f>,
+        block: usize,
+    ) -> Result<&'f [u8], Error> {
+        Ok(self.bytes(table, fetched, block)?.1)
+    }
+
+    /// Decodes one block of the chunk's block table into exactly `out`.
+    fn header_block(
+        &self,
+        table: &Table,
+        fetched: Fetched<'_>,
+        block: usize,
+        work: &mut Buffers<'_>,
+        out: &mut [u8],
+    ) -> Result<(), Error> {
+        let bad = Error::block(self.chunk, block);
+        let Some(pipeline) = &table.pipeline else {
+            let bytes = self.stored(table, fetched, block)?;
+            if bytes.len() == out.len() {
+                out.copy_from_slice(bytes);
+            }
+            return Ok(());
+        };
+        self.check_size(table, out.len(), block..block + 1)?;
+        if work.scratch.len() < out.len() {
+            work.scratch.resize(out.len(), 0);
+        }
+        let mut reference = None;
+        if pipeline.has_delta() && block != 0 {
+            if *work.reference_of != Some(self.chunk) {
+                let mut first = std::mem::take(work.reference);
+                *work.reference_of = None;
+                first.resize(table.header.block_len(0), 0);
+                let decoded = self.header_block(table, fetched, 0, work, &mut first);
+                *work.reference = first;
+                decoded?;
+                *work.reference_of = Some(self.chunk);
+            }
+            reference = Some(work.reference.as_slice());
+        }
+        let (start, bytes) = self.bytes(table, fetched, block)?;
+        let context = Context {
+            header: &table.header,
+            pipeline,
+            dictionary: table.dictionary(),
+            reference,
+        };
+        decode_block(context, block, bytes, out, work.scratch, work.codecs)
+            .map_err(|error| bad(error.shifted(wide(start))))
+    }
+}
+
+/// The buffers of a workspace that decoding needs, apart from the bytes that were read.
+pub(crate) struct Buffers<'a> {
+    codecs: &'a mut zvf_blosc::Codecs,
+    scratch: &'a mut Vec<u8>,
+    block: &'a mut Vec<u8>,
+    piece: &'a mut Vec<u8>,
+    reference: &'a mut Vec<u8>,
+    reference_of: &'a mut Option<u64>,
+}
+
+impl Workspace {
+    /// The buffers, and the segments that were read.
+    pub(crate) fn split(&mut self) -> (Buffers<'_>, Fetched<'_>) {
+        let buffers = Buffers {
+            codecs: &mut self.codecs,
+            scratch: &mut self.scratch,
+            block: &mut self.block,
+            piece: &mut self.piece,
+            reference: &mut self.reference,
+            reference_of: &mut self.reference_of,
+        };
+        (buffers, Fetched::Pieces(&self.raw, &self.segments))
+    }
+}

@@ -1,0 +1,131 @@
+//! What a reader or writer can answer instead of items.
+
+use zvf_blosc::{Class, DecodeError, EncodeError};
+use zvf_grid::GridError;
+
+/// Why a frame or an array could not be read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file, folder or object could not be read or written.
+    #[error("{what}")]
+    Io {
+        /// What was being done.
+        what: String,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// Header, metalayers, index or trailer are not those of a frame.
+    #[error("frame")]
+    Frame(#[source] DecodeError),
+    /// One chunk cannot be read; others may be.
+    #[error("chunk {chunk}")]
+    Chunk {
+        /// Its number.
+        chunk: u64,
+        /// Why; positions count from the start of the chunk.
+        source: DecodeError,
+    },
+    /// One block cannot be read; others of its chunk may be.
+    #[error("chunk {chunk}, block {block}")]
+    Block {
+        /// The number of the chunk.
+        chunk: u64,
+        /// The number of the block in its chunk.
+        block: u64,
+        /// Why; positions count from the start of the chunk.
+        source: DecodeError,
+    },
+    /// The frame has no n-d metalayer: it is a plain list of chunks.
+    #[error("the frame has no `b2nd` or `caterva` metalayer")]
+    NotAnArray,
+    /// The frame has no chunk, or no variable-length metalayer, of that name or number.
+    #[error("no {what}")]
+    Absent {
+        /// What was asked for.
+        what: String,
+    },
+    /// The selection, or a buffer, does not fit the array.
+    #[error("selection")]
+    Selection(#[from] GridError),
+    /// More memory was asked for than there is.
+    #[error("{bytes} bytes do not fit the memory")]
+    Memory {
+        /// How many.
+        bytes: u64,
+    },
+    /// The writer was given something that it cannot write.
+    #[error("{what}: found {found}, expected {expected}")]
+    Usage {
+        /// What it is.
+        what: &'static str,
+        /// Its value.
+        found: u64,
+        /// What would have been right.
+        expected: u64,
+    },
+    /// The writer's settings cannot be encoded.
+    #[error("encoder")]
+    Encode(#[from] EncodeError),
+    /// The object store failed.
+    #[cfg(feature = "object_store")]
+    #[error("object store")]
+    Store(#[from] object_store::Error),
+}
+
+/// The classes a caller can tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorClass {
+    /// Input or output failed; trying again may help.
+    Io,
+    /// The bytes end too early.
+    Truncated,
+    /// The bytes are no frame, or contradict each other.
+    Malformed,
+    /// A version, codec or filter this build does not read.
+    Unsupported,
+    /// A size that the bytes cannot justify, or memory cannot hold.
+    Limit,
+    /// The caller asked for something that is not there or not possible.
+    Usage,
+}
+
+impl Error {
+    pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
+        move |source| Self::Io { what: what.into(), source }
+    }
+
+    pub(crate) fn chunk(chunk: u64) -> impl Fn(DecodeError) -> Self {
+        move |source| Self::Chunk { chunk, source }
+    }
+
+    pub(crate) fn block(chunk: u64, block: usize) -> impl Fn(DecodeError) -> Self {
+        let block = crate::int::wide(block);
+        move |source| Self::Block { chunk, block, source }
+    }
+
+    /// The class of the error.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Io { .. } => ErrorClass::Io,
+            Self::Frame(source) | Self::Chunk { source, .. } | Self::Block { source, .. } => {
+                match source.class() {
+                    Class::Truncated => ErrorClass::Truncated,
+                    Class::Unsupported => ErrorClass::Unsupported,
+                    Class::Limit => ErrorClass::Limit,
+                    _ => ErrorClass::Malformed,
+                }
+            }
+            Self::Memory { .. } => ErrorClass::Limit,
+            Self::NotAnArray
+            | Self::Absent { .. }
+            | Self::Selection(_)
+            | Self::Usage { .. }
+            | Self::Encode(_) => ErrorClass::Usage,
+            #[cfg(feature = "object_store")]
+            Self::Store(_) => ErrorClass::Io,
+        }
+    }
+}

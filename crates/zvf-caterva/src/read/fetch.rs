@@ -1,0 +1,193 @@
+//! Getting the bytes of one chunk, as few and in as few reads as its blocks need (`spec/caterva-b2nd.md` 8).
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use zvf_blosc::{DecodeError, Header, LONG};
+
+use super::cache::{Table, Workspace};
+use super::frame::{Frame, Storage, open_chunk_file};
+use super::source::{FileAt, ReadAt};
+use super::{Error, ReadOptions};
+use crate::Layout;
+use crate::int::{size, wide};
+
+/// A source that starts with a chunk.
+#[derive(Debug)]
+pub(crate) struct ChunkSource<'a> {
+    frame: &'a Frame,
+    chunk: u64,
+    file: Option<FileAt>,
+    start: u64,
+    /// Bytes from the start of the chunk to where it has to end at the latest.
+    pub(crate) available: u64,
+}
+
+impl Frame {
+    pub(crate) fn chunk_source(&self, chunk: u64, at: u64) -> Result<ChunkSource<'_>, Error> {
+        match &self.storage {
+            Storage::One { offset, .. } => {
+                let header = &self.parts.header;
+                debug_assert_eq!(header.layout, Layout::Contiguous);
+                let start = u64::from(header.header_len).saturating_add(at);
+                let available = header.cbytes.saturating_sub(at);
+                let start = start.saturating_add(*offset);
+                Ok(ChunkSource { frame: self, chunk, file: None, start, available })
+            }
+            Storage::Folder(folder) => {
+                let file = open_chunk_file(folder, at)?;
+                let available = file.size().map_err(Error::io(format!("reading chunk {chunk}")))?;
+                Ok(ChunkSource { frame: self, chunk, file: Some(file), start: 0, available })
+            }
+        }
+    }
+
+    /// Header and block table of a chunk, from the cache or by at most two reads.
+    pub(crate) fn table(&self, source: &ChunkSource<'_>) -> Result<Arc<Table>, Error> {
+        let chunk = source.chunk;
+        if let Some(found) = self.parts.tables.get(chunk) {
+            return Ok(found);
+        }
+        let bad = Error::chunk(chunk);
+        let blocks = match u64::from(self.parts.header.blocksize) {
+            0 => 0,
+            each => self.parts.header.chunk_len(chunk).div_ceil(each),
+        };
+        let guess = wide(LONG).saturating_add(blocks.saturating_mul(4)).min(64 << 10);
+        let mut bytes = source.read(0, guess.min(source.available))?;
+        let header = Header::parse(&bytes).map_err(&bad)?;
+        self.parts.check_chunk(chunk, &header).map_err(&bad)?;
+        check_end(&header, source.available).map_err(&bad)?;
+        // The dictionary's size lies behind the table: two rounds at most.
+        for _ in 0..2 {
+            let needs = Table::needs(&header, &bytes);
+            if needs > bytes.len() {
+                bytes = source.read(0, wide(needs).min(source.available))?;
+            }
+        }
+        let table = Table::new(header, &bytes, size(self.parts.header.typesize)).map_err(bad)?;
+        Ok(self.parts.tables.keep(chunk, table))
+    }
+}
+
+/// A chunk ends where its place does, or before.
+pub(crate) fn check_end(header: &Header, available: u64) -> Result<(), DecodeError> {
+    let need = wide(header.cbytes());
+    if need > available {
+        return Err(DecodeError::truncated("chunk", 0, available, need));
+    }
+    Ok(())
+}
+
+impl ChunkSource<'_> {
+    fn source(&self) -> &dyn ReadAt {
+        match (&self.file, &self.frame.storage) {
+            (Some(file), _) => file,
+            (None, Storage::One { source, .. }) => &**source,
+            // A folder's chunks have files.
+            (None, Storage::Folder(_)) => &NOTHING,
+        }
+    }
+
+    pub(crate) fn read(&self, at: u64, n: u64) -> Result<Vec<u8>, Error> {
+        let n = usize::try_from(n).map_err(|_| Error::Memory { bytes: n })?;
+        let mut out = vec![0; n];
+        self.read_into(at, &mut out)?;
+        Ok(out)
+    }
+
+    fn read_into(&self, at: u64, out: &mut [u8]) -> Result<(), Error> {
+        let source = self.source();
+        if source.bytes().is_none() {
+            self.frame.parts.counters.read(out.len());
+        }
+        let failed = Error::io(format!("reading chunk {}", self.chunk));
+        source.read_at(self.start.saturating_add(at), out).map_err(failed)
+    }
+
+    /// The chunk, if its bytes are in memory.
+    pub(crate) fn bytes(&self, cbytes: usize) -> Option<&[u8]> {
+        let from = usize::try_from(self.start).ok()?;
+        self.source().bytes()?.get(from..)?.get(..cbytes)
+    }
+
+    /// Reads the extents of some blocks, in any order, into the workspace.
+    pub(crate) fn read_extents(
+        &self,
+        table: &Table,
+        extents: &mut Vec<Range<usize>>,
+        options: &ReadOptions<'_>,
+        work: &mut Workspace,
+    ) -> Result<(), Error> {
+        work.segments.clear();
+        let ranges = coalesce(table.header.cbytes(), table.header.block_count(), extents, options);
+        let total: usize = ranges.iter().map(ExactSizeIterator::len).sum();
+        if work.raw.len() < total {
+            work.raw.resize(total, 0);
+        }
+        let mut place = 0;
+        for range in ranges {
+            let n = range.len();
+            let out = work.raw.get_mut(place..place + n).unwrap_or_default();
+            self.read_into(wide(range.start), out)?;
+            work.segments.push((range.start, n, place));
+            place += n;
+        }
+        Ok(())
+    }
+}
+
+/// The ranges to read for these extents: the whole chunk where it is small or most of it is needed, otherwise the
+/// extents, with neighbours joined across gaps of at most `options.gap`.
+pub(crate) fn coalesce(
+    cbytes: usize,
+    blocks: usize,
+    extents: &mut Vec<Range<usize>>,
+    options: &ReadOptions<'_>,
+) -> Vec<Range<usize>> {
+    extents.retain(|extent| !extent.is_empty());
+    extents.sort_unstable_by_key(|extent| extent.start);
+    extents.dedup();
+    if extents.is_empty() {
+        return Vec::new();
+    }
+    if cbytes <= options.whole_chunk || extents.len() > blocks / 2 {
+        return std::iter::once(0..cbytes).collect();
+    }
+    let mut joined: Vec<Range<usize>> = Vec::with_capacity(extents.len());
+    for extent in extents.iter() {
+        match joined.last_mut() {
+            Some(last) if extent.start <= last.end.saturating_add(options.gap) => {
+                last.end = last.end.max(extent.end);
+            }
+            _ => joined.push(extent.clone()),
+        }
+    }
+    joined
+}
+
+/// Bytes that were read, found by their place in the chunk.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Fetched<'a> {
+    /// The chunk from its first byte.
+    Whole(&'a [u8]),
+    /// Segments, ascending.
+    Pieces(&'a [u8], &'a [(usize, usize, usize)]),
+}
+
+impl<'a> Fetched<'a> {
+    pub(crate) fn get(&self, range: &Range<usize>) -> Option<&'a [u8]> {
+        match *self {
+            Self::Whole(bytes) => bytes.get(range.clone()),
+            Self::Pieces(raw, segments) => {
+                let next = segments.partition_point(|(start, ..)| *start <= range.start);
+                let (start, n, place) = segments.get(next.checked_sub(1)?)?;
+                let from = range.start - start;
+                raw.get(*place..place + n)?.get(from..from.checked_add(range.len())?)
+            }
+        }
+    }
+}
+
+/// A source without bytes.
+static NOTHING: super::source::Memory<[u8; 0]> = super::source::Memory([]);

@@ -1,0 +1,244 @@
+//! A frame in a file, a folder or memory.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use zvf_blosc::{Chunk, Codecs, DecodeError};
+
+use super::parts::{Counts, Parts};
+use super::source::{FileAt, Memory, ReadAt};
+use super::{Array, Error};
+use crate::int::{size, wide};
+use crate::{Entry, FrameHeader, HEADER, Layout, Metalayers, Special};
+
+/// Where the chunks are.
+#[derive(Debug)]
+pub(crate) enum Storage {
+    /// In one source; the frame begins `offset` bytes into it.
+    One { source: Box<dyn ReadAt>, offset: u64 },
+    /// One file each in a folder.
+    Folder(PathBuf),
+}
+
+/// A list of chunks with metadata: a contiguous frame or the folder of a sparse one.
+///
+/// # Examples
+///
+/// ```no_run
+/// use zvf_caterva::Frame;
+///
+/// let frame = Frame::open("volume.b2nd")?;
+/// println!("{} chunks", frame.header().chunk_count());
+/// let array = frame.into_array()?;
+/// # Ok::<(), zvf_caterva::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Frame {
+    pub(crate) parts: Parts,
+    pub(crate) storage: Storage,
+}
+
+impl Frame {
+    /// Opens a file, or a folder with a `chunks.b2frame` in it.
+    ///
+    /// # Cost
+    ///
+    /// Two reads: the first 4 KiB, and everything from the index on.
+    ///
+    /// # Errors
+    ///
+    /// I/O; what the frame's own checks refuse (`spec/caterva-b2nd.md` 9).
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref();
+        if path.is_dir() {
+            let file = open(&path.join("chunks.b2frame"))?;
+            let parts = read_parts(&file, 0, Layout::Sparse)?;
+            return Ok(Self { parts, storage: Storage::Folder(path.to_owned()) });
+        }
+        Self::open_at(path, 0)
+    }
+
+    /// Opens a contiguous frame that begins `offset` bytes into a file.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open`].
+    pub fn open_at(path: impl AsRef<Path>, offset: u64) -> Result<Self, Error> {
+        Self::from_source(Box::new(open(path.as_ref())?), offset)
+    }
+
+    /// A contiguous frame at the start of bytes in memory; blocks are decoded straight from them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open`].
+    pub fn from_bytes(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Result<Self, Error> {
+        Self::from_source(Box::new(Memory(bytes)), 0)
+    }
+
+    /// A contiguous frame that begins `offset` bytes into any source.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open`].
+    pub fn from_source(source: Box<dyn ReadAt>, offset: u64) -> Result<Self, Error> {
+        let parts = read_parts(&*source, offset, Layout::Contiguous)?;
+        Ok(Self { parts, storage: Storage::One { source, offset } })
+    }
+
+    /// The array, if the frame has an n-d metalayer that fits it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotAnArray`]; what [`crate::Geometry::of_frame`] refuses.
+    pub fn into_array(self) -> Result<Array, Error> {
+        Array::new(self)
+    }
+
+    /// The fixed header.
+    #[must_use]
+    pub const fn header(&self) -> &FrameHeader {
+        &self.parts.header
+    }
+
+    /// The fixed metalayers; contents are not compressed.
+    ///
+    /// # Errors
+    ///
+    /// None for an opened frame: they were checked.
+    pub fn metalayers(&self) -> Result<Metalayers<'_>, Error> {
+        self.parts.metalayers()
+    }
+
+    /// The variable-length metalayers, as stored: each content is a chunk.
+    ///
+    /// # Errors
+    ///
+    /// None for an opened frame: they were checked.
+    pub fn vlmetalayers(&self) -> Result<Metalayers<'_>, Error> {
+        self.parts.vlmetalayers()
+    }
+
+    /// The decoded content of one variable-length metalayer, of at most `cap` bytes; none where there is no such name.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Chunk::decode_vec`].
+    pub fn vlmeta(&self, name: &str, cap: usize) -> Result<Option<Vec<u8>>, Error> {
+        self.parts.vlmeta(name, cap)
+    }
+
+    /// Where chunk `chunk` is.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Absent`]; [`Error::Chunk`] for an entry that cannot be.
+    pub fn entry(&self, chunk: u64) -> Result<Entry, Error> {
+        if chunk >= self.parts.header.chunk_count() {
+            return Err(Error::Absent { what: format!("chunk {chunk}") });
+        }
+        self.parts.index.entry(chunk).map_err(Error::chunk(chunk))
+    }
+
+    /// Decodes one whole chunk of at most `cap` bytes, blocks in the order they are stored.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Absent`]; [`Error::Chunk`]; I/O.
+    pub fn chunk(&self, chunk: u64, cap: usize) -> Result<Vec<u8>, Error> {
+        let typesize = size(self.parts.header.typesize);
+        let length = self.parts.header.chunk_len(chunk);
+        let bad = Error::chunk(chunk);
+        match self.entry(chunk)? {
+            Entry::Special(kind) => {
+                let n = usize::try_from(length).ok().filter(|n| *n <= cap);
+                let n = n.ok_or_else(|| bad(DecodeError::limit("chunk", 0, length, wide(cap))))?;
+                let mut out = vec![0; n];
+                Special::of(kind, typesize).map_err(&bad)?.fill(0, &mut out);
+                Ok(out)
+            }
+            Entry::At(at) => {
+                let bytes = self.stored_chunk(chunk, at)?;
+                let view = Chunk::parse(&bytes).map_err(&bad)?;
+                self.parts.check_chunk(chunk, view.header()).map_err(&bad)?;
+                view.decode_vec(typesize, cap, &mut Codecs::new()).map_err(bad)
+            }
+        }
+    }
+
+    /// The stored bytes of a chunk.
+    fn stored_chunk(&self, chunk: u64, at: u64) -> Result<Vec<u8>, Error> {
+        let source = self.chunk_source(chunk, at)?;
+        let mut bytes = source.read(0, source.available.min(wide(zvf_blosc::LONG)))?;
+        let header = zvf_blosc::Header::parse(&bytes).map_err(Error::chunk(chunk))?;
+        let need = wide(header.cbytes());
+        if need > source.available {
+            let short = DecodeError::truncated("chunk", 0, source.available, need);
+            return Err(Error::chunk(chunk)(short));
+        }
+        bytes = source.read(0, need)?;
+        Ok(bytes)
+    }
+
+    /// Reads and decodes since the frame was opened.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.parts.counters.get()
+    }
+}
+
+fn open(path: &Path) -> Result<FileAt, Error> {
+    let file = File::open(path).map_err(Error::io(format!("opening {}", path.display())))?;
+    Ok(FileAt::new(file))
+}
+
+/// The file of a chunk of a sparse frame.
+pub(crate) fn chunk_file(folder: &Path, number: u64) -> PathBuf {
+    folder.join(format!("{number:08X}.chunk"))
+}
+
+pub(crate) fn open_chunk_file(folder: &Path, number: u64) -> Result<FileAt, Error> {
+    open(&chunk_file(folder, number))
+}
+
+/// Reads everything of a frame but its chunks.
+fn read_parts(source: &dyn ReadAt, offset: u64, layout: Layout) -> Result<Parts, Error> {
+    let failed = || Error::io("reading a frame");
+    let whole = source.size().map_err(failed())?;
+    let available = whole.saturating_sub(offset);
+    let read = |at: u64, n: u64| -> Result<Vec<u8>, Error> {
+        let n = usize::try_from(n).map_err(|_| Error::Memory { bytes: n })?;
+        let mut bytes = vec![0; n];
+        source.read_at(offset.saturating_add(at), &mut bytes).map_err(failed())?;
+        Ok(bytes)
+    };
+    let first = read(0, available.min(wide(Parts::FIRST)))?;
+    let header = FrameHeader::parse(&first).map_err(Error::Frame)?;
+    check_layout(&header, layout)?;
+    header.check_available(available).map_err(Error::Frame)?;
+    let mut reads = vec![first.len()];
+    let mut head = first;
+    if size(header.header_len) > head.len() {
+        head = read(0, u64::from(header.header_len))?;
+        reads.push(head.len());
+    }
+    debug_assert!(head.len() >= HEADER, "the header was read");
+    let from = header.index_start().unwrap_or(u64::MAX);
+    let tail = read(from, header.frame_len.saturating_sub(from))?;
+    reads.push(tail.len());
+    let parts = Parts::new(header, head, &tail)?;
+    for n in reads {
+        parts.counters.read(n);
+    }
+    Ok(parts)
+}
+
+/// The frame says the layout it was found in.
+pub(crate) fn check_layout(header: &FrameHeader, layout: Layout) -> Result<(), Error> {
+    if header.layout == layout {
+        return Ok(());
+    }
+    let expected = zvf_blosc::Expected::Text("the type of the place it was found in");
+    let found = i64::from(header.layout == Layout::Sparse);
+    Err(Error::Frame(DecodeError::malformed("frame type", 26, found, expected)))
+}

@@ -1,0 +1,57 @@
+//! Which blocks a selection needs: arithmetic, no bytes.
+
+use zvf_grid::{CellPart, GridError, Selection};
+
+use crate::Geometry;
+
+/// What a selection takes of one block of a chunk.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BlockPart {
+    pub(crate) number: usize,
+    pub(crate) part: CellPart,
+}
+
+impl Geometry {
+    /// The chunks that a selection meets, in C order, with their numbers.
+    ///
+    /// # Errors
+    ///
+    /// The selection has another rank than the array.
+    pub fn chunks_of(
+        &self,
+        selection: &Selection,
+    ) -> Result<impl Iterator<Item = (u64, CellPart)> + use<>, GridError> {
+        let chunks = self.chunks;
+        let cells = selection.cells(&self.chunk)?;
+        Ok(cells.filter_map(move |part| Some((chunks.position(&part.coord())?, part))))
+    }
+
+    /// The blocks of one chunk that a part of it needs, in C order.
+    pub(crate) fn blocks_of(
+        &self,
+        part: &CellPart,
+    ) -> Result<impl Iterator<Item = BlockPart> + use<>, GridError> {
+        let blocks = self.blocks;
+        let cells = part.inner().cells(&self.block)?;
+        Ok(cells.filter_map(move |part| {
+            let number = usize::try_from(blocks.position(&part.coord())?).ok()?;
+            Some(BlockPart { number, part })
+        }))
+    }
+
+    /// Every (chunk, block) pair that a selection needs, in C order of chunks, then of blocks: those of special chunks
+    /// too, which a reader does not decode.
+    ///
+    /// # Errors
+    ///
+    /// The selection has another rank than the array.
+    pub fn pairs_of(&self, selection: &Selection) -> Result<Vec<(u64, u64)>, GridError> {
+        let mut pairs = Vec::new();
+        for (chunk, part) in self.chunks_of(selection)? {
+            for block in self.blocks_of(&part)? {
+                pairs.push((chunk, crate::int::wide(block.number)));
+            }
+        }
+        Ok(pairs)
+    }
+}

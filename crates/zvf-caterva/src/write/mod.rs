@@ -1,0 +1,296 @@
+//! Writing contiguous frames, chunk by chunk (`spec/caterva-b2nd.md` 10).
+
+mod bytes;
+mod options;
+mod sink;
+
+use std::path::Path;
+
+use rayon::prelude::*;
+use zvf_blosc::{Encoder, Written};
+use zvf_grid::{Dims, GridError, Run, Selection, copy};
+
+pub use options::WriteOptions;
+use sink::Sink;
+
+use crate::int::wide;
+use crate::{Entry, Error, Geometry, SpecialKind};
+
+/// The part of the array that one chunk holds.
+#[derive(Debug, Clone, Copy)]
+pub struct ChunkRegion {
+    /// The chunk's number.
+    pub chunk: u64,
+    /// Its first item in the array.
+    pub origin: Dims,
+    /// Its extents, cut off where the array ends.
+    pub extent: Dims,
+}
+
+/// Writes one array into a new frame.
+///
+/// Chunks are compressed and appended one after another, so an array of any size needs the memory of a few chunks. A
+/// file is written under another name beside its place, synced, and renamed by [`Writer::finish`]; a writer that is
+/// dropped before leaves nothing behind.
+///
+/// # Examples
+///
+/// ```
+/// use zvf_caterva::{Array, WriteOptions, Writer};
+///
+/// let items: Vec<u8> = (0..35u32).flat_map(u32::to_le_bytes).collect();
+/// let options = WriteOptions::new(4, &[3, 4], &[2, 2]).with_dtype("<u4");
+/// let mut writer = Writer::in_memory(&[5, 7], options)?;
+/// writer.write_all(&items)?;
+/// let frame = writer.finish()?.unwrap_or_default();
+/// assert_eq!(Array::from_bytes(frame)?.read_all()?, items);
+/// # Ok::<(), zvf_caterva::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Writer {
+    geometry: Geometry,
+    options: WriteOptions,
+    sink: Sink,
+    header_len: usize,
+    entries: Vec<i64>,
+    cbytes: u64,
+    encoder: Encoder,
+    bytes: Vec<u8>,
+}
+
+impl Writer {
+    /// A writer of a new file; whatever lies at `path` is replaced when the writer finishes.
+    ///
+    /// # Errors
+    ///
+    /// I/O; settings that the format does not have.
+    pub fn create(path: impl AsRef<Path>, shape: &[u64], options: WriteOptions) -> Result<Self, Error> {
+        let path = path.as_ref();
+        Self::new(shape, options, |head| Sink::file(path, head))
+    }
+
+    /// A writer into memory.
+    ///
+    /// # Errors
+    ///
+    /// Settings that the format does not have.
+    pub fn in_memory(shape: &[u64], options: WriteOptions) -> Result<Self, Error> {
+        Self::new(shape, options, |head| Ok(Sink::Memory(head)))
+    }
+
+    fn new(
+        shape: &[u64],
+        options: WriteOptions,
+        sink: impl FnOnce(Vec<u8>) -> Result<Sink, Error>,
+    ) -> Result<Self, Error> {
+        let geometry = options.geometry(shape)?;
+        let settings = options.settings(&geometry);
+        let encoder = Encoder::new(settings)?;
+        let header = bytes::header(&geometry, &options, &settings, bytes::Lengths::default())?;
+        let header_len = header.len();
+        Ok(Self {
+            sink: sink(header)?,
+            geometry,
+            options,
+            header_len,
+            entries: Vec::new(),
+            cbytes: 0,
+            encoder,
+            bytes: Vec::new(),
+        })
+    }
+
+    /// Shapes and sizes.
+    #[must_use]
+    pub const fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// The chunk that comes next; none when all are written.
+    ///
+    /// # Errors
+    ///
+    /// None for the geometry of a writer.
+    pub fn next_region(&self) -> Result<Option<ChunkRegion>, Error> {
+        self.region(wide(self.entries.len()))
+    }
+
+    fn region(&self, chunk: u64) -> Result<Option<ChunkRegion>, Error> {
+        let geometry = &self.geometry;
+        if chunk >= geometry.chunk_count {
+            return Ok(None);
+        }
+        let mut coord = geometry.chunks;
+        let mut rest = chunk;
+        for (place, count) in coord.as_mut().iter_mut().zip(geometry.chunks.iter()).rev() {
+            *place = rest % count.max(&1);
+            rest /= count.max(&1);
+        }
+        let extent = Dims::clipped(&coord, &geometry.chunk, &geometry.shape)?;
+        let mut origin = coord;
+        for (place, each) in origin.as_mut().iter_mut().zip(geometry.chunk.iter()) {
+            *place = place.saturating_mul(*each);
+        }
+        Ok(Some(ChunkRegion { chunk, origin, extent }))
+    }
+
+    /// Writes the next chunk: its items in C order, without padding ([`Self::next_region`] says the extents).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Usage`]: no chunk is left, or `items` is not as long as the region. I/O.
+    pub fn write_chunk(&mut self, items: &[u8]) -> Result<(), Error> {
+        let region = self.next_region()?.ok_or(Error::Usage {
+            what: "chunks",
+            found: self.geometry.chunk_count.saturating_add(1),
+            expected: self.geometry.chunk_count,
+        })?;
+        let mut blocks = std::mem::take(&mut self.bytes);
+        to_blocks(&self.geometry, &region.extent, items, &mut blocks)?;
+        let mut out = Vec::new();
+        let written = self.encoder.encode(&blocks, &mut out);
+        self.bytes = blocks;
+        self.append(written?, &out)
+    }
+
+    /// Writes all chunks that are left, several at a time. `fill` puts the items of a region, in C order, into a
+    /// buffer of zero bytes; it is called from several threads, for every region once.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Self::write_chunk`].
+    pub fn write_with(
+        &mut self,
+        fill: impl Fn(&ChunkRegion, &mut [u8]) -> Result<(), Error> + Sync,
+    ) -> Result<(), Error> {
+        let threads = match self.options.threads {
+            0 => rayon::current_num_threads(),
+            n => n,
+        };
+        let settings = *self.encoder.settings();
+        let geometry = self.geometry;
+        let encode = |region: &ChunkRegion| -> Result<(Written, Vec<u8>), Error> {
+            let n = region.extent.count().and_then(|n| n.checked_mul(wide(geometry.item)));
+            let n = n.and_then(|n| usize::try_from(n).ok()).ok_or(GridError::TooLarge)?;
+            let (mut items, mut blocks, mut out) = (vec![0; n], Vec::new(), Vec::new());
+            fill(region, &mut items)?;
+            to_blocks(&geometry, &region.extent, &items, &mut blocks)?;
+            let written = Encoder::new(settings)?.encode(&blocks, &mut out)?;
+            Ok((written, out))
+        };
+        loop {
+            let first = wide(self.entries.len());
+            let mut regions = Vec::new();
+            while let Some(region) = self.region(first.saturating_add(wide(regions.len())))? {
+                regions.push(region);
+                if regions.len() >= 2 * threads {
+                    break;
+                }
+            }
+            if regions.is_empty() {
+                return Ok(());
+            }
+            let encoded: Vec<_> = if threads > 1 {
+                regions.par_iter().map(encode).collect()
+            } else {
+                regions.iter().map(encode).collect()
+            };
+            for one in encoded {
+                let (written, out) = one?;
+                self.append(written, &out)?;
+            }
+        }
+    }
+
+    /// Writes the whole array from its items in C order.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Selection`] where `items` is not as long as the array. Those of [`Self::write_chunk`].
+    pub fn write_all(&mut self, items: &[u8]) -> Result<(), Error> {
+        let geometry = self.geometry;
+        let (found, expected) = (wide(items.len()), geometry.nbytes());
+        if found != expected {
+            return Err(GridError::BufferLength { found, expected }.into());
+        }
+        self.write_with(|region, out| {
+            let mut runs = [Run::default(); zvf_grid::MAX_RANK];
+            for ((run, origin), extent) in
+                runs.iter_mut().zip(region.origin.iter()).zip(region.extent.iter())
+            {
+                *run = Run { src: *origin, step: 1, dst: 0, count: *extent };
+            }
+            let runs = runs.get(..region.extent.len()).unwrap_or_default();
+            copy(geometry.item, items, &geometry.shape, out, &region.extent, runs)?;
+            Ok(())
+        })
+    }
+
+    fn append(&mut self, written: Written, bytes: &[u8]) -> Result<(), Error> {
+        let entry = match written {
+            Written::Zeros => Entry::Special(SpecialKind::Zeros),
+            _ => {
+                let at = self.cbytes;
+                self.sink.append(bytes)?;
+                self.cbytes = self.cbytes.saturating_add(wide(bytes.len()));
+                Entry::At(at)
+            }
+        };
+        self.entries.push(entry.raw());
+        Ok(())
+    }
+
+    /// Writes index, trailer and header, and puts the file in its place. Returns the frame where it is in memory.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Usage`]: chunks are missing. I/O.
+    pub fn finish(mut self) -> Result<Option<Vec<u8>>, Error> {
+        let (found, expected) = (wide(self.entries.len()), self.geometry.chunk_count);
+        if found != expected {
+            return Err(Error::Usage { what: "chunks written", found, expected });
+        }
+        let mut tail = bytes::index(&self.entries)?;
+        tail.extend(bytes::trailer(&self.options)?);
+        self.sink.append(&tail)?;
+        let chunks = wide(self.header_len).saturating_add(self.cbytes);
+        let lengths = bytes::Lengths {
+            frame: chunks.saturating_add(wide(tail.len())),
+            cbytes: self.cbytes,
+        };
+        let settings = *self.encoder.settings();
+        let header = bytes::header(&self.geometry, &self.options, &settings, lengths)?;
+        self.sink.finish(&header)
+    }
+}
+
+/// Lays the items of a clipped chunk out block by block, padding zero.
+fn to_blocks(
+    geometry: &Geometry,
+    extent: &Dims,
+    items: &[u8],
+    blocks: &mut Vec<u8>,
+) -> Result<(), Error> {
+    let found = wide(items.len());
+    let expected = extent.count().and_then(|n| n.checked_mul(wide(geometry.item)));
+    if expected != Some(found) {
+        let expected = expected.unwrap_or(u64::MAX);
+        return Err(Error::Usage { what: "bytes of a chunk", found, expected });
+    }
+    blocks.clear();
+    blocks.resize(geometry.chunk_bytes, 0);
+    for cell in Selection::all(extent)?.cells(&geometry.block)? {
+        let number = geometry.blocks.position(&cell.coord()).and_then(|n| usize::try_from(n).ok());
+        let from = number.and_then(|n| n.checked_mul(geometry.block_bytes));
+        let block = from.and_then(|from| blocks.get_mut(from..from + geometry.block_bytes));
+        let block = block.ok_or(GridError::TooLarge)?;
+        // From the chunk to the block: the selection's own directions, turned round.
+        let mut runs = [Run::default(); zvf_grid::MAX_RANK];
+        for (run, part) in runs.iter_mut().zip(cell.runs()) {
+            *run = Run { src: part.dst, step: 1, dst: part.src, count: part.count };
+        }
+        let runs = runs.get(..extent.len()).unwrap_or_default();
+        copy(geometry.item, items, extent, block, &geometry.block, runs)?;
+    }
+    Ok(())
+}
