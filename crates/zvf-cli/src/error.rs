@@ -140,6 +140,13 @@ impl From<zvf_write::WriteError> for CliError {
     }
 }
 
+impl From<zvf_volume::VolumeError> for CliError {
+    #[cold]
+    fn from(error: zvf_volume::VolumeError) -> Self {
+        Self::new(class_of(error.class()), fold(&error))
+    }
+}
+
 impl From<zvf_repair::RepairError> for CliError {
     #[cold]
     fn from(error: zvf_repair::RepairError) -> Self {

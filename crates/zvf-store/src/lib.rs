@@ -132,6 +132,7 @@ pub use limits::Limits;
 pub use links::{
     Chunks, Endpoint, LinkArray, LinkAttribute, LinkCell, LinkFamily, Placement, Touch,
 };
+pub use location::FileLocation;
 pub use objects::{IdTable, ManifestChunk, ObjectIndex};
 pub use options::{Deltas, KnownNames, Names, Need, OpenOptions};
 pub use presence::{InBox, Presence};

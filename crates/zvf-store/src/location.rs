@@ -9,6 +9,49 @@ use url::Url;
 
 use crate::{Merge, OpenOptions, StoreError};
 
+/// What lies at an address that is no store of ours: a file, or an object.
+#[derive(Debug, Clone)]
+pub enum FileLocation {
+    /// A path of the local disk.
+    Local(PathBuf),
+    /// An object of an object store.
+    Object(Arc<dyn ObjectStore>, Path),
+}
+
+impl FileLocation {
+    /// Resolves the address of one file: a path, or a URL of a scheme that is compiled in, with the credentials and options
+    /// that a store there would be opened with.
+    ///
+    /// # Errors
+    /// Misuse: no backend knows the address, or it names no file.
+    pub fn resolve(address: &str, options: &OpenOptions) -> Result<Self, StoreError> {
+        let bad = |what: &str| StoreError::Address {
+            url: address.to_owned(),
+            what: what.to_owned(),
+        };
+        // A client of a web server stands at a folder.
+        let (base, name) = match scheme(address) {
+            Some("http" | "https") => match address.rsplit_once('/') {
+                Some((base, name)) if !name.is_empty() && !base.ends_with('/') => (base, name),
+                _ => return Err(bad("names no file")),
+            },
+            _ => (address, ""),
+        };
+        match Location::resolve(base, options)? {
+            Location::Local(path) => Ok(Self::Local(path)),
+            Location::Remote { store, prefix, .. } => {
+                let key = match (prefix.as_str(), name) {
+                    ("", name) => name.to_owned(),
+                    (prefix, "") => prefix.to_owned(),
+                    (prefix, name) => format!("{prefix}/{name}"),
+                };
+                let path = Path::parse(key).map_err(|error| bad(&error.to_string()))?;
+                Ok(Self::Object(store, path))
+            }
+        }
+    }
+}
+
 /// Where a store lies.
 #[derive(Debug, Clone)]
 pub(crate) enum Location {

@@ -47,6 +47,24 @@ impl RawStore {
         Kv::open(url, options).map(Self)
     }
 
+    /// The elements of a box of any Zarr array of numbers, by `zarrs`: C order, in the byte order of this machine. `path` is the
+    /// array's folder, `document` its `zarr.json`, or the `.zarray` of version 2.
+    ///
+    /// # Cost
+    /// Every chunk that the box meets is read and decoded whole, or in parts where the codecs allow it.
+    ///
+    /// # Errors
+    /// I/O; a document or codec that `zarrs` does not know; malformed chunks.
+    #[cfg(feature = "zarrs")]
+    pub async fn read_box(
+        &self,
+        path: &str,
+        document: serde_json::Value,
+        ranges: &[std::ops::Range<u64>],
+    ) -> Result<Bytes, StoreError> {
+        crate::generic::read_box(&self.0, path, document, ranges).await
+    }
+
     pub(crate) fn of(kv: Kv) -> Self {
         Self(kv)
     }

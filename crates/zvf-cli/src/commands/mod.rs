@@ -19,6 +19,7 @@ mod select;
 mod summary;
 pub(crate) mod vacuum;
 pub(crate) mod validate;
+pub(crate) mod volume;
 
 use crate::args::Command;
 use crate::context::Context;
@@ -47,6 +48,7 @@ pub(crate) fn run(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Vacuum(args) => vacuum::run(args, context),
         Command::Validate(args) => validate::run(args, context),
         Command::Repair(args) => repair::run(args, context),
+        Command::Volume(args) => volume::run(args, context),
         Command::Completions(args) => completions::run(args),
     }
 }

@@ -10,7 +10,7 @@ mod adapter;
 mod read;
 
 #[cfg(feature = "zarrs")]
-pub(crate) use read::{read_cell, read_ragged_chunk, read_rows};
+pub(crate) use read::{read_box, read_cell, read_ragged_chunk, read_rows};
 
 #[cfg(not(feature = "zarrs"))]
 pub(crate) use without::{read_cell, read_ragged_chunk, read_rows};

@@ -23,8 +23,19 @@ async fn read(
     ranges: &[Range<u64>],
     name: String,
 ) -> Result<ArrayBytes<'static>, StoreError> {
+    read_any(kv, round, path, doc.to_value(), ranges, name).await
+}
+
+/// Reads a box of elements of any array that `zarrs` knows, by its document: of version 3, or 2 (`.zarray`).
+async fn read_any(
+    kv: &Kv,
+    round: u32,
+    path: &str,
+    mut metadata: serde_json::Value,
+    ranges: &[Range<u64>],
+    name: String,
+) -> Result<ArrayBytes<'static>, StoreError> {
     let key = || format!("{path}/zarr.json");
-    let mut metadata = doc.to_value();
     if let Some(members) = metadata.as_object_mut() {
         // Presence lists can be large, and nothing here reads attributes.
         members.remove("attributes");
@@ -33,7 +44,8 @@ async fn read(
         .map_err(|e| StoreError::unsupported(key(), e.to_string()))?;
     let adapter = Adapter::new(kv, round);
     let failed = adapter.failed();
-    let array = Array::new_with_metadata(Arc::new(adapter), &format!("/{path}"), metadata)
+    let node = format!("/{}", path.trim_matches('/'));
+    let array = Array::new_with_metadata(Arc::new(adapter), &node, metadata)
         .map_err(|e| StoreError::unsupported(key(), e.to_string()))?;
     let subset = ArraySubset::new_with_ranges(ranges);
     let task = tokio::spawn(async move {
@@ -138,5 +150,19 @@ pub(crate) async fn read_rows(
             format!("{} bytes found, expected {total}", bytes.len()),
         ));
     }
+    Ok(bytes.into_owned().into())
+}
+
+/// The elements of a box, C order, in the byte order of this machine.
+pub(crate) async fn read_box(
+    kv: &Kv,
+    path: &str,
+    metadata: serde_json::Value,
+    ranges: &[Range<u64>],
+) -> Result<Bytes, StoreError> {
+    let bytes = read_any(kv, 0, path, metadata, ranges, path.to_owned()).await?;
+    let bytes = bytes
+        .into_fixed()
+        .map_err(|e| StoreError::malformed(path, e.to_string()))?;
     Ok(bytes.into_owned().into())
 }

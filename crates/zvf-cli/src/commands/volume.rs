@@ -1,0 +1,356 @@
+//! `zvf volume`: dense volumes in TET files, Caterva and b2nd frames, and Zarr images.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use zvf_volume::{ConvertOptions, Counts, Range, Volume, VolumeInfo, convert, npy_header};
+
+use crate::context::Context;
+use crate::error::{CliError, Result};
+use crate::output::place::{Staged, is_special};
+use crate::output::table::{count, counted, size};
+use crate::output::{print_json, print_text};
+
+/// Bytes of a result that are read at a time.
+const PIECE: u64 = 64 << 20;
+
+/// `zvf volume`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+VOLUME is a .tet file, a Caterva or b2nd frame (a file, or the folder of a sparse one), or a Zarr array or OME-Zarr image, by path or
+URL. What it is is told by its bytes, not by its name. #NAME picks one of several datasets or levels, #@N by number from 0.
+
+Examples:
+  zvf volume info fa.tet
+  zvf volume info s3://bucket/brain.ome.zarr --anonymous
+  zvf volume slice 'fa.tet#fa' --range 0:10,5,::2 -o part.npy
+  zvf volume convert fa.b2nd fa.zarr")]
+pub(crate) struct VolumeArgs {
+    /// What to do
+    #[command(subcommand)]
+    pub(crate) command: VolumeCommand,
+}
+
+/// What `zvf volume` does.
+#[derive(Debug, Subcommand)]
+pub(crate) enum VolumeCommand {
+    /// Says what a file or image holds: datasets, types, shapes, chunks, blocks, codecs, filters, axes
+    Info(InfoArgs),
+    /// Reads a box, with strides, into a NumPy file or as bare elements
+    Slice(SliceArgs),
+    /// Writes a volume in another form: .tet, .b2nd or .zarr, by the ending of OUT
+    Convert(ConvertArgs),
+}
+
+/// `zvf volume info`
+#[derive(Debug, Args)]
+pub(crate) struct InfoArgs {
+    /// File, folder or URL; #NAME or #@N picks
+    pub(crate) volume: String,
+}
+
+/// `zvf volume slice`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+R is as in NumPy, half-open, one item an axis, separated by commas: start:stop, start:stop:step, or one index, which takes the
+axis away. Negative numbers count from the end; axes without an item are whole; ... stands for several of those. Default: all.
+
+Only the tiles, chunks or blocks that the range meets are read; --json says how many.
+
+Examples:
+  zvf volume slice fa.tet --range 0:10,5,::2 -o part.npy
+  zvf volume slice fa.b2nd --range=-1 -o last.raw --json")]
+pub(crate) struct SliceArgs {
+    /// File, folder or URL; #NAME or #@N picks
+    pub(crate) volume: String,
+    /// What is read
+    #[arg(long, value_name = "R", default_value = "", allow_hyphen_values = true)]
+    pub(crate) range: String,
+    /// A name that ends in .npy, or in .raw for the elements' bytes as stored, in C order, without a header
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: PathBuf,
+}
+
+/// `zvf volume convert`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+OUT is a local path. Chunks and blocks are those of the source unless given; elements are compressed with Zstandard unless --raw.
+What the new form does not hold is said.
+
+Examples:
+  zvf volume convert fa.tet fa.b2nd --chunk-shape 64,64,64 --block-shape 16,16,16
+  zvf volume convert 's3://bucket/brain.ome.zarr#2' brain.tet --anonymous")]
+pub(crate) struct ConvertArgs {
+    /// File, folder or URL; #NAME or #@N picks
+    pub(crate) volume: String,
+    /// Local path that ends in .tet, .b2nd or .zarr
+    pub(crate) out: PathBuf,
+    /// Extents of a tile or chunk
+    #[arg(long, value_name = "N,..", value_delimiter = ',')]
+    pub(crate) chunk_shape: Option<Vec<u64>>,
+    /// Extents of a block, of b2nd
+    #[arg(long, value_name = "N,..", value_delimiter = ',')]
+    pub(crate) block_shape: Option<Vec<u64>>,
+    /// Name of the dataset, of tet
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Does not compress
+    #[arg(long)]
+    pub(crate) raw: bool,
+    /// Replaces what lies at OUT
+    #[arg(long)]
+    pub(crate) overwrite: bool,
+}
+
+/// Runs `zvf volume`.
+///
+/// # Errors
+///
+/// As the subcommand.
+pub(crate) fn run(args: &VolumeArgs, context: &mut Context<'_>) -> Result<()> {
+    match &args.command {
+        VolumeCommand::Info(args) => info(args, context),
+        VolumeCommand::Slice(args) => slice(args, context),
+        VolumeCommand::Convert(args) => converted(args, context),
+    }
+}
+
+fn info(args: &InfoArgs, context: &mut Context<'_>) -> Result<()> {
+    let address = args.volume.as_str();
+    let options = context.options();
+    let volumes = context
+        .wait(Volume::list(address, &options))?
+        .map_err(|error| CliError::from(error).at(address))?;
+    if context.common.json {
+        let list: Vec<Value> = volumes.iter().map(|one| described(one.info())).collect();
+        return print_json(&json!({"volume": address, "datasets": list}));
+    }
+    let mut text = format!(
+        "{address}: {}\n",
+        counted(count_of(volumes.len()), "volume")
+    );
+    for (number, volume) in volumes.iter().enumerate() {
+        tell(&mut text, number, volume.info());
+    }
+    print_text(&text)
+}
+
+fn count_of(length: usize) -> u64 {
+    u64::try_from(length).unwrap_or(u64::MAX)
+}
+
+fn described(info: &VolumeInfo) -> Value {
+    let axes: Vec<Value> = info
+        .axes
+        .iter()
+        .map(|axis| {
+            json!({
+                "name": axis.name,
+                "type": axis.kind,
+                "unit": axis.unit,
+                "offset": axis.place.map(|(offset, _)| offset),
+                "scale": axis.place.map(|(_, scale)| scale),
+            })
+        })
+        .collect();
+    json!({
+        "name": info.name,
+        "form": info.form.name(),
+        "layout": info.layout,
+        "dtype": info.element.text,
+        "itemsize": info.element.size,
+        "shape": &info.shape[..],
+        "chunks": &info.chunk[..],
+        "blocks": info.block.as_ref().map(|block| block.to_vec()),
+        "codecs": info.codecs,
+        "filters": info.filters,
+        "axes": axes,
+    })
+}
+
+fn by(extents: &[u64]) -> String {
+    let texts: Vec<String> = extents.iter().map(u64::to_string).collect();
+    match texts.is_empty() {
+        true => "one element".to_owned(),
+        false => texts.join(" x "),
+    }
+}
+
+fn tell(text: &mut String, number: usize, info: &VolumeInfo) {
+    let name = if info.name.is_empty() {
+        String::new()
+    } else {
+        format!(" {:?}", info.name)
+    };
+    let bytes = info.shape.count().map_or(u64::MAX, |one| {
+        one.saturating_mul(count_of(info.element.size))
+    });
+    let _ = writeln!(text, "\n@{number}{name}: {}", info.layout);
+    let _ = writeln!(
+        text,
+        "  elements  {} of {} ({})",
+        by(&info.shape),
+        info.element.text,
+        size(bytes)
+    );
+    let _ = write!(text, "  chunks    {}", by(&info.chunk));
+    if let Some(block) = &info.block {
+        let _ = write!(text, ", blocks {}", by(block));
+    }
+    text.push('\n');
+    if !info.codecs.is_empty() || !info.filters.is_empty() {
+        let all: Vec<&str> = info
+            .filters
+            .iter()
+            .chain(&info.codecs)
+            .map(String::as_str)
+            .collect();
+        let _ = writeln!(text, "  codecs    {}", all.join(", "));
+    }
+    for (at, axis) in info.axes.iter().enumerate() {
+        if axis.name.is_none() && axis.place.is_none() {
+            continue;
+        }
+        let _ = write!(
+            text,
+            "  axis {at}    {}",
+            axis.name.as_deref().unwrap_or("?")
+        );
+        if let Some((offset, scale)) = axis.place {
+            let _ = write!(text, ", element i at {offset} + {scale} i");
+        }
+        if let Some(unit) = &axis.unit {
+            let _ = write!(text, " {unit}");
+        }
+        text.push('\n');
+    }
+}
+
+fn counts_of(counts: Counts) -> Value {
+    json!({
+        "chunks": counts.chunks,
+        "blocks": counts.blocks,
+        "bytes": counts.bytes,
+        "requests": counts.requests,
+    })
+}
+
+fn slice(args: &SliceArgs, context: &mut Context<'_>) -> Result<()> {
+    let address = args.volume.as_str();
+    let at = |error: zvf_volume::VolumeError| CliError::from(error).at(address);
+    let is_npy = match args.output.extension().and_then(|one| one.to_str()) {
+        Some("npy") => true,
+        Some("raw") => false,
+        _ => {
+            return Err(CliError::usage(format!(
+                "{}: a name is needed that ends in .npy or .raw",
+                args.output.display()
+            )));
+        }
+    };
+    let options = context.options();
+    let volume = context.wait(Volume::open(address, &options))?.map_err(at)?;
+    let info = volume.info();
+    let range = Range::parse(&args.range, &info.shape).map_err(at)?;
+    let shape = range.result_shape().map_err(at)?;
+    let item = count_of(info.element.size);
+    let bytes = range
+        .selection
+        .count()
+        .and_then(|elements| elements.checked_mul(item))
+        .ok_or_else(|| {
+            CliError::usage(format!(
+                "{address}: the range holds more bytes than 64 bits count"
+            ))
+        })?;
+    let failed = |error: std::io::Error| CliError::file("write", &args.output, &error);
+    let staged = match is_special(&args.output) {
+        true => None,
+        false => Some(Staged::file(&args.output)?),
+    };
+    let path: &Path = staged.as_ref().map_or(&args.output, |one| one.path());
+    let mut file = BufWriter::new(File::create(path).map_err(failed)?);
+    if is_npy {
+        file.write_all(&npy_header(&info.element, &shape))
+            .map_err(failed)?;
+    }
+    let mut counts = Counts::default();
+    let progress = context.progress("bytes");
+    // Pieces follow each other in the result, so the memory needed is that of one of them.
+    for piece in range.selection.slabs(&info.chunk, bytes.div_ceil(PIECE)) {
+        let (elements, took) = context.wait(volume.read(&piece))?.map_err(at)?;
+        file.write_all(&elements).map_err(failed)?;
+        progress.add(count_of(elements.len()));
+        counts.add(took);
+    }
+    file.flush().map_err(failed)?;
+    drop(file);
+    if let Some(staged) = staged {
+        staged.commit()?;
+    }
+    if context.common.json {
+        return print_json(&json!({
+            "volume": address,
+            "output": args.output,
+            "dtype": info.element.text,
+            "shape": &shape[..],
+            "bytes": bytes,
+            "read": counts_of(counts),
+            "chunks": counts.chunks,
+            "blocks": counts.blocks,
+        }));
+    }
+    print_text(&format!(
+        "{}: {} of {} ({}), from {} and {}\n",
+        args.output.display(),
+        by(&shape),
+        info.element.text,
+        size(bytes),
+        counted(counts.chunks, "chunk"),
+        counted(counts.blocks, "block"),
+    ))
+}
+
+fn converted(args: &ConvertArgs, context: &mut Context<'_>) -> Result<()> {
+    let address = args.volume.as_str();
+    let at = |error: zvf_volume::VolumeError| CliError::from(error).at(address);
+    let options = context.options();
+    let volume = context.wait(Volume::open(address, &options))?.map_err(at)?;
+    let mut wanted = ConvertOptions::default();
+    wanted.chunk.clone_from(&args.chunk_shape);
+    wanted.block.clone_from(&args.block_shape);
+    wanted.name.clone_from(&args.name);
+    wanted.raw = args.raw;
+    wanted.overwrite = args.overwrite;
+    let progress = context.progress("chunks");
+    let told = move |_, _| progress.add(1);
+    let done = context
+        .wait(convert(&volume, &args.out, &wanted, told))?
+        .map_err(at)?;
+    if context.common.json {
+        return print_json(&json!({
+            "volume": address,
+            "output": args.out,
+            "form": done.form.name(),
+            "elements": done.elements,
+            "read": counts_of(done.counts),
+            "lost": done.lost,
+        }));
+    }
+    let lost: Vec<String> = done
+        .lost
+        .iter()
+        .map(|what| format!("{} does not hold {what}", args.out.display()))
+        .collect();
+    context.warn(&lost);
+    print_text(&format!(
+        "{}: {} written as {}\n",
+        args.out.display(),
+        count(done.elements),
+        done.form
+    ))
+}

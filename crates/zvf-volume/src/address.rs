@@ -1,0 +1,53 @@
+//! `FILE[#NAME]`: where a volume lies.
+
+/// The address of a volume: the file, folder or URL, and which of its volumes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VolumeAddress {
+    /// Path or URL.
+    pub file: String,
+    /// Which volume of several; none: the only one, or the first level of an image.
+    pub pick: Option<Pick>,
+}
+
+/// One volume of several.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pick {
+    /// By name: `#fa`.
+    Name(String),
+    /// By number, from 0: `#@2`.
+    Number(usize),
+}
+
+impl VolumeAddress {
+    /// Takes an address apart: what follows the last `#` picks, `#@N` by number. A file whose own name has a `#` is taken
+    /// as it is where it exists.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        let whole = || Self {
+            file: text.to_owned(),
+            pick: None,
+        };
+        let Some((file, name)) = text.rsplit_once('#') else {
+            return whole();
+        };
+        if std::path::Path::new(text).exists() {
+            return whole();
+        }
+        let number = name.strip_prefix('@').and_then(|one| one.parse().ok());
+        Self {
+            file: file.to_owned(),
+            pick: Some(number.map_or_else(|| Pick::Name(name.to_owned()), Pick::Number)),
+        }
+    }
+}
+
+impl std::fmt::Display for VolumeAddress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.file)?;
+        match &self.pick {
+            None => Ok(()),
+            Some(Pick::Name(name)) => write!(f, "#{name}"),
+            Some(Pick::Number(number)) => write!(f, "#@{number}"),
+        }
+    }
+}

@@ -1,0 +1,413 @@
+//! From one form into another, chunk by chunk.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::json;
+use zarrs::array::{Array, ArrayBytes, ArrayMetadata, ArraySubset};
+use zarrs::filesystem::FilesystemStore;
+use zvf_caterva::{Codec, Writer};
+use zvf_format::dtype::{DType, DTypeKind};
+use zvf_grid::{Axis, Cells, Dims, Selection};
+use zvf_tet::{DatasetSpec, TetWriter};
+
+use crate::open::blocking;
+use crate::{Counts, Element, Form, Volume, VolumeError, VolumeInfo};
+
+/// How a volume is written.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct ConvertOptions {
+    /// Extents of a tile or chunk; none: those of the source.
+    pub chunk: Option<Vec<u64>>,
+    /// Extents of a block, for Caterva; none: those of the source, or at most 32 an axis.
+    pub block: Option<Vec<u64>>,
+    /// Stores the elements as they are; else Zstandard.
+    pub raw: bool,
+    /// Name of the dataset in a TET file; none: that of the source, or `data`.
+    pub name: Option<String>,
+    /// Replaces what lies there.
+    pub overwrite: bool,
+}
+
+/// What a conversion came to.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Converted {
+    /// The form that was written.
+    pub form: Form,
+    /// Elements.
+    pub elements: u64,
+    /// What the reads took.
+    pub counts: Counts,
+    /// What the new form does not hold.
+    pub lost: Vec<String>,
+}
+
+/// Writes a volume to a local path whose ending says the form: `.tet`, `.b2nd` (`.b2frame`) or `.zarr`.
+///
+/// The file (of Zarr: the folder) gets its name when it is complete; what was there before stays until then.
+///
+/// # Cost
+/// Every element once, by chunks of the new volume: memory for one of them and for what is under way of the source. Where the
+/// chunks of both do not match, chunks of the source are decoded once for each new chunk that they meet.
+///
+/// # Errors
+/// Misuse: an ending, a type or a shape that the form does not have, something that lies there. I/O; malformed source.
+pub async fn convert(
+    volume: &Volume,
+    out: &Path,
+    options: &ConvertOptions,
+    told: impl Fn(u64, u64),
+) -> Result<Converted, VolumeError> {
+    let info = volume.info();
+    let form = form_of(out)?;
+    if !options.overwrite && out.exists() {
+        return Err(VolumeError::misuse(format!(
+            "{} exists already",
+            out.display()
+        )));
+    }
+    let chunk = match &options.chunk {
+        Some(chunk) => Dims::new(chunk)?,
+        // An axis without elements has chunks without elements, which not every form has.
+        None => Dims::new(
+            &info
+                .chunk
+                .iter()
+                .map(|one| (*one).max(1))
+                .collect::<Vec<_>>(),
+        )?,
+    };
+    let total = Selection::all(&info.shape)?
+        .cells(&chunk)?
+        .total()
+        .unwrap_or(u64::MAX);
+    let mut sink = Sink::new(form, out, info, &chunk, options)?;
+    let (mut counts, mut done) = (Counts::default(), 0_u64);
+    while let Some(region) = sink.next()? {
+        let (mut bytes, took) = volume.read(&region).await?;
+        counts.add(took);
+        sink = blocking(move || {
+            sink.write(&region, &mut bytes)?;
+            Ok(sink)
+        })
+        .await?;
+        done = done.saturating_add(1);
+        told(done, total);
+    }
+    blocking(move || sink.finish()).await?;
+    Ok(Converted {
+        form,
+        elements: info.shape.count().unwrap_or(u64::MAX),
+        counts,
+        lost: lost(info, form),
+    })
+}
+
+fn form_of(out: &Path) -> Result<Form, VolumeError> {
+    let ending = out
+        .extension()
+        .map(|one| one.to_string_lossy().to_lowercase());
+    match ending.as_deref() {
+        Some("tet") => Ok(Form::Tet),
+        Some("b2nd" | "b2frame" | "caterva") => Ok(Form::Caterva),
+        Some("zarr") => Ok(Form::Zarr),
+        _ => Err(VolumeError::misuse(format!(
+            "{}: an ending .tet, .b2nd or .zarr is needed",
+            out.display()
+        ))),
+    }
+}
+
+/// What a form has no place for.
+fn lost(info: &VolumeInfo, form: Form) -> Vec<String> {
+    let mut lost = Vec::new();
+    if info.axes.iter().any(|axis| axis.place.is_some()) {
+        lost.push("where the elements are (scale and translation of the image)".to_owned());
+    }
+    let named = info.axes.iter().any(|axis| axis.name.is_some());
+    if named && form == Form::Caterva {
+        lost.push("names of axes".to_owned());
+    }
+    if info.axes.iter().any(|axis| axis.unit.is_some()) {
+        lost.push("units of axes".to_owned());
+    }
+    lost
+}
+
+enum Sink {
+    Tet(Box<TetWriter<zvf_tet::WriteTarget>>, Element),
+    Caterva(Box<Writer>, Dims),
+    Zarr(Box<ZarrSink>),
+}
+
+impl Sink {
+    fn new(
+        form: Form,
+        out: &Path,
+        info: &VolumeInfo,
+        chunk: &Dims,
+        options: &ConvertOptions,
+    ) -> Result<Self, VolumeError> {
+        let name = || match (&options.name, info.name.as_str()) {
+            (Some(name), _) => name.clone(),
+            (None, "") => "data".to_owned(),
+            (None, name) => name.to_owned(),
+        };
+        match form {
+            Form::Tet => {
+                let dtype = tet_type(&info.element)?;
+                let codec = if options.raw {
+                    zvf_tet::Codec::Raw
+                } else {
+                    zvf_tet::Codec::Zstd
+                };
+                let spec = DatasetSpec::new(name(), dtype, &info.shape, chunk).with_codec(codec);
+                let write = zvf_tet::WriteOptions::default().with_footer(footer(info, &name()));
+                let writer = TetWriter::create(out, vec![spec], write)?;
+                Ok(Self::Tet(Box::new(writer), info.element.clone()))
+            }
+            Form::Caterva => {
+                let block = block(info, chunk, options)?;
+                let codec = (!options.raw).then_some(Codec::Zstd);
+                let write = zvf_caterva::WriteOptions::new(info.element.size, chunk, &block)
+                    .with_dtype(&info.element.text)
+                    .with_codec(codec, 3);
+                let writer = Writer::create(out, &info.shape, write)?;
+                Ok(Self::Caterva(Box::new(writer), info.shape))
+            }
+            Form::Zarr => Ok(Self::Zarr(Box::new(ZarrSink::new(
+                out, info, chunk, options,
+            )?))),
+        }
+    }
+
+    /// The elements that come next; none when all are written.
+    fn next(&mut self) -> Result<Option<Selection>, VolumeError> {
+        match self {
+            Self::Tet(writer, _) => Ok(writer.next_tile()?.map(|(_, tile)| tile)),
+            Self::Caterva(writer, shape) => {
+                let Some(region) = writer.next_region()? else {
+                    return Ok(None);
+                };
+                let ranges = region.origin.iter().zip(region.extent.iter());
+                let axes: Vec<Axis> = ranges
+                    .map(|(start, extent)| Axis::new(*start, start.saturating_add(*extent), 1))
+                    .collect();
+                Ok(Some(Selection::new(&axes, shape)?))
+            }
+            Self::Zarr(sink) => sink.next(),
+        }
+    }
+
+    fn write(&mut self, region: &Selection, bytes: &mut [u8]) -> Result<(), VolumeError> {
+        match self {
+            Self::Tet(writer, element) => {
+                element.to_little(bytes);
+                Ok(writer.write_tile(bytes)?)
+            }
+            Self::Caterva(writer, _) => Ok(writer.write_chunk(bytes)?),
+            Self::Zarr(sink) => sink.write(region, bytes),
+        }
+    }
+
+    fn finish(self) -> Result<(), VolumeError> {
+        match self {
+            Self::Tet(writer, _) => Ok(writer.finish()?),
+            Self::Caterva(writer, _) => Ok(writer.finish().map(|_| ())?),
+            Self::Zarr(sink) => sink.finish(),
+        }
+    }
+}
+
+/// The element type in a TET file.
+fn tet_type(element: &Element) -> Result<zvf_tet::DType, VolumeError> {
+    let found = element.number.and_then(|dtype| match dtype.kind {
+        // Converters of the format store it so.
+        DTypeKind::Bool => Some(zvf_tet::DType::U8),
+        _ if dtype.is_float() => zvf_tet::DType::from_name(&format!("f{}", dtype.size() * 8)),
+        _ => zvf_tet::DType::from_name(&short(dtype)),
+    });
+    found.ok_or_else(|| {
+        VolumeError::misuse(format!(
+            "elements {}: TET files hold f16 to f64, i16 to i64 and u8 to u64 only",
+            element.text
+        ))
+    })
+}
+
+fn short(dtype: DType) -> String {
+    let letter = match dtype.kind {
+        DTypeKind::U8 | DTypeKind::U16 | DTypeKind::U32 | DTypeKind::U64 => 'u',
+        _ => 'i',
+    };
+    format!("{letter}{}", dtype.size() * 8)
+}
+
+/// The names of axes, where there are any.
+fn footer(info: &VolumeInfo, name: &str) -> zvf_tet::Footer {
+    let mut footer = zvf_tet::Footer::default();
+    let names: Option<Vec<String>> = info.axes.iter().map(|axis| axis.name.clone()).collect();
+    if let Some(names) = names.filter(|names| !names.is_empty()) {
+        let mut metadata = zvf_tet::Metadata::default();
+        let of_it = zvf_tet::DatasetMetadata {
+            dim_names: names,
+            ..zvf_tet::DatasetMetadata::default()
+        };
+        metadata.datasets.insert(name.to_owned(), of_it);
+        footer.metadata = Some(metadata);
+    }
+    footer
+}
+
+/// Extents of a block: as asked, as in the source, or cut from the chunk.
+fn block(info: &VolumeInfo, chunk: &Dims, options: &ConvertOptions) -> Result<Dims, VolumeError> {
+    /// Most elements of a block on one axis.
+    const MOST: u64 = 32;
+    if let Some(block) = &options.block {
+        return Ok(Dims::new(block)?);
+    }
+    let of_source = info.block.filter(|_| options.chunk.is_none());
+    let block: Vec<u64> = match of_source {
+        Some(block) => block.iter().map(|one| (*one).max(1)).collect(),
+        None => chunk.iter().map(|one| (*one).clamp(1, MOST)).collect(),
+    };
+    Ok(Dims::new(&block)?)
+}
+
+/// A Zarr array on its way: in a folder beside the name it will get.
+struct ZarrSink {
+    folder: tempfile::TempDir,
+    out: PathBuf,
+    overwrite: bool,
+    element: Element,
+    array: Array<FilesystemStore>,
+    cells: Cells,
+    chunk: Dims,
+    shape: Dims,
+}
+
+impl ZarrSink {
+    fn new(
+        out: &Path,
+        info: &VolumeInfo,
+        chunk: &Dims,
+        options: &ConvertOptions,
+    ) -> Result<Self, VolumeError> {
+        let Some(dtype) = info.element.number else {
+            return Err(VolumeError::misuse(format!(
+                "elements {}: only numbers are written to Zarr",
+                info.element.text
+            )));
+        };
+        let parent = match out.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let folder = tempfile::Builder::new()
+            .prefix(".volume-")
+            .tempdir_in(parent);
+        let folder = folder.map_err(VolumeError::file(format!(
+            "making a folder in {}",
+            parent.display()
+        )))?;
+        let mut codecs = vec![json!({"name": "bytes", "configuration": {"endian": "little"}})];
+        if !options.raw {
+            codecs.push(json!({"name": "zstd", "configuration": {"level": 3, "checksum": false}}));
+        }
+        let fill = if dtype.kind == DTypeKind::Bool {
+            json!(false)
+        } else {
+            json!(0)
+        };
+        let mut document = json!({
+            "zarr_format": 3,
+            "node_type": "array",
+            "shape": info.shape.to_vec(),
+            "data_type": DType::little(dtype.kind).to_string(),
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunk.to_vec()}},
+            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+            "fill_value": fill,
+            "codecs": codecs,
+            "attributes": {},
+        });
+        let names: Option<Vec<String>> = info.axes.iter().map(|axis| axis.name.clone()).collect();
+        if let (Some(names), Some(members)) = (
+            names.filter(|all| !all.is_empty()),
+            document.as_object_mut(),
+        ) {
+            members.insert("dimension_names".to_owned(), json!(names));
+        }
+        let store = FilesystemStore::new(folder.path()).map_err(|error| zarr(&error))?;
+        let metadata: ArrayMetadata =
+            serde_json::from_value(document).map_err(|error| zarr(&error))?;
+        let array = Array::new_with_metadata(Arc::new(store), "/", metadata)
+            .map_err(|error| zarr(&error))?;
+        array.store_metadata().map_err(|error| zarr(&error))?;
+        Ok(Self {
+            folder,
+            out: out.to_owned(),
+            overwrite: options.overwrite,
+            element: info.element.clone(),
+            array,
+            cells: Selection::all(&info.shape)?.cells(chunk)?,
+            chunk: *chunk,
+            shape: info.shape,
+        })
+    }
+
+    fn next(&mut self) -> Result<Option<Selection>, VolumeError> {
+        let Some(part) = self.cells.next() else {
+            return Ok(None);
+        };
+        let starts = part.coord();
+        let axes: Vec<Axis> = part
+            .runs()
+            .iter()
+            .zip(starts.iter().zip(self.chunk.iter()))
+            .map(|(run, (at, extent))| {
+                let start = at.saturating_mul(*extent);
+                Axis::new(start, start.saturating_add(run.count), 1)
+            })
+            .collect();
+        Ok(Some(Selection::new(&axes, &self.shape)?))
+    }
+
+    fn write(&mut self, region: &Selection, bytes: &mut [u8]) -> Result<(), VolumeError> {
+        self.element.to_little(bytes);
+        let ranges: Vec<_> = region
+            .axes()
+            .iter()
+            .map(|axis| axis.start..axis.stop)
+            .collect();
+        let subset = ArraySubset::new_with_ranges(&ranges);
+        let elements = ArrayBytes::new_flen(bytes.to_vec());
+        self.array
+            .store_array_subset(&subset, elements)
+            .map_err(|error| zarr(&error))
+    }
+
+    fn finish(self) -> Result<(), VolumeError> {
+        let out = &self.out;
+        let failed = |what: &str| VolumeError::file(format!("{what} {}", out.display()));
+        if self.overwrite && out.exists() {
+            let removed = if out.is_dir() {
+                std::fs::remove_dir_all(out)
+            } else {
+                std::fs::remove_file(out)
+            };
+            removed.map_err(failed("replacing"))?;
+        }
+        let path = self.folder.keep();
+        std::fs::rename(&path, out).map_err(|error| {
+            // Nothing may stay behind under a name that nobody knows.
+            let _ = std::fs::remove_dir_all(&path);
+            failed("writing")(error)
+        })
+    }
+}
+
+fn zarr(error: &dyn std::fmt::Display) -> VolumeError {
+    VolumeError::misuse(format!("zarr: {error}"))
+}

@@ -1,0 +1,72 @@
+//! What the elements of a volume are.
+
+use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
+
+/// The type of the elements of a volume.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Element {
+    /// As NumPy writes it, for example `<f4`; what is stored where it is no plain type.
+    pub text: String,
+    /// Bytes of an element.
+    pub size: usize,
+    /// The number type; none for texts, records and opaque bytes.
+    pub number: Option<DType>,
+}
+
+impl Element {
+    /// A number type.
+    #[must_use]
+    pub fn number(dtype: DType) -> Self {
+        Self {
+            text: numpy(dtype),
+            size: dtype.size(),
+            number: Some(dtype),
+        }
+    }
+
+    /// The type that a text of NumPy or Zarr names, for elements of `size` bytes; opaque where it names none.
+    pub(crate) fn parse(text: &str, size: usize) -> Self {
+        let number = DType::parse(text)
+            .ok()
+            .filter(|dtype| dtype.size() == size && is_number(*dtype));
+        Self {
+            text: if text.is_empty() {
+                format!("|V{size}")
+            } else {
+                text.to_owned()
+            },
+            size,
+            number,
+        }
+    }
+
+    /// Turns the bytes of elements to little-endian, in place. Records and texts stay as they are.
+    pub(crate) fn to_little(&self, bytes: &mut [u8]) {
+        let Some(dtype) = self.number.filter(|one| one.order == ByteOrder::Big) else {
+            return;
+        };
+        for number in bytes.chunks_exact_mut(dtype.number_size().max(1)) {
+            number.reverse();
+        }
+    }
+}
+
+fn is_number(dtype: DType) -> bool {
+    dtype.is_integer() || dtype.is_float() || dtype.kind == DTypeKind::Bool
+}
+
+/// NumPy's short form of a number type.
+fn numpy(dtype: DType) -> String {
+    let order = match (dtype.size(), dtype.order) {
+        (1, _) => '|',
+        (_, ByteOrder::Big) => '>',
+        _ => '<',
+    };
+    let letter = match dtype.kind {
+        DTypeKind::Bool => 'b',
+        _ if dtype.is_float() => 'f',
+        DTypeKind::U8 | DTypeKind::U16 | DTypeKind::U32 | DTypeKind::U64 => 'u',
+        _ => 'i',
+    };
+    format!("{order}{letter}{}", dtype.size())
+}

@@ -1,0 +1,109 @@
+//! What can go wrong with a volume.
+
+use zvf_grid::GridError;
+use zvf_store::{Class, StoreError};
+
+/// Why a volume cannot be opened, read, written or sampled.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum VolumeError {
+    /// The disk, bucket or web server; or a Zarr array, as the store's reader says it.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A TET file.
+    #[error(transparent)]
+    Tet(#[from] zvf_tet::Error),
+    /// A Caterva or b2nd frame.
+    #[error(transparent)]
+    Caterva(#[from] zvf_caterva::Error),
+    /// A file on its way.
+    #[error("{what}: {source}")]
+    File {
+        /// What was done, and to what.
+        what: String,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// A request that cannot be carried out.
+    #[error("{what}")]
+    Misuse {
+        /// What was asked, and what would be right.
+        what: String,
+    },
+    /// What lies there is no volume that is read.
+    #[error("{place}: found {found}, expected {expected}")]
+    Malformed {
+        /// The address or document.
+        place: String,
+        /// What is there.
+        found: String,
+        /// What should be.
+        expected: String,
+    },
+    /// More than memory or a limit holds.
+    #[error("{what}: {found} bytes, at most {limit} are allowed")]
+    Limit {
+        /// What is so large.
+        what: String,
+        /// Its bytes.
+        found: u64,
+        /// The limit.
+        limit: u64,
+    },
+}
+
+impl VolumeError {
+    /// The class that a caller acts on.
+    #[must_use]
+    pub fn class(&self) -> Class {
+        use zvf_caterva::ErrorClass;
+        match self {
+            Self::Store(error) => error.class(),
+            Self::Tet(error) => match error {
+                zvf_tet::Error::Io(_)
+                | zvf_tet::Error::Store(_)
+                | zvf_tet::Error::Changed { .. } => Class::Io,
+                zvf_tet::Error::Limit { .. } => Class::Limit,
+                zvf_tet::Error::Format(_) | zvf_tet::Error::Json { .. } => Class::Malformed,
+                _ => Class::Misuse,
+            },
+            Self::Caterva(error) => match error.class() {
+                ErrorClass::Io => Class::Io,
+                ErrorClass::Limit => Class::Limit,
+                ErrorClass::Usage => Class::Misuse,
+                _ => Class::Malformed,
+            },
+            Self::File { .. } => Class::Io,
+            Self::Misuse { .. } => Class::Misuse,
+            Self::Malformed { .. } => Class::Malformed,
+            Self::Limit { .. } => Class::Limit,
+        }
+    }
+
+    pub(crate) fn misuse(what: impl Into<String>) -> Self {
+        Self::Misuse { what: what.into() }
+    }
+
+    pub(crate) fn file(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
+        let what = what.into();
+        move |source| Self::File { what, source }
+    }
+
+    pub(crate) fn malformed(
+        place: impl Into<String>,
+        found: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> Self {
+        Self::Malformed {
+            place: place.into(),
+            found: found.into(),
+            expected: expected.into(),
+        }
+    }
+}
+
+impl From<GridError> for VolumeError {
+    fn from(error: GridError) -> Self {
+        Self::misuse(error.to_string())
+    }
+}

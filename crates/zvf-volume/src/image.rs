@@ -1,0 +1,354 @@
+//! Zarr arrays, by themselves or as levels of an OME-Zarr image (0.4 and 0.5).
+
+use std::ops::Range;
+
+use futures::{StreamExt, TryStreamExt};
+use serde_json::Value;
+use zvf_grid::{Dims, Run, Selection, copy};
+use zvf_store::{OpenOptions, RawStore};
+
+use crate::volume::Counts;
+use crate::{AxisInfo, Element, Form, VolumeError, VolumeInfo};
+
+/// Chunks under way at one time.
+const AT_ONCE: usize = 8;
+
+/// One array of a Zarr hierarchy.
+#[derive(Debug, Clone)]
+pub(crate) struct ZarrArray {
+    raw: RawStore,
+    path: String,
+    document: Value,
+}
+
+/// All arrays that an address holds, in order: levels of an image, else the arrays of a group by name.
+///
+/// `None`: there is no Zarr node.
+pub(crate) async fn arrays(
+    address: &str,
+    options: &OpenOptions,
+) -> Result<Option<Vec<(VolumeInfo, ZarrArray)>>, VolumeError> {
+    let raw = RawStore::open(address, options)?;
+    let Some(root) = Node::read(&raw, "").await? else {
+        return Ok(None);
+    };
+    if root.is_array {
+        let known = array(&raw, "", root, None)?;
+        return Ok(Some(vec![known]));
+    }
+    let levels = image(&root.attributes);
+    let mut found = Vec::new();
+    if levels.is_empty() {
+        for name in raw.folders("").await?.unwrap_or_default() {
+            match Node::read(&raw, &name).await? {
+                Some(node) if node.is_array => found.push(array(&raw, &name, node, None)?),
+                _ => {}
+            }
+        }
+    }
+    for level in levels {
+        let Some(node) = Node::read(&raw, &level.path)
+            .await?
+            .filter(|node| node.is_array)
+        else {
+            let place = format!("{address}/{}", level.path);
+            return Err(VolumeError::malformed(
+                place,
+                "no array",
+                "the level that the image names",
+            ));
+        };
+        found.push(array(&raw, &level.path, node, Some(level.axes))?);
+    }
+    Ok(Some(found))
+}
+
+/// A document of Zarr, of either version.
+struct Node {
+    is_array: bool,
+    version: u8,
+    document: Value,
+    attributes: Value,
+}
+
+impl Node {
+    async fn read(raw: &RawStore, path: &str) -> Result<Option<Self>, VolumeError> {
+        let key = |name: &str| match path {
+            "" => name.to_owned(),
+            path => format!("{path}/{name}"),
+        };
+        if let Some(bytes) = raw.read(&key("zarr.json")).await? {
+            let document = json(&key("zarr.json"), &bytes)?;
+            return Ok(Some(Self {
+                is_array: document["node_type"] == "array",
+                version: 3,
+                attributes: document["attributes"].clone(),
+                document,
+            }));
+        }
+        let attributes = match raw.read(&key(".zattrs")).await? {
+            Some(bytes) => json(&key(".zattrs"), &bytes)?,
+            None => Value::Null,
+        };
+        if let Some(bytes) = raw.read(&key(".zarray")).await? {
+            return Ok(Some(Self {
+                is_array: true,
+                version: 2,
+                document: json(&key(".zarray"), &bytes)?,
+                attributes,
+            }));
+        }
+        let group = raw.read(&key(".zgroup")).await?;
+        Ok(group.map(|_| Self {
+            is_array: false,
+            version: 2,
+            document: Value::Null,
+            attributes,
+        }))
+    }
+}
+
+fn json(key: &str, bytes: &[u8]) -> Result<Value, VolumeError> {
+    serde_json::from_slice(bytes)
+        .map_err(|error| VolumeError::malformed(key, error.to_string(), "a JSON document"))
+}
+
+/// A level of an image: the path of its array, and its axes with their transforms.
+struct ImageLevel {
+    path: String,
+    axes: Vec<AxisInfo>,
+}
+
+/// The levels of the first multiscale image of a group.
+fn image(attributes: &Value) -> Vec<ImageLevel> {
+    let first = ["/ome/multiscales/0", "/multiscales/0"]
+        .iter()
+        .find_map(|at| attributes.pointer(at));
+    let Some(first) = first else {
+        return Vec::new();
+    };
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let axes: Vec<AxisInfo> = first["axes"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|axis| AxisInfo {
+            // Before 0.4 an axis was its name alone.
+            name: text(axis).or_else(|| text(&axis["name"])),
+            kind: text(&axis["type"]),
+            unit: text(&axis["unit"]),
+            place: None,
+        })
+        .collect();
+    let levels = first["datasets"].as_array().into_iter().flatten();
+    levels
+        .filter_map(|level| {
+            let path = text(&level["path"])?;
+            let mut axes = axes.clone();
+            for (number, axis) in axes.iter_mut().enumerate() {
+                let mut place = (0.0, 1.0);
+                let (own, all) = (
+                    &level["coordinateTransformations"],
+                    &first["coordinateTransformations"],
+                );
+                for step in [own, all]
+                    .iter()
+                    .filter_map(|list| list.as_array())
+                    .flatten()
+                {
+                    place = transformed(place, step, number);
+                }
+                axis.place = Some(place);
+            }
+            Some(ImageLevel { path, axes })
+        })
+        .collect()
+}
+
+/// `(offset, scale)` of an axis after one more transformation.
+fn transformed((offset, scale): (f64, f64), step: &Value, axis: usize) -> (f64, f64) {
+    let number = |name: &str| step[name].get(axis).and_then(Value::as_f64);
+    match step["type"].as_str() {
+        Some("scale") => {
+            let factor = number("scale").unwrap_or(1.0);
+            (offset * factor, scale * factor)
+        }
+        Some("translation") => (offset + number("translation").unwrap_or(0.0), scale),
+        _ => (offset, scale),
+    }
+}
+
+fn array(
+    raw: &RawStore,
+    path: &str,
+    node: Node,
+    axes: Option<Vec<AxisInfo>>,
+) -> Result<(VolumeInfo, ZarrArray), VolumeError> {
+    let Node {
+        version, document, ..
+    } = &node;
+    let place = || {
+        if path.is_empty() {
+            "the array".to_owned()
+        } else {
+            format!("array {path}")
+        }
+    };
+    let shape = extents(&document["shape"])
+        .ok_or_else(|| VolumeError::malformed(place(), document["shape"].to_string(), "a shape"))?;
+    let (chunk, block, codecs, filters, text) = match version {
+        2 => version_2(document),
+        _ => version_3(document),
+    };
+    let chunk = chunk.filter(|chunk| chunk.len() == shape.len());
+    let chunk =
+        chunk.ok_or_else(|| VolumeError::malformed(place(), "another grid", "regular chunks"))?;
+    let element = Element::parse(
+        &text,
+        zvf_format::dtype::DType::parse(&text).map_or(0, |one| one.size()),
+    );
+    // What `zarrs` hands over has the byte order of this machine.
+    let element = match element.number {
+        Some(mut dtype) => {
+            dtype.order = if cfg!(target_endian = "big") {
+                zvf_format::dtype::ByteOrder::Big
+            } else {
+                zvf_format::dtype::ByteOrder::Little
+            };
+            Element::number(dtype)
+        }
+        None => return Err(VolumeError::malformed(place(), text, "a type of numbers")),
+    };
+    let names = document["dimension_names"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    let axes = axes
+        .filter(|axes| axes.len() == shape.len())
+        .unwrap_or_else(|| {
+            (0..shape.len())
+                .map(|axis| AxisInfo {
+                    name: names.get(axis).and_then(Value::as_str).map(str::to_owned),
+                    ..AxisInfo::default()
+                })
+                .collect()
+        });
+    let info = VolumeInfo {
+        name: path.to_owned(),
+        form: Form::Zarr,
+        layout: format!("zarr v{version}"),
+        element,
+        shape,
+        chunk,
+        block: block.filter(|block| block.len() == shape.len()),
+        codecs,
+        filters,
+        axes,
+    };
+    let array = ZarrArray {
+        raw: raw.clone(),
+        path: path.to_owned(),
+        document: node.document,
+    };
+    Ok((info, array))
+}
+
+fn extents(list: &Value) -> Option<Dims> {
+    let all: Option<Vec<u64>> = list.as_array()?.iter().map(Value::as_u64).collect();
+    Dims::new(&all?).ok()
+}
+
+type Described = (Option<Dims>, Option<Dims>, Vec<String>, Vec<String>, String);
+
+fn version_2(document: &Value) -> Described {
+    let name = |codec: &Value| codec["id"].as_str().map(str::to_owned);
+    let filters = document["filters"].as_array().into_iter().flatten();
+    (
+        extents(&document["chunks"]),
+        None,
+        name(&document["compressor"]).into_iter().collect(),
+        filters.filter_map(name).collect(),
+        document["dtype"].as_str().unwrap_or_default().to_owned(),
+    )
+}
+
+fn version_3(document: &Value) -> Described {
+    let chunk = extents(&document["chunk_grid"]["configuration"]["chunk_shape"]);
+    let names = |list: &Value| -> Vec<String> {
+        list.as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|codec| codec["name"].as_str().or(codec.as_str()))
+            .map(str::to_owned)
+            .collect()
+    };
+    let shard = document["codecs"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .find(|codec| codec["name"] == "sharding_indexed");
+    let (block, codecs) = match shard {
+        Some(shard) => {
+            let configuration = &shard["configuration"];
+            let inner = names(&configuration["codecs"]);
+            (
+                extents(&configuration["chunk_shape"]),
+                [names(&document["codecs"]), inner].concat(),
+            )
+        }
+        None => (None, names(&document["codecs"])),
+    };
+    let dtype = document["data_type"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    (chunk, block, codecs, Vec::new(), dtype)
+}
+
+impl ZarrArray {
+    /// Reads a selection: each chunk that it meets once, as a box.
+    pub(crate) async fn read(
+        &self,
+        info: &VolumeInfo,
+        selection: &Selection,
+        out: &mut [u8],
+    ) -> Result<Counts, VolumeError> {
+        let item = info.element.size;
+        let mut counts = Counts::default();
+        let parts = selection.cells(&info.chunk)?.map(|cell| async move {
+            let (mut ranges, mut extents): (Vec<Range<u64>>, Vec<u64>) = (Vec::new(), Vec::new());
+            for ((run, at), extent) in cell
+                .runs()
+                .iter()
+                .zip(cell.coord().iter())
+                .zip(info.chunk.iter())
+            {
+                let start = at.saturating_mul(*extent).saturating_add(run.src);
+                let length = run
+                    .count
+                    .saturating_sub(1)
+                    .saturating_mul(run.step)
+                    .saturating_add(1);
+                ranges.push(start..start.saturating_add(length));
+                extents.push(length);
+            }
+            let bytes = self
+                .raw
+                .read_box(&self.path, self.document.clone(), &ranges)
+                .await?;
+            Ok::<_, VolumeError>((cell, extents, bytes))
+        });
+        let mut parts = futures::stream::iter(parts).buffered(AT_ONCE);
+        while let Some((cell, extents, bytes)) = parts.try_next().await? {
+            // The box begins at the first element of the part.
+            let runs: Vec<Run> = cell
+                .runs()
+                .iter()
+                .map(|run| Run { src: 0, ..*run })
+                .collect();
+            copy(item, &bytes, &extents, out, &selection.shape(), &runs)?;
+            counts.chunks = counts.chunks.saturating_add(1);
+        }
+        Ok(counts)
+    }
+}

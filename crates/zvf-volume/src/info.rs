@@ -1,0 +1,72 @@
+//! What there is to know of a volume before anything of it is read.
+
+use zvf_grid::Dims;
+
+use crate::Element;
+
+/// How a volume is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// A dataset of a TET file.
+    Tet,
+    /// An array in a contiguous or sparse Blosc2 frame: Caterva or b2nd.
+    Caterva,
+    /// A Zarr array, by itself or in an image.
+    Zarr,
+}
+
+impl Form {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tet => "tet",
+            Self::Caterva => "caterva",
+            Self::Zarr => "zarr",
+        }
+    }
+}
+
+impl std::fmt::Display for Form {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// One axis.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct AxisInfo {
+    /// Its name, where the volume gives one.
+    pub name: Option<String>,
+    /// Its type as images say it: `space`, `time`, `channel`.
+    pub kind: Option<String>,
+    /// The unit of its coordinates.
+    pub unit: Option<String>,
+    /// Where the centre of element `i` is: `offset + scale * i`. `None`: nobody says.
+    pub place: Option<(f64, f64)>,
+}
+
+/// A volume.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VolumeInfo {
+    /// Its name among the volumes of the file: of a dataset, or the path of an array; empty where there is only one.
+    pub name: String,
+    /// How it is stored.
+    pub form: Form,
+    /// What exactly: `b2nd`, `caterva`, `sparse b2nd`, `zarr v2`, …
+    pub layout: String,
+    /// The elements.
+    pub element: Element,
+    /// Extents, axis 0 the slowest.
+    pub shape: Dims,
+    /// Extents of a tile or chunk.
+    pub chunk: Dims,
+    /// Extents of a block inside a chunk (of an inner chunk inside a shard).
+    pub block: Option<Dims>,
+    /// Codecs.
+    pub codecs: Vec<String>,
+    /// Filters before the codec.
+    pub filters: Vec<String>,
+    /// Axes.
+    pub axes: Vec<AxisInfo>,
+}

@@ -1,0 +1,64 @@
+//! Dense volumes beside vector data: an FA map along streamlines, a label volume under synapses.
+//!
+//! [`Volume`] is one view over three containers: datasets of TET files (`zvf-tet`), Caterva and b2nd arrays in Blosc2
+//! frames (`zvf-caterva`), and Zarr arrays, plain or as levels of an OME-Zarr image (by the crate `zarrs`, behind the
+//! storage of `zvf-store`). All of them are read from the local disk and from buckets and web servers, by boxes and
+//! strides, and only the tiles, blocks or chunks that a selection meets are fetched.
+//!
+//! # Addresses
+//!
+//! `FILE[#NAME]`: a path or URL; `#NAME` picks one of several datasets or levels, `#@N` by number. Without it the only
+//! volume is meant, or the first level of an image.
+//!
+//! # Coordinates
+//!
+//! Images say where their elements are ([`AxisInfo::place`], from OME-Zarr `coordinateTransformations`); TET and Caterva
+//! do not. Element `i` of an axis is the centre of a voxel.
+//!
+//! # Cost
+//!
+//! Opening reads the front (and end) of a file, or the documents of an image. A read takes the bytes of what it meets and
+//! its result; memory beside the result is bounded by the chunks under way.
+//!
+//! # Example
+//!
+//! ```
+//! use zvf_store::blocking::Runtime;
+//! use zvf_store::OpenOptions;
+//! use zvf_volume::{Range, Volume};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/tet/f64_2d_edge_zstd.tet");
+//! Runtime::new()?.wait(async {
+//!     let volume = Volume::open(file, &OpenOptions::new()).await?;
+//!     assert_eq!(volume.info().element.text, "<f8");
+//!     // As NumPy writes it: the first row, every second column.
+//!     let range = Range::parse("0, ::2", &volume.info().shape)?;
+//!     let (bytes, counts) = volume.read(&range.selection).await?;
+//!     assert_eq!(bytes.len() as u64, range.selection.count().unwrap_or(0) * 8);
+//!     assert!(counts.chunks >= 1);
+//!     Ok(())
+//! })
+//! # }
+//! ```
+
+mod address;
+mod convert;
+mod element;
+mod error;
+mod image;
+mod info;
+mod npy;
+mod open;
+mod range;
+mod volume;
+
+pub use address::{Pick, VolumeAddress};
+pub use convert::{ConvertOptions, Converted, convert};
+pub use element::Element;
+pub use error::VolumeError;
+pub use info::{AxisInfo, Form, VolumeInfo};
+pub use npy::npy_header;
+pub use range::Range;
+pub use volume::{Counts, Volume};
+pub use zvf_grid::{Axis, Dims, Selection};

@@ -1,0 +1,293 @@
+//! What lies at an address, told by its first bytes and not by its name.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use object_store::{ObjectStore, ObjectStoreExt};
+use zvf_caterva::{Array, Geometry, NdKind, ObjectArray};
+use zvf_format::dtype::DType;
+use zvf_store::{FileLocation, OpenOptions};
+use zvf_tet::{RemoteTet, TetFile};
+
+use crate::volume::Source;
+use crate::{AxisInfo, Element, Form, VolumeError, VolumeInfo, image};
+
+/// The head of a sparse frame.
+const SPARSE: &str = "chunks.b2frame";
+
+/// Everything that an address holds.
+pub(crate) async fn all(
+    address: &str,
+    options: &OpenOptions,
+) -> Result<Vec<(VolumeInfo, Source)>, VolumeError> {
+    let location = FileLocation::resolve(address, options)?;
+    let found = match &location {
+        FileLocation::Local(path) => local(path.clone()).await?,
+        FileLocation::Object(store, path) => remote(store, path).await?,
+    };
+    if let Some(found) = found {
+        return Ok(found);
+    }
+    let arrays = image::arrays(address, options).await?.unwrap_or_default();
+    if arrays.is_empty() {
+        let expected = "a TET file, a Caterva or b2nd frame, a Zarr array, or an image";
+        return Err(VolumeError::malformed(
+            address,
+            "something else, or nothing",
+            expected,
+        ));
+    }
+    let arrays = arrays.into_iter();
+    Ok(arrays
+        .map(|(info, array)| (info, Source::Zarr(array)))
+        .collect())
+}
+
+/// What the first bytes of a file are.
+enum Magic {
+    Tet,
+    Frame,
+    Other,
+}
+
+impl Magic {
+    fn of(first: &[u8]) -> Self {
+        if first.starts_with(b"TETR") {
+            Self::Tet
+        } else if first.get(1..10) == Some(zvf_caterva::MAGIC.get(1..10).unwrap_or_default()) {
+            Self::Frame
+        } else {
+            Self::Other
+        }
+    }
+}
+
+type Found = Option<Vec<(VolumeInfo, Source)>>;
+
+async fn local(path: std::path::PathBuf) -> Result<Found, VolumeError> {
+    blocking(move || {
+        if path.is_dir() {
+            if !path.join(SPARSE).is_file() {
+                return Ok(None);
+            }
+            return Ok(Some(vec![frame(Array::open(&path)?, true)]));
+        }
+        let read = first_bytes(&path);
+        let first = read.map_err(VolumeError::file(format!("reading {}", path.display())))?;
+        match Magic::of(&first) {
+            Magic::Tet => {
+                let file = Arc::new(TetFile::open(&path)?);
+                let infos: Vec<VolumeInfo> = file
+                    .datasets()
+                    .iter()
+                    .map(|one| VolumeInfo {
+                        codecs: codecs(file.entries(), one.number()),
+                        ..dataset(one, file.footer())
+                    })
+                    .collect();
+                let volumes = infos.into_iter().enumerate();
+                Ok(Some(
+                    volumes
+                        .map(|(number, info)| (info, Source::Tet(Arc::clone(&file), number)))
+                        .collect(),
+                ))
+            }
+            Magic::Frame => Ok(Some(vec![frame(Array::open(&path)?, false)])),
+            Magic::Other => Err(VolumeError::malformed(
+                path.display().to_string(),
+                "another file",
+                "a TET file, or a Caterva or b2nd frame",
+            )),
+        }
+    })
+    .await
+}
+
+fn first_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
+    use std::io::Read;
+    let mut first = Vec::new();
+    std::fs::File::open(path)?
+        .take(16)
+        .read_to_end(&mut first)?;
+    Ok(first)
+}
+
+async fn remote(
+    store: &Arc<dyn ObjectStore>,
+    path: &object_store::path::Path,
+) -> Result<Found, VolumeError> {
+    let first = match store.get_range(path, 0..16).await {
+        Ok(bytes) => Some(bytes),
+        Err(object_store::Error::NotFound { .. }) => None,
+        // A folder of a web server, a file that is shorter: what else lies there will say.
+        Err(_) => None,
+    };
+    match first.as_deref().map(Magic::of) {
+        Some(Magic::Tet) => {
+            let file = Arc::new(RemoteTet::open(Arc::clone(store), path).await?);
+            let infos: Vec<VolumeInfo> = file
+                .datasets()
+                .iter()
+                .map(|one| dataset(one, file.footer()))
+                .collect();
+            let volumes = infos.into_iter().enumerate();
+            Ok(Some(
+                volumes
+                    .map(|(number, info)| (info, Source::RemoteTet(Arc::clone(&file), number)))
+                    .collect(),
+            ))
+        }
+        Some(Magic::Frame) => {
+            let array = ObjectArray::open(Arc::clone(store), path.clone()).await?;
+            Ok(Some(vec![remote_frame(array, false)]))
+        }
+        _ => {
+            let head = path.clone().join(SPARSE);
+            if store.head(&head).await.is_err() {
+                return Ok(None);
+            }
+            let array = ObjectArray::open_sparse(Arc::clone(store), path.clone()).await?;
+            Ok(Some(vec![remote_frame(array, true)]))
+        }
+    }
+}
+
+/// Runs what blocks on a thread that may.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, VolumeError> + Send + 'static,
+) -> Result<T, VolumeError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => Err(VolumeError::misuse(format!(
+            "the runtime was shut down: {error}"
+        ))),
+    }
+}
+
+/// The codecs that tiles of a dataset have.
+fn codecs(entries: &[zvf_tet::Entry], number: u64) -> Vec<String> {
+    let of_it = entries
+        .iter()
+        .filter(|entry| entry.dataset_id.get() == number);
+    let codecs: std::collections::BTreeSet<u32> = of_it.map(|entry| entry.codec.get()).collect();
+    codecs
+        .into_iter()
+        .map(|codec| {
+            if codec == 1 {
+                "zstd".to_owned()
+            } else {
+                "raw".to_owned()
+            }
+        })
+        .collect()
+}
+
+fn dataset(dataset: &zvf_tet::Dataset, footer: Option<&zvf_tet::Footer>) -> VolumeInfo {
+    let geometry = dataset.geometry();
+    let dtype = DType::parse(&format!("<{}", numpy(geometry.dtype)));
+    let names = footer
+        .and_then(|footer| footer.metadata.as_ref())
+        .and_then(|metadata| metadata.datasets.get(dataset.name()))
+        .map(|one| one.dim_names.clone())
+        .unwrap_or_default();
+    VolumeInfo {
+        name: dataset.name().to_owned(),
+        form: Form::Tet,
+        layout: "tet layout 1".to_owned(),
+        element: dtype.map_or_else(
+            |_| Element::parse("", geometry.dtype.size()),
+            Element::number,
+        ),
+        shape: geometry.shape,
+        chunk: geometry.chunk_shape,
+        block: None,
+        codecs: Vec::new(),
+        filters: Vec::new(),
+        axes: (0..geometry.shape.len())
+            .map(|axis| AxisInfo {
+                name: names.get(axis).cloned(),
+                ..AxisInfo::default()
+            })
+            .collect(),
+    }
+}
+
+/// NumPy's letters of a type, without byte order.
+fn numpy(dtype: zvf_tet::DType) -> String {
+    let letter = dtype.name().get(..1).unwrap_or_default();
+    format!("{letter}{}", dtype.size())
+}
+
+fn frame(array: Array, sparse: bool) -> (VolumeInfo, Source) {
+    let info = nd(
+        array.geometry(),
+        array.kind(),
+        array.dtype().text(),
+        array.frame().header(),
+        sparse,
+    );
+    (info, Source::Caterva(Arc::new(array)))
+}
+
+fn remote_frame(array: ObjectArray, sparse: bool) -> (VolumeInfo, Source) {
+    let info = nd(
+        array.geometry(),
+        array.kind(),
+        array.dtype().text(),
+        array.header(),
+        sparse,
+    );
+    (info, Source::RemoteCaterva(Arc::new(array)))
+}
+
+fn nd(
+    geometry: &Geometry,
+    kind: NdKind,
+    dtype: &str,
+    header: &zvf_caterva::FrameHeader,
+    sparse: bool,
+) -> VolumeInfo {
+    let kind = match kind {
+        NdKind::B2nd => "b2nd",
+        _ => "caterva",
+    };
+    let (codec, filters) = described(header);
+    VolumeInfo {
+        name: String::new(),
+        form: Form::Caterva,
+        layout: if sparse {
+            format!("sparse {kind}")
+        } else {
+            kind.to_owned()
+        },
+        element: Element::parse(dtype, geometry.item),
+        shape: geometry.shape,
+        chunk: geometry.chunk,
+        block: Some(geometry.block),
+        codecs: vec![codec],
+        filters,
+        axes: vec![AxisInfo::default(); geometry.shape.len()],
+    }
+}
+
+/// Codec and filters that the frame states; chunks may have others.
+fn described(header: &zvf_caterva::FrameHeader) -> (String, Vec<String>) {
+    let codec = match header.codec & 0x0F {
+        0 => "blosclz".to_owned(),
+        1 => "lz4".to_owned(),
+        2 => "lz4hc".to_owned(),
+        4 => "zlib".to_owned(),
+        5 => "zstd".to_owned(),
+        other => format!("codec {other}"),
+    };
+    let filters = header.filters.iter().filter(|id| **id != 0);
+    let filters = filters.map(|id| match id {
+        1 => "shuffle".to_owned(),
+        2 => "bitshuffle".to_owned(),
+        3 => "delta".to_owned(),
+        4 => "truncprec".to_owned(),
+        35 => "bytedelta".to_owned(),
+        other => format!("filter {other}"),
+    });
+    (codec, filters.collect())
+}

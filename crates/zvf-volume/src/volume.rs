@@ -1,0 +1,238 @@
+//! One view over three containers.
+
+use std::sync::Arc;
+
+use zvf_caterva::{Array, ObjectArray};
+use zvf_grid::Selection;
+use zvf_store::OpenOptions;
+use zvf_tet::{RemoteTet, TetFile};
+
+use crate::image::ZarrArray;
+use crate::open::{all, blocking};
+use crate::{Axis, Pick, VolumeAddress, VolumeError, VolumeInfo};
+
+/// What reads of a volume took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Counts {
+    /// Tiles or chunks that were met.
+    pub chunks: u64,
+    /// Blocks that were decoded, where chunks have blocks that are decoded one by one.
+    pub blocks: u64,
+    /// Bytes that were read, where they are counted.
+    pub bytes: u64,
+    /// Reads of a file, or requests, where they are counted.
+    pub requests: u64,
+}
+
+impl Counts {
+    /// Takes in what another read took.
+    pub fn add(&mut self, other: Self) {
+        self.chunks = self.chunks.saturating_add(other.chunks);
+        self.blocks = self.blocks.saturating_add(other.blocks);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.requests = self.requests.saturating_add(other.requests);
+    }
+}
+
+/// Where the bytes come from.
+#[derive(Debug, Clone)]
+pub(crate) enum Source {
+    Tet(Arc<TetFile>, usize),
+    RemoteTet(Arc<RemoteTet>, usize),
+    Caterva(Arc<Array>),
+    RemoteCaterva(Arc<ObjectArray>),
+    Zarr(ZarrArray),
+}
+
+/// A dense array that boxes can be read from, wherever and however it is stored. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Volume {
+    address: String,
+    info: Arc<VolumeInfo>,
+    source: Source,
+}
+
+impl Volume {
+    /// Everything that an address holds, in order; what follows a `#` picks.
+    ///
+    /// # Errors
+    /// I/O; nothing there that is a volume, or a damaged one.
+    pub async fn list(address: &str, options: &OpenOptions) -> Result<Vec<Self>, VolumeError> {
+        let place = VolumeAddress::parse(address);
+        let found = all(&place.file, options).await?;
+        let count = found.len();
+        let volumes = found.into_iter().map(|(info, source)| Self {
+            address: place.file.clone(),
+            info: Arc::new(info),
+            source,
+        });
+        let volumes: Vec<Self> = match &place.pick {
+            None => volumes.collect(),
+            Some(Pick::Number(number)) => volumes.skip(*number).take(1).collect(),
+            // Names need not be unique: the first one is meant.
+            Some(Pick::Name(name)) => volumes
+                .filter(|one| one.info.name == *name)
+                .take(1)
+                .collect(),
+        };
+        if volumes.is_empty() {
+            let file = &place.file;
+            return Err(VolumeError::misuse(format!(
+                "{address}: {file} has no such volume; it holds {count}, see `zvf volume info {file}`"
+            )));
+        }
+        Ok(volumes)
+    }
+
+    /// Opens one volume: the one that `#` picks, the only one, or the first level of an image.
+    ///
+    /// # Errors
+    /// As [`Self::list`]; misuse where a file holds several datasets and none is picked.
+    pub async fn open(address: &str, options: &OpenOptions) -> Result<Self, VolumeError> {
+        let mut found = Self::list(address, options).await?;
+        let is_image = found
+            .first()
+            .is_some_and(|one| one.info.axes.iter().any(|axis| axis.place.is_some()));
+        if found.len() > 1 && !is_image {
+            let names: Vec<String> = found
+                .iter()
+                .map(|one| format!("#{}", one.info.name))
+                .collect();
+            return Err(VolumeError::misuse(format!(
+                "{address} holds {} volumes, pick one: {}",
+                found.len(),
+                names.join(", ")
+            )));
+        }
+        Ok(found.swap_remove(0))
+    }
+
+    /// What is known of it.
+    #[must_use]
+    pub fn info(&self) -> &VolumeInfo {
+        &self.info
+    }
+
+    /// The file, folder or URL that holds it.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// The elements of a box: `low` to `high`, half-open, C order, bytes as stored.
+    ///
+    /// # Cost
+    /// As [`Self::read`].
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub async fn read_box(&self, low: &[u64], high: &[u64]) -> Result<Vec<u8>, VolumeError> {
+        if low.len() != high.len() {
+            return Err(VolumeError::misuse("a box with corners of different ranks"));
+        }
+        let axes: Vec<Axis> = low
+            .iter()
+            .zip(high)
+            .map(|(&low, &high)| Axis::new(low, high, 1))
+            .collect();
+        let selection = Selection::new(&axes, &self.info.shape)?;
+        Ok(self.read(&selection).await?.0)
+    }
+
+    /// The elements of a selection, C order, bytes as stored (Zarr: in the byte order of this machine); and what that took.
+    ///
+    /// # Cost
+    /// The tiles, chunks or blocks that the selection meets, each once; the result in memory.
+    ///
+    /// # Errors
+    /// I/O; malformed payloads, by tile, chunk and block; a result that memory does not hold.
+    pub async fn read(&self, selection: &Selection) -> Result<(Vec<u8>, Counts), VolumeError> {
+        let selection = *selection;
+        let chunks = || -> Result<u64, VolumeError> {
+            Ok(selection
+                .cells(&self.info.chunk)?
+                .total()
+                .unwrap_or(u64::MAX))
+        };
+        match &self.source {
+            Source::Tet(file, number) => {
+                let (file, number) = (Arc::clone(file), *number);
+                let (bytes, stats) = blocking(move || {
+                    let dataset = file.datasets().get(number);
+                    let dataset = dataset.ok_or_else(|| VolumeError::misuse("no such dataset"))?;
+                    Ok(file.read(dataset, &selection)?)
+                })
+                .await?;
+                Ok((bytes, tet_counts(stats)))
+            }
+            Source::RemoteTet(file, number) => {
+                let dataset = file.datasets().get(*number);
+                let dataset = dataset.ok_or_else(|| VolumeError::misuse("no such dataset"))?;
+                let (bytes, stats) = file.read(dataset, &selection).await?;
+                Ok((bytes, tet_counts(stats)))
+            }
+            Source::Caterva(array) => {
+                let array = Arc::clone(array);
+                let (bytes, before, after) = blocking(move || {
+                    let before = array.frame().counts();
+                    let bytes = array.read(&selection)?;
+                    Ok((bytes, before, array.frame().counts()))
+                })
+                .await?;
+                Ok((bytes, caterva_counts(chunks()?, before, after)))
+            }
+            Source::RemoteCaterva(array) => {
+                let before = array.counts();
+                let bytes = array.read(&selection).await?;
+                Ok((bytes, caterva_counts(chunks()?, before, array.counts())))
+            }
+            Source::Zarr(array) => {
+                let mut out = self.buffer(&selection)?;
+                let counts = array.read(&self.info, &selection, &mut out).await?;
+                Ok((out, counts))
+            }
+        }
+    }
+
+    /// Zeros for the result of a selection.
+    fn buffer(&self, selection: &Selection) -> Result<Vec<u8>, VolumeError> {
+        let bytes = selection
+            .count()
+            .and_then(|count| usize::try_from(count).ok())
+            .and_then(|count| count.checked_mul(self.info.element.size));
+        let mut out = Vec::new();
+        match bytes {
+            Some(bytes) if out.try_reserve_exact(bytes).is_ok() => {
+                out.resize(bytes, 0);
+                Ok(out)
+            }
+            _ => Err(VolumeError::Limit {
+                what: "the result".to_owned(),
+                found: bytes
+                    .and_then(|one| u64::try_from(one).ok())
+                    .unwrap_or(u64::MAX),
+                limit: u64::try_from(isize::MAX).unwrap_or(u64::MAX),
+            }),
+        }
+    }
+}
+
+fn tet_counts(stats: zvf_tet::ReadStats) -> Counts {
+    Counts {
+        chunks: stats.tiles,
+        blocks: 0,
+        bytes: stats.bytes,
+        requests: stats.requests,
+    }
+}
+
+/// Reads of the same array that go on at the same time are counted in each other.
+fn caterva_counts(chunks: u64, before: zvf_caterva::Counts, after: zvf_caterva::Counts) -> Counts {
+    Counts {
+        chunks,
+        blocks: after.blocks.saturating_sub(before.blocks),
+        bytes: after.bytes.saturating_sub(before.bytes),
+        requests: after.reads.saturating_sub(before.reads),
+    }
+}

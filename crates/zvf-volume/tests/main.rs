@@ -1,0 +1,5 @@
+//! Tests of `zvf-volume`.
+
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod ranges;
