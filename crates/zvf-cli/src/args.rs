@@ -72,6 +72,8 @@ pub(crate) enum Command {
     Validate(crate::commands::validate::ValidateArgs),
     /// Makes the documents of a store right again where they follow from its cells; says what it would do first
     Repair(crate::commands::repair::RepairArgs),
+    /// Samples a dense volume at every vertex and keeps the values as a vertex attribute
+    Sample(crate::commands::sample::SampleArgs),
     /// Reads and converts dense volumes: TET files, Caterva and b2nd frames, Zarr images
     Volume(crate::commands::volume::VolumeArgs),
     /// Prints a completion script for a shell

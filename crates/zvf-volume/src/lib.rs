@@ -43,6 +43,7 @@
 //! ```
 
 mod address;
+mod affine;
 mod convert;
 mod element;
 mod error;
@@ -51,14 +52,17 @@ mod info;
 mod npy;
 mod open;
 mod range;
+mod sample;
 mod volume;
 
 pub use address::{Pick, VolumeAddress};
+pub use affine::Affine;
 pub use convert::{ConvertOptions, Converted, convert};
 pub use element::Element;
 pub use error::VolumeError;
 pub use info::{AxisInfo, Form, VolumeInfo};
 pub use npy::npy_header;
 pub use range::Range;
+pub use sample::{AxisUse, Order, Sampled, Sampler};
 pub use volume::{Counts, Volume};
 pub use zvf_grid::{Axis, Dims, Selection};

@@ -15,6 +15,7 @@ pub(crate) mod pyramid;
 mod query;
 pub(crate) mod rechunk;
 pub(crate) mod repair;
+pub(crate) mod sample;
 mod select;
 mod summary;
 pub(crate) mod vacuum;
@@ -48,6 +49,7 @@ pub(crate) fn run(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Vacuum(args) => vacuum::run(args, context),
         Command::Validate(args) => validate::run(args, context),
         Command::Repair(args) => repair::run(args, context),
+        Command::Sample(args) => sample::run(args, context),
         Command::Volume(args) => volume::run(args, context),
         Command::Completions(args) => completions::run(args),
     }

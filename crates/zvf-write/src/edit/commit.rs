@@ -403,7 +403,7 @@ fn finish_tables(
 }
 
 /// Adds new attributes to the declared ones, where a store declares any; readers that cannot list need them.
-fn declare(edit: &Edit, root: &mut RootDoc) {
+pub(super) fn declare(edit: &Edit, root: &mut RootDoc) {
     use serde_json::{Value, json};
     for added in &edit.added {
         let one = &added.spec;
@@ -415,7 +415,7 @@ fn declare(edit: &Edit, root: &mut RootDoc) {
     }
 }
 
-fn level_doc(edit: &Edit, vertices: i64, families: &BTreeSet<String>) -> Object {
+pub(super) fn level_doc(edit: &Edit, vertices: i64, families: &BTreeSet<String>) -> Object {
     let doc = edit.state.level.doc();
     let mut present = doc.arrays_present.clone();
     for family in families {

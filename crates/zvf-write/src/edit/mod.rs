@@ -3,6 +3,7 @@
 mod append;
 mod attributes;
 mod between;
+mod column;
 mod commit;
 mod grid;
 mod index;
@@ -33,6 +34,7 @@ use journal::{Journal, Settled};
 use state::State;
 use tables::Tables;
 
+pub use column::{ChunkPositions, ColumnEdit};
 pub use vacuum::{VacuumSummary, vacuum};
 
 /// Which vertices are meant.

@@ -1,0 +1,336 @@
+//! `zvf sample`: the value of a volume at every vertex becomes a vertex attribute.
+
+use std::path::Path;
+
+use clap::{Args, ValueEnum};
+use serde_json::json;
+use zvf_store::Store;
+use zvf_volume::{Affine, AxisInfo, AxisUse, Counts, Order, Sampler, Volume, VolumeInfo};
+use zvf_write::{AttributeSpec, ColumnEdit, NumberType};
+
+use crate::context::Context;
+use crate::error::{CliError, Result};
+use crate::output::table::{count, counted};
+use crate::output::{print_json, print_text};
+
+/// `zvf sample`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+VOLUME is a .tet file, a Caterva or b2nd frame, or a Zarr array or OME-Zarr image (see `zvf volume --help`). Element i of an axis is the
+centre of a voxel. Where elements are in the world of the store is said by --affine (from element indices, in the order of the
+volume's axes, to the axes of the store: rows of numbers, as in NIfTI), else by the image itself, else element i is at i. Axes of
+images that the store names as well are matched by name, others in order.
+
+linear gives float32 (float64 for float64 and for integers of 32 bits and more); nearest keeps the type of the volume. A vertex is inside
+where 0 <= v <= n-1 on every axis (nearest: -0.5 <= v < n-0.5). Vertices are not touched; the attribute is there at once or not at all.
+Stores before 0.9 are refused: copy them with `zvf migrate`.
+
+Examples:
+  zvf sample tracts.zarrvectors --volume fa.tet --as fa --affine 2,0,0,-90,0,2,0,-126,0,0,2,-72
+  zvf sample synapses.zarrvectors --volume 'labels.ome.zarr#0' --as region --order nearest --outside 0
+  zvf sample tracts.zarrvectors --volume md.b2nd --as md --affine affine.txt --replace")]
+pub(crate) struct SampleArgs {
+    /// Path or URL of the store
+    pub(crate) store: String,
+    /// File, folder or URL of the volume; #NAME or #@N picks
+    #[arg(long, value_name = "VOLUME")]
+    pub(crate) volume: String,
+    /// Name of the vertex attribute
+    #[arg(long = "as", value_name = "NAME")]
+    pub(crate) name: String,
+    /// Map from element indices to the world: numbers by rows, or a file with them
+    #[arg(long, value_name = "NUMBERS|FILE", allow_hyphen_values = true)]
+    pub(crate) affine: Option<String>,
+    /// How a value between elements is found
+    #[arg(long, value_enum, value_name = "ORDER", default_value = "linear")]
+    pub(crate) order: OrderArg,
+    /// Value of vertices outside of the volume [default: NaN, or 0 for integers]
+    #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
+    pub(crate) outside: Option<f64>,
+    /// Index of an axis that is not in space, by its name or number: a channel, a time
+    #[arg(long, value_name = "AXIS=N", value_delimiter = ',', value_parser = index)]
+    pub(crate) index: Vec<(String, u64)>,
+    /// Replaces an attribute of that name
+    #[arg(long)]
+    pub(crate) replace: bool,
+}
+
+/// How a value between elements is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OrderArg {
+    /// The element whose voxel holds the vertex; for labels
+    Nearest,
+    /// Linear between the centres of voxels
+    Linear,
+}
+
+/// `AXIS=N`
+fn index(text: &str) -> std::result::Result<(String, u64), String> {
+    let (axis, number) = text.split_once('=').ok_or("expected AXIS=N")?;
+    let number = number.parse().map_err(|_| "expected a number behind =")?;
+    Ok((axis.to_owned(), number))
+}
+
+/// How the axes of a volume and of a store belong together.
+struct Match {
+    uses: Vec<AxisUse>,
+    to_world: Affine,
+    /// The axes of the store that the map leads to.
+    picked: Vec<usize>,
+}
+
+/// Runs `zvf sample`.
+///
+/// # Errors
+///
+/// Usage: axes that do not fit, a name that is taken, a store that cannot be edited; as store and volume say.
+pub(crate) fn run(args: &SampleArgs, context: &mut Context<'_>) -> Result<()> {
+    let (store, options) = (args.store.as_str(), context.options());
+    let of_volume = |error: zvf_volume::VolumeError| CliError::from(error).at(&args.volume);
+    let of_store = |error: zvf_write::WriteError| CliError::from(error).at(store);
+    let volume = context
+        .wait(Volume::open(&args.volume, &options))?
+        .map_err(of_volume)?;
+    let opened = context
+        .wait(Store::open_with(store, options.clone()))?
+        .map_err(|error| CliError::from(error).at(store))?;
+    let names: Vec<String> = opened
+        .root()
+        .axes()
+        .iter()
+        .map(|axis| axis.name.clone())
+        .collect();
+    let matched = matched(args, volume.info(), &names)?;
+    let order = match args.order {
+        OrderArg::Nearest => Order::Nearest,
+        OrderArg::Linear => Order::Linear,
+    };
+    let mut sampler =
+        Sampler::new(volume.clone(), matched.uses, &matched.to_world, order).map_err(of_volume)?;
+    if let Some(outside) = args.outside {
+        sampler = sampler.with_outside(outside).map_err(of_volume)?;
+    }
+    let number = NumberType::from_name(&sampler.dtype().to_string());
+    let number = number.ok_or_else(|| {
+        CliError::usage(format!("values of {} cannot be stored", sampler.dtype()))
+    })?;
+    let spec = AttributeSpec::number(args.name.as_str(), number);
+    let progress = context.progress("vertices");
+    let write = context.write_options(false);
+    let done = context.wait(async {
+        let mut column = ColumnEdit::open(store, spec, args.replace, write)
+            .await
+            .map_err(of_store)?;
+        let filled = fill(&mut column, &sampler, &matched.picked, |n| progress.add(n)).await;
+        match filled {
+            Ok(filled) => {
+                let summary = column.commit().await.map_err(of_store)?;
+                Ok((filled, summary))
+            }
+            Err(error) => {
+                // The first error is the one to tell.
+                let _ = column.abandon().await;
+                Err(match error {
+                    Failed::Store(error) => of_store(error),
+                    Failed::Volume(error) => of_volume(error),
+                })
+            }
+        }
+    })?;
+    let (filled, summary) = done?;
+    if filled.vertices > 0 && filled.outside == filled.vertices {
+        context.warn(&["every vertex lies outside of the volume: is the affine right?".to_owned()]);
+    }
+    if context.common.json {
+        return print_json(&json!({
+            "store": store,
+            "volume": args.volume,
+            "attribute": args.name,
+            "dtype": sampler.dtype().to_string(),
+            "vertices": filled.vertices,
+            "outside": filled.outside,
+            "chunks": summary.chunks,
+            "put": summary.put,
+            "removed": summary.removed,
+            "read": {
+                "chunks": filled.counts.chunks,
+                "blocks": filled.counts.blocks,
+                "bytes": filled.counts.bytes,
+                "requests": filled.counts.requests,
+            },
+        }));
+    }
+    print_text(&format!(
+        "{store}: attribute {} of {} for {}, {} of them outside of the volume\n",
+        args.name,
+        sampler.dtype(),
+        counted(filled.vertices, "vertex"),
+        count(filled.outside),
+    ))
+}
+
+/// What the values of all chunks came to.
+#[derive(Debug, Clone, Copy, Default)]
+struct Filled {
+    vertices: u64,
+    outside: u64,
+    counts: Counts,
+}
+
+enum Failed {
+    Store(zvf_write::WriteError),
+    Volume(zvf_volume::VolumeError),
+}
+
+async fn fill(
+    column: &mut ColumnEdit,
+    sampler: &Sampler,
+    picked: &[usize],
+    told: impl Fn(u64),
+) -> std::result::Result<Filled, Failed> {
+    let mut filled = Filled::default();
+    while let Some(chunk) = column.next().await.map_err(Failed::Store)? {
+        let rows = chunk.positions.chunks_exact(chunk.dims.max(1));
+        let places: Vec<f64> = rows
+            .flat_map(|row| {
+                picked
+                    .iter()
+                    .map(|&axis| row.get(axis).copied().unwrap_or(f64::NAN))
+            })
+            .collect();
+        let sampled = sampler.sample(&places).await.map_err(Failed::Volume)?;
+        let vertices = u64::try_from(chunk.count()).unwrap_or(u64::MAX);
+        filled.vertices = filled.vertices.saturating_add(vertices);
+        filled.outside = filled.outside.saturating_add(sampled.outside);
+        filled.counts.add(sampled.counts);
+        column
+            .put_bytes(sampled.bytes)
+            .await
+            .map_err(Failed::Store)?;
+        told(vertices);
+    }
+    Ok(filled)
+}
+
+fn matched(args: &SampleArgs, info: &VolumeInfo, names: &[String]) -> Result<Match> {
+    let uses = uses(args, info, names.len())?;
+    let space: Vec<&AxisInfo> = info
+        .axes
+        .iter()
+        .zip(&uses)
+        .filter(|(_, one)| **one == AxisUse::Space)
+        .map(|(axis, _)| axis)
+        .collect();
+    let told = |what: String| CliError::usage(what).at(&args.volume);
+    // By name, where the store knows every name of the volume.
+    let by_name: Option<Vec<usize>> = space
+        .iter()
+        .map(|axis| {
+            names
+                .iter()
+                .position(|name| Some(name) == axis.name.as_ref())
+        })
+        .collect();
+    let (mut picked, order) = match by_name.filter(|_| args.affine.is_none()) {
+        Some(found) => {
+            let mut picked = found.clone();
+            picked.sort_unstable();
+            picked.dedup();
+            let place = |axis: &usize| picked.iter().position(|one| one == axis).unwrap_or(0);
+            let order: Vec<usize> = found.iter().map(place).collect();
+            (picked, order)
+        }
+        None => ((0..names.len()).collect(), (0..space.len()).collect()),
+    };
+    if picked.len() != space.len() {
+        return Err(told(format!(
+            "{} axes in space, the store has {} ({}): --index AXIS=N fixes those that are not in space",
+            space.len(),
+            names.len(),
+            names.join(", ")
+        )));
+    }
+    picked.truncate(space.len());
+    let to_world = match &args.affine {
+        Some(text) => {
+            affine(text, space.len()).map_err(|error| CliError::from(error).at("--affine"))?
+        }
+        None => Affine::of_axes(&space, &order),
+    };
+    Ok(Match {
+        uses,
+        to_world,
+        picked,
+    })
+}
+
+/// Which axes of the volume are in space, and the index on the others.
+fn uses(args: &SampleArgs, info: &VolumeInfo, dims: usize) -> Result<Vec<AxisUse>> {
+    let mut uses: Vec<AxisUse> = info
+        .axes
+        .iter()
+        .zip(info.shape.iter())
+        .map(|(axis, extent)| match axis.kind.as_deref() {
+            None | Some("space") => Ok(AxisUse::Space),
+            Some(_) if *extent == 1 => Ok(AxisUse::Index(0)),
+            Some(kind) => {
+                let name = axis.name.as_deref().unwrap_or("?");
+                if args.index.iter().any(|(one, _)| one == name) {
+                    return Ok(AxisUse::Index(0));
+                }
+                Err(CliError::usage(format!(
+                    "axis {name} ({kind}) has {extent} indices: say which one with --index {name}=N"
+                ))
+                .at(&args.volume))
+            }
+        })
+        .collect::<Result<_>>()?;
+    for (axis, index) in &args.index {
+        let named = info
+            .axes
+            .iter()
+            .position(|one| one.name.as_deref() == Some(axis));
+        let at = named.or_else(|| axis.parse().ok());
+        match at.and_then(|at| uses.get_mut(at)) {
+            Some(slot) => *slot = AxisUse::Index(*index),
+            None => {
+                return Err(
+                    CliError::usage(format!("--index {axis}={index}: no such axis"))
+                        .at(&args.volume),
+                );
+            }
+        }
+    }
+    // Axes of one element that are more than the store has.
+    let space = |uses: &[AxisUse]| uses.iter().filter(|one| **one == AxisUse::Space).count();
+    for at in (0..uses.len()).rev() {
+        if space(&uses) > dims
+            && info.shape.get(at) == Some(&1)
+            && let Some(slot) = uses.get_mut(at)
+        {
+            *slot = AxisUse::Index(0);
+        }
+    }
+    Ok(uses)
+}
+
+/// Numbers separated by commas or blanks, given or in a file.
+fn affine(text: &str, rank: usize) -> std::result::Result<Affine, zvf_volume::VolumeError> {
+    let wrong = |what: String| zvf_volume::VolumeError::Misuse { what };
+    let path = Path::new(text);
+    let text = if path.is_file() {
+        std::fs::read_to_string(path)
+            .map_err(|error| wrong(format!("{}: {error}", path.display())))?
+    } else {
+        text.to_owned()
+    };
+    let numbers: std::result::Result<Vec<f64>, _> = text
+        .split(|one: char| one == ',' || one == ';' || one.is_whitespace())
+        .filter(|one| !one.is_empty())
+        .map(|one| {
+            one.parse::<f64>()
+                .map_err(|_| wrong(format!("{one:?} is no number, and no file")))
+        })
+        .collect();
+    Affine::from_rows(&numbers?, rank)
+}

@@ -1,0 +1,457 @@
+//! The value of a volume at given places.
+
+use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
+use zvf_grid::{Axis, MAX_RANK, Selection};
+
+use crate::{Affine, Counts, Volume, VolumeError};
+
+/// How far a place may be outside, in elements.
+const SLACK: f64 = 1e-6;
+
+/// How a value between elements is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// The element whose voxel holds the place: index `floor(v + 0.5)`. Keeps the type of the volume; for labels.
+    Nearest,
+    /// Between the centres of neighbouring elements, linear on every axis. Gives floats.
+    #[default]
+    Linear,
+}
+
+/// One axis of the volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AxisUse {
+    /// The next axis of space, in the order of the [`Affine`].
+    Space,
+    /// One index for all places: a channel, a time.
+    Index(u64),
+}
+
+/// Reads a volume at places, one batch of places after another.
+///
+/// # Inside
+///
+/// With [`Order::Linear`] a place is inside where `0 <= v <= n - 1` on every axis, with [`Order::Nearest`] where
+/// `-0.5 <= v < n - 0.5`; `v` is the place in elements, and a millionth of an element more is forgiven, because maps
+/// round. Elsewhere the value is [`outside`](Self::with_outside). A coordinate that is no number is outside.
+#[derive(Debug, Clone)]
+pub struct Sampler {
+    volume: Volume,
+    axes: Vec<AxisUse>,
+    /// From the world to elements.
+    to_voxel: Affine,
+    order: Order,
+    outside: f64,
+    result: DType,
+    /// Most bytes of a box that is read at once.
+    most: u64,
+}
+
+/// The values of one batch.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Sampled {
+    /// Little-endian values of [`Sampler::dtype`], one a place.
+    pub bytes: Vec<u8>,
+    /// Places that lie outside.
+    pub outside: u64,
+    /// What the reads took.
+    pub counts: Counts,
+}
+
+impl Sampler {
+    /// Most bytes of elements that are read at once; a batch that lies further apart is cut.
+    pub const BOX: u64 = 256 << 20;
+
+    /// A sampler of a volume of numbers; `to_world` says where the element at an index is, axes of space in order.
+    ///
+    /// # Errors
+    /// Misuse: elements that are no numbers; uses that do not fit the axes; a map that cannot be turned round.
+    pub fn new(
+        volume: Volume,
+        axes: Vec<AxisUse>,
+        to_world: &Affine,
+        order: Order,
+    ) -> Result<Self, VolumeError> {
+        let info = volume.info();
+        let Some(dtype) = info.element.number else {
+            let text = &info.element.text;
+            return Err(VolumeError::misuse(format!(
+                "elements {text}: only numbers can be sampled"
+            )));
+        };
+        let space = axes.iter().filter(|one| **one == AxisUse::Space).count();
+        if axes.len() != info.shape.len() || space != to_world.rank() {
+            return Err(VolumeError::misuse(format!(
+                "a volume of {} axes, {space} of them in space, and a map of {} axes do not fit",
+                info.shape.len(),
+                to_world.rank()
+            )));
+        }
+        for (axis, (one, extent)) in axes.iter().zip(info.shape.iter()).enumerate() {
+            if let AxisUse::Index(index) = one
+                && index >= extent
+            {
+                return Err(VolumeError::misuse(format!(
+                    "axis {axis}: index {index} found, the axis has {extent}"
+                )));
+            }
+        }
+        let result = match order {
+            Order::Nearest => DType::little(dtype.kind),
+            Order::Linear => DType::little(match dtype.kind {
+                DTypeKind::F64
+                | DTypeKind::I32
+                | DTypeKind::I64
+                | DTypeKind::U32
+                | DTypeKind::U64 => DTypeKind::F64,
+                _ => DTypeKind::F32,
+            }),
+        };
+        Ok(Self {
+            to_voxel: to_world.inverse()?,
+            volume,
+            axes,
+            order,
+            outside: if result.is_float() { f64::NAN } else { 0.0 },
+            result,
+            most: Self::BOX,
+        })
+    }
+
+    /// Sets the value of places outside; by default NaN, or 0 where the result has none.
+    ///
+    /// # Errors
+    /// Misuse: a value that the type of the result does not hold.
+    pub fn with_outside(mut self, value: f64) -> Result<Self, VolumeError> {
+        let mut bytes = Vec::new();
+        put(self.result, value, &mut bytes);
+        let back = get(self.result, &bytes);
+        let fits = back == value || (back.is_nan() && value.is_nan()) || self.result.is_float();
+        if !fits {
+            return Err(VolumeError::misuse(format!(
+                "{value} for places outside: {} does not hold it",
+                self.result
+            )));
+        }
+        self.outside = value;
+        Ok(self)
+    }
+
+    /// Sets how many bytes of elements are read at once, at most.
+    #[must_use]
+    pub fn with_box(mut self, bytes: u64) -> Self {
+        self.most = bytes.max(1);
+        self
+    }
+
+    /// The type of the values: that of the volume, little-endian, for [`Order::Nearest`]; else `float32`, or `float64` for
+    /// volumes of `float64` and of integers that `float32` does not hold.
+    #[must_use]
+    pub const fn dtype(&self) -> DType {
+        self.result
+    }
+
+    /// The values at places: as many numbers a place as there are axes of space.
+    ///
+    /// # Cost
+    /// The box around the places inside is read once, so every tile, chunk or block once. Where it has more bytes than the limit,
+    /// the places are cut into two groups along its longest axis, and so on: only blocks at such a cut are read twice.
+    ///
+    /// # Errors
+    /// As [`Volume::read`].
+    pub async fn sample(&self, places: &[f64]) -> Result<Sampled, VolumeError> {
+        let rank = self.to_voxel.rank();
+        let count = places.len().checked_div(rank).unwrap_or(0);
+        let mut voxels = vec![0.0; count.saturating_mul(rank)];
+        for (to, from) in voxels
+            .chunks_exact_mut(rank.max(1))
+            .zip(places.chunks_exact(rank.max(1)))
+        {
+            self.to_voxel.apply(from, to);
+        }
+        let extents = self.extents();
+        let inside: Vec<usize> = voxels
+            .chunks_exact(rank.max(1))
+            .enumerate()
+            .filter(|(_, voxel)| self.is_inside(voxel, &extents))
+            .map(|(at, _)| at)
+            .collect();
+        let size = self.result.size();
+        let mut bytes = Vec::with_capacity(count.saturating_mul(size));
+        let mut none = Vec::with_capacity(size);
+        put(self.result, self.outside, &mut none);
+        (0..count).for_each(|_| bytes.extend_from_slice(&none));
+        let mut sampled = Sampled {
+            outside: u64::try_from(count.saturating_sub(inside.len())).unwrap_or(u64::MAX),
+            bytes,
+            counts: Counts::default(),
+        };
+        let mut groups = vec![inside];
+        while let Some(group) = groups.pop() {
+            let Some(region) = self.around(&voxels, &group, &extents) else {
+                continue;
+            };
+            if let Some((one, other)) = self.cut(&voxels, &group, &region) {
+                groups.push(other);
+                groups.push(one);
+                continue;
+            }
+            self.read(&voxels, &group, &region, &mut sampled).await?;
+        }
+        Ok(sampled)
+    }
+
+    /// Extents of the axes of space.
+    fn extents(&self) -> Vec<u64> {
+        let shape = self.volume.info().shape;
+        let axes = self.axes.iter().zip(shape.iter());
+        axes.filter(|(one, _)| **one == AxisUse::Space)
+            .map(|(_, extent)| *extent)
+            .collect()
+    }
+
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "extents of volumes are far below 2^53"
+    )]
+    fn is_inside(&self, voxel: &[f64], extents: &[u64]) -> bool {
+        voxel.iter().zip(extents).all(|(&v, &extent)| {
+            let extent = extent as f64;
+            match self.order {
+                Order::Nearest => v >= -0.5 - SLACK && v < extent - 0.5 + SLACK,
+                Order::Linear => v >= -SLACK && v <= extent - 1.0 + SLACK,
+            }
+        })
+    }
+
+    /// The first element that a place needs on an axis, and its share of the next one.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "places inside are not negative and below the extent"
+    )]
+    fn first(&self, v: f64, extent: u64) -> (u64, f64) {
+        let last = extent.saturating_sub(1);
+        let v = v.max(0.0);
+        match self.order {
+            Order::Nearest => (((v + 0.5).floor() as u64).min(last), 0.0),
+            Order::Linear => match (v.floor() as u64).min(last) {
+                first if first == last => (first, 0.0),
+                first => (first, v - v.floor()),
+            },
+        }
+    }
+
+    /// The elements that a group of places needs: first and end on each axis of space.
+    fn around(&self, voxels: &[f64], group: &[usize], extents: &[u64]) -> Option<Vec<(u64, u64)>> {
+        let rank = extents.len();
+        let mut region = vec![(u64::MAX, 0); rank];
+        for at in group {
+            let voxel = voxels.get(at * rank..(at + 1) * rank)?;
+            for ((low, high), (&v, &extent)) in region.iter_mut().zip(voxel.iter().zip(extents)) {
+                let (first, share) = self.first(v, extent);
+                *low = (*low).min(first);
+                *high = (*high).max(first.saturating_add(1 + u64::from(share > 0.0)).min(extent));
+            }
+        }
+        (!group.is_empty()).then_some(region)
+    }
+
+    /// Cuts a group whose box is too large in two, along the box's longest axis, at a border of blocks.
+    fn cut(
+        &self,
+        voxels: &[f64],
+        group: &[usize],
+        region: &[(u64, u64)],
+    ) -> Option<(Vec<usize>, Vec<usize>)> {
+        let size = u64::try_from(self.volume.info().element.size).unwrap_or(u64::MAX);
+        let bytes = region.iter().fold(size, |all, (low, high)| {
+            all.saturating_mul(high.saturating_sub(*low))
+        });
+        if bytes <= self.most || group.len() < 2 {
+            return None;
+        }
+        let info = self.volume.info();
+        let block = info.block.unwrap_or(info.chunk);
+        let blocks: Vec<u64> = self
+            .axes
+            .iter()
+            .zip(block.iter())
+            .filter(|(one, _)| **one == AxisUse::Space)
+            .map(|(_, extent)| (*extent).max(1))
+            .collect();
+        let rank = region.len();
+        let extents = self.extents();
+        // The longest axis first; one along which all places share an element cannot be cut.
+        let mut order: Vec<usize> = (0..rank).collect();
+        let length = |axis: &usize| region.get(*axis).map_or(0, |(low, high)| high - low);
+        order.sort_by_key(|axis| std::cmp::Reverse(length(axis)));
+        for axis in order {
+            let (low, high) = *region.get(axis)?;
+            let half = low + (high - low) / 2;
+            let aligned = half - half % blocks.get(axis)?;
+            let border = if aligned > low { aligned } else { half };
+            let extent = *extents.get(axis)?;
+            let (one, other): (Vec<usize>, Vec<usize>) = group.iter().partition(|at| {
+                let v = voxels.get(**at * rank + axis).copied().unwrap_or(0.0);
+                self.first(v, extent).0 < border
+            });
+            if !one.is_empty() && !other.is_empty() {
+                return Some((one, other));
+            }
+        }
+        None
+    }
+
+    /// Reads the box of a group and fills in its values.
+    async fn read(
+        &self,
+        voxels: &[f64],
+        group: &[usize],
+        region: &[(u64, u64)],
+        sampled: &mut Sampled,
+    ) -> Result<(), VolumeError> {
+        let mut space = region.iter();
+        let axes: Vec<Axis> = self
+            .axes
+            .iter()
+            .map(|one| match one {
+                AxisUse::Index(index) => Axis::at(*index),
+                AxisUse::Space => space
+                    .next()
+                    .map_or(Axis::at(0), |(low, high)| Axis::new(*low, *high, 1)),
+            })
+            .collect();
+        let selection = Selection::new(&axes, &self.volume.info().shape)?;
+        let (elements, counts) = self.volume.read(&selection).await?;
+        sampled.counts.add(counts);
+        let dtype = self.volume.info().element.number.unwrap_or(self.result);
+        // Axes of one index have extent 1: the box is an array over the axes of space alone.
+        let rank = region.len();
+        let mut strides = [0_usize; MAX_RANK];
+        let mut stride = dtype.size();
+        for (slot, (low, high)) in strides.iter_mut().take(rank).zip(region).rev() {
+            *slot = stride;
+            stride = stride.saturating_mul(usize::try_from(high - low).unwrap_or(usize::MAX));
+        }
+        let extents = self.extents();
+        let size = self.result.size();
+        let mut value = Vec::with_capacity(size);
+        for &at in group {
+            let Some(voxel) = voxels.get(at * rank..(at + 1) * rank) else {
+                continue;
+            };
+            let (mut base, mut shares, mut shared) = (0_usize, [(0.0, 0_usize); MAX_RANK], 0);
+            let parts = voxel.iter().zip(&extents).zip(region.iter().zip(&strides));
+            for ((&v, &extent), ((low, _), &stride)) in parts {
+                let (first, share) = self.first(v, extent);
+                base += usize::try_from(first - low)
+                    .unwrap_or(usize::MAX)
+                    .saturating_mul(stride);
+                if share > 0.0
+                    && let Some(slot) = shares.get_mut(shared)
+                {
+                    *slot = (share, stride);
+                    shared += 1;
+                }
+            }
+            value.clear();
+            let element = |at: usize| {
+                elements
+                    .get(at..at.saturating_add(dtype.size()))
+                    .unwrap_or_default()
+            };
+            match self.order {
+                Order::Nearest => {
+                    value.extend_from_slice(element(base));
+                    if dtype.order == ByteOrder::Big {
+                        value.reverse();
+                    }
+                }
+                Order::Linear => {
+                    let shares = shares.get(..shared).unwrap_or_default();
+                    let mut sum = 0.0;
+                    for corner in 0..1_usize << shared {
+                        let (mut weight, mut place) = (1.0, base);
+                        for (bit, (share, stride)) in shares.iter().enumerate() {
+                            if corner >> bit & 1 == 1 {
+                                weight *= share;
+                                place = place.saturating_add(*stride);
+                            } else {
+                                weight *= 1.0 - share;
+                            }
+                        }
+                        sum += weight * get(dtype, element(place));
+                    }
+                    put(self.result, sum, &mut value);
+                }
+            }
+            if let Some(slot) = sampled.bytes.get_mut(at * size..(at + 1) * size)
+                && slot.len() == value.len()
+            {
+                slot.copy_from_slice(&value);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A number of its bytes; NaN where they are too few.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "the nearest float64 is what linear values are made of"
+)]
+fn get(dtype: DType, bytes: &[u8]) -> f64 {
+    macro_rules! number {
+        ($type:ty) => {
+            match bytes.first_chunk::<{ size_of::<$type>() }>() {
+                Some(bytes) => {
+                    let mut bytes = *bytes;
+                    if dtype.order == ByteOrder::Big {
+                        bytes.reverse();
+                    }
+                    <$type>::from_le_bytes(bytes)
+                }
+                None => return f64::NAN,
+            }
+        };
+    }
+    match dtype.kind {
+        DTypeKind::F16 => half::f16::to_f64(number!(half::f16)),
+        DTypeKind::F32 => f64::from(number!(f32)),
+        DTypeKind::F64 => number!(f64),
+        DTypeKind::I8 => f64::from(number!(i8)),
+        DTypeKind::I16 => f64::from(number!(i16)),
+        DTypeKind::I32 => f64::from(number!(i32)),
+        DTypeKind::I64 => number!(i64) as f64,
+        DTypeKind::U16 => f64::from(number!(u16)),
+        DTypeKind::U32 => f64::from(number!(u32)),
+        DTypeKind::U64 => number!(u64) as f64,
+        DTypeKind::Bool | DTypeKind::U8 => f64::from(number!(u8)),
+        _ => f64::NAN,
+    }
+}
+
+/// Appends a number, little-endian; what an integer does not hold saturates.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "floats round to the nearest, integers take only what `with_outside` has tried"
+)]
+fn put(dtype: DType, value: f64, bytes: &mut Vec<u8>) {
+    match dtype.kind {
+        DTypeKind::F16 => bytes.extend_from_slice(&half::f16::from_f64(value).to_le_bytes()),
+        DTypeKind::F32 => bytes.extend_from_slice(&(value as f32).to_le_bytes()),
+        DTypeKind::F64 => bytes.extend_from_slice(&value.to_le_bytes()),
+        DTypeKind::I8 => bytes.extend_from_slice(&(value as i8).to_le_bytes()),
+        DTypeKind::I16 => bytes.extend_from_slice(&(value as i16).to_le_bytes()),
+        DTypeKind::I32 => bytes.extend_from_slice(&(value as i32).to_le_bytes()),
+        DTypeKind::I64 => bytes.extend_from_slice(&(value as i64).to_le_bytes()),
+        DTypeKind::U16 => bytes.extend_from_slice(&(value as u16).to_le_bytes()),
+        DTypeKind::U32 => bytes.extend_from_slice(&(value as u32).to_le_bytes()),
+        DTypeKind::U64 => bytes.extend_from_slice(&(value as u64).to_le_bytes()),
+        DTypeKind::Bool | DTypeKind::U8 => bytes.push(value as u8),
+        _ => bytes.resize(bytes.len().saturating_add(dtype.size()), 0),
+    }
+}
