@@ -2,4 +2,6 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod forms;
 mod ranges;
+mod samples;

@@ -1,0 +1,259 @@
+//! Every form gives the same elements, and conversions lose none.
+
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use zvf_store::OpenOptions;
+use zvf_store::blocking::Runtime;
+use zvf_volume::{Axis, ConvertOptions, Form, Range, Selection, Volume, VolumeError, convert};
+
+fn testdata(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../testdata")
+        .join(path)
+}
+
+fn open(address: &str) -> Result<Volume, VolumeError> {
+    Runtime::new()
+        .unwrap()
+        .wait(Volume::open(address, &OpenOptions::new()))
+}
+
+fn read(volume: &Volume, selection: &Selection) -> Vec<u8> {
+    Runtime::new()
+        .unwrap()
+        .wait(volume.read(selection))
+        .unwrap()
+        .0
+}
+
+fn whole(volume: &Volume) -> Vec<u8> {
+    read(volume, &Selection::all(&volume.info().shape).unwrap())
+}
+
+/// The elements of a selection out of all elements, one by one.
+fn picked(all: &[u8], item: usize, shape: &[u64], axes: &[Axis]) -> Vec<u8> {
+    let mut places = vec![0_u64];
+    for (axis, extent) in axes.iter().zip(shape) {
+        places = places
+            .iter()
+            .flat_map(|place| {
+                (axis.start..axis.stop)
+                    .step_by(usize::try_from(axis.step).unwrap())
+                    .map(move |at| place * extent + at)
+            })
+            .collect();
+    }
+    places
+        .into_iter()
+        .flat_map(|place| {
+            let at = usize::try_from(place).unwrap() * item;
+            all[at..at + item].to_vec()
+        })
+        .collect()
+}
+
+fn selections(shape: &[u64]) -> impl Strategy<Value = Vec<Axis>> + use<> {
+    shape
+        .iter()
+        .map(|&extent| {
+            (0..=extent, 0..=extent, 1..4_u64)
+                .prop_map(|(a, b, step)| Axis::new(a.min(b), a.max(b), step))
+        })
+        .collect::<Vec<_>>()
+}
+
+/// Random selections of a volume against all of its elements.
+fn check(volume: &Volume, all: &[u8]) {
+    let info = volume.info();
+    let mut runner = TestRunner::new(Config::with_cases(12));
+    let strategy = selections(&info.shape);
+    runner
+        .run(&strategy, |axes| {
+            let selection = Selection::new(&axes, &info.shape).unwrap();
+            let wanted = picked(all, info.element.size, &info.shape, &axes);
+            prop_assert_eq!(read(volume, &selection), wanted);
+            Ok(())
+        })
+        .unwrap();
+}
+
+#[test]
+fn bundled_volumes_stay_the_same_through_all_forms() {
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = Runtime::new().unwrap();
+    let mut seen = 0;
+    for file in [
+        "tet/f64_2d_edge_zstd.tet",
+        "tet/f32_special_values.tet",
+        "tet/rank3_rank4_edges.tet#@0",
+        "tet/rank3_rank4_edges.tet#@1",
+        "caterva/b02_f8_2d_lz4_truncprec_shuffle.b2nd",
+        "caterva/b13_f4_2d_bigendian.b2nd",
+        "caterva/c06_i4_2d_zstd_delta_shuffle.b2frame",
+        "caterva/b19_f4_3d_sparse",
+    ] {
+        let source = open(testdata(file).to_str().unwrap()).unwrap();
+        let all = whole(&source);
+        check(&source, &all);
+        // What has no type of numbers stays in its form.
+        if source.info().element.number.is_none() {
+            continue;
+        }
+        // As little-endian numbers, which is what the others hold.
+        let mut little = all.clone();
+        if source.info().element.text.starts_with('>') {
+            little
+                .chunks_exact_mut(source.info().element.size)
+                .for_each(<[u8]>::reverse);
+        }
+        let mut before = source;
+        for (step, ending) in ["tet", "zarr", "b2nd", "zarr", "tet", "b2nd"]
+            .iter()
+            .enumerate()
+        {
+            let out = folder.path().join(format!("{seen}-{step}.{ending}"));
+            let mut options = ConvertOptions::default();
+            options.raw = step % 2 == 1;
+            if step == 3 {
+                options.chunk = Some(vec![3; before.info().shape.len()]);
+            }
+            let done = runtime
+                .wait(convert(&before, &out, &options, |_, _| {}))
+                .unwrap();
+            assert_eq!(
+                done.form.name(),
+                if *ending == "b2nd" { "caterva" } else { ending }
+            );
+            let after = open(out.to_str().unwrap()).unwrap();
+            assert_eq!(after.info().shape, before.info().shape, "{file}, {ending}");
+            assert_eq!(whole(&after), little, "{file}, {ending}");
+            check(&after, &little);
+            before = after;
+        }
+        seen += 1;
+    }
+    assert!(seen >= 6);
+}
+
+#[test]
+fn what_lies_there_is_not_replaced_unasked() {
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = Runtime::new().unwrap();
+    let source = open(testdata("tet/f64_2d_edge_zstd.tet").to_str().unwrap()).unwrap();
+    for ending in ["tet", "zarr", "b2nd"] {
+        let out = folder.path().join(format!("a.{ending}"));
+        let mut options = ConvertOptions::default();
+        runtime
+            .wait(convert(&source, &out, &options, |_, _| {}))
+            .unwrap();
+        let refused = runtime.wait(convert(&source, &out, &options, |_, _| {}));
+        assert!(refused.is_err(), "{ending}");
+        options.overwrite = true;
+        runtime
+            .wait(convert(&source, &out, &options, |_, _| {}))
+            .unwrap();
+        assert_eq!(whole(&open(out.to_str().unwrap()).unwrap()), whole(&source));
+    }
+    let names: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+    assert_eq!(names.len(), 3, "something stays behind: {names:?}");
+}
+
+/// An image of OME-Zarr 0.4 in Zarr v2, written by hand: two levels of 4 x 6, 16-bit numbers, chunks of 3 x 4.
+fn image(folder: &Path) {
+    let put = |path: &str, bytes: &[u8]| {
+        let path = folder.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    };
+    put(".zgroup", br#"{"zarr_format": 2}"#);
+    put(
+        ".zattrs",
+        br#"{"multiscales": [{"version": "0.4", "axes": [
+            {"name": "y", "type": "space", "unit": "micrometer"}, {"name": "x", "type": "space"}],
+            "coordinateTransformations": [{"type": "scale", "scale": [10.0, 1.0]}],
+            "datasets": [
+              {"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [2.0, 0.5]}]},
+              {"path": "1", "coordinateTransformations": [{"type": "scale", "scale": [4.0, 1.0]},
+                                                          {"type": "translation", "translation": [1.0, 0.25]}]}]}]}"#,
+    );
+    for level in ["0", "1"] {
+        put(
+            &format!("{level}/.zarray"),
+            br#"{"zarr_format": 2, "shape": [4, 6], "chunks": [3, 4], "dtype": ">u2", "compressor": null,
+                "fill_value": 7, "order": "C", "filters": null}"#,
+        );
+        // The chunk at (1, 1) is missing: it is the fill value.
+        for (row, column) in [(0_u16, 0_u16), (0, 1), (1, 0)] {
+            let mut bytes = Vec::new();
+            for r in 0..3 {
+                for c in 0..4 {
+                    bytes.extend((100 * (row * 3 + r) + column * 4 + c).to_be_bytes());
+                }
+            }
+            put(&format!("{level}/{row}.{column}"), &bytes);
+        }
+    }
+}
+
+#[test]
+fn an_image_of_version_2_is_read_with_its_transforms() {
+    let folder = tempfile::tempdir().unwrap();
+    image(folder.path());
+    let address = folder.path().to_str().unwrap();
+    let runtime = Runtime::new().unwrap();
+    let levels = runtime
+        .wait(Volume::list(address, &OpenOptions::new()))
+        .unwrap();
+    assert_eq!(levels.len(), 2);
+    let places = |volume: &Volume| -> Vec<_> {
+        volume
+            .info()
+            .axes
+            .iter()
+            .map(|axis| axis.place.unwrap())
+            .collect()
+    };
+    assert_eq!(places(&levels[0]), [(0.0, 20.0), (0.0, 0.5)]);
+    // The transforms of the whole image come after those of the level.
+    assert_eq!(places(&levels[1]), [(10.0, 40.0), (0.25, 1.0)]);
+    assert_eq!(levels[0].info().axes[0].unit.as_deref(), Some("micrometer"));
+    // Without a pick it is the first level.
+    let first = open(address).unwrap();
+    assert_eq!(
+        (first.info().name.as_str(), first.info().form),
+        ("0", Form::Zarr)
+    );
+    assert_eq!(open(&format!("{address}#1")).unwrap().info().name, "1");
+    assert_eq!(open(&format!("{address}#@1")).unwrap().info().name, "1");
+    assert!(open(&format!("{address}#2")).is_err());
+
+    let range = Range::parse("1:, ::2", &first.info().shape).unwrap();
+    let found: Vec<u16> = read(&first, &range.selection)
+        .chunks_exact(2)
+        .map(|two| u16::from_le_bytes([two[0], two[1]]))
+        .collect();
+    assert_eq!(found, [100, 102, 104, 200, 202, 204, 300, 302, 7]);
+}
+
+#[test]
+fn several_datasets_ask_for_a_pick() {
+    let address = testdata("tet/rank3_rank4_edges.tet");
+    let error = open(address.to_str().unwrap()).unwrap_err().to_string();
+    assert!(error.contains("pick one"), "{error}");
+}
+
+#[test]
+fn what_is_no_volume_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.tet");
+    std::fs::write(&file, b"not a volume").unwrap();
+    for address in [
+        file.to_str().unwrap(),
+        folder.path().to_str().unwrap(),
+        "/nowhere/at/all.b2nd",
+    ] {
+        assert!(open(address).is_err(), "{address}");
+    }
+}
