@@ -105,6 +105,7 @@ mod objects;
 mod once;
 mod once_cache;
 mod options;
+mod ordered;
 mod presence;
 mod ragged;
 mod raw;

@@ -54,7 +54,7 @@ impl Magic {
     fn of(first: &[u8]) -> Self {
         if first.starts_with(b"TETR") {
             Self::Tet
-        } else if first.get(1..10) == Some(zvf_caterva::MAGIC.get(1..10).unwrap_or_default()) {
+        } else if first.get(2..10) == Some(zvf_caterva::MAGIC.as_slice()) {
             Self::Frame
         } else {
             Self::Other

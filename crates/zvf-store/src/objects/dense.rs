@@ -18,13 +18,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures::future::try_join_all;
 
 use super::manifests::Cut;
 use crate::Limits;
 use crate::StoreError;
 use crate::kv::blocking;
 use crate::once_cache::OnceCache;
+use crate::ordered::all_in_order;
 use crate::typed::TypedArray;
 
 /// The two arrays.
@@ -285,7 +285,7 @@ impl Pieces {
         numbers.sort_unstable();
         numbers.dedup();
         let loads = numbers.iter().map(|number| self.piece(round, *number));
-        let pieces = try_join_all(loads).await?;
+        let pieces = all_in_order(loads).await?;
         Ok(Loaded {
             per: self.per,
             width: usize::try_from(self.table.width()).unwrap_or(usize::MAX),

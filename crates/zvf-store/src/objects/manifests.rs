@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures::future::try_join_all;
 
 use super::dense::Dense;
 use super::split::Split;
 use crate::StoreError;
 use crate::kv::Kv;
+use crate::ordered::all_in_order;
 use crate::ragged::{RaggedArray, RaggedChunk};
 
 /// What the manifests of a level are stored in.
@@ -100,7 +100,8 @@ impl Manifests {
             .collect();
         numbers.sort_unstable();
         numbers.dedup();
-        let parts = try_join_all(numbers.iter().map(|n| self.part(kv, round, *n, rows))).await?;
+        let parts = numbers.iter().map(|n| self.part(kv, round, *n, rows));
+        let parts = all_in_order(parts).await?;
         Ok(slots
             .iter()
             .map(|slot| {

@@ -73,7 +73,9 @@ impl Split {
             return Ok(Arc::clone(cut));
         }
         let (data, offsets) =
-            futures::try_join!(self.data.load(kv, round), self.offsets.load(kv, round))?;
+            futures::join!(self.data.load(kv, round), self.offsets.load(kv, round));
+        // Of two that are damaged the first is told, whichever came back first.
+        let (data, offsets) = (data?, offsets?);
         let split = Arc::clone(self);
         let cut = blocking(move || split.parse(data, &offsets)).await??;
         Ok(Arc::clone(self.cut.get_or_init(|| async { cut }).await))

@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use futures::future::try_join_all;
 use zvf_format::dtype::ByteOrder;
 use zvf_meta::ArrayDoc;
 
 use super::{Reader, TypedArray, TypedValues};
+use crate::ordered::all_in_order;
 use crate::StoreError;
 use crate::cells::fetch_entries;
 use crate::codec::{Chain, Data};
@@ -159,7 +159,7 @@ async fn fetch(
         }
         row = row.saturating_add(chunk_rows);
     }
-    try_join_all(keys.into_iter().map(|(key, row, column)| async move {
+    all_in_order(keys.into_iter().map(|(key, row, column)| async move {
         let bytes = array
             .kv
             .get(round, &key, Ask::Whole, cap)
@@ -220,7 +220,7 @@ async fn fetch_inner(
             Ok::<_, StoreError>(pieces.collect::<Vec<_>>())
         }
     });
-    Ok(try_join_all(shards).await?.into_iter().flatten().collect())
+    Ok(all_in_order(shards).await?.into_iter().flatten().collect())
 }
 
 #[expect(
