@@ -607,6 +607,26 @@ fn clean(footer: &mut Footer) -> Result<(), Error> {
             check(text)?;
         }
     }
+    for metadata in &footer.metadata {
+        // Limits of the reference, which does not read what is over them.
+        let entries = metadata.datasets.values();
+        let fits = metadata.datasets.len() <= 256
+            && entries.clone().all(|entry| {
+                entry.attrs.len() <= 64
+                    && entry.dim_names.len() <= MAX_RANK
+                    && entry.coords.len() <= MAX_RANK
+                    && entry
+                        .coords
+                        .values()
+                        .all(|coords| coords.labels.len() <= 64)
+            });
+        if !fits || footer.history.len() > 4096 {
+            return Err(Error::misuse(
+                "footer",
+                "at most 4096 rows, 256 datasets with 64 attributes, 8 axes, 64 labels each, as the reference asks",
+            ));
+        }
+    }
     let datasets = footer
         .metadata
         .iter()
