@@ -607,7 +607,7 @@ fn clean(footer: &mut Footer) -> Result<(), Error> {
             check(text)?;
         }
     }
-    for metadata in &footer.metadata {
+    if let Some(metadata) = &footer.metadata {
         // Limits of the reference, which does not read what is over them.
         let entries = metadata.datasets.values();
         let fits = metadata.datasets.len() <= 256
