@@ -118,3 +118,15 @@ async fn neighbouring_tiles_are_one_request() {
         .unwrap_err();
     assert!(absent.is_io());
 }
+
+#[tokio::test]
+async fn reads_can_move_between_threads() {
+    fn movable<T: Send>(task: T) -> T {
+        task
+    }
+    let (store, path) = put("a.tet", bytes("f32_1d_edge_raw.tet")).await;
+    let file = movable(RemoteTet::open(store, &path)).await.unwrap();
+    let dataset = file.dataset("x").unwrap();
+    let (all, _) = movable(file.read(dataset, &dataset.all())).await.unwrap();
+    assert_eq!(all.len(), 40);
+}
