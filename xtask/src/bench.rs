@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use crate::{Outcome, python, sh};
+use crate::{Outcome, python, sh, tet};
 
 /// One job: its name in both processes, what it does, its arguments in each round.
 struct Job {
@@ -174,8 +174,12 @@ fn small_box(round: u64) -> String {
 
 /// Runs every job `--rounds N` times (7) on every column, or those whose name contains `--only TEXT`. Jobs
 /// that write do so below `--folder PATH` (the target folder). `--check` only compares the counts, on an unoptimised
-/// build.
+/// build. `--only tet` is the table of TET beside its reference, and nothing else.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
+    let only: String = sh::option(arguments, "--only")?.unwrap_or_default();
+    if only == "tet" {
+        return tet::bench(arguments);
+    }
     let check = sh::flag(arguments, "--check");
     let rounds = if check {
         1
@@ -194,7 +198,6 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         python.greeting, ours.greeting
     );
 
-    let only: String = sh::option(arguments, "--only")?.unwrap_or_default();
     let written: Option<PathBuf> = sh::option(arguments, "--folder")?;
     let written = written
         .unwrap_or_else(|| sh::target().join("bench"))

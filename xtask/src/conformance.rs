@@ -1,12 +1,12 @@
 //! `cargo xtask conformance`: stores of the released Python packages, read by us, and ours, read by them; compared with
 //! what went in.
 
-use crate::{Outcome, python, sh, test};
+use crate::{Outcome, python, sh, test, tet};
 
 /// Runs `python/conformance.py` with the built `zvf` in both environments, stores of format 0.9, then of 0.7; then
 /// `python/written.py`, the other direction, for format 0.9, `python/edited.py`, stores that `zvf edit` has changed,
 /// `python/migrated.py`, and `python/pyramids.py`, coarse levels made by both. Arguments are passed on; `--written`, `--edited`,
-/// `--migrated` and `--pyramids` run those alone.
+/// `--migrated` and `--pyramids` run those alone, `--tet` only files of the TET reference.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     if let Some((_, rest)) = arguments
         .split_first()
@@ -28,6 +28,12 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         .filter(|(first, _)| *first == "--pyramids")
     {
         return levels(&sh::build_zvf()?, rest);
+    }
+    if let Some((_, rest)) = arguments
+        .split_first()
+        .filter(|(first, _)| *first == "--tet")
+    {
+        return tet::conformance(rest);
     }
     let program = sh::build_zvf()?;
     for (environment, folder) in [
@@ -54,7 +60,8 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     written(&shared)?;
     edited(&shared)?;
     migrated(&[])?;
-    levels(&program, &shared)
+    levels(&program, &shared)?;
+    tet::conformance(&[])
 }
 
 /// Copies of the bundled stores by `zvf migrate` and `zvf rechunk`, judged by the package.

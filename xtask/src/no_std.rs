@@ -5,44 +5,57 @@ use std::process::Command;
 use crate::Outcome;
 use crate::sh;
 
-/// Feature sets of `zvf-format` that must build, with what each is for.
-const FEATURES: &[(&str, &str)] = &[
-    ("", "views only"),
-    ("alloc", "encoders"),
-    ("std", "std errors"),
+/// Crates and feature sets that must build, with what each is for.
+const FEATURES: &[(&str, &str, &str)] = &[
+    ("zvf-format", "", "views only"),
+    ("zvf-format", "alloc", "encoders"),
+    ("zvf-format", "std", "std errors"),
+    ("zvf-grid", "", "selections and copies"),
+    ("zvf-tet", "", "views and checks"),
+    ("zvf-tet", "alloc", "proofs of any order"),
+];
+
+/// Crates and feature sets below which no `std` feature may be on.
+const WITHOUT: &[(&str, &str)] = &[
+    ("zvf-format", ""),
+    ("zvf-format", "alloc"),
+    ("zvf-grid", ""),
+    ("zvf-tet", ""),
+    ("zvf-tet", "alloc"),
 ];
 
 /// Crates whose `std` feature must stay off.
-const BARE: &[&str] = &["zvf-format", "zerocopy"];
+const BARE: &[&str] = &["zvf-format", "zvf-grid", "zvf-tet", "zerocopy"];
 
 /// Builds the feature sets, checks the feature tree, then builds, links and runs the probe.
 pub(crate) fn run(_: &[String]) -> Outcome {
-    for (features, why) in FEATURES {
-        println!("zvf-format with [{features}]: {why}");
+    for (name, features, why) in FEATURES {
+        println!("{name} with [{features}]: {why}");
         sh::run(
             sh::cargo()
                 .args([
                     "check",
                     "--quiet",
                     "--package",
-                    "zvf-format",
+                    name,
                     "--no-default-features",
                 ])
                 .args(["--features", features]),
         )?;
     }
-    tree("")?;
-    tree("alloc")?;
+    for (name, features) in WITHOUT {
+        tree(name, features)?;
+    }
     probe()
 }
 
-/// Fails when a feature named `std` is switched on anywhere below `zvf-format`.
-fn tree(features: &str) -> Outcome {
+/// Fails when a feature named `std` is switched on in `name` or anywhere below it.
+fn tree(name: &str, features: &str) -> Outcome {
     let mut command = sh::cargo();
     command.args([
         "tree",
         "--package",
-        "zvf-format",
+        name,
         "--no-default-features",
         "--features",
         features,
@@ -54,13 +67,15 @@ fn tree(features: &str) -> Outcome {
         "none",
     ]);
     let text = sh::capture(&mut command)?;
-    for name in BARE {
-        let wanted = format!("{name} feature \"std\"");
+    for below in BARE {
+        let wanted = format!("{below} feature \"std\"");
         if text.contains(&wanted) {
-            return Err(format!("std creeps in with [{features}]: {wanted}\n{text}").into());
+            return Err(
+                format!("std creeps into {name} with [{features}]: {wanted}\n{text}").into(),
+            );
         }
     }
-    println!("cargo tree with [{features}]: no std");
+    println!("cargo tree of {name} with [{features}]: no std");
     Ok(())
 }
 
@@ -80,7 +95,7 @@ fn probe() -> Outcome {
             format!("the probe did not find what the worked example holds: {status}").into(),
         );
     }
-    println!("probe: decodes the worked example without std and without an allocator");
+    println!("probe: decodes the worked examples (ZVF, TET) without std and without an allocator");
     println!(
         "probe: {} bytes of code",
         code_bytes(&std::fs::read(program)?)?

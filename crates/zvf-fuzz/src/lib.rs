@@ -23,6 +23,7 @@ mod manifest;
 mod older;
 mod split;
 mod store;
+mod tet;
 mod validation;
 
 pub use cells::{array_document, codecs, shard};
@@ -36,6 +37,7 @@ pub use older::{
     blobs, cross_cells, dense_manifests, flat_records, masked_table, padded, split_groups,
     split_manifests,
 };
+pub use tet::{tet_file, tet_writer};
 pub use validation::broken_store;
 
 /// A target's function.
@@ -64,6 +66,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("shard", shard),
     ("split_groups", split_groups),
     ("split_manifests", split_manifests),
+    ("tet_file", tet_file),
+    ("tet_writer", tet_writer),
     ("vlen", vlen),
 ];
 
@@ -81,4 +85,6 @@ pub const STORES: &[&str] = &[
     "shard",
     "split_groups",
     "split_manifests",
+    "tet_file",
+    "tet_writer",
 ];

@@ -125,11 +125,6 @@ impl Dataset {
             .and_then(|count| count.checked_mul(wide(self.item())))
             .ok_or(GridError::TooLarge)
     }
-
-    /// Entries of this dataset begin at this row in canonical order.
-    pub(crate) const fn first_row(&self) -> u64 {
-        self.first_row
-    }
 }
 
 /// All but payloads of an open file. The front's bytes stay with who opened it.

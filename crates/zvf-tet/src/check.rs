@@ -159,7 +159,7 @@ impl<'a> Tet<'a> {
         for record in self.records() {
             record.warn(warnings);
             let geometry = record.check()?;
-            total = total.checked_add(geometry.tiles).unwrap_or(u64::MAX);
+            total = total.saturating_add(geometry.tiles);
         }
         Ok(total)
     }

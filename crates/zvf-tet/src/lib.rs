@@ -109,6 +109,8 @@ mod read;
 #[cfg(feature = "object_store")]
 mod remote;
 #[cfg(feature = "std")]
+mod rules;
+#[cfg(feature = "std")]
 mod source;
 #[cfg(feature = "std")]
 mod span;

@@ -102,16 +102,21 @@ impl Iterator for Plan<'_> {
         let needed = match codec {
             Codec::Zstd => (offset, stored),
             Codec::Raw => {
-                let tile = Tile {
-                    row,
-                    entry,
-                    extent: self.dataset.geometry().extent(&coord)?,
-                    part: &part,
-                    item: self.dataset.item(),
-                    limit: u64::MAX,
-                };
-                let block = tile.trim().ok()?;
-                (offset.saturating_add(block.offset), block.len)
+                let extent = self.dataset.geometry().extent(&coord)?;
+                if part.is_whole(&extent) {
+                    (offset, stored)
+                } else {
+                    let tile = Tile {
+                        row,
+                        entry,
+                        extent,
+                        part: &part,
+                        item: self.dataset.item(),
+                        limit: u64::MAX,
+                    };
+                    let block = tile.trim().ok()?;
+                    (offset.saturating_add(block.offset), block.len)
+                }
             }
         };
         Some(PlannedTile {

@@ -35,7 +35,7 @@ impl ReadStats {
 /// Bytes between two pieces of a tile that are rather read than jumped over.
 const GAP: u64 = 16 << 10;
 
-/// Results smaller than this are read by one thread.
+/// What copies or unpacks fewer bytes than this is done by one thread.
 const PARALLEL: u64 = 1 << 20;
 
 /// What all threads of one read share.
@@ -58,7 +58,7 @@ impl Reader<'_> {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             threads => threads,
         };
-        if threads == 1 || bytes < PARALLEL {
+        if threads == 1 || self.work(selection, bytes)? < PARALLEL {
             return self.read_slab(&mut Decoder::new(), selection, into);
         }
         let mut slabs = Vec::new();
@@ -108,6 +108,16 @@ impl Reader<'_> {
                 });
             }
             all
+        })
+    }
+
+    /// Bytes that are copied or unpacked for a result of `bytes`, by the codec of the first tile.
+    fn work(&self, selection: &Selection, bytes: u64) -> Result<u64, Error> {
+        let mut plan = Plan::new(self.catalog, self.front, self.dataset, selection)?;
+        let tiles = plan.total().unwrap_or(u64::MAX);
+        Ok(match plan.next() {
+            Some(first) if first.codec == Codec::Zstd => first.raw_byte_len.saturating_mul(tiles),
+            _ => bytes,
         })
     }
 

@@ -16,21 +16,20 @@ use zerocopy::little_endian::U64;
 use zvf_grid::{Axis, Dims, GridError, Run, Selection, copy};
 
 use crate::DType;
-use crate::history::{Footer, HistoryRow};
+use crate::history::Footer;
 use crate::int::{small, wide};
 use crate::layout::{
     Codec, Entry, FLAG_FOOTER, INDEX_MAGIC, INDEX_VERSION, IndexHeader, LAYOUT_VERSION, MAGIC,
     MAX_RANK, RECORDS_AT, RecordHead, Superblock, TAIL_MAGIC, Tail,
 };
 use crate::record::Geometry;
+use crate::rules::{TEXT, clean};
 use crate::trouble::Error;
 
 /// The first payload of a dataset begins at a multiple of this, unless [`WriteOptions::packed`] is set.
 const ALIGN: u64 = 64;
 /// Entries that are kept before they are written.
 const PENDING: usize = 4096;
-/// Longest text that the reference takes in a footer.
-const TEXT: usize = 1024;
 /// Longest footer; metadata that make it longer lie beside it.
 const FOOTER: usize = 65_536;
 
@@ -575,68 +574,4 @@ fn record(spec: &DatasetSpec) -> Vec<u8> {
         bytes.extend_from_slice(&extent.to_le_bytes());
     }
     bytes
-}
-
-/// Checks the texts of a footer, and takes the folders of this machine out of it.
-fn clean(footer: &mut Footer) -> Result<(), Error> {
-    let check = |text: &str| {
-        if text.is_empty() || text.len() > TEXT {
-            Err(Error::misuse(
-                "footer",
-                "every text has 1 to 1024 bytes, as the reference asks",
-            ))
-        } else {
-            Ok(())
-        }
-    };
-    for row in &mut footer.history {
-        let HistoryRow {
-            op,
-            source,
-            at,
-            parents,
-            params,
-            ..
-        } = row;
-        for name in core::iter::once(source).chain(&mut *parents) {
-            *name = without_folders(name);
-            check(name)?;
-        }
-        let params = params.iter().flat_map(|(key, value)| [key, value]);
-        for text in [&*op, &*at].into_iter().chain(params) {
-            check(text)?;
-        }
-    }
-    let datasets = footer
-        .metadata
-        .iter()
-        .flat_map(|metadata| &metadata.datasets);
-    for (name, entry) in datasets {
-        let attrs = entry.attrs.iter().flat_map(|(key, value)| [key, value]);
-        let labels = entry.coords.values().flat_map(|coords| &coords.labels);
-        for text in attrs
-            .chain(&entry.dim_names)
-            .chain(entry.coords.keys())
-            .chain(labels)
-            .chain([name])
-        {
-            check(text)?;
-        }
-    }
-    Ok(())
-}
-
-/// The file name of an absolute path of this machine, and everything else as it is.
-fn without_folders(text: &str) -> String {
-    let drive =
-        matches!(text.as_bytes(), [letter, b':', b'\\' | b'/', ..] if letter.is_ascii_alphabetic());
-    let absolute = text.starts_with(['/', '\\', '~']) || text.starts_with("file:") || drive;
-    if !absolute {
-        return text.into();
-    }
-    let name = text
-        .rsplit(['/', '\\'])
-        .find(|part| !part.is_empty())
-        .unwrap_or("file");
-    name.into()
 }

@@ -1,9 +1,10 @@
 //! A bare binary that decodes the worked example of the fragment-index page, byte by byte, with
-//! `zvf-format` alone: no std, no allocator, no libc, panics abort.
+//! `zvf-format`, and proves and reads a TET file with `zvf-tet` and `zvf-grid`: no std, no allocator, no
+//! libc, panics abort.
 //!
 //! Tests cannot show this, because their harness brings std back. Here the linker does: a single
-//! use of std or of the heap would leave an unresolved symbol, since nothing is linked but `core`
-//! and `zvf-format` without any feature.
+//! use of std or of the heap would leave an unresolved symbol, since nothing is linked but `core`,
+//! these crates without any feature, and the five functions of memory in `mem.rs`.
 //!
 //! # Building and running
 //!
@@ -29,9 +30,18 @@
 #![no_std]
 #![no_main]
 
+mod mem;
+
 use core::hint::black_box;
 
 use zvf_format::fragments::{Fragment, FragmentIndex, RankDirectory};
+use zvf_grid::{Axis, Selection, copy};
+use zvf_tet::{Profile, Tet};
+
+/// Ten floats in tiles of four.
+static TET: &[u8; 464] = include_bytes!("../../../testdata/tet/f32_1d_edge_raw.tet");
+/// The same with two rows of the index in each other's place.
+static TET_SWAPPED: &[u8; 464] = include_bytes!("../../../testdata/tet/derived/en_swapped.tet");
 
 /// The worked example: a range (0, 4), the list 12, 7, 19 and a range (20, 8).
 static WORKED_EXAMPLE: [u8; 88] = [
@@ -104,11 +114,82 @@ fn checks(blob: &[u8]) -> i32 {
     0
 }
 
+/// Proves a TET file and reads every third element of it; the number of the first check that fails, or 0.
+fn tet_checks(file: &[u8], canonical: bool) -> i32 {
+    let mut scratch = [0; 3];
+    let Ok((tet, proof)) = Tet::open_in(file, Profile::Strict, &mut scratch) else {
+        return 21;
+    };
+    if proof.canonical != canonical || proof.payload_end != 464 {
+        return 22;
+    }
+    let Some((record, Ok(geometry))) = tet.record("x").map(|record| (record, record.check()))
+    else {
+        return 23;
+    };
+    let Ok(wanted) = Selection::new(&[Axis::new(0, 10, 3)], &record.shape()) else {
+        return 24;
+    };
+    let Ok(tiles) = wanted.cells(&geometry.chunk_shape) else {
+        return 25;
+    };
+    let mut values = [0; 16];
+    for tile in tiles {
+        let coord = tile.coord();
+        let found = tet.find(0, 0, &geometry.grid, &coord);
+        let Some(((_, entry), extent)) = found.zip(geometry.extent(&coord)) else {
+            return 26;
+        };
+        let start = entry.payload_offset.get() as usize;
+        let Some(payload) = file.get(start..start + entry.raw_byte_len.get() as usize) else {
+            return 27;
+        };
+        if copy(
+            4,
+            payload,
+            &extent,
+            &mut values,
+            &wanted.shape(),
+            tile.runs(),
+        )
+        .is_err()
+        {
+            return 28;
+        }
+    }
+    // −3.0, −1.5, 0.0, 1.5: the file is a ramp from −3 in halves.
+    let expected: [f32; 4] = [-3.0, -1.5, 0.0, 1.5];
+    let right = expected
+        .iter()
+        .zip(values.as_chunks::<4>().0)
+        .all(|(want, found)| want.to_le_bytes() == *found);
+    if !right {
+        return 29;
+    }
+    for end in 0..file.len() {
+        match file
+            .get(..end)
+            .map(|cut| Tet::open_in(cut, Profile::Lenient, &mut scratch))
+        {
+            Some(Err(_)) => {}
+            _ => return 30,
+        }
+    }
+    0
+}
+
 /// What the start code calls.
 #[unsafe(no_mangle)]
 extern "C" fn probe_main() -> ! {
     // The bytes are hidden from the optimiser, so that the decoder is really in the binary.
-    exit(checks(black_box(&WORKED_EXAMPLE)))
+    let mut code = checks(black_box(&WORKED_EXAMPLE));
+    if code == 0 {
+        code = tet_checks(black_box(TET), true);
+    }
+    if code == 0 {
+        code = tet_checks(black_box(TET_SWAPPED), false);
+    }
+    exit(code)
 }
 
 #[panic_handler]

@@ -1,0 +1,42 @@
+//! The reference of TET: asked about our files and timed beside us, in a package of its own (`xtask/tetration`).
+
+use std::path::PathBuf;
+
+use crate::{Outcome, sh};
+
+/// Builds the program that holds both, with release optimisation.
+fn peer() -> Outcome<PathBuf> {
+    let folder = sh::root().join("xtask").join("tetration");
+    let target = sh::target().join("tetration");
+    let mut build = sh::cargo();
+    build.current_dir(&folder).env("CARGO_TARGET_DIR", &target);
+    sh::run(build.args(["build", "--quiet", "--release", "--locked"]))?;
+    Ok(target
+        .join("release")
+        .join(format!("tetration-peer{}", std::env::consts::EXE_SUFFIX)))
+}
+
+/// Files made at random by one, judged and read by the other: `--cases N` (200), `--seed N` (1).
+pub(crate) fn conformance(arguments: &[String]) -> Outcome {
+    let cases: u64 = sh::option(arguments, "--cases")?.unwrap_or(200);
+    let seed: u64 = sh::option(arguments, "--seed")?.unwrap_or(1);
+    println!("\nTET, tetration 0.8.3:");
+    sh::run(
+        sh::command(peer()?)
+            .arg("agree")
+            .arg(sh::target().join("conformance-tet"))
+            .args([cases.to_string(), seed.to_string()]),
+    )
+}
+
+/// Reads of a quarter of a gigabyte by both, and by `memcpy`: `--rounds N` (7).
+pub(crate) fn bench(arguments: &[String]) -> Outcome {
+    let rounds: u64 = sh::option(arguments, "--rounds")?.unwrap_or(7).max(1);
+    println!("\nTET, tetration 0.8.3:");
+    sh::run(
+        sh::command(peer()?)
+            .arg("bench")
+            .arg(sh::target().join("bench"))
+            .arg(rounds.to_string()),
+    )
+}
