@@ -107,6 +107,29 @@ impl Header {
     ///
     /// Never.
     pub fn parse(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let (header, flags2) = Self::raw(bytes)?;
+        header.check(flags2)?;
+        Ok(header)
+    }
+
+    /// Reads the header of a chunk that has to decode to `nbytes` bytes, and first of all checks that it says so.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Self::parse`]; malformed: another number of bytes.
+    pub fn parse_for(bytes: &[u8], nbytes: u64) -> Result<Self, DecodeError> {
+        let (header, flags2) = Self::raw(bytes)?;
+        if u64::from(header.nbytes) != nbytes {
+            let expected = Expected::Exactly(i64::try_from(nbytes).unwrap_or(i64::MAX));
+            let found = i64::from(header.nbytes);
+            return Err(DecodeError::malformed("chunk nbytes", 4, found, expected));
+        }
+        header.check(flags2)?;
+        Ok(header)
+    }
+
+    /// The fields, and the byte at 30.
+    fn raw(bytes: &[u8]) -> Result<(Self, u8), DecodeError> {
         let short = |need: usize| {
             DecodeError::truncated("chunk header", 0, wide(bytes.len()), wide(need))
         };
@@ -143,8 +166,7 @@ impl Header {
             blosc2_flags,
             long,
         };
-        header.check(flags2)?;
-        Ok(header)
+        Ok((header, flags2))
     }
 
     fn check(&self, flags2: u8) -> Result<(), DecodeError> {

@@ -1,1 +1,9 @@
-//! Tests.
+//! Tests of whole frames: samples of other writers, damage, round trips.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests stop where they fail")]
+
+mod damaged;
+mod objects;
+mod roundtrip;
+mod samples;
+mod sweeps;
+mod support;

@@ -55,8 +55,7 @@ impl Frame {
         };
         let guess = wide(LONG).saturating_add(blocks.saturating_mul(4)).min(64 << 10);
         let mut bytes = source.read(0, guess.min(source.available))?;
-        let header = Header::parse(&bytes).map_err(&bad)?;
-        self.parts.check_chunk(chunk, &header).map_err(&bad)?;
+        let header = self.parts.chunk_header(chunk, &bytes).map_err(&bad)?;
         check_end(&header, source.available).map_err(&bad)?;
         // The dictionary's size lies behind the table: two rounds at most.
         for _ in 0..2 {

@@ -160,7 +160,6 @@ impl Frame {
             Entry::At(at) => {
                 let bytes = self.stored_chunk(chunk, at)?;
                 let view = Chunk::parse(&bytes).map_err(&bad)?;
-                self.parts.check_chunk(chunk, view.header()).map_err(&bad)?;
                 view.decode_vec(typesize, cap, &mut Codecs::new()).map_err(bad)
             }
         }
@@ -170,7 +169,7 @@ impl Frame {
     fn stored_chunk(&self, chunk: u64, at: u64) -> Result<Vec<u8>, Error> {
         let source = self.chunk_source(chunk, at)?;
         let mut bytes = source.read(0, source.available.min(wide(zvf_blosc::LONG)))?;
-        let header = zvf_blosc::Header::parse(&bytes).map_err(Error::chunk(chunk))?;
+        let header = self.parts.chunk_header(chunk, &bytes).map_err(Error::chunk(chunk))?;
         let need = wide(header.cbytes());
         if need > source.available {
             let short = DecodeError::truncated("chunk", 0, source.available, need);

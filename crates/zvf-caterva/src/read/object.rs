@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
-use zvf_blosc::{Body, Header, LONG, Special};
+use zvf_blosc::{Body, LONG, Special};
 use zvf_grid::{CellPart, Selection};
 
 use super::array::{buffer, check_selection, dtype, extents_of};
@@ -278,8 +278,7 @@ impl ObjectArray {
                 let first = if small { options.whole_chunk.max(guess) } else { guess };
                 let limit = most.map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
                 begun = self.get(&path, start, 0..first.min(limit)).await?;
-                let header = Header::parse(&begun).map_err(&bad)?;
-                self.parts.check_chunk(chunk, &header).map_err(&bad)?;
+                let header = self.parts.chunk_header(chunk, &begun).map_err(&bad)?;
                 if let Some(most) = most {
                     check_end(&header, most).map_err(&bad)?;
                 }

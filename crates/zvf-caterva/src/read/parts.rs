@@ -111,19 +111,12 @@ impl Parts {
         Ok((geometry, meta.kind(), dtype))
     }
 
-    /// Refuses a chunk that is not of the expected length, before anything is allocated for it.
-    pub(crate) fn check_chunk(
+    /// The header of a chunk. One that is not of the expected length is refused before anything is allocated for it.
+    pub(crate) fn chunk_header(
         &self,
         chunk: u64,
-        header: &zvf_blosc::Header,
-    ) -> Result<(), DecodeError> {
-        let expected = self.header.chunk_len(chunk);
-        let found = wide(header.nbytes());
-        if found != expected {
-            let expected = zvf_blosc::Expected::Exactly(crate::int::signed(expected));
-            let found = crate::int::signed(found);
-            return Err(DecodeError::malformed("chunk nbytes", 4, found, expected));
-        }
-        Ok(())
+        bytes: &[u8],
+    ) -> Result<zvf_blosc::Header, DecodeError> {
+        zvf_blosc::Header::parse_for(bytes, self.header.chunk_len(chunk))
     }
 }
