@@ -139,6 +139,12 @@ impl Expand for Codecs {
 
 #[cfg(feature = "lz4")]
 fn lz4(stream: &[u8], dictionary: Option<&[u8]>, out: &mut [u8]) -> Result<bool, StreamError> {
+    #[cfg(feature = "lz4-c")]
+    if dictionary.is_none() {
+        let length = i32::try_from(out.len()).map_err(|_| StreamError::Damaged)?;
+        let made = ::lz4::block::decompress_to_buffer(stream, Some(length), out);
+        return Ok(made.is_ok_and(|n| n == out.len()));
+    }
     let made = match dictionary {
         None => lz4_flex::block::decompress_into(stream, out),
         Some(history) => lz4_flex::block::decompress_into_with_dict(stream, out, history),

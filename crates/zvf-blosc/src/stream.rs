@@ -122,24 +122,49 @@ pub fn decode_block(
     scratch: &mut [u8],
     codecs: &mut (impl Expand + ?Sized),
 ) -> Result<(), DecodeError> {
-    let Context { header, pipeline, dictionary, reference } = context;
-    let n = header.block_len(block);
+    let n = context.header.block_len(block);
     if out.len() != n || scratch.len() < n {
         let found = wide(out.len().min(scratch.len()));
         return Err(DecodeError::limit("bytes of a block", 0, wide(n), found));
     }
-    if n == 0 {
-        return Ok(());
-    }
-    let reference = if block == 0 { None } else { reference };
+    let pipeline = context.pipeline;
+    let reference = if block == 0 { None } else { context.reference };
     if reference.is_none() && block != 0 && pipeline.has_delta() {
         return Err(DecodeError::limit("bytes of block 0", 0, wide(n), 0));
     }
+    let target: &mut [u8] = if pipeline.starts_in_scratch() {
+        scratch.get_mut(..n).unwrap_or_default()
+    } else {
+        &mut *out
+    };
+    join_streams(context, block, bytes, target, codecs)?;
+    pipeline.undo(out, scratch, reference)
+}
+
+/// Decodes the streams of a compressed block one after another into `out`, which is as long as the block. Filters are
+/// not undone.
+///
+/// # Errors
+///
+/// As [`decode_block`].
+pub fn join_streams(
+    context: Context<'_>,
+    block: usize,
+    bytes: &[u8],
+    out: &mut [u8],
+    codecs: &mut (impl Expand + ?Sized),
+) -> Result<(), DecodeError> {
+    let Context { header, dictionary, .. } = context;
+    if out.is_empty() {
+        return Ok(());
+    }
     let mut streams = Streams::new(header, block, bytes)?;
-    let each = streams.each;
-    let target: &mut [u8] =
-        if pipeline.starts_in_scratch() { &mut *scratch } else { &mut *out };
-    for part in target.chunks_exact_mut(each).take(streams.left) {
+    let (each, count) = (streams.each, streams.left);
+    if each == 0 || out.len() != each * count {
+        let found = wide(out.len());
+        return Err(DecodeError::limit("bytes of a block", 0, wide(each * count), found));
+    }
+    for part in out.chunks_exact_mut(each) {
         let Some((at, stream)) = streams.take()? else {
             break;
         };
@@ -160,5 +185,5 @@ pub fn decode_block(
             }
         }
     }
-    pipeline.undo(out, scratch, reference)
+    Ok(())
 }

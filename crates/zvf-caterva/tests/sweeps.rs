@@ -1,6 +1,6 @@
 //! Every sample cut off and flipped everywhere: errors or items, never a panic, never much memory.
 
-use zvf_caterva::{Array, Axis, Frame, FrameView, ReadOptions, Selection};
+use zvf_caterva::{Axis, Frame, FrameView, ReadOptions, Selection};
 
 use crate::support::{folder, samples};
 

@@ -17,7 +17,7 @@ pub(crate) use delta::{encode_first as delta_first, encode_other as delta_other}
 pub(crate) use shuffle::shuffle;
 pub(crate) use bitshuffle::unbitshuffle;
 pub(crate) use delta::word as delta_word;
-pub use shuffle::unshuffle;
+pub use shuffle::{unshuffle, unshuffle_some};
 
 /// Filter ids (`spec/caterva-b2nd.md` 7.5).
 pub mod id {

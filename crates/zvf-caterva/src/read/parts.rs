@@ -11,6 +11,9 @@ use crate::int::{size, wide};
 use crate::view::find_nd;
 use crate::{FrameHeader, Geometry, Metalayers, NdKind, TrailerTail};
 
+/// Format and text of an item type, where the metalayer has them.
+pub(crate) type StoredDtype = Option<(u8, Vec<u8>)>;
+
 /// Reads and decodes since a frame was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -103,7 +106,7 @@ impl Parts {
     }
 
     /// Geometry and item type of the frame's array.
-    pub(crate) fn array(&self) -> Result<(Geometry, NdKind, Option<(u8, Vec<u8>)>), Error> {
+    pub(crate) fn array(&self) -> Result<(Geometry, NdKind, StoredDtype), Error> {
         let layers = self.metalayers()?;
         let meta = find_nd(&layers).map_err(Error::Frame)?.ok_or(Error::NotAnArray)?;
         let geometry = Geometry::of_frame(&self.header, &meta).map_err(Error::Frame)?;
