@@ -176,6 +176,9 @@ fn small_box(round: u64) -> String {
 /// that write do so below `--folder PATH` (the target folder). `--check` only compares the counts, on an unoptimised
 /// build.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
+    if sh::option::<String>(arguments, "--only")?.as_deref() == Some("caterva") {
+        return crate::caterva::bench(arguments);
+    }
     let check = sh::flag(arguments, "--check");
     let rounds = if check {
         1

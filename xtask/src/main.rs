@@ -10,6 +10,7 @@
 
 mod badstores;
 mod bench;
+mod caterva;
 mod ci;
 mod conformance;
 mod demo;
@@ -58,7 +59,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "conformance",
-        help: "stores of two releases of the Python package, read by us, and ours, read by it [--written] [--seed N] [--stores N] [--quick]",
+        help: "stores of two releases of the Python package, read by us, and ours, read by it [--written] [--caterva] [--seed N] [--stores N] [--quick]",
         run: conformance::run,
     },
     Task {
@@ -68,7 +69,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "bench",
-        help: "whole jobs beside the Python package and the floor [--rounds N] [--check]",
+        help: "whole jobs beside the Python package and the floor [--rounds N] [--check] [--only caterva]",
         run: bench::run,
     },
     Task {
