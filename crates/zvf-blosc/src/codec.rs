@@ -133,7 +133,11 @@ impl Expand for Codecs {
             Codec::Zlib => self.zlib(stream, dictionary, out)?,
             Codec::Zstd => self.zstd(stream, dictionary, out)?,
         };
-        if whole { Ok(()) } else { Err(StreamError::Damaged) }
+        if whole {
+            Ok(())
+        } else {
+            Err(StreamError::Damaged)
+        }
     }
 }
 
@@ -168,7 +172,9 @@ impl Codecs {
         if dictionary.is_some() {
             return Err(StreamError::Missing);
         }
-        let state = self.zlib.get_or_insert_with(|| flate2::Decompress::new(true));
+        let state = self
+            .zlib
+            .get_or_insert_with(|| flate2::Decompress::new(true));
         state.reset(true);
         let end = state.decompress(stream, out, flate2::FlushDecompress::Finish);
         let made = usize::try_from(state.total_out());

@@ -33,10 +33,20 @@ impl<'a> Streams<'a> {
         let (n, left) = (header.block_len(block), header.stream_count(block));
         if left == 0 || !n.is_multiple_of(left) {
             let expected = Expected::Text("a multiple of the number of streams");
-            return Err(DecodeError::malformed("block length", 0, signed(n), expected));
+            return Err(DecodeError::malformed(
+                "block length",
+                0,
+                signed(n),
+                expected,
+            ));
         }
         let each = n / left;
-        Ok(Self { rest: bytes, at: 0, each, left })
+        Ok(Self {
+            rest: bytes,
+            at: 0,
+            each,
+            left,
+        })
     }
 
     /// Takes the next stream, with its position; none behind the last.
@@ -51,21 +61,38 @@ impl<'a> Streams<'a> {
         self.left -= 1;
         let at = wide(self.at);
         let Some((field, rest)) = self.rest.split_first_chunk::<4>() else {
-            return Err(DecodeError::truncated("stream size", at, wide(self.rest.len()), 4));
+            return Err(DecodeError::truncated(
+                "stream size",
+                at,
+                wide(self.rest.len()),
+                4,
+            ));
         };
         let z = i32::from_le_bytes(*field);
         let (stream, used) = match usize::try_from(z) {
             Ok(0) => (Stream::Run(0), 0),
             Ok(z) if z > self.each => {
                 let expected = Expected::AtMost(signed(self.each));
-                return Err(DecodeError::malformed("stream size", at, signed(z), expected));
+                return Err(DecodeError::malformed(
+                    "stream size",
+                    at,
+                    signed(z),
+                    expected,
+                ));
             }
             Ok(z) => {
                 let Some(body) = rest.get(..z) else {
                     let have = wide(rest.len());
                     return Err(DecodeError::truncated("stream", at + 4, have, wide(z)));
                 };
-                (if z == self.each { Stream::Raw(body) } else { Stream::Packed(body) }, z)
+                (
+                    if z == self.each {
+                        Stream::Raw(body)
+                    } else {
+                        Stream::Packed(body)
+                    },
+                    z,
+                )
             }
             Err(_) => {
                 let Some(token) = rest.first() else {
@@ -78,7 +105,12 @@ impl<'a> Streams<'a> {
                 }
                 let Ok(byte) = u8::try_from(z.unsigned_abs()) else {
                     let expected = Expected::AtLeast(-255);
-                    return Err(DecodeError::malformed("stream size", at, i64::from(z), expected));
+                    return Err(DecodeError::malformed(
+                        "stream size",
+                        at,
+                        i64::from(z),
+                        expected,
+                    ));
                 };
                 (Stream::Run(byte), 1)
             }
@@ -154,7 +186,9 @@ pub fn join_streams(
     out: &mut [u8],
     codecs: &mut (impl Expand + ?Sized),
 ) -> Result<(), DecodeError> {
-    let Context { header, dictionary, .. } = context;
+    let Context {
+        header, dictionary, ..
+    } = context;
     if out.is_empty() {
         return Ok(());
     }
@@ -162,7 +196,12 @@ pub fn join_streams(
     let (each, count) = (streams.each, streams.left);
     if each == 0 || out.len() != each * count {
         let found = wide(out.len());
-        return Err(DecodeError::limit("bytes of a block", 0, wide(each * count), found));
+        return Err(DecodeError::limit(
+            "bytes of a block",
+            0,
+            wide(each * count),
+            found,
+        ));
     }
     for part in out.chunks_exact_mut(each) {
         let Some((at, stream)) = streams.take()? else {

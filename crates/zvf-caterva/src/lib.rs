@@ -21,14 +21,14 @@ pub use geometry::Geometry;
 pub use header::{FrameHeader, HEADER, Layout, MAGIC, TRAILER, TrailerTail};
 pub use meta::{MOST_FIXED, MOST_VARIABLE, Metalayer, Metalayers};
 pub use nd::{NdKind, NdMeta};
-#[cfg(feature = "std")]
-pub use read::{Array, Counts, Error, ErrorClass, FileAt, Frame, ReadAt, ReadOptions};
 #[cfg(feature = "object_store")]
 pub use read::ObjectArray;
+#[cfg(feature = "std")]
+pub use read::{Array, Counts, Error, ErrorClass, FileAt, Frame, ReadAt, ReadOptions};
 pub use view::{FrameView, find_nd};
-pub use zvf_blosc::{Class, DecodeError, Special, SpecialKind};
 #[cfg(feature = "std")]
 pub use write::{ChunkRegion, WriteOptions, Writer};
+pub use zvf_blosc::{Class, DecodeError, Special, SpecialKind};
 #[cfg(feature = "std")]
 pub use zvf_blosc::{Codec, EncodeError, FirstFilter, LastFilter};
 pub use zvf_grid::{Axis, Dims, GridError, Selection};

@@ -1,9 +1,14 @@
 //! Tests of whole frames: samples of other writers, damage, round trips.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests stop where they fail")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests stop where they fail"
+)]
 
 mod damaged;
 mod objects;
 mod roundtrip;
 mod samples;
-mod sweeps;
 mod support;
+mod sweeps;

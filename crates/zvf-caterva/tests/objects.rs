@@ -17,7 +17,10 @@ mod with_store {
         let local: Arc<dyn ObjectStore> =
             Arc::new(LocalFileSystem::new_with_prefix(folder().canonicalize().unwrap()).unwrap());
         futures::executor::block_on(async {
-            for sample in samples().into_iter().filter(|sample| !sample["nd"].is_null()) {
+            for sample in samples()
+                .into_iter()
+                .filter(|sample| !sample["nd"].is_null())
+            {
                 let name = sample["file"].as_str().unwrap();
                 let memory: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
                 let path = Path::from(name);
@@ -29,7 +32,9 @@ mod with_store {
                     let mut listing = std::fs::read_dir(folder().join(name)).unwrap();
                     while let Some(Ok(entry)) = listing.next() {
                         let bytes = std::fs::read(entry.path()).unwrap();
-                        let file = path.clone().join(entry.file_name().to_string_lossy().into_owned());
+                        let file = path
+                            .clone()
+                            .join(entry.file_name().to_string_lossy().into_owned());
                         memory.put(&file, bytes.into()).await.unwrap();
                     }
                     let _ = &local;
@@ -43,16 +48,27 @@ mod with_store {
                 assert!(array.counts().reads <= 2, "{name}");
                 for slice in sample["slices"].as_array().unwrap() {
                     let shape = array.geometry().shape;
-                    let selection = boxed(&numbers(&slice["start"]), &numbers(&slice["stop"]), &shape);
+                    let selection =
+                        boxed(&numbers(&slice["start"]), &numbers(&slice["stop"]), &shape);
                     let items = array.read(&selection).await.unwrap();
                     assert_eq!(sha(&items), slice["sha256"].as_str().unwrap(), "{name}");
                     let mut again = vec![0; items.len()];
-                    let options = ReadOptions { whole_chunk: 0, gap: 0, ..ReadOptions::default() };
-                    array.read_into(&selection, &mut again, &options).await.unwrap();
+                    let options = ReadOptions {
+                        whole_chunk: 0,
+                        gap: 0,
+                        ..ReadOptions::default()
+                    };
+                    array
+                        .read_into(&selection, &mut again, &options)
+                        .await
+                        .unwrap();
                     assert_eq!(again, items, "{name}");
                 }
                 let all = zvf_caterva::Selection::all(&array.geometry().shape).unwrap();
-                let wanted = Array::open(folder().join(name)).unwrap().read_all().unwrap();
+                let wanted = Array::open(folder().join(name))
+                    .unwrap()
+                    .read_all()
+                    .unwrap();
                 assert_eq!(array.read(&all).await.unwrap(), wanted, "{name}");
             }
         });

@@ -3,7 +3,8 @@
 
 use proptest::prelude::*;
 use zvf_caterva::{
-    Array, Axis, Codec, Error, FirstFilter, Frame, LastFilter, NdKind, ReadOptions, Selection, WriteOptions, Writer,
+    Array, Axis, Codec, Error, FirstFilter, Frame, LastFilter, NdKind, ReadOptions, Selection,
+    WriteOptions, Writer,
 };
 
 use crate::support::naive;
@@ -24,7 +25,12 @@ struct Case {
 }
 
 fn codecs() -> impl Strategy<Value = Option<Codec>> {
-    let mut all = vec![None, Some(Codec::BloscLz), Some(Codec::Lz4), Some(Codec::Zlib)];
+    let mut all = vec![
+        None,
+        Some(Codec::BloscLz),
+        Some(Codec::Lz4),
+        Some(Codec::Zlib),
+    ];
     if cfg!(feature = "zstd") {
         all.push(Some(Codec::Zstd));
     }
@@ -32,12 +38,25 @@ fn codecs() -> impl Strategy<Value = Option<Codec>> {
 }
 
 fn cases(ranks: std::ops::RangeInclusive<usize>, most: u64) -> impl Strategy<Value = Case> {
-    let items = prop_oneof![Just(1usize), Just(2), Just(3), Just(4), Just(8), Just(12), Just(16), 1usize..=300];
+    let items = prop_oneof![
+        Just(1usize),
+        Just(2),
+        Just(3),
+        Just(4),
+        Just(8),
+        Just(12),
+        Just(16),
+        1usize..=300
+    ];
     (ranks, items, codecs()).prop_flat_map(move |(rank, item, codec)| {
         let extents = prop::collection::vec((0..=most, 1..=most + 1, 1..=most), rank);
         let axes = prop::collection::vec(prop::collection::vec(any::<(u16, u16, u8)>(), rank), 3);
         let first = prop::sample::select(vec![FirstFilter::None, FirstFilter::Delta]);
-        let last = prop::sample::select(vec![LastFilter::None, LastFilter::Shuffle, LastFilter::BitShuffle]);
+        let last = prop::sample::select(vec![
+            LastFilter::None,
+            LastFilter::Shuffle,
+            LastFilter::BitShuffle,
+        ]);
         let kind = prop::sample::select(vec![NdKind::B2nd, NdKind::Caterva]);
         (extents, axes, first, last, kind, any::<u64>(), any::<u8>()).prop_map(
             move |(extents, axes, first, last, kind, seed, rough)| Case {
@@ -111,7 +130,12 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
         let wanted = naive(&data, case.item, &case.shape, &axes);
         for threads in [1, 2] {
             // Small gaps and no whole chunks: as few bytes as there can be.
-            let options = ReadOptions { threads, gap: 0, whole_chunk: 0, ..ReadOptions::default() };
+            let options = ReadOptions {
+                threads,
+                gap: 0,
+                whole_chunk: 0,
+                ..ReadOptions::default()
+            };
             let mut out = vec![0x55; wanted.len()];
             array.read_into(&selection, &mut out, &options).unwrap();
             prop_assert_eq!(&out, &wanted);
@@ -148,7 +172,9 @@ fn files_are_read_by_position() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.b2nd");
     let (shape, n) = ([70u64, 50, 60], 70 * 50 * 60u32);
-    let data: Vec<u8> = (0..n).flat_map(|i| (i / 3).wrapping_mul(2_654_435_761).to_le_bytes()).collect();
+    let data: Vec<u8> = (0..n)
+        .flat_map(|i| (i / 3).wrapping_mul(2_654_435_761).to_le_bytes())
+        .collect();
     let options = WriteOptions::new(4, &[32, 32, 32], &[16, 8, 32])
         .with_dtype("<u4")
         .with_codec(Some(Codec::Lz4), 0);
@@ -163,7 +189,12 @@ fn files_are_read_by_position() {
     assert_eq!(opened.reads, 2);
     let axes = [Axis::new(3, 70, 5), Axis::at(17), Axis::new(0, 60, 1)];
     let selection = Selection::new(&axes, &shape).unwrap();
-    let options = ReadOptions { gap: 0, whole_chunk: 0, threads: 1, ..ReadOptions::default() };
+    let options = ReadOptions {
+        gap: 0,
+        whole_chunk: 0,
+        threads: 1,
+        ..ReadOptions::default()
+    };
     let mut out = vec![0; 14 * 60 * 4];
     array.read_into(&selection, &mut out, &options).unwrap();
     assert_eq!(out, naive(&data, 4, &shape, &axes));
@@ -177,7 +208,8 @@ fn files_are_read_by_position() {
 
 #[test]
 fn chunks_can_be_written_one_by_one() {
-    let options = WriteOptions::new(2, &[4, 5], &[3, 2]).with_filters(FirstFilter::None, LastFilter::Shuffle);
+    let options =
+        WriteOptions::new(2, &[4, 5], &[3, 2]).with_filters(FirstFilter::None, LastFilter::Shuffle);
     let mut writer = Writer::in_memory(&[6, 7], options).unwrap();
     let mut wanted = vec![0u8; 84];
     while let Some(region) = writer.next_region().unwrap() {
@@ -195,7 +227,10 @@ fn chunks_can_be_written_one_by_one() {
     }
     assert!(writer.write_chunk(&[]).is_err());
     let bytes = writer.finish().unwrap().unwrap();
-    assert_eq!(Array::from_bytes(bytes).unwrap().read_all().unwrap(), wanted);
+    assert_eq!(
+        Array::from_bytes(bytes).unwrap().read_all().unwrap(),
+        wanted
+    );
 }
 
 #[test]
@@ -231,10 +266,28 @@ fn settings_that_cannot_be_are_refused() {
     assert!(new(&[4], WriteOptions::new(4, &[4], &[0])).is_some());
     assert!(new(&[1 << 40], WriteOptions::new(4, &[1 << 40], &[2])).is_some());
     let filtered = WriteOptions::new(3, &[4], &[2]);
-    assert!(new(&[4], filtered.with_filters(FirstFilter::TruncPrec(9), LastFilter::None)).is_some());
-    assert!(new(&[4], WriteOptions::new(1, &[4], &[2]).with_metalayer("b2nd", b"")).is_some());
+    assert!(
+        new(
+            &[4],
+            filtered.with_filters(FirstFilter::TruncPrec(9), LastFilter::None)
+        )
+        .is_some()
+    );
+    assert!(
+        new(
+            &[4],
+            WriteOptions::new(1, &[4], &[2]).with_metalayer("b2nd", b"")
+        )
+        .is_some()
+    );
     let long = "a name of more than thirty-one bytes";
-    assert!(new(&[4], WriteOptions::new(1, &[4], &[2]).with_metalayer(long, b"")).is_some());
+    assert!(
+        new(
+            &[4],
+            WriteOptions::new(1, &[4], &[2]).with_metalayer(long, b"")
+        )
+        .is_some()
+    );
 }
 
 #[test]
@@ -246,7 +299,9 @@ fn truncated_precision_is_what_the_mask_says() {
     let mut writer = Writer::in_memory(&[1000], options).unwrap();
     writer.write_all(&data).unwrap();
     let array = Array::from_bytes(writer.finish().unwrap().unwrap()).unwrap();
-    let wanted: Vec<u8> =
-        values.iter().flat_map(|v| (v.to_bits() & 0xffff_e000).to_le_bytes()).collect();
+    let wanted: Vec<u8> = values
+        .iter()
+        .flat_map(|v| (v.to_bits() & 0xffff_e000).to_le_bytes())
+        .collect();
     assert_eq!(array.read_all().unwrap(), wanted);
 }

@@ -20,19 +20,33 @@ pub(crate) fn samples() -> Vec<Value> {
 }
 
 pub(crate) fn sha(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 pub(crate) fn hex(text: &str) -> Vec<u8> {
-    (0..text.len() / 2).map(|i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).unwrap()).collect()
+    (0..text.len() / 2)
+        .map(|i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).unwrap())
+        .collect()
 }
 
 pub(crate) fn numbers(value: &Value) -> Vec<u64> {
-    value.as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).collect()
+    value
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|n| n.as_u64().unwrap())
+        .collect()
 }
 
 pub(crate) fn boxed(start: &[u64], stop: &[u64], shape: &[u64]) -> Selection {
-    let axes: Vec<Axis> = start.iter().zip(stop).map(|(a, b)| Axis::new(*a, *b, 1)).collect();
+    let axes: Vec<Axis> = start
+        .iter()
+        .zip(stop)
+        .map(|(a, b)| Axis::new(*a, *b, 1))
+        .collect();
     Selection::new(&axes, shape).unwrap()
 }
 

@@ -22,11 +22,19 @@ fn exercise(bytes: &[u8]) -> bool {
         return true;
     };
     let shape = array.geometry().shape;
-    let options = ReadOptions { threads: 1, ..ReadOptions::default() };
-    let axes: Vec<Axis> = shape.iter().map(|n| Axis::new(n / 3, (n / 3 + 2).min(*n), 1)).collect();
+    let options = ReadOptions {
+        threads: 1,
+        ..ReadOptions::default()
+    };
+    let axes: Vec<Axis> = shape
+        .iter()
+        .map(|n| Axis::new(n / 3, (n / 3 + 2).min(*n), 1))
+        .collect();
     let selections = [Selection::new(&axes, &shape), Selection::all(&shape)];
     for selection in selections.into_iter().flatten() {
-        let n = selection.count().and_then(|n| n.checked_mul(array.geometry().item as u64));
+        let n = selection
+            .count()
+            .and_then(|n| n.checked_mul(array.geometry().item as u64));
         if let Some(n) = n.filter(|n| *n <= 1 << 16) {
             let mut out = vec![0; n as usize];
             let _ = array.read_into(&selection, &mut out, &options);

@@ -11,7 +11,8 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use zvf_caterva::{
-    Array, Axis, Codec, FirstFilter, LastFilter, NdKind, ReadOptions, Selection, WriteOptions, Writer,
+    Array, Axis, Codec, FirstFilter, LastFilter, NdKind, ReadOptions, Selection, WriteOptions,
+    Writer,
 };
 
 #[global_allocator]
@@ -65,7 +66,12 @@ fn text<'a>(command: &'a Value, key: &str) -> anyhow::Result<&'a str> {
 }
 
 fn numbers(value: &Value) -> Vec<u64> {
-    value.as_array().into_iter().flatten().filter_map(Value::as_u64).collect()
+    value
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_u64)
+        .collect()
 }
 
 fn read(command: &Value, array: &Array) -> anyhow::Result<Value> {
@@ -83,8 +89,13 @@ fn read(command: &Value, array: &Array) -> anyhow::Result<Value> {
             Selection::new(&axes.context("an axis is start, stop and step")?, &shape)?
         }
     };
-    let threads = command["threads"].as_u64().map_or(0, |n| usize::try_from(n).unwrap_or(0));
-    let options = ReadOptions { threads, ..ReadOptions::default() };
+    let threads = command["threads"]
+        .as_u64()
+        .map_or(0, |n| usize::try_from(n).unwrap_or(0));
+    let options = ReadOptions {
+        threads,
+        ..ReadOptions::default()
+    };
     let before = array.counts();
     let start = Instant::now();
     let n = selection.count().unwrap_or(0) * u64::try_from(array.geometry().item)?;
@@ -125,17 +136,27 @@ fn write(command: &Value) -> anyhow::Result<Value> {
         "bitshuffle" => LastFilter::BitShuffle,
         other => bail!("no filter {other}"),
     };
-    let kind = if command["kind"] == "caterva" { NdKind::Caterva } else { NdKind::B2nd };
-    let mut options = WriteOptions::new(item, &numbers(&command["chunk"]), &numbers(&command["block"]))
-        .with_codec(codec, 5)
-        .with_filters(first, last)
-        .with_kind(kind);
+    let kind = if command["kind"] == "caterva" {
+        NdKind::Caterva
+    } else {
+        NdKind::B2nd
+    };
+    let mut options = WriteOptions::new(
+        item,
+        &numbers(&command["chunk"]),
+        &numbers(&command["block"]),
+    )
+    .with_codec(codec, 5)
+    .with_filters(first, last)
+    .with_kind(kind);
     if let Some(dtype) = command["dtype"].as_str() {
         options = options.with_dtype(dtype);
     }
     for (name, content) in command["vlmeta"].as_object().into_iter().flatten() {
-        let bytes: Vec<u8> =
-            numbers(content).into_iter().filter_map(|n| u8::try_from(n).ok()).collect();
+        let bytes: Vec<u8> = numbers(content)
+            .into_iter()
+            .filter_map(|n| u8::try_from(n).ok())
+            .collect();
         options = options.with_vlmetalayer(name, &bytes);
     }
     let items = std::fs::read(text(command, "in")?)?;

@@ -35,7 +35,9 @@ pub fn unshuffle(planes: &[u8], width: usize, out: &mut [u8]) {
 
 /// The bytes of `count` items from `first` on, of plane `j` of planes of `k` bytes.
 fn row(planes: &[u8], k: usize, j: usize, first: usize, count: usize) -> &[u8] {
-    planes.get(j * k + first..j * k + first + count).unwrap_or_default()
+    planes
+        .get(j * k + first..j * k + first + count)
+        .unwrap_or_default()
 }
 
 // The loops below are plain on purpose: the compiler turns exactly this shape into vector instructions.
@@ -120,7 +122,11 @@ pub fn unshuffle_some(planes: &[u8], width: usize, first: usize, step: usize, ou
     let width = width.max(1);
     let k = planes.len() / width;
     for (j, plane) in planes.chunks_exact(k.max(1)).take(width).enumerate() {
-        let from = plane.get(first..).unwrap_or_default().iter().step_by(step.max(1));
+        let from = plane
+            .get(first..)
+            .unwrap_or_default()
+            .iter()
+            .step_by(step.max(1));
         for (place, byte) in out.iter_mut().skip(j).step_by(width).zip(from) {
             *place = *byte;
         }

@@ -53,7 +53,9 @@ impl Visit<'_> {
 
     /// Fills from a value that is longer than an item: it is a period of the chunk's bytes.
     fn fill_blocks(&self, special: Special<'_>, out: &mut [u8]) -> Result<(), Error> {
-        let Geometry { item, block_bytes, .. } = *self.geometry;
+        let Geometry {
+            item, block_bytes, ..
+        } = *self.geometry;
         if block_bytes > FREE {
             let error = DecodeError::limit("block", 0, wide(block_bytes), wide(FREE));
             return Err(Error::chunk(self.chunk)(error));
@@ -62,7 +64,14 @@ impl Visit<'_> {
         for block in self.geometry.blocks_of(&self.part)? {
             special.fill(block.number.saturating_mul(block_bytes), &mut bytes);
             let runs = self.part.nested(&block.part);
-            copy(item, &bytes, &self.geometry.block, out, self.shape, self.runs(&runs))?;
+            copy(
+                item,
+                &bytes,
+                &self.geometry.block,
+                out,
+                self.shape,
+                self.runs(&runs),
+            )?;
         }
         Ok(())
     }
@@ -115,13 +124,20 @@ impl Visit<'_> {
             copy(geometry.item, bytes, &geometry.block, out, self.shape, runs)?;
             return Ok(());
         }
-        if one && let Some(place) = self.place(block, runs).and_then(|at| out.get_mut(at..at + n)) {
+        if one
+            && let Some(place) = self
+                .place(block, runs)
+                .and_then(|at| out.get_mut(at..at + n))
+        {
             return self.header_block(table, fetched, block.number, work, place);
         }
         if one
             && let Some(width) = table.pipeline.and_then(|pipeline| pipeline.only_shuffle())
             && width == geometry.item
-            && block.part.count().is_some_and(|count| count <= wide(n / width / SOME))
+            && block
+                .part
+                .count()
+                .is_some_and(|count| count <= wide(n / width / SOME))
         {
             return self.some_items(table, fetched, block.number, runs, work, out);
         }
@@ -129,7 +145,14 @@ impl Visit<'_> {
         let decoded = self.whole_block(table, fetched, block.number, work, &mut bytes);
         let moved = decoded.and_then(|()| {
             let bytes = bytes.get(..n).unwrap_or_default();
-            Ok(copy(geometry.item, bytes, &geometry.block, out, self.shape, runs)?)
+            Ok(copy(
+                geometry.item,
+                bytes,
+                &geometry.block,
+                out,
+                self.shape,
+                runs,
+            )?)
         });
         *work.block = bytes;
         moved
@@ -158,10 +181,22 @@ impl Visit<'_> {
         }
         let planes = work.scratch.get_mut(..n).unwrap_or_default();
         let header = &table.header;
-        let context = Context { header, pipeline, dictionary: table.dictionary(), reference: None };
+        let context = Context {
+            header,
+            pipeline,
+            dictionary: table.dictionary(),
+            reference: None,
+        };
         join_streams(context, block, bytes, planes, work.codecs)
             .map_err(|error| bad(error.shifted(wide(start))))?;
-        gather(geometry.item, planes, &geometry.block, out, self.shape, runs);
+        gather(
+            geometry.item,
+            planes,
+            &geometry.block,
+            out,
+            self.shape,
+            runs,
+        );
         Ok(())
     }
 
@@ -234,7 +269,9 @@ impl Visit<'_> {
         }
         let mut stored = 0usize;
         for block in blocks.clone() {
-            let extent = table.extent(block).map_err(Error::block(self.chunk, block))?;
+            let extent = table
+                .extent(block)
+                .map_err(Error::block(self.chunk, block))?;
             stored = stored.saturating_add(extent.len());
         }
         let most = FREE.max(stored.saturating_mul(GAIN));
@@ -254,10 +291,17 @@ impl Visit<'_> {
         let bad = Error::block(self.chunk, block);
         let extent = table.extent(block).map_err(&bad)?;
         let found = fetched.get(&extent).ok_or_else(|| {
-            bad(DecodeError::truncated("block", wide(extent.start), 0, wide(extent.len())))
+            bad(DecodeError::truncated(
+                "block",
+                wide(extent.start),
+                0,
+                wide(extent.len()),
+            ))
         })?;
         self.options.decoding(self.chunk, block);
-        self.counters.blocks.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.counters
+            .blocks
+            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         Ok((extent.start, found))
     }
 
@@ -317,23 +361,18 @@ impl Visit<'_> {
 }
 
 /// Copies the items that `runs` name out of shuffled planes. Both shapes and the runs are those of a part of a block.
-fn gather(
-    item: usize,
-    planes: &[u8],
-    block: &[u64],
-    out: &mut [u8],
-    shape: &[u64],
-    runs: &[Run],
-) {
+fn gather(item: usize, planes: &[u8], block: &[u64], out: &mut [u8], shape: &[u64], runs: &[Run]) {
     /// One axis: from item `src` of the block to item `dst` of the result.
-    fn walk(
-        level: &mut impl FnMut(u64, u64, &Run),
-        axes: &[(Run, u64, u64)],
-        src: u64,
-        dst: u64,
-    ) {
+    fn walk(level: &mut impl FnMut(u64, u64, &Run), axes: &[(Run, u64, u64)], src: u64, dst: u64) {
         let Some(((run, block, shape), rest)) = axes.split_first() else {
-            return level(src, dst, &Run { count: 1, ..Run::default() });
+            return level(
+                src,
+                dst,
+                &Run {
+                    count: 1,
+                    ..Run::default()
+                },
+            );
         };
         let (src, dst) = (src * block, dst * shape);
         if rest.is_empty() {
@@ -343,8 +382,12 @@ fn gather(
             walk(level, rest, src + run.src + i * run.step, dst + run.dst + i);
         }
     }
-    let axes: Vec<(Run, u64, u64)> =
-        runs.iter().zip(block).zip(shape).map(|((run, block), shape)| (*run, *block, *shape)).collect();
+    let axes: Vec<(Run, u64, u64)> = runs
+        .iter()
+        .zip(block)
+        .zip(shape)
+        .map(|((run, block), shape)| (*run, *block, *shape))
+        .collect();
     let mut line = |src: u64, dst: u64, run: &Run| {
         let place = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
         let from = place(dst).saturating_mul(item);

@@ -68,7 +68,9 @@ impl Parts {
     pub(crate) fn new(header: FrameHeader, mut head: Vec<u8>, tail: &[u8]) -> Result<Self, Error> {
         head.truncate(size(header.header_len));
         Metalayers::of_header(&head).map_err(Error::Frame)?;
-        let end = tail.get(tail.len().saturating_sub(TrailerTail::LEN)..).unwrap_or_default();
+        let end = tail
+            .get(tail.len().saturating_sub(TrailerTail::LEN)..)
+            .unwrap_or_default();
         let end = TrailerTail::parse(end, &header).map_err(Error::Frame)?;
         let length = size(end.trailer_len);
         let (between, trailer) = tail.split_at(tail.len().saturating_sub(length));
@@ -92,7 +94,10 @@ impl Parts {
     }
 
     pub(crate) fn vlmetalayers(&self) -> Result<Metalayers<'_>, Error> {
-        let at = self.header.frame_len.saturating_sub(wide(self.trailer.len()));
+        let at = self
+            .header
+            .frame_len
+            .saturating_sub(wide(self.trailer.len()));
         Metalayers::of_trailer(&self.trailer, at).map_err(Error::Frame)
     }
 
@@ -102,13 +107,18 @@ impl Parts {
             return Ok(None);
         };
         let chunk = Chunk::parse(content).map_err(Error::Frame)?;
-        chunk.decode_vec(1, cap, &mut Codecs::new()).map(Some).map_err(Error::Frame)
+        chunk
+            .decode_vec(1, cap, &mut Codecs::new())
+            .map(Some)
+            .map_err(Error::Frame)
     }
 
     /// Geometry and item type of the frame's array.
     pub(crate) fn array(&self) -> Result<(Geometry, NdKind, StoredDtype), Error> {
         let layers = self.metalayers()?;
-        let meta = find_nd(&layers).map_err(Error::Frame)?.ok_or(Error::NotAnArray)?;
+        let meta = find_nd(&layers)
+            .map_err(Error::Frame)?
+            .ok_or(Error::NotAnArray)?;
         let geometry = Geometry::of_frame(&self.header, &meta).map_err(Error::Frame)?;
         let dtype = meta.dtype().map(|(format, text)| (format, text.to_vec()));
         Ok((geometry, meta.kind(), dtype))
