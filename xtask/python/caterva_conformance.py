@@ -41,10 +41,9 @@ def content(rng, shape, dtype):
     """Items that compress here and there, with stretches of zeros."""
     n = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     if dtype.kind == "U":
-        a = np.array(["", "a", "xyz", "ö"])[rng.integers(0, 4, shape)].astype(dtype)
-        return a
+        return np.array(np.array(["", "a", "xyz", "ö"])[rng.integers(0, 4, shape)], dtype=dtype)
     if dtype.kind == "b":
-        return rng.integers(0, 2, shape).astype(dtype)
+        return np.array(rng.integers(0, 2, shape), dtype=dtype)
     raw = np.repeat(rng.integers(0, 256, n // 3 + 1, dtype=np.uint8), 3)[:n]
     raw[: n // 4] = 0
     a = raw.tobytes()

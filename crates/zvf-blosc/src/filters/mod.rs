@@ -12,6 +12,7 @@ use crate::{DecodeError, Expected};
 #[cfg(feature = "alloc")]
 pub(crate) use bitshuffle::bitshuffle;
 pub(crate) use bitshuffle::unbitshuffle;
+#[cfg(feature = "alloc")]
 pub(crate) use delta::word as delta_word;
 #[cfg(feature = "alloc")]
 pub(crate) use delta::{encode_first as delta_first, encode_other as delta_other};
