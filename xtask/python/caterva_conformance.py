@@ -98,7 +98,7 @@ def by_blosc2(rng, ours, folder, out, number):
         [blosc2.Filter.SHUFFLE, blosc2.Filter.BYTEDELTA],
     ][rng.integers(6)]
     path = folder / f"p{number}.b2nd"
-    kind = f"blosc2 {shape} {chunk} {block} {dtype} {codec} {filters}"
+    NOW[0] = kind = f"blosc2 {shape} {chunk} {block} {dtype} {codec} {filters}"
     try:
         cparams = {
             "codec": codec,
@@ -122,8 +122,7 @@ def by_blosc2(rng, ours, folder, out, number):
                 b = blosc2.zeros(shape, dtype=dtype, contiguous=contiguous, **arguments)
         else:
             b = blosc2.asarray(a, contiguous=contiguous, **arguments)
-        assert np.asarray(b[...]).tobytes() == a.tobytes() or filters[0] == blosc2.Filter.DELTA
-    except (RuntimeError, ValueError, TypeError, AssertionError) as error:
+    except (RuntimeError, ValueError, TypeError, OverflowError) as error:
         return kind, f"the library: {type(error).__name__}"
     text = b.dtype.str if b.dtype.fields is None else str(b.dtype.descr)
     del b

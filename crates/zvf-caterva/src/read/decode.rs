@@ -23,6 +23,14 @@ const GAIN: usize = 1 << 18;
 /// Shuffled blocks of which at most one item in so many is wanted are not put together whole.
 const SOME: usize = 4;
 
+/// Whether so little of a block of `items` is wanted, in runs long enough, that its items are better fetched one run after
+/// another than all of them put together.
+fn few(block: &BlockPart, items: usize) -> bool {
+    let count = block.part.count().unwrap_or(u64::MAX);
+    let run = block.part.runs().last().map_or(1, |run| run.count);
+    count <= 64 || (run >= 8 && count <= wide(items / SOME))
+}
+
 /// One chunk of a read.
 pub(crate) struct Visit<'a> {
     pub(crate) geometry: &'a Geometry,
@@ -134,10 +142,7 @@ impl Visit<'_> {
         if one
             && let Some(width) = table.pipeline.and_then(|pipeline| pipeline.only_shuffle())
             && width == geometry.item
-            && block
-                .part
-                .count()
-                .is_some_and(|count| count <= wide(n / width / SOME))
+            && few(block, n / width)
         {
             return self.some_items(table, fetched, block.number, runs, work, out);
         }
