@@ -94,7 +94,8 @@ fn header(change: impl Fn(&mut [u8])) -> zvf_blosc::DecodeError {
 
 #[test]
 fn headers_are_checked_field_by_field() {
-    let cases: [(&str, Class, fn(&mut [u8])); 9] = [
+    type Case = (&'static str, Class, fn(&mut [u8]));
+    let cases: [Case; 9] = [
         ("chunk format version", Class::Unsupported, |b| b[0] = 6),
         ("chunk format version", Class::Unsupported, |b| b[0] = 0),
         ("chunk typesize", Class::Malformed, |b| b[3] = 0),
