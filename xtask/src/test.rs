@@ -7,7 +7,8 @@ use crate::{Outcome, python, sh};
 
 /// Features of tests that `cargo test --workspace` leaves out: real servers, the Blosc encoder; and Parquet, whatever the program's
 /// own features are.
-pub(crate) const FEATURES: &str = "zvf-trials/servers,zvf-write/blosc,zvf-convert/parquet,zvf-caterva/object_store";
+pub(crate) const FEATURES: &str =
+    "zvf-trials/servers,zvf-write/blosc,zvf-convert/parquet,zvf-caterva/object_store";
 
 /// The variable by which property tests draw, and what they draw by unless `--random` is given.
 const SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "20261121");
