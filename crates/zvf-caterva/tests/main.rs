@@ -6,6 +6,7 @@
     reason = "tests stop where they fail"
 )]
 
+mod claims;
 mod damaged;
 mod objects;
 mod roundtrip;
