@@ -27,6 +27,12 @@ fn big<const N: usize>(value: u64) -> [u8; N] {
     std::array::from_fn(|i| (value >> (8 * (N - 1 - i))) as u8)
 }
 
+fn header_len(bytes: &[u8]) -> usize {
+    bytes[11..15]
+        .iter()
+        .fold(0, |n, byte| n << 8 | usize::from(*byte))
+}
+
 /// Where the content of the n-d metalayer begins.
 fn metalayer(bytes: &[u8]) -> usize {
     bytes
@@ -40,7 +46,7 @@ fn an_index_of_forty_bytes_stands_for_any_number_of_chunks() {
     let each = 1u64 << 20;
     let count = 1u64 << 27;
     let mut bytes = frame(&vec![0; each as usize]);
-    let index = u32::from_be_bytes(bytes[11..15].try_into().unwrap()) as usize;
+    let index = header_len(&bytes);
     let meta = metalayer(&bytes);
     set(&mut bytes, 30, &big::<8>(each * count));
     set(&mut bytes, meta + 5, &big::<8>(each * count));
@@ -71,7 +77,7 @@ fn a_block_of_a_gibibyte_needs_bytes_behind_it() {
     let items: Vec<u8> = (0..4096u32).map(|i| (i / 100) as u8).collect();
     let mut bytes = frame(&items);
     let claim = 1u64 << 30;
-    let chunk = u32::from_be_bytes(bytes[11..15].try_into().unwrap()) as usize;
+    let chunk = header_len(&bytes);
     let meta = metalayer(&bytes);
     set(&mut bytes, 30, &big::<8>(claim));
     for at in [53, 58] {
