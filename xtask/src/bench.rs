@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use crate::{Outcome, python, sh, tet};
+use crate::{Outcome, caterva, python, sh, tet};
 
 /// One job: its name in both processes, what it does, its arguments in each round.
 struct Job {
@@ -177,8 +177,10 @@ fn small_box(round: u64) -> String {
 /// build. `--only tet` is the table of TET beside its reference, and nothing else.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     let only: String = sh::option(arguments, "--only")?.unwrap_or_default();
-    if only == "tet" {
-        return tet::bench(arguments);
+    match only.as_str() {
+        "tet" => return tet::bench(arguments),
+        "caterva" => return caterva::bench(arguments),
+        _ => {}
     }
     let check = sh::flag(arguments, "--check");
     let rounds = if check {

@@ -1,12 +1,12 @@
 //! `cargo xtask conformance`: stores of the released Python packages, read by us, and ours, read by them; compared with
 //! what went in.
 
-use crate::{Outcome, python, sh, test, tet};
+use crate::{Outcome, caterva, python, sh, test, tet};
 
 /// Runs `python/conformance.py` with the built `zvf` in both environments, stores of format 0.9, then of 0.7; then
 /// `python/written.py`, the other direction, for format 0.9, `python/edited.py`, stores that `zvf edit` has changed,
 /// `python/migrated.py`, and `python/pyramids.py`, coarse levels made by both. Arguments are passed on; `--written`, `--edited`,
-/// `--migrated` and `--pyramids` run those alone, `--tet` only files of the TET reference.
+/// `--migrated` and `--pyramids` run those alone, as do `--tet` and `--caterva` for the neighbouring formats.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     if let Some((_, rest)) = arguments
         .split_first()
@@ -19,6 +19,9 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         .filter(|(first, _)| *first == "--edited")
     {
         return edited(rest);
+    }
+    if arguments.first().is_some_and(|first| first == "--caterva") {
+        return caterva::conformance(arguments.get(1..).unwrap_or_default());
     }
     if arguments.first().is_some_and(|first| first == "--migrated") {
         return migrated(arguments.get(1..).unwrap_or_default());
@@ -61,7 +64,8 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     edited(&shared)?;
     migrated(&[])?;
     levels(&program, &shared)?;
-    tet::conformance(&[])
+    tet::conformance(&[])?;
+    caterva::conformance(&[])
 }
 
 /// Copies of the bundled stores by `zvf migrate` and `zvf rechunk`, judged by the package.

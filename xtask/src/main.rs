@@ -10,6 +10,7 @@
 
 mod badstores;
 mod bench;
+mod caterva;
 mod ci;
 mod conformance;
 mod demo;
@@ -59,7 +60,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "conformance",
-        help: "stores of two releases of the Python package, read by us, and ours, read by it [--written] [--tet] [--seed N] [--stores N] [--quick]",
+        help: "stores of two releases of the Python package, read by us, and ours, read by it [--written] [--tet] [--caterva] [--seed N] [--stores N] [--quick]",
         run: conformance::run,
     },
     Task {
@@ -69,7 +70,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "bench",
-        help: "whole jobs beside the Python package and the floor [--rounds N] [--check] [--only tet]",
+        help: "whole jobs beside the Python package and the floor [--rounds N] [--check] [--only tet|caterva]",
         run: bench::run,
     },
     Task {

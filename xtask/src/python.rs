@@ -35,6 +35,13 @@ pub(crate) const SERVERS: Environment = Environment {
     requirements: include_str!("../python/requirements-servers.txt"),
 };
 
+/// The reference packages of Caterva and b2nd arrays.
+pub(crate) const CATERVA: Environment = Environment {
+    folder: "pyenv-caterva",
+    list: "requirements-caterva.txt",
+    requirements: include_str!("../python/requirements-caterva.txt"),
+};
+
 /// Returns the environment's interpreter; makes the environment first where it is missing or out of date.
 ///
 /// Nothing is installed outside of the target folder.

@@ -5,10 +5,10 @@ use std::time::Instant;
 
 use crate::{Outcome, python, sh};
 
-/// Features of tests that `cargo test --workspace` leaves out: real servers, the Blosc encoder, maps and buckets of TET; and Parquet,
-/// whatever the program's own features are.
-pub(crate) const FEATURES: &str =
-    "zvf-trials/servers,zvf-write/blosc,zvf-convert/parquet,zvf-tet/mmap,zvf-tet/object_store";
+/// Features of tests that `cargo test --workspace` leaves out: real servers, the Blosc encoder, maps and buckets of TET, buckets of
+/// Caterva; and Parquet, whatever the program's own features are.
+pub(crate) const FEATURES: &str = "zvf-trials/servers,zvf-write/blosc,zvf-convert/parquet,zvf-tet/mmap,\
+     zvf-tet/object_store,zvf-caterva/object_store";
 
 /// The variable by which property tests draw, and what they draw by unless `--random` is given.
 const SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "20261121");

@@ -30,7 +30,12 @@ impl<'a> BlockTable<'a> {
             let have = bytes.len().saturating_sub(header.len());
             let need = end - header.len();
             let at = wide(header.len());
-            return Err(DecodeError::truncated("block table", at, wide(have), wide(need)));
+            return Err(DecodeError::truncated(
+                "block table",
+                at,
+                wide(have),
+                wide(need),
+            ));
         };
         let mut first = end;
         let mut dictionary = None;
@@ -42,13 +47,23 @@ impl<'a> BlockTable<'a> {
             if n == 0 || n > DICTIONARY {
                 let expected = Expected::Text("1 to 32768 bytes");
                 let found = i64::from(n);
-                return Err(DecodeError::malformed("dictionary size", at, found, expected));
+                return Err(DecodeError::malformed(
+                    "dictionary size",
+                    at,
+                    found,
+                    expected,
+                ));
             }
             first = end + 4 + size(n);
             dictionary = Some(bytes.get(end + 4..first).ok_or(short(4 + size(n)))?);
         }
         let starts = table.as_chunks::<4>().0;
-        Ok(Self { starts, dictionary, first, cbytes: header.cbytes() })
+        Ok(Self {
+            starts,
+            dictionary,
+            first,
+            cbytes: header.cbytes(),
+        })
     }
 
     /// The dictionary of all streams of the chunk.
@@ -75,7 +90,10 @@ impl<'a> BlockTable<'a> {
     ///
     /// Malformed: outside of the chunk, or without room for the size of a stream.
     pub fn start(&self, block: usize) -> Result<usize, DecodeError> {
-        let at = wide(self.first.saturating_sub(4 * (self.starts.len().saturating_sub(block))));
+        let at = wide(
+            self.first
+                .saturating_sub(4 * (self.starts.len().saturating_sub(block))),
+        );
         let field = self.starts.get(block).copied().unwrap_or([0xff; 4]);
         let start = i32::from_le_bytes(field);
         let last = self.cbytes.saturating_sub(4);
@@ -83,7 +101,12 @@ impl<'a> BlockTable<'a> {
             Ok(found) if found >= self.first && found <= last => Ok(found),
             _ => {
                 let expected = Expected::Text("a place inside the chunk, behind its table");
-                Err(DecodeError::malformed("block start", at, i64::from(start), expected))
+                Err(DecodeError::malformed(
+                    "block start",
+                    at,
+                    i64::from(start),
+                    expected,
+                ))
             }
         }
     }
@@ -134,7 +157,11 @@ impl<'a> Chunk<'a> {
             return Err(DecodeError::truncated("chunk", 0, have, need));
         };
         let table = BlockTable::parse(&header, bytes)?;
-        Ok(Self { header, bytes, table })
+        Ok(Self {
+            header,
+            bytes,
+            table,
+        })
     }
 
     /// The header.
@@ -185,7 +212,12 @@ impl<'a> Chunk<'a> {
     ) -> Result<(), DecodeError> {
         let n = self.header.block_len(block);
         if out.len() != n {
-            return Err(DecodeError::limit("bytes of a block", 0, wide(n), wide(out.len())));
+            return Err(DecodeError::limit(
+                "bytes of a block",
+                0,
+                wide(n),
+                wide(out.len()),
+            ));
         }
         let before = block.saturating_mul(self.header.blocksize());
         match self.header.body() {
@@ -200,7 +232,14 @@ impl<'a> Chunk<'a> {
                 let from = self.header.len().saturating_add(before);
                 match self.bytes.get(from..).and_then(|rest| rest.get(..n)) {
                     Some(body) => out.copy_from_slice(body),
-                    None => return Err(DecodeError::truncated("stored block", wide(from), 0, wide(n))),
+                    None => {
+                        return Err(DecodeError::truncated(
+                            "stored block",
+                            wide(from),
+                            0,
+                            wide(n),
+                        ));
+                    }
                 }
                 Ok(())
             }
@@ -208,7 +247,12 @@ impl<'a> Chunk<'a> {
                 let start = self.table.start(block)?;
                 let bytes = self.bytes.get(start..).unwrap_or_default();
                 let dictionary = self.table.dictionary();
-                let context = Context { header: &self.header, pipeline, dictionary, reference };
+                let context = Context {
+                    header: &self.header,
+                    pipeline,
+                    dictionary,
+                    reference,
+                };
                 decode_block(context, block, bytes, out, scratch, codecs)
                     .map_err(|error| error.shifted(wide(start)))
             }
@@ -229,7 +273,12 @@ impl<'a> Chunk<'a> {
     ) -> Result<(), DecodeError> {
         let n = self.header.nbytes();
         if out.len() != n {
-            return Err(DecodeError::limit("bytes of a chunk", 0, wide(n), wide(out.len())));
+            return Err(DecodeError::limit(
+                "bytes of a chunk",
+                0,
+                wide(n),
+                wide(out.len()),
+            ));
         }
         if n == 0 {
             return Ok(());

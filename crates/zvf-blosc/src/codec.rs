@@ -133,12 +133,22 @@ impl Expand for Codecs {
             Codec::Zlib => self.zlib(stream, dictionary, out)?,
             Codec::Zstd => self.zstd(stream, dictionary, out)?,
         };
-        if whole { Ok(()) } else { Err(StreamError::Damaged) }
+        if whole {
+            Ok(())
+        } else {
+            Err(StreamError::Damaged)
+        }
     }
 }
 
 #[cfg(feature = "lz4")]
 fn lz4(stream: &[u8], dictionary: Option<&[u8]>, out: &mut [u8]) -> Result<bool, StreamError> {
+    #[cfg(feature = "lz4-c")]
+    if dictionary.is_none() {
+        let length = i32::try_from(out.len()).map_err(|_| StreamError::Damaged)?;
+        let made = ::lz4::block::decompress_to_buffer(stream, Some(length), out);
+        return Ok(made.is_ok_and(|n| n == out.len()));
+    }
     let made = match dictionary {
         None => lz4_flex::block::decompress_into(stream, out),
         Some(history) => lz4_flex::block::decompress_into_with_dict(stream, out, history),
@@ -162,7 +172,9 @@ impl Codecs {
         if dictionary.is_some() {
             return Err(StreamError::Missing);
         }
-        let state = self.zlib.get_or_insert_with(|| flate2::Decompress::new(true));
+        let state = self
+            .zlib
+            .get_or_insert_with(|| flate2::Decompress::new(true));
         state.reset(true);
         let end = state.decompress(stream, out, flate2::FlushDecompress::Finish);
         let made = usize::try_from(state.total_out());

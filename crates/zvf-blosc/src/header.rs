@@ -107,9 +107,31 @@ impl Header {
     ///
     /// Never.
     pub fn parse(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let short = |need: usize| {
-            DecodeError::truncated("chunk header", 0, wide(bytes.len()), wide(need))
-        };
+        let (header, flags2) = Self::raw(bytes)?;
+        header.check(flags2)?;
+        Ok(header)
+    }
+
+    /// Reads the header of a chunk that has to decode to `nbytes` bytes, and first of all checks that it says so.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Self::parse`]; malformed: another number of bytes.
+    pub fn parse_for(bytes: &[u8], nbytes: u64) -> Result<Self, DecodeError> {
+        let (header, flags2) = Self::raw(bytes)?;
+        if u64::from(header.nbytes) != nbytes {
+            let expected = Expected::Exactly(i64::try_from(nbytes).unwrap_or(i64::MAX));
+            let found = i64::from(header.nbytes);
+            return Err(DecodeError::malformed("chunk nbytes", 4, found, expected));
+        }
+        header.check(flags2)?;
+        Ok(header)
+    }
+
+    /// The fields, and the byte at 30.
+    fn raw(bytes: &[u8]) -> Result<(Self, u8), DecodeError> {
+        let short =
+            |need: usize| DecodeError::truncated("chunk header", 0, wide(bytes.len()), wide(need));
         let head = bytes.first_chunk::<SHORT>().ok_or(short(SHORT))?;
         let [version, _, flags, typesize, ..] = *head;
         let long = flags & 5 == 5;
@@ -120,13 +142,34 @@ impl Header {
                 .and_then(|rest| rest.first_chunk::<16>())
                 .ok_or(short(LONG))?;
         }
-        let [f0, f1, f2, f3, f4, f5, compressor, _, m0, m1, m2, m3, m4, m5, flags2, blosc2_flags] =
-            more;
+        let [
+            f0,
+            f1,
+            f2,
+            f3,
+            f4,
+            f5,
+            compressor,
+            _,
+            m0,
+            m1,
+            m2,
+            m3,
+            m4,
+            m5,
+            flags2,
+            blosc2_flags,
+        ] = more;
         let field = |what, at| -> Result<u32, DecodeError> {
             let value = u32_at(head, at).unwrap_or_default();
             if value > i32::MAX as u32 {
                 let found = i64::from(value) - (1 << 32);
-                return Err(DecodeError::malformed(what, wide(at), found, Expected::AtLeast(0)));
+                return Err(DecodeError::malformed(
+                    what,
+                    wide(at),
+                    found,
+                    Expected::AtLeast(0),
+                ));
             }
             Ok(value)
         };
@@ -143,8 +186,7 @@ impl Header {
             blosc2_flags,
             long,
         };
-        header.check(flags2)?;
-        Ok(header)
+        Ok((header, flags2))
     }
 
     fn check(&self, flags2: u8) -> Result<(), DecodeError> {
@@ -169,10 +211,20 @@ impl Header {
             return Err(DecodeError::malformed("blosc2 flags", 31, found, expected));
         }
         if self.typesize == 0 {
-            return Err(DecodeError::malformed("chunk typesize", 3, 0, Expected::AtLeast(1)));
+            return Err(DecodeError::malformed(
+                "chunk typesize",
+                3,
+                0,
+                Expected::AtLeast(1),
+            ));
         }
         if self.blocksize == 0 && self.nbytes > 0 {
-            return Err(DecodeError::malformed("chunk blocksize", 8, 0, Expected::AtLeast(1)));
+            return Err(DecodeError::malformed(
+                "chunk blocksize",
+                8,
+                0,
+                Expected::AtLeast(1),
+            ));
         }
         let head = self.len();
         if size(self.cbytes) < head {
@@ -188,7 +240,12 @@ impl Header {
         let head = self.len();
         let room = size(self.cbytes).saturating_sub(head);
         let cbytes = |expected| {
-            Err(DecodeError::malformed("chunk cbytes", 12, i64::from(self.cbytes), expected))
+            Err(DecodeError::malformed(
+                "chunk cbytes",
+                12,
+                i64::from(self.cbytes),
+                expected,
+            ))
         };
         match self.body() {
             _ if code > 4 => Err(DecodeError::unsupported(
@@ -294,7 +351,10 @@ impl Header {
     #[must_use]
     pub fn filters(&self) -> [(u8, u8); 6] {
         let mut slots = [(0, 0); 6];
-        for (slot, pair) in slots.iter_mut().zip(self.filters.into_iter().zip(self.metas)) {
+        for (slot, pair) in slots
+            .iter_mut()
+            .zip(self.filters.into_iter().zip(self.metas))
+        {
             *slot = pair;
         }
         slots
@@ -336,7 +396,12 @@ impl Header {
                 let found = self.compressor as i64;
                 Err(DecodeError::unsupported("codec", 22, found, expected))
             }
-            other => Err(DecodeError::unsupported("codec format", 2, other as i64, expected)),
+            other => Err(DecodeError::unsupported(
+                "codec format",
+                2,
+                other as i64,
+                expected,
+            )),
         }
     }
 
@@ -344,7 +409,11 @@ impl Header {
     #[must_use]
     pub const fn block_count(&self) -> usize {
         let block = self.blocksize();
-        if block == 0 { 0 } else { self.nbytes().div_ceil(block) }
+        if block == 0 {
+            0
+        } else {
+            self.nbytes().div_ceil(block)
+        }
     }
 
     /// Decoded bytes of block `block`: the blocksize, or less in a short last one; 0 behind the last.
@@ -352,7 +421,11 @@ impl Header {
     pub const fn block_len(&self, block: usize) -> usize {
         let before = block.saturating_mul(self.blocksize());
         let left = self.nbytes().saturating_sub(before);
-        if left < self.blocksize() { left } else { self.blocksize() }
+        if left < self.blocksize() {
+            left
+        } else {
+            self.blocksize()
+        }
     }
 
     /// Streams of block `block` (`spec/caterva-b2nd.md` 7.4; the older rule under a short header).
@@ -361,7 +434,11 @@ impl Header {
         let width = self.typesize();
         let whole = self.block_len(block) == self.blocksize();
         let old = !self.long && (width > 16 || self.blocksize() / width < 128);
-        if self.flags & 0x10 != 0 || !whole || old { 1 } else { width }
+        if self.flags & 0x10 != 0 || !whole || old {
+            1
+        } else {
+            width
+        }
     }
 
     /// The filters, to be undone with the width `frame_typesize` where the format asks for the frame's.
@@ -373,14 +450,20 @@ impl Header {
         if self.long {
             return Pipeline::new(&self.filters(), self.typesize(), frame_typesize);
         }
-        Ok(Pipeline::from_flags(self.flags, self.typesize(), self.version))
+        Ok(Pipeline::from_flags(
+            self.flags,
+            self.typesize(),
+            self.version,
+        ))
     }
 
     /// Bytes of header and block table: what to read before any block.
     #[must_use]
     pub const fn table_end(&self) -> usize {
         match self.body() {
-            Body::Compressed => self.len().saturating_add(self.block_count().saturating_mul(4)),
+            Body::Compressed => self
+                .len()
+                .saturating_add(self.block_count().saturating_mul(4)),
             _ => self.len(),
         }
     }

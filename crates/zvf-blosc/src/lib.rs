@@ -60,11 +60,12 @@
 //! | none | views, filters, special, stored and BloscLZ chunks, other codecs through [`Expand`] | own |
 //! | `alloc` | [`Chunk::decode_vec`], [`Encoder`] | own |
 //! | `lz4`, `zlib` | those codecs | Rust |
+//! | `lz4-c` | LZ4 read two to three times as fast where matches are long | C |
 //! | `zstd` | Zstandard, both ways | C |
 //! | `ruzstd` | Zstandard, reading, where `zstd` is off | Rust |
 //! | `pure` | all of them without C | |
 //!
-//! The default is `lz4`, `zlib` and `zstd`.
+//! The default is `lz4`, `lz4-c`, `zlib` and `zstd`.
 #![no_std]
 #![forbid(unsafe_code)]
 

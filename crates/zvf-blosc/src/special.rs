@@ -46,7 +46,12 @@ impl<'a> Special<'a> {
         if kind != SpecialKind::Value {
             return Special::of(kind, chunk.header().typesize());
         }
-        Ok(Self::Value(chunk.bytes().get(chunk.header().len()..).unwrap_or_default()))
+        Ok(Self::Value(
+            chunk
+                .bytes()
+                .get(chunk.header().len()..)
+                .unwrap_or_default(),
+        ))
     }
 
     /// Fills `out`, which begins `at` bytes into the chunk.

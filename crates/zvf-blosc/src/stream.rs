@@ -33,10 +33,20 @@ impl<'a> Streams<'a> {
         let (n, left) = (header.block_len(block), header.stream_count(block));
         if left == 0 || !n.is_multiple_of(left) {
             let expected = Expected::Text("a multiple of the number of streams");
-            return Err(DecodeError::malformed("block length", 0, signed(n), expected));
+            return Err(DecodeError::malformed(
+                "block length",
+                0,
+                signed(n),
+                expected,
+            ));
         }
         let each = n / left;
-        Ok(Self { rest: bytes, at: 0, each, left })
+        Ok(Self {
+            rest: bytes,
+            at: 0,
+            each,
+            left,
+        })
     }
 
     /// Takes the next stream, with its position; none behind the last.
@@ -51,21 +61,38 @@ impl<'a> Streams<'a> {
         self.left -= 1;
         let at = wide(self.at);
         let Some((field, rest)) = self.rest.split_first_chunk::<4>() else {
-            return Err(DecodeError::truncated("stream size", at, wide(self.rest.len()), 4));
+            return Err(DecodeError::truncated(
+                "stream size",
+                at,
+                wide(self.rest.len()),
+                4,
+            ));
         };
         let z = i32::from_le_bytes(*field);
         let (stream, used) = match usize::try_from(z) {
             Ok(0) => (Stream::Run(0), 0),
             Ok(z) if z > self.each => {
                 let expected = Expected::AtMost(signed(self.each));
-                return Err(DecodeError::malformed("stream size", at, signed(z), expected));
+                return Err(DecodeError::malformed(
+                    "stream size",
+                    at,
+                    signed(z),
+                    expected,
+                ));
             }
             Ok(z) => {
                 let Some(body) = rest.get(..z) else {
                     let have = wide(rest.len());
                     return Err(DecodeError::truncated("stream", at + 4, have, wide(z)));
                 };
-                (if z == self.each { Stream::Raw(body) } else { Stream::Packed(body) }, z)
+                (
+                    if z == self.each {
+                        Stream::Raw(body)
+                    } else {
+                        Stream::Packed(body)
+                    },
+                    z,
+                )
             }
             Err(_) => {
                 let Some(token) = rest.first() else {
@@ -78,7 +105,12 @@ impl<'a> Streams<'a> {
                 }
                 let Ok(byte) = u8::try_from(z.unsigned_abs()) else {
                     let expected = Expected::AtLeast(-255);
-                    return Err(DecodeError::malformed("stream size", at, i64::from(z), expected));
+                    return Err(DecodeError::malformed(
+                        "stream size",
+                        at,
+                        i64::from(z),
+                        expected,
+                    ));
                 };
                 (Stream::Run(byte), 1)
             }
@@ -122,24 +154,56 @@ pub fn decode_block(
     scratch: &mut [u8],
     codecs: &mut (impl Expand + ?Sized),
 ) -> Result<(), DecodeError> {
-    let Context { header, pipeline, dictionary, reference } = context;
-    let n = header.block_len(block);
+    let n = context.header.block_len(block);
     if out.len() != n || scratch.len() < n {
         let found = wide(out.len().min(scratch.len()));
         return Err(DecodeError::limit("bytes of a block", 0, wide(n), found));
     }
-    if n == 0 {
-        return Ok(());
-    }
-    let reference = if block == 0 { None } else { reference };
+    let pipeline = context.pipeline;
+    let reference = if block == 0 { None } else { context.reference };
     if reference.is_none() && block != 0 && pipeline.has_delta() {
         return Err(DecodeError::limit("bytes of block 0", 0, wide(n), 0));
     }
+    let target: &mut [u8] = if pipeline.starts_in_scratch() {
+        scratch.get_mut(..n).unwrap_or_default()
+    } else {
+        &mut *out
+    };
+    join_streams(context, block, bytes, target, codecs)?;
+    pipeline.undo(out, scratch, reference)
+}
+
+/// Decodes the streams of a compressed block one after another into `out`, which is as long as the block. Filters are
+/// not undone.
+///
+/// # Errors
+///
+/// As [`decode_block`].
+pub fn join_streams(
+    context: Context<'_>,
+    block: usize,
+    bytes: &[u8],
+    out: &mut [u8],
+    codecs: &mut (impl Expand + ?Sized),
+) -> Result<(), DecodeError> {
+    let Context {
+        header, dictionary, ..
+    } = context;
+    if out.is_empty() {
+        return Ok(());
+    }
     let mut streams = Streams::new(header, block, bytes)?;
-    let each = streams.each;
-    let target: &mut [u8] =
-        if pipeline.starts_in_scratch() { &mut *scratch } else { &mut *out };
-    for part in target.chunks_exact_mut(each).take(streams.left) {
+    let (each, count) = (streams.each, streams.left);
+    if each == 0 || out.len() != each * count {
+        let found = wide(out.len());
+        return Err(DecodeError::limit(
+            "bytes of a block",
+            0,
+            wide(each * count),
+            found,
+        ));
+    }
+    for part in out.chunks_exact_mut(each) {
         let Some((at, stream)) = streams.take()? else {
             break;
         };
@@ -160,5 +224,5 @@ pub fn decode_block(
             }
         }
     }
-    pipeline.undo(out, scratch, reference)
+    Ok(())
 }

@@ -61,8 +61,18 @@ impl<'a> Dtype<'a> {
     pub fn new(text: &'a str, size: usize) -> Self {
         let found = plain(text).or_else(|| record(text));
         match found {
-            Some((kind, found, big_endian)) if found == size => Self { text, kind, size, big_endian },
-            _ => Self { text, kind: Kind::Opaque, size, big_endian: false },
+            Some((kind, found, big_endian)) if found == size => Self {
+                text,
+                kind,
+                size,
+                big_endian,
+            },
+            _ => Self {
+                text,
+                kind: Kind::Opaque,
+                size,
+                big_endian: false,
+            },
         }
     }
 
@@ -92,10 +102,22 @@ impl<'a> Dtype<'a> {
 
     /// Names and types of a record's fields, in order, without padding; nothing for other types.
     pub fn fields(&self) -> impl Iterator<Item = (&'a str, Dtype<'a>)> + use<'a> {
-        let text = if self.kind == Kind::Record { self.text } else { "" };
+        let text = if self.kind == Kind::Record {
+            self.text
+        } else {
+            ""
+        };
         Fields { rest: inner(text) }.filter_map(|(name, dtype)| {
             let (kind, size, big_endian) = plain(dtype)?;
-            Some((name, Dtype { text: dtype, kind, size, big_endian }))
+            Some((
+                name,
+                Dtype {
+                    text: dtype,
+                    kind,
+                    size,
+                    big_endian,
+                },
+            ))
         })
     }
 }
@@ -103,7 +125,9 @@ impl<'a> Dtype<'a> {
 /// Bytes of an item of the type a text names; none for a text that is not understood.
 #[must_use]
 pub fn size_of(text: &str) -> Option<usize> {
-    plain(text).or_else(|| record(text)).map(|(_, size, _)| size)
+    plain(text)
+        .or_else(|| record(text))
+        .map(|(_, size, _)| size)
 }
 
 /// Kind, size and byte order of NumPy's short form.
@@ -149,12 +173,19 @@ fn record(text: &str) -> Option<(Kind, usize, bool)> {
     for (_, dtype) in &mut fields {
         size = size.checked_add(plain(dtype)?.1)?;
     }
-    fields.rest.trim().is_empty().then_some((Kind::Record, size, false))
+    fields
+        .rest
+        .trim()
+        .is_empty()
+        .then_some((Kind::Record, size, false))
 }
 
 /// What stands between the brackets of a list.
 fn inner(text: &str) -> &str {
-    let list = text.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let list = text
+        .trim()
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'));
     list.unwrap_or_default()
 }
 

@@ -38,9 +38,7 @@ impl Entry {
     pub fn raw(self) -> i64 {
         match self {
             Self::At(at) => i64::try_from(at).unwrap_or(i64::MAX),
-            Self::Special(kind) => {
-                i64::from_le_bytes([0, 0, 0, 0, 0, 0, 0, 0x80 | kind.code()])
-            }
+            Self::Special(kind) => i64::from_le_bytes([0, 0, 0, 0, 0, 0, 0, 0x80 | kind.code()]),
         }
     }
 }

@@ -50,14 +50,23 @@ impl Geometry {
         let overflow = || too_large("chunks of the array", u64::MAX, u64::MAX - 1);
         let chunk_count = chunks.count().ok_or_else(overflow)?;
         // Every byte of the array must have a 64-bit place.
-        let bytes = shape.count().and_then(|n| n.checked_mul(item_bytes)).ok_or_else(overflow)?;
+        let bytes = shape
+            .count()
+            .and_then(|n| n.checked_mul(item_bytes))
+            .ok_or_else(overflow)?;
         let limited = |n: Option<u64>| match n {
             Some(n) if n <= most || bytes == 0 => Ok(usize::try_from(n).unwrap_or(usize::MAX)),
-            other => Err(too_large("bytes of a chunk", other.unwrap_or(u64::MAX), most)),
+            other => Err(too_large(
+                "bytes of a chunk",
+                other.unwrap_or(u64::MAX),
+                most,
+            )),
         };
         let block_bytes = block.count().and_then(|n| n.checked_mul(item_bytes));
         let block_count = blocks.count();
-        let chunk_bytes = block_bytes.zip(block_count).and_then(|(a, b)| a.checked_mul(b));
+        let chunk_bytes = block_bytes
+            .zip(block_count)
+            .and_then(|(a, b)| a.checked_mul(b));
         Ok(Self {
             shape,
             chunk,
@@ -83,13 +92,25 @@ impl Geometry {
         let geometry = Self::new(shape, chunk, block, item)?;
         let empty = geometry.chunk_count == 0;
         let checks = [
-            ("frame chunksize", 58, u64::from(header.chunksize), wide(geometry.chunk_bytes)),
-            ("chunks of the frame", 30, header.chunk_count(), geometry.chunk_count),
+            (
+                "frame chunksize",
+                58,
+                u64::from(header.chunksize),
+                wide(geometry.chunk_bytes),
+            ),
+            (
+                "chunks of the frame",
+                30,
+                header.chunk_count(),
+                geometry.chunk_count,
+            ),
             (
                 "frame nbytes",
                 30,
                 header.nbytes,
-                geometry.chunk_count.saturating_mul(wide(geometry.chunk_bytes)),
+                geometry
+                    .chunk_count
+                    .saturating_mul(wide(geometry.chunk_bytes)),
             ),
         ];
         for (what, at, found, expected) in checks {
@@ -105,7 +126,10 @@ impl Geometry {
     #[must_use]
     pub fn nbytes(&self) -> u64 {
         // Checked when the geometry was made.
-        self.shape.count().unwrap_or(0).saturating_mul(wide(self.item))
+        self.shape
+            .count()
+            .unwrap_or(0)
+            .saturating_mul(wide(self.item))
     }
 }
 

@@ -100,7 +100,12 @@ impl FrameHeader {
             0xc3 => true,
             other => {
                 let (what, found) = ("variable-length metalayers", i64::from(other));
-                return Err(DecodeError::malformed(what, 68, found, Expected::Text("a boolean")));
+                return Err(DecodeError::malformed(
+                    what,
+                    68,
+                    found,
+                    Expected::Text("a boolean"),
+                ));
             }
         };
         let header = Self {
@@ -126,7 +131,12 @@ impl FrameHeader {
         let flags = self.general_flags;
         let refuse = |words| {
             let expected = Expected::Text(words);
-            Err(DecodeError::unsupported("general flags", 25, i64::from(flags), expected))
+            Err(DecodeError::unsupported(
+                "general flags",
+                25,
+                i64::from(flags),
+                expected,
+            ))
         };
         if !matches!(flags & 15, 2 | 3) {
             return refuse("frame version 2 or 3");
@@ -147,12 +157,22 @@ impl FrameHeader {
         let length = u64::from(self.header_len);
         if length > self.frame_len {
             let expected = Expected::AtMost(signed(self.frame_len));
-            return Err(DecodeError::malformed("header_len", 11, signed(length), expected));
+            return Err(DecodeError::malformed(
+                "header_len",
+                11,
+                signed(length),
+                expected,
+            ));
         }
         let before = self.index_start().and_then(|at| at.checked_add(TRAILER));
         if before.is_none_or(|end| end > self.frame_len) {
             let expected = Expected::Text("a chunk area that leaves room for a trailer");
-            return Err(DecodeError::malformed("frame cbytes", 39, signed(self.cbytes), expected));
+            return Err(DecodeError::malformed(
+                "frame cbytes",
+                39,
+                signed(self.cbytes),
+                expected,
+            ));
         }
         Ok(())
     }
@@ -186,7 +206,9 @@ impl FrameHeader {
     #[must_use]
     pub fn chunk_len(&self, chunk: u64) -> u64 {
         let each = u64::from(self.chunksize);
-        self.nbytes.saturating_sub(chunk.saturating_mul(each)).min(each)
+        self.nbytes
+            .saturating_sub(chunk.saturating_mul(each))
+            .min(each)
     }
 
     /// Checks that a frame of this length can be among `available` bytes from its start.
@@ -196,7 +218,12 @@ impl FrameHeader {
     /// Truncated.
     pub fn check_available(&self, available: u64) -> Result<(), DecodeError> {
         if self.frame_len > available {
-            return Err(DecodeError::truncated("frame", 0, available, self.frame_len));
+            return Err(DecodeError::truncated(
+                "frame",
+                0,
+                available,
+                self.frame_len,
+            ));
         }
         Ok(())
     }
@@ -226,12 +253,22 @@ impl TrailerTail {
         let trailer_len = fields.u32("trailer_len", 0, 0xce)?;
         fields.marker("fingerprint", 5, 0xd8)?;
         let fingerprint = fields.byte("fingerprint", 6)?;
-        let most = header.frame_len.saturating_sub(header.index_start().unwrap_or(u64::MAX));
+        let most = header
+            .frame_len
+            .saturating_sub(header.index_start().unwrap_or(u64::MAX));
         if u64::from(trailer_len) < TRAILER || u64::from(trailer_len) > most {
             let expected = Expected::Text("a trailer of 35 bytes or more, behind the chunk area");
             let found = i64::from(trailer_len);
-            return Err(DecodeError::malformed("trailer_len", base + 1, found, expected));
+            return Err(DecodeError::malformed(
+                "trailer_len",
+                base + 1,
+                found,
+                expected,
+            ));
         }
-        Ok(Self { trailer_len, fingerprint })
+        Ok(Self {
+            trailer_len,
+            fingerprint,
+        })
     }
 }

@@ -1,4 +1,69 @@
-//! Caterva and b2nd arrays.
+//! Caterva and b2nd arrays in Blosc2 frames: views without std or heap, readers that touch only the blocks they need, a
+//! writer.
+//!
+//! An array is cut into equal *chunks*, every chunk into equal *blocks*. A chunk is one compressed buffer, a block the
+//! unit that can be decompressed alone; so a plane of a volume costs the blocks it cuts, not the chunks. The bytes follow
+//! `spec/caterva-b2nd.md`; chunks themselves are the business of [`zvf_blosc`].
+//!
+//! ```text
+//! header 87 | metalayers: b2nd or caterva, others | chunks ... | index | trailer: variable-length metalayers
+//!                         └ shape, chunks, blocks, dtype          └ position of every chunk, or what all its items are
+//! ```
+//!
+//! | part | view | page |
+//! |---|---|---|
+//! | header | [`FrameHeader`] | 3.1 |
+//! | metalayers of header and trailer | [`Metalayers`], [`TrailerTail`] | 3.2, 3.5 |
+//! | n-d metalayer | [`NdMeta`], with any of 0 to 16 dimensions | 5 |
+//! | index entries | [`Entry`] | 3.4 |
+//! | all of them, of a frame in memory | [`FrameView`] | 3 |
+//! | shapes and what follows from them | [`Geometry`] | 6 |
+//! | item types | [`dtype::Dtype`] | 5.3 |
+//!
+//! # One write, one read
+//!
+//! ```
+//! # #[cfg(feature = "std")] {
+//! use zvf_caterva::{Array, Axis, Selection, WriteOptions, Writer};
+//!
+//! let items: Vec<u8> = (0..40 * 50).map(|i| (i % 7) as u8).collect();
+//! let options = WriteOptions::new(1, &[16, 16], &[8, 4]).with_dtype("|u1");
+//! let mut writer = Writer::in_memory(&[40, 50], options)?; // or `create`, for a file
+//! writer.write_all(&items)?;
+//! let frame = writer.finish()?.unwrap_or_default();
+//!
+//! let array = Array::from_bytes(frame)?; // or `open`, for a file or the folder of a sparse frame
+//! let column = Selection::new(&[Axis::new(0, 40, 2), Axis::at(9)], &array.geometry().shape)?;
+//! let found = array.read(&column)?; // C order, items as stored
+//! assert_eq!(found[3], items[6 * 50 + 9]);
+//! assert_eq!(array.counts().blocks, 5); // of 96: chunks are cut into blocks of 8 x 4
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What is read
+//!
+//! Opening takes two reads, of the head and of everything from the index on. A slice takes, for each chunk it meets, one
+//! read of the block table, which is kept, and one for each run of needed blocks; small chunks, and chunks of which most
+//! is needed, are read whole. Special chunks are filled in without being read. [`Array::counts`] and
+//! [`ReadOptions::observer`] say what a read did. Threads work on slabs of the result; one thread reads and decodes in
+//! the caller's.
+//!
+//! # Hostile bytes
+//!
+//! Nothing panics, and no size is believed before the bytes behind it are there: a repeated-value index of 40 bytes
+//! stands for any number of chunks and stays 40 bytes. A damaged chunk does not keep others from being read
+//! ([`Error::Chunk`], [`Error::Block`]). The format has no checksum.
+//!
+//! # Features
+//!
+//! | feature | adds |
+//! |---|---|
+//! | none | views: no std, no heap |
+//! | `std` (default) | files, sparse folders, memory; slices; the writer |
+//! | `lz4`, `zlib`, `zstd`, `lz4-c` (default), `ruzstd` | codecs, as in [`zvf_blosc`] |
+//! | `pure` | `std` and every codec without C code |
+//! | `object_store` | `ObjectArray`: the same by asynchronous range requests |
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
 
@@ -21,14 +86,14 @@ pub use geometry::Geometry;
 pub use header::{FrameHeader, HEADER, Layout, MAGIC, TRAILER, TrailerTail};
 pub use meta::{MOST_FIXED, MOST_VARIABLE, Metalayer, Metalayers};
 pub use nd::{NdKind, NdMeta};
-#[cfg(feature = "std")]
-pub use read::{Array, Counts, Error, ErrorClass, FileAt, Frame, ReadAt, ReadOptions};
 #[cfg(feature = "object_store")]
 pub use read::ObjectArray;
+#[cfg(feature = "std")]
+pub use read::{Array, Counts, Error, ErrorClass, FileAt, Frame, ReadAt, ReadOptions};
 pub use view::{FrameView, find_nd};
-pub use zvf_blosc::{Class, DecodeError, Special, SpecialKind};
 #[cfg(feature = "std")]
 pub use write::{ChunkRegion, WriteOptions, Writer};
+pub use zvf_blosc::{Class, DecodeError, Special, SpecialKind};
 #[cfg(feature = "std")]
 pub use zvf_blosc::{Codec, EncodeError, FirstFilter, LastFilter};
 pub use zvf_grid::{Axis, Dims, GridError, Selection};

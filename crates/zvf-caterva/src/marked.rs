@@ -25,11 +25,19 @@ impl<'a> Fields<'a> {
     }
 
     /// `n` bytes at `at`.
-    pub(crate) fn slice(&self, what: &'static str, at: usize, n: usize) -> Result<&'a [u8], DecodeError> {
-        self.bytes.get(at..).and_then(|rest| rest.get(..n)).ok_or_else(|| {
-            let have = self.bytes.len().saturating_sub(at);
-            DecodeError::truncated(what, self.position(at), wide(have), wide(n))
-        })
+    pub(crate) fn slice(
+        &self,
+        what: &'static str,
+        at: usize,
+        n: usize,
+    ) -> Result<&'a [u8], DecodeError> {
+        self.bytes
+            .get(at..)
+            .and_then(|rest| rest.get(..n))
+            .ok_or_else(|| {
+                let have = self.bytes.len().saturating_sub(at);
+                DecodeError::truncated(what, self.position(at), wide(have), wide(n))
+            })
     }
 
     fn array<const N: usize>(&self, what: &'static str, at: usize) -> Result<[u8; N], DecodeError> {
@@ -44,27 +52,52 @@ impl<'a> Fields<'a> {
     }
 
     /// One byte that is known.
-    pub(crate) fn marker(&self, what: &'static str, at: usize, wanted: u8) -> Result<(), DecodeError> {
+    pub(crate) fn marker(
+        &self,
+        what: &'static str,
+        at: usize,
+        wanted: u8,
+    ) -> Result<(), DecodeError> {
         let found = self.byte(what, at)?;
         if found == wanted {
             return Ok(());
         }
         let expected = Expected::Exactly(i64::from(wanted));
-        Err(DecodeError::malformed(what, self.position(at), i64::from(found), expected))
+        Err(DecodeError::malformed(
+            what,
+            self.position(at),
+            i64::from(found),
+            expected,
+        ))
     }
 
-    pub(crate) fn u16(&self, what: &'static str, at: usize, marker: u8) -> Result<u16, DecodeError> {
+    pub(crate) fn u16(
+        &self,
+        what: &'static str,
+        at: usize,
+        marker: u8,
+    ) -> Result<u16, DecodeError> {
         self.marker(what, at, marker)?;
         Ok(u16::from_be_bytes(self.array(what, at + 1)?))
     }
 
-    pub(crate) fn u32(&self, what: &'static str, at: usize, marker: u8) -> Result<u32, DecodeError> {
+    pub(crate) fn u32(
+        &self,
+        what: &'static str,
+        at: usize,
+        marker: u8,
+    ) -> Result<u32, DecodeError> {
         self.marker(what, at, marker)?;
         Ok(u32::from_be_bytes(self.array(what, at + 1)?))
     }
 
     /// A number of 64 bits that is not negative, whatever the marker says about its sign.
-    pub(crate) fn u64(&self, what: &'static str, at: usize, marker: u8) -> Result<u64, DecodeError> {
+    pub(crate) fn u64(
+        &self,
+        what: &'static str,
+        at: usize,
+        marker: u8,
+    ) -> Result<u64, DecodeError> {
         self.marker(what, at, marker)?;
         let found = i64::from_be_bytes(self.array(what, at + 1)?);
         u64::try_from(found).map_err(|_| {
@@ -73,13 +106,21 @@ impl<'a> Fields<'a> {
     }
 
     /// A signed number of 32 bits that is not below `least`.
-    pub(crate) fn i32(&self, what: &'static str, at: usize, least: i32) -> Result<u32, DecodeError> {
+    pub(crate) fn i32(
+        &self,
+        what: &'static str,
+        at: usize,
+        least: i32,
+    ) -> Result<u32, DecodeError> {
         self.marker(what, at, 0xd2)?;
         let found = i32::from_be_bytes(self.array(what, at + 1)?);
-        u32::try_from(found).ok().filter(|_| found >= least).ok_or_else(|| {
-            let expected = Expected::AtLeast(i64::from(least));
-            DecodeError::malformed(what, self.position(at + 1), i64::from(found), expected)
-        })
+        u32::try_from(found)
+            .ok()
+            .filter(|_| found >= least)
+            .ok_or_else(|| {
+                let expected = Expected::AtLeast(i64::from(least));
+                DecodeError::malformed(what, self.position(at + 1), i64::from(found), expected)
+            })
     }
 }
 

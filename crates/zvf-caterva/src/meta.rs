@@ -63,7 +63,12 @@ impl<'a> Metalayers<'a> {
         // The fixed end is no part of the section.
         let end = trailer.len().saturating_sub(crate::TrailerTail::LEN);
         let section = trailer.get(2..end.max(2)).unwrap_or_default();
-        Self::parse(Fields::new(section, at.saturating_add(2)), 1, 2, MOST_VARIABLE)
+        Self::parse(
+            Fields::new(section, at.saturating_add(2)),
+            1,
+            2,
+            MOST_VARIABLE,
+        )
     }
 
     fn parse(
@@ -77,9 +82,19 @@ impl<'a> Metalayers<'a> {
         let count = fields.u16("metalayer count", 4, 0xde)?;
         if count > most {
             let at = fields.position(5);
-            return Err(DecodeError::limit("metalayer count", at, count.into(), most.into()));
+            return Err(DecodeError::limit(
+                "metalayer count",
+                at,
+                count.into(),
+                most.into(),
+            ));
         }
-        let layers = Self { fields, entries: 7, count, shift };
+        let layers = Self {
+            fields,
+            entries: 7,
+            count,
+            shift,
+        };
         let mut at = layers.entries;
         for i in 0..count {
             let (layer, next) = layers.entry(at)?;
@@ -89,22 +104,38 @@ impl<'a> Metalayers<'a> {
                 if other.name == layer.name {
                     let expected = Expected::Text("names that occur once");
                     let place = fields.position(at);
-                    return Err(DecodeError::malformed("metalayer name", place, i.into(), expected));
+                    return Err(DecodeError::malformed(
+                        "metalayer name",
+                        place,
+                        i.into(),
+                        expected,
+                    ));
                 }
                 before = after;
             }
             at = next;
         }
         if at.checked_sub(counted_from) != Some(usize::from(length)) {
-            let expected = Expected::Exactly(crate::int::signed(wide(at.saturating_sub(counted_from))));
+            let expected =
+                Expected::Exactly(crate::int::signed(wide(at.saturating_sub(counted_from))));
             let place = fields.position(2);
-            return Err(DecodeError::malformed("metalayer map size", place, length.into(), expected));
+            return Err(DecodeError::malformed(
+                "metalayer map size",
+                place,
+                length.into(),
+                expected,
+            ));
         }
         let values = fields.u16("metalayer values", at, 0xdc)?;
         if values != count {
             let expected = Expected::Exactly(count.into());
             let place = fields.position(at + 1);
-            return Err(DecodeError::malformed("metalayer values", place, values.into(), expected));
+            return Err(DecodeError::malformed(
+                "metalayer values",
+                place,
+                values.into(),
+                expected,
+            ));
         }
         Ok(layers)
     }
@@ -117,7 +148,12 @@ impl<'a> Metalayers<'a> {
         if length > NAME {
             let expected = Expected::Text("a name of up to 31 bytes");
             let place = fields.position(at);
-            return Err(DecodeError::malformed("metalayer name", place, marker.into(), expected));
+            return Err(DecodeError::malformed(
+                "metalayer name",
+                place,
+                marker.into(),
+                expected,
+            ));
         }
         let after = at + 1 + usize::from(length);
         let name = fields.slice("metalayer name", at + 1, usize::from(length))?;
@@ -125,7 +161,12 @@ impl<'a> Metalayers<'a> {
         let Some(value) = size(position).checked_sub(self.shift) else {
             let expected = Expected::AtLeast(crate::int::signed(wide(self.shift)));
             let place = fields.position(after + 1);
-            return Err(DecodeError::malformed("metalayer position", place, position.into(), expected));
+            return Err(DecodeError::malformed(
+                "metalayer position",
+                place,
+                position.into(),
+                expected,
+            ));
         };
         let length = fields.u32("metalayer content", value, 0xc6)?;
         let content = fields.slice("metalayer content", value + 5, size(length))?;
@@ -158,6 +199,8 @@ impl<'a> Metalayers<'a> {
     /// The content of the one with this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&'a [u8]> {
-        self.iter().find(|layer| layer.name == name.as_bytes()).map(|layer| layer.content)
+        self.iter()
+            .find(|layer| layer.name == name.as_bytes())
+            .map(|layer| layer.content)
     }
 }

@@ -79,7 +79,12 @@ impl<'a> NdMeta<'a> {
         let first = fields.byte("n-d metalayer", 0)?;
         if !matches!(first, 0x95 | 0x97) {
             let expected = Expected::Text("an array of 5 or 7");
-            return Err(DecodeError::malformed("n-d metalayer", 0, first.into(), expected));
+            return Err(DecodeError::malformed(
+                "n-d metalayer",
+                0,
+                first.into(),
+                expected,
+            ));
         }
         let version = fields.byte("n-d metalayer version", 1)?;
         if version > 0x7f {
@@ -108,7 +113,12 @@ impl<'a> NdMeta<'a> {
             let block = fields.i32("block shape", 6 + 14 * n + 5 * k, least)?;
             if chunk == 0 && block > 0 {
                 let (at, found) = (wide(7 + 14 * n + 5 * k), i64::from(block));
-                return Err(DecodeError::malformed("block shape", at, found, Expected::Exactly(0)));
+                return Err(DecodeError::malformed(
+                    "block shape",
+                    at,
+                    found,
+                    Expected::Exactly(0),
+                ));
             }
         }
         let end = 6 + 19 * n;
@@ -118,7 +128,12 @@ impl<'a> NdMeta<'a> {
             let format = fields.byte("dtype format", end)?;
             if format > 0x7f {
                 let expected = Expected::AtMost(0x7f);
-                return Err(DecodeError::malformed("dtype format", wide(end), format.into(), expected));
+                return Err(DecodeError::malformed(
+                    "dtype format",
+                    wide(end),
+                    format.into(),
+                    expected,
+                ));
             }
             let length = size(fields.u32("dtype length", end + 1, 0xdb)?);
             dtype = Some((format, fields.slice("dtype text", end + 6, length)?));
@@ -127,9 +142,19 @@ impl<'a> NdMeta<'a> {
         if content.len() != after {
             let expected = Expected::Exactly(crate::int::signed(wide(after)));
             let found = crate::int::signed(wide(content.len()));
-            return Err(DecodeError::malformed("n-d metalayer length", 0, found, expected));
+            return Err(DecodeError::malformed(
+                "n-d metalayer length",
+                0,
+                found,
+                expected,
+            ));
         }
-        Ok(Self { fields, nd, kind, dtype })
+        Ok(Self {
+            fields,
+            nd,
+            kind,
+            dtype,
+        })
     }
 
     /// The metalayer's name.
@@ -141,7 +166,9 @@ impl<'a> NdMeta<'a> {
     /// The metalayer's format version; 0 in all files seen.
     #[must_use]
     pub fn version(&self) -> u8 {
-        self.fields.byte("n-d metalayer version", 1).unwrap_or_default()
+        self.fields
+            .byte("n-d metalayer version", 1)
+            .unwrap_or_default()
     }
 
     /// Number of dimensions, 0 to 16.
@@ -156,7 +183,9 @@ impl<'a> NdMeta<'a> {
         if k >= self.rank() {
             return 0;
         }
-        self.fields.u64("shape", 4 + 9 * k, 0xd3).unwrap_or_default()
+        self.fields
+            .u64("shape", 4 + 9 * k, 0xd3)
+            .unwrap_or_default()
     }
 
     /// Extent of a chunk on axis `k`; 0 behind the last axis.
@@ -166,7 +195,9 @@ impl<'a> NdMeta<'a> {
         if k >= n {
             return 0;
         }
-        self.fields.i32("chunk shape", 5 + 9 * n + 5 * k, 0).unwrap_or_default()
+        self.fields
+            .i32("chunk shape", 5 + 9 * n + 5 * k, 0)
+            .unwrap_or_default()
     }
 
     /// Extent of a block on axis `k`; 0 behind the last axis.
@@ -176,7 +207,9 @@ impl<'a> NdMeta<'a> {
         if k >= n {
             return 0;
         }
-        self.fields.i32("block shape", 6 + 14 * n + 5 * k, 0).unwrap_or_default()
+        self.fields
+            .i32("block shape", 6 + 14 * n + 5 * k, 0)
+            .unwrap_or_default()
     }
 
     /// The dtype format (0: NumPy) and text, where the metalayer has them.
@@ -199,7 +232,8 @@ impl<'a> NdMeta<'a> {
             *b = u64::from(self.block(k));
         }
         let rank = self.rank();
-        let [shape, chunk, block] = shapes.map(|all| Dims::new(all.get(..rank).unwrap_or_default()));
+        let [shape, chunk, block] =
+            shapes.map(|all| Dims::new(all.get(..rank).unwrap_or_default()));
         Ok([shape?, chunk?, block?])
     }
 }

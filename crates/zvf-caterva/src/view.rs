@@ -36,7 +36,9 @@ impl<'a> FrameView<'a> {
         let bytes = bytes.get(..length).unwrap_or(bytes);
         let head = bytes.get(..size(header.header_len)).unwrap_or_default();
         let metalayers = Metalayers::of_header(head)?;
-        let tail = bytes.get(length.saturating_sub(TrailerTail::LEN)..).unwrap_or_default();
+        let tail = bytes
+            .get(length.saturating_sub(TrailerTail::LEN)..)
+            .unwrap_or_default();
         let tail = TrailerTail::parse(tail, &header)?;
         let start = length.saturating_sub(size(tail.trailer_len));
         let trailer = bytes.get(start..).unwrap_or_default();
@@ -51,7 +53,13 @@ impl<'a> FrameView<'a> {
             check_index(&header, chunk.header(), at)?;
             Some(chunk)
         };
-        Ok(Self { bytes, header, metalayers, trailer, index })
+        Ok(Self {
+            bytes,
+            header,
+            metalayers,
+            trailer,
+            index,
+        })
     }
 
     /// The fixed header.
@@ -126,7 +134,12 @@ pub(crate) fn check_index(
     if wanted != Some(wide(index.nbytes())) {
         let expected = Expected::Exactly(signed(wanted.unwrap_or(u64::MAX)));
         let found = signed(wide(index.nbytes()));
-        return Err(DecodeError::malformed("index nbytes", at.saturating_add(4), found, expected));
+        return Err(DecodeError::malformed(
+            "index nbytes",
+            at.saturating_add(4),
+            found,
+            expected,
+        ));
     }
     Ok(())
 }
@@ -139,7 +152,12 @@ pub(crate) fn check_entry(header: &FrameHeader, at: u64) -> Result<(), DecodeErr
     };
     if most.is_none_or(|most| at > most) {
         let expected = Expected::AtMost(signed(most.unwrap_or(0)));
-        return Err(DecodeError::malformed("index entry", 0, signed(at), expected));
+        return Err(DecodeError::malformed(
+            "index entry",
+            0,
+            signed(at),
+            expected,
+        ));
     }
     Ok(())
 }

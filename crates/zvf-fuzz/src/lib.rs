@@ -13,6 +13,7 @@
     reason = "a broken promise must stop the fuzzer"
 )]
 
+mod caterva;
 mod cells;
 mod documents;
 mod fragments;
@@ -26,6 +27,7 @@ mod store;
 mod tet;
 mod validation;
 
+pub use caterva::{blosc_chunk, caterva_frame};
 pub use cells::{array_document, codecs, shard};
 pub use documents::document;
 pub use fragments::fragment_index;
@@ -47,7 +49,9 @@ pub type Target = fn(&[u8]);
 pub const TARGETS: &[(&str, Target)] = &[
     ("array_document", array_document),
     ("blobs", blobs),
+    ("blosc_chunk", blosc_chunk),
     ("broken_store", broken_store),
+    ("caterva_frame", caterva_frame),
     ("codecs", codecs),
     ("cross_cells", cross_cells),
     ("dense_manifests", dense_manifests),

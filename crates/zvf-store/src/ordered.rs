@@ -76,7 +76,10 @@ mod tests {
                 after(d, Ok(4)),
             ];
             let told = all_in_order(work).await.map_err(|error| error.to_string());
-            assert!(told.as_ref().is_err_and(|text| text.starts_with('b')), "{told:?}");
+            assert!(
+                told.as_ref().is_err_and(|text| text.starts_with('b')),
+                "{told:?}"
+            );
         }
         let work = [after(5, Ok(1)), after(1, Ok(2)), after(3, Ok(3))];
         assert_eq!(all_in_order(work).await.ok(), Some(vec![1, 2, 3]));
@@ -91,7 +94,10 @@ mod tests {
             after(0, Err(damaged("c"))),
         ];
         let told = all_in_order(work).await.map_err(|error| error.to_string());
-        assert!(told.as_ref().is_err_and(|text| text.contains("no")), "{told:?}");
+        assert!(
+            told.as_ref().is_err_and(|text| text.contains("no")),
+            "{told:?}"
+        );
         assert!(begun.elapsed() < Duration::from_millis(1000));
     }
 }

@@ -84,7 +84,9 @@ impl Encoder {
     /// [`EncodeError`]: more bytes than a chunk can hold, or a codec that fails.
     pub fn encode(&mut self, data: &[u8], out: &mut Vec<u8>) -> Result<Written, EncodeError> {
         let n = u32::try_from(data.len()).ok().filter(|n| *n <= MOST);
-        let n = n.ok_or(EncodeError::TooLong { bytes: wide(data.len()) })?;
+        let n = n.ok_or(EncodeError::TooLong {
+            bytes: wide(data.len()),
+        })?;
         let start = out.len();
         let width = self.settings.typesize;
         if n == 0 {
@@ -97,7 +99,10 @@ impl Encoder {
         }
         if data.len() > width
             && data.len().is_multiple_of(width)
-            && data.iter().zip(data.iter().skip(width)).all(|(a, b)| a == b)
+            && data
+                .iter()
+                .zip(data.iter().skip(width))
+                .all(|(a, b)| a == b)
         {
             self.header(out, n, 0x05, SpecialKind::Value.code() << 4, LONG + width);
             out.extend(data.iter().take(width));
@@ -199,8 +204,13 @@ impl Encoder {
             }
             return Ok(());
         }
-        self.packers.pack(codec, self.settings.level, data, &mut self.stream)?;
-        let body = if self.stream.len() < data.len() { &self.stream[..] } else { data };
+        self.packers
+            .pack(codec, self.settings.level, data, &mut self.stream)?;
+        let body = if self.stream.len() < data.len() {
+            &self.stream[..]
+        } else {
+            data
+        };
         let at = out.len();
         out.extend([0; 4]);
         set(out, at, body.len());
@@ -212,7 +222,11 @@ impl Encoder {
     fn header(&self, out: &mut Vec<u8>, n: u32, flags: u8, blosc2_flags: u8, cbytes: usize) {
         let settings = &self.settings;
         let start = out.len();
-        let delta = if settings.first == FirstFilter::Delta { 8 } else { 0 };
+        let delta = if settings.first == FirstFilter::Delta {
+            8
+        } else {
+            0
+        };
         let typesize = u8::try_from(settings.chunk_typesize()).unwrap_or(1);
         out.extend([5, 1, flags | delta, typesize]);
         out.extend(n.to_le_bytes());

@@ -54,7 +54,11 @@ impl Packers {
             Codec::Zlib => self.zlib(level, data, out),
             Codec::Zstd => self.zstd(level, data, out),
         };
-        if done { Ok(()) } else { Err(EncodeError::Codec { codec }) }
+        if done {
+            Ok(())
+        } else {
+            Err(EncodeError::Codec { codec })
+        }
     }
 
     #[cfg(feature = "zlib")]

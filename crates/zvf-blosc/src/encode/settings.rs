@@ -72,20 +72,36 @@ impl Settings {
     /// The same with another codec, at its usual level.
     #[must_use]
     pub const fn with_codec(self, codec: Option<Codec>) -> Self {
-        let level = if matches!(codec, Some(Codec::Zlib)) { 6 } else { 3 };
-        Self { codec, level, ..self }
+        let level = if matches!(codec, Some(Codec::Zlib)) {
+            6
+        } else {
+            3
+        };
+        Self {
+            codec,
+            level,
+            ..self
+        }
     }
 
     /// The same with other filters.
     #[must_use]
     pub const fn with_filters(self, first: FirstFilter, last: LastFilter) -> Self {
-        Self { first, last, ..self }
+        Self {
+            first,
+            last,
+            ..self
+        }
     }
 
     /// Item size as chunk headers say it.
     #[must_use]
     pub const fn chunk_typesize(&self) -> usize {
-        if self.typesize > 255 { 1 } else { self.typesize }
+        if self.typesize > 255 {
+            1
+        } else {
+            self.typesize
+        }
     }
 
     /// Filter ids and metas, slots 0 to 5, as in chunk and frame headers.
@@ -175,7 +191,9 @@ impl fmt::Display for EncodeError {
         match self {
             Self::Setting { what, found } => write!(f, "{what} {found} cannot be written"),
             Self::Codec { codec } => write!(f, "{codec} streams cannot be made by this build"),
-            Self::TooLong { bytes } => write!(f, "{bytes} bytes in one chunk, at most {MOST} can be"),
+            Self::TooLong { bytes } => {
+                write!(f, "{bytes} bytes in one chunk, at most {MOST} can be")
+            }
         }
     }
 }

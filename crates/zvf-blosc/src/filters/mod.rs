@@ -11,13 +11,14 @@ mod sums;
 use crate::{DecodeError, Expected};
 #[cfg(feature = "alloc")]
 pub(crate) use bitshuffle::bitshuffle;
+pub(crate) use bitshuffle::unbitshuffle;
+#[cfg(feature = "alloc")]
+pub(crate) use delta::word as delta_word;
 #[cfg(feature = "alloc")]
 pub(crate) use delta::{encode_first as delta_first, encode_other as delta_other};
 #[cfg(feature = "alloc")]
 pub(crate) use shuffle::shuffle;
-pub(crate) use bitshuffle::unbitshuffle;
-pub(crate) use delta::word as delta_word;
-pub use shuffle::unshuffle;
+pub use shuffle::{unshuffle, unshuffle_some};
 
 /// Filter ids (`spec/caterva-b2nd.md` 7.5).
 pub mod id {
@@ -89,7 +90,13 @@ impl Pipeline {
     ) -> Result<Self, DecodeError> {
         let mut ops = [Op::Nothing; 6];
         for ((op, (id, meta)), slot) in ops.iter_mut().rev().zip(slots).zip(0u64..) {
-            let width = |default| if *meta == 0 { default } else { usize::from(*meta) };
+            let width = |default| {
+                if *meta == 0 {
+                    default
+                } else {
+                    usize::from(*meta)
+                }
+            };
             *op = match *id {
                 id::NONE | id::TRUNC_PREC | id::INT_TRUNC => Op::Nothing,
                 id::SHUFFLE if width(typesize) == 1 => Op::Nothing,
@@ -100,7 +107,12 @@ impl Pipeline {
                 other => {
                     let expected = Expected::Text("filter 0 to 4, 35 or 36");
                     let found = i64::from(other);
-                    return Err(DecodeError::unsupported("filter", 16 + slot, found, expected));
+                    return Err(DecodeError::unsupported(
+                        "filter",
+                        16 + slot,
+                        found,
+                        expected,
+                    ));
                 }
             };
         }

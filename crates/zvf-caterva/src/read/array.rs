@@ -31,7 +31,12 @@ pub struct ReadOptions<'a> {
 
 impl Default for ReadOptions<'_> {
     fn default() -> Self {
-        Self { threads: 0, gap: 4096, whole_chunk: 64 << 10, observer: None }
+        Self {
+            threads: 0,
+            gap: 4096,
+            whole_chunk: 64 << 10,
+            observer: None,
+        }
     }
 }
 
@@ -108,7 +113,12 @@ impl Array {
 
     pub(crate) fn new(frame: Frame) -> Result<Self, Error> {
         let (geometry, kind, dtype) = frame.parts.array()?;
-        Ok(Self { frame, geometry, kind, dtype })
+        Ok(Self {
+            frame,
+            geometry,
+            kind,
+            dtype,
+        })
     }
 
     /// The frame.
@@ -252,8 +262,20 @@ impl Array {
         for (chunk, part) in self.geometry.chunks_of(selection)? {
             let counters = &self.frame.parts.counters;
             let geometry = &self.geometry;
-            let visit = Visit { geometry, chunk, part, shape: &shape, options, counters };
-            let entry = self.frame.parts.index.entry(chunk).map_err(Error::chunk(chunk))?;
+            let visit = Visit {
+                geometry,
+                chunk,
+                part,
+                shape: &shape,
+                options,
+                counters,
+            };
+            let entry = self
+                .frame
+                .parts
+                .index
+                .entry(chunk)
+                .map_err(Error::chunk(chunk))?;
             match entry {
                 Entry::Special(kind) => {
                     let special = Special::of(kind, self.geometry.item);
@@ -319,7 +341,11 @@ pub(crate) fn extents_of(
     }
     for block in visit.geometry.blocks_of(&visit.part)? {
         for number in visit.header_blocks(table, block.number) {
-            extents.push(table.extent(number).map_err(Error::block(visit.chunk, number))?);
+            extents.push(
+                table
+                    .extent(number)
+                    .map_err(Error::block(visit.chunk, number))?,
+            );
         }
     }
     Ok(())
@@ -334,13 +360,27 @@ pub(crate) fn check_selection(
         let (found, expected) = (selection.rank(), geometry.shape.len());
         return Err(GridError::RankMismatch { found, expected }.into());
     }
-    for (axis, (range, extent)) in selection.axes().iter().zip(geometry.shape.iter()).enumerate() {
+    for (axis, (range, extent)) in selection
+        .axes()
+        .iter()
+        .zip(geometry.shape.iter())
+        .enumerate()
+    {
         if range.stop > *extent && !selection.is_empty() {
             let (start, stop, step) = (range.start, range.stop, range.step);
-            return Err(GridError::BadRange { axis, start, stop, step, extent: *extent }.into());
+            return Err(GridError::BadRange {
+                axis,
+                start,
+                stop,
+                step,
+                extent: *extent,
+            }
+            .into());
         }
     }
-    let expected = selection.count().and_then(|n| n.checked_mul(wide(geometry.item)));
+    let expected = selection
+        .count()
+        .and_then(|n| n.checked_mul(wide(geometry.item)));
     let expected = expected.ok_or(GridError::TooLarge)?;
     let found = wide(found);
     if found != expected {
@@ -355,7 +395,9 @@ pub(crate) fn buffer(selection: &Selection, item: usize) -> Result<Vec<u8>, Erro
     let bytes = bytes.ok_or(GridError::TooLarge)?;
     let n = usize::try_from(bytes).map_err(|_| Error::Memory { bytes })?;
     // Asks before `vec!`, which would stop the program; `vec!` in turn gets pages that are zero already.
-    Vec::<u8>::new().try_reserve_exact(n).map_err(|_| Error::Memory { bytes })?;
+    Vec::<u8>::new()
+        .try_reserve_exact(n)
+        .map_err(|_| Error::Memory { bytes })?;
     Ok(vec![0; n])
 }
 
@@ -384,10 +426,17 @@ fn split<'o>(
     };
     let mut pieces = Vec::with_capacity(slabs.len());
     for slab in slabs {
-        let n = slab.count().and_then(|n| n.checked_mul(wide(geometry.item)));
-        let n = n.and_then(|n| usize::try_from(n).ok()).ok_or(GridError::TooLarge)?;
+        let n = slab
+            .count()
+            .and_then(|n| n.checked_mul(wide(geometry.item)));
+        let n = n
+            .and_then(|n| usize::try_from(n).ok())
+            .ok_or(GridError::TooLarge)?;
         let rest = out.split_at_mut_checked(n);
-        let (piece, rest) = rest.ok_or(GridError::BufferLength { found: 0, expected: wide(n) })?;
+        let (piece, rest) = rest.ok_or(GridError::BufferLength {
+            found: 0,
+            expected: wide(n),
+        })?;
         pieces.push((slab, piece));
         out = rest;
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use zvf_blosc::{Body, BlockTable, Codecs, DecodeError, Header, Pipeline};
+use zvf_blosc::{BlockTable, Body, Codecs, DecodeError, Header, Pipeline};
 
 use crate::int::wide;
 
@@ -62,27 +62,43 @@ impl Table {
                 end = start;
             }
         }
-        Ok(Self { header, pipeline, head, ends })
+        Ok(Self {
+            header,
+            pipeline,
+            head,
+            ends,
+        })
     }
 
     /// Where the bytes of a header block lie in the chunk.
     pub(crate) fn extent(&self, block: usize) -> Result<std::ops::Range<usize>, DecodeError> {
         if self.header.body() == Body::Compressed {
             let start = BlockTable::parse(&self.header, &self.head)?.start(block)?;
-            let end = self.ends.get(block).copied().map_or(start, crate::int::size);
+            let end = self
+                .ends
+                .get(block)
+                .copied()
+                .map_or(start, crate::int::size);
             return Ok(start..end.max(start));
         }
         let start = self.header.len() + block.saturating_mul(self.header.blocksize());
         let end = start + self.header.block_len(block);
         if end > self.header.cbytes() {
             let (have, need) = (wide(self.header.cbytes()), wide(end));
-            return Err(DecodeError::truncated("stored block", wide(start), have, need));
+            return Err(DecodeError::truncated(
+                "stored block",
+                wide(start),
+                have,
+                need,
+            ));
         }
         Ok(start..end)
     }
 
     pub(crate) fn dictionary(&self) -> Option<&[u8]> {
-        BlockTable::parse(&self.header, &self.head).ok()?.dictionary()
+        BlockTable::parse(&self.header, &self.head)
+            .ok()?
+            .dictionary()
     }
 
     /// The value behind the header of a special chunk.
@@ -146,10 +162,17 @@ pub(crate) struct Pool(Mutex<Vec<Workspace>>);
 
 impl Pool {
     pub(crate) fn take(&self) -> Workspace {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop()
+            .unwrap_or_default()
     }
 
     pub(crate) fn put(&self, workspace: Workspace) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(workspace);
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(workspace);
     }
 }

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use zvf_blosc::stream::{Context, decode_block};
+use zvf_blosc::filters::unshuffle_some;
+use zvf_blosc::stream::{Context, decode_block, join_streams};
 use zvf_blosc::{Body, DecodeError, Special};
 use zvf_grid::{CellPart, Run, copy, fill};
 
@@ -18,6 +19,17 @@ use crate::int::wide;
 const FREE: usize = 64 << 20;
 /// Most bytes that a byte of a stream stands for: Zstandard's runs.
 const GAIN: usize = 1 << 18;
+
+/// Shuffled blocks of which at most one item in so many is wanted are not put together whole.
+const SOME: usize = 4;
+
+/// Whether so little of a block of `items` is wanted, in runs long enough, that its items are better fetched one run after
+/// another than all of them put together.
+fn few(block: &BlockPart, items: usize) -> bool {
+    let count = block.part.count().unwrap_or(u64::MAX);
+    let run = block.part.runs().last().map_or(1, |run| run.count);
+    count <= 64 || (run >= 8 && count <= wide(items / SOME))
+}
 
 /// One chunk of a read.
 pub(crate) struct Visit<'a> {
@@ -49,7 +61,9 @@ impl Visit<'_> {
 
     /// Fills from a value that is longer than an item: it is a period of the chunk's bytes.
     fn fill_blocks(&self, special: Special<'_>, out: &mut [u8]) -> Result<(), Error> {
-        let Geometry { item, block_bytes, .. } = *self.geometry;
+        let Geometry {
+            item, block_bytes, ..
+        } = *self.geometry;
         if block_bytes > FREE {
             let error = DecodeError::limit("block", 0, wide(block_bytes), wide(FREE));
             return Err(Error::chunk(self.chunk)(error));
@@ -58,7 +72,14 @@ impl Visit<'_> {
         for block in self.geometry.blocks_of(&self.part)? {
             special.fill(block.number.saturating_mul(block_bytes), &mut bytes);
             let runs = self.part.nested(&block.part);
-            copy(item, &bytes, &self.geometry.block, out, self.shape, self.runs(&runs))?;
+            copy(
+                item,
+                &bytes,
+                &self.geometry.block,
+                out,
+                self.shape,
+                self.runs(&runs),
+            )?;
         }
         Ok(())
     }
@@ -111,17 +132,77 @@ impl Visit<'_> {
             copy(geometry.item, bytes, &geometry.block, out, self.shape, runs)?;
             return Ok(());
         }
-        if one && let Some(place) = self.place(block, runs).and_then(|at| out.get_mut(at..at + n)) {
+        if one
+            && let Some(place) = self
+                .place(block, runs)
+                .and_then(|at| out.get_mut(at..at + n))
+        {
             return self.header_block(table, fetched, block.number, work, place);
+        }
+        if one
+            && let Some(width) = table.pipeline.and_then(|pipeline| pipeline.only_shuffle())
+            && width == geometry.item
+            && few(block, n / width)
+        {
+            return self.some_items(table, fetched, block.number, runs, work, out);
         }
         let mut bytes = std::mem::take(work.block);
         let decoded = self.whole_block(table, fetched, block.number, work, &mut bytes);
         let moved = decoded.and_then(|()| {
             let bytes = bytes.get(..n).unwrap_or_default();
-            Ok(copy(geometry.item, bytes, &geometry.block, out, self.shape, runs)?)
+            Ok(copy(
+                geometry.item,
+                bytes,
+                &geometry.block,
+                out,
+                self.shape,
+                runs,
+            )?)
         });
         *work.block = bytes;
         moved
+    }
+
+    /// Decodes a block of which few items are wanted, and undoes the shuffle of those alone.
+    fn some_items(
+        &self,
+        table: &Table,
+        fetched: Fetched<'_>,
+        block: usize,
+        runs: &[Run],
+        work: &mut Buffers<'_>,
+        out: &mut [u8],
+    ) -> Result<(), Error> {
+        let geometry = self.geometry;
+        let n = geometry.block_bytes;
+        let bad = Error::block(self.chunk, block);
+        self.check_size(table, n, block..block + 1)?;
+        let (start, bytes) = self.bytes(table, fetched, block)?;
+        let Some(pipeline) = &table.pipeline else {
+            return Ok(());
+        };
+        if work.scratch.len() < n {
+            work.scratch.resize(n, 0);
+        }
+        let planes = work.scratch.get_mut(..n).unwrap_or_default();
+        let header = &table.header;
+        let context = Context {
+            header,
+            pipeline,
+            dictionary: table.dictionary(),
+            reference: None,
+        };
+        join_streams(context, block, bytes, planes, work.codecs)
+            .map_err(|error| bad(error.shifted(wide(start))))?;
+        gather(
+            geometry.item,
+            planes,
+            &geometry.block,
+            out,
+            self.shape,
+            runs,
+        );
+        Ok(())
     }
 
     /// Where the block goes, if it goes there whole and in one piece.
@@ -193,7 +274,9 @@ impl Visit<'_> {
         }
         let mut stored = 0usize;
         for block in blocks.clone() {
-            let extent = table.extent(block).map_err(Error::block(self.chunk, block))?;
+            let extent = table
+                .extent(block)
+                .map_err(Error::block(self.chunk, block))?;
             stored = stored.saturating_add(extent.len());
         }
         let most = FREE.max(stored.saturating_mul(GAIN));
@@ -213,10 +296,17 @@ impl Visit<'_> {
         let bad = Error::block(self.chunk, block);
         let extent = table.extent(block).map_err(&bad)?;
         let found = fetched.get(&extent).ok_or_else(|| {
-            bad(DecodeError::truncated("block", wide(extent.start), 0, wide(extent.len())))
+            bad(DecodeError::truncated(
+                "block",
+                wide(extent.start),
+                0,
+                wide(extent.len()),
+            ))
         })?;
         self.options.decoding(self.chunk, block);
-        self.counters.blocks.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.counters
+            .blocks
+            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         Ok((extent.start, found))
     }
 
@@ -273,6 +363,45 @@ impl Visit<'_> {
         decode_block(context, block, bytes, out, work.scratch, work.codecs)
             .map_err(|error| bad(error.shifted(wide(start))))
     }
+}
+
+/// Copies the items that `runs` name out of shuffled planes. Both shapes and the runs are those of a part of a block.
+fn gather(item: usize, planes: &[u8], block: &[u64], out: &mut [u8], shape: &[u64], runs: &[Run]) {
+    /// One axis: from item `src` of the block to item `dst` of the result.
+    fn walk(level: &mut impl FnMut(u64, u64, &Run), axes: &[(Run, u64, u64)], src: u64, dst: u64) {
+        let Some(((run, block, shape), rest)) = axes.split_first() else {
+            return level(
+                src,
+                dst,
+                &Run {
+                    count: 1,
+                    ..Run::default()
+                },
+            );
+        };
+        let (src, dst) = (src * block, dst * shape);
+        if rest.is_empty() {
+            return level(src + run.src, dst + run.dst, run);
+        }
+        for i in 0..run.count {
+            walk(level, rest, src + run.src + i * run.step, dst + run.dst + i);
+        }
+    }
+    let axes: Vec<(Run, u64, u64)> = runs
+        .iter()
+        .zip(block)
+        .zip(shape)
+        .map(|((run, block), shape)| (*run, *block, *shape))
+        .collect();
+    let mut line = |src: u64, dst: u64, run: &Run| {
+        let place = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        let from = place(dst).saturating_mul(item);
+        let n = place(run.count).saturating_mul(item);
+        if let Some(out) = out.get_mut(from..from.saturating_add(n)) {
+            unshuffle_some(planes, item, place(src), place(run.step), out);
+        }
+    };
+    walk(&mut line, &axes, 0, 0);
 }
 
 /// The buffers of a workspace that decoding needs, apart from the bytes that were read.

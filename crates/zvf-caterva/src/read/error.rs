@@ -93,7 +93,10 @@ pub enum ErrorClass {
 
 impl Error {
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
-        move |source| Self::Io { what: what.into(), source }
+        move |source| Self::Io {
+            what: what.into(),
+            source,
+        }
     }
 
     pub(crate) fn chunk(chunk: u64) -> impl Fn(DecodeError) -> Self {
@@ -102,7 +105,11 @@ impl Error {
 
     pub(crate) fn block(chunk: u64, block: usize) -> impl Fn(DecodeError) -> Self {
         let block = crate::int::wide(block);
-        move |source| Self::Block { chunk, block, source }
+        move |source| Self::Block {
+            chunk,
+            block,
+            source,
+        }
     }
 
     /// The class of the error.

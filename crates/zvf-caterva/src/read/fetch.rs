@@ -32,12 +32,26 @@ impl Frame {
                 let start = u64::from(header.header_len).saturating_add(at);
                 let available = header.cbytes.saturating_sub(at);
                 let start = start.saturating_add(*offset);
-                Ok(ChunkSource { frame: self, chunk, file: None, start, available })
+                Ok(ChunkSource {
+                    frame: self,
+                    chunk,
+                    file: None,
+                    start,
+                    available,
+                })
             }
             Storage::Folder(folder) => {
                 let file = open_chunk_file(folder, at)?;
-                let available = file.size().map_err(Error::io(format!("reading chunk {chunk}")))?;
-                Ok(ChunkSource { frame: self, chunk, file: Some(file), start: 0, available })
+                let available = file
+                    .size()
+                    .map_err(Error::io(format!("reading chunk {chunk}")))?;
+                Ok(ChunkSource {
+                    frame: self,
+                    chunk,
+                    file: Some(file),
+                    start: 0,
+                    available,
+                })
             }
         }
     }
@@ -53,10 +67,11 @@ impl Frame {
             0 => 0,
             each => self.parts.header.chunk_len(chunk).div_ceil(each),
         };
-        let guess = wide(LONG).saturating_add(blocks.saturating_mul(4)).min(64 << 10);
+        let guess = wide(LONG)
+            .saturating_add(blocks.saturating_mul(4))
+            .min(64 << 10);
         let mut bytes = source.read(0, guess.min(source.available))?;
-        let header = Header::parse(&bytes).map_err(&bad)?;
-        self.parts.check_chunk(chunk, &header).map_err(&bad)?;
+        let header = self.parts.chunk_header(chunk, &bytes).map_err(&bad)?;
         check_end(&header, source.available).map_err(&bad)?;
         // The dictionary's size lies behind the table: two rounds at most.
         for _ in 0..2 {
@@ -102,7 +117,9 @@ impl ChunkSource<'_> {
             self.frame.parts.counters.read(out.len());
         }
         let failed = Error::io(format!("reading chunk {}", self.chunk));
-        source.read_at(self.start.saturating_add(at), out).map_err(failed)
+        source
+            .read_at(self.start.saturating_add(at), out)
+            .map_err(failed)
     }
 
     /// The chunk, if its bytes are in memory.
@@ -120,7 +137,12 @@ impl ChunkSource<'_> {
         work: &mut Workspace,
     ) -> Result<(), Error> {
         work.segments.clear();
-        let ranges = coalesce(table.header.cbytes(), table.header.block_count(), extents, options);
+        let ranges = coalesce(
+            table.header.cbytes(),
+            table.header.block_count(),
+            extents,
+            options,
+        );
         let total: usize = ranges.iter().map(ExactSizeIterator::len).sum();
         if work.raw.len() < total {
             work.raw.resize(total, 0);
@@ -183,7 +205,8 @@ impl<'a> Fetched<'a> {
                 let next = segments.partition_point(|(start, ..)| *start <= range.start);
                 let (start, n, place) = segments.get(next.checked_sub(1)?)?;
                 let from = range.start - start;
-                raw.get(*place..place + n)?.get(from..from.checked_add(range.len())?)
+                raw.get(*place..place + n)?
+                    .get(from..from.checked_add(range.len())?)
             }
         }
     }

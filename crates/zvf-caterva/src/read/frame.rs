@@ -15,7 +15,10 @@ use crate::{Entry, FrameHeader, HEADER, Layout, Metalayers, Special};
 #[derive(Debug)]
 pub(crate) enum Storage {
     /// In one source; the frame begins `offset` bytes into it.
-    One { source: Box<dyn ReadAt>, offset: u64 },
+    One {
+        source: Box<dyn ReadAt>,
+        offset: u64,
+    },
     /// One file each in a folder.
     Folder(PathBuf),
 }
@@ -53,7 +56,10 @@ impl Frame {
         if path.is_dir() {
             let file = open(&path.join("chunks.b2frame"))?;
             let parts = read_parts(&file, 0, Layout::Sparse)?;
-            return Ok(Self { parts, storage: Storage::Folder(path.to_owned()) });
+            return Ok(Self {
+                parts,
+                storage: Storage::Folder(path.to_owned()),
+            });
         }
         Self::open_at(path, 0)
     }
@@ -83,7 +89,10 @@ impl Frame {
     /// As [`Self::open`].
     pub fn from_source(source: Box<dyn ReadAt>, offset: u64) -> Result<Self, Error> {
         let parts = read_parts(&*source, offset, Layout::Contiguous)?;
-        Ok(Self { parts, storage: Storage::One { source, offset } })
+        Ok(Self {
+            parts,
+            storage: Storage::One { source, offset },
+        })
     }
 
     /// The array, if the frame has an n-d metalayer that fits it.
@@ -135,7 +144,9 @@ impl Frame {
     /// [`Error::Absent`]; [`Error::Chunk`] for an entry that cannot be.
     pub fn entry(&self, chunk: u64) -> Result<Entry, Error> {
         if chunk >= self.parts.header.chunk_count() {
-            return Err(Error::Absent { what: format!("chunk {chunk}") });
+            return Err(Error::Absent {
+                what: format!("chunk {chunk}"),
+            });
         }
         self.parts.index.entry(chunk).map_err(Error::chunk(chunk))
     }
@@ -160,8 +171,8 @@ impl Frame {
             Entry::At(at) => {
                 let bytes = self.stored_chunk(chunk, at)?;
                 let view = Chunk::parse(&bytes).map_err(&bad)?;
-                self.parts.check_chunk(chunk, view.header()).map_err(&bad)?;
-                view.decode_vec(typesize, cap, &mut Codecs::new()).map_err(bad)
+                view.decode_vec(typesize, cap, &mut Codecs::new())
+                    .map_err(bad)
             }
         }
     }
@@ -170,7 +181,10 @@ impl Frame {
     fn stored_chunk(&self, chunk: u64, at: u64) -> Result<Vec<u8>, Error> {
         let source = self.chunk_source(chunk, at)?;
         let mut bytes = source.read(0, source.available.min(wide(zvf_blosc::LONG)))?;
-        let header = zvf_blosc::Header::parse(&bytes).map_err(Error::chunk(chunk))?;
+        let header = self
+            .parts
+            .chunk_header(chunk, &bytes)
+            .map_err(Error::chunk(chunk))?;
         let need = wide(header.cbytes());
         if need > source.available {
             let short = DecodeError::truncated("chunk", 0, source.available, need);
@@ -209,7 +223,9 @@ fn read_parts(source: &dyn ReadAt, offset: u64, layout: Layout) -> Result<Parts,
     let read = |at: u64, n: u64| -> Result<Vec<u8>, Error> {
         let n = usize::try_from(n).map_err(|_| Error::Memory { bytes: n })?;
         let mut bytes = vec![0; n];
-        source.read_at(offset.saturating_add(at), &mut bytes).map_err(failed())?;
+        source
+            .read_at(offset.saturating_add(at), &mut bytes)
+            .map_err(failed())?;
         Ok(bytes)
     };
     let first = read(0, available.min(wide(Parts::FIRST)))?;
@@ -240,5 +256,10 @@ pub(crate) fn check_layout(header: &FrameHeader, layout: Layout) -> Result<(), E
     }
     let expected = zvf_blosc::Expected::Text("the type of the place it was found in");
     let found = i64::from(header.layout == Layout::Sparse);
-    Err(Error::Frame(DecodeError::malformed("frame type", 26, found, expected)))
+    Err(Error::Frame(DecodeError::malformed(
+        "frame type",
+        26,
+        found,
+        expected,
+    )))
 }

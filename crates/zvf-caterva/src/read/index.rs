@@ -44,11 +44,21 @@ impl Index {
                 if !each.is_multiple_of(8) {
                     let found = crate::int::signed(wide(each));
                     let expected = Expected::Text("a multiple of 8");
-                    return Err(DecodeError::malformed("index blocksize", at + 8, found, expected));
+                    return Err(DecodeError::malformed(
+                        "index blocksize",
+                        at + 8,
+                        found,
+                        expected,
+                    ));
                 }
                 let most = FREE.max(bytes.len().saturating_mul(GAIN));
                 if each > most {
-                    return Err(DecodeError::limit("index blocksize", at + 8, wide(each), wide(most)));
+                    return Err(DecodeError::limit(
+                        "index blocksize",
+                        at + 8,
+                        wide(each),
+                        wide(most),
+                    ));
                 }
                 count = chunk.header().block_count();
             }
@@ -87,13 +97,18 @@ impl Index {
                 }
             }
             Body::Stored => {
-                let body = chunk.bytes().get(header.len() + at..).and_then(|rest| rest.first_chunk());
+                let body = chunk
+                    .bytes()
+                    .get(header.len() + at..)
+                    .and_then(|rest| rest.first_chunk());
                 item = *body.ok_or_else(absent)?;
             }
             _ => {
                 let block = self.block(&chunk, at / header.blocksize().max(1))?;
                 let rest = block.get(at % header.blocksize().max(1)..);
-                item = *rest.and_then(|rest| rest.first_chunk()).ok_or_else(absent)?;
+                item = *rest
+                    .and_then(|rest| rest.first_chunk())
+                    .ok_or_else(absent)?;
             }
         }
         Ok(i64::from_le_bytes(item))
@@ -115,7 +130,14 @@ impl Index {
         let n = header.block_len(number);
         let (mut out, mut scratch) = (vec![0; n], vec![0; n]);
         let mut codecs = Codecs::new();
-        chunk.decode_block(&pipeline, number, reference, &mut out, &mut scratch, &mut codecs)?;
+        chunk.decode_block(
+            &pipeline,
+            number,
+            reference,
+            &mut out,
+            &mut scratch,
+            &mut codecs,
+        )?;
         Ok(place.get_or_init(|| out))
     }
 

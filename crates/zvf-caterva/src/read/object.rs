@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
-use zvf_blosc::{Body, Header, LONG, Special};
+use zvf_blosc::{Body, LONG, Special};
 use zvf_grid::{CellPart, Selection};
 
 use super::array::{buffer, check_selection, dtype, extents_of};
@@ -87,10 +87,14 @@ impl ObjectArray {
         check_layout(&header, layout)?;
         if wide(head.len()) < first {
             // The object ends here: its length is known.
-            header.check_available(wide(head.len())).map_err(Error::Frame)?;
+            header
+                .check_available(wide(head.len()))
+                .map_err(Error::Frame)?;
         }
         if size(header.header_len) > head.len() {
-            head = store.get_range(&head_path, 0..u64::from(header.header_len)).await?;
+            head = store
+                .get_range(&head_path, 0..u64::from(header.header_len))
+                .await?;
             reads.push(head.len());
         }
         let from = header.index_start().unwrap_or(u64::MAX);
@@ -112,7 +116,14 @@ impl ObjectArray {
             parts.counters.read(n);
         }
         let (geometry, kind, dtype) = parts.array()?;
-        Ok(Self { store, path, parts, geometry, kind, dtype })
+        Ok(Self {
+            store,
+            path,
+            parts,
+            geometry,
+            kind,
+            dtype,
+        })
     }
 
     /// Shapes and sizes.
@@ -161,7 +172,10 @@ impl ObjectArray {
     /// As there; [`Error::Store`].
     pub async fn read(&self, selection: &Selection) -> Result<Vec<u8>, Error> {
         let mut out = buffer(selection, self.geometry.item)?;
-        let options = ReadOptions { gap: 16 << 10, ..ReadOptions::default() };
+        let options = ReadOptions {
+            gap: 16 << 10,
+            ..ReadOptions::default()
+        };
         self.read_into(selection, &mut out, &options).await?;
         Ok(out)
     }
@@ -201,7 +215,14 @@ impl ObjectArray {
         options: &'v ReadOptions<'v>,
     ) -> Visit<'v> {
         let (geometry, counters) = (&self.geometry, &self.parts.counters);
-        Visit { geometry, chunk, part, shape, options, counters }
+        Visit {
+            geometry,
+            chunk,
+            part,
+            shape,
+            options,
+            counters,
+        }
     }
 
     fn decode(
@@ -263,7 +284,11 @@ impl ObjectArray {
         let bad = Error::chunk(chunk);
         let at = match self.parts.index.entry(chunk).map_err(&bad)? {
             Entry::Special(kind) => {
-                return Ok(Arrived { chunk, part, content: Content::Special(kind) });
+                return Ok(Arrived {
+                    chunk,
+                    part,
+                    content: Content::Special(kind),
+                });
             }
             Entry::At(at) => at,
         };
@@ -275,11 +300,14 @@ impl ObjectArray {
                 let blocks = self.geometry.block_count;
                 let guess = LONG.saturating_add(blocks.saturating_mul(4)).min(64 << 10);
                 let small = most.is_none_or(|most| most <= wide(options.whole_chunk));
-                let first = if small { options.whole_chunk.max(guess) } else { guess };
+                let first = if small {
+                    options.whole_chunk.max(guess)
+                } else {
+                    guess
+                };
                 let limit = most.map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
                 begun = self.get(&path, start, 0..first.min(limit)).await?;
-                let header = Header::parse(&begun).map_err(&bad)?;
-                self.parts.check_chunk(chunk, &header).map_err(&bad)?;
+                let header = self.parts.chunk_header(chunk, &begun).map_err(&bad)?;
                 if let Some(most) = most {
                     check_end(&header, most).map_err(&bad)?;
                 }
@@ -297,18 +325,32 @@ impl ObjectArray {
         let cbytes = table.header.cbytes();
         if begun.len() >= cbytes || matches!(table.header.body(), Body::Special(_)) {
             let content = Content::Whole(table, begun);
-            return Ok(Arrived { chunk, part, content });
+            return Ok(Arrived {
+                chunk,
+                part,
+                content,
+            });
         }
         let mut extents = Vec::new();
-        extents_of(&self.visit(chunk, part, shape, options), &table, &mut extents)?;
+        extents_of(
+            &self.visit(chunk, part, shape, options),
+            &table,
+            &mut extents,
+        )?;
         let ranges = coalesce(cbytes, table.header.block_count(), &mut extents, options);
-        let wanted = ranges.iter().map(|range| self.get(&path, start, range.clone()));
+        let wanted = ranges
+            .iter()
+            .map(|range| self.get(&path, start, range.clone()));
         let got = futures::future::try_join_all(wanted).await?;
         let (mut raw, mut segments) = (Vec::new(), Vec::new());
         for (range, bytes) in ranges.iter().zip(&got) {
             segments.push((range.start, bytes.len(), raw.len()));
             raw.extend_from_slice(bytes);
         }
-        Ok(Arrived { chunk, part, content: Content::Pieces(table, raw, segments) })
+        Ok(Arrived {
+            chunk,
+            part,
+            content: Content::Pieces(table, raw, segments),
+        })
     }
 }

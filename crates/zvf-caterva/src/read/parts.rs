@@ -11,6 +11,9 @@ use crate::int::{size, wide};
 use crate::view::find_nd;
 use crate::{FrameHeader, Geometry, Metalayers, NdKind, TrailerTail};
 
+/// Format and text of an item type, where the metalayer has them.
+pub(crate) type StoredDtype = Option<(u8, Vec<u8>)>;
+
 /// Reads and decodes since a frame was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -65,7 +68,9 @@ impl Parts {
     pub(crate) fn new(header: FrameHeader, mut head: Vec<u8>, tail: &[u8]) -> Result<Self, Error> {
         head.truncate(size(header.header_len));
         Metalayers::of_header(&head).map_err(Error::Frame)?;
-        let end = tail.get(tail.len().saturating_sub(TrailerTail::LEN)..).unwrap_or_default();
+        let end = tail
+            .get(tail.len().saturating_sub(TrailerTail::LEN)..)
+            .unwrap_or_default();
         let end = TrailerTail::parse(end, &header).map_err(Error::Frame)?;
         let length = size(end.trailer_len);
         let (between, trailer) = tail.split_at(tail.len().saturating_sub(length));
@@ -89,7 +94,10 @@ impl Parts {
     }
 
     pub(crate) fn vlmetalayers(&self) -> Result<Metalayers<'_>, Error> {
-        let at = self.header.frame_len.saturating_sub(wide(self.trailer.len()));
+        let at = self
+            .header
+            .frame_len
+            .saturating_sub(wide(self.trailer.len()));
         Metalayers::of_trailer(&self.trailer, at).map_err(Error::Frame)
     }
 
@@ -99,31 +107,29 @@ impl Parts {
             return Ok(None);
         };
         let chunk = Chunk::parse(content).map_err(Error::Frame)?;
-        chunk.decode_vec(1, cap, &mut Codecs::new()).map(Some).map_err(Error::Frame)
+        chunk
+            .decode_vec(1, cap, &mut Codecs::new())
+            .map(Some)
+            .map_err(Error::Frame)
     }
 
     /// Geometry and item type of the frame's array.
-    pub(crate) fn array(&self) -> Result<(Geometry, NdKind, Option<(u8, Vec<u8>)>), Error> {
+    pub(crate) fn array(&self) -> Result<(Geometry, NdKind, StoredDtype), Error> {
         let layers = self.metalayers()?;
-        let meta = find_nd(&layers).map_err(Error::Frame)?.ok_or(Error::NotAnArray)?;
+        let meta = find_nd(&layers)
+            .map_err(Error::Frame)?
+            .ok_or(Error::NotAnArray)?;
         let geometry = Geometry::of_frame(&self.header, &meta).map_err(Error::Frame)?;
         let dtype = meta.dtype().map(|(format, text)| (format, text.to_vec()));
         Ok((geometry, meta.kind(), dtype))
     }
 
-    /// Refuses a chunk that is not of the expected length, before anything is allocated for it.
-    pub(crate) fn check_chunk(
+    /// The header of a chunk. One that is not of the expected length is refused before anything is allocated for it.
+    pub(crate) fn chunk_header(
         &self,
         chunk: u64,
-        header: &zvf_blosc::Header,
-    ) -> Result<(), DecodeError> {
-        let expected = self.header.chunk_len(chunk);
-        let found = wide(header.nbytes());
-        if found != expected {
-            let expected = zvf_blosc::Expected::Exactly(crate::int::signed(expected));
-            let found = crate::int::signed(found);
-            return Err(DecodeError::malformed("chunk nbytes", 4, found, expected));
-        }
-        Ok(())
+        bytes: &[u8],
+    ) -> Result<zvf_blosc::Header, DecodeError> {
+        zvf_blosc::Header::parse_for(bytes, self.header.chunk_len(chunk))
     }
 }

@@ -51,7 +51,10 @@ impl ReadAt for FileAt {
 
     #[cfg(not(any(unix, windows)))]
     fn size(&self) -> io::Result<u64> {
-        let file = self.0.lock().map_err(|_| io::Error::other("a reader stopped"))?;
+        let file = self
+            .0
+            .lock()
+            .map_err(|_| io::Error::other("a reader stopped"))?;
         Ok(file.metadata()?.len())
     }
 
@@ -76,7 +79,10 @@ impl ReadAt for FileAt {
     #[cfg(not(any(unix, windows)))]
     fn read_at(&self, at: u64, out: &mut [u8]) -> io::Result<()> {
         use std::io::{Read, Seek};
-        let mut file = self.0.lock().map_err(|_| io::Error::other("a reader stopped"))?;
+        let mut file = self
+            .0
+            .lock()
+            .map_err(|_| io::Error::other("a reader stopped"))?;
         file.seek(io::SeekFrom::Start(at))?;
         file.read_exact(out)
     }
@@ -97,7 +103,9 @@ impl<T: AsRef<[u8]> + Send + Sync> ReadAt for Memory<T> {
     }
 
     fn read_at(&self, at: u64, out: &mut [u8]) -> io::Result<()> {
-        let from = usize::try_from(at).ok().and_then(|at| self.0.as_ref().get(at..));
+        let from = usize::try_from(at)
+            .ok()
+            .and_then(|at| self.0.as_ref().get(at..));
         match from.and_then(|rest| rest.get(..out.len())) {
             Some(bytes) => out.copy_from_slice(bytes),
             None => return Err(io::ErrorKind::UnexpectedEof.into()),

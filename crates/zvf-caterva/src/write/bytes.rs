@@ -23,10 +23,17 @@ pub(crate) fn header(
 ) -> Result<Vec<u8>, Error> {
     let nd = nd(geometry, options)?;
     let mut layers = vec![(options.kind.name(), nd.as_slice())];
-    layers.extend(options.metalayers.iter().map(|(name, content)| (name.as_str(), &content[..])));
+    layers.extend(
+        options
+            .metalayers
+            .iter()
+            .map(|(name, content)| (name.as_str(), &content[..])),
+    );
     let section = section(&layers, HEADER, 0, MOST_FIXED)?;
     let total = u32_of("bytes of the header", HEADER + section.len())?;
-    let nbytes = geometry.chunk_count.saturating_mul(wide(geometry.chunk_bytes));
+    let nbytes = geometry
+        .chunk_count
+        .saturating_mul(wide(geometry.chunk_bytes));
     let compressor = settings.codec.map_or(0, Codec::compressor);
     let level = match settings.codec {
         None => 0,
@@ -42,10 +49,22 @@ pub(crate) fn header(
     let empty = geometry.chunk_count == 0;
     let sized = |n: usize| u32_of("bytes of a chunk", if empty { 0 } else { n });
     out.u32(0xd2, u32_of("bytes of an item", geometry.item)?);
-    out.u32(0xd2, sized(geometry.block_bytes)?).u32(0xd2, sized(geometry.chunk_bytes)?);
+    out.u32(0xd2, sized(geometry.block_bytes)?)
+        .u32(0xd2, sized(geometry.chunk_bytes)?);
     out.u16(0xd1, 1).u16(0xd1, 1);
-    out.bytes(&[if options.vlmetalayers.is_empty() { 0xc2 } else { 0xc3 }, 0xd8, 6]);
-    out.bytes(&filters).bytes(&[compressor, 0]).bytes(&metas).bytes(&[0, 0]);
+    out.bytes(&[
+        if options.vlmetalayers.is_empty() {
+            0xc2
+        } else {
+            0xc3
+        },
+        0xd8,
+        6,
+    ]);
+    out.bytes(&filters)
+        .bytes(&[compressor, 0])
+        .bytes(&metas)
+        .bytes(&[0, 0]);
     out.bytes(&section);
     Ok(out.0)
 }
@@ -65,13 +84,20 @@ fn nd(geometry: &Geometry, options: &WriteOptions) -> Result<Vec<u8>, Error> {
     for shape in [&geometry.chunk, &geometry.block] {
         out.bytes(&[0x90 + rank]);
         for extent in shape.iter() {
-            out.u32(0xd2, u32_of("chunk extent", usize::try_from(*extent).unwrap_or(usize::MAX))?);
+            out.u32(
+                0xd2,
+                u32_of(
+                    "chunk extent",
+                    usize::try_from(*extent).unwrap_or(usize::MAX),
+                )?,
+            );
         }
     }
     if b2nd {
         let opaque = format!("|S{}", geometry.item);
         let text = options.dtype.as_deref().unwrap_or(&opaque);
-        out.bytes(&[0]).u32(0xdb, u32_of("bytes of the item type", text.len())?);
+        out.bytes(&[0])
+            .u32(0xdb, u32_of("bytes of the item type", text.len())?);
         out.bytes(text.as_bytes());
     }
     Ok(out.0)
@@ -108,12 +134,15 @@ fn section(
             found: wide(name.len()),
             expected: 31,
         })?;
-        out.bytes(&[0xa0 | length]).bytes(name.as_bytes()).u32(0xd2, u32_of("metalayers", at)?);
+        out.bytes(&[0xa0 | length])
+            .bytes(name.as_bytes())
+            .u32(0xd2, u32_of("metalayers", at)?);
         at += 5 + content.len();
     }
     out.u16(0xdc, count);
     for (_, content) in layers {
-        out.u32(0xc6, u32_of("bytes of a metalayer", content.len())?).bytes(content);
+        out.u32(0xc6, u32_of("bytes of a metalayer", content.len())?)
+            .bytes(content);
     }
     Ok(out.0)
 }
@@ -141,8 +170,10 @@ pub(crate) fn trailer(options: &WriteOptions) -> Result<Vec<u8>, Error> {
         Encoder::new(Settings::new(1, content.len().max(1)))?.encode(content, &mut chunk)?;
         packed.push((name.as_str(), chunk));
     }
-    let layers: Vec<(&str, &[u8])> =
-        packed.iter().map(|(name, chunk)| (*name, chunk.as_slice())).collect();
+    let layers: Vec<(&str, &[u8])> = packed
+        .iter()
+        .map(|(name, chunk)| (*name, chunk.as_slice()))
+        .collect();
     let section = section(&layers, 2, 1, MOST_VARIABLE)?;
     let total = u32_of("bytes of the trailer", 2 + section.len() + 23)?;
     let mut out = Marks::default();
@@ -155,5 +186,9 @@ pub(crate) fn trailer(options: &WriteOptions) -> Result<Vec<u8>, Error> {
 fn u32_of(what: &'static str, n: usize) -> Result<u32, Error> {
     let most = u64::from(zvf_blosc::MOST);
     let fits = u32::try_from(n).ok().filter(|n| u64::from(*n) <= most);
-    fits.ok_or(Error::Usage { what, found: wide(n), expected: most })
+    fits.ok_or(Error::Usage {
+        what,
+        found: wide(n),
+        expected: most,
+    })
 }

@@ -64,7 +64,11 @@ impl Writer {
     /// # Errors
     ///
     /// I/O; settings that the format does not have.
-    pub fn create(path: impl AsRef<Path>, shape: &[u64], options: WriteOptions) -> Result<Self, Error> {
+    pub fn create(
+        path: impl AsRef<Path>,
+        shape: &[u64],
+        options: WriteOptions,
+    ) -> Result<Self, Error> {
         let path = path.as_ref();
         Self::new(shape, options, |head| Sink::file(path, head))
     }
@@ -131,7 +135,11 @@ impl Writer {
         for (place, each) in origin.as_mut().iter_mut().zip(geometry.chunk.iter()) {
             *place = place.saturating_mul(*each);
         }
-        Ok(Some(ChunkRegion { chunk, origin, extent }))
+        Ok(Some(ChunkRegion {
+            chunk,
+            origin,
+            extent,
+        }))
     }
 
     /// Writes the next chunk: its items in C order, without padding ([`Self::next_region`] says the extents).
@@ -170,8 +178,13 @@ impl Writer {
         let settings = *self.encoder.settings();
         let geometry = self.geometry;
         let encode = |region: &ChunkRegion| -> Result<(Written, Vec<u8>), Error> {
-            let n = region.extent.count().and_then(|n| n.checked_mul(wide(geometry.item)));
-            let n = n.and_then(|n| usize::try_from(n).ok()).ok_or(GridError::TooLarge)?;
+            let n = region
+                .extent
+                .count()
+                .and_then(|n| n.checked_mul(wide(geometry.item)));
+            let n = n
+                .and_then(|n| usize::try_from(n).ok())
+                .ok_or(GridError::TooLarge)?;
             let (mut items, mut blocks, mut out) = (vec![0; n], Vec::new(), Vec::new());
             fill(region, &mut items)?;
             to_blocks(&geometry, &region.extent, &items, &mut blocks)?;
@@ -215,13 +228,27 @@ impl Writer {
         }
         self.write_with(|region, out| {
             let mut runs = [Run::default(); zvf_grid::MAX_RANK];
-            for ((run, origin), extent) in
-                runs.iter_mut().zip(region.origin.iter()).zip(region.extent.iter())
+            for ((run, origin), extent) in runs
+                .iter_mut()
+                .zip(region.origin.iter())
+                .zip(region.extent.iter())
             {
-                *run = Run { src: *origin, step: 1, dst: 0, count: *extent };
+                *run = Run {
+                    src: *origin,
+                    step: 1,
+                    dst: 0,
+                    count: *extent,
+                };
             }
             let runs = runs.get(..region.extent.len()).unwrap_or_default();
-            copy(geometry.item, items, &geometry.shape, out, &region.extent, runs)?;
+            copy(
+                geometry.item,
+                items,
+                &geometry.shape,
+                out,
+                &region.extent,
+                runs,
+            )?;
             Ok(())
         })
     }
@@ -248,7 +275,11 @@ impl Writer {
     pub fn finish(mut self) -> Result<Option<Vec<u8>>, Error> {
         let (found, expected) = (wide(self.entries.len()), self.geometry.chunk_count);
         if found != expected {
-            return Err(Error::Usage { what: "chunks written", found, expected });
+            return Err(Error::Usage {
+                what: "chunks written",
+                found,
+                expected,
+            });
         }
         let mut tail = bytes::index(&self.entries)?;
         tail.extend(bytes::trailer(&self.options)?);
@@ -272,22 +303,36 @@ fn to_blocks(
     blocks: &mut Vec<u8>,
 ) -> Result<(), Error> {
     let found = wide(items.len());
-    let expected = extent.count().and_then(|n| n.checked_mul(wide(geometry.item)));
+    let expected = extent
+        .count()
+        .and_then(|n| n.checked_mul(wide(geometry.item)));
     if expected != Some(found) {
         let expected = expected.unwrap_or(u64::MAX);
-        return Err(Error::Usage { what: "bytes of a chunk", found, expected });
+        return Err(Error::Usage {
+            what: "bytes of a chunk",
+            found,
+            expected,
+        });
     }
     blocks.clear();
     blocks.resize(geometry.chunk_bytes, 0);
     for cell in Selection::all(extent)?.cells(&geometry.block)? {
-        let number = geometry.blocks.position(&cell.coord()).and_then(|n| usize::try_from(n).ok());
+        let number = geometry
+            .blocks
+            .position(&cell.coord())
+            .and_then(|n| usize::try_from(n).ok());
         let from = number.and_then(|n| n.checked_mul(geometry.block_bytes));
         let block = from.and_then(|from| blocks.get_mut(from..from + geometry.block_bytes));
         let block = block.ok_or(GridError::TooLarge)?;
         // From the chunk to the block: the selection's own directions, turned round.
         let mut runs = [Run::default(); zvf_grid::MAX_RANK];
         for (run, part) in runs.iter_mut().zip(cell.runs()) {
-            *run = Run { src: part.dst, step: 1, dst: part.src, count: part.count };
+            *run = Run {
+                src: part.dst,
+                step: 1,
+                dst: part.src,
+                count: part.count,
+            };
         }
         let runs = runs.get(..extent.len()).unwrap_or_default();
         copy(geometry.item, items, extent, block, &geometry.block, runs)?;

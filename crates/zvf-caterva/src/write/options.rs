@@ -102,14 +102,22 @@ impl WriteOptions {
     }
 
     pub(crate) fn geometry(&self, shape: &[u64]) -> Result<Geometry, Error> {
-        let dims = [Dims::new(shape)?, Dims::new(&self.chunk)?, Dims::new(&self.block)?];
+        let dims = [
+            Dims::new(shape)?,
+            Dims::new(&self.chunk)?,
+            Dims::new(&self.block)?,
+        ];
         let [shape, chunk, block] = dims;
         if let Some(text) = &self.dtype
             && let Some(found) = dtype::size_of(text)
             && found != self.item
         {
             let (found, expected) = (crate::int::wide(found), crate::int::wide(self.item));
-            return Err(Error::Usage { what: "bytes of the item type", found, expected });
+            return Err(Error::Usage {
+                what: "bytes of the item type",
+                found,
+                expected,
+            });
         }
         Geometry::new(shape, chunk, block, self.item).map_err(Error::Frame)
     }

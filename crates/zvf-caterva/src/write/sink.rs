@@ -33,7 +33,12 @@ impl Sink {
         let opened = OpenOptions::new().write(true).create_new(true).open(&path);
         let file = opened.map_err(Error::io(format!("creating {}", path.display())))?;
         let target = target.to_owned();
-        let mut sink = Self::File(Temporary { file, path, target, done: false });
+        let mut sink = Self::File(Temporary {
+            file,
+            path,
+            target,
+            done: false,
+        });
         sink.append(&head)?;
         Ok(sink)
     }
@@ -77,7 +82,11 @@ impl Temporary {
         // The new name has to survive a crash as well; folders cannot be opened everywhere.
         #[cfg(unix)]
         if let Some(folder) = self.target.parent() {
-            let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+            let folder = if folder.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                folder
+            };
             File::open(folder)?.sync_all()?;
         }
         Ok(())

@@ -7,13 +7,13 @@ use zvf_format::dtype::ByteOrder;
 use zvf_meta::ArrayDoc;
 
 use super::{Reader, TypedArray, TypedValues};
-use crate::ordered::all_in_order;
 use crate::StoreError;
 use crate::cells::fetch_entries;
 use crate::codec::{Chain, Data};
 use crate::container::grid::object_key;
 use crate::kv::{Ask, Cap, blocking};
 use crate::layout::Shard;
+use crate::ordered::all_in_order;
 
 /// One stored chunk, with its position in rows and columns.
 struct Piece {
