@@ -6,7 +6,8 @@ use crate::{Outcome, caterva, python, sh, test, tet};
 /// Runs `python/conformance.py` with the built `zvf` in both environments, stores of format 0.9, then of 0.7; then
 /// `python/written.py`, the other direction, for format 0.9, `python/edited.py`, stores that `zvf edit` has changed,
 /// `python/migrated.py`, and `python/pyramids.py`, coarse levels made by both. Arguments are passed on; `--written`, `--edited`,
-/// `--migrated` and `--pyramids` run those alone, as do `--tet` and `--caterva` for the neighbouring formats.
+/// `--migrated` and `--pyramids` run those alone, as do `--sampled`, and `--tet` and `--caterva` for the
+/// neighbouring formats.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     if let Some((_, rest)) = arguments
         .split_first()
@@ -22,6 +23,9 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     }
     if arguments.first().is_some_and(|first| first == "--caterva") {
         return caterva::conformance(arguments.get(1..).unwrap_or_default());
+    }
+    if arguments.first().is_some_and(|first| first == "--sampled") {
+        return sampled();
     }
     if arguments.first().is_some_and(|first| first == "--migrated") {
         return migrated(arguments.get(1..).unwrap_or_default());
@@ -64,8 +68,19 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     edited(&shared)?;
     migrated(&[])?;
     levels(&program, &shared)?;
+    sampled()?;
     tet::conformance(&[])?;
     caterva::conformance(&[])
+}
+
+/// Volumes of three forms at the vertices of a real tractogram, beside NumPy.
+fn sampled() -> Outcome {
+    sh::run(
+        python::run("sampled.py")?
+            .arg(sh::build_zvf()?)
+            .arg(sh::root().join("testdata/real/tracks300.trk"))
+            .arg(sh::target().join("conformance-sampled")),
+    )
 }
 
 /// Copies of the bundled stores by `zvf migrate` and `zvf rechunk`, judged by the package.

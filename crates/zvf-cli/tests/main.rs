@@ -30,3 +30,4 @@ mod server;
 #[cfg(unix)]
 mod special;
 mod validate;
+mod volume;

@@ -333,11 +333,6 @@ mod tests {
         assert_eq!(GroupDoc::parse(group.to_json().as_bytes())?, group);
         Ok(())
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{OddMember, odd_member};
 
     #[test]
     fn odd_members_are_named() {

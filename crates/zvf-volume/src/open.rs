@@ -39,7 +39,7 @@ pub(crate) async fn all(
     }
     let arrays = arrays.into_iter();
     Ok(arrays
-        .map(|(info, array)| (info, Source::Zarr(array)))
+        .map(|(info, array)| (info, Source::Zarr(Arc::new(array))))
         .collect())
 }
 

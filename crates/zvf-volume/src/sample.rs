@@ -32,8 +32,8 @@ pub enum AxisUse {
 /// # Inside
 ///
 /// With [`Order::Linear`] a place is inside where `0 <= v <= n - 1` on every axis, with [`Order::Nearest`] where
-/// `-0.5 <= v < n - 0.5`; `v` is the place in elements, and a millionth of an element more is forgiven, because maps
-/// round. Elsewhere the value is [`outside`](Self::with_outside). A coordinate that is no number is outside.
+/// `-0.5 <= v < n - 0.5`; `v` is the place in elements, and a millionth of an element more is forgiven at closed ends,
+/// because maps round. Elsewhere the value is [`outside`](Self::with_outside). A coordinate that is no number is outside.
 #[derive(Debug, Clone)]
 pub struct Sampler {
     volume: Volume,
@@ -219,7 +219,7 @@ impl Sampler {
         voxel.iter().zip(extents).all(|(&v, &extent)| {
             let extent = extent as f64;
             match self.order {
-                Order::Nearest => v >= -0.5 - SLACK && v < extent - 0.5 + SLACK,
+                Order::Nearest => v >= -0.5 - SLACK && v < extent - 0.5,
                 Order::Linear => v >= -SLACK && v <= extent - 1.0 + SLACK,
             }
         })

@@ -42,7 +42,7 @@ pub(crate) enum Source {
     RemoteTet(Arc<RemoteTet>, usize),
     Caterva(Arc<Array>),
     RemoteCaterva(Arc<ObjectArray>),
-    Zarr(ZarrArray),
+    Zarr(Arc<ZarrArray>),
 }
 
 /// A dense array that boxes can be read from, wherever and however it is stored. Cheap to clone.
@@ -196,6 +196,10 @@ impl Volume {
     }
 
     /// Zeros for the result of a selection.
+    #[expect(
+        clippy::slow_vector_initialization,
+        reason = "a result that memory does not hold is an error, and no abort"
+    )]
     fn buffer(&self, selection: &Selection) -> Result<Vec<u8>, VolumeError> {
         let bytes = selection
             .count()

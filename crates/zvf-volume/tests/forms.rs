@@ -189,7 +189,10 @@ fn image(folder: &Path) {
             let mut bytes = Vec::new();
             for r in 0..3 {
                 for c in 0..4 {
-                    bytes.extend((100 * (row * 3 + r) + column * 4 + c).to_be_bytes());
+                    let mut number = (100 * (row * 3 + r) + column * 4 + c).to_le_bytes();
+                    // As the type `>u2` says.
+                    number.reverse();
+                    bytes.extend(number);
                 }
             }
             put(&format!("{level}/{row}.{column}"), &bytes);

@@ -1,0 +1,258 @@
+//! `zvf volume` and `zvf sample`: the real binary on bundled volumes, and on one whose values are a formula.
+
+use anyhow::Result;
+use serde_json::json;
+use zvf_caterva::{WriteOptions, Writer};
+
+use crate::run::Home;
+
+/// Points inside and outside of the volume, of two objects.
+const POINTS: &str =
+    "x,y,z,cell\n0,0,0,1\n2.5,1.25,3,1\n4.75,4,0.5,2\n5,4,3,2\n5.5,1,1,2\n-3,0,0,2\n";
+
+/// A volume of 6 x 5 x 4 whose value is 100 x + 10 y + z, which linear samples give back exactly.
+fn home() -> Result<Home> {
+    let home = Home::made(&[("../points.csv", POINTS.into())])?;
+    home.text(&[
+        "import",
+        "points.csv",
+        "made.zv",
+        "--object-column",
+        "cell",
+        "--chunk-shape",
+        "3,3,3",
+    ])?;
+    let mut bytes = Vec::new();
+    for x in 0..6_u16 {
+        for y in 0..5_u16 {
+            for z in 0..4_u16 {
+                bytes.extend(f32::from(100 * x + 10 * y + z).to_le_bytes());
+            }
+        }
+    }
+    let options = WriteOptions::new(4, &[4, 4, 4], &[2, 2, 2]).with_dtype("<f4");
+    let mut writer = Writer::create(home.file("v.b2nd"), &[6, 5, 4], options)?;
+    writer.write_all(&bytes)?;
+    writer.finish()?;
+    Ok(home)
+}
+
+/// One column of all vertices by position.
+fn values(home: &Home, name: &str) -> Result<Vec<String>> {
+    let columns = format!("position,{name}");
+    let text = home.text(&["query", "made.zv", "--format", "csv", "--columns", &columns])?;
+    let mut rows: Vec<String> = text.lines().skip(1).map(str::to_owned).collect();
+    rows.sort_unstable();
+    Ok(rows)
+}
+
+#[test]
+fn a_volume_of_each_form_gives_the_same_samples() -> Result<()> {
+    let home = home()?;
+    home.text(&["volume", "convert", "v.b2nd", "v.tet"])?;
+    home.text(&[
+        "volume",
+        "convert",
+        "v.tet",
+        "v.zarr",
+        "--chunk-shape",
+        "2,3,4",
+    ])?;
+    for form in ["b2nd", "tet", "zarr"] {
+        let volume = format!("v.{form}");
+        let name = format!("of_{form}");
+        let done = home.json(&[
+            "sample", "made.zv", "--volume", &volume, "--as", &name, "--json",
+        ])?;
+        assert_eq!(
+            (&done["vertices"], &done["outside"], &done["dtype"]),
+            (&json!(6), &json!(2), &json!("float32")),
+            "{form}"
+        );
+        assert_eq!(
+            values(&home, &name)?,
+            [
+                "-3.0,0.0,0.0,NaN",
+                "0.0,0.0,0.0,0.0",
+                "2.5,1.25,3.0,265.5",
+                "4.75,4.0,0.5,515.5",
+                "5.0,4.0,3.0,543.0",
+                "5.5,1.0,1.0,NaN"
+            ],
+            "{form}"
+        );
+    }
+    let report = home.json(&["validate", "made.zv", "--level", "5", "--json"])?;
+    assert_eq!(
+        (&report["errors"], &report["warnings"]),
+        (&json!(0), &json!(0)),
+        "{report:#}"
+    );
+    Ok(())
+}
+
+#[test]
+fn maps_orders_and_values_outside_are_as_asked() -> Result<()> {
+    let home = home()?;
+    // Element i is at 2 i + 1 along x, and the other way round along y.
+    let affine = "2,0,0,1, 0,-1,0,4, 0,0,1,0";
+    home.text(&[
+        "sample",
+        "made.zv",
+        "--volume",
+        "v.b2nd",
+        "--as",
+        "v",
+        "--affine",
+        affine,
+        "--outside",
+        "-1",
+    ])?;
+    assert_eq!(
+        values(&home, "v")?,
+        [
+            "-3.0,0.0,0.0,-1.0",
+            "0.0,0.0,0.0,-1.0",
+            // x 0.75, y 2.75, z 3
+            "2.5,1.25,3.0,105.5",
+            // x 1.875, y 0, z 0.5
+            "4.75,4.0,0.5,188.0",
+            "5.0,4.0,3.0,203.0",
+            // x 2.25, y 3, z 1
+            "5.5,1.0,1.0,256.0"
+        ]
+    );
+    // A name that is taken is only replaced when asked, also by another type.
+    let twice = [
+        "sample", "made.zv", "--volume", "v.b2nd", "--as", "v", "--order", "nearest",
+    ];
+    assert!(home.text(&twice).is_err());
+    std::fs::write(
+        home.file("affine.txt"),
+        "1 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 1\n",
+    )?;
+    home.text(&[&twice[..], &["--replace", "--affine", "affine.txt"]].concat())?;
+    assert_eq!(
+        values(&home, "v")?,
+        [
+            "-3.0,0.0,0.0,NaN",
+            "0.0,0.0,0.0,0.0",
+            "2.5,1.25,3.0,313.0",
+            "4.75,4.0,0.5,541.0",
+            "5.0,4.0,3.0,543.0",
+            // 5.5 is the border of the last voxel, which is not inside.
+            "5.5,1.0,1.0,NaN"
+        ]
+    );
+    let report = home.json(&["validate", "made.zv", "--level", "5", "--json"])?;
+    assert_eq!(
+        (&report["errors"], &report["warnings"]),
+        (&json!(0), &json!(0)),
+        "{report:#}"
+    );
+    Ok(())
+}
+
+#[test]
+fn slices_are_the_elements_and_say_what_they_read() -> Result<()> {
+    let home = home()?;
+    let done = home.json(&[
+        "volume",
+        "slice",
+        "v.b2nd",
+        "--range",
+        "1:3,-1,::2",
+        "-o",
+        "part.npy",
+        "--json",
+    ])?;
+    assert_eq!(
+        (&done["shape"], &done["dtype"]),
+        (&json!([2, 2]), &json!("<f4"))
+    );
+    // x 1 and 2 are in different blocks, y 4 is in the second chunk, z 0 and 2 are in different blocks.
+    assert_eq!((&done["chunks"], &done["blocks"]), (&json!(1), &json!(4)));
+    let bytes = std::fs::read(home.file("part.npy"))?;
+    let length = usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+    assert_eq!(
+        ((10 + length) % 64, &bytes[..8]),
+        (0, &b"\x93NUMPY\x01\x00"[..])
+    );
+    let header = std::str::from_utf8(&bytes[10..10 + length])?;
+    assert_eq!(
+        header.trim_end(),
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2,), }"
+    );
+    let found: Vec<f32> = bytes[10 + length..]
+        .chunks_exact(4)
+        .map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]]))
+        .collect();
+    assert_eq!(found, [140.0, 142.0, 240.0, 242.0]);
+    home.text(&[
+        "volume",
+        "slice",
+        "v.b2nd",
+        "--range",
+        "1:3,-1,::2",
+        "-o",
+        "part.raw",
+    ])?;
+    assert_eq!(std::fs::read(home.file("part.raw"))?, bytes[10 + length..]);
+    for bad in [["--range", "9"], ["--range", "1,2,3,4"], ["--range", "a"]] {
+        assert!(
+            home.text(&[&["volume", "slice", "v.b2nd", "-o", "x.npy"], &bad[..]].concat())
+                .is_err()
+        );
+        assert!(!home.file("x.npy").exists());
+    }
+    assert!(
+        home.text(&["volume", "slice", "v.b2nd", "-o", "x.txt"])
+            .is_err()
+    );
+    Ok(())
+}
+
+#[test]
+fn info_says_what_is_stored() -> Result<()> {
+    let home = home()?;
+    home.text(&[
+        "volume", "convert", "v.b2nd", "v.tet", "--name", "fa", "--raw",
+    ])?;
+    let of = |name: &str| home.json(&["volume", "info", name, "--json"]);
+    let frame = &of("v.b2nd")?["datasets"][0];
+    assert_eq!(
+        (
+            &frame["layout"],
+            &frame["shape"],
+            &frame["chunks"],
+            &frame["blocks"],
+            &frame["dtype"]
+        ),
+        (
+            &json!("b2nd"),
+            &json!([6, 5, 4]),
+            &json!([4, 4, 4]),
+            &json!([2, 2, 2]),
+            &json!("<f4")
+        )
+    );
+    assert_eq!(
+        (&frame["codecs"], &frame["filters"]),
+        (&json!(["zstd"]), &json!(["shuffle"]))
+    );
+    let file = &of("v.tet#fa")?["datasets"][0];
+    assert_eq!(
+        (
+            &file["name"],
+            &file["form"],
+            &file["codecs"],
+            &file["blocks"]
+        ),
+        (&json!("fa"), &json!("tet"), &json!(["raw"]), &json!(null))
+    );
+    let text = home.text(&["volume", "info", "v.tet"])?;
+    assert!(text.contains("6 x 5 x 4 of <f4 (480 B)"), "{text}");
+    assert!(home.text(&["volume", "info", "v.tet#nothing"]).is_err());
+    assert!(home.text(&["volume", "info", "points.csv"]).is_err());
+    Ok(())
+}
