@@ -4,6 +4,7 @@
 use zvf_caterva::{Entry, Frame, FrameHeader, Layout, Metalayers, SpecialKind};
 
 use super::dump::{Dump, Walk};
+use crate::error::fold;
 
 /// Fields of the fixed header: marker bytes, bytes, name, meaning.
 const HEADER: &[(u64, u64, &str, &str)] = &[
@@ -100,7 +101,7 @@ pub(crate) fn walk(dump: &mut Dump, bytes: &[u8]) {
             arrays(dump, frame);
         }
         Err(error) => {
-            dump.fault(0, error.to_string());
+            dump.fault(0, fold(&error));
         }
     }
 }
@@ -167,7 +168,7 @@ fn entries(dump: &mut Dump, frame: &Frame) {
             ),
             Ok(_) => ("another place".to_owned(), ""),
             Err(error) => {
-                dump.fault(0, error.to_string());
+                dump.fault(0, fold(&error));
                 return;
             }
         };
@@ -201,7 +202,7 @@ fn arrays(dump: &mut Dump, frame: Frame) {
             ));
         }
         Err(error) => {
-            dump.fault(0, error.to_string());
+            dump.fault(0, fold(&error));
         }
     }
 }
