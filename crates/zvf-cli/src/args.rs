@@ -568,6 +568,10 @@ pub(crate) enum BlobArg {
     Packed,
     /// A zarr.json document
     Json,
+    /// A TET file
+    Tet,
+    /// A Blosc2 frame with a Caterva or b2nd array
+    Caterva,
 }
 
 /// A count of at least one.

@@ -15,6 +15,7 @@ mod import;
 mod info;
 mod inspect;
 mod inspect_blobs;
+mod inspect_volumes;
 mod interrupt;
 mod killed;
 mod links;

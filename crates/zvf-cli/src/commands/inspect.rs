@@ -96,6 +96,8 @@ fn name_of(blob: BlobArg) -> &'static str {
         BlobArg::Names => "names",
         BlobArg::Packed => "packed",
         BlobArg::Json => "json",
+        BlobArg::Tet => "tet",
+        BlobArg::Caterva => "caterva",
     }
 }
 

@@ -41,6 +41,12 @@ pub(crate) fn guess(bytes: &[u8]) -> Option<BlobArg> {
     if bytes.starts_with(b"GFVZ") {
         return Some(BlobArg::FragmentIndex);
     }
+    if bytes.starts_with(b"TETR") {
+        return Some(BlobArg::Tet);
+    }
+    if bytes.get(2..10) == Some(zvf_caterva::MAGIC.as_slice()) {
+        return Some(BlobArg::Caterva);
+    }
     if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{') {
         return Some(BlobArg::Json);
     }

@@ -6,6 +6,7 @@
 //! and with bits flipped, the walker finds fault exactly where the decoder refuses.
 
 pub(crate) mod blobs;
+pub(crate) mod caterva;
 pub(crate) mod dump;
 pub(crate) mod fragments;
 pub(crate) mod guess;
@@ -19,6 +20,7 @@ pub(crate) mod render;
 pub(crate) mod rows;
 pub(crate) mod shard;
 pub(crate) mod tables;
+pub(crate) mod tet;
 pub(crate) mod vlen;
 
 #[cfg(test)]
@@ -89,6 +91,8 @@ pub(crate) fn take_apart(dump: &mut Dump, bytes: &[u8], blob: BlobArg, context: 
         // The index of packed chunks stands in their document.
         BlobArg::Packed => dump.conclude(format!("{} bytes of packed chunks", bytes.len())),
         BlobArg::Json => json::walk(dump, bytes),
+        BlobArg::Tet => tet::walk(dump, bytes),
+        BlobArg::Caterva => caterva::walk(dump, bytes),
     }
 }
 
