@@ -57,9 +57,9 @@
 //!
 //! # Cells
 //!
-//! The framing of cells, zstd, gzip, blosc, crc32c and shards are read by code of this crate on maintained codec
-//! crates: no copy where nothing is compressed, one decompression context a thread, one request for a small shard
-//! and merged ranges for a large one. On a local disk a batch is one blocking task that opens, reads, decodes and
+//! The framing of cells, zstd, gzip, crc32c and shards are read by code of this crate on maintained codec crates, and
+//! blosc by `zvf-blosc`: no copy where nothing is compressed, one decompression context a thread, one request for a
+//! small shard and merged ranges for a large one. On a local disk a batch is one blocking task that opens, reads, decodes and
 //! runs the caller's function: batches of about 64 cells pay. Any other layout, and tables of other types, are read
 //! by the `zarrs` crate when the feature of that name is on, else refused by the codec's name.
 //!

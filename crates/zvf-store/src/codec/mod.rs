@@ -4,8 +4,6 @@
 
 #[cfg(feature = "blosc")]
 mod blosc;
-#[cfg(feature = "blosc")]
-mod blosclz;
 #[cfg(feature = "gzip")]
 mod gzip;
 #[cfg(feature = "zstd")]
