@@ -45,8 +45,33 @@ impl Files {
         Ok(())
     }
 
-    /// Changes a member of a document.
-    pub(crate) fn set(&mut self, key: &str, pointer: &str, value: Value) -> Outcome {
+    /// The document of a key.
+    ///
+    /// # Errors
+    ///
+    /// No such key; no JSON.
+    pub fn document(&self, key: &str) -> Outcome<Value> {
+        let bytes = self.objects.get(key).ok_or_else(|| format!("no {key}"))?;
+        Ok(serde_json::from_slice(bytes)?)
+    }
+
+    /// Everything that is no document.
+    #[must_use]
+    pub fn payloads(&self) -> BTreeMap<&str, &[u8]> {
+        let objects = self.objects.iter();
+        let payloads =
+            objects.filter(|(key, _)| *key != "zarr.json" && !key.ends_with("/zarr.json"));
+        payloads
+            .map(|(key, bytes)| (key.as_str(), &bytes[..]))
+            .collect()
+    }
+
+    /// Sets a member of a document, or an item of a list.
+    ///
+    /// # Errors
+    ///
+    /// There is no such place.
+    pub fn set(&mut self, key: &str, pointer: &str, value: Value) -> Outcome {
         self.edit(key, |document| {
             let (parent, name) = pointer
                 .rsplit_once('/')
@@ -69,7 +94,11 @@ impl Files {
     }
 
     /// Removes a member of a document.
-    pub(crate) fn unset(&mut self, key: &str, pointer: &str) -> Outcome {
+    ///
+    /// # Errors
+    ///
+    /// There is no such member.
+    pub fn unset(&mut self, key: &str, pointer: &str) -> Outcome {
         self.edit(key, |document| {
             let (parent, name) = pointer
                 .rsplit_once('/')
@@ -83,15 +112,28 @@ impl Files {
     }
 
     /// Changes a document.
-    pub(crate) fn edit(&mut self, key: &str, f: impl FnOnce(&mut Value) -> Outcome) -> Outcome {
-        let bytes = self
-            .objects
-            .get_mut(key)
-            .ok_or_else(|| format!("no {key}"))?;
-        let mut document: Value = serde_json::from_slice(bytes)?;
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Self::document`] and of the function.
+    pub fn edit(&mut self, key: &str, f: impl FnOnce(&mut Value) -> Outcome) -> Outcome {
+        let mut document = self.document(key)?;
         f(&mut document)?;
-        *bytes = serde_json::to_vec(&document)?;
+        let bytes = serde_json::to_vec(&document)?;
+        self.objects.insert(key.to_owned(), bytes);
         Ok(())
+    }
+
+    /// Changes a list in a document.
+    ///
+    /// # Errors
+    ///
+    /// There is no such list.
+    pub fn list(&mut self, key: &str, pointer: &str, f: impl FnOnce(&mut Vec<Value>)) -> Outcome {
+        self.edit(key, |document| {
+            f(list(document, pointer)?);
+            Ok(())
+        })
     }
 
     /// Changes the payload of a cell: one element of variable length, compressed or not.
@@ -136,7 +178,11 @@ impl Files {
     }
 
     /// Changes the bytes of an object behind its compression, if there is any.
-    pub(crate) fn plain(&mut self, key: &str, f: impl FnOnce(&mut Vec<u8>) -> Outcome) -> Outcome {
+    ///
+    /// # Errors
+    ///
+    /// No such object; damaged compression; the function's.
+    pub fn plain(&mut self, key: &str, f: impl FnOnce(&mut Vec<u8>) -> Outcome) -> Outcome {
         let bytes = self
             .objects
             .get_mut(key)
@@ -233,11 +279,7 @@ impl Files {
 
     /// The chunk key of an object `ARRAY/c/1/0`, as presence lists name it.
     fn chunk_of(&self, array: &str, object: &str) -> Outcome<String> {
-        let document: Value = serde_json::from_slice(
-            self.objects
-                .get(&format!("{array}/zarr.json"))
-                .ok_or("no array")?,
-        )?;
+        let document = self.document(&format!("{array}/zarr.json"))?;
         let place = object
             .strip_prefix(array)
             .and_then(|rest| rest.strip_prefix("/c/"));
@@ -258,8 +300,12 @@ impl Files {
         Ok(parts.join("."))
     }
 
-    /// The first object of an array whose first payload is at least so long.
-    pub(crate) fn first(&self, array: &str, least: usize) -> Outcome<String> {
+    /// The first object of an array with at least so many bytes behind its compression and the head of a cell.
+    ///
+    /// # Errors
+    ///
+    /// There is none.
+    pub fn first(&self, array: &str, least: usize) -> Outcome<String> {
         let prefix = format!("{array}/c/");
         let key = self.objects.iter().find(|(key, bytes)| {
             key.starts_with(&prefix)
@@ -310,6 +356,12 @@ impl Files {
             .map(|_| ())
             .ok_or_else(|| format!("no {key}").into())
     }
+}
+
+/// A list in a document.
+pub(crate) fn list<'a>(document: &'a mut Value, pointer: &str) -> Outcome<&'a mut Vec<Value>> {
+    let list = document.pointer_mut(pointer).and_then(Value::as_array_mut);
+    list.ok_or_else(|| format!("no list at {pointer}").into())
 }
 
 /// How an object is compressed, as its first bytes tell.

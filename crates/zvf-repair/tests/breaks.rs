@@ -107,10 +107,11 @@ pub(crate) const BREAKS: &[Break] = &[
     }),
     of("0.9/points_ids", "fragments-tile", |files| {
         // Two fragments of one chunk change places: behind the heads of chunk and index stand a bit for each, and ranges.
-        let key = files.first("0/vertex_fragments", 8 + 24 + 2 * 16)?;
+        let key = files.first("0/vertex_fragments", 24 + 2 * 16)?;
         files.plain(&key, |index| {
             let (first, rest) = index[8 + 24..].split_at_mut(16);
             first.swap_with_slice(&mut rest[..16]);
+            Ok(())
         })
     }),
     of("0.9/graph", "link-count", |files| {
@@ -121,10 +122,11 @@ pub(crate) const BREAKS: &[Break] = &[
     }),
     of("0.9/lines", "object-ids-sorted", |files| {
         // The ids of the first two rows change places.
-        let key = files.first("0/object_index/object_ids", 16)?;
+        let key = files.first("0/object_index/object_ids", 8)?;
         files.plain(&key, |ids| {
             let (first, rest) = ids.split_at_mut(8);
             first.swap_with_slice(&mut rest[..8]);
+            Ok(())
         })
     }),
     of("0.9/lines", "vertex-bounds", |files| {

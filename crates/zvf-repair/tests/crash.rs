@@ -23,8 +23,8 @@ async fn every_write(broken: &Files, most_left: usize) -> Outcome {
     let (mended, new) = (memory.files().await?, memory.seen().await?);
     // A root that cannot be read is the first to be mended, alone.
     let mut between = broken.clone();
-    let root = mended.0.get("zarr.json").ok_or("no root")?.clone();
-    between.0.insert("zarr.json".to_owned(), root);
+    let root = mended.objects.get("zarr.json").ok_or("no root")?.clone();
+    between.objects.insert("zarr.json".to_owned(), root);
     let between = Memory::with(&between).await?.seen().await.ok();
     let (mut finished, mut taken_back) = (0, 0);
     for through in [false, true] {
@@ -40,8 +40,8 @@ async fn every_write(broken: &Files, most_left: usize) -> Outcome {
                 "write {writes}"
             );
             let files = memory.files().await?;
-            assert_eq!(files.payloads_of_store(), broken.payloads_of_store());
-            if files.0.contains_key("zvf-unfinished.json") {
+            assert_eq!(payloads_of_store(&files), payloads_of_store(broken));
+            if files.objects.contains_key("zvf-unfinished.json") {
                 let refused = plan(ADDRESS, &memory.options()).await;
                 assert!(matches!(refused, Err(RepairError::Unfinished { .. })));
                 Edit::resume(ADDRESS, memory.options().write).await?;
@@ -49,7 +49,7 @@ async fn every_write(broken: &Files, most_left: usize) -> Outcome {
             // Readers may know the new documents only from the redo log: it is gone now.
             let files = memory.files().await?;
             assert!(
-                !files.0.keys().any(|key| key.starts_with("zvf-")),
+                !files.objects.keys().any(|key| key.starts_with("zvf-")),
                 "write {writes}"
             );
             let again = plan(ADDRESS, &memory.options()).await?;
@@ -62,7 +62,10 @@ async fn every_write(broken: &Files, most_left: usize) -> Outcome {
             }
             let after = memory.files().await?;
             let values = |files: &Files| -> Outcome<Vec<serde_json::Value>> {
-                let keys = files.0.keys().filter(|key| key.ends_with("zarr.json"));
+                let keys = files
+                    .objects
+                    .keys()
+                    .filter(|key| key.ends_with("zarr.json"));
                 keys.map(|key| files.document(key)).collect()
             };
             assert_eq!(values(&after)?, values(&mended)?, "write {writes}");
@@ -82,14 +85,12 @@ async fn every_write(broken: &Files, most_left: usize) -> Outcome {
     Ok(())
 }
 
-impl Files {
-    /// Payloads, without what a writer that died left beside the store.
-    fn payloads_of_store(&self) -> Vec<(&str, &[u8])> {
-        let payloads = self.payloads().into_iter();
-        payloads
-            .filter(|(key, _)| !key.starts_with("zvf-"))
-            .collect()
-    }
+/// Payloads, without what a writer that died left beside the store.
+fn payloads_of_store(files: &Files) -> Vec<(&str, &[u8])> {
+    let payloads = files.payloads().into_iter();
+    payloads
+        .filter(|(key, _)| !key.starts_with("zvf-"))
+        .collect()
 }
 
 fn broken() -> Outcome<Files> {

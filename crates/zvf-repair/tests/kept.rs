@@ -63,7 +63,7 @@ async fn the_backup_may_lie_anywhere_but_on_another_one() -> Outcome {
         .await?;
     assert_eq!(
         kept.bytes().await?,
-        broken()?.0.get("zarr.json").ok_or("no root")?[..]
+        broken()?.objects.get("zarr.json").ok_or("no root")?[..]
     );
     undo(ADDRESS, place, false, &options).await?;
     let again = apply(&done, Some(place), &options).await;
@@ -84,7 +84,7 @@ async fn a_store_that_changed_is_not_overwritten() -> Outcome {
         // Somebody else writes between plan and repair.
         let mut theirs = broken()?;
         theirs.set(key, "/attributes/note", json!("mine"))?;
-        let bytes = theirs.0.get(key).ok_or("")?.clone();
+        let bytes = theirs.objects.get(key).ok_or("")?.clone();
         memory.put(key, bytes).await?;
         let refused = apply(&done, None, &options).await;
         assert!(
@@ -92,7 +92,7 @@ async fn a_store_that_changed_is_not_overwritten() -> Outcome {
             "{refused:?}"
         );
         assert_eq!(memory.files().await?, theirs);
-        let before = broken()?.0.get(key).ok_or("")?.clone();
+        let before = broken()?.objects.get(key).ok_or("")?.clone();
         memory.put(key, before).await?;
     }
     let applied = apply(&done, None, &options).await?;
@@ -100,7 +100,7 @@ async fn a_store_that_changed_is_not_overwritten() -> Outcome {
     // And after it.
     let mut theirs = memory.files().await?;
     theirs.set("1/zarr.json", "/attributes/note", json!("mine"))?;
-    let bytes = theirs.0.get("1/zarr.json").ok_or("")?.clone();
+    let bytes = theirs.objects.get("1/zarr.json").ok_or("")?.clone();
     memory.put("1/zarr.json", bytes).await?;
     let refused = undo(ADDRESS, &backup, false, &options).await;
     assert!(

@@ -18,9 +18,12 @@ fn why(plan: &zvf_repair::Plan, title: &str) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cell_that_is_lost_stays_listed() -> Outcome {
     let mut files = Files::of("0.9/lines")?;
-    let first = files.0.keys().find(|key| key.starts_with("0/vertices/c/"));
+    let first = files
+        .objects
+        .keys()
+        .find(|key| key.starts_with("0/vertices/c/"));
     let lost = first.ok_or("no cell")?.clone();
-    files.0.remove(&lost);
+    files.objects.remove(&lost);
     let memory = Memory::with(&files).await?;
     let plan = plan(ADDRESS, &memory.options()).await?;
     // Its fragments are there, and manifests name them: without the key nothing would tell that the vertices are gone.
@@ -46,7 +49,7 @@ async fn a_cell_that_does_not_fit_is_not_listed() -> Outcome {
     let mut files = Files::of("0.9/graph")?;
     // Somebody left a cell of another length where the attribute has none.
     let key = "0/vertex_attributes/r/zarr.json";
-    let keys = files.0.keys().cloned().collect::<Vec<String>>();
+    let keys = files.objects.keys().cloned().collect::<Vec<String>>();
     let object = keys
         .iter()
         .find(|key| key.starts_with("0/vertex_attributes/r/c/"));
@@ -55,6 +58,7 @@ async fn a_cell_that_does_not_fit_is_not_listed() -> Outcome {
     files.plain(&object, |plain| {
         plain.clear();
         plain.extend([1, 0, 0, 0, 3, 0, 0, 0, 7, 7, 7]);
+        Ok(())
     })?;
     let origin = files.document(key)?["attributes"]["chunk_grid_origin"].clone();
     let origin = origin.as_array().cloned().unwrap_or_default();
@@ -177,7 +181,7 @@ async fn older_stores_and_unfinished_ones_are_refused() -> Outcome {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_read_at_all_is_left_alone() -> Outcome {
     let mut files = Files::of("0.9/graph")?;
-    files.0.insert("zarr.json".to_owned(), b"{".to_vec());
+    files.objects.insert("zarr.json".to_owned(), b"{".to_vec());
     let memory = Memory::with(&files).await?;
     let plan = plan(ADDRESS, &memory.options()).await?;
     assert!(plan.changes.is_empty() && plan.documents.is_empty());

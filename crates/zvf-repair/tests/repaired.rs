@@ -55,7 +55,7 @@ async fn one(broken: &Break) -> Outcome {
         return Err(format!("{other} is left after {planned} changes: {found:#?} {left:?}").into());
     }
     let after = memory.files().await?;
-    if after.payloads() != files.payloads() || !after.0.keys().eq(files.0.keys()) {
+    if after.payloads() != files.payloads() || !after.objects.keys().eq(files.objects.keys()) {
         return Err("something else than documents changed".into());
     }
     if memory.seen().await? != wanted {

@@ -1,132 +1,22 @@
-//! Stores in memory: their objects, what is in them, and ways to break their documents.
+//! Stores in memory: their objects, and what is in them.
 
-use std::collections::BTreeMap;
-use std::error::Error;
 use std::sync::Arc;
 
 use futures::TryStreamExt;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
-use serde_json::Value;
 use zvf_query::{Query, Table, query};
 use zvf_repair::RepairOptions;
 use zvf_store::{OpenOptions, Store};
 use zvf_testkit::text::column;
 use zvf_write::{AttributeSpec, Batch, Kind, NumberType, StoreSpec, StoreWriter, WriteOptions};
 
-pub(crate) type Outcome<T = ()> = Result<T, Box<dyn Error>>;
+pub(crate) use zvf_badstores::{Files, Outcome};
 
 /// Where the store lies in its memory.
 pub(crate) const ADDRESS: &str = "memory:///data/store.zv";
 const PREFIX: &str = "data/store.zv/";
-
-/// The objects of a store by key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Files(pub(crate) BTreeMap<String, Vec<u8>>);
-
-impl Files {
-    pub(crate) fn of(case: &str) -> Outcome<Self> {
-        Ok(Self(zvf_testkit::files(case)?))
-    }
-
-    /// The document of a key.
-    pub(crate) fn document(&self, key: &str) -> Outcome<Value> {
-        let bytes = self.0.get(key).ok_or_else(|| format!("no {key}"))?;
-        Ok(serde_json::from_slice(bytes)?)
-    }
-
-    /// Changes a document.
-    pub(crate) fn edit(&mut self, key: &str, f: impl FnOnce(&mut Value) -> Outcome) -> Outcome {
-        let mut document = self.document(key)?;
-        f(&mut document)?;
-        self.0
-            .insert(key.to_owned(), serde_json::to_vec(&document)?);
-        Ok(())
-    }
-
-    /// Sets a member of a document.
-    pub(crate) fn set(&mut self, key: &str, pointer: &str, value: Value) -> Outcome {
-        self.edit(key, |document| {
-            let (parent, name) = pointer.rsplit_once('/').ok_or("no pointer")?;
-            let parent = document.pointer_mut(parent);
-            match parent.ok_or_else(|| format!("{key} has no place for {pointer}"))? {
-                Value::Array(list) => {
-                    let at: usize = name.parse()?;
-                    *list.get_mut(at).ok_or("a place beyond the list")? = value;
-                }
-                Value::Object(members) => {
-                    members.insert(name.to_owned(), value);
-                }
-                _ => return Err("no place for a member".into()),
-            }
-            Ok(())
-        })
-    }
-
-    /// Removes a member of a document.
-    pub(crate) fn unset(&mut self, key: &str, pointer: &str) -> Outcome {
-        self.edit(key, |document| {
-            let (parent, name) = pointer.rsplit_once('/').ok_or("no pointer")?;
-            let parent = document.pointer_mut(parent).and_then(Value::as_object_mut);
-            let removed = parent.ok_or("no such parent")?.shift_remove(name);
-            removed
-                .map(|_| ())
-                .ok_or_else(|| format!("{key} has no {pointer}").into())
-        })
-    }
-
-    /// Changes a list in a document.
-    pub(crate) fn list(
-        &mut self,
-        key: &str,
-        pointer: &str,
-        f: impl FnOnce(&mut Vec<Value>),
-    ) -> Outcome {
-        self.edit(key, |document| {
-            let list = document.pointer_mut(pointer).and_then(Value::as_array_mut);
-            f(list.ok_or_else(|| format!("{key} has no list {pointer}"))?);
-            Ok(())
-        })
-    }
-
-    /// Changes the bytes of an object behind its compression, if it has any.
-    pub(crate) fn plain(&mut self, key: &str, f: impl FnOnce(&mut Vec<u8>)) -> Outcome {
-        let bytes = self.0.get_mut(key).ok_or_else(|| format!("no {key}"))?;
-        if !bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
-            f(bytes);
-            return Ok(());
-        }
-        let mut plain = zstd::decode_all(&bytes[..])?;
-        f(&mut plain);
-        *bytes = zstd::encode_all(&plain[..], 3)?;
-        Ok(())
-    }
-
-    /// The first object of an array with at least so many bytes behind its compression.
-    pub(crate) fn first(&self, array: &str, least: usize) -> Outcome<String> {
-        let prefix = format!("{array}/c/");
-        for (key, bytes) in self.0.iter().filter(|(key, _)| key.starts_with(&prefix)) {
-            let plain = zstd::decode_all(&bytes[..]).unwrap_or_else(|_| bytes.clone());
-            if plain.len() >= least {
-                return Ok(key.clone());
-            }
-        }
-        Err(format!("{array} has no such object").into())
-    }
-
-    /// Everything that is no document.
-    pub(crate) fn payloads(&self) -> BTreeMap<&str, &[u8]> {
-        let payloads = self.0.iter().filter(|(key, _)| !is_document(key));
-        payloads
-            .map(|(key, bytes)| (key.as_str(), &bytes[..]))
-            .collect()
-    }
-}
-
-fn is_document(key: &str) -> bool {
-    key == "zarr.json" || key.ends_with("/zarr.json")
-}
 
 /// A memory with a store in it.
 #[derive(Debug, Clone)]
@@ -135,7 +25,7 @@ pub(crate) struct Memory(pub(crate) Arc<InMemory>);
 impl Memory {
     pub(crate) async fn with(files: &Files) -> Outcome<Self> {
         let memory = Self(Arc::new(InMemory::new()));
-        for (key, bytes) in &files.0 {
+        for (key, bytes) in &files.objects {
             memory.put(key, bytes.clone()).await?;
         }
         Ok(memory)
@@ -149,15 +39,15 @@ impl Memory {
 
     /// The objects of the store.
     pub(crate) async fn files(&self) -> Outcome<Files> {
-        let mut files = BTreeMap::new();
+        let mut files = Files::default();
         let all: Vec<_> = self.0.list(None).try_collect().await?;
         for meta in all {
             if let Some(key) = meta.location.as_ref().strip_prefix(PREFIX) {
                 let bytes = self.0.get(&meta.location).await?.bytes().await?;
-                files.insert(key.to_owned(), bytes.to_vec());
+                files.objects.insert(key.to_owned(), bytes.to_vec());
             }
         }
-        Ok(Files(files))
+        Ok(files)
     }
 
     pub(crate) fn options(&self) -> RepairOptions {

@@ -3,7 +3,7 @@
 use zvf_repair::{RepairError, apply, plan};
 use zvf_validate::{Check, Severity};
 
-use crate::support::{ADDRESS, Files, Memory, Outcome};
+use crate::support::{ADDRESS, Memory, Outcome};
 
 /// What became of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +14,7 @@ enum Became {
 }
 
 async fn one(broken: &zvf_badstores::Break) -> Outcome<Became> {
-    let files = Files(broken.files()?.objects);
+    let files = broken.files()?;
     let memory = Memory::with(&files).await?;
     let plan = match plan(ADDRESS, &memory.options()).await {
         Ok(plan) => plan,

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::Change::{Run, Set, Unset};
 use super::{Break, of};
-use crate::files::Outcome;
+use crate::files::{Outcome, list};
 
 const ROOT: &str = "zarr.json";
 
@@ -316,12 +316,6 @@ pub(super) const METADATA: &[Break] = &[
 ];
 
 const SCALE: &str = "/attributes/multiscales/0/datasets/0/coordinateTransformations/0/scale";
-
-/// A list in a document.
-fn list<'a>(document: &'a mut Value, pointer: &str) -> Outcome<&'a mut Vec<Value>> {
-    let list = document.pointer_mut(pointer).and_then(Value::as_array_mut);
-    list.ok_or_else(|| format!("no list at {pointer}").into())
-}
 
 /// The datasets of a root document.
 pub(super) fn datasets(root: &mut Value) -> Outcome<&mut Vec<Value>> {
