@@ -119,7 +119,31 @@ fn quads(planes: &[u8], k: usize, width: usize, out: &mut [u8]) {
 ///
 /// For selections that take little of a block. Items outside of the planes are left as they are in `out`.
 pub fn unshuffle_some(planes: &[u8], width: usize, first: usize, step: usize, out: &mut [u8]) {
-    let width = width.max(1);
+    match width {
+        2 => some::<2>(planes, first, step, out),
+        4 => some::<4>(planes, first, step, out),
+        8 => some::<8>(planes, first, step, out),
+        _ => some_of_any(planes, width.max(1), first, step, out),
+    }
+}
+
+/// An item at a time from all its planes.
+fn some<const W: usize>(planes: &[u8], first: usize, step: usize, out: &mut [u8]) {
+    let k = planes.len() / W;
+    let plane = |j: usize| planes.get(j * k..(j + 1) * k).unwrap_or_default();
+    let planes: [&[u8]; W] = core::array::from_fn(plane);
+    let mut at = first;
+    for item in out.as_chunks_mut::<W>().0 {
+        for (place, plane) in item.iter_mut().zip(planes) {
+            if let Some(byte) = plane.get(at) {
+                *place = *byte;
+            }
+        }
+        at = at.saturating_add(step.max(1));
+    }
+}
+
+fn some_of_any(planes: &[u8], width: usize, first: usize, step: usize, out: &mut [u8]) {
     let k = planes.len() / width;
     for (j, plane) in planes.chunks_exact(k.max(1)).take(width).enumerate() {
         let from = plane

@@ -1,6 +1,5 @@
 //! Slices of arrays.
 
-use std::ops::Range;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -25,6 +24,9 @@ pub struct ReadOptions<'a> {
     pub gap: usize,
     /// Chunks of at most this many stored bytes are read whole.
     pub whole_chunk: usize,
+    /// Stored bytes of blocks that are read from a file before they are decoded, so that they are still in the processor's
+    /// cache then. A block is never cut, and a request to an object store never bounded by this.
+    pub piece: usize,
     /// Called with chunk and block before every block that is decoded or copied out of a stored chunk.
     pub observer: Option<&'a (dyn Fn(u64, u64) + Sync)>,
 }
@@ -35,6 +37,7 @@ impl Default for ReadOptions<'_> {
             threads: 0,
             gap: 4096,
             whole_chunk: 64 << 10,
+            piece: 256 << 10,
             observer: None,
         }
     }
@@ -46,6 +49,7 @@ impl std::fmt::Debug for ReadOptions<'_> {
             .field("threads", &self.threads)
             .field("gap", &self.gap)
             .field("whole_chunk", &self.whole_chunk)
+            .field("piece", &self.piece)
             .finish_non_exhaustive()
     }
 }
@@ -258,7 +262,6 @@ impl Array {
         work: &mut Workspace,
     ) -> Result<(), Error> {
         let shape = selection.shape();
-        let mut extents = Vec::new();
         for (chunk, part) in self.geometry.chunks_of(selection)? {
             let counters = &self.frame.parts.counters;
             let geometry = &self.geometry;
@@ -281,7 +284,7 @@ impl Array {
                     let special = Special::of(kind, self.geometry.item);
                     visit.fill(special.map_err(Error::chunk(chunk))?, out)?;
                 }
-                Entry::At(at) => self.read_chunk(&visit, at, &mut extents, work, out)?,
+                Entry::At(at) => self.read_chunk(&visit, at, work, out)?,
             }
         }
         Ok(())
@@ -291,7 +294,6 @@ impl Array {
         &self,
         visit: &Visit<'_>,
         at: u64,
-        extents: &mut Vec<Range<usize>>,
         work: &mut Workspace,
         out: &mut [u8],
     ) -> Result<(), Error> {
@@ -304,14 +306,29 @@ impl Array {
             };
             return visit.fill(special, out);
         }
-        extents_of(visit, &table, extents)?;
+        let mut needed = visit.needed(&table)?;
         if let Some(bytes) = source.bytes(table.header.cbytes()) {
             let (mut buffers, _) = work.split();
-            return visit.decode(&table, Fetched::Whole(bytes), &mut buffers, out);
+            return visit.decode(&table, Fetched::Whole(bytes), &needed, &mut buffers, out);
         }
-        source.read_extents(&table, extents, visit.options, work)?;
-        let (mut buffers, fetched) = work.split();
-        visit.decode(&table, fetched, &mut buffers, out)
+        // In the order of the file, which need not be that of the blocks: several threads may have written them.
+        needed.sort_by_key(|block| block.start);
+        let mut extents = std::mem::take(&mut work.extents);
+        let mut rest = needed.as_slice();
+        let mut done = Ok(());
+        while !rest.is_empty() && done.is_ok() {
+            let piece;
+            (piece, rest) = rest.split_at(visit.piece(&table, rest));
+            done = visit
+                .extents(&table, piece, work.reference_of, &mut extents)
+                .and_then(|()| source.read_extents(&table, &mut extents, visit.options, work))
+                .and_then(|()| {
+                    let (mut buffers, fetched) = work.split();
+                    visit.decode(&table, fetched, piece, &mut buffers, out)
+                });
+        }
+        work.extents = extents;
+        done
     }
 
     /// Reads and decodes since the frame was opened.
@@ -327,28 +344,6 @@ pub(crate) fn dtype(stored: Option<&(u8, Vec<u8>)>, item: usize) -> Dtype<'_> {
         _ => "",
     };
     Dtype::new(text, item)
-}
-
-/// The extents that a visit needs, block 0 of a chunk with delta included.
-pub(crate) fn extents_of(
-    visit: &Visit<'_>,
-    table: &super::cache::Table,
-    extents: &mut Vec<Range<usize>>,
-) -> Result<(), Error> {
-    extents.clear();
-    if table.pipeline.is_some_and(|pipeline| pipeline.has_delta()) {
-        extents.push(table.extent(0).map_err(Error::block(visit.chunk, 0))?);
-    }
-    for block in visit.geometry.blocks_of(&visit.part)? {
-        for number in visit.header_blocks(table, block.number) {
-            extents.push(
-                table
-                    .extent(number)
-                    .map_err(Error::block(visit.chunk, number))?,
-            );
-        }
-    }
-    Ok(())
 }
 
 pub(crate) fn check_selection(

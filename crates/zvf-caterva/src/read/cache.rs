@@ -145,6 +145,8 @@ pub(crate) struct Workspace {
     pub(crate) raw: Vec<u8>,
     /// Segments of `raw`: where each begins in the chunk, its length, and its place in `raw`.
     pub(crate) segments: Vec<(usize, usize, usize)>,
+    /// What is to be read next.
+    pub(crate) extents: Vec<std::ops::Range<usize>>,
     /// A block before its filters are undone.
     pub(crate) scratch: Vec<u8>,
     /// A decoded block that is not decoded in place.

@@ -23,12 +23,24 @@ const GAIN: usize = 1 << 18;
 /// Shuffled blocks of which at most one item in so many is wanted are not put together whole.
 const SOME: usize = 4;
 
-/// Whether so little of a block of `items` is wanted, in runs long enough, that its items are better fetched one run after
-/// another than all of them put together.
-fn few(block: &BlockPart, items: usize) -> bool {
+/// Whether so little of a block of `items` is wanted, in lines long enough, that its items are better fetched one line
+/// after another than all of them put together.
+fn few(block: &BlockPart, shape: &[u64], items: usize) -> bool {
     let count = block.part.count().unwrap_or(u64::MAX);
-    let run = block.part.runs().last().map_or(1, |run| run.count);
-    count <= 64 || (run >= 8 && count <= wide(items / SOME))
+    let lines = block.part.runs().iter().zip(shape);
+    let line = lines.rev().find(|(_, result)| **result > 1);
+    let line = line.map_or(1, |(run, _)| run.count);
+    count <= 64 || (line >= 8 && count <= wide(items / SOME))
+}
+
+/// A block that a read takes something of.
+#[derive(Debug)]
+pub(crate) struct Needed {
+    part: BlockPart,
+    /// Where the first of its bytes lies in the chunk.
+    pub(crate) start: usize,
+    /// Its stored bytes.
+    stored: usize,
 }
 
 /// One chunk of a read.
@@ -99,18 +111,86 @@ impl Visit<'_> {
         from / each..to.div_ceil(each)
     }
 
-    /// Decodes all blocks of the part from bytes that were fetched.
+    /// The blocks that the part takes from a chunk, in C order.
+    pub(crate) fn needed(&self, table: &Table) -> Result<Vec<Needed>, Error> {
+        let blocks = self.geometry.blocks_of(&self.part)?;
+        blocks
+            .map(|part| {
+                let (mut start, mut stored) = (usize::MAX, 0usize);
+                for extent in self.block_extents(table, part.number) {
+                    let extent = extent?;
+                    start = start.min(extent.start);
+                    stored = stored.saturating_add(extent.len());
+                }
+                Ok(Needed {
+                    part,
+                    start,
+                    stored,
+                })
+            })
+            .collect()
+    }
+
+    /// Where the header blocks lie that one block of the array is in.
+    fn block_extents<'v>(
+        &'v self,
+        table: &'v Table,
+        block: usize,
+    ) -> impl Iterator<Item = Result<Range<usize>, Error>> + 'v {
+        let extent = |number| {
+            let extent = table.extent(number);
+            extent.map_err(Error::block(self.chunk, number))
+        };
+        self.header_blocks(table, block).map(extent)
+    }
+
+    /// How many of these blocks to read at once.
+    pub(crate) fn piece(&self, table: &Table, needed: &[Needed]) -> usize {
+        if table.header.cbytes() <= self.options.whole_chunk {
+            return needed.len();
+        }
+        let mut stored = 0usize;
+        let before = needed.iter().position(|block| {
+            stored = stored.saturating_add(block.stored);
+            stored > self.options.piece
+        });
+        before.map_or(needed.len(), |before| before.max(1))
+    }
+
+    /// The extents of some blocks, and of block 0 where a chunk has delta and `reference_of` is another chunk.
+    pub(crate) fn extents(
+        &self,
+        table: &Table,
+        needed: &[Needed],
+        reference_of: Option<u64>,
+        extents: &mut Vec<Range<usize>>,
+    ) -> Result<(), Error> {
+        extents.clear();
+        let delta = table.pipeline.is_some_and(|pipeline| pipeline.has_delta());
+        if delta && reference_of != Some(self.chunk) {
+            let extent = table.extent(0);
+            extents.push(extent.map_err(Error::block(self.chunk, 0))?);
+        }
+        for block in needed {
+            for extent in self.block_extents(table, block.part.number) {
+                extents.push(extent?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Decodes blocks from bytes that were fetched.
     pub(crate) fn decode(
         &self,
         table: &Table,
         fetched: Fetched<'_>,
+        needed: &[Needed],
         work: &mut Buffers<'_>,
         out: &mut [u8],
     ) -> Result<(), Error> {
-        for block in self.geometry.blocks_of(&self.part)? {
-            self.block(table, fetched, &block, work, out)?;
-        }
-        Ok(())
+        needed
+            .iter()
+            .try_for_each(|block| self.block(table, fetched, &block.part, work, out))
     }
 
     fn block(
@@ -142,7 +222,7 @@ impl Visit<'_> {
         if one
             && let Some(width) = table.pipeline.and_then(|pipeline| pipeline.only_shuffle())
             && width == geometry.item
-            && few(block, n / width)
+            && few(block, self.shape, n / width)
         {
             return self.some_items(table, fetched, block.number, runs, work, out);
         }
@@ -367,41 +447,49 @@ impl Visit<'_> {
 
 /// Copies the items that `runs` name out of shuffled planes. Both shapes and the runs are those of a part of a block.
 fn gather(item: usize, planes: &[u8], block: &[u64], out: &mut [u8], shape: &[u64], runs: &[Run]) {
-    /// One axis: from item `src` of the block to item `dst` of the result.
-    fn walk(level: &mut impl FnMut(u64, u64, &Run), axes: &[(Run, u64, u64)], src: u64, dst: u64) {
-        let Some(((run, block, shape), rest)) = axes.split_first() else {
-            return level(
-                src,
-                dst,
-                &Run {
-                    count: 1,
-                    ..Run::default()
-                },
-            );
-        };
-        let (src, dst) = (src * block, dst * shape);
-        if rest.is_empty() {
-            return level(src + run.src, dst + run.dst, run);
-        }
-        for i in 0..run.count {
-            walk(level, rest, src + run.src + i * run.step, dst + run.dst + i);
-        }
+    // Axes of one item at the end of the result are no axes of it: the one before is its line then.
+    let rank = shape.iter().rposition(|result| *result > 1);
+    let rank = rank.map_or(1, |last| last + 1).min(runs.len());
+    let (mut tail, mut at) = (1, 0);
+    for (run, extent) in runs.iter().zip(block).skip(rank) {
+        tail *= extent;
+        at = at * extent + run.src;
     }
+    let place = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+    let mut line = |src: u64, dst: u64, run: &Run| {
+        let from = place(dst).saturating_mul(item);
+        let n = place(run.count).saturating_mul(item);
+        if let Some(out) = out.get_mut(from..from.saturating_add(n)) {
+            let (first, step) = (place(src * tail + at), place(run.step * tail));
+            unshuffle_some(planes, item, first, step, out);
+        }
+    };
     let axes: Vec<(Run, u64, u64)> = runs
         .iter()
         .zip(block)
         .zip(shape)
+        .take(rank)
         .map(|((run, block), shape)| (*run, *block, *shape))
         .collect();
-    let mut line = |src: u64, dst: u64, run: &Run| {
-        let place = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-        let from = place(dst).saturating_mul(item);
-        let n = place(run.count).saturating_mul(item);
-        if let Some(out) = out.get_mut(from..from.saturating_add(n)) {
-            unshuffle_some(planes, item, place(src), place(run.step), out);
-        }
+    lines(&axes, 0, 0, &mut line);
+}
+
+/// Calls `line` with the first item of every line of the last axis, in the block and in the result.
+fn lines(axes: &[(Run, u64, u64)], src: u64, dst: u64, line: &mut impl FnMut(u64, u64, &Run)) {
+    let Some(((run, block, shape), rest)) = axes.split_first() else {
+        let one = Run {
+            count: 1,
+            ..Run::default()
+        };
+        return line(src, dst, &one);
     };
-    walk(&mut line, &axes, 0, 0);
+    let (src, dst) = (src * block, dst * shape);
+    if rest.is_empty() {
+        return line(src + run.src, dst + run.dst, run);
+    }
+    for i in 0..run.count {
+        lines(rest, src + run.src + i * run.step, dst + run.dst + i, line);
+    }
 }
 
 /// The buffers of a workspace that decoding needs, apart from the bytes that were read.

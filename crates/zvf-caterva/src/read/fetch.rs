@@ -137,12 +137,7 @@ impl ChunkSource<'_> {
         work: &mut Workspace,
     ) -> Result<(), Error> {
         work.segments.clear();
-        let ranges = coalesce(
-            table.header.cbytes(),
-            table.header.block_count(),
-            extents,
-            options,
-        );
+        let ranges = coalesce(table.header.cbytes(), extents, options);
         let total: usize = ranges.iter().map(ExactSizeIterator::len).sum();
         if work.raw.len() < total {
             work.raw.resize(total, 0);
@@ -159,11 +154,10 @@ impl ChunkSource<'_> {
     }
 }
 
-/// The ranges to read for these extents: the whole chunk where it is small or most of it is needed, otherwise the
-/// extents, with neighbours joined across gaps of at most `options.gap`.
+/// The ranges to read for these extents: the whole chunk where it is small, otherwise the extents, with neighbours
+/// joined across gaps of at most `options.gap`.
 pub(crate) fn coalesce(
     cbytes: usize,
-    blocks: usize,
     extents: &mut Vec<Range<usize>>,
     options: &ReadOptions<'_>,
 ) -> Vec<Range<usize>> {
@@ -173,7 +167,7 @@ pub(crate) fn coalesce(
     if extents.is_empty() {
         return Vec::new();
     }
-    if cbytes <= options.whole_chunk || extents.len() > blocks / 2 {
+    if cbytes <= options.whole_chunk {
         return std::iter::once(0..cbytes).collect();
     }
     let mut joined: Vec<Range<usize>> = Vec::with_capacity(extents.len());

@@ -10,7 +10,7 @@ use object_store::{ObjectStore, ObjectStoreExt};
 use zvf_blosc::{Body, LONG, Special};
 use zvf_grid::{CellPart, Selection};
 
-use super::array::{buffer, check_selection, dtype, extents_of};
+use super::array::{buffer, check_selection, dtype};
 use super::cache::{Table, Workspace};
 use super::decode::Visit;
 use super::fetch::{Fetched, check_end, coalesce};
@@ -251,7 +251,7 @@ impl ObjectArray {
             return visit.fill(special, out);
         }
         let (mut buffers, _) = work.split();
-        visit.decode(table, fetched, &mut buffers, out)
+        visit.decode(table, fetched, &visit.needed(table)?, &mut buffers, out)
     }
 
     /// Where a chunk's bytes are: the object, its first byte there, and most bytes up to its end where that is known.
@@ -331,13 +331,14 @@ impl ObjectArray {
                 content,
             });
         }
+        let visit = self.visit(chunk, part, shape, options);
         let mut extents = Vec::new();
-        extents_of(
-            &self.visit(chunk, part, shape, options),
-            &table,
-            &mut extents,
-        )?;
-        let ranges = coalesce(cbytes, table.header.block_count(), &mut extents, options);
+        visit.extents(&table, &visit.needed(&table)?, None, &mut extents)?;
+        let ranges = if extents.len() > table.header.block_count() / 2 {
+            std::iter::once(0..cbytes).collect()
+        } else {
+            coalesce(cbytes, &mut extents, options)
+        };
         let wanted = ranges
             .iter()
             .map(|range| self.get(&path, start, range.clone()));
