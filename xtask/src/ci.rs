@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::{Outcome, conformance, demo, fixtures, fuzz, no_std, sh, test, tidy};
+use crate::{Outcome, conformance, demo, features, fixtures, fuzz, no_std, sh, test, tidy};
 
 /// One stage of CI.
 struct Stage {
@@ -18,6 +18,10 @@ const STAGES: &[Stage] = &[
     Stage {
         name: "fmt",
         run: fmt,
+    },
+    Stage {
+        name: "features",
+        run: features::check,
     },
     Stage {
         name: "test",
@@ -57,6 +61,10 @@ const STAGES: &[Stage] = &[
     },
 ];
 
+/// The first stage that asks the program. It and those behind it take the one that was built with the tests: building it
+/// alone would compile most of the workspace a second time. The stage `features` says that the two are the same.
+const ASKS_ZVF: &str = "demo";
+
 /// Runs all stages, those from `--from STAGE` on, or `--only STAGE`; `--skip STAGE` leaves one out.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     let from: Option<String> = sh::option(arguments, "--from")?;
@@ -79,6 +87,9 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         }
         println!("\n== {}", stage.name);
         let start = Instant::now();
+        if stage.name == ASKS_ZVF {
+            sh::use_zvf(test::build_zvf()?);
+        }
         (stage.run)().map_err(|error| format!("stage {}: {error}", stage.name))?;
         times.push((stage.name, start.elapsed()));
     }
@@ -111,6 +122,8 @@ fn docs() -> Outcome {
     sh::run(sh::cargo().env("RUSTDOCFLAGS", "-D warnings").args([
         "doc",
         "--workspace",
+        "--features",
+        test::FEATURES,
         "--no-deps",
         "--quiet",
     ]))

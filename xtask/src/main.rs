@@ -14,6 +14,7 @@ mod caterva;
 mod ci;
 mod conformance;
 mod demo;
+mod features;
 mod fixtures;
 mod fuzz;
 mod latency;

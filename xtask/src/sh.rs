@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use crate::Outcome;
 
@@ -68,12 +69,27 @@ pub(crate) fn show(command: &Command) -> String {
     text
 }
 
+/// A `zvf` that was built already.
+static ZVF: OnceLock<PathBuf> = OnceLock::new();
+
+/// Has [`build_zvf`] return this program and build nothing. The first call counts.
+pub(crate) fn use_zvf(program: PathBuf) {
+    ZVF.get_or_init(|| program);
+}
+
 /// Builds the `zvf` program without release optimisation and returns its path.
 pub(crate) fn build_zvf() -> Outcome<PathBuf> {
+    if let Some(program) = ZVF.get() {
+        return Ok(program.clone());
+    }
     run(cargo().args(["build", "--quiet", "--package", "zvf-cli", "--bin", "zvf"]))?;
-    Ok(target()
-        .join("debug")
-        .join(format!("zvf{}", std::env::consts::EXE_SUFFIX)))
+    Ok(debug("zvf"))
+}
+
+/// Where cargo puts a program without release optimisation.
+pub(crate) fn debug(name: &str) -> PathBuf {
+    let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+    target().join("debug").join(file)
 }
 
 /// Builds the measuring program of the trials with release optimisation and returns its path.

@@ -1,6 +1,7 @@
 //! `cargo xtask test`: the whole test suite with one line a test program.
 
 use std::io::{BufRead, BufReader, IsTerminal, Write};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::{Outcome, python, sh};
@@ -9,6 +10,8 @@ use crate::{Outcome, python, sh};
 /// Caterva; and Parquet, whatever the program's own features are.
 pub(crate) const FEATURES: &str = "zvf-trials/servers,zvf-write/blosc,zvf-convert/parquet,zvf-tet/mmap,\
      zvf-tet/object_store,zvf-caterva/object_store";
+
+const ALL: [&str; 4] = ["test", "--workspace", "--features", FEATURES];
 
 /// The variable by which property tests draw, and what they draw by unless `--random` is given.
 const SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "20261121");
@@ -21,17 +24,11 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     let arguments: Vec<&String> = arguments.iter().filter(|one| *one != "--random").collect();
     let servers = python::interpreter(python::SERVERS)?;
     println!("building the tests");
-    let all = ["test", "--workspace", "--features", FEATURES];
-    sh::run(
-        sh::cargo()
-            .args(all)
-            .args(["--no-run", "--quiet"])
-            .args(&arguments),
-    )?;
+    build(&arguments)?;
     let (reader, writer) = std::io::pipe()?;
     let mut command = sh::cargo();
     command
-        .args(all)
+        .args(ALL)
         .arg("--no-fail-fast")
         .args(&arguments)
         .env("ZVF_SERVERS_PYTHON", servers);
@@ -61,6 +58,18 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     } else {
         Err("some tests failed".into())
     }
+}
+
+fn build(arguments: &[&String]) -> Outcome {
+    let mut command = sh::cargo();
+    command.args(ALL).args(["--no-run", "--quiet"]);
+    sh::run(command.args(arguments))
+}
+
+/// Builds the tests, and with them the program, whose path is returned.
+pub(crate) fn build_zvf() -> Outcome<PathBuf> {
+    build(&[])?;
+    Ok(sh::debug("zvf"))
 }
 
 /// Follows the output of `cargo test` and prints the short form of it.
