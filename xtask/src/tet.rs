@@ -4,15 +4,19 @@ use std::path::PathBuf;
 
 use crate::{Outcome, sh};
 
-/// Builds the program that holds both, with release optimisation.
-fn peer() -> Outcome<PathBuf> {
+/// Builds the program that holds both: for measuring with release optimisation, which takes minutes, otherwise without.
+fn peer(measures: bool) -> Outcome<PathBuf> {
     let folder = sh::root().join("xtask").join("tetration");
     let target = sh::target().join("tetration");
     let mut build = sh::cargo();
     build.current_dir(&folder).env("CARGO_TARGET_DIR", &target);
-    sh::run(build.args(["build", "--quiet", "--release", "--locked"]))?;
+    build.args(["build", "--quiet", "--locked"]);
+    if measures {
+        build.arg("--release");
+    }
+    sh::run(&mut build)?;
     Ok(target
-        .join("release")
+        .join(if measures { "release" } else { "debug" })
         .join(format!("tetration-peer{}", std::env::consts::EXE_SUFFIX)))
 }
 
@@ -22,7 +26,7 @@ pub(crate) fn conformance(arguments: &[String]) -> Outcome {
     let seed: u64 = sh::option(arguments, "--seed")?.unwrap_or(1);
     println!("\nTET, tetration 0.8.3:");
     sh::run(
-        sh::command(peer()?)
+        sh::command(peer(false)?)
             .arg("agree")
             .arg(sh::target().join("conformance-tet"))
             .args([cases.to_string(), seed.to_string()]),
@@ -34,7 +38,7 @@ pub(crate) fn bench(arguments: &[String]) -> Outcome {
     let rounds: u64 = sh::option(arguments, "--rounds")?.unwrap_or(7).max(1);
     println!("\nTET, tetration 0.8.3:");
     sh::run(
-        sh::command(peer()?)
+        sh::command(peer(true)?)
             .arg("bench")
             .arg(sh::target().join("bench"))
             .arg(rounds.to_string()),

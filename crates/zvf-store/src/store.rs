@@ -290,10 +290,7 @@ impl Store {
             break;
         }
         let Some(level) = level else {
-            return Err(StoreError::malformed(
-                format!("{number}/zarr.json"),
-                format!("after {ROUNDS} rounds documents still name further documents"),
-            ));
+            return Err(too_deep(&format!("{number}/zarr.json")));
         };
         inner.tree.kv.pins.use_level(number);
         let level = Arc::new(level);
@@ -362,7 +359,7 @@ impl Store {
     /// For what a [`Level`] does not hand out.
     ///
     /// # Cost
-    /// One request, the first time.
+    /// One request, the first time; one or two rounds more where the format has no list of its cells.
     ///
     /// # Errors
     /// Misuse, for a path with an empty, `.` or `..` segment; I/O; a document that is not what the format says.
@@ -382,7 +379,16 @@ impl Store {
         let doc = tree.document(&of_level);
         let doc = doc.and_then(|bytes| zvf_meta::LevelDoc::parse(&bytes).ok());
         let dims = self.inner.root.dims();
-        tree.named_grid(&path, doc.map_or(dims, |doc| doc.key_rank(dims)))
+        let key_rank = doc.map_or(dims, |doc| doc.key_rank(dims));
+        // Cells without a list are listed, and packs among them read.
+        for _ in 0..ROUNDS {
+            let mut more = Vec::new();
+            let array = tree.named_grid(&path, key_rank, &mut more)?;
+            if !tree.ask(more).await? {
+                return Ok(array);
+            }
+        }
+        Err(too_deep(&format!("{path}/zarr.json")))
     }
 
     /// Reads cells, then runs `f` on them on a worker thread.
@@ -504,4 +510,11 @@ fn refused_root(bytes: &[u8], error: zvf_meta::MetaError) -> StoreError {
         },
         None => StoreError::document("zarr.json", error),
     }
+}
+
+/// Documents that never end to name others.
+#[cold]
+fn too_deep(key: &str) -> StoreError {
+    let what = format!("after {ROUNDS} rounds documents still name further documents");
+    StoreError::malformed(key, what)
 }

@@ -227,6 +227,26 @@ async fn shard_names_with_more_than_six_digits_and_union_with_plain_winning() {
 }
 
 #[tokio::test]
+async fn arrays_that_are_asked_for_by_path_know_what_is_packed() {
+    let mut files = store_of(&[("-1.3", &[1.0, 2.0]), ("0.0", &[3.0, 4.0])]);
+    edit(&mut files, "zarr.json", |root| {
+        root["attributes"]["shard_layout"] = json!("octree");
+    });
+    let path = "0/link_fragments";
+    files.insert(format!("{path}/zarr.json"), group(&json!({})));
+    let cell = one_fragment(2);
+    let pack: [(&str, &[u8]); 1] = [("-1.3", &cell)];
+    add_pack(&mut files, &format!("{path}/__shard_000000"), &pack, true);
+    let store = open_memory(&files).await;
+    level(&store).await;
+    let array = store.grid_array(0, "link_fragments").await.unwrap();
+    let array = array.unwrap();
+    assert!(array.presence().contains(&[-1, 3]));
+    let found = store.fetch(9, all_cells(&array)).await.unwrap();
+    assert_eq!(found, [Some(Bytes::from(cell))]);
+}
+
+#[tokio::test]
 async fn a_pack_whose_chunk_is_missing_is_zeros() {
     let mut files = store_of(&[]);
     let zeros: [(&str, &[u8]); 1] = [("0.0", &[0; 8])];

@@ -268,8 +268,8 @@ checks! {
         "Every stored object of an array belongs to a place of its grid."
         "Remove the object.";
     LevelHasChunks Consistency 5 Warning "level-has-chunks" "0.6 to 0.9" "all" "0.9 §19"
-        "A level has vertices."
-        "Nothing, if the level is meant to be empty.";
+        "A level has chunks, or states that it has no vertices."
+        "Set vertex_count to 0, if the level is meant to be empty.";
 
     VertexRows Consistency 10 Error "vertex-rows" "0.6 to 0.9" "all" "0.9 §8.1"
         "A cell of vertices is a whole number of rows."
@@ -391,6 +391,9 @@ checks! {
     GroupAttributeRows Consistency 72 Error "group-attribute-rows" "0.6 to 0.9" "all" "0.9 §11.6"
         "A group attribute has one row for each group."
         "Write the attribute again.";
+    DeletedEmpty Consistency 73 Error "deleted-empty" "0.9" "all" "docs/editing.md"
+        "A row of an object that is listed as deleted names nothing."
+        "Take the id out of zvf_deleted, or delete the object again (`zvf edit`).";
     SideReads Consistency 80 Error "side-reads" "0.6 to 0.9" "all" "0.9 §16"
         "The documents of parametric objects, headers and further kinds of geometry decode."
         "Restore the node that the finding names.";

@@ -121,7 +121,8 @@ impl Check {
             | Self::AttributeWidth
             | Self::ChunkAttribute
             | Self::FaceWidth
-            | Self::PointLinks => EITHER,
+            | Self::PointLinks
+            | Self::DeletedEmpty => EITHER,
             Self::CategoryCode => MEANING,
             Self::CountsFall
             | Self::IdsKept

@@ -75,7 +75,14 @@ pub(crate) async fn check(
                 &mut named,
                 &mut chains,
             ) {
-                Some(filled) => present = present.saturating_add(u64::from(filled)),
+                Some(filled) => {
+                    present = present.saturating_add(u64::from(filled));
+                    if filled && objects.deleted().binary_search(&id).is_ok() {
+                        let place = Place::at(path.clone()).row(row).object(id);
+                        let found = "a manifest of a deleted object";
+                        run.findings.add(Check::DeletedEmpty, place, found, "none");
+                    }
+                }
                 None => all_read = false,
             }
         }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::Change::{Gone, Run};
 use super::{Break, of};
-use crate::files::{Files, Outcome, put};
+use crate::files::{Files, Outcome, put, unpacked};
 
 const MANIFESTS: &str = "0/object_index/manifests/c/0";
 const IDS: &str = "0/object_index/object_ids/c/0";
@@ -56,6 +56,17 @@ pub(super) const OBJECTS: &[Break] = &[
                 ids.copy_within(..8, 8);
                 Ok(())
             })
+        }),
+    ),
+    of(
+        "0.9/points_ids",
+        "an object that is listed as deleted and is still there",
+        "deleted-empty",
+        Run(|files| {
+            let (ids, _) = unpacked(files.objects.get(IDS).ok_or("no ids")?)?;
+            let (first, _) = ids.split_first_chunk().ok_or("no first id")?;
+            let list = json!([i64::from_le_bytes(*first)]);
+            files.set("0/object_index/zarr.json", "/attributes/zvf_deleted", list)
         }),
     ),
     of(

@@ -23,8 +23,9 @@ impl Tree {
         &self,
         path: &str,
         key_rank: usize,
+        more: &mut Vec<Question>,
     ) -> Result<Option<Shared>, StoreError> {
-        self.grid(path, MISSING, key_rank, &mut Vec::new())
+        self.grid(path, MISSING, key_rank, more)
     }
 
     /// Builds a level from what was asked. Listings that turn out to be needed are added to `more`; the level is
