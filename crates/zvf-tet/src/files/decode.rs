@@ -5,10 +5,10 @@ use std::vec::Vec;
 use zstd::zstd_safe::DCtx;
 use zvf_grid::{CellPart, Dims, GridError, MAX_RANK, Run, copy};
 
+use super::trouble::Error;
 use crate::error::{Class, Expected, Place, TetError};
 use crate::int::{small, wide};
 use crate::layout::Entry;
-use crate::trouble::Error;
 
 /// What a decoder of one thread keeps between tiles.
 pub(crate) struct Decoder {
@@ -45,6 +45,12 @@ pub(crate) struct Block {
 impl Block {
     pub(crate) fn runs(&self) -> &[Run] {
         self.runs.get(..self.rank).unwrap_or(&[])
+    }
+
+    /// The same with unused axes behind the rank.
+    #[cfg(feature = "object_store")]
+    pub(crate) const fn all_runs(&self) -> [Run; MAX_RANK] {
+        self.runs
     }
 }
 
@@ -149,7 +155,7 @@ impl Tile<'_> {
             .of(Place::Entry(self.row))
             .into());
         }
-        crate::catalog::within("one decoded tile", raw, self.limit)
+        super::catalog::within("one decoded tile", raw, self.limit)
     }
 
     /// Where the whole tile lies in the result, if it is wanted whole and its bytes lie side by side there.
