@@ -46,12 +46,6 @@ impl Block {
     pub(crate) fn runs(&self) -> &[Run] {
         self.runs.get(..self.rank).unwrap_or(&[])
     }
-
-    /// The same with unused axes behind the rank.
-    #[cfg(feature = "object_store")]
-    pub(crate) const fn all_runs(&self) -> [Run; MAX_RANK] {
-        self.runs
-    }
 }
 
 impl Decoder {

@@ -1,14 +1,15 @@
 //! Tiles of a remote file on their way: found, merged into requests, decoded, put to their place.
 
+use std::boxed::Box;
 use std::io;
 use std::vec::Vec;
 
 use bytes::Bytes;
 use futures::channel::oneshot;
-use zvf_grid::{CellPart, Cells, Dims, GridError, Run, Selection, copy};
+use zvf_grid::{CellPart, Cells, Dims, GridError, Selection, copy};
 
 use super::catalog::{Catalog, Dataset};
-use super::decode::{Decoder, Tile};
+use super::decode::{Block, Decoder, Tile};
 use super::read::PARALLEL;
 use super::trouble::Error;
 use crate::int::small;
@@ -249,7 +250,7 @@ pub(crate) struct Piece {
 }
 
 enum Elements {
-    Raw(Bytes, Dims, [Run; zvf_grid::MAX_RANK]),
+    Raw(Bytes, Box<Block>),
     Alone(Vec<u8>),
 }
 
@@ -262,9 +263,8 @@ impl Piece {
     ) -> Result<(), GridError> {
         match &self.elements {
             Elements::Alone(bytes) => self.part.place(item, bytes, into, shape),
-            Elements::Raw(bytes, extent, runs) => {
-                let runs = runs.get(..shape.len()).unwrap_or(&[]);
-                copy(item, bytes, extent, into, shape, runs)
+            Elements::Raw(bytes, block) => {
+                copy(item, bytes, &block.shape, into, shape, block.runs())
             }
         }
     }
@@ -295,8 +295,7 @@ impl Batch {
                 decoder.inflate_part(&tile, &payload, &mut bytes, &part.shape())?;
                 Elements::Alone(bytes)
             } else {
-                let block = tile.trim()?;
-                Elements::Raw(payload, block.shape, block.all_runs())
+                Elements::Raw(payload, Box::new(tile.trim()?))
             };
             Ok(Piece {
                 part: wanted.part,
