@@ -48,22 +48,13 @@ mod with_store {
                         boxed(&numbers(&slice["start"]), &numbers(&slice["stop"]), &shape);
                     let items = array.read(&selection).await.unwrap();
                     assert_eq!(sha(&items), slice["sha256"].as_str().unwrap(), "{name}");
-                    let mut again = vec![0; items.len()];
-                    let options = ReadOptions {
-                        whole_chunk: 0,
-                        gap: 0,
-                        ..ReadOptions::default()
-                    };
-                    array
-                        .read_into(&selection, &mut again, &options)
-                        .await
-                        .unwrap();
-                    assert_eq!(again, items, "{name}");
-                    // On the pool, whatever this machine has, and in the task that polls.
-                    for threads in [1, 3] {
-                        again.fill(0);
+                    // Block by block, in the task that polls, and on the pool, whatever this machine has.
+                    for (threads, whole_chunk) in [(0, 0), (1, 64 << 10), (3, 64 << 10)] {
+                        let mut again = vec![0; items.len()];
                         let options = ReadOptions {
                             threads,
+                            whole_chunk,
+                            gap: 0,
                             ..ReadOptions::default()
                         };
                         array
