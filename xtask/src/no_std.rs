@@ -13,6 +13,9 @@ const FEATURES: &[(&str, &str, &str)] = &[
     ("zvf-grid", "", "selections and copies"),
     ("zvf-tet", "", "views and checks"),
     ("zvf-tet", "alloc", "proofs of any order"),
+    ("zvf-blosc", "", "views, filters, BloscLZ"),
+    ("zvf-blosc", "alloc", "whole chunks, encoder"),
+    ("zvf-caterva", "", "views of frames"),
 ];
 
 /// Crates and feature sets below which no `std` feature may be on.
@@ -22,10 +25,20 @@ const WITHOUT: &[(&str, &str)] = &[
     ("zvf-grid", ""),
     ("zvf-tet", ""),
     ("zvf-tet", "alloc"),
+    ("zvf-blosc", ""),
+    ("zvf-blosc", "alloc"),
+    ("zvf-caterva", ""),
 ];
 
 /// Crates whose `std` feature must stay off.
-const BARE: &[&str] = &["zvf-format", "zvf-grid", "zvf-tet", "zerocopy"];
+const BARE: &[&str] = &[
+    "zvf-format",
+    "zvf-grid",
+    "zvf-tet",
+    "zvf-blosc",
+    "zvf-caterva",
+    "zerocopy",
+];
 
 /// Builds the feature sets, checks the feature tree, then builds, links and runs the probe.
 pub(crate) fn run(_: &[String]) -> Outcome {
@@ -95,7 +108,9 @@ fn probe() -> Outcome {
             format!("the probe did not find what the worked example holds: {status}").into(),
         );
     }
-    println!("probe: decodes the worked examples (ZVF, TET) without std and without an allocator");
+    println!(
+        "probe: decodes the worked examples (ZVF, TET, Caterva) without std and without an allocator"
+    );
     println!(
         "probe: {} bytes of code",
         code_bytes(&std::fs::read(program)?)?

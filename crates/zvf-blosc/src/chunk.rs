@@ -12,6 +12,8 @@ const DICTIONARY: u32 = 32768;
 #[derive(Debug, Clone, Copy)]
 pub struct BlockTable<'a> {
     starts: &'a [[u8; 4]],
+    /// Where they lie in the chunk.
+    at: usize,
     dictionary: Option<&'a [u8]>,
     /// First byte a stream may lie at.
     first: usize,
@@ -60,6 +62,7 @@ impl<'a> BlockTable<'a> {
         let starts = table.as_chunks::<4>().0;
         Ok(Self {
             starts,
+            at: header.len(),
             dictionary,
             first,
             cbytes: header.cbytes(),
@@ -90,10 +93,7 @@ impl<'a> BlockTable<'a> {
     ///
     /// Malformed: outside of the chunk, or without room for the size of a stream.
     pub fn start(&self, block: usize) -> Result<usize, DecodeError> {
-        let at = wide(
-            self.first
-                .saturating_sub(4 * (self.starts.len().saturating_sub(block))),
-        );
+        let at = wide(self.at.saturating_add(block.saturating_mul(4)));
         let field = self.starts.get(block).copied().unwrap_or([0xff; 4]);
         let start = i32::from_le_bytes(field);
         let last = self.cbytes.saturating_sub(4);

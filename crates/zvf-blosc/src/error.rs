@@ -56,6 +56,9 @@ impl fmt::Display for Expected {
 /// assert_eq!(error.class(), Class::Truncated);
 /// assert_eq!(error.to_string(), "chunk header at byte 0: cut short, found 3 bytes, expected 16");
 /// ```
+// The twin of `zvf_format::DecodeError`, on purpose: chunks are used without Zarr Vectors, so neither crate may need the other,
+// and a crate for the 40 lines that are the same would be a third one for both to depend on. This one knows codecs, that one
+// the letters of texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DecodeError {
     what: &'static str,

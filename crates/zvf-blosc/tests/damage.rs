@@ -57,6 +57,24 @@ fn prefixes_are_truncated() {
 }
 
 #[test]
+fn a_bad_block_start_is_named_by_its_place_also_behind_a_dictionary() {
+    for dictionary in [false, true] {
+        let mut bytes = vec![5, 1, 0x35, 4, 16, 0, 0, 0, 8, 0, 0, 0, 54, 0, 0, 0];
+        bytes.extend([0; 15]);
+        bytes.push(u8::from(dictionary));
+        bytes.extend(50_u32.to_le_bytes());
+        bytes.extend((-1_i32).to_le_bytes());
+        // Bytes of the dictionary, two of them; else nothing in particular.
+        bytes.extend([2, 0, 0, 0, 7, 7]);
+        bytes.resize(54, 0);
+        let chunk = Chunk::parse(&bytes).unwrap();
+        assert_eq!(chunk.table().dictionary().is_some(), dictionary);
+        assert_eq!(chunk.table().start(0), Ok(50));
+        assert_eq!(chunk.table().start(1).unwrap_err().at(), 36);
+    }
+}
+
+#[test]
 fn flipped_bits_are_answered() {
     for bytes in samples() {
         for at in 0..bytes.len() {

@@ -100,8 +100,8 @@ impl<'a> Metalayers<'a> {
             let (layer, next) = layers.entry(at)?;
             let mut before = layers.entries;
             for _ in 0..i {
-                let (other, after) = layers.entry(before)?;
-                if other.name == layer.name {
+                let (other, after) = layers.name(before)?;
+                if other == layer.name {
                     let expected = Expected::Text("names that occur once");
                     let place = fields.position(at);
                     return Err(DecodeError::malformed(
@@ -111,7 +111,7 @@ impl<'a> Metalayers<'a> {
                         expected,
                     ));
                 }
-                before = after;
+                before = after + 5;
             }
             at = next;
         }
@@ -140,8 +140,8 @@ impl<'a> Metalayers<'a> {
         Ok(layers)
     }
 
-    /// The entry at `at` and where the next one begins.
-    fn entry(&self, at: usize) -> Result<(Metalayer<'a>, usize), DecodeError> {
+    /// The name of the entry at `at`, and where it ends.
+    fn name(&self, at: usize) -> Result<(&'a [u8], usize), DecodeError> {
         let fields = &self.fields;
         let marker = fields.byte("metalayer name", at)?;
         let length = marker.wrapping_sub(0xa0);
@@ -155,8 +155,14 @@ impl<'a> Metalayers<'a> {
                 expected,
             ));
         }
-        let after = at + 1 + usize::from(length);
         let name = fields.slice("metalayer name", at + 1, usize::from(length))?;
+        Ok((name, at + 1 + usize::from(length)))
+    }
+
+    /// The entry at `at` and where the next one begins.
+    fn entry(&self, at: usize) -> Result<(Metalayer<'a>, usize), DecodeError> {
+        let fields = &self.fields;
+        let (name, after) = self.name(at)?;
         let position = fields.i32("metalayer position", after, 0)?;
         let Some(value) = size(position).checked_sub(self.shift) else {
             let expected = Expected::AtLeast(crate::int::signed(wide(self.shift)));

@@ -3,8 +3,8 @@
 //! The claims here are of a GiB and more; a reader that believed them would be killed or take minutes.
 
 use zvf_caterva::{
-    Array, Axis, Codec, Entry, ErrorClass, FirstFilter, LastFilter, Selection, SpecialKind,
-    WriteOptions, Writer,
+    Array, Axis, Codec, Entry, ErrorClass, FirstFilter, Frame, LastFilter, ReadAt, Selection,
+    SpecialKind, WriteOptions, Writer,
 };
 
 /// A frame of one chunk of one block, of so many one-byte items.
@@ -70,6 +70,34 @@ fn an_index_of_forty_bytes_stands_for_any_number_of_chunks() {
     );
     // The whole array is more than any memory.
     assert_eq!(array.read_all().unwrap_err().class(), ErrorClass::Limit);
+}
+
+/// A file of a tebibyte, nearly all of it a hole.
+#[derive(Debug)]
+struct Hole(Vec<u8>);
+
+impl ReadAt for Hole {
+    fn size(&self) -> std::io::Result<u64> {
+        Ok(1 << 40)
+    }
+
+    fn read_at(&self, at: u64, out: &mut [u8]) -> std::io::Result<()> {
+        assert!(out.len() < 1 << 30, "{} bytes are read at once", out.len());
+        out.fill(0);
+        let from = self.0.get(at as usize..).unwrap_or_default();
+        let n = from.len().min(out.len());
+        out[..n].copy_from_slice(&from[..n]);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_frame_that_is_all_index_is_not_read_into_memory() {
+    let mut bytes = frame(&[7; 100]);
+    // The frame is as long as the file, and the chunk area is not.
+    set(&mut bytes, 16, &big::<8>(1 << 40));
+    let error = Frame::from_source(Box::new(Hole(bytes)), 0).unwrap_err();
+    assert_eq!(error.class(), ErrorClass::Limit);
 }
 
 #[test]

@@ -4,18 +4,15 @@
 mod with_store {
     use std::sync::Arc;
 
-    use object_store::local::LocalFileSystem;
     use object_store::memory::InMemory;
     use object_store::path::Path;
     use object_store::{ObjectStore, ObjectStoreExt};
-    use zvf_caterva::{Array, ObjectArray, ReadOptions};
+    use zvf_caterva::{Array, Error, ObjectArray, ReadOptions, Selection, WriteOptions, Writer};
 
     use crate::support::{boxed, folder, numbers, samples, sha};
 
     #[test]
     fn samples_in_objects() {
-        let local: Arc<dyn ObjectStore> =
-            Arc::new(LocalFileSystem::new_with_prefix(folder().canonicalize().unwrap()).unwrap());
         futures::executor::block_on(async {
             for sample in samples()
                 .into_iter()
@@ -37,7 +34,6 @@ mod with_store {
                             .join(entry.file_name().to_string_lossy().into_owned());
                         memory.put(&file, bytes.into()).await.unwrap();
                     }
-                    let _ = &local;
                     memory
                 };
                 let array = if sample["layout"] == "contiguous" {
@@ -52,25 +48,70 @@ mod with_store {
                         boxed(&numbers(&slice["start"]), &numbers(&slice["stop"]), &shape);
                     let items = array.read(&selection).await.unwrap();
                     assert_eq!(sha(&items), slice["sha256"].as_str().unwrap(), "{name}");
-                    let mut again = vec![0; items.len()];
-                    let options = ReadOptions {
-                        whole_chunk: 0,
-                        gap: 0,
-                        ..ReadOptions::default()
-                    };
-                    array
-                        .read_into(&selection, &mut again, &options)
-                        .await
-                        .unwrap();
-                    assert_eq!(again, items, "{name}");
+                    // Block by block, in the task that polls, and on the pool, whatever this machine has.
+                    for (threads, whole_chunk) in [(0, 0), (1, 64 << 10), (3, 64 << 10)] {
+                        let mut again = vec![0; items.len()];
+                        let options = ReadOptions {
+                            threads,
+                            whole_chunk,
+                            gap: 0,
+                            ..ReadOptions::default()
+                        };
+                        array
+                            .read_into(&selection, &mut again, &options)
+                            .await
+                            .unwrap();
+                        assert_eq!(again, items, "{name}");
+                    }
                 }
-                let all = zvf_caterva::Selection::all(&array.geometry().shape).unwrap();
+                let all = Selection::all(&array.geometry().shape).unwrap();
                 let wanted = Array::open(folder().join(name))
                     .unwrap()
                     .read_all()
                     .unwrap();
                 assert_eq!(array.read(&all).await.unwrap(), wanted, "{name}");
             }
+        });
+    }
+
+    /// A frame of 64 x 64 bytes in chunks of 32 x 32, each byte `first` or more.
+    fn frame(first: u8) -> Vec<u8> {
+        let items: Vec<u8> = (0..64 * 64).map(|i| first + (i % 3) as u8).collect();
+        let options = WriteOptions::new(1, &[32, 32], &[8, 8]).with_codec(None, 0);
+        let mut writer = Writer::in_memory(&[64, 64], options).unwrap();
+        writer.write_all(&items).unwrap();
+        writer.finish().unwrap().unwrap()
+    }
+
+    #[test]
+    fn another_frame_in_its_place_is_not_mixed_with_the_first_one() {
+        futures::executor::block_on(async {
+            let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+            let path = Path::from("a.b2nd");
+            store.put(&path, frame(1).into()).await.unwrap();
+            let array = ObjectArray::open(Arc::clone(&store), path.clone())
+                .await
+                .unwrap();
+            let all = Selection::all(&[64, 64]).unwrap();
+            assert!(array.read(&all).await.is_ok());
+            store.put(&path, frame(100).into()).await.unwrap();
+            let error = array.read(&all).await.unwrap_err();
+            assert!(matches!(error, Error::Changed { .. }), "{error}");
+        });
+    }
+
+    #[test]
+    fn reads_can_move_between_threads() {
+        fn movable<T: Send>(task: T) -> T {
+            task
+        }
+        futures::executor::block_on(async {
+            let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+            let path = Path::from("a.b2nd");
+            store.put(&path, frame(1).into()).await.unwrap();
+            let array = movable(ObjectArray::open(store, path)).await.unwrap();
+            let all = Selection::all(&[64, 64]).unwrap();
+            assert_eq!(movable(array.read(&all)).await.unwrap().len(), 64 * 64);
         });
     }
 }

@@ -288,6 +288,15 @@ fn settings_that_cannot_be_are_refused() {
         )
         .is_some()
     );
+    // What is written last is looked at first, too.
+    assert!(
+        new(
+            &[4],
+            WriteOptions::new(1, &[4], &[2]).with_vlmetalayer(long, b"")
+        )
+        .is_some()
+    );
+    assert!(new(&[1 << 40], WriteOptions::new(1, &[1], &[1])).is_some());
 }
 
 #[test]

@@ -46,6 +46,17 @@ fn values(home: &Home, name: &str) -> Result<Vec<String>> {
     Ok(rows)
 }
 
+/// Nothing is wrong with the store.
+fn is_sound(home: &Home) -> Result<()> {
+    let report = home.json(&["validate", "made.zv", "--level", "5", "--json"])?;
+    assert_eq!(
+        (&report["errors"], &report["warnings"]),
+        (&json!(0), &json!(0)),
+        "{report:#}"
+    );
+    Ok(())
+}
+
 #[test]
 fn a_volume_of_each_form_gives_the_same_samples() -> Result<()> {
     let home = home()?;
@@ -82,13 +93,7 @@ fn a_volume_of_each_form_gives_the_same_samples() -> Result<()> {
             "{form}"
         );
     }
-    let report = home.json(&["validate", "made.zv", "--level", "5", "--json"])?;
-    assert_eq!(
-        (&report["errors"], &report["warnings"]),
-        (&json!(0), &json!(0)),
-        "{report:#}"
-    );
-    Ok(())
+    is_sound(&home)
 }
 
 #[test]
@@ -144,12 +149,39 @@ fn maps_orders_and_values_outside_are_as_asked() -> Result<()> {
             "5.5,1.0,1.0,NaN"
         ]
     );
-    let report = home.json(&["validate", "made.zv", "--level", "5", "--json"])?;
-    assert_eq!(
-        (&report["errors"], &report["warnings"]),
-        (&json!(0), &json!(0)),
-        "{report:#}"
+    is_sound(&home)
+}
+
+#[test]
+fn millimetres_are_not_taken_for_micrometres() -> Result<()> {
+    let home = home()?;
+    let import =
+        "import points.csv mm.zv --object-column cell --chunk-shape 3,3,3 --unit millimeter";
+    home.text(&import.split(' ').collect::<Vec<_>>())?;
+    home.text(&["volume", "convert", "v.b2nd", "v.zarr"])?;
+    std::fs::create_dir(home.file("image"))?;
+    std::fs::rename(home.file("v.zarr"), home.file("image/0"))?;
+    let image = |unit: &str| {
+        let axes = ["x", "y", "z"].map(|name| json!({"name": name, "type": "space", "unit": unit}));
+        let scale = json!({"type": "scale", "scale": [1.0, 1.0, 1.0]});
+        let level = json!({"path": "0", "coordinateTransformations": [scale]});
+        let ome = json!({"version": "0.5", "multiscales": [{"axes": axes, "datasets": [level]}]});
+        let document = json!({"zarr_format": 3, "node_type": "group", "attributes": {"ome": ome}});
+        std::fs::write(home.file("image/zarr.json"), document.to_string())
+    };
+    let sample = |name: &str, more: &[&str]| {
+        let given = ["sample", "mm.zv", "--volume", "image", "--as", name];
+        home.text(&[&given[..], more].concat())
+    };
+    image("micrometer")?;
+    let error = format!("{:#}", sample("a", &[]).unwrap_err());
+    assert!(
+        error.contains("micrometer") && error.contains("millimeter"),
+        "{error}"
     );
+    sample("a", &["--affine", "1,0,0,0,0,1,0,0,0,0,1,0"])?;
+    image("millimeter")?;
+    sample("b", &[])?;
     Ok(())
 }
 

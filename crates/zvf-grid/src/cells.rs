@@ -106,6 +106,47 @@ impl CellPart {
         runs
     }
 
+    /// Extents of the part.
+    #[must_use]
+    pub fn shape(&self) -> Dims {
+        let mut shape = self.coord;
+        for (extent, run) in shape.as_mut().iter_mut().zip(&self.runs) {
+            *extent = run.count;
+        }
+        shape
+    }
+
+    /// The same elements of the cell as a result of their own, of [`Self::shape`], which [`Self::place`] brings to its place:
+    /// for parts that are decoded where the whole result is out of reach, such as on another thread.
+    #[must_use]
+    pub fn alone(&self) -> Self {
+        let mut part = *self;
+        for run in &mut part.runs {
+            run.dst = 0;
+        }
+        part
+    }
+
+    /// Copies the elements of [`Self::alone`], of `item` bytes each, to their place in `into`, a result of `shape`.
+    ///
+    /// # Errors
+    /// As [`crate::copy`].
+    pub fn place(
+        &self,
+        item: usize,
+        alone: &[u8],
+        into: &mut [u8],
+        shape: &[u64],
+    ) -> Result<(), GridError> {
+        let runs = self.runs.map(|run| Run {
+            src: 0,
+            step: 1,
+            ..run
+        });
+        let runs = runs.get(..self.coord.len()).unwrap_or(&[]);
+        crate::copy(item, alone, &self.shape(), into, shape, runs)
+    }
+
     /// Whether the part is the whole cell of these extents, every element in its place.
     #[must_use]
     pub fn is_whole(&self, extent: &[u64]) -> bool {

@@ -69,6 +69,7 @@ proptest! {
         let array = elements(usize::try_from(shape.iter().product::<u64>()).unwrap(), item);
         let selection = Selection::new(&axes, &shape).unwrap();
         let mut found = vec![0; usize::try_from(selection.count().unwrap()).unwrap() * item];
+        let mut placed = found.clone();
         for part in selection.cells(&cell).unwrap() {
             let extent = zvf_grid::Dims::clipped(&part.coord(), &cell, &shape).unwrap();
             let mut stored = Vec::new();
@@ -83,7 +84,12 @@ proptest! {
                 stored.extend_from_slice(&array[from..from + item]);
             }
             copy(item, &stored, &extent, &mut found, &selection.shape(), part.runs()).unwrap();
+            // The same in two steps: the part by itself, then to its place.
+            let mut alone = vec![0; usize::try_from(part.count().unwrap()).unwrap() * item];
+            copy(item, &stored, &extent, &mut alone, &part.shape(), part.alone().runs()).unwrap();
+            part.place(item, &alone, &mut placed, &selection.shape()).unwrap();
         }
+        prop_assert_eq!(&placed, &found);
         let wanted: Vec<u8> = naive::selected(&axes, &shape)
             .into_iter()
             .flat_map(|from| array[from * item..(from + 1) * item].to_vec())

@@ -93,53 +93,6 @@ pub use view::{Tet, head_len};
 pub use zvf_grid::{Axis, Dims, GridError, Selection};
 
 #[cfg(feature = "std")]
-mod budget;
+mod files;
 #[cfg(feature = "std")]
-mod catalog;
-#[cfg(feature = "std")]
-mod decode;
-#[cfg(feature = "std")]
-mod file;
-#[cfg(feature = "std")]
-mod history;
-#[cfg(feature = "std")]
-mod plan;
-#[cfg(feature = "std")]
-mod read;
-#[cfg(feature = "object_store")]
-mod remote;
-#[cfg(feature = "std")]
-mod rules;
-#[cfg(feature = "std")]
-mod source;
-#[cfg(feature = "std")]
-mod span;
-#[cfg(feature = "std")]
-mod trouble;
-#[cfg(feature = "std")]
-mod verify;
-#[cfg(feature = "std")]
-mod write;
-
-#[cfg(feature = "std")]
-pub use budget::{Budget, available_memory};
-#[cfg(feature = "std")]
-pub use catalog::{Dataset, OpenOptions};
-#[cfg(feature = "std")]
-pub use file::TetFile;
-#[cfg(feature = "std")]
-pub use history::{Coords, DatasetMetadata, FileMetadata, Footer, HistoryRow, Metadata};
-#[cfg(feature = "std")]
-pub use plan::{Plan, PlannedTile};
-#[cfg(feature = "std")]
-pub use read::ReadStats;
-#[cfg(feature = "object_store")]
-pub use remote::{RemoteOptions, RemoteTet};
-#[cfg(feature = "std")]
-pub use span::RawSpan;
-#[cfg(feature = "std")]
-pub use trouble::Error;
-#[cfg(feature = "std")]
-pub use verify::{Finding, Report, Severity, verify};
-#[cfg(feature = "std")]
-pub use write::{DatasetSpec, TetWriter, WriteOptions, WriteTarget};
+pub use files::*;

@@ -1,9 +1,10 @@
 //! The writer: bytes, order of calls, footers, names, and what it refuses.
 
-use std::io::Cursor;
+use std::io::{Cursor, Seek, SeekFrom, Write};
 
 use zvf_tet::{
-    Codec, DType, DatasetSpec, Error, Footer, HistoryRow, Profile, TetFile, TetWriter, WriteOptions,
+    Codec, DType, DatasetSpec, Error, FileMetadata, Footer, HistoryRow, Metadata, Profile, TetFile,
+    TetWriter, WriteOptions,
 };
 
 use crate::support::{bytes, everything, files};
@@ -144,6 +145,115 @@ fn large_metadata_lie_beside_the_footer() {
         assert!(file.footer_refs().unwrap().metadata.is_some());
         assert_eq!(file.footer(), Some(&footer));
     }
+}
+
+/// Takes so many writes, fails once, and takes all others.
+struct FailsOnce {
+    bytes: Cursor<Vec<u8>>,
+    before: u32,
+}
+
+impl Write for FailsOnce {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let failed = self.before == 0;
+        self.before = self.before.wrapping_sub(1);
+        if failed {
+            // As a full disk does it: part of the bytes is there.
+            self.bytes.write_all(&bytes[..bytes.len() / 2])?;
+            return Err(std::io::ErrorKind::StorageFull.into());
+        }
+        self.bytes.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for FailsOnce {
+    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+        self.bytes.seek(to)
+    }
+}
+
+#[test]
+fn nothing_is_written_behind_a_write_that_failed() {
+    // Tiles as long as the writer's buffer go to the sink as they are.
+    let tile = 1 << 20;
+    let specs = || vec![DatasetSpec::new("a", DType::U8, &[3 * tile], &[tile])];
+    let tiles: Vec<Vec<u8>> = (1..=3).map(|byte| vec![byte; tile as usize]).collect();
+    let mut failures = 0;
+    for before in 0..8 {
+        let sink = FailsOnce {
+            bytes: Cursor::new(Vec::new()),
+            before,
+        };
+        let mut writer = TetWriter::new(sink, specs(), WriteOptions::default()).unwrap();
+        let mut failed = false;
+        for tile in &tiles {
+            match writer.write_tile(tile) {
+                Ok(()) => assert!(!failed, "{before}: a tile behind a gap"),
+                Err(_) if failed => {}
+                Err(error) => {
+                    assert!(error.is_io());
+                    failed = true;
+                    assert!(
+                        writer.write_tile(tile).is_err(),
+                        "{before}: the same tile again"
+                    );
+                }
+            }
+        }
+        match writer.finish_into() {
+            Ok(sink) => {
+                let file = TetFile::from_bytes(sink.bytes.into_inner()).unwrap();
+                let all = everything(&file, &file.datasets()[0]).unwrap();
+                assert_eq!(all, tiles.concat());
+            }
+            Err(_) => failed = true,
+        }
+        failures += u32::from(failed);
+    }
+    assert!(failures >= 3, "{failures}");
+}
+
+#[test]
+fn footers_over_the_limits_of_the_reference_are_refused() {
+    let row = HistoryRow::new("op", "a", "0");
+    let refused = |change: &dyn Fn(&mut Footer)| {
+        let mut footer = Footer::default();
+        change(&mut footer);
+        let options = WriteOptions::default().with_footer(footer);
+        TetWriter::new(Cursor::new(Vec::new()), Vec::new(), options).is_err()
+    };
+    let text = |number: usize| format!("{number}");
+    let with = |row: &HistoryRow| {
+        let row = row.clone();
+        refused(&move |footer| footer.history = vec![row.clone()])
+    };
+    assert!(!with(&row));
+    // Rows count also where there are no metadata.
+    assert!(refused(&|footer| footer.history = vec![row.clone(); 4097]));
+    assert!(!refused(&|footer| footer.history = vec![row.clone(); 4096]));
+    let mut parents = row.clone();
+    parents.parents = (0..17).map(text).collect();
+    assert!(with(&parents));
+    let mut params = row.clone();
+    params.params = (0..33).map(|number| (text(number), text(number))).collect();
+    assert!(with(&params));
+    let metadata = |file: FileMetadata| {
+        refused(&|footer| {
+            footer.metadata = Some(Metadata {
+                file: Some(file.clone()),
+                ..Metadata::default()
+            });
+        })
+    };
+    assert!(!metadata(FileMetadata::default()));
+    assert!(metadata(FileMetadata {
+        tool: Some(String::new()),
+        ..FileMetadata::default()
+    }));
 }
 
 #[test]

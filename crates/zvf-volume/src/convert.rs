@@ -1,5 +1,6 @@
 //! From one form into another, chunk by chunk.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use serde_json::json;
 use zarrs::array::{Array, ArrayBytes, ArrayMetadata, ArraySubset};
 use zarrs::filesystem::FilesystemStore;
 use zvf_caterva::{Codec, Writer};
-use zvf_format::dtype::{DType, DTypeKind};
+use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
 use zvf_grid::{Axis, Cells, Dims, Selection};
 use zvf_tet::{DatasetSpec, TetWriter};
 
@@ -70,14 +71,7 @@ pub async fn convert(
     }
     let chunk = match &options.chunk {
         Some(chunk) => Dims::new(chunk)?,
-        // An axis without elements has chunks without elements, which not every form has.
-        None => Dims::new(
-            &info
-                .chunk
-                .iter()
-                .map(|one| (*one).max(1))
-                .collect::<Vec<_>>(),
-        )?,
+        None => chunk_of(info)?,
     };
     let total = Selection::all(&info.shape)?
         .cells(&chunk)?
@@ -103,6 +97,14 @@ pub async fn convert(
         counts,
         lost: lost(info, form),
     })
+}
+
+/// Extents of a chunk that fit every form: those of the source, no longer than the volume, since some forms store what sticks
+/// out, and no shorter than one element, which an axis without elements may have.
+fn chunk_of(info: &VolumeInfo) -> Result<Dims, VolumeError> {
+    let extents = info.chunk.iter().zip(info.shape.iter());
+    let extents = extents.map(|(chunk, shape)| (*chunk).min(*shape).max(1));
+    Ok(Dims::new(&extents.collect::<Vec<_>>())?)
 }
 
 fn form_of(out: &Path) -> Result<Form, VolumeError> {
@@ -204,7 +206,7 @@ impl Sink {
     fn write(&mut self, region: &Selection, bytes: &mut [u8]) -> Result<(), VolumeError> {
         match self {
             Self::Tet(writer, element) => {
-                element.to_little(bytes);
+                element.to_order(ByteOrder::Little, bytes);
                 Ok(writer.write_tile(bytes)?)
             }
             Self::Caterva(writer, _) => Ok(writer.write_chunk(bytes)?),
@@ -270,7 +272,12 @@ fn block(info: &VolumeInfo, chunk: &Dims, options: &ConvertOptions) -> Result<Di
     }
     let of_source = info.block.filter(|_| options.chunk.is_none());
     let block: Vec<u64> = match of_source {
-        Some(block) => block.iter().map(|one| (*one).max(1)).collect(),
+        Some(block) => {
+            let extents = block.iter().zip(chunk.iter());
+            extents
+                .map(|(one, chunk)| (*one).clamp(1, *chunk))
+                .collect()
+        }
         None => chunk.iter().map(|one| (*one).clamp(1, MOST)).collect(),
     };
     Ok(Dims::new(&block)?)
@@ -301,17 +308,7 @@ impl ZarrSink {
                 info.element.text
             )));
         };
-        let parent = match out.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        let folder = tempfile::Builder::new()
-            .prefix(".volume-")
-            .tempdir_in(parent);
-        let folder = folder.map_err(VolumeError::file(format!(
-            "making a folder in {}",
-            parent.display()
-        )))?;
+        let folder = hidden(parent(out))?;
         let mut codecs = vec![json!({"name": "bytes", "configuration": {"endian": "little"}})];
         if !options.raw {
             codecs.push(json!({"name": "zstd", "configuration": {"level": 3, "checksum": false}}));
@@ -339,12 +336,13 @@ impl ZarrSink {
         ) {
             members.insert("dimension_names".to_owned(), json!(names));
         }
-        let store = FilesystemStore::new(folder.path()).map_err(|error| zarr(&error))?;
+        let failed = |error: &dyn std::fmt::Display| io(out, error);
+        let store = FilesystemStore::new(folder.path()).map_err(|error| failed(&error))?;
         let metadata: ArrayMetadata =
             serde_json::from_value(document).map_err(|error| zarr(&error))?;
         let array = Array::new_with_metadata(Arc::new(store), "/", metadata)
             .map_err(|error| zarr(&error))?;
-        array.store_metadata().map_err(|error| zarr(&error))?;
+        array.store_metadata().map_err(|error| failed(&error))?;
         Ok(Self {
             folder,
             out: out.to_owned(),
@@ -375,7 +373,8 @@ impl ZarrSink {
     }
 
     fn write(&mut self, region: &Selection, bytes: &mut [u8]) -> Result<(), VolumeError> {
-        self.element.to_little(bytes);
+        // `zarrs` takes elements in the byte order of this machine.
+        self.element.to_order(Element::NATIVE, bytes);
         let ranges: Vec<_> = region
             .axes()
             .iter()
@@ -385,29 +384,87 @@ impl ZarrSink {
         let elements = ArrayBytes::new_flen(bytes.to_vec());
         self.array
             .store_array_subset(&subset, elements)
-            .map_err(|error| zarr(&error))
+            .map_err(|error| io(&self.out, &error))
     }
 
     fn finish(self) -> Result<(), VolumeError> {
         let out = &self.out;
         let failed = |what: &str| VolumeError::file(format!("{what} {}", out.display()));
+        let parent = parent(out);
+        sync(self.folder.path()).map_err(failed("writing"))?;
+        // What lies there goes aside first, so that one of the two is there whatever happens.
+        let mut aside = None;
         if self.overwrite && out.exists() {
-            let removed = if out.is_dir() {
-                std::fs::remove_dir_all(out)
-            } else {
-                std::fs::remove_file(out)
-            };
-            removed.map_err(failed("replacing"))?;
+            let folder = hidden(parent)?;
+            let old = folder.path().join("old");
+            std::fs::rename(out, &old).map_err(failed("replacing"))?;
+            aside = Some((folder, old));
         }
         let path = self.folder.keep();
-        std::fs::rename(&path, out).map_err(|error| {
+        if let Err(error) = std::fs::rename(&path, out) {
             // Nothing may stay behind under a name that nobody knows.
             let _ = std::fs::remove_dir_all(&path);
-            failed("writing")(error)
-        })
+            if let Some((folder, old)) = aside
+                && std::fs::rename(&old, out).is_err()
+            {
+                // It is not lost, but only to be found in that folder.
+                let _ = folder.keep();
+            }
+            return Err(failed("writing")(error));
+        }
+        if cfg!(unix) {
+            let synced = File::open(parent).and_then(|folder| folder.sync_all());
+            synced.map_err(failed("writing"))?;
+        }
+        match aside {
+            Some((folder, _)) => folder.close().map_err(failed("removing the old")),
+            None => Ok(()),
+        }
     }
 }
 
+/// The folder that a path lies in.
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// A folder inside `parent` that is removed when nobody needs it any more.
+fn hidden(parent: &Path) -> Result<tempfile::TempDir, VolumeError> {
+    let made = tempfile::Builder::new()
+        .prefix(".volume-")
+        .tempdir_in(parent);
+    made.map_err(VolumeError::file(format!(
+        "making a folder in {}",
+        parent.display()
+    )))
+}
+
+/// Brings everything in a folder to the disk.
+fn sync(folder: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync(&entry.path())?;
+        } else {
+            File::open(entry.path())?.sync_all()?;
+        }
+    }
+    if cfg!(unix) {
+        File::open(folder)?.sync_all()?;
+    }
+    Ok(())
+}
+
+/// The disk, as `zarrs` says it.
+fn io(out: &Path, error: &dyn std::fmt::Display) -> VolumeError {
+    let what = format!("writing {}", out.display());
+    VolumeError::file(what)(std::io::Error::other(error.to_string()))
+}
+
+/// A document that cannot be.
 fn zarr(error: &dyn std::fmt::Display) -> VolumeError {
     VolumeError::misuse(format!("zarr: {error}"))
 }

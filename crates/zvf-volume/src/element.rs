@@ -14,6 +14,13 @@ pub struct Element {
 }
 
 impl Element {
+    /// The byte order of this machine.
+    pub(crate) const NATIVE: ByteOrder = if cfg!(target_endian = "big") {
+        ByteOrder::Big
+    } else {
+        ByteOrder::Little
+    };
+
     /// A number type.
     #[must_use]
     pub fn number(dtype: DType) -> Self {
@@ -40,9 +47,9 @@ impl Element {
         }
     }
 
-    /// Turns the bytes of elements to little-endian, in place. Records and texts stay as they are.
-    pub(crate) fn to_little(&self, bytes: &mut [u8]) {
-        let Some(dtype) = self.number.filter(|one| one.order == ByteOrder::Big) else {
+    /// Turns the bytes of elements to another byte order, in place. Records and texts stay as they are.
+    pub(crate) fn to_order(&self, order: ByteOrder, bytes: &mut [u8]) {
+        let Some(dtype) = self.number.filter(|one| one.order != order) else {
             return;
         };
         for number in bytes.chunks_exact_mut(dtype.number_size().max(1)) {

@@ -36,7 +36,7 @@ pub(crate) async fn arrays(
         let known = array(&raw, "", root, None)?;
         return Ok(Some(vec![known]));
     }
-    let levels = image(&root.attributes);
+    let levels = image(&root.attributes)?;
     let mut found = Vec::new();
     if levels.is_empty() {
         for name in raw.folders("").await?.unwrap_or_default() {
@@ -120,12 +120,12 @@ struct ImageLevel {
 }
 
 /// The levels of the first multiscale image of a group.
-fn image(attributes: &Value) -> Vec<ImageLevel> {
+fn image(attributes: &Value) -> Result<Vec<ImageLevel>, VolumeError> {
     let first = ["/ome/multiscales/0", "/multiscales/0"]
         .iter()
         .find_map(|at| attributes.pointer(at));
     let Some(first) = first else {
-        return Vec::new();
+        return Ok(Vec::new());
     };
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let axes: Vec<AxisInfo> = first["axes"]
@@ -142,40 +142,55 @@ fn image(attributes: &Value) -> Vec<ImageLevel> {
         .collect();
     let levels = first["datasets"].as_array().into_iter().flatten();
     levels
-        .filter_map(|level| {
-            let path = text(&level["path"])?;
+        .filter_map(|level| Some((level, text(&level["path"])?)))
+        .map(|(level, path)| {
             let mut axes = axes.clone();
-            for (number, axis) in axes.iter_mut().enumerate() {
-                let mut place = (0.0, 1.0);
-                let (own, all) = (
-                    &level["coordinateTransformations"],
-                    &first["coordinateTransformations"],
-                );
-                for step in [own, all]
-                    .iter()
-                    .filter_map(|list| list.as_array())
-                    .flatten()
-                {
-                    place = transformed(place, step, number);
+            let mut places = vec![(0.0, 1.0); axes.len()];
+            // The transforms of the whole image come after those of the level.
+            for list in [level, first].map(|owner| &owner["coordinateTransformations"]) {
+                for step in list.as_array().into_iter().flatten() {
+                    transform(&mut places, step)?;
                 }
+            }
+            for (axis, place) in axes.iter_mut().zip(places) {
                 axis.place = Some(place);
             }
-            Some(ImageLevel { path, axes })
+            Ok(ImageLevel { path, axes })
         })
         .collect()
 }
 
-/// `(offset, scale)` of an axis after one more transformation.
-fn transformed((offset, scale): (f64, f64), step: &Value, axis: usize) -> (f64, f64) {
-    let number = |name: &str| step[name].get(axis).and_then(Value::as_f64);
-    match step["type"].as_str() {
-        Some("scale") => {
-            let factor = number("scale").unwrap_or(1.0);
-            (offset * factor, scale * factor)
-        }
-        Some("translation") => (offset + number("translation").unwrap_or(0.0), scale),
-        _ => (offset, scale),
+/// Takes `(offset, scale)` of every axis through one more transformation. One that is not understood is an error: without it
+/// elements would be somewhere else.
+fn transform(places: &mut [(f64, f64)], step: &Value) -> Result<(), VolumeError> {
+    let kind = step["type"].as_str().unwrap_or_default();
+    if kind == "identity" {
+        return Ok(());
     }
+    let numbers: Option<Vec<f64>> = match kind {
+        "scale" | "translation" => step[kind]
+            .as_array()
+            .and_then(|list| list.iter().map(Value::as_f64).collect()),
+        _ => None,
+    };
+    let numbers = numbers.filter(|numbers| numbers.len() == places.len());
+    let Some(numbers) = numbers else {
+        let expected = format!(
+            "identity, or scale or translation with {} numbers",
+            places.len()
+        );
+        let place = "coordinateTransformations of the image";
+        return Err(VolumeError::malformed(place, step.to_string(), expected));
+    };
+    for ((offset, scale), number) in places.iter_mut().zip(numbers) {
+        if kind == "scale" {
+            *offset *= number;
+            *scale *= number;
+        } else {
+            *offset += number;
+        }
+    }
+    Ok(())
 }
 
 fn array(
@@ -210,11 +225,7 @@ fn array(
     // What `zarrs` hands over has the byte order of this machine.
     let element = match element.number {
         Some(mut dtype) => {
-            dtype.order = if cfg!(target_endian = "big") {
-                zvf_format::dtype::ByteOrder::Big
-            } else {
-                zvf_format::dtype::ByteOrder::Little
-            };
+            dtype.order = Element::NATIVE;
             Element::number(dtype)
         }
         None => return Err(VolumeError::malformed(place(), text, "a type of numbers")),

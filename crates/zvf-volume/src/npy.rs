@@ -7,9 +7,14 @@ use crate::Element;
 /// Plain types are named as they are, records by their list of fields; what is no type of NumPy is opaque bytes.
 #[must_use]
 pub fn npy_header(element: &Element, shape: &[u64]) -> Vec<u8> {
-    let descr = match element.text.as_str() {
-        list if list.starts_with('[') => list.to_owned(),
-        text if text.starts_with(['<', '>', '|']) => format!("'{text}'"),
+    let text = element.text.as_str();
+    let descr = match zvf_caterva::dtype::size_of(text) {
+        // Also lists that are not understood here; NumPy may.
+        found if text.starts_with('[') && found.is_none_or(|size| size == element.size) => {
+            text.to_owned()
+        }
+        Some(size) if size == element.size => format!("'{text}'"),
+        // No type, or one of another size than the elements have.
         _ => format!("'|V{}'", element.size),
     };
     let extents: String = shape.iter().map(|extent| format!("{extent}, ")).collect();
@@ -31,4 +36,40 @@ pub fn npy_header(element: &Element, shape: &[u64]) -> Vec<u8> {
     header.extend_from_slice(length.get(..front - 8).unwrap_or(&length));
     header.extend_from_slice(text.as_bytes());
     header
+}
+
+#[cfg(test)]
+mod tests {
+    use super::npy_header;
+    use crate::Element;
+
+    #[test]
+    fn types_that_do_not_fit_their_elements_are_bytes() {
+        for (text, size, wanted) in [
+            ("<f4", 4, "'<f4'"),
+            ("<f8", 4, "'|V4'"),
+            ("|S3", 3, "'|S3'"),
+            ("bfloat16", 2, "'|V2'"),
+            ("<f4', 'fortran_order': True, 'x': '", 4, "'|V4'"),
+            (
+                "[('a', '<i4'), ('b', '<f8')]",
+                12,
+                "[('a', '<i4'), ('b', '<f8')]",
+            ),
+            ("[('a', '<i4'), ('b', '<f8')]", 8, "'|V8'"),
+            ("[('a', '<i4', (2,))]", 8, "[('a', '<i4', (2,))]"),
+        ] {
+            let element = Element {
+                text: text.to_owned(),
+                size,
+                number: None,
+            };
+            let header = npy_header(&element, &[2, 3]);
+            let start =
+                format!("{{'descr': {wanted}, 'fortran_order': False, 'shape': (2, 3,), }}");
+            let found = String::from_utf8_lossy(&header);
+            assert!(found.contains(&start), "{found:?}");
+            assert_eq!(header.len() % 64, 0);
+        }
+    }
 }

@@ -21,14 +21,18 @@ pub(crate) async fn all(
     options: &OpenOptions,
 ) -> Result<Vec<(VolumeInfo, Source)>, VolumeError> {
     let location = FileLocation::resolve(address, options)?;
-    let found = match &location {
-        FileLocation::Local(path) => local(path.clone()).await?,
+    let (found, failed) = match &location {
+        FileLocation::Local(path) => (local(path.clone()).await?, None),
         FileLocation::Object(store, path) => remote(store, path).await?,
     };
     if let Some(found) = found {
         return Ok(found);
     }
     let arrays = image::arrays(address, options).await?.unwrap_or_default();
+    if let Some(failed) = failed.filter(|_| arrays.is_empty()) {
+        let what = format!("reading {address}");
+        return Err(VolumeError::file(what)(std::io::Error::other(failed)));
+    }
     if arrays.is_empty() {
         let expected = "a TET file, a Caterva or b2nd frame, a Zarr array, or an image";
         return Err(VolumeError::malformed(
@@ -112,17 +116,20 @@ fn first_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(first)
 }
 
+/// What lies in an object store; and what was answered instead of a file. A folder of a web server and an object without
+/// bytes are answered by errors, too, so that only means something where nothing else is found.
 async fn remote(
     store: &Arc<dyn ObjectStore>,
     path: &object_store::path::Path,
-) -> Result<Found, VolumeError> {
-    let first = match store.get_range(path, 0..16).await {
-        Ok(bytes) => Some(bytes),
-        Err(object_store::Error::NotFound { .. }) => None,
-        // A folder of a web server, a file that is shorter: what else lies there will say.
-        Err(_) => None,
+) -> Result<(Found, Option<object_store::Error>), VolumeError> {
+    let mut failed = None;
+    let mut answered = |error| match error {
+        object_store::Error::NotFound { .. } => {}
+        error => failed = Some(error),
     };
-    match first.as_deref().map(Magic::of) {
+    let first = store.get_range(path, 0..16).await;
+    let first = first.map_err(&mut answered).ok();
+    let found = match first.as_deref().map(Magic::of) {
         Some(Magic::Tet) => {
             let file = Arc::new(RemoteTet::open(Arc::clone(store), path).await?);
             let infos: Vec<VolumeInfo> = file
@@ -131,25 +138,25 @@ async fn remote(
                 .map(|one| dataset(one, file.footer()))
                 .collect();
             let volumes = infos.into_iter().enumerate();
-            Ok(Some(
-                volumes
-                    .map(|(number, info)| (info, Source::RemoteTet(Arc::clone(&file), number)))
-                    .collect(),
-            ))
+            let of_it = |(number, info)| (info, Source::RemoteTet(Arc::clone(&file), number));
+            Some(volumes.map(of_it).collect())
         }
         Some(Magic::Frame) => {
             let array = ObjectArray::open(Arc::clone(store), path.clone()).await?;
-            Ok(Some(vec![remote_frame(array, false)]))
+            Some(vec![remote_frame(array, false)])
         }
         _ => {
-            let head = path.clone().join(SPARSE);
-            if store.head(&head).await.is_err() {
-                return Ok(None);
+            let head = store.head(&path.clone().join(SPARSE)).await;
+            match head.map_err(&mut answered) {
+                Err(()) => None,
+                Ok(_) => {
+                    let array = ObjectArray::open_sparse(Arc::clone(store), path.clone()).await?;
+                    Some(vec![remote_frame(array, true)])
+                }
             }
-            let array = ObjectArray::open_sparse(Arc::clone(store), path.clone()).await?;
-            Ok(Some(vec![remote_frame(array, true)]))
         }
-    }
+    };
+    Ok((found, failed))
 }
 
 /// Runs what blocks on a thread that may.

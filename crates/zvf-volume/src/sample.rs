@@ -124,11 +124,7 @@ impl Sampler {
     /// # Errors
     /// Misuse: a value that the type of the result does not hold.
     pub fn with_outside(mut self, value: f64) -> Result<Self, VolumeError> {
-        let mut bytes = Vec::new();
-        put(self.result, value, &mut bytes);
-        let back = get(self.result, &bytes);
-        let fits = back == value || (back.is_nan() && value.is_nan()) || self.result.is_float();
-        if !fits {
+        if !holds(self.result, value) {
             return Err(VolumeError::misuse(format!(
                 "{value} for places outside: {} does not hold it",
                 self.result
@@ -397,6 +393,25 @@ impl Sampler {
     }
 }
 
+/// Whether a type holds a value; floats round.
+fn holds(dtype: DType, value: f64) -> bool {
+    let (low, end) = match dtype.kind {
+        _ if dtype.is_float() => return true,
+        DTypeKind::Bool => (0.0, 2.0),
+        // Ends are powers of two, which float64 holds; the largest integers of 64 bits are not.
+        DTypeKind::I8 => (-128.0, 128.0),
+        DTypeKind::I16 => (-32_768.0, 32_768.0),
+        DTypeKind::I32 => (-2.0_f64.powi(31), 2.0_f64.powi(31)),
+        DTypeKind::I64 => (-2.0_f64.powi(63), 2.0_f64.powi(63)),
+        DTypeKind::U8 => (0.0, 256.0),
+        DTypeKind::U16 => (0.0, 65_536.0),
+        DTypeKind::U32 => (0.0, 2.0_f64.powi(32)),
+        DTypeKind::U64 => (0.0, 2.0_f64.powi(64)),
+        _ => return false,
+    };
+    value >= low && value < end && value.fract() == 0.0
+}
+
 /// A number of its bytes; NaN where they are too few.
 #[expect(
     clippy::cast_precision_loss,
@@ -453,5 +468,67 @@ fn put(dtype: DType, value: f64, bytes: &mut Vec<u8>) {
         DTypeKind::U64 => bytes.extend_from_slice(&(value as u64).to_le_bytes()),
         DTypeKind::Bool | DTypeKind::U8 => bytes.push(value as u8),
         _ => bytes.resize(bytes.len().saturating_add(dtype.size()), 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DType, DTypeKind, get, holds, put};
+
+    #[test]
+    fn what_a_type_holds_comes_back() {
+        let edges = [
+            -2.0_f64.powi(63),
+            2.0_f64.powi(63),
+            2.0_f64.powi(64),
+            -129.0,
+            -128.0,
+            -1.0,
+            -0.5,
+            0.0,
+            1.0,
+            2.0,
+            127.0,
+            128.0,
+            255.0,
+            256.0,
+            65_535.0,
+            65_536.0,
+            f64::NAN,
+            f64::INFINITY,
+        ];
+        for kind in [
+            DTypeKind::Bool,
+            DTypeKind::I8,
+            DTypeKind::I16,
+            DTypeKind::I32,
+            DTypeKind::I64,
+            DTypeKind::U8,
+            DTypeKind::U16,
+            DTypeKind::U32,
+            DTypeKind::U64,
+        ] {
+            let dtype = DType::little(kind);
+            let bits = 8 * dtype.size() as u32;
+            let signed = matches!(
+                kind,
+                DTypeKind::I8 | DTypeKind::I16 | DTypeKind::I32 | DTypeKind::I64
+            );
+            let (low, most) = match (kind, signed) {
+                (DTypeKind::Bool, _) => (0, 1),
+                (_, true) => (-(1_i128 << (bits - 1)), (1_i128 << (bits - 1)) - 1),
+                (_, false) => (0, (1_i128 << bits) - 1),
+            };
+            for value in edges {
+                let exact = value as i128;
+                let wanted = exact as f64 == value && (low..=most).contains(&exact);
+                assert_eq!(holds(dtype, value), wanted, "{dtype} {value}");
+                if wanted {
+                    let mut bytes = Vec::new();
+                    put(dtype, value, &mut bytes);
+                    assert_eq!(get(dtype, &bytes), value, "{dtype} {value}");
+                }
+            }
+        }
     }
 }

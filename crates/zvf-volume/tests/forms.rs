@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use zvf_store::OpenOptions;
 use zvf_store::blocking::Runtime;
+use zvf_tet::{DType, DatasetSpec, TetWriter, WriteOptions};
 use zvf_volume::{Axis, ConvertOptions, Form, Range, Selection, Volume, VolumeError, convert};
 
 fn testdata(path: &str) -> PathBuf {
@@ -238,6 +239,66 @@ fn an_image_of_version_2_is_read_with_its_transforms() {
         .map(|two| u16::from_le_bytes([two[0], two[1]]))
         .collect();
     assert_eq!(found, [100, 102, 104, 200, 202, 204, 300, 302, 7]);
+}
+
+#[test]
+fn transforms_that_are_not_understood_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    image(folder.path());
+    let address = folder.path().to_str().unwrap();
+    let document = folder.path().join(".zattrs");
+    let good = std::fs::read_to_string(&document).unwrap();
+    let first = r#"{"type": "scale", "scale": [2.0, 0.5]}"#;
+    assert!(good.contains(first));
+    for (step, read) in [
+        (r#"{"type": "identity"}"#, true),
+        (r#"{"type": "scale", "scale": [2, 1]}"#, true),
+        (r#"{"type": "scale", "scale": [2.0]}"#, false),
+        (r#"{"type": "scale", "scale": [2.0, 1.0, 1.0]}"#, false),
+        (r#"{"type": "scale", "scale": [2.0, "1.0"]}"#, false),
+        (r#"{"type": "scale", "path": "scales"}"#, false),
+        (
+            r#"{"type": "rotation", "rotation": [0.0, 1.0, 1.0, 0.0]}"#,
+            false,
+        ),
+        (r#"{"scale": [2.0, 1.0]}"#, false),
+    ] {
+        std::fs::write(&document, good.replace(first, step)).unwrap();
+        let opened = open(address);
+        assert_eq!(opened.is_ok(), read, "{step}");
+        if let Err(error) = opened {
+            assert_eq!(error.class(), zvf_store::Class::Malformed);
+            let said = error.to_string();
+            assert!(said.contains("coordinateTransformations"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn tiles_that_are_longer_than_the_volume_do_not_grow_what_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("a.tet");
+    // A gibibyte a tile, if it were not clipped.
+    let spec = DatasetSpec::new("a", DType::U8, &[3, 2], &[1 << 20, 1 << 10]);
+    let mut writer = TetWriter::create(&source, vec![spec], WriteOptions::default()).unwrap();
+    writer.write_array(&[1, 2, 3, 4, 5, 6]).unwrap();
+    writer.finish().unwrap();
+    let source = open(source.to_str().unwrap()).unwrap();
+    for ending in ["b2nd", "zarr", "tet"] {
+        let out = folder.path().join(format!("b.{ending}"));
+        Runtime::new()
+            .unwrap()
+            .wait(convert(
+                &source,
+                &out,
+                &ConvertOptions::default(),
+                |_, _| {},
+            ))
+            .unwrap();
+        let copy = open(out.to_str().unwrap()).unwrap();
+        assert_eq!(&copy.info().chunk[..], [3, 2], "{ending}");
+        assert_eq!(whole(&copy), [1, 2, 3, 4, 5, 6]);
+    }
 }
 
 #[test]

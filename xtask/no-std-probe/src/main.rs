@@ -1,6 +1,6 @@
 //! A bare binary that decodes the worked example of the fragment-index page, byte by byte, with
-//! `zvf-format`, and proves and reads a TET file with `zvf-tet` and `zvf-grid`: no std, no allocator, no
-//! libc, panics abort.
+//! `zvf-format`, proves and reads a TET file with `zvf-tet` and `zvf-grid`, and reads the worked example of the
+//! Caterva page with `zvf-caterva` and `zvf-blosc`: no std, no allocator, no libc, panics abort.
 //!
 //! Tests cannot show this, because their harness brings std back. Here the linker does: a single
 //! use of std or of the heap would leave an unresolved symbol, since nothing is linked but `core`,
@@ -34,6 +34,8 @@ mod mem;
 
 use core::hint::black_box;
 
+use zvf_blosc::{Chunk, Codecs};
+use zvf_caterva::{Entry, FrameView, Geometry, NdKind};
 use zvf_format::fragments::{Fragment, FragmentIndex, RankDirectory};
 use zvf_grid::{Axis, Selection, copy};
 use zvf_tet::{Profile, Tet};
@@ -42,6 +44,9 @@ use zvf_tet::{Profile, Tet};
 static TET: &[u8; 464] = include_bytes!("../../../testdata/tet/f32_1d_edge_raw.tet");
 /// The same with two rows of the index in each other's place.
 static TET_SWAPPED: &[u8; 464] = include_bytes!("../../../testdata/tet/derived/en_swapped.tet");
+
+/// The numbers 1 to 35 in 5 rows, in chunks of 3 x 4 and blocks of 2 x 2.
+static FRAME: &[u8; 639] = include_bytes!("../../../testdata/caterva/c01_tiny_i4_2d.b2frame");
 
 /// The worked example: a range (0, 4), the list 12, 7, 19 and a range (20, 8).
 static WORKED_EXAMPLE: [u8; 88] = [
@@ -178,6 +183,102 @@ fn tet_checks(file: &[u8], canonical: bool) -> i32 {
     0
 }
 
+/// Decodes a chunk of 16 numbers and compares them.
+fn holds(chunk: &Chunk<'_>, wanted: [i32; 16]) -> bool {
+    let (mut bytes, mut scratch) = ([0xee; 64], [0xee; 16]);
+    let decoded = chunk.decode_into(4, &mut bytes, &mut scratch, &mut Codecs::new());
+    let found = bytes.as_chunks::<4>().0;
+    decoded.is_ok()
+        && wanted
+            .iter()
+            .zip(found)
+            .all(|(want, found)| want.to_le_bytes() == *found)
+}
+
+/// Reads a frame with what needs no codec; the number of the first check that fails, or 0.
+fn frame_checks(frame: &[u8]) -> i32 {
+    let Ok(view) = FrameView::parse(frame) else {
+        return 41;
+    };
+    let Ok(Some(meta)) = view.nd() else {
+        return 42;
+    };
+    if (meta.kind(), meta.rank(), meta.shape(0), meta.shape(1)) != (NdKind::Caterva, 2, 5, 7) {
+        return 43;
+    }
+    let Ok(geometry) = Geometry::of_frame(view.header(), &meta) else {
+        return 44;
+    };
+    if (
+        geometry.chunk_count,
+        geometry.block_count,
+        geometry.block_bytes,
+    ) != (4, 4, 16)
+    {
+        return 45;
+    }
+    let mut entries = [0; 32];
+    let decoded = view
+        .index()
+        .map(|index| index.decode_into(8, &mut entries, &mut [], &mut Codecs::new()));
+    if !matches!(decoded, Some(Ok(()))) {
+        return 46;
+    }
+    let mut chunks = [None; 4];
+    for (place, entry) in chunks.iter_mut().zip(entries.as_chunks::<8>().0) {
+        let Ok(Entry::At(at)) = Entry::parse(i64::from_le_bytes(*entry)) else {
+            return 47;
+        };
+        let Ok(chunk) = view.chunk_at(at) else {
+            return 48;
+        };
+        *place = Some(chunk);
+    }
+    let [Some(first), _, Some(third), Some(last)] = chunks else {
+        return 49;
+    };
+    // Stored as it is, block by block.
+    if !holds(
+        &first,
+        [1, 2, 8, 9, 3, 4, 10, 11, 15, 16, 0, 0, 17, 18, 0, 0],
+    ) {
+        return 50;
+    }
+    // Shuffled streams and runs.
+    if !holds(
+        &third,
+        [22, 23, 29, 30, 24, 25, 31, 32, 0, 0, 0, 0, 0, 0, 0, 0],
+    ) {
+        return 51;
+    }
+    // A stream of LZ4, which is not linked.
+    let (mut block, mut scratch) = ([0; 16], [0; 16]);
+    let Ok(pipeline) = last.header().pipeline(4) else {
+        return 52;
+    };
+    let missing = (0..4).any(|number| {
+        last.decode_block(
+            &pipeline,
+            number,
+            None,
+            &mut block,
+            &mut scratch,
+            &mut Codecs::new(),
+        )
+        .is_err_and(|error| error.class() == zvf_blosc::Class::Unsupported)
+    });
+    if !missing {
+        return 53;
+    }
+    for end in 0..frame.len() {
+        match frame.get(..end).map(FrameView::parse) {
+            Some(Err(_)) => {}
+            _ => return 54,
+        }
+    }
+    0
+}
+
 /// What the start code calls.
 #[unsafe(no_mangle)]
 extern "C" fn probe_main() -> ! {
@@ -188,6 +289,9 @@ extern "C" fn probe_main() -> ! {
     }
     if code == 0 {
         code = tet_checks(black_box(TET_SWAPPED), false);
+    }
+    if code == 0 {
+        code = frame_checks(black_box(FRAME));
     }
     exit(code)
 }

@@ -71,6 +71,13 @@ pub enum Error {
     #[cfg(feature = "object_store")]
     #[error("object store")]
     Store(#[from] object_store::Error),
+    /// An object is not the one that was opened any more; opening it again may help.
+    #[cfg(feature = "object_store")]
+    #[error("{path} changed while it was read")]
+    Changed {
+        /// The object.
+        path: String,
+    },
 }
 
 /// The classes a caller can tell apart.
@@ -132,7 +139,7 @@ impl Error {
             | Self::Usage { .. }
             | Self::Encode(_) => ErrorClass::Usage,
             #[cfg(feature = "object_store")]
-            Self::Store(_) => ErrorClass::Io,
+            Self::Store(_) | Self::Changed { .. } => ErrorClass::Io,
         }
     }
 }

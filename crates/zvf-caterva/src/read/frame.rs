@@ -240,7 +240,7 @@ fn read_parts(source: &dyn ReadAt, offset: u64, layout: Layout) -> Result<Parts,
     }
     debug_assert!(head.len() >= HEADER, "the header was read");
     let from = header.index_start().unwrap_or(u64::MAX);
-    let tail = read(from, header.frame_len.saturating_sub(from))?;
+    let tail = read(from, Parts::tail_len(&header)?)?;
     reads.push(tail.len());
     let parts = Parts::new(header, head, &tail)?;
     for n in reads {

@@ -4,11 +4,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::channel::oneshot;
 use futures::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt};
+use object_store::{GetOptions, GetRange, ObjectStore};
 use zvf_blosc::{Body, LONG, Special};
-use zvf_grid::{CellPart, Selection};
+use zvf_grid::{CellPart, GridError, Selection};
 
 use super::array::{buffer, check_selection, dtype};
 use super::cache::{Table, Workspace};
@@ -21,21 +22,29 @@ use crate::dtype::Dtype;
 use crate::int::{size, wide};
 use crate::{Entry, FrameHeader, Geometry, Layout, NdKind};
 
-/// Chunks whose bytes are being fetched at the same time.
+/// Chunks whose bytes are being fetched at the same time, and requests for one of them.
 const IN_FLIGHT: usize = 16;
 
 /// An n-d array in an object store, contiguous or sparse.
+///
+/// Every request for a contiguous frame asks for the version that was opened, where the store knows versions. Objects of the
+/// chunks of a sparse frame are versions of their own: one that is replaced between two reads goes unnoticed, unless a
+/// read of that chunk is under way.
 ///
 /// # Cost
 ///
 /// Opening takes two range requests, without asking for the size first. A read takes, for each chunk it meets, one
 /// request where the chunk is small, otherwise one for its block table (kept afterwards) and one for each run of needed
-/// blocks. Up to 16 chunks are fetched at the same time; decoding happens in the task that polls.
+/// blocks. Up to 16 chunks are fetched at the same time. They are decoded by the threads of the rayon pool while further
+/// requests are under way, which takes memory for what is wanted of as many chunks. With one thread, with an observer, or
+/// where the task that polls runs on a thread of that pool, they are decoded in that task.
 #[derive(Debug)]
 pub struct ObjectArray {
     store: Arc<dyn ObjectStore>,
     path: Path,
-    parts: Parts,
+    /// ETag of a contiguous frame.
+    e_tag: Option<String>,
+    parts: Arc<Parts>,
     geometry: Geometry,
     kind: NdKind,
     dtype: Option<(u8, Vec<u8>)>,
@@ -52,6 +61,48 @@ enum Content {
     Special(zvf_blosc::SpecialKind),
     Whole(Arc<Table>, Bytes),
     Pieces(Arc<Table>, Vec<u8>, Vec<(usize, usize, usize)>),
+}
+
+/// What is to be put into a result.
+enum Ready {
+    /// A chunk that is decoded into the result.
+    Arrived(Arrived),
+    /// The wanted part of a chunk, as a result of its own.
+    Decoded(CellPart, Vec<u8>),
+}
+
+/// Where a chunk lies.
+struct Place {
+    path: Path,
+    /// The version that is asked for, where one is known.
+    e_tag: Option<String>,
+    start: u64,
+    /// Most bytes up to its end, where that is known.
+    most: Option<u64>,
+}
+
+/// A range of an object, of one version where that is known; and the version that it is of.
+async fn get(
+    store: &dyn ObjectStore,
+    path: &Path,
+    range: Range<u64>,
+    e_tag: Option<&String>,
+) -> Result<(Bytes, Option<String>), Error> {
+    let options = GetOptions {
+        range: Some(GetRange::Bounded(range)),
+        if_match: e_tag.cloned(),
+        ..GetOptions::default()
+    };
+    match store.get_opts(path, options).await {
+        Err(object_store::Error::Precondition { .. }) => Err(Error::Changed {
+            path: path.to_string(),
+        }),
+        answer => {
+            let answer = answer?;
+            let e_tag = answer.meta.e_tag.clone();
+            Ok((answer.bytes().await?, e_tag))
+        }
+    }
 }
 
 impl ObjectArray {
@@ -81,7 +132,7 @@ impl ObjectArray {
         layout: Layout,
     ) -> Result<Self, Error> {
         let first = wide(Parts::FIRST);
-        let mut head = store.get_range(&head_path, 0..first).await?;
+        let (mut head, e_tag) = get(&*store, &head_path, 0..first, None).await?;
         let mut reads = vec![head.len()];
         let header = FrameHeader::parse(&head).map_err(Error::Frame)?;
         check_layout(&header, layout)?;
@@ -92,19 +143,20 @@ impl ObjectArray {
                 .map_err(Error::Frame)?;
         }
         if size(header.header_len) > head.len() {
-            head = store
-                .get_range(&head_path, 0..u64::from(header.header_len))
-                .await?;
+            let range = 0..u64::from(header.header_len);
+            head = get(&*store, &head_path, range, e_tag.as_ref()).await?.0;
             reads.push(head.len());
         }
         let from = header.index_start().unwrap_or(u64::MAX);
+        let length = Parts::tail_len(&header)?;
         let tail = match head.get(usize::try_from(from).unwrap_or(usize::MAX)..) {
             Some(rest) if wide(head.len()) >= header.frame_len => {
-                let length = usize::try_from(header.frame_len - from).unwrap_or(usize::MAX);
+                let length = usize::try_from(length).unwrap_or(usize::MAX);
                 Bytes::copy_from_slice(rest.get(..length).unwrap_or(rest))
             }
             _ => {
-                let tail = store.get_range(&head_path, from..header.frame_len).await?;
+                let range = from..header.frame_len;
+                let tail = get(&*store, &head_path, range, e_tag.as_ref()).await?.0;
                 reads.push(tail.len());
                 let have = from.saturating_add(wide(tail.len()));
                 header.check_available(have).map_err(Error::Frame)?;
@@ -119,7 +171,8 @@ impl ObjectArray {
         Ok(Self {
             store,
             path,
-            parts,
+            e_tag: e_tag.filter(|_| layout == Layout::Contiguous),
+            parts: Arc::new(parts),
             geometry,
             kind,
             dtype,
@@ -134,7 +187,7 @@ impl ObjectArray {
 
     /// The fixed header.
     #[must_use]
-    pub const fn header(&self) -> &FrameHeader {
+    pub fn header(&self) -> &FrameHeader {
         &self.parts.header
     }
 
@@ -196,15 +249,49 @@ impl ObjectArray {
             return Ok(());
         }
         let shape = selection.shape();
+        let threads = options.thread_count();
+        // A pool whose threads all wait for it does no work.
+        let on_pool =
+            threads > 1 && options.observer.is_none() && rayon::current_thread_index().is_none();
         let chunks = self.geometry.chunks_of(selection)?;
-        let mut arriving = stream::iter(chunks)
+        let mut ready = stream::iter(chunks)
             .map(|(chunk, part)| self.fetch(chunk, part, &shape, options))
-            .buffered(IN_FLIGHT);
-        let mut work = Workspace::default();
-        while let Some(arrived) = arriving.try_next().await? {
-            self.decode(&arrived, &shape, options, &mut work, out)?;
+            .buffered(IN_FLIGHT)
+            .map(|arrived| self.ready(arrived, on_pool))
+            .buffered(threads);
+        let mut work = self.parts.pool.take();
+        let item = self.geometry.item;
+        while let Some(ready) = ready.try_next().await? {
+            match ready {
+                Ready::Decoded(part, bytes) => part.place(item, &bytes, out, &shape)?,
+                Ready::Arrived(arrived) => {
+                    let visit = self.visit(arrived.chunk, arrived.part, &shape, options);
+                    decode(&visit, &arrived.content, &mut work, out)?;
+                }
+            }
         }
+        self.parts.pool.put(work);
         Ok(())
+    }
+
+    /// Decodes what has arrived on the rayon pool, where that is wished for and there is something to decode.
+    async fn ready(&self, arrived: Result<Arrived, Error>, on_pool: bool) -> Result<Ready, Error> {
+        let arrived = arrived?;
+        if !on_pool || arrived.is_special() {
+            return Ok(Ready::Arrived(arrived));
+        }
+        let (parts, geometry) = (Arc::clone(&self.parts), self.geometry);
+        let (done, decoded) = oneshot::channel();
+        rayon::spawn(move || {
+            // Nobody waits any more: the read was given up.
+            let _ = done.send(arrived.decode(&parts, &geometry));
+        });
+        match decoded.await {
+            Ok(decoded) => decoded,
+            Err(_) => Err(Error::io("decoding")(std::io::Error::other(
+                "a thread of the pool stopped",
+            ))),
+        }
     }
 
     fn visit<'v>(
@@ -214,64 +301,38 @@ impl ObjectArray {
         shape: &'v [u64],
         options: &'v ReadOptions<'v>,
     ) -> Visit<'v> {
-        let (geometry, counters) = (&self.geometry, &self.parts.counters);
-        Visit {
-            geometry,
-            chunk,
-            part,
-            shape,
-            options,
-            counters,
-        }
+        visit(&self.geometry, &self.parts, chunk, part, shape, options)
     }
 
-    fn decode(
-        &self,
-        arrived: &Arrived,
-        shape: &[u64],
-        options: &ReadOptions<'_>,
-        work: &mut Workspace,
-        out: &mut [u8],
-    ) -> Result<(), Error> {
-        let visit = self.visit(arrived.chunk, arrived.part, shape, options);
-        let bad = Error::chunk(arrived.chunk);
-        let (table, fetched) = match &arrived.content {
-            Content::Special(kind) => {
-                let special = Special::of(*kind, self.geometry.item).map_err(bad)?;
-                return visit.fill(special, out);
-            }
-            Content::Whole(table, bytes) => (table, Fetched::Whole(bytes)),
-            Content::Pieces(table, raw, segments) => (table, Fetched::Pieces(raw, segments)),
-        };
-        if let Body::Special(kind) = table.header.body() {
-            let special = match kind {
-                zvf_blosc::SpecialKind::Value => Special::Value(table.value()),
-                kind => Special::of(kind, table.header.typesize()).map_err(bad)?,
-            };
-            return visit.fill(special, out);
-        }
-        let (mut buffers, _) = work.split();
-        visit.decode(table, fetched, &visit.needed(table)?, &mut buffers, out)
-    }
-
-    /// Where a chunk's bytes are: the object, its first byte there, and most bytes up to its end where that is known.
-    fn place(&self, at: u64) -> (Path, u64, Option<u64>) {
+    /// Where a chunk's bytes are.
+    fn place(&self, at: u64) -> Place {
         match self.parts.header.layout {
-            Layout::Contiguous => {
-                let start = u64::from(self.parts.header.header_len).saturating_add(at);
-                let most = self.parts.index.next_above(at).saturating_sub(at);
-                (self.path.clone(), start, Some(most))
-            }
-            Layout::Sparse => (self.path.clone().join(format!("{at:08X}.chunk")), 0, None),
+            Layout::Contiguous => Place {
+                path: self.path.clone(),
+                e_tag: self.e_tag.clone(),
+                start: u64::from(self.parts.header.header_len).saturating_add(at),
+                most: Some(self.parts.index.next_above(at).saturating_sub(at)),
+            },
+            Layout::Sparse => Place {
+                path: self.path.clone().join(format!("{at:08X}.chunk")),
+                e_tag: None,
+                start: 0,
+                most: None,
+            },
         }
     }
 
-    async fn get(&self, path: &Path, start: u64, range: Range<usize>) -> Result<Bytes, Error> {
-        let from = start.saturating_add(wide(range.start));
-        let to = start.saturating_add(wide(range.end));
-        let bytes = self.store.get_range(path, from..to).await?;
-        self.parts.counters.read(bytes.len());
-        Ok(bytes)
+    /// A range of a chunk, and the version of the object that it lies in.
+    async fn get(
+        &self,
+        place: &Place,
+        range: Range<usize>,
+    ) -> Result<(Bytes, Option<String>), Error> {
+        let from = place.start.saturating_add(wide(range.start));
+        let to = place.start.saturating_add(wide(range.end));
+        let got = get(&*self.store, &place.path, from..to, place.e_tag.as_ref()).await?;
+        self.parts.counters.read(got.0.len());
+        Ok(got)
     }
 
     async fn fetch(
@@ -282,39 +343,44 @@ impl ObjectArray {
         options: &ReadOptions<'_>,
     ) -> Result<Arrived, Error> {
         let bad = Error::chunk(chunk);
+        let arrived = |content| Arrived {
+            chunk,
+            part,
+            content,
+        };
         let at = match self.parts.index.entry(chunk).map_err(&bad)? {
-            Entry::Special(kind) => {
-                return Ok(Arrived {
-                    chunk,
-                    part,
-                    content: Content::Special(kind),
-                });
-            }
+            Entry::Special(kind) => return Ok(arrived(Content::Special(kind))),
             Entry::At(at) => at,
         };
-        let (path, start, most) = self.place(at);
+        let mut place = self.place(at);
         let mut begun = Bytes::new();
         let table = match self.parts.tables.get(chunk) {
             Some(table) => table,
             None => {
                 let blocks = self.geometry.block_count;
                 let guess = LONG.saturating_add(blocks.saturating_mul(4)).min(64 << 10);
-                let small = most.is_none_or(|most| most <= wide(options.whole_chunk));
+                let small = place
+                    .most
+                    .is_none_or(|most| most <= wide(options.whole_chunk));
                 let first = if small {
                     options.whole_chunk.max(guess)
                 } else {
                     guess
                 };
-                let limit = most.map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
-                begun = self.get(&path, start, 0..first.min(limit)).await?;
+                let limit = place
+                    .most
+                    .map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
+                let version;
+                (begun, version) = self.get(&place, 0..first.min(limit)).await?;
+                place.e_tag = place.e_tag.or(version);
                 let header = self.parts.chunk_header(chunk, &begun).map_err(&bad)?;
-                if let Some(most) = most {
+                if let Some(most) = place.most {
                     check_end(&header, most).map_err(&bad)?;
                 }
                 for _ in 0..2 {
                     let needs = Table::needs(&header, &begun);
                     if needs > begun.len() {
-                        begun = self.get(&path, start, 0..needs).await?;
+                        begun = self.get(&place, 0..needs).await?.0;
                     }
                 }
                 let typesize = size(self.parts.header.typesize);
@@ -324,12 +390,7 @@ impl ObjectArray {
         };
         let cbytes = table.header.cbytes();
         if begun.len() >= cbytes || matches!(table.header.body(), Body::Special(_)) {
-            let content = Content::Whole(table, begun);
-            return Ok(Arrived {
-                chunk,
-                part,
-                content,
-            });
+            return Ok(arrived(Content::Whole(table, begun)));
         }
         let visit = self.visit(chunk, part, shape, options);
         let mut extents = Vec::new();
@@ -339,19 +400,93 @@ impl ObjectArray {
         } else {
             coalesce(cbytes, &mut extents, options)
         };
-        let wanted = ranges
-            .iter()
-            .map(|range| self.get(&path, start, range.clone()));
-        let got = futures::future::try_join_all(wanted).await?;
+        let got: Vec<(Bytes, _)> = stream::iter(ranges.clone())
+            .map(|range| self.get(&place, range))
+            .buffered(IN_FLIGHT)
+            .try_collect()
+            .await?;
         let (mut raw, mut segments) = (Vec::new(), Vec::new());
-        for (range, bytes) in ranges.iter().zip(&got) {
+        for (range, (bytes, _)) in ranges.iter().zip(&got) {
             segments.push((range.start, bytes.len(), raw.len()));
             raw.extend_from_slice(bytes);
         }
-        Ok(Arrived {
-            chunk,
-            part,
-            content: Content::Pieces(table, raw, segments),
-        })
+        Ok(arrived(Content::Pieces(table, raw, segments)))
     }
+}
+
+impl Arrived {
+    /// Whether there is nothing to decode.
+    fn is_special(&self) -> bool {
+        match &self.content {
+            Content::Special(_) => true,
+            Content::Whole(table, _) | Content::Pieces(table, ..) => {
+                matches!(table.header.body(), Body::Special(_))
+            }
+        }
+    }
+
+    /// Decodes the wanted part of the chunk as a result of its own.
+    fn decode(self, parts: &Parts, geometry: &Geometry) -> Result<Ready, Error> {
+        let bytes = self
+            .part
+            .count()
+            .and_then(|n| n.checked_mul(wide(geometry.item)));
+        let bytes = bytes.ok_or(GridError::TooLarge)?;
+        let n = usize::try_from(bytes).map_err(|_| Error::Memory { bytes })?;
+        let shape = self.part.shape();
+        let (part, options) = (self.part.alone(), ReadOptions::default());
+        let visit = visit(geometry, parts, self.chunk, part, &shape, &options);
+        // No more than the result, which is there.
+        let mut out = vec![0; n];
+        let mut work = parts.pool.take();
+        let decoded = decode(&visit, &self.content, &mut work, &mut out);
+        parts.pool.put(work);
+        decoded.map(|()| Ready::Decoded(self.part, out))
+    }
+}
+
+fn visit<'v>(
+    geometry: &'v Geometry,
+    parts: &'v Parts,
+    chunk: u64,
+    part: CellPart,
+    shape: &'v [u64],
+    options: &'v ReadOptions<'v>,
+) -> Visit<'v> {
+    let counters = &parts.counters;
+    Visit {
+        geometry,
+        chunk,
+        part,
+        shape,
+        options,
+        counters,
+    }
+}
+
+/// Brings the wanted part of a chunk to its place in the result of a visit.
+fn decode(
+    visit: &Visit<'_>,
+    content: &Content,
+    work: &mut Workspace,
+    out: &mut [u8],
+) -> Result<(), Error> {
+    let bad = Error::chunk(visit.chunk);
+    let (table, fetched) = match content {
+        Content::Special(kind) => {
+            let special = Special::of(*kind, visit.geometry.item).map_err(bad)?;
+            return visit.fill(special, out);
+        }
+        Content::Whole(table, bytes) => (table, Fetched::Whole(bytes)),
+        Content::Pieces(table, raw, segments) => (table, Fetched::Pieces(raw, segments)),
+    };
+    if let Body::Special(kind) = table.header.body() {
+        let special = match kind {
+            zvf_blosc::SpecialKind::Value => Special::Value(table.value()),
+            kind => Special::of(kind, table.header.typesize()).map_err(bad)?,
+        };
+        return visit.fill(special, out);
+    }
+    let (mut buffers, _) = work.split();
+    visit.decode(table, fetched, &visit.needed(table)?, &mut buffers, out)
 }

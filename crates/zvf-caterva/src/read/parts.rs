@@ -63,6 +63,20 @@ pub(crate) struct Parts {
 impl Parts {
     /// Bytes to read first: enough for the header of nearly every frame.
     pub(crate) const FIRST: usize = 4096;
+    /// Most bytes from the index to the end of the frame that are read into memory: an index of 2^27 stored entries.
+    const TAIL: u64 = 1 << 30;
+
+    /// How many bytes there are from the index to the end of the frame. A header that leaves out most of a large file is
+    /// refused.
+    pub(crate) fn tail_len(header: &FrameHeader) -> Result<u64, Error> {
+        let from = header.index_start().unwrap_or(u64::MAX);
+        let n = header.frame_len.saturating_sub(from);
+        if n > Self::TAIL {
+            let error = DecodeError::limit("index and trailer", from, n, Self::TAIL);
+            return Err(Error::Frame(error));
+        }
+        Ok(n)
+    }
 
     /// From the first `header_len` bytes, and those from the index to the end of the frame.
     pub(crate) fn new(header: FrameHeader, mut head: Vec<u8>, tail: &[u8]) -> Result<Self, Error> {

@@ -147,12 +147,21 @@ fn section(
     Ok(out.0)
 }
 
+/// Bytes of the items of an index for so many chunks.
+pub(crate) fn index_len(chunks: u64) -> Result<u32, Error> {
+    let bytes = chunks.saturating_mul(8);
+    u32_of(
+        "bytes of the index",
+        usize::try_from(bytes).unwrap_or(usize::MAX),
+    )
+}
+
 /// The index: always a stored chunk, which every reader takes; nothing without chunks.
 pub(crate) fn index(entries: &[i64]) -> Result<Vec<u8>, Error> {
     if entries.is_empty() {
         return Ok(Vec::new());
     }
-    let n = u32_of("bytes of the index", entries.len().saturating_mul(8))?;
+    let n = index_len(wide(entries.len()))?;
     let mut out = vec![5, 1, 0x17, 8];
     out.extend(n.to_le_bytes());
     out.extend(n.to_le_bytes());

@@ -52,6 +52,7 @@ pub struct Writer {
     options: WriteOptions,
     sink: Sink,
     header_len: usize,
+    trailer: Vec<u8>,
     entries: Vec<i64>,
     cbytes: u64,
     encoder: Encoder,
@@ -63,7 +64,7 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// I/O; settings that the format does not have.
+    /// I/O; settings that the format does not have; more chunks than its index can name.
     pub fn create(
         path: impl AsRef<Path>,
         shape: &[u64],
@@ -90,6 +91,9 @@ impl Writer {
         let geometry = options.geometry(shape)?;
         let settings = options.settings(&geometry);
         let encoder = Encoder::new(settings)?;
+        // What cannot be written is refused before the first chunk, not behind the last one.
+        bytes::index_len(geometry.chunk_count)?;
+        let trailer = bytes::trailer(&options)?;
         let header = bytes::header(&geometry, &options, &settings, bytes::Lengths::default())?;
         let header_len = header.len();
         Ok(Self {
@@ -97,6 +101,7 @@ impl Writer {
             geometry,
             options,
             header_len,
+            trailer,
             entries: Vec::new(),
             cbytes: 0,
             encoder,
@@ -282,7 +287,7 @@ impl Writer {
             });
         }
         let mut tail = bytes::index(&self.entries)?;
-        tail.extend(bytes::trailer(&self.options)?);
+        tail.extend(&self.trailer);
         self.sink.append(&tail)?;
         let chunks = wide(self.header_len).saturating_add(self.cbytes);
         let lengths = bytes::Lengths {

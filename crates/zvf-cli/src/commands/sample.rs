@@ -4,6 +4,7 @@ use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
+use zvf_meta::Axis;
 use zvf_store::Store;
 use zvf_volume::{Affine, AxisInfo, AxisUse, Counts, Order, Sampler, Volume, VolumeInfo};
 use zvf_write::{AttributeSpec, ColumnEdit, NumberType};
@@ -94,13 +95,7 @@ pub(crate) fn run(args: &SampleArgs, context: &mut Context<'_>) -> Result<()> {
     let opened = context
         .wait(Store::open_with(store, options.clone()))?
         .map_err(|error| CliError::from(error).at(store))?;
-    let names: Vec<String> = opened
-        .root()
-        .axes()
-        .iter()
-        .map(|axis| axis.name.clone())
-        .collect();
-    let matched = matched(args, volume.info(), &names)?;
+    let matched = matched(args, volume.info(), opened.root().axes())?;
     let order = match args.order {
         OrderArg::Nearest => Order::Nearest,
         OrderArg::Linear => Order::Linear,
@@ -212,7 +207,8 @@ async fn fill(
     Ok(filled)
 }
 
-fn matched(args: &SampleArgs, info: &VolumeInfo, names: &[String]) -> Result<Match> {
+fn matched(args: &SampleArgs, info: &VolumeInfo, world: &[Axis]) -> Result<Match> {
+    let names: Vec<&str> = world.iter().map(|axis| axis.name.as_str()).collect();
     let uses = uses(args, info, names.len())?;
     let space: Vec<&AxisInfo> = info
         .axes
@@ -228,7 +224,7 @@ fn matched(args: &SampleArgs, info: &VolumeInfo, names: &[String]) -> Result<Mat
         .map(|axis| {
             names
                 .iter()
-                .position(|name| Some(name) == axis.name.as_ref())
+                .position(|name| Some(*name) == axis.name.as_deref())
         })
         .collect();
     let (mut picked, order) = match by_name.filter(|_| args.affine.is_none()) {
@@ -255,13 +251,31 @@ fn matched(args: &SampleArgs, info: &VolumeInfo, names: &[String]) -> Result<Mat
         Some(text) => {
             affine(text, space.len()).map_err(|error| CliError::from(error).at("--affine"))?
         }
-        None => Affine::of_axes(&space, &order),
+        None => {
+            for (axis, row) in space.iter().zip(&order) {
+                let to = picked.get(*row).and_then(|at| world.get(*at));
+                same_unit(axis, to).map_err(&told)?;
+            }
+            Affine::of_axes(&space, &order)
+        }
     };
     Ok(Match {
         uses,
         to_world,
         picked,
     })
+}
+
+/// Refuses to take numbers of one unit for those of another, where an image and the store both say theirs.
+fn same_unit(axis: &AxisInfo, to: Option<&Axis>) -> std::result::Result<(), String> {
+    let of_image = axis.place.and(axis.unit.as_deref());
+    match (of_image, to.and_then(|to| Some((to, to.unit.as_deref()?)))) {
+        (Some(found), Some((to, expected))) if found != expected => Err(format!(
+            "axis {} in {found}, that of the store in {expected}: say with --affine where elements are",
+            to.name
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Which axes of the volume are in space, and the index on the others.

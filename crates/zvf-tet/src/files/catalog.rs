@@ -6,15 +6,15 @@ use std::vec::Vec;
 use zerocopy::FromBytes;
 use zvf_grid::{Axis, GridError, Selection};
 
-use crate::budget::Budget;
+use super::budget::Budget;
+use super::history::{Footer, Metadata};
+use super::trouble::Error;
 use crate::check::Proof;
 use crate::error::{Class, Expected, Profile, TetError};
 use crate::footer::{FooterPlace, FooterRefs};
-use crate::history::{Footer, Metadata};
 use crate::int::{small, wide};
 use crate::layout::{Entry, IndexHeader};
 use crate::record::Geometry;
-use crate::trouble::Error;
 use crate::view::Tet;
 
 /// How a file is opened and read.
@@ -62,6 +62,14 @@ impl OpenOptions {
     pub const fn with_threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
+    }
+
+    /// Threads that decode, at least 1.
+    pub(crate) fn thread_count(&self) -> usize {
+        match self.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            threads => threads,
+        }
     }
 }
 
@@ -127,14 +135,18 @@ impl Dataset {
     }
 }
 
-/// All but payloads of an open file. The front's bytes stay with who opened it.
+/// What is known of an open file: everything but its payloads. [`TetFile`](crate::TetFile) and `RemoteTet` are a catalog
+/// and a way to the payloads.
+///
+/// Bytes of the index stay with who opened the file.
 #[derive(Debug)]
-pub(crate) struct Catalog {
-    pub(crate) datasets: Vec<Dataset>,
-    pub(crate) footer: Option<Footer>,
-    pub(crate) refs: Option<FooterRefs>,
-    pub(crate) proof: Proof,
-    pub(crate) file_len: u64,
+pub struct Catalog {
+    datasets: Vec<Dataset>,
+    footer: Option<Footer>,
+    refs: Option<FooterRefs>,
+    proof: Proof,
+    profile: Profile,
+    file_len: u64,
     /// Where the index lies in the front: header, first entry, end.
     index: Option<(usize, usize, usize)>,
     /// Rows in canonical order, for files that are not.
@@ -188,6 +200,7 @@ impl Catalog {
             footer: None,
             refs,
             proof,
+            profile: options.profile,
             file_len,
             index,
             rows,
@@ -237,11 +250,51 @@ impl Catalog {
         Some((row, entries.get(small(row)?)?))
     }
 
-    pub(crate) fn dataset(&self, name: &str) -> Result<&Dataset, Error> {
+    /// The datasets, in the order of their numbers.
+    #[must_use]
+    pub fn datasets(&self) -> &[Dataset] {
+        &self.datasets
+    }
+
+    /// The first dataset of that name.
+    ///
+    /// # Errors
+    /// [`Error::NoDataset`].
+    pub fn dataset(&self, name: &str) -> Result<&Dataset, Error> {
         self.datasets
             .iter()
             .find(|dataset| dataset.name == name)
             .ok_or_else(|| Error::NoDataset { name: name.into() })
+    }
+
+    /// What the checks have proved, and what is odd.
+    #[must_use]
+    pub const fn proof(&self) -> &Proof {
+        &self.proof
+    }
+
+    /// History and metadata, where the file has a footer.
+    #[must_use]
+    pub const fn footer(&self) -> Option<&Footer> {
+        self.footer.as_ref()
+    }
+
+    /// Where footer and spills lie.
+    #[must_use]
+    pub const fn footer_refs(&self) -> Option<&FooterRefs> {
+        self.refs.as_ref()
+    }
+
+    /// Bytes of the file.
+    #[must_use]
+    pub const fn file_len(&self) -> u64 {
+        self.file_len
+    }
+
+    /// How strictly the file was judged.
+    #[must_use]
+    pub const fn profile(&self) -> Profile {
+        self.profile
     }
 }
 

@@ -2,27 +2,27 @@
 
 use std::borrow::Cow;
 use std::fs::File;
+use std::ops::Deref;
 use std::path::Path;
 use std::vec::Vec;
 
 use zvf_grid::{GridError, Selection};
 
-use crate::budget::{Budget, available_memory};
-use crate::catalog::{Catalog, Dataset, End, OpenOptions, within};
-use crate::check::Proof;
-use crate::error::Profile;
-use crate::footer::{FooterPlace, FooterRefs};
-use crate::history::Footer;
+use super::budget::{Budget, available_memory};
+use super::catalog::{Catalog, Dataset, End, OpenOptions, within};
+use super::plan::Plan;
+use super::read::{ReadStats, Reader};
+use super::source::Source;
+use super::span::{self, RawSpan};
+use super::trouble::Error;
+use crate::footer::FooterPlace;
 use crate::int::{small, wide};
 use crate::layout::{Entry, IndexHeader};
-use crate::plan::Plan;
-use crate::read::{ReadStats, Reader};
-use crate::source::Source;
-use crate::span::{self, RawSpan};
-use crate::trouble::Error;
 use crate::view::{Tet, head_len};
 
 /// A file that was checked and can be read.
+///
+/// What the checks found is its [`Catalog`]: datasets, footer, proof.
 ///
 /// Opening makes every check but decoding (steps 1 to 19 of `spec/tet-v1.md` 10.1): one pass over the index. Nothing of
 /// the payloads is touched.
@@ -32,7 +32,7 @@ use crate::view::{Tet, head_len};
 /// ```
 /// use zvf_tet::{Axis, TetFile};
 ///
-/// let bytes = include_bytes!("../../../testdata/tet/f64_2d_edge_zstd.tet");
+/// let bytes = include_bytes!("../../../../testdata/tet/f64_2d_edge_zstd.tet");
 /// let file = TetFile::from_bytes(bytes.to_vec())?;
 /// let grid = file.dataset("grid")?;
 /// let (row, stats) = file.read(grid, &grid.select(&[Axis::at(4), Axis::all(7)])?)?;
@@ -47,6 +47,14 @@ pub struct TetFile {
     front: Vec<u8>,
     catalog: Catalog,
     options: OpenOptions,
+}
+
+impl Deref for TetFile {
+    type Target = Catalog;
+
+    fn deref(&self) -> &Catalog {
+        &self.catalog
+    }
 }
 
 impl TetFile {
@@ -132,50 +140,6 @@ impl TetFile {
 
     pub(crate) fn front(&self) -> &[u8] {
         self.source.all().unwrap_or(&self.front)
-    }
-
-    /// The datasets, in the order of their numbers.
-    #[must_use]
-    pub fn datasets(&self) -> &[Dataset] {
-        &self.catalog.datasets
-    }
-
-    /// The first dataset of that name.
-    ///
-    /// # Errors
-    /// [`Error::NoDataset`].
-    pub fn dataset(&self, name: &str) -> Result<&Dataset, Error> {
-        self.catalog.dataset(name)
-    }
-
-    /// What the checks have proved, and what is odd.
-    #[must_use]
-    pub const fn proof(&self) -> &Proof {
-        &self.catalog.proof
-    }
-
-    /// History and metadata, where the file has a footer.
-    #[must_use]
-    pub const fn footer(&self) -> Option<&Footer> {
-        self.catalog.footer.as_ref()
-    }
-
-    /// Where footer and spills lie.
-    #[must_use]
-    pub const fn footer_refs(&self) -> Option<&FooterRefs> {
-        self.catalog.refs.as_ref()
-    }
-
-    /// Bytes of the file.
-    #[must_use]
-    pub const fn file_len(&self) -> u64 {
-        self.catalog.file_len
-    }
-
-    /// How strictly the file was judged.
-    #[must_use]
-    pub const fn profile(&self) -> Profile {
-        self.options.profile
     }
 
     /// Header of the chunk index. None in an empty file.
@@ -266,7 +230,7 @@ impl TetFile {
             catalog: &self.catalog,
             dataset,
             limit: self.memory_budget(&self.options.budget),
-            threads: self.options.threads,
+            threads: self.options.thread_count(),
         }
     }
 

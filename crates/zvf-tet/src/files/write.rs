@@ -8,23 +8,22 @@ use std::format;
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::string::String;
 use std::vec::Vec;
 
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::U64;
-use zvf_grid::{Axis, Dims, GridError, Run, Selection, copy};
+use zvf_grid::{Axis, GridError, Run, Selection, copy};
 
-use crate::DType;
-use crate::history::Footer;
+use super::history::Footer;
+use super::rules::{METADATA, clean};
+use super::spec::{DatasetSpec, record};
+use super::trouble::Error;
 use crate::int::{small, wide};
 use crate::layout::{
     Codec, Entry, FLAG_FOOTER, INDEX_MAGIC, INDEX_VERSION, IndexHeader, LAYOUT_VERSION, MAGIC,
-    MAX_RANK, RECORDS_AT, RecordHead, Superblock, TAIL_MAGIC, Tail,
+    MAX_RANK, RECORDS_AT, Superblock, TAIL_MAGIC, Tail,
 };
 use crate::record::Geometry;
-use crate::rules::{TEXT, clean};
-use crate::trouble::Error;
 
 /// The first payload of a dataset begins at a multiple of this, unless [`WriteOptions::packed`] is set.
 const ALIGN: u64 = 64;
@@ -32,79 +31,6 @@ const ALIGN: u64 = 64;
 const PENDING: usize = 4096;
 /// Longest footer; metadata that make it longer lie beside it.
 const FOOTER: usize = 65_536;
-
-/// What one dataset will be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DatasetSpec {
-    /// Its name: not empty, at most 1024 bytes, unlike all others of the file.
-    pub name: String,
-    /// Type of the elements.
-    pub dtype: DType,
-    /// Extents, each at least 1; 1 to 8 axes.
-    pub shape: Vec<u64>,
-    /// Extents of a tile, each at least 1.
-    pub chunk_shape: Vec<u64>,
-    /// How tiles are stored.
-    pub codec: Codec,
-    /// Level of Zstandard; 3 by default.
-    pub level: i32,
-}
-
-impl DatasetSpec {
-    /// A dataset of raw tiles.
-    #[must_use]
-    pub fn new(name: impl Into<String>, dtype: DType, shape: &[u64], chunk_shape: &[u64]) -> Self {
-        Self {
-            name: name.into(),
-            dtype,
-            shape: shape.to_vec(),
-            chunk_shape: chunk_shape.to_vec(),
-            codec: Codec::Raw,
-            level: 3,
-        }
-    }
-
-    /// The same with another codec.
-    #[must_use]
-    pub fn with_codec(mut self, codec: Codec) -> Self {
-        self.codec = codec;
-        self
-    }
-
-    /// The same with another level of Zstandard.
-    #[must_use]
-    pub fn with_level(mut self, level: i32) -> Self {
-        self.level = level;
-        self
-    }
-
-    /// Checks the shapes.
-    fn geometry(&self) -> Result<Geometry, Error> {
-        let bad = |why: &str| Error::misuse("dataset", format!("{:?}: {why}", self.name));
-        if self.name.is_empty() || self.name.len() > TEXT {
-            return Err(bad("a name has 1 to 1024 bytes"));
-        }
-        let (shape, chunk_shape) = (Dims::new(&self.shape)?, Dims::new(&self.chunk_shape)?);
-        if !(1..=MAX_RANK).contains(&shape.len()) || shape.len() != chunk_shape.len() {
-            return Err(bad("shape and chunk shape have the same 1 to 8 axes"));
-        }
-        if shape.contains(&0) || chunk_shape.contains(&0) {
-            return Err(bad("every extent is at least 1"));
-        }
-        let grid = Dims::grid(&shape, &chunk_shape)?;
-        let bytes = shape
-            .count()
-            .and_then(|count| count.checked_mul(wide(self.dtype.size())));
-        Ok(Geometry {
-            dtype: self.dtype,
-            shape,
-            chunk_shape,
-            grid,
-            bytes: bytes.ok_or(GridError::TooLarge)?,
-            tiles: grid.count().ok_or(GridError::TooLarge)?,
-        })
-    }
-}
 
 /// How a file is written.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -185,6 +111,8 @@ pub struct TetWriter<W: Write + Seek> {
     last: [u8; 4],
     compressor: Option<(i32, zstd_compressor::Compressor)>,
     buffer: Vec<u8>,
+    /// The sink failed: nobody knows which bytes it took, so nothing may follow them.
+    broken: bool,
 }
 
 mod zstd_compressor {
@@ -222,7 +150,8 @@ impl TetWriter<WriteTarget> {
     /// Ends the file: index, footer, superblock; syncs it and gives it its name.
     ///
     /// # Errors
-    /// [`Error::Misuse`] where tiles are missing; [`Error::Io`]. Nothing is left behind then.
+    /// [`Error::Misuse`] where tiles are missing; [`Error::Io`]. Nothing is left behind then, but for a whole file where only its
+    /// folder could not be synced.
     pub fn finish(self) -> Result<(), Error> {
         let target = self.finish_into()?;
         target.file.as_file().sync_all()?;
@@ -301,6 +230,7 @@ impl<W: Write + Seek> TetWriter<W> {
             last: [0; 4],
             compressor: None,
             buffer: Vec::new(),
+            broken: false,
         })
     }
 
@@ -328,8 +258,10 @@ impl<W: Write + Seek> TetWriter<W> {
     /// Writes the next tile: the elements of [`Self::next_tile`], little-endian in C order, clipped where the dataset ends.
     ///
     /// # Errors
-    /// [`Error::Misuse`] where no tile is left; [`Error::Grid`] where the length is not that of the tile; [`Error::Io`].
+    /// [`Error::Misuse`] where no tile is left; [`Error::Grid`] where the length is not that of the tile; [`Error::Io`], after
+    /// which the file cannot be gone on with.
     pub fn write_tile(&mut self, elements: &[u8]) -> Result<(), Error> {
+        self.check_sound()?;
         let Some((_, tile)) = self.next_tile()? else {
             return Err(Error::misuse("tile", "all tiles are written"));
         };
@@ -361,14 +293,23 @@ impl<W: Write + Seek> TetWriter<W> {
                 &compressed
             }
         };
-        if self.tile == 0 && !self.options.packed {
-            let gap = self.at.next_multiple_of(ALIGN) - self.at;
-            let zeros = [0_u8; 64];
-            self.sink
-                .write_all(zeros.get(..small(gap).unwrap_or(0)).unwrap_or(&[]))?;
-            self.at += gap;
-        }
+        let begin = if self.tile == 0 && !self.options.packed {
+            self.at
+                .checked_next_multiple_of(ALIGN)
+                .ok_or(GridError::TooLarge)?
+        } else {
+            self.at
+        };
+        let stored = wide(payload.len());
+        let next = begin.checked_add(stored).ok_or(GridError::TooLarge)?;
+        let gap = [0_u8; 64];
+        let gap = gap
+            .get(..small(begin - self.at).unwrap_or(0))
+            .unwrap_or(&[]);
+        self.broken = true;
+        self.sink.write_all(gap)?;
         self.sink.write_all(payload)?;
+        self.broken = false;
         if let Some(last) = payload.last_chunk::<4>() {
             self.last = *last;
         } else {
@@ -377,17 +318,16 @@ impl<W: Write + Seek> TetWriter<W> {
                 self.last[3] = *byte;
             }
         }
-        let stored = wide(payload.len());
         self.pending.push(Entry {
             dataset_id: U64::new(wide(self.dataset)),
             chunk_index: coord,
-            payload_offset: U64::new(self.at),
+            payload_offset: U64::new(begin),
             raw_byte_len: U64::new(expected),
             stored_byte_len: U64::new(stored),
             codec: codec.tag().into(),
             reserved: 0.into(),
         });
-        self.at = self.at.checked_add(stored).ok_or(GridError::TooLarge)?;
+        self.at = next;
         self.row += 1;
         self.tile += 1;
         if self.tile == tiles {
@@ -420,11 +360,21 @@ impl<W: Write + Seek> TetWriter<W> {
         if self.pending.is_empty() {
             return Ok(());
         }
+        self.broken = true;
         self.sink.seek(SeekFrom::Start(self.pending_at))?;
         self.sink.write_all(self.pending.as_bytes())?;
         self.pending_at += wide(self.pending.as_bytes().len());
         self.pending.clear();
         self.sink.seek(SeekFrom::Start(self.at))?;
+        self.broken = false;
+        Ok(())
+    }
+
+    /// Refuses to go on after the sink failed: what was written anew would lie at another place than its entry says.
+    fn check_sound(&self) -> Result<(), Error> {
+        if self.broken {
+            return Err(Error::misuse("file", "an earlier write of it failed"));
+        }
         Ok(())
     }
 
@@ -488,6 +438,7 @@ impl<W: Write + Seek> TetWriter<W> {
     /// # Errors
     /// As [`TetWriter::finish`].
     pub fn finish_into(mut self) -> Result<W, Error> {
+        self.check_sound()?;
         if let Some((spec, _)) = self.datasets.get(self.dataset) {
             return Err(Error::misuse(
                 "tiles",
@@ -544,6 +495,12 @@ impl<W: Write + Seek> TetWriter<W> {
             && let Some(metadata) = &footer.metadata
         {
             let spilled = serde_json::to_vec(metadata).map_err(bad)?;
+            if spilled.len() > METADATA {
+                return Err(Error::misuse(
+                    "footer",
+                    "metadata have at most 16 MiB, as the reference asks",
+                ));
+            }
             json = footer
                 .to_json(Some((self.at, wide(spilled.len()))))
                 .map_err(bad)?;
@@ -557,21 +514,4 @@ impl<W: Write + Seek> TetWriter<W> {
         };
         Ok(self.sink.write_all(tail.as_bytes())?)
     }
-}
-
-/// The record of a dataset that was checked.
-fn record(spec: &DatasetSpec) -> Vec<u8> {
-    let head = RecordHead {
-        name_len: u32::try_from(spec.name.len()).unwrap_or(u32::MAX).into(),
-        dtype: spec.dtype.tag().into(),
-        ndim: u32::try_from(spec.shape.len()).unwrap_or(u32::MAX).into(),
-        reserved: 0.into(),
-    };
-    let mut bytes = head.as_bytes().to_vec();
-    bytes.extend_from_slice(spec.name.as_bytes());
-    bytes.resize(bytes.len().next_multiple_of(8), 0);
-    for extent in spec.shape.iter().chain(&spec.chunk_shape) {
-        bytes.extend_from_slice(&extent.to_le_bytes());
-    }
-    bytes
 }

@@ -17,6 +17,9 @@ const FALLBACK: u64 = 256 << 20;
 impl Budget {
     /// The budget in bytes: the first that is set of the caller's bytes, the file's bytes, the caller's percent, the
     /// file's percent; else a quarter of `available`; 256 MiB where that is not known.
+    ///
+    /// What a file wishes is never more than `available`: a file that unpacks to very much must not bring the limit with
+    /// it. The reference takes up to 655 percent from a file.
     #[must_use]
     pub fn resolve(&self, header: Option<&IndexHeader>, available: Option<u64>) -> u64 {
         if let Some(bytes) = self.bytes {
@@ -24,7 +27,7 @@ impl Budget {
         }
         let file_bytes = header.map_or(0, |header| header.memory_budget_bytes.get());
         if file_bytes != 0 {
-            return u64::from(file_bytes);
+            return u64::from(file_bytes).min(available.unwrap_or(u64::MAX));
         }
         let Some(available) = available else {
             return FALLBACK;
@@ -33,7 +36,7 @@ impl Budget {
         let file = header.map_or(0, |header| header.memory_budget_percent_bps.get());
         let bps = [own, file, 2500].into_iter().find(|bps| *bps != 0);
         let share = u128::from(available) * u128::from(bps.unwrap_or(2500)) / 10_000;
-        u64::try_from(share).unwrap_or(u64::MAX)
+        u64::try_from(share).unwrap_or(u64::MAX).min(available)
     }
 }
 
@@ -49,4 +52,53 @@ pub fn available_memory() -> Option<u64> {
         .find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kib.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Budget;
+    use crate::layout::{INDEX_MAGIC, INDEX_VERSION, IndexHeader};
+
+    fn header(bytes: u32, bps: u16) -> IndexHeader {
+        IndexHeader {
+            magic: INDEX_MAGIC,
+            index_version: INDEX_VERSION.into(),
+            entry_count: 0.into(),
+            memory_budget_percent_bps: bps.into(),
+            reserved: 0.into(),
+            memory_budget_bytes: bytes.into(),
+            reserved_tail: 0.into(),
+        }
+    }
+
+    #[test]
+    fn the_first_wish_that_is_set_counts() {
+        let none = Budget::default();
+        let percent = Budget {
+            percent_bps: Some(1000),
+            ..none
+        };
+        let bytes = Budget {
+            bytes: Some(7),
+            ..percent
+        };
+        for (budget, file, wanted) in [
+            (none, header(0, 0), 250),
+            (none, header(0, 5000), 500),
+            (percent, header(0, 5000), 100),
+            (percent, header(300, 5000), 300),
+            (bytes, header(300, 5000), 7),
+        ] {
+            assert_eq!(budget.resolve(Some(&file), Some(1000)), wanted);
+        }
+        assert_eq!(none.resolve(None, None), 256 << 20);
+    }
+
+    #[test]
+    fn a_file_does_not_wish_for_more_than_there_is() {
+        let none = Budget::default();
+        for file in [header(u32::MAX, 0), header(0, u16::MAX)] {
+            assert_eq!(none.resolve(Some(&file), Some(1000)), 1000);
+        }
+    }
 }

@@ -3,15 +3,15 @@
 use std::sync::Mutex;
 use std::vec::Vec;
 
-use zvf_grid::{Selection, copy};
+use zvf_grid::{Dims, Selection, copy};
 
-use crate::catalog::{Catalog, Dataset, within};
-use crate::decode::{Decoder, Tile};
+use super::catalog::{Catalog, Dataset, within};
+use super::decode::{Decoder, Tile};
+use super::plan::Plan;
+use super::source::Source;
+use super::trouble::Error;
 use crate::int::{small, wide};
 use crate::layout::Codec;
-use crate::plan::Plan;
-use crate::source::Source;
-use crate::trouble::Error;
 
 /// What a read took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -36,7 +36,7 @@ impl ReadStats {
 const GAP: u64 = 16 << 10;
 
 /// What copies or unpacks fewer bytes than this is done by one thread.
-const PARALLEL: u64 = 1 << 20;
+pub(crate) const PARALLEL: u64 = 1 << 20;
 
 /// What all threads of one read share.
 #[derive(Clone, Copy)]
@@ -54,10 +54,7 @@ impl Reader<'_> {
     /// Fills `into`, which is as long as the result.
     pub(crate) fn read(&self, selection: &Selection, into: &mut [u8]) -> Result<ReadStats, Error> {
         let bytes = wide(into.len());
-        let threads = match self.threads {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            threads => threads,
-        };
+        let threads = self.threads;
         if threads == 1 || self.work(selection, bytes)? < PARALLEL {
             return self.read_slab(&mut Decoder::new(), selection, into);
         }
@@ -127,82 +124,81 @@ impl Reader<'_> {
         selection: &Selection,
         into: &mut [u8],
     ) -> Result<ReadStats, Error> {
-        let mut stats = ReadStats::default();
-        let shape = selection.shape();
+        let mut slab = Slab {
+            decoder,
+            into,
+            shape: selection.shape(),
+            stats: ReadStats::default(),
+        };
         let plan = Plan::new(self.catalog, self.front, self.dataset, selection)?;
         plan.for_each_tile(self.limit, |tile| {
-            stats.tiles += 1;
+            slab.stats.tiles += 1;
             match tile.entry.codec() {
-                Some(Codec::Zstd) => self.zstd_tile(decoder, tile, into, &shape, &mut stats),
-                _ => self.raw_tile(decoder, tile, into, &shape, &mut stats),
+                Some(Codec::Zstd) => self.zstd_tile(tile, &mut slab),
+                _ => self.raw_tile(tile, &mut slab),
             }
         })?;
-        Ok(stats)
+        Ok(slab.stats)
     }
 
-    fn zstd_tile(
-        &self,
-        decoder: &mut Decoder,
-        tile: &Tile<'_>,
-        into: &mut [u8],
-        shape: &zvf_grid::Dims,
-        stats: &mut ReadStats,
-    ) -> Result<(), Error> {
+    fn zstd_tile(&self, tile: &Tile<'_>, slab: &mut Slab<'_>) -> Result<(), Error> {
         let (offset, len) = span(tile);
-        stats.bytes += len;
+        slab.stats.bytes += len;
         if let Some(stored) = self.source.slice(offset, len) {
-            return decoder.inflate_part(tile, stored, into, shape);
+            return slab.inflate(tile, stored);
         }
-        let mut stored = std::mem::take(&mut decoder.stored);
+        let mut stored = std::mem::take(&mut slab.decoder.stored);
         stored.resize(within("one payload", len, self.limit)?, 0);
-        stats.requests += 1;
+        slab.stats.requests += 1;
         let done = self
             .source
             .read_at(offset, &mut stored)
             .map_err(Error::from)
-            .and_then(|()| decoder.inflate_part(tile, &stored, into, shape));
-        decoder.stored = stored;
+            .and_then(|()| slab.inflate(tile, &stored));
+        slab.decoder.stored = stored;
         done
     }
 
-    fn raw_tile(
-        &self,
-        decoder: &mut Decoder,
-        tile: &Tile<'_>,
-        into: &mut [u8],
-        shape: &zvf_grid::Dims,
-        stats: &mut ReadStats,
-    ) -> Result<(), Error> {
+    fn raw_tile(&self, tile: &Tile<'_>, slab: &mut Slab<'_>) -> Result<(), Error> {
         let (offset, len) = span(tile);
         if let Some(bytes) = self.source.slice(offset, len) {
-            stats.bytes += tile.trim()?.len;
-            return Ok(tile.copy_part(bytes, into, shape)?);
+            slab.stats.bytes += tile.trim()?.len;
+            return Ok(tile.copy_part(bytes, slab.into, &slab.shape)?);
         }
-        if let Some(place) = tile.place_in(into.len(), shape)
-            && let Some(place) = into.get_mut(place)
+        if let Some(place) = tile.place_in(slab.into.len(), &slab.shape)
+            && let Some(place) = slab.into.get_mut(place)
         {
-            stats.bytes += len;
-            stats.requests += 1;
+            slab.stats.bytes += len;
+            slab.stats.requests += 1;
             return Ok(self.source.read_at(offset, place)?);
         }
+        let read = &mut slab.decoder.stored;
         for block in tile.blocks(GAP) {
             let block = block?;
-            let length = within("one piece of a tile", block.len, self.limit)?;
-            decoder.stored.resize(length, 0);
-            stats.bytes += block.len;
-            stats.requests += 1;
-            let from = offset.saturating_add(block.offset);
-            self.source.read_at(from, &mut decoder.stored)?;
-            copy(
-                tile.item,
-                &decoder.stored,
-                &block.shape,
-                into,
-                shape,
-                block.runs(),
-            )?;
+            read.resize(within("one piece of a tile", block.len, self.limit)?, 0);
+            slab.stats.bytes += block.len;
+            slab.stats.requests += 1;
+            self.source
+                .read_at(offset.saturating_add(block.offset), read)?;
+            let (into, shape) = (&mut *slab.into, &slab.shape);
+            copy(tile.item, read, &block.shape, into, shape, block.runs())?;
         }
         Ok(())
+    }
+}
+
+/// A part of a result on its way.
+struct Slab<'s> {
+    decoder: &'s mut Decoder,
+    into: &'s mut [u8],
+    shape: Dims,
+    stats: ReadStats,
+}
+
+impl Slab<'_> {
+    fn inflate(&mut self, tile: &Tile<'_>, stored: &[u8]) -> Result<(), Error> {
+        self.decoder
+            .inflate_part(tile, stored, self.into, &self.shape)
     }
 }
 

@@ -2,12 +2,14 @@
 
 use std::string::String;
 
-use crate::history::{Footer, HistoryRow};
+use super::history::{Footer, HistoryRow};
+use super::trouble::Error;
 use crate::layout::MAX_RANK;
-use crate::trouble::Error;
 
 /// Longest text that the reference takes, in bytes.
 pub(crate) const TEXT: usize = 1024;
+/// Longest metadata beside a footer that the reference takes, in bytes.
+pub(crate) const METADATA: usize = 16 << 20;
 
 /// Checks the texts of a footer, and takes the folders of this machine out of it.
 pub(crate) fn clean(footer: &mut Footer) -> Result<(), Error> {
@@ -21,6 +23,17 @@ pub(crate) fn clean(footer: &mut Footer) -> Result<(), Error> {
             Ok(())
         }
     };
+    let few = |fits: bool| {
+        if fits {
+            return Ok(());
+        }
+        Err(Error::misuse(
+            "footer",
+            "at most 4096 rows of 16 parents and 32 params, 256 datasets with 64 attributes, 8 axes, 64 labels each, as \
+             the reference asks",
+        ))
+    };
+    few(footer.history.len() <= 4096)?;
     for row in &mut footer.history {
         let HistoryRow {
             op,
@@ -30,6 +43,7 @@ pub(crate) fn clean(footer: &mut Footer) -> Result<(), Error> {
             params,
             ..
         } = row;
+        few(parents.len() <= 16 && params.len() <= 32)?;
         for name in core::iter::once(source).chain(&mut *parents) {
             *name = without_folders(name);
             check(name)?;
@@ -39,31 +53,26 @@ pub(crate) fn clean(footer: &mut Footer) -> Result<(), Error> {
             check(text)?;
         }
     }
-    if let Some(metadata) = &footer.metadata {
-        // Limits of the reference, which does not read what is over them.
-        let entries = metadata.datasets.values();
-        let fits = metadata.datasets.len() <= 256
-            && entries.clone().all(|entry| {
-                entry.attrs.len() <= 64
-                    && entry.dim_names.len() <= MAX_RANK
-                    && entry.coords.len() <= MAX_RANK
-                    && entry
-                        .coords
-                        .values()
-                        .all(|coords| coords.labels.len() <= 64)
-            });
-        if !fits || footer.history.len() > 4096 {
-            return Err(Error::misuse(
-                "footer",
-                "at most 4096 rows, 256 datasets with 64 attributes, 8 axes, 64 labels each, as the reference asks",
-            ));
-        }
-    }
-    let datasets = footer
-        .metadata
+    let Some(metadata) = &footer.metadata else {
+        return Ok(());
+    };
+    few(metadata.datasets.len() <= 256)?;
+    for text in metadata
+        .file
         .iter()
-        .flat_map(|metadata| &metadata.datasets);
-    for (name, entry) in datasets {
+        .flat_map(|file| [&file.tool, &file.library_version, &file.created_at])
+        .flatten()
+    {
+        check(text)?;
+    }
+    for (name, entry) in &metadata.datasets {
+        few(entry.attrs.len() <= 64
+            && entry.dim_names.len() <= MAX_RANK
+            && entry.coords.len() <= MAX_RANK)?;
+        few(entry
+            .coords
+            .values()
+            .all(|coords| coords.labels.len() <= 64))?;
         let attrs = entry.attrs.iter().flat_map(|(key, value)| [key, value]);
         let labels = entry.coords.values().flat_map(|coords| &coords.labels);
         for text in attrs

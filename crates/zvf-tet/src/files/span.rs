@@ -2,11 +2,11 @@
 
 use zvf_grid::Selection;
 
-use crate::catalog::{Catalog, Dataset};
-use crate::decode::side_by_side;
+use super::catalog::{Catalog, Dataset};
+use super::decode::side_by_side;
+use super::plan::Plan;
 use crate::int::wide;
 use crate::layout::Codec;
-use crate::plan::Plan;
 
 /// All bytes of a dataset, once each, in one run of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +55,6 @@ pub(crate) fn of_selection(
     let item = wide(dataset.item());
     let shape = selection.shape();
     let mut base: Option<u64> = None;
-    let mut held = true;
     let plan = Plan::new(catalog, front, dataset, selection).ok()?;
     plan.for_each_tile(u64::MAX, |tile| {
         let runs = tile.part.runs();
@@ -76,8 +75,8 @@ pub(crate) fn of_selection(
             && start.is_some()
             && (base.is_none() || base == start);
         if !fits {
-            held = false;
-            return Err(crate::trouble::Error::Changed {
+            // Ends the walk; nobody sees it.
+            return Err(super::trouble::Error::Changed {
                 what: "not one run",
             });
         }
@@ -85,6 +84,5 @@ pub(crate) fn of_selection(
         Ok(())
     })
     .ok()?;
-    held.then_some(())?;
     Some((base?, len))
 }

@@ -2,10 +2,10 @@
 
 use zvf_grid::{Cells, Dims, Selection};
 
-use crate::catalog::{Catalog, Dataset};
-use crate::decode::Tile;
+use super::catalog::{Catalog, Dataset};
+use super::decode::Tile;
+use super::trouble::Error;
 use crate::layout::{Codec, Entry};
-use crate::trouble::Error;
 
 /// One tile that a selection meets.
 #[derive(Debug, Clone, Copy)]

@@ -5,10 +5,10 @@ use std::vec::Vec;
 use zstd::zstd_safe::DCtx;
 use zvf_grid::{CellPart, Dims, GridError, MAX_RANK, Run, copy};
 
+use super::trouble::Error;
 use crate::error::{Class, Expected, Place, TetError};
 use crate::int::{small, wide};
 use crate::layout::Entry;
-use crate::trouble::Error;
 
 /// What a decoder of one thread keeps between tiles.
 pub(crate) struct Decoder {
@@ -149,7 +149,7 @@ impl Tile<'_> {
             .of(Place::Entry(self.row))
             .into());
         }
-        crate::catalog::within("one decoded tile", raw, self.limit)
+        super::catalog::within("one decoded tile", raw, self.limit)
     }
 
     /// Where the whole tile lies in the result, if it is wanted whole and its bytes lie side by side there.

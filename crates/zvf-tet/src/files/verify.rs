@@ -4,9 +4,9 @@ use std::format;
 use std::string::{String, ToString};
 use std::vec::Vec;
 
+use super::file::TetFile;
+use super::trouble::Error;
 use crate::error::Class;
-use crate::file::TetFile;
-use crate::trouble::Error;
 
 /// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,7 +70,7 @@ impl Report {
 /// ```
 /// use zvf_tet::{TetFile, verify};
 ///
-/// let bytes = include_bytes!("../../../testdata/tet/derived/z_truncated.tet");
+/// let bytes = include_bytes!("../../../../testdata/tet/derived/z_truncated.tet");
 /// let report = verify(&TetFile::from_bytes(bytes.to_vec()));
 /// assert_eq!(report.findings[0].class.map(|class| class.name()), Some("zstd_decode"));
 /// assert!(!report.is_ok());

@@ -1,26 +1,25 @@
 //! Files in buckets and on web servers, by ranges: [`RemoteTet`].
 
+use std::ops::Deref;
 use std::string::String;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::vec::Vec;
 
 use bytes::Bytes;
-use futures::stream::{self, StreamExt};
+use futures::stream::{self, StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt};
-use zvf_grid::{CellPart, Dims, GridError, Selection, copy};
+use zvf_grid::Selection;
 
-use crate::budget::available_memory;
-use crate::catalog::{Catalog, Dataset, End, OpenOptions, within};
-use crate::check::Proof;
-use crate::decode::{Decoder, Tile};
+use super::budget::available_memory;
+use super::catalog::{Catalog, Dataset, End, OpenOptions, within};
+use super::plan::Plan;
+use super::read::ReadStats;
+use super::trouble::Error;
+use super::wanted::{Batches, Group, Groups, Tiles, unpack};
 use crate::footer::FooterPlace;
-use crate::history::Footer;
 use crate::int::{small, wide};
-use crate::layout::{Codec, Entry};
-use crate::plan::Plan;
-use crate::read::ReadStats;
-use crate::trouble::Error;
 use crate::view::{Tet, head_len};
 
 /// How requests are made.
@@ -52,7 +51,11 @@ impl Default for RemoteOptions {
 ///
 /// Opening takes a HEAD, then front and end at the same time, then what of the index or the footer was not in them.
 /// Reading takes one merged range for neighbouring payloads. Every request asks for the version that was opened, where
-/// the store knows versions.
+/// the store knows versions. Tiles are decoded by the threads of the rayon pool, as many as [`OpenOptions::threads`] says,
+/// while further requests are under way; with one thread, or where the task that polls runs on a thread of that pool, in
+/// that task.
+///
+/// What the checks found is its [`Catalog`]: datasets, footer, proof.
 #[derive(Debug)]
 pub struct RemoteTet {
     object: Object,
@@ -106,22 +109,12 @@ impl Object {
     }
 }
 
-/// A tile whose bytes are on their way.
-struct Wanted {
-    row: u64,
-    entry: Entry,
-    extent: Dims,
-    part: CellPart,
-    offset: u64,
-    len: u64,
-}
+impl Deref for RemoteTet {
+    type Target = Catalog;
 
-/// Neighbouring tiles that are fetched together.
-#[derive(Default)]
-struct Group {
-    tiles: Vec<Wanted>,
-    start: u64,
-    stop: u64,
+    fn deref(&self) -> &Catalog {
+        &self.catalog
+    }
 }
 
 impl RemoteTet {
@@ -209,32 +202,6 @@ impl RemoteTet {
         })
     }
 
-    /// The datasets, in the order of their numbers.
-    #[must_use]
-    pub fn datasets(&self) -> &[Dataset] {
-        &self.catalog.datasets
-    }
-
-    /// The first dataset of that name.
-    ///
-    /// # Errors
-    /// [`Error::NoDataset`].
-    pub fn dataset(&self, name: &str) -> Result<&Dataset, Error> {
-        self.catalog.dataset(name)
-    }
-
-    /// What the checks have proved, and what is odd.
-    #[must_use]
-    pub const fn proof(&self) -> &Proof {
-        &self.catalog.proof
-    }
-
-    /// History and metadata, where the file has a footer.
-    #[must_use]
-    pub const fn footer(&self) -> Option<&Footer> {
-        self.catalog.footer.as_ref()
-    }
-
     /// The tiles that a selection meets, and their bytes. Makes no request.
     ///
     /// # Errors
@@ -250,7 +217,8 @@ impl RemoteTet {
     /// Reads a selection: little-endian elements in C order.
     ///
     /// # Cost
-    /// One request for neighbouring payloads. Memory for the result and for the requests under way.
+    /// One request for neighbouring payloads. Memory for the result, and for the requests under way and what is decoded of
+    /// them.
     ///
     /// # Errors
     /// [`Error::Limit`] for a result or a payload over the memory budget; [`Error::Store`]; [`Error::Changed`];
@@ -266,97 +234,42 @@ impl RemoteTet {
         let mut result = std::vec![0; within("the result", bytes, limit)?];
         let shape = selection.shape();
         let mut stats = ReadStats::default();
-        let mut decoder = Decoder::new();
-        let groups = Groups {
-            plan: self.wanted(dataset, selection)?,
-            next: None,
-            remote: self.remote,
-        };
-        let mut arrivals = stream::iter(groups)
-            .map(|group| async move {
-                let group = group?;
-                let len = group.stop - group.start;
-                within("one request", len, limit.max(self.remote.request))?;
-                let bytes = self.object.get(group.start, len).await?;
-                Ok::<_, Error>((group, bytes))
-            })
-            .buffer_unordered(self.remote.concurrency.max(1));
-        while let Some(arrival) = arrivals.next().await {
-            let (group, bytes) = arrival?;
-            stats.requests += 1;
-            for wanted in &group.tiles {
-                let payload = small(wanted.offset - group.start)
-                    .zip(small(wanted.len))
-                    .and_then(|(start, len)| bytes.get(start..start.checked_add(len)?));
-                let payload = payload.ok_or(GridError::TooLarge)?;
+        let requests = AtomicU64::new(0);
+        let tiles = Tiles::new(&self.catalog, &self.front, dataset, selection, limit)?;
+        let groups = Groups::new(tiles.clone(), self.remote.gap, self.remote.request);
+        let threads = self.options.thread_count();
+        let mut pieces = stream::iter(groups)
+            .map(|group| self.fetch(group, limit, &requests))
+            .buffer_unordered(self.remote.concurrency.max(1))
+            .map_ok(|(group, bytes)| stream::iter(Batches::new(&tiles, group, bytes)))
+            .try_flatten()
+            .map(|batch| async move { unpack(batch?, threads).await })
+            .buffer_unordered(threads);
+        while let Some(unpacked) = pieces.next().await {
+            for piece in unpacked? {
+                piece.place(dataset.item(), &mut result, &shape)?;
                 stats.tiles += 1;
-                stats.bytes += wanted.len;
-                let tile = Tile {
-                    row: wanted.row,
-                    entry: &wanted.entry,
-                    extent: wanted.extent,
-                    part: &wanted.part,
-                    item: dataset.item(),
-                    limit,
-                };
-                if wanted.entry.codec() == Some(Codec::Zstd) {
-                    decoder.inflate_part(&tile, payload, &mut result, &shape)?;
-                } else {
-                    let block = tile.trim()?;
-                    copy(
-                        tile.item,
-                        payload,
-                        &block.shape,
-                        &mut result,
-                        &shape,
-                        block.runs(),
-                    )?;
-                }
+                stats.bytes += piece.fetched;
             }
         }
+        drop(pieces);
+        stats.requests = requests.into_inner();
         Ok((result, stats))
     }
 
-    /// The tiles of a selection one by one, each with the bytes that are needed of it.
-    fn wanted<'f>(
-        &'f self,
-        dataset: &'f Dataset,
-        selection: &Selection,
-    ) -> Result<impl Iterator<Item = Result<Wanted, Error>> + Send + 'f, Error> {
-        let entries = self.catalog.entries(&self.front);
-        let geometry = dataset.geometry();
-        let cells = selection.cells(&geometry.chunk_shape)?;
-        Ok(cells.map(move |part| {
-            let coord = part.coord();
-            let found = self.catalog.entry(entries, dataset, &coord);
-            let Some(((row, entry), extent)) = found.zip(geometry.extent(&coord)) else {
-                return Err(Error::Changed {
-                    what: "an entry of the index is gone",
-                });
-            };
-            let (mut offset, mut len) = (entry.payload_offset.get(), entry.stored_byte_len.get());
-            if entry.codec() == Some(Codec::Raw) {
-                let tile = Tile {
-                    row,
-                    entry,
-                    extent,
-                    part: &part,
-                    item: dataset.item(),
-                    limit: u64::MAX,
-                };
-                let block = tile.trim()?;
-                offset = offset.saturating_add(block.offset);
-                len = block.len;
-            }
-            Ok(Wanted {
-                row,
-                entry: *entry,
-                extent,
-                part,
-                offset,
-                len,
-            })
-        }))
+    /// The bytes of neighbouring tiles.
+    async fn fetch(
+        &self,
+        group: Result<Group, Error>,
+        limit: u64,
+        requests: &AtomicU64,
+    ) -> Result<(Group, Bytes), Error> {
+        let group = group?;
+        let len = group.stop - group.start;
+        within("one request", len, limit.max(self.remote.request))?;
+        let bytes = self.object.get(group.start, len).await?;
+        requests.fetch_add(1, Relaxed);
+        Ok((group, bytes))
     }
 }
 
@@ -382,46 +295,5 @@ impl Object {
             }
         }
         self.get(offset, len).await
-    }
-}
-
-/// Merges neighbours, as they come.
-struct Groups<I> {
-    plan: I,
-    next: Option<Wanted>,
-    remote: RemoteOptions,
-}
-
-impl<I: Iterator<Item = Result<Wanted, Error>>> Iterator for Groups<I> {
-    type Item = Result<Group, Error>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let first = match self.next.take().map(Ok).or_else(|| self.plan.next())? {
-            Ok(first) => first,
-            Err(error) => return Some(Err(error)),
-        };
-        let mut group = Group {
-            start: first.offset,
-            stop: first.offset.saturating_add(first.len),
-            tiles: std::vec![first],
-        };
-        loop {
-            let wanted = match self.plan.next() {
-                None => return Some(Ok(group)),
-                Some(Err(error)) => return Some(Err(error)),
-                Some(Ok(wanted)) => wanted,
-            };
-            let stop = wanted.offset.saturating_add(wanted.len);
-            let near = wanted
-                .offset
-                .checked_sub(group.stop)
-                .is_some_and(|gap| gap <= self.remote.gap);
-            if !near || stop - group.start > self.remote.request {
-                self.next = Some(wanted);
-                return Some(Ok(group));
-            }
-            group.stop = stop;
-            group.tiles.push(wanted);
-        }
     }
 }

@@ -1,0 +1,105 @@
+//! What a dataset to be written is, and its record.
+
+use std::format;
+use std::string::String;
+use std::vec::Vec;
+
+use zerocopy::IntoBytes;
+use zvf_grid::{Dims, GridError};
+
+use super::rules::TEXT;
+use super::trouble::Error;
+use crate::DType;
+use crate::int::wide;
+use crate::layout::{Codec, MAX_RANK, RecordHead};
+use crate::record::Geometry;
+
+/// What one dataset will be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DatasetSpec {
+    /// Its name: not empty, at most 1024 bytes, unlike all others of the file.
+    pub name: String,
+    /// Type of the elements.
+    pub dtype: DType,
+    /// Extents, each at least 1; 1 to 8 axes.
+    pub shape: Vec<u64>,
+    /// Extents of a tile, each at least 1.
+    pub chunk_shape: Vec<u64>,
+    /// How tiles are stored.
+    pub codec: Codec,
+    /// Level of Zstandard; 3 by default.
+    pub level: i32,
+}
+
+impl DatasetSpec {
+    /// A dataset of raw tiles.
+    #[must_use]
+    pub fn new(name: impl Into<String>, dtype: DType, shape: &[u64], chunk_shape: &[u64]) -> Self {
+        Self {
+            name: name.into(),
+            dtype,
+            shape: shape.to_vec(),
+            chunk_shape: chunk_shape.to_vec(),
+            codec: Codec::Raw,
+            level: 3,
+        }
+    }
+
+    /// The same with another codec.
+    #[must_use]
+    pub fn with_codec(mut self, codec: Codec) -> Self {
+        self.codec = codec;
+        self
+    }
+
+    /// The same with another level of Zstandard.
+    #[must_use]
+    pub fn with_level(mut self, level: i32) -> Self {
+        self.level = level;
+        self
+    }
+
+    /// Checks the shapes.
+    pub(super) fn geometry(&self) -> Result<Geometry, Error> {
+        let bad = |why: &str| Error::misuse("dataset", format!("{:?}: {why}", self.name));
+        if self.name.is_empty() || self.name.len() > TEXT {
+            return Err(bad("a name has 1 to 1024 bytes"));
+        }
+        let (shape, chunk_shape) = (Dims::new(&self.shape)?, Dims::new(&self.chunk_shape)?);
+        if !(1..=MAX_RANK).contains(&shape.len()) || shape.len() != chunk_shape.len() {
+            return Err(bad("shape and chunk shape have the same 1 to 8 axes"));
+        }
+        if shape.contains(&0) || chunk_shape.contains(&0) {
+            return Err(bad("every extent is at least 1"));
+        }
+        let grid = Dims::grid(&shape, &chunk_shape)?;
+        let bytes = shape
+            .count()
+            .and_then(|count| count.checked_mul(wide(self.dtype.size())));
+        Ok(Geometry {
+            dtype: self.dtype,
+            shape,
+            chunk_shape,
+            grid,
+            bytes: bytes.ok_or(GridError::TooLarge)?,
+            tiles: grid.count().ok_or(GridError::TooLarge)?,
+        })
+    }
+}
+
+/// The record of a dataset that was checked.
+pub(super) fn record(spec: &DatasetSpec) -> Vec<u8> {
+    let head = RecordHead {
+        name_len: u32::try_from(spec.name.len()).unwrap_or(u32::MAX).into(),
+        dtype: spec.dtype.tag().into(),
+        ndim: u32::try_from(spec.shape.len()).unwrap_or(u32::MAX).into(),
+        reserved: 0.into(),
+    };
+    let mut bytes = head.as_bytes().to_vec();
+    bytes.extend_from_slice(spec.name.as_bytes());
+    bytes.resize(bytes.len().next_multiple_of(8), 0);
+    for extent in spec.shape.iter().chain(&spec.chunk_shape) {
+        bytes.extend_from_slice(&extent.to_le_bytes());
+    }
+    bytes
+}
