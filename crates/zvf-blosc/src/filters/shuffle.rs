@@ -101,7 +101,7 @@ fn sixteens(planes: &[u8], k: usize, out: &mut [u8]) {
 fn quads(planes: &[u8], k: usize, width: usize, out: &mut [u8]) {
     let mut tile = [0u32; TILE];
     let each = (16384 / width).clamp(16, TILE);
-    for (n, items) in out.chunks_mut(each * width).enumerate() {
+    for (n, items) in out.chunks_mut(each.saturating_mul(width)).enumerate() {
         let count = items.len() / width;
         for j in (0..width).step_by(4) {
             let tile = &mut tile[..count];

@@ -158,7 +158,8 @@ impl Array {
     ///
     /// # Errors
     ///
-    /// [`Error::Chunk`] and [`Error::Block`] name the first one that cannot be read; I/O; memory.
+    /// [`Error::Chunk`] and [`Error::Block`] name the first one that cannot be read, with several threads the first that
+    /// was met; I/O; memory.
     pub fn read(&self, selection: &Selection) -> Result<Vec<u8>, Error> {
         let mut out = buffer(selection, self.geometry.item)?;
         self.read_into(selection, &mut out, &ReadOptions::default())?;
