@@ -1,6 +1,6 @@
 //! Records by key, spilled past a budget: the first step of every write.
 
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::hash::Hash;
 use std::path::Path;
 
@@ -69,6 +69,11 @@ impl<K: Eq + Hash> Buckets<K> {
         }
     }
 
+    /// Bytes reserved in memory.
+    pub(crate) fn memory(&self) -> usize {
+        self.memory
+    }
+
     /// Writes everything that is in memory to the file, if that is more than the budget.
     pub(crate) fn relieve(&mut self) -> Result<(), WriteError> {
         if self.memory <= self.budget {
@@ -116,6 +121,19 @@ impl Bucket {
             .iter()
             .fold(0_u64, |sum, part| sum.saturating_add(part.len));
         spilled.saturating_add(wide(self.tail.len()))
+    }
+
+    /// All records in the order in which they came, as they were spilled; none is torn apart.
+    pub(crate) fn pieces(
+        &self,
+        file: &SpillFile,
+    ) -> impl Iterator<Item = Result<Cow<'_, [u8]>, WriteError>> {
+        let spilled = self.parts.iter().map(|part| {
+            let mut bytes = Vec::new();
+            file.read(*part, &mut bytes)?;
+            Ok(Cow::Owned(bytes))
+        });
+        spilled.chain(std::iter::once(Ok(Cow::Borrowed(&*self.tail))))
     }
 
     /// All records, in the order in which they came.

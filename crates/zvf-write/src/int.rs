@@ -36,3 +36,9 @@ pub(crate) const fn signed(value: usize) -> i64 {
 pub(crate) fn signed64(what: &'static str, value: u64) -> Result<i64, WriteError> {
     i64::try_from(value).map_err(|_| WriteError::limit(what, value, i64::MAX.unsigned_abs()))
 }
+
+/// Upper and lower half of a number.
+pub(crate) fn halves(value: u64) -> [u32; 2] {
+    let low = value & u64::from(u32::MAX);
+    [value >> 32, low].map(|half| u32::try_from(half).unwrap_or(0))
+}

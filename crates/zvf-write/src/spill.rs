@@ -164,6 +164,23 @@ impl Spool {
         Ok(())
     }
 
+    /// Bytes reserved in memory.
+    pub(crate) fn memory(&self) -> usize {
+        self.tail.capacity()
+    }
+
+    /// Applies `take` to the pieces in order; each holds whole records. They can be gone through again.
+    pub(crate) fn each_piece(&self, mut take: impl FnMut(&[u8])) -> Result<(), WriteError> {
+        let mut bytes = Vec::new();
+        for part in &self.parts {
+            bytes.clear();
+            self.file.read(*part, &mut bytes)?;
+            take(&bytes);
+        }
+        take(&self.tail);
+        Ok(())
+    }
+
     /// The pieces in order; each holds whole records.
     pub(crate) fn pieces(self) -> impl Iterator<Item = Result<Vec<u8>, WriteError>> {
         let file = self.file;

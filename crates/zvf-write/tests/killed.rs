@@ -1,19 +1,24 @@
 //! A process that is killed while it writes to the local disk, at any time: there is no store, or all of it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use zvf_query::Query;
 use zvf_store::Store;
 use zvf_write::{
-    AttributeSpec, Batch, Kind, Leftovers, NumberType, StoreSpec, StoreWriter, WriteOptions,
+    AttributeSpec, Batch, CrossLevel, Kind, Leftovers, LevelStep, Method, NumberType, PyramidSpec,
+    StoreSpec, StoreWriter, WriteOptions, build_pyramid,
 };
 
 use crate::support::{ask, block_on, check_documents};
 
 /// Names the place to the process that is to be killed.
 const PLACE: &str = "ZVF_WRITE_TEST_PLACE";
+/// Names the place of a store that it adds levels to.
+const LEVELS: &str = "ZVF_WRITE_TEST_LEVELS";
 const POINTS: usize = 3000;
 
 async fn write(address: &str, leftovers: Leftovers) -> Result<(), zvf_write::WriteError> {
@@ -42,43 +47,65 @@ async fn write(address: &str, leftovers: Leftovers) -> Result<(), zvf_write::Wri
     writer.finish().await.map(|_| ())
 }
 
-/// The process that is killed: this test, started by the one below.
+async fn add_levels(address: &str, leftovers: Leftovers) -> Result<(), zvf_write::WriteError> {
+    let spec = PyramidSpec::new([2.0, 2.0].map(LevelStep::new))
+        .with_method(Method::Reference)
+        .with_cross_level(CrossLevel::Explicit, 2);
+    let options = WriteOptions::new()
+        .with_leftovers(leftovers)
+        .with_durable(false);
+    build_pyramid(address, &spec, &options, Arc::new(|_| ()))
+        .await
+        .map(|_| ())
+}
+
+/// The process that is killed: this test, started by the ones below.
 #[test]
 fn the_victim() {
     if let Ok(place) = std::env::var(PLACE) {
         block_on(write(&place, Leftovers::Refuse)).unwrap();
     }
+    if let Ok(place) = std::env::var(LEVELS) {
+        block_on(add_levels(&place, Leftovers::Refuse)).unwrap();
+    }
 }
 
-fn start(place: &Path) -> std::process::Child {
+fn start(name: &str, place: &Path) -> std::process::Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["killed::the_victim", "--exact"])
-        .env(PLACE, place)
+        .env(name, place)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap()
 }
 
-async fn is_whole(place: &Path) {
-    let mut documents = std::collections::BTreeMap::new();
+/// Every file, by its key.
+fn files(place: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
     let mut folders = vec![place.to_owned()];
     while let Some(at) = folders.pop() {
         for entry in std::fs::read_dir(at).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.file_name().is_some_and(|name| name == "zarr.json") {
+            } else {
                 let key = path
                     .strip_prefix(place)
                     .unwrap()
                     .to_str()
                     .unwrap()
                     .replace('\\', "/");
-                documents.insert(key, std::fs::read(path).unwrap());
+                found.insert(key, std::fs::read(path).unwrap());
             }
         }
     }
+    found
+}
+
+async fn is_whole(place: &Path) {
+    let mut documents = files(place);
+    documents.retain(|key, _| key.ends_with("zarr.json"));
     check_documents(&documents);
     let store = Store::open(place.to_str().unwrap()).await.unwrap();
     let mut numbers = ask(&store, Query::default()).await.numbers();
@@ -92,12 +119,12 @@ fn a_killed_writer_leaves_nothing_or_all() {
     // One undisturbed run tells how long there is something to kill; nothing depends on it but where kills fall.
     let whole = folder.path().join("whole.zv");
     let began = Instant::now();
-    assert!(start(&whole).wait().unwrap().success());
+    assert!(start(PLACE, &whole).wait().unwrap().success());
     let long = began.elapsed();
     block_on(is_whole(&whole));
     for run in 0..12_u32 {
         let place = folder.path().join(format!("{run}.zv"));
-        let mut victim = start(&place);
+        let mut victim = start(PLACE, &place);
         std::thread::sleep(
             long.mul_f64(f64::from(run) / 10.0)
                 .min(Duration::from_secs(5)),
@@ -112,6 +139,48 @@ fn a_killed_writer_leaves_nothing_or_all() {
                 write(address, Leftovers::Remove).await.unwrap();
             }
             is_whole(&place).await;
+        });
+    }
+}
+
+#[test]
+fn a_killed_pyramid_leaves_level_0_or_all_levels() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = folder.path().join("whole.zv");
+    block_on(write(whole.to_str().unwrap(), Leftovers::Refuse)).unwrap();
+    let base = files(&whole);
+    let began = Instant::now();
+    assert!(start(LEVELS, &whole).wait().unwrap().success());
+    let long = began.elapsed();
+    let complete = files(&whole);
+    for run in 0..12_u32 {
+        let place = folder.path().join(format!("{run}.zv"));
+        for (key, bytes) in &base {
+            let path = place.join(key);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, bytes).unwrap();
+        }
+        let mut victim = start(LEVELS, &place);
+        std::thread::sleep(
+            long.mul_f64(f64::from(run) / 10.0)
+                .min(Duration::from_secs(5)),
+        );
+        // It may be gone already.
+        let _ = victim.kill();
+        victim.wait().unwrap();
+        block_on(async {
+            let address = place.to_str().unwrap();
+            let store = Store::open(address).await.unwrap();
+            if store.levels().len() > 1 {
+                is_whole(&place).await;
+            } else {
+                assert_eq!(ask(&store, Query::default()).await.numbers().len(), POINTS);
+                add_levels(address, Leftovers::Remove).await.unwrap();
+            }
+            let mut found = files(&place);
+            // The marker may be left, and files that it and the root got their names from.
+            found.retain(|key, _| !key.contains(".zvf-") && key != "zvf-unfinished.json");
+            assert!(found == complete, "run {run}");
         });
     }
 }

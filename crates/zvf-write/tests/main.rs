@@ -30,6 +30,7 @@ mod points;
 mod pyramid;
 mod pyramid_again;
 mod pyramid_bins;
+mod pyramid_budget;
 mod pyramid_crash;
 mod pyramid_crash_again;
 mod pyramid_density;

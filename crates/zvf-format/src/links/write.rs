@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use super::cell::CellForm;
+use super::elem::Elem;
 use super::lehmer;
 use crate::error::{EncodeError, Expected};
 use crate::int::{signed, wide};
@@ -143,6 +144,11 @@ impl LinkCellBuilder {
 
     /// Appends one column; the value was checked to fit.
     fn put(&mut self, value: i64) {
+        // What writers store, by a copy of known width.
+        if self.form.elem == Elem::I64 {
+            self.group.extend_from_slice(&value.to_le_bytes());
+            return;
+        }
         let size = self.form.elem.size();
         let bytes = value.to_le_bytes();
         let low = bytes.get(..size).unwrap_or(&bytes);

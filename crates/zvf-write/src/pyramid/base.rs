@@ -1,12 +1,11 @@
 //! Bins of level 0 for a store that declares none: halves of the chunk that fit the data.
 
-use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
-use rustc_hash::FxBuildHasher;
+use rustc_hash::FxHashSet;
 use zvf_meta::Kind;
 
-use super::bins::{Bin, MOST_AXES, bin_of};
+use super::bins::{Bin, bin_of};
 use super::density::{Geometry, State, square};
 use crate::WriteError;
 use crate::int::index;
@@ -63,28 +62,71 @@ pub(crate) fn choose(
     chunk_shape: &[f64],
 ) -> Result<ChosenBins, WriteError> {
     if let Some(step) = median(steps(geometry, finest)) {
-        let halves = |&size: &f64| {
-            let mut bin = size;
-            for _ in 0..MOST_HALVES {
-                if bin / 2.0 < step {
-                    break;
-                }
-                bin /= 2.0;
-            }
-            bin
-        };
-        return Ok(ChosenBins {
-            shape: chunk_shape.iter().map(halves).collect(),
-            reason: BinReason::Step(step),
-        });
+        return Ok(of_step(step, chunk_shape));
     }
-    let sample = sample(geometry, finest, chunk_shape)?;
-    let distinct = occupied(geometry, &sample, chunk_shape, MOST_HALVES)?;
+    let each = |take: Take<'_>| {
+        let mut rows = finest.rows.iter();
+        rows.try_for_each(|&row| take(geometry.position(row)))
+    };
+    spacing(each, geometry.dims, chunk_shape)
+}
+
+/// Bins of level 0 by the median distance of neighbours.
+pub(crate) fn of_step(step: f64, chunk_shape: &[f64]) -> ChosenBins {
+    let halves = |&size: &f64| {
+        let mut bin = size;
+        for _ in 0..MOST_HALVES {
+            if bin / 2.0 < step {
+                break;
+            }
+            bin /= 2.0;
+        }
+        bin
+    };
+    ChosenBins {
+        shape: chunk_shape.iter().map(halves).collect(),
+        reason: BinReason::Step(step),
+    }
+}
+
+/// What is done with each position.
+pub(crate) type Take<'t> = &'t mut dyn FnMut(&[f64]) -> Result<(), WriteError>;
+
+/// Chooses bins of level 0 by how densely vertices lie in some of the chunks, evenly picked. `each` goes through all
+/// positions, twice.
+///
+/// # Cost
+/// The coordinates of all chunks and the positions of those that were picked, in memory.
+///
+/// # Errors
+/// Positions that lie in no bin; those of `each`.
+pub(crate) fn spacing(
+    mut each: impl FnMut(Take<'_>) -> Result<(), WriteError>,
+    dims: usize,
+    chunk_shape: &[f64],
+) -> Result<ChosenBins, WriteError> {
+    let mut chunks: FxHashSet<Bin> = FxHashSet::default();
+    each(&mut |position| {
+        chunks.insert(bin_of(position, chunk_shape)?);
+        Ok(())
+    })?;
+    let every = chunks.len().div_ceil(SAMPLE).max(1);
+    let mut chunks: Vec<Bin> = chunks.into_iter().collect();
+    chunks.sort_unstable();
+    let picked: FxHashSet<Bin> = chunks.into_iter().step_by(every).collect();
+    let mut sample = Vec::new();
+    each(&mut |position| {
+        if picked.contains(&bin_of(position, chunk_shape)?) {
+            sample.extend_from_slice(position);
+        }
+        Ok(())
+    })?;
+    let distinct = occupied(&sample, dims, chunk_shape, MOST_HALVES)?;
     // Bins are nested: the more often a chunk is halved, the more of them hold something.
     let (mut low, mut high) = (0, MOST_HALVES);
     while low < high {
         let middle = low.midpoint(high);
-        let found = occupied(geometry, &sample, chunk_shape, middle)?;
+        let found = occupied(&sample, dims, chunk_shape, middle)?;
         if found.saturating_mul(2) > distinct {
             high = middle;
         } else {
@@ -104,7 +146,7 @@ fn halved(chunk_shape: &[f64], times: u32) -> Vec<f64> {
 }
 
 /// Squares of the distances of neighbours, without those at the same place.
-fn steps(geometry: Geometry<'_>, state: &State) -> Vec<f64> {
+pub(crate) fn steps(geometry: Geometry<'_>, state: &State) -> Vec<f64> {
     let position = |place: u32| {
         let row = state.rows.get(index(place)).copied().unwrap_or(u32::MAX);
         geometry.position(row)
@@ -142,32 +184,17 @@ fn median(mut squares: Vec<f64>) -> Option<f64> {
     Some(median.sqrt())
 }
 
-/// The vertices of some chunks, evenly picked in the order of the chunks.
-fn sample(
-    geometry: Geometry<'_>,
-    state: &State,
-    chunk_shape: &[f64],
-) -> Result<Vec<u32>, WriteError> {
-    let mut chunks: BTreeMap<Bin, Vec<u32>> = BTreeMap::new();
-    for &row in &state.rows {
-        let chunk = bin_of(geometry.position(row), chunk_shape)?;
-        chunks.entry(chunk).or_default().push(row);
-    }
-    let every = chunks.len().div_ceil(SAMPLE).max(1);
-    Ok(chunks.into_values().step_by(every).flatten().collect())
-}
-
-/// How many bins hold vertices, of chunks that were halved so often.
+/// How many bins hold positions, of chunks that were halved so often.
 fn occupied(
-    geometry: Geometry<'_>,
-    rows: &[u32],
+    positions: &[f64],
+    dims: usize,
     chunk_shape: &[f64],
     times: u32,
 ) -> Result<usize, WriteError> {
     let bins = halved(chunk_shape, times);
-    let mut found: HashSet<[i64; MOST_AXES], FxBuildHasher> = HashSet::default();
-    for &row in rows {
-        found.insert(bin_of(geometry.position(row), &bins)?);
+    let mut found: FxHashSet<Bin> = FxHashSet::default();
+    for position in positions.chunks_exact(dims.max(1)) {
+        found.insert(bin_of(position, &bins)?);
     }
     Ok(found.len())
 }

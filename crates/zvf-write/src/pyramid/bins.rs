@@ -3,16 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use rustc_hash::{FxBuildHasher, FxHashMap};
-use std::hash::BuildHasher;
+use rustc_hash::FxHashMap;
 use zvf_meta::space::{Grid, chunk_at};
 use zvf_store::ChunkCoord;
 
 use super::fine::{Chunk, Fine, Work, fragment};
-use crate::bucket::{Bucket, Buckets};
+use super::sums::{Sum, Waiting};
+use crate::WriteError;
 use crate::int::{index, narrow, signed, to_index, wide};
-use crate::spill::SpillFile;
-use crate::{WriteError, parallel};
 
 /// Most axes of a level that is coarsened.
 pub(crate) const MOST_AXES: usize = 4;
@@ -31,14 +29,7 @@ pub(crate) struct Means<'s> {
     pub(crate) folder: &'s Path,
 }
 
-/// One metavertex: its bin, and the mean of its members.
-#[derive(Debug, Clone, Copy)]
-struct Meta {
-    bin: Bin,
-    mean: [f32; MOST_AXES],
-}
-
-/// The vertices of a coarse level, and what stands for what.
+/// The vertices of a coarse level.
 #[derive(Debug)]
 pub(crate) struct Metas {
     /// Chunks in lex order.
@@ -47,8 +38,6 @@ pub(crate) struct Metas {
     pub(crate) starts: Vec<u32>,
     /// Positions, chunk by chunk.
     pub(crate) positions: Vec<f32>,
-    /// The vertex of each bin.
-    of_bin: FxHashMap<Bin, u32>,
 }
 
 impl Metas {
@@ -63,7 +52,7 @@ impl Metas {
 }
 
 /// Slot of the chunk, and row, of a vertex, where chunks begin at `starts`.
-pub(crate) fn place(starts: &[u32], vertex: u32) -> (u32, u32) {
+fn place(starts: &[u32], vertex: u32) -> (u32, u32) {
     let slot = starts
         .partition_point(|&start| start <= vertex)
         .saturating_sub(1);
@@ -95,183 +84,124 @@ pub(crate) fn bin_of(position: &[f64], size: &[f64]) -> Result<Bin, WriteError> 
     Ok(bin)
 }
 
-/// Which rows are gathered, and in which order: each gets a number that rises in that order.
+/// The bins of one chunk's rows.
 #[derive(Debug)]
-enum Order {
-    /// All fragments, chunk by chunk.
-    Chunks,
-    /// Those of objects: for each chunk the fragments that are asked for, with the numbers of their entries.
-    Entries(Vec<Vec<(u32, u32)>>),
+pub(crate) struct Binned {
+    pub(crate) slot: usize,
+    pub(crate) chunk: Chunk,
+    /// Its bins, each once.
+    bins: Vec<Bin>,
+    /// For each row its place in `bins`.
+    of: Vec<u32>,
 }
 
-impl Order {
-    fn each(
-        &self,
-        slot: usize,
-        chunk: &Chunk,
-        dims: usize,
-        mut work: impl FnMut(u64, usize),
-    ) -> Result<(), WriteError> {
-        match self {
-            Self::Chunks => {
-                let mut number = wide(slot) << 32;
-                chunk.all(dims, |row| {
-                    work(number, row);
-                    number = number.saturating_add(1);
-                })
-            }
-            Self::Entries(entries) => {
-                for &(fragment, entry) in entries.get(slot).into_iter().flatten() {
-                    let mut number = u64::from(entry) << 32;
-                    chunk.fragment(fragment, |row| {
-                        work(number, row);
-                        number = number.saturating_add(1);
-                    })?;
+impl Binned {
+    fn new(slot: usize, chunk: Chunk, dims: usize, size: &[f64]) -> Result<Self, WriteError> {
+        let mut numbers: FxHashMap<Bin, u32> = FxHashMap::default();
+        let mut bins: Vec<Bin> = Vec::new();
+        let mut of = Vec::with_capacity(chunk.positions.len() / dims.max(1));
+        // Rows that follow each other mostly share a bin.
+        let mut last: Option<(Bin, u32)> = None;
+        for position in chunk.positions.chunks_exact(dims.max(1)) {
+            let bin = bin(position, size)?;
+            let number = match last {
+                Some((known, number)) if known == bin => number,
+                _ => {
+                    let next = narrow("bins of a chunk", bins.len())?;
+                    *numbers.entry(bin).or_insert_with(|| {
+                        bins.push(bin);
+                        next
+                    })
                 }
-                Ok(())
-            }
+            };
+            last = Some((bin, number));
+            of.push(number);
         }
+        Ok(Self {
+            slot,
+            chunk,
+            bins,
+            of,
+        })
     }
 }
 
-/// Makes the metavertices of the objects `kept`, or of everything.
+/// How positions come to the sums of their bins: in the order that the package adds them in, since sums of other orders are
+/// others.
+#[derive(Debug)]
+enum Adding {
+    /// All fragments, chunk by chunk: as they are read.
+    Chunks(Vec<Sum>),
+    /// Objects one after the other: their positions wait until all are read.
+    Objects(Waiting),
+}
+
+/// Makes the metavertices of the objects `kept`, or of everything, and finds that of every vertex: that of its bin. Vertices
+/// of objects that were dropped have one where another object keeps its bin occupied.
 ///
 /// # Cost
-/// One reading of the positions; records of the gathered vertices in memory or in a temporary file, about a hundred bytes
-/// for each metavertex in memory.
+/// One reading of the positions. In memory: four bytes a vertex, and about a hundred for each bin that holds any; of objects,
+/// a copy of their positions in memory or in a temporary file.
 pub(crate) fn gather(
     fine: &Fine,
     kept: Option<&[usize]>,
     size: &[f64],
     target: (&Grid, &[f64]),
     means: Means<'_>,
-) -> Result<Metas, WriteError> {
+) -> Result<(Metas, Parents), WriteError> {
     let dims = fine.dims;
-    let record = dims.saturating_mul(4).saturating_add(8);
-    // Bins are told apart by a hash: each part is a set of whole bins, small enough to be held.
-    let bytes = fine.expected.saturating_mul(wide(record));
-    let share = wide(means.budget / means.threads.saturating_mul(8).max(1)).max(1 << 20);
-    let least = wide(means.threads).saturating_mul(4);
-    let parts = to_index("parts", (bytes / share).clamp(least, 4096))?;
-    let order = match (kept, &fine.objects) {
-        (Some(kept), Some(objects)) => {
-            let mut entries = vec![Vec::new(); fine.chunks.len()];
-            for &row in kept {
-                let (first, list) = objects.entries(row);
-                for (number, &(slot, fragment)) in (first..).zip(list) {
-                    let number = narrow("fragments of objects", number)?;
-                    if let Some(slot) = entries.get_mut(index(slot)) {
-                        slot.push((fragment, number));
-                    }
-                }
-            }
-            Order::Entries(entries)
-        }
-        _ => Order::Chunks,
+    let mut adding = match (kept, &fine.objects) {
+        (Some(kept), Some(objects)) => Adding::Objects(Waiting::new(fine, objects, kept, means)?),
+        _ => Adding::Chunks(Vec::new()),
     };
-    let (hasher, bins) = (FxBuildHasher, size.to_vec());
-    let work = move |slot: usize, chunk: Chunk| {
-        let mut out: Vec<Vec<u8>> = vec![Vec::new(); parts];
-        let mut failed = None;
-        order.each(slot, &chunk, dims, |number, row| {
-            let start = row.saturating_mul(dims);
-            let position = chunk.positions.get(start..start.saturating_add(dims));
-            match bin(position.unwrap_or_default(), &bins) {
-                Ok(bin) => {
-                    let part = hasher.hash_one(bin) % wide(parts);
-                    let part = usize::try_from(part).ok().and_then(|at| out.get_mut(at));
-                    if let (Some(part), Some(position)) = (part, position) {
-                        part.extend_from_slice(&number.to_le_bytes());
-                        for value in position {
-                            part.extend_from_slice(&value.to_le_bytes());
-                        }
-                    }
-                }
-                Err(error) => failed = Some(error),
-            }
-        })?;
-        failed.map_or(Ok(out), Err)
+    let bins = size.to_vec();
+    let work: Work<Binned> = Arc::new(move |slot, chunk| Binned::new(slot, chunk, dims, &bins));
+    let mut numbers: FxHashMap<Bin, u32> = FxHashMap::default();
+    let mut parents = Parents {
+        starts: vec![0],
+        of: Vec::with_capacity(to_index("vertices", fine.expected.min(1 << 24))?),
+        fragments: Vec::new(),
     };
-    let work: Work<Vec<Vec<u8>>> = Arc::new(work);
-    let mut buckets: Buckets<usize> = Buckets::new(means.budget / 2, means.folder);
-    let numbers: Vec<usize> = (0..parts)
-        .map(|part| buckets.number(&part, |&part| part))
-        .collect();
-    fine.each(means.threads, &work, |parts| {
-        for (&number, bytes) in numbers.iter().zip(parts) {
-            if !bytes.is_empty() {
-                buckets.push(number, |out| out.extend_from_slice(&bytes));
-            }
+    let mut here = Vec::new();
+    fine.each(means.threads, &work, |one| {
+        here.clear();
+        for &bin in &one.bins {
+            let next = narrow("bins of a level", numbers.len())?;
+            here.push(*numbers.entry(bin).or_insert(next));
         }
-        buckets.relieve()
+        let start = parents.of.len();
+        let bin = |&own: &u32| here.get(index(own)).copied().unwrap_or(NONE);
+        parents.of.extend(one.of.iter().map(bin));
+        let of = parents.of.get(start..).unwrap_or_default();
+        match &mut adding {
+            Adding::Chunks(sums) => {
+                sums.resize(numbers.len(), Sum::default());
+                one.chunk.all(dims, |row| {
+                    let bin = of.get(row).map_or(usize::MAX, |&bin| index(bin));
+                    if let Some((sum, position)) =
+                        sums.get_mut(bin).zip(one.chunk.position(row, dims))
+                    {
+                        sum.add(position);
+                    }
+                })?;
+            }
+            Adding::Objects(waiting) => waiting.push(&one, of, dims)?,
+        }
+        let count = narrow("vertices of a level", parents.of.len())?;
+        parents.starts.push(count);
+        let fragments = one.chunk.fragments.filter(|_| fine.objects.is_some());
+        parents.fragments.push(fragments);
+        Ok(())
     })?;
-    drop(work);
-    let (buckets, file) = buckets.finish();
-    let mut metas: Vec<Meta> = Vec::new();
-    let jobs = buckets.into_iter().map(|(_, bucket)| bucket);
-    let jobs: Vec<Bucket> = jobs.collect();
-    parallel::each(
-        means.threads,
-        jobs.into_iter(),
-        |bucket| aggregate(bucket, &file, dims, size),
-        |mut some| {
-            metas.append(&mut some);
-            Ok(())
-        },
-    )?;
-    settle(metas, dims, target)
-}
-
-/// The metavertices of one part: sums in the order in which vertices are gathered.
-fn aggregate(
-    bucket: Bucket,
-    file: &SpillFile,
-    dims: usize,
-    size: &[f64],
-) -> Result<Vec<Meta>, WriteError> {
-    let bytes = bucket.read(file)?;
-    let record = dims.saturating_mul(4).saturating_add(8);
-    let mut order: Vec<(u64, u32)> = Vec::with_capacity(bytes.len() / record.max(1));
-    for (at, one) in (0_u32..).zip(bytes.chunks_exact(record)) {
-        let number = one.first_chunk().map_or(0, |b| u64::from_le_bytes(*b));
-        order.push((number, at));
+    let sums = match adding {
+        Adding::Chunks(sums) => sums,
+        Adding::Objects(waiting) => waiting.finish(numbers.len(), dims, means.threads)?,
+    };
+    let (metas, vertices) = settle(&numbers, &sums, dims, target)?;
+    for bin in &mut parents.of {
+        *bin = vertices.get(index(*bin)).copied().unwrap_or(NONE);
     }
-    narrow("vertices of a part", order.len())?;
-    if !order.is_sorted() {
-        order.sort_unstable();
-    }
-    let mut of_bin: FxHashMap<Bin, usize> = FxHashMap::default();
-    let mut sums: Vec<(Bin, [f64; MOST_AXES], u64)> = Vec::new();
-    for (_, at) in order {
-        let start = index(at).saturating_mul(record);
-        let values = bytes.get(start.saturating_add(8)..start.saturating_add(record));
-        let mut position = [0.0_f32; MOST_AXES];
-        for (slot, value) in position
-            .iter_mut()
-            .zip(values.unwrap_or_default().as_chunks::<4>().0)
-        {
-            *slot = f32::from_le_bytes(*value);
-        }
-        let position = position.get(..dims).unwrap_or_default();
-        let bin = bin(position, size)?;
-        let place = *of_bin.entry(bin).or_insert_with(|| {
-            sums.push((bin, [0.0; MOST_AXES], 0));
-            sums.len() - 1
-        });
-        if let Some((_, sum, count)) = sums.get_mut(place) {
-            for (sum, &value) in sum.iter_mut().zip(position) {
-                *sum += f64::from(value);
-            }
-            *count = count.saturating_add(1);
-        }
-    }
-    Ok(sums
-        .into_iter()
-        .map(|(bin, sum, count)| Meta {
-            bin,
-            mean: sum.map(|sum| crate::values::narrow(sum / count as f64)),
-        })
-        .collect())
+    Ok((metas, parents))
 }
 
 /// The order of bins: that of their little-endian bytes (trap T28).
@@ -279,26 +209,36 @@ fn byte_order(bin: &Bin) -> [u64; MOST_AXES] {
     bin.map(|axis| axis.swap_bytes().cast_unsigned())
 }
 
-/// Brings the metavertices into chunks and into their order.
+/// Brings the metavertices into chunks and into their order; with them the vertex of each bin, [`NONE`] where no member was
+/// added.
 fn settle(
-    mut metas: Vec<Meta>,
+    numbers: &FxHashMap<Bin, u32>,
+    sums: &[Sum],
     dims: usize,
     (grid, chunk_shape): (&Grid, &[f64]),
-) -> Result<Metas, WriteError> {
-    metas.sort_unstable_by_key(|meta| byte_order(&meta.bin));
-    if narrow("vertices of a level", metas.len())? == NONE {
+) -> Result<(Metas, Vec<u32>), WriteError> {
+    let sum = |number: u32| sums.get(index(number)).copied().unwrap_or_default();
+    let mut order: Vec<([u64; MOST_AXES], u32)> = numbers
+        .iter()
+        .filter(|(_, number)| sum(**number).count > 0)
+        .map(|(bin, &number)| (byte_order(bin), number))
+        .collect();
+    order.sort_unstable();
+    if narrow("vertices of a level", order.len())? == NONE {
         return Err(WriteError::limit(
             "vertices of a level",
-            wide(metas.len()),
+            wide(order.len()),
             u64::from(NONE),
         ));
     }
-    let mut by_chunk: FxHashMap<[i64; MOST_AXES], Vec<u32>> = FxHashMap::default();
-    for (at, meta) in (0_u32..).zip(&mut metas) {
+    type Members = Vec<(u32, [f32; MOST_AXES])>;
+    let mut by_chunk: FxHashMap<[i64; MOST_AXES], Members> = FxHashMap::default();
+    for (_, number) in order {
+        let mut mean = sum(number).mean();
         let mut chunk = [0; MOST_AXES];
         for axis in 0..dims {
             if let (Some(value), Some(slot), Some(&size), Some(&origin), Some(&cells)) = (
-                meta.mean.get_mut(axis),
+                mean.get_mut(axis),
                 chunk.get_mut(axis),
                 chunk_shape.get(axis),
                 grid.origin.get(axis),
@@ -307,34 +247,32 @@ fn settle(
                 *slot = inside(value, size, origin, cells)?;
             }
         }
-        by_chunk.entry(chunk).or_default().push(at);
+        by_chunk.entry(chunk).or_default().push((number, mean));
     }
-    let mut chunks: Vec<([i64; MOST_AXES], Vec<u32>)> = by_chunk.into_iter().collect();
-    chunks.sort_unstable();
-    let mut found = Metas {
-        chunks: Arc::default(),
-        starts: vec![0],
-        positions: Vec::with_capacity(metas.len().saturating_mul(dims)),
-        of_bin: FxHashMap::with_capacity_and_hasher(metas.len(), FxBuildHasher),
-    };
+    let mut chunks: Vec<([i64; MOST_AXES], Members)> = by_chunk.into_iter().collect();
+    chunks.sort_unstable_by_key(|(chunk, _)| *chunk);
+    let mut vertices = vec![NONE; sums.len()];
+    let (mut starts, mut positions) = (vec![0], Vec::new());
     let mut coords = Vec::with_capacity(chunks.len());
     let mut vertex = 0_u32;
     for (chunk, members) in chunks {
         coords.push(ChunkCoord::new(chunk.get(..dims).unwrap_or_default()));
-        for at in members {
-            if let Some(meta) = metas.get(index(at)) {
-                found
-                    .positions
-                    .extend_from_slice(meta.mean.get(..dims).unwrap_or_default());
-                found.of_bin.insert(meta.bin, vertex);
-                vertex = vertex.saturating_add(1);
+        for (number, mean) in members {
+            positions.extend_from_slice(mean.get(..dims).unwrap_or_default());
+            if let Some(slot) = vertices.get_mut(index(number)) {
+                *slot = vertex;
             }
+            vertex = vertex.saturating_add(1);
         }
-        found.starts.push(vertex);
+        starts.push(vertex);
     }
     narrow("chunks", coords.len())?;
-    found.chunks = Arc::new(coords);
-    Ok(found)
+    let metas = Metas {
+        chunks: Arc::new(coords),
+        starts,
+        positions,
+    };
+    Ok((metas, vertices))
 }
 
 /// The chunk of a mean on one axis. Where positions were rounded to float32 a mean may lie a rounding beyond the bounds,
@@ -366,59 +304,6 @@ pub(crate) struct Parents {
     pub(crate) of: Vec<u32>,
     /// Fragment indexes, where objects are asked for; none where every row is a fragment.
     fragments: Vec<Option<bytes::Bytes>>,
-}
-
-/// Finds the metavertex of every vertex: that of its bin. Vertices of objects that were dropped have one where another
-/// object keeps its bin occupied.
-///
-/// # Cost
-/// One more reading of the positions; four bytes a vertex in memory.
-pub(crate) fn parents(
-    fine: &Fine,
-    metas: &Arc<Metas>,
-    size: &[f64],
-    threads: usize,
-) -> Result<Parents, WriteError> {
-    let dims = fine.dims;
-    let (bins, lookup, keep) = (size.to_vec(), Arc::clone(metas), fine.objects.is_some());
-    type Found = (usize, Vec<u32>, Option<bytes::Bytes>);
-    let work: Work<Found> = Arc::new(move |slot, chunk| {
-        let rows = chunk.positions.chunks_exact(dims);
-        // Rows that follow each other mostly share a bin.
-        let mut last: Option<(Bin, u32)> = None;
-        let found = rows
-            .map(|position| {
-                let bin = bin(position, &bins)?;
-                if let Some((_, parent)) = last.filter(|(known, _)| *known == bin) {
-                    return Ok(parent);
-                }
-                let parent = lookup.of_bin.get(&bin).copied().unwrap_or(NONE);
-                last = Some((bin, parent));
-                Ok(parent)
-            })
-            .collect::<Result<Vec<u32>, WriteError>>()?;
-        Ok((slot, found, chunk.fragments.filter(|_| keep)))
-    });
-    let mut all: Vec<(Vec<u32>, Option<bytes::Bytes>)> = Vec::new();
-    all.resize_with(fine.chunks.len(), Default::default);
-    fine.each(threads, &work, |(slot, found, fragments)| {
-        if let Some(place) = all.get_mut(slot) {
-            *place = (found, fragments);
-        }
-        Ok(())
-    })?;
-    let mut parents = Parents {
-        starts: vec![0],
-        of: Vec::new(),
-        fragments: Vec::new(),
-    };
-    for (mut found, fragments) in all {
-        parents.of.append(&mut found);
-        let count = narrow("vertices of a level", parents.of.len())?;
-        parents.starts.push(count);
-        parents.fragments.push(fragments);
-    }
-    Ok(parents)
 }
 
 impl Parents {

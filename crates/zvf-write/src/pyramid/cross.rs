@@ -1,4 +1,7 @@
 //! Links between levels (0.9 §13.6 and §17, steps 13 and 14).
+//!
+//! All links from the rows of one chunk to the rows of one coarser chunk are the rows of one cell, in both directions. So
+//! rows are brought together by pairs of chunks first, and every pair is written by itself.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +11,10 @@ use zvf_format::links::{CellForm, Elem, LinkCellBuilder, anchor};
 use zvf_meta::{ArrayAttributes, LinkFamilyDoc, LinkStore};
 use zvf_store::ChunkCoord;
 
-use super::bins::{Means, NONE, place};
+use super::bins::{Means, rows_between};
 use super::sink::Sink;
-use crate::bucket::{Bucket, Buckets};
 use crate::finish::pack;
-use crate::int::{index, narrow};
+use crate::int::{halves, index, narrow, wide};
 use crate::shard::{Cells, Object, Payloads};
 use crate::{WriteError, documents, parallel};
 
@@ -28,13 +30,24 @@ pub(crate) struct Side<'s> {
     pub(crate) cells: &'s Cells,
 }
 
+impl<'s> Side<'s> {
+    fn chunk(&self, slot: u32) -> &'s [i64] {
+        let chunk = self.chunks.get(index(slot)).map(ChunkCoord::as_slice);
+        chunk.unwrap_or_default()
+    }
+
+    fn start(&self, slot: u32) -> u32 {
+        self.starts.get(index(slot)).copied().unwrap_or(0)
+    }
+}
+
 /// Writes links from every vertex to the one that stands for it in a coarser level, and back if `both`; returns how many
 /// there are.
 ///
 /// The rows of every cell are in the order of the finer level, in both families.
 ///
 /// # Cost
-/// Eight bytes a link in memory, or in a temporary file.
+/// Four bytes a vertex of both levels in memory.
 pub(crate) fn write(
     fine: Side<'_>,
     coarse: Side<'_>,
@@ -43,42 +56,187 @@ pub(crate) fn write(
     sink: Sink<'_>,
     means: Means<'_>,
 ) -> Result<u64, WriteError> {
-    let delta = i32::try_from(coarse.level.saturating_sub(fine.level)).unwrap_or(i32::MAX);
-    let mut up = Family::new(fine, coarse, delta, means);
-    let mut down = both.then(|| Family::new(coarse, fine, delta.saturating_neg(), means));
-    let mut slot = 0_usize;
-    // Vertices that follow each other mostly share what stands for them.
-    let mut last = (NONE, (0, 0));
-    for (vertex, &parent) in (0_u32..).zip(parents) {
-        while fine
-            .starts
-            .get(slot.saturating_add(1))
-            .is_some_and(|&end| end <= vertex)
-        {
-            slot = slot.saturating_add(1);
-        }
-        if parent == NONE {
-            continue;
-        }
-        let start = fine.starts.get(slot).copied().unwrap_or(0);
-        let here = (narrow("chunks", slot)?, vertex.saturating_sub(start));
-        if last.0 != parent {
-            last = (parent, place(coarse.starts, parent));
-        }
-        let there = last.1;
-        up.push(here, there)?;
-        if let Some(down) = &mut down {
-            down.push(there, here)?;
-        }
+    let pairs = Pairs::new(fine, coarse, parents, means.threads)?;
+    pairs.write(false, sink, means)?;
+    if both {
+        pairs.write(true, sink, means)?;
     }
-    let count = up.write(sink, means)?;
-    if let Some(down) = down {
-        down.write(sink, means)?;
-    }
-    Ok(count)
+    Ok(wide(pairs.rows.len()))
 }
 
-/// The links of one level to one other level.
+/// The rows of one chunk that lead to rows of one coarser chunk.
+#[derive(Debug, Clone, Copy)]
+struct Pair {
+    fine: u32,
+    coarse: u32,
+    /// The first of its rows, and how many there are.
+    start: usize,
+    count: usize,
+}
+
+/// All links between two levels, by pairs of chunks.
+#[derive(Debug)]
+struct Pairs<'s> {
+    fine: Side<'s>,
+    coarse: Side<'s>,
+    parents: &'s [u32],
+    pairs: Vec<Pair>,
+    /// Rows in their chunk of the finer level, pair after pair, ascending in each.
+    rows: Vec<u32>,
+}
+
+impl<'s> Pairs<'s> {
+    fn new(
+        fine: Side<'s>,
+        coarse: Side<'s>,
+        parents: &'s [u32],
+        threads: usize,
+    ) -> Result<Self, WriteError> {
+        /// Chunks that are looked at together.
+        const BATCH: usize = 64;
+        let mut slot_of: Vec<u32> = Vec::with_capacity(index(coarse.start(last(coarse)?)));
+        for slot in 0..last(coarse)? {
+            let count = rows_between(coarse.starts, index(slot)).unsigned_abs();
+            slot_of.extend((0..count).map(|_| slot));
+        }
+        let slots: Vec<u32> = (0..last(fine)?).collect();
+        // Pairs of a batch begin at its own rows.
+        let work = |slots: &[u32]| {
+            let (mut pairs, mut rows, mut keys) = (Vec::new(), Vec::new(), Vec::new());
+            for &slot in slots {
+                let of = fine.start(slot)..fine.start(slot.saturating_add(1));
+                let of = parents.get(index(of.start)..index(of.end));
+                keys.clear();
+                for (row, &parent) in (0_u64..).zip(of.unwrap_or_default()) {
+                    // What nothing stands for has no slot.
+                    if let Some(&coarse) = slot_of.get(index(parent)) {
+                        keys.push((u64::from(coarse) << 32) | row);
+                    }
+                }
+                keys.sort_unstable();
+                for run in keys.chunk_by(|a, b| a >> 32 == b >> 32) {
+                    let [coarse, _] = halves(run.first().copied().unwrap_or(0));
+                    pairs.push(Pair {
+                        fine: slot,
+                        coarse,
+                        start: rows.len(),
+                        count: run.len(),
+                    });
+                    rows.extend(run.iter().map(|&key| halves(key)[1]));
+                }
+            }
+            Ok((pairs, rows))
+        };
+        let mut all = Self {
+            fine,
+            coarse,
+            parents,
+            pairs: Vec::new(),
+            rows: Vec::with_capacity(parents.len()),
+        };
+        parallel::ordered(threads, slots.chunks(BATCH), work, |(pairs, rows)| {
+            let before = all.rows.len();
+            let moved = |pair: Pair| Pair {
+                start: pair.start.saturating_add(before),
+                ..pair
+            };
+            all.pairs.extend(pairs.into_iter().map(moved));
+            all.rows.extend(rows);
+            Ok(())
+        })?;
+        Ok(all)
+    }
+
+    /// The cell of a pair: the links themselves, or the same links back.
+    fn cell(&self, pair: Pair, back: bool, form: CellForm) -> Result<Vec<u8>, WriteError> {
+        let (first, base) = (self.fine.start(pair.fine), self.coarse.start(pair.coarse));
+        let end = pair.start.saturating_add(pair.count);
+        let mut builder = LinkCellBuilder::new(form);
+        for &row in self.rows.get(pair.start..end).unwrap_or_default() {
+            let parent = self.parents.get(index(first.saturating_add(row)));
+            let parent = parent.copied().unwrap_or(base).saturating_sub(base);
+            let ends = if back { [parent, row] } else { [row, parent] };
+            builder
+                .push(&[0, 1], &ends.map(i64::from))
+                .map_err(|source| WriteError::encode("links between levels", source))?;
+        }
+        Ok(builder.finish())
+    }
+
+    /// Writes cells and documents of one direction.
+    fn write(&self, back: bool, sink: Sink<'_>, means: Means<'_>) -> Result<(), WriteError> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        let (from, to) = if back {
+            (self.coarse, self.fine)
+        } else {
+            (self.fine, self.coarse)
+        };
+        let mut family = Family::new(from, to);
+        let below = sink.below(from.level);
+        let mut present: BTreeMap<u32, Vec<&[i64]>> = BTreeMap::new();
+        let mut items = Vec::new();
+        for &pair in &self.pairs {
+            let (slot, goal) = if back {
+                (pair.coarse, pair.fine)
+            } else {
+                (pair.fine, pair.coarse)
+            };
+            let array = family.array(slot, goal)?;
+            let chunk = from.chunk(slot);
+            present.entry(array).or_default().push(chunk);
+            let mut object = vec![u64::from(array)];
+            object.extend(from.cells.object_index(chunk)?);
+            items.push((
+                object,
+                wide(pair.count).saturating_mul(16),
+                (array, chunk, pair),
+            ));
+        }
+        let arrays: Vec<(CellForm, String)> = (0..).map_while(|array| family.form(array)).collect();
+        let array = |number: u32| {
+            let none = || WriteError::input("link array", number.to_string(), "one of the family");
+            arrays.get(index(number)).ok_or_else(none)
+        };
+        let work = |job: Vec<(u32, &[i64], Pair)>| {
+            let mut columns: BTreeMap<u32, Payloads<'_>> = BTreeMap::new();
+            for (number, chunk, pair) in job {
+                let cell = self.cell(pair, back, array(number)?.0)?;
+                columns.entry(number).or_default().push((chunk, cell));
+            }
+            let mut objects: Vec<Object> = Vec::new();
+            for (number, column) in columns {
+                objects.extend(from.cells.objects(&array(number)?.1, column)?);
+            }
+            below.put(objects)
+        };
+        parallel::each(means.threads, pack(items).into_iter(), work, |()| Ok(()))?;
+        let mut objects: Vec<Object> = Vec::new();
+        for (number, chunks) in present {
+            let (form, path) = array(number)?;
+            let keys = documents::presence(chunks)?;
+            let attributes = family.attributes(number, *form);
+            let doc = documents::grid_doc(from.cells, keys, attributes);
+            objects.push((format!("{path}/zarr.json"), doc.to_json().into_bytes()));
+        }
+        let doc = family.doc(wide(self.rows.len())).to_group().to_json_line();
+        objects.push((format!("{}/zarr.json", family.folder()), doc.into_bytes()));
+        // A level that had links before keeps the document of the group: readers may hold on to it.
+        if !sink.has(from.level, "links/zarr.json")? {
+            let plain = documents::plain_group();
+            objects.push(("links/zarr.json".to_owned(), plain.into_bytes()));
+        }
+        below.put(objects)
+    }
+}
+
+/// One more than the last slot of a level.
+fn last(side: Side<'_>) -> Result<u32, WriteError> {
+    narrow("chunks", side.chunks.len())
+}
+
+/// The links of one level to one other level: arrays, one an offset of chunks.
 #[derive(Debug)]
 struct Family<'s> {
     from: Side<'s>,
@@ -87,178 +245,72 @@ struct Family<'s> {
     offsets: Vec<Vec<i64>>,
     /// The array of an offset.
     arrays: FxHashMap<Vec<i64>, u32>,
-    /// The bucket of two chunks.
-    pairs: FxHashMap<(u32, u32), usize>,
-    last: Option<((u32, u32), usize)>,
-    buckets: Buckets<(u32, u32)>,
-    count: u64,
 }
 
 impl<'s> Family<'s> {
-    fn new(from: Side<'s>, to: Side<'s>, delta: i32, means: Means<'_>) -> Self {
+    fn new(from: Side<'s>, to: Side<'s>) -> Self {
+        let delta = i64::from(to.level).saturating_sub(i64::from(from.level));
         Self {
             from,
             to,
-            delta,
+            delta: i32::try_from(delta).unwrap_or(i32::MAX),
             offsets: Vec::new(),
             arrays: FxHashMap::default(),
-            pairs: FxHashMap::default(),
-            last: None,
-            buckets: Buckets::new(means.budget / 4, means.folder),
-            count: 0,
         }
     }
 
-    fn push(&mut self, from: (u32, u32), to: (u32, u32)) -> Result<(), WriteError> {
-        let pair = (from.0, to.0);
-        let bucket = match self.last {
-            Some((last, bucket)) if last == pair => bucket,
-            _ => match self.pairs.get(&pair) {
-                Some(bucket) => *bucket,
-                None => self.bucket(pair)?,
-            },
-        };
-        self.last = Some((pair, bucket));
-        self.buckets.push(bucket, |out| {
-            out.extend_from_slice(&from.1.to_le_bytes());
-            out.extend_from_slice(&to.1.to_le_bytes());
-        });
-        self.count = self.count.saturating_add(1);
-        if self.count.is_multiple_of(1024) {
-            self.buckets.relieve()?;
-        }
-        Ok(())
+    fn folder(&self) -> String {
+        format!("links/{:+}", self.delta)
     }
 
-    /// The bucket of a new pair of chunks.
-    fn bucket(&mut self, pair: (u32, u32)) -> Result<usize, WriteError> {
-        let source = self
-            .from
-            .chunks
-            .get(index(pair.0))
-            .map(ChunkCoord::as_slice);
-        let goal = self.to.chunks.get(index(pair.1)).map(ChunkCoord::as_slice);
-        let (source, goal) = (source.unwrap_or_default(), goal.unwrap_or_default());
-        let mut at = vec![0; source.len()];
-        anchor(source, self.from.ratio, self.to.ratio, &mut at)
+    /// The array of links from one chunk to another.
+    fn array(&mut self, from: u32, to: u32) -> Result<u32, WriteError> {
+        let (source, goal) = (self.from.chunk(from), self.to.chunk(to));
+        let mut offset = vec![0; source.len()];
+        anchor(source, self.from.ratio, self.to.ratio, &mut offset)
             .map_err(|source| WriteError::data("chunk", source.to_string(), "a nearer one"))?;
-        let offset: Vec<i64> = goal
-            .iter()
-            .zip(&at)
-            .map(|(goal, at)| goal.saturating_sub(*at))
-            .collect();
+        for (at, goal) in offset.iter_mut().zip(goal) {
+            *at = goal.saturating_sub(*at);
+        }
         let next = narrow("offsets", self.offsets.len())?;
-        let array = *self.arrays.entry(offset).or_insert_with_key(|offset| {
+        Ok(*self.arrays.entry(offset).or_insert_with_key(|offset| {
             self.offsets.push(offset.clone());
             next
-        });
-        let bucket = self.buckets.number(&(array, pair.0), |&place| place);
-        self.pairs.insert(pair, bucket);
-        Ok(bucket)
+        }))
     }
 
-    fn form(&self, array: u32) -> (CellForm, String) {
-        let offset = self
-            .offsets
-            .get(index(array))
-            .map(Vec::as_slice)
-            .unwrap_or_default();
+    /// The form of an array's cells, and its path in the level.
+    fn form(&self, array: u32) -> Option<(CellForm, String)> {
+        let offset = self.offsets.get(index(array))?;
         let form = CellForm::derive(2, self.delta, offset, true, false, Elem::I64);
-        (form, format_offsets(offset, offset.len()).to_string())
+        let segment = format_offsets(offset, offset.len());
+        Some((form, format!("{}/{segment}", self.folder())))
     }
 
-    /// Writes cells and documents.
-    fn write(self, sink: Sink<'_>, means: Means<'_>) -> Result<u64, WriteError> {
-        if self.count == 0 {
-            return Ok(0);
+    fn attributes(&self, array: u32, form: CellForm) -> ArrayAttributes {
+        let offset = self.offsets.get(index(array)).cloned().unwrap_or_default();
+        ArrayAttributes {
+            zv_array: Some("links".to_owned()),
+            dtype: Some("int64".to_owned()),
+            offsets: Some(vec![offset]),
+            has_perm: Some(form.has_perm),
+            link_width: Some(2),
+            level_delta: Some(self.delta),
+            ..ArrayAttributes::default()
         }
-        let mut family = self;
-        let buckets = std::mem::replace(&mut family.buckets, Buckets::new(0, means.folder));
-        let (all, file) = buckets.finish();
-        let family = family;
-        let below = sink.below(family.from.level);
-        let folder = format!("links/{:+}", family.delta);
-        let (from, cells) = (family.from, family.from.cells);
-        let chunk = |slot: u32| from.chunks.get(index(slot)).map(ChunkCoord::as_slice);
-        let mut present: BTreeMap<u32, Vec<&[i64]>> = BTreeMap::new();
-        let mut items = Vec::new();
-        for ((array, slot), bucket) in all {
-            let Some(chunk) = chunk(slot) else { continue };
-            present.entry(array).or_default().push(chunk);
-            let mut object = vec![u64::from(array)];
-            object.extend(cells.object_index(chunk)?);
-            items.push((object, bucket.len(), (array, chunk, bucket)));
-        }
-        let work = |job: Vec<(u32, &[i64], Bucket)>| {
-            let mut columns: BTreeMap<String, Payloads<'_>> = BTreeMap::new();
-            for (array, chunk, bucket) in job {
-                let (form, segment) = family.form(array);
-                let path = format!("{folder}/{segment}");
-                let mut builder = LinkCellBuilder::new(form);
-                for record in bucket.read(&file)?.as_chunks::<4>().0.as_chunks::<2>().0 {
-                    let rows = record.map(|row| i64::from(u32::from_le_bytes(row)));
-                    builder
-                        .push(&[0, 1], &rows)
-                        .map_err(|source| WriteError::encode(path.as_str(), source))?;
-                }
-                columns
-                    .entry(path)
-                    .or_default()
-                    .push((chunk, builder.finish()));
-            }
-            let mut objects: Vec<Object> = Vec::new();
-            for (path, column) in columns {
-                objects.extend(cells.objects(&path, column)?);
-            }
-            below.put(objects)
-        };
-        parallel::each(means.threads, pack(items).into_iter(), work, |()| Ok(()))?;
-        let mut docs = Vec::new();
-        for (array, chunks) in present {
-            let (form, segment) = family.form(array);
-            let offset = family
-                .offsets
-                .get(index(array))
-                .cloned()
-                .unwrap_or_default();
-            let attributes = ArrayAttributes {
-                zv_array: Some("links".to_owned()),
-                dtype: Some("int64".to_owned()),
-                offsets: Some(vec![offset]),
-                has_perm: Some(form.has_perm),
-                link_width: Some(2),
-                level_delta: Some(family.delta),
-                ..ArrayAttributes::default()
-            };
-            let keys = documents::presence(chunks)?;
-            docs.push((
-                format!("{folder}/{segment}"),
-                documents::grid_doc(cells, keys, attributes),
-            ));
-        }
-        let doc = LinkFamilyDoc {
+    }
+
+    fn doc(&self, links: u64) -> LinkFamilyDoc {
+        LinkFamilyDoc {
             zv_array: Some("links_family".to_owned()),
-            level_delta: Some(family.delta),
+            level_delta: Some(self.delta),
             link_width: Some(2),
             directed: true,
             store: LinkStore::Canonical,
-            sid_ndim: u32::try_from(from.ratio.len()).ok(),
-            num_links: Some(family.count),
-            num_physical_records: Some(family.count),
+            sid_ndim: u32::try_from(self.from.ratio.len()).ok(),
+            num_links: Some(links),
+            num_physical_records: Some(links),
             ..LinkFamilyDoc::default()
-        };
-        let mut objects: Vec<Object> = docs
-            .into_iter()
-            .map(|(path, doc)| (format!("{path}/zarr.json"), doc.to_json().into_bytes()))
-            .collect();
-        let family_doc = doc.to_group().to_json_line();
-        objects.push((format!("{folder}/zarr.json"), family_doc.into_bytes()));
-        // A level that had links before keeps the document of the group: readers may hold on to it.
-        if !sink.has(from.level, "links/zarr.json")? {
-            let plain = documents::plain_group();
-            objects.push(("links/zarr.json".to_owned(), plain.into_bytes()));
         }
-        below.put(objects)?;
-        Ok(family.count)
     }
 }

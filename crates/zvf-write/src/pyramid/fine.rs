@@ -111,6 +111,12 @@ impl Chunk {
         fragment(self.fragments.as_deref(), number, work)
     }
 
+    /// The position of a row.
+    pub(crate) fn position(&self, row: usize, dims: usize) -> Option<&[f32]> {
+        let start = row.saturating_mul(dims);
+        self.positions.get(start..start.saturating_add(dims))
+    }
+
     /// Applies `work` to the rows of all fragments, in their order.
     pub(crate) fn all(&self, dims: usize, mut work: impl FnMut(usize)) -> Result<(), WriteError> {
         let Some(bytes) = &self.fragments else {
@@ -224,7 +230,7 @@ impl Fine {
         }
     }
 
-    /// Applies `work` to every chunk, on several threads, and `take` to what it gives, in no order.
+    /// Applies `work` to every chunk, on several threads, and `take` to what it gives, in the order of the chunks.
     ///
     /// # Cost
     /// Every cell of positions, and of fragments, is read once; a few dozen chunks are in memory at a time.
@@ -258,7 +264,7 @@ impl Fine {
                     .collect();
                 let jobs =
                     |slots: Vec<usize>| slots.into_iter().map(job).collect::<Result<Vec<R>, _>>();
-                parallel::each(threads, batches.into_iter(), jobs, |done| {
+                parallel::ordered(threads, batches.into_iter(), jobs, |done| {
                     done.into_iter().try_for_each(&mut take)
                 })
             }

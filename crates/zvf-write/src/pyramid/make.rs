@@ -7,10 +7,10 @@ use tokio::runtime::Handle;
 use zvf_meta::{JsonObject, Kind, LevelDoc, RootDoc};
 use zvf_store::{ChunkCoord, Names, Need, Store};
 
-use super::base::{self, ChosenBins};
+use super::base::ChosenBins;
 use super::bins::{Means, NONE, compose};
 use super::cross::{self, Side};
-use super::density::{self, Numbered, Source, State};
+use super::density::{self, Numbered, Written};
 use super::fine::Fine;
 use super::plan::{Plan, Planned, RECORD, Wanted};
 use super::reference::{self, ObjectColumn, Step};
@@ -62,6 +62,8 @@ struct Shape {
 /// What levels are made with.
 pub(crate) struct Maker<'m> {
     pub(crate) store: &'m Store,
+    /// Opens the store once more: a level that was begun is a change to a store that was opened before.
+    pub(crate) again: &'m dyn Fn() -> Result<Store, WriteError>,
     pub(crate) sink: Sink<'m>,
     pub(crate) means: Means<'m>,
     pub(crate) handle: &'m Handle,
@@ -75,6 +77,8 @@ pub(crate) struct Levels {
     pub(crate) made: Vec<Made>,
     /// Bins of level 0 that were chosen from the data.
     pub(crate) chosen: Option<ChosenBins>,
+    /// Bytes of vertices that the density method held at the most.
+    pub(crate) held: u64,
 }
 
 impl Maker<'_> {
@@ -190,16 +194,23 @@ impl Maker<'_> {
             root,
             made,
             chosen: None,
+            held: 0,
         })
     }
 
     fn density(&self, mut root: RootDoc, wanted: &Wanted<'_>) -> Result<Levels, WriteError> {
-        let mut source = Source::read(self.store, self.handle, wanted.is_linked())?;
+        let linked = wanted.is_linked();
+        let mut thinning = density::begin(density::Reading {
+            store: self.store,
+            again: self.again,
+            handle: self.handle,
+            means: self.means,
+            placed: linked,
+        })?;
         let mut chosen = None;
         let declared = root.zarr_vectors.base_bin_shape.is_some();
         let base = if *wanted.base() == BaseBins::Data && !declared {
-            let shape = &root.zarr_vectors.chunk_shape;
-            let found = base::choose(source.geometry(), &source.state, shape)?;
+            let found = thinning.choose(&root.zarr_vectors.chunk_shape)?;
             self.declare(&mut root, &found.shape);
             let shape = found.shape.clone();
             chosen = Some(found);
@@ -214,9 +225,8 @@ impl Maker<'_> {
         let mut columns = self.columns()?;
         let mut made: Vec<Made> = Vec::new();
         let (mut planned, mut vertices): (Vec<Planned>, _) = (Vec::new(), None);
-        let mut state: Option<State> = None;
         let (mut shapes, mut parents) = (Vec::new(), Vec::new());
-        let mut finer = source.places.take();
+        let mut finer = thinning.places()?;
         if let Some(places) = &finer {
             shapes.push(Shape {
                 level: 0,
@@ -229,26 +239,17 @@ impl Maker<'_> {
         while let Some(step) = plan.next(&planned, vertices) {
             let parent = made.last().map_or(0, |one| one.report.level);
             let level = parent.saturating_add(1);
-            let fine = state.as_ref().unwrap_or(&source.state);
-            let before = wide(fine.rows.len());
-            let next = density::coarsen(
-                source.geometry(),
-                fine,
-                &step.bin_shape,
-                step.share,
-                step.seed,
-            )?;
             let own_chunks = differs(&step.chunk_shape, &about.chunk_shape);
             let cells = cells(&step.chunk_shape)?;
+            let objects = thinning.about().ids.len();
             let doc = LevelDoc {
                 level,
                 object_sparsity: step.share,
                 coarsening_method: Some("density".to_owned()),
                 parent_level: Some(parent),
                 chunk_shape: own_chunks.then(|| step.chunk_shape.clone()),
-                preserves_object_ids: !source.state.runs.is_empty(),
-                inherited_num_objects: Some(wide(source.state.runs.len())),
-                extra: record(&step, &[("error_bound", next.error)]),
+                preserves_object_ids: objects > 0,
+                inherited_num_objects: Some(wide(objects)),
                 ..LevelDoc::default()
             };
             let below = self.sink.below(level);
@@ -263,9 +264,15 @@ impl Maker<'_> {
                 budget: self.means.budget,
                 threads: self.means.threads,
                 folder: self.means.folder,
-                placed: wanted.is_linked(),
+                placed: linked,
             };
-            let (doc, summary, places) = density::write(&source, &next, &mut columns, doc, to)?;
+            let next = thinning.coarsen(&step, &mut columns, doc, to)?;
+            let Written {
+                mut doc,
+                summary,
+                places,
+            } = next.written;
+            doc.extra = record(&step, &[("error_bound", next.error)]);
             if let (Some(finer), Some(places)) = (&finer, &places) {
                 parents.push(of_rows(finer, &next.stand_ins, places));
                 shapes.push(Shape {
@@ -277,27 +284,31 @@ impl Maker<'_> {
                 });
             }
             finer = places;
-            (self.progress)(before);
-            vertices = Some([before, summary.vertices]);
+            (self.progress)(next.before);
+            vertices = Some([next.before, summary.vertices]);
             made.push(Made {
                 report: LevelReport {
                     level,
                     vertices: summary.vertices,
                     chunks: summary.chunks,
-                    objects: wide(next.runs.iter().filter(|(_, count)| *count > 0).count()),
+                    objects: next.objects,
                     links: summary.links,
-                    left_out: source.left_out.clone(),
+                    left_out: thinning.about().left_out.clone(),
                     bin_shape: step.bin_shape.clone(),
                     error_bound: Some(next.error),
                 },
                 doc,
             });
             planned.push(step);
-            state = Some(next);
         }
         let linked = self.links(&plan, &shapes, &parents)?;
         name(&mut root, &made, &plan, linked);
-        Ok(Levels { root, made, chosen })
+        Ok(Levels {
+            root,
+            made,
+            chosen,
+            held: thinning.most_held(),
+        })
     }
 
     /// Writes the links between levels; whether there are any families.

@@ -7,6 +7,8 @@ mod density;
 mod fine;
 mod leftovers;
 mod make;
+mod median;
+mod meter;
 mod plan;
 mod reference;
 mod replace;
@@ -16,6 +18,7 @@ mod sample;
 mod sink;
 mod spec;
 mod storage;
+mod sums;
 
 pub use base::{BinReason, ChosenBins};
 pub use make::LevelReport;

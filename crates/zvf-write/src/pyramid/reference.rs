@@ -9,7 +9,7 @@ use zvf_format::manifest::ManifestBuilder;
 use zvf_meta::{ArrayAttributes, JsonObject, LevelDoc};
 use zvf_store::{ChunkCoord, ObjectIndex, TypedArray, TypedValues};
 
-use super::bins::{Means, Metas, Parents, gather, parents, rows_between};
+use super::bins::{Means, Metas, Parents, gather, rows_between};
 use super::fine::{Fine, Objects};
 use super::sample;
 use crate::finish::pack;
@@ -85,8 +85,7 @@ pub(crate) fn coarsen(
     };
     let chosen = fine.objects.is_some().then_some(&*kept);
     let grid = (&cells.grid, &*step.chunk_shape);
-    let metas = Arc::new(gather(fine, chosen, &step.bin_shape, grid, means)?);
-    let parents = parents(fine, &metas, &step.bin_shape, means.threads)?;
+    let (metas, parents) = gather(fine, chosen, &step.bin_shape, grid, means)?;
     // A level without vertices has the chunks of the root, and no attributes (0.9 §17, last paragraph but one).
     let empty = metas.len() == 0 && fine.objects.is_some();
     let (cells, own_chunks) = if empty {
@@ -135,24 +134,20 @@ pub(crate) fn coarsen(
         &step.chunk_shape
     };
     let chunk_shape = chunk_shape.clone();
-    let (starts, chunks) = (metas.starts.clone(), Arc::clone(&metas.chunks));
-    let count = wide(chunks.len());
-    // Nobody else holds the metavertices any more: the closures that looked bins up are gone.
-    let positions =
-        Arc::try_unwrap(metas).map_or_else(|held| held.positions.clone(), |one| one.positions);
+    let (starts, chunks) = (metas.starts.clone(), wide(metas.chunks.len()));
     Ok(Done {
         fine: Fine::held(
             step.level,
             chunk_shape,
-            chunks,
-            starts.clone(),
-            positions,
+            metas.chunks,
+            metas.starts,
+            metas.positions,
             objects,
         ),
         starts,
         parents,
         vertices,
-        chunks: count,
+        chunks,
         present,
         doc,
     })

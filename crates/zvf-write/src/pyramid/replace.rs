@@ -78,6 +78,7 @@ impl Job<'_> {
                 root,
                 made: Vec::new(),
                 chosen: None,
+                held: 0,
             },
         };
         let finest = self.handle.block_on(store.level(0, &Need::nothing()))?;

@@ -59,6 +59,8 @@ pub struct PyramidReport {
     pub put: u64,
     /// Objects that were removed.
     pub removed: u64,
+    /// Bytes of vertices that the density method held at the most: of a cloud at most the memory budget, or one chunk.
+    pub held: u64,
 }
 
 /// Adds coarse levels to a store.
@@ -67,9 +69,10 @@ pub struct PyramidReport {
 /// [`PyramidSpec::existing`].
 ///
 /// # Cost
-/// The reference method reads the positions of level 0 twice and holds 4 bytes for each of its vertices, and about 100 for
-/// each of the next level; the density method holds a whole level. Where levels are there, they are read once more, and
-/// only objects that differ are written, twice.
+/// The reference method reads the positions of level 0 once and holds 4 bytes for each of its vertices, and about 100 for
+/// each bin with vertices. The density method keeps to [`WriteOptions::memory_budget`] where vertices are points, polylines or
+/// streamlines, for which it reads level 0 several times if that is larger; of other kinds it holds level 0. Where levels are
+/// there, they are read once more, and only objects that differ are written, twice.
 ///
 /// # Errors
 /// Misuse: a specification that is not legal, a store that has coarse levels which the specification does not allow, is older
@@ -372,8 +375,14 @@ impl Job<'_> {
     ) -> Result<Levels, WriteError> {
         let folder = self.options.temporary_folder.clone();
         let folder = folder.unwrap_or_else(std::env::temp_dir);
+        let again = || {
+            let again = self.open()?;
+            self.unchanged(store.root(), &again)?;
+            Ok(again)
+        };
         let maker = Maker {
             store,
+            again: &again,
             sink: Sink {
                 target: self.target,
                 stage,
@@ -440,6 +449,7 @@ pub(super) fn reported(report: PyramidReport, levels: Levels) -> PyramidReport {
     PyramidReport {
         levels: levels.made.into_iter().map(|one| one.report).collect(),
         chosen: levels.chosen,
+        held: levels.held,
         ..report
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use crate::int::{index, to_index, wide};
+use crate::int::{halves, index, to_index, wide};
 use crate::{WriteError, int};
 
 /// The multiplier of a step of PCG64.
@@ -73,12 +73,6 @@ impl Pcg64 {
             }
         }
     }
-}
-
-/// Upper and lower half.
-fn halves(value: u64) -> [u32; 2] {
-    let low = value & u64::from(u32::MAX);
-    [value >> 32, low].map(|half| u32::try_from(half).unwrap_or(0))
 }
 
 fn halves128(value: u128) -> [u64; 2] {

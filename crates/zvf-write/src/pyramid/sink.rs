@@ -15,7 +15,12 @@ pub(crate) struct Sink<'t> {
 impl<'t> Sink<'t> {
     /// The part below a level.
     pub(crate) fn below(self, level: u32) -> Below<'t> {
-        self.target.below(level.to_string()).staged(self.stage)
+        let below = self.target.below(level.to_string());
+        match self.stage {
+            Some(stage) => below.staged(stage),
+            // Whoever reads level 0 meanwhile takes no folder without a document for an array.
+            None => below.unseen(),
+        }
     }
 
     /// Whether a level has an object: level 0 as it is, others as they will be.

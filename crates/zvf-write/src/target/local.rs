@@ -1,8 +1,9 @@
 //! A folder of the local disk.
 //!
-//! A file is written under a temporary name beside its own and renamed, so that no reader ever sees half of one. Before the
-//! document that makes the others visible gets its name, they are on the disk: files are synced one by one, or, where they
-//! are many and the system can, all at once.
+//! A file is written under a temporary name beside its own and renamed, so that no reader ever sees half of one; a file that
+//! no reader looks for before a document is there has its own name at once. Before the document that makes the others
+//! visible gets its name, they are on the disk: files are synced one by one, or, where they are many and the system can, all
+//! at once.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, File};
@@ -19,8 +20,6 @@ pub(crate) const TEMPORARY: &str = ".zvf-";
 #[derive(Debug)]
 pub(crate) struct Local {
     folder: PathBuf,
-    /// Folders that are known to be there.
-    folders: Mutex<HashSet<PathBuf>>,
     next: AtomicU64,
     /// Files that may not be on the disk yet.
     unsynced: Mutex<Vec<PathBuf>>,
@@ -35,7 +34,6 @@ impl Local {
     pub(crate) fn new(folder: PathBuf, durable: bool) -> Self {
         Self {
             folder,
-            folders: Mutex::new(HashSet::new()),
             next: AtomicU64::new(0),
             unsynced: Mutex::new(Vec::new()),
             durable,
@@ -43,23 +41,31 @@ impl Local {
     }
 
     fn path(&self, key: &str) -> PathBuf {
-        key.split('/')
-            .fold(self.folder.clone(), |path, part| path.join(part))
+        let length = self.folder.as_os_str().len().saturating_add(key.len());
+        let mut path = PathBuf::with_capacity(length.saturating_add(1));
+        path.push(&self.folder);
+        path.extend(key.split('/'));
+        path
+    }
+
+    /// Creates a file, and the folders above it where they are not there: that is found out by failing, since most are.
+    fn create(path: &Path) -> std::io::Result<File> {
+        match (File::create(path), path.parent()) {
+            (Err(error), Some(folder)) if error.kind() == ErrorKind::NotFound => {
+                fs::create_dir_all(folder)?;
+                File::create(path)
+            }
+            (done, _) => done,
+        }
     }
 
     /// Writes a temporary file beside `path`.
     fn temporary(&self, path: &Path, bytes: &[u8], sync: bool) -> Result<PathBuf, WriteError> {
         let folder = path.parent().unwrap_or(&self.folder);
-        let mut known = lock(&self.folders);
-        if !known.contains(folder) {
-            fs::create_dir_all(folder).map_err(|e| WriteError::io(folder, e))?;
-            known.insert(folder.to_owned());
-        }
-        drop(known);
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let temporary = folder.join(format!("{TEMPORARY}{}-{number}", std::process::id()));
         let write = || -> std::io::Result<()> {
-            let mut file = File::create(&temporary)?;
+            let mut file = Self::create(&temporary)?;
             file.write_all(bytes)?;
             if sync && self.durable {
                 file.sync_all()
@@ -77,16 +83,36 @@ impl Local {
         }
     }
 
-    pub(crate) fn put(&self, key: &str, bytes: &[u8]) -> Result<(), WriteError> {
-        let path = self.path(key);
+    /// Notes a file that is to be synced before the next document; whether it is synced at once instead.
+    fn note(&self, path: &Path) -> bool {
+        if !self.durable {
+            return false;
+        }
         let mut unsynced = lock(&self.unsynced);
         // One more than is worth it says that they are many.
         let many = unsynced.len() > MANY;
-        if self.durable && !many {
-            unsynced.push(path.clone());
+        if !many {
+            unsynced.push(path.to_owned());
         }
-        drop(unsynced);
-        let temporary = self.temporary(&path, bytes, many && !cfg!(target_os = "linux"))?;
+        many && !cfg!(target_os = "linux")
+    }
+
+    /// Puts a file that no reader looks for yet: half of one, should the program end now, is no worse than none.
+    pub(crate) fn put_unseen(&self, key: &str, bytes: &[u8]) -> Result<(), WriteError> {
+        let path = self.path(key);
+        let sync = self.note(&path);
+        let write = || -> std::io::Result<()> {
+            let mut file = Self::create(&path)?;
+            file.write_all(bytes)?;
+            if sync { file.sync_all() } else { Ok(()) }
+        };
+        write().map_err(|error| WriteError::io(&path, error))
+    }
+
+    pub(crate) fn put(&self, key: &str, bytes: &[u8]) -> Result<(), WriteError> {
+        let path = self.path(key);
+        let sync = self.note(&path);
+        let temporary = self.temporary(&path, bytes, sync)?;
         fs::rename(&temporary, &path).map_err(|error| {
             // The first error is the one to tell.
             let _ = fs::remove_file(&temporary);
@@ -137,7 +163,6 @@ impl Local {
 
     pub(crate) fn remove_below(&self, group: &str) -> Result<(), WriteError> {
         let path = self.path(group);
-        lock(&self.folders).retain(|folder| !folder.starts_with(&path));
         match fs::remove_dir_all(&path) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(WriteError::io(path, error)),
             _ => Ok(()),
@@ -294,15 +319,12 @@ impl Local {
         }
         // What lies in a folder comes behind it.
         for folder in folders.into_iter().rev() {
-            let path = self.path(folder);
-            if fs::remove_dir(&path).is_ok() {
-                lock(&self.folders).remove(&path);
-            }
+            // Fails where something lies in it, and so above it.
+            let _ = fs::remove_dir(self.path(folder));
         }
     }
 
     pub(crate) fn clear(&self, last: &str) -> Result<(), WriteError> {
-        lock(&self.folders).clear();
         for entry in fs::read_dir(&self.folder).map_err(|e| WriteError::io(&self.folder, e))? {
             let entry = entry.map_err(|e| WriteError::io(&self.folder, e))?;
             if entry.file_name() == last {

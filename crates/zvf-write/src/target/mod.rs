@@ -19,6 +19,7 @@ pub(crate) struct Below<'t> {
     target: &'t Target,
     group: String,
     stage: Option<&'t Stage>,
+    unseen: bool,
 }
 
 impl<'t> Below<'t> {
@@ -27,14 +28,26 @@ impl<'t> Below<'t> {
         let whole = |(key, bytes)| (format!("{}/{key}", self.group), bytes);
         let objects = objects.into_iter().map(whole).collect();
         match self.stage {
+            None if self.unseen => self.target.put_unseen(objects),
             None => self.target.put(objects),
             Some(stage) => stage.put(self.target, objects),
         }
     }
 
     /// The same part, of which objects are laid aside.
-    pub(crate) fn staged(self, stage: Option<&'t Stage>) -> Self {
-        Self { stage, ..self }
+    pub(crate) fn staged(self, stage: &'t Stage) -> Self {
+        Self {
+            stage: Some(stage),
+            ..self
+        }
+    }
+
+    /// The same part, of which no reader looks at anything before a document is there.
+    pub(crate) fn unseen(self) -> Self {
+        Self {
+            unseen: true,
+            ..self
+        }
     }
 }
 
@@ -78,6 +91,7 @@ impl Target {
             target: self,
             group: group.into(),
             stage: None,
+            unseen: false,
         }
     }
 
@@ -87,6 +101,20 @@ impl Target {
             Self::Local(local) => objects
                 .into_iter()
                 .try_for_each(|(key, bytes)| local.put(&key, &bytes)),
+            Self::Remote(remote) => remote.put(objects),
+        }
+    }
+
+    /// Puts objects of arrays that have no document yet. Documents among them are seen as soon as they are there.
+    pub(crate) fn put_unseen(&self, objects: Vec<Object>) -> Result<(), WriteError> {
+        match self {
+            Self::Local(local) => {
+                let put = |(key, bytes): (String, Vec<u8>)| match key.ends_with("zarr.json") {
+                    true => local.put(&key, &bytes),
+                    false => local.put_unseen(&key, &bytes),
+                };
+                objects.into_iter().try_for_each(put)
+            }
             Self::Remote(remote) => remote.put(objects),
         }
     }

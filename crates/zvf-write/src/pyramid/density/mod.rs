@@ -1,20 +1,192 @@
 //! The density method: real vertices are kept, so that a level is of the kind of the store and holds all that belongs to them.
 
+mod about;
+mod chains;
+mod cloud;
 mod contract;
+mod points;
 mod read;
 mod simplify;
 mod tables;
 mod thin;
 mod write;
 
-use zvf_meta::Kind;
+use tokio::runtime::Handle;
+use zvf_meta::{Kind, LevelDoc};
+use zvf_store::Store;
 
-use super::bins::{NONE, compose};
+use super::base::{self, ChosenBins};
+use super::bins::{Means, NONE, compose};
+use super::plan::Planned;
+use super::reference::ObjectColumn;
 use super::sample;
 use crate::WriteError;
-use crate::int::{index, narrow};
-pub(crate) use read::Source;
-pub(crate) use write::{Numbered, Target, write};
+use crate::int::{index, narrow, wide};
+pub(crate) use about::About;
+use about::Places;
+use chains::Chains;
+use cloud::Cloud;
+use read::Source;
+use write::Writing;
+pub(crate) use write::{Numbered, Target, Written};
+
+/// The levels of one store, each made of the one before, and level 0 before the first of them.
+pub(crate) trait Thinning {
+    fn about(&self) -> &About;
+
+    /// Where the vertices of level 0 lie, if that was asked for; once.
+    ///
+    /// # Errors
+    /// I/O.
+    fn places(&mut self) -> Result<Option<Numbered>, WriteError>;
+
+    /// Chooses bins of level 0.
+    ///
+    /// # Errors
+    /// Positions that lie in no bin. I/O.
+    fn choose(&mut self, chunk_shape: &[f64]) -> Result<ChosenBins, WriteError>;
+
+    /// Makes the next level, and writes all of it but its document.
+    ///
+    /// # Errors
+    /// Positions that lie in no bin. I/O.
+    fn coarsen(
+        &mut self,
+        step: &Planned,
+        columns: &mut [ObjectColumn],
+        doc: LevelDoc,
+        to: Target<'_>,
+    ) -> Result<Coarse, WriteError>;
+
+    /// Bytes of vertices that were held at the most.
+    fn most_held(&self) -> u64;
+}
+
+/// What a level is that was made.
+#[derive(Debug)]
+pub(crate) struct Coarse {
+    /// Vertices of the finer level.
+    pub(crate) before: u64,
+    /// Objects with vertices.
+    pub(crate) objects: u64,
+    /// How far at most anything of level 0 is from what is left.
+    pub(crate) error: f64,
+    /// For each vertex of the finer level the number of the one that stands for it, [`NONE`] where none does; if places
+    /// were asked for.
+    pub(crate) stand_ins: Vec<u32>,
+    pub(crate) written: Written,
+}
+
+/// What levels are made with.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading<'r> {
+    pub(crate) store: &'r Store,
+    /// Opens the store once more, if it is still the same but for levels that were begun.
+    pub(crate) again: &'r dyn Fn() -> Result<Store, WriteError>,
+    pub(crate) handle: &'r Handle,
+    pub(crate) means: Means<'r>,
+    /// Whether it is asked for where vertices lie.
+    pub(crate) placed: bool,
+}
+
+impl std::fmt::Debug for Reading<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reading")
+            .field("means", &self.means)
+            .field("placed", &self.placed)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Begins with level 0. What is larger than the budget is not held, where the kind allows.
+///
+/// # Errors
+/// Misuse: what a level of this method cannot hold, by its name. Malformed data. I/O.
+pub(crate) fn begin(from: Reading<'_>) -> Result<Box<dyn Thinning + '_>, WriteError> {
+    let about = About::read(from.store, from.handle)?;
+    let large = about.memory() > wide(from.means.budget);
+    Ok(match about.spec.kind {
+        Kind::PointCloud if large => Box::new(Cloud::new(from, about)?),
+        Kind::Polyline | Kind::Streamline if large => Box::new(Chains::new(from, about)?),
+        _ => Box::new(Held::new(from, about)?),
+    })
+}
+
+/// Levels of a level 0 that is held.
+#[derive(Debug)]
+struct Held {
+    about: About,
+    source: Source,
+    places: Option<Numbered>,
+    /// The level that was made last.
+    state: Option<State>,
+    error: f64,
+}
+
+impl Held {
+    fn new(from: Reading<'_>, mut about: About) -> Result<Self, WriteError> {
+        let mut places = from.placed.then(Places::default);
+        let objects = 0..about.ids.len();
+        let source = Source::read(
+            (from.store, from.handle),
+            &mut about,
+            objects,
+            places.as_mut(),
+        )?;
+        Ok(Self {
+            about,
+            source,
+            places: places.map(Places::finish).transpose()?,
+            state: None,
+            error: 0.0,
+        })
+    }
+}
+
+impl Thinning for Held {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn places(&mut self) -> Result<Option<Numbered>, WriteError> {
+        Ok(self.places.take())
+    }
+
+    fn choose(&mut self, chunk_shape: &[f64]) -> Result<ChosenBins, WriteError> {
+        let geometry = self.source.geometry(&self.about);
+        base::choose(geometry, &self.source.state, chunk_shape)
+    }
+
+    fn coarsen(
+        &mut self,
+        step: &Planned,
+        columns: &mut [ObjectColumn],
+        doc: LevelDoc,
+        to: Target<'_>,
+    ) -> Result<Coarse, WriteError> {
+        let fine = self.state.as_ref().unwrap_or(&self.source.state);
+        let before = wide(fine.rows.len());
+        let kept = draw(fine.runs.len(), step)?;
+        let geometry = self.source.geometry(&self.about);
+        let mut next = coarsen(geometry, fine, &step.bin_shape, kept.as_deref())?;
+        self.error += next.moved;
+        let mut writing = Writing::new(&self.about, to)?;
+        writing.push_state(&self.about, &self.source, &next)?;
+        let made = Coarse {
+            before,
+            objects: next.present(),
+            error: self.error,
+            stand_ins: std::mem::take(&mut next.stand_ins),
+            written: writing.finish(&self.about, columns, doc)?,
+        };
+        self.state = Some(next);
+        Ok(made)
+    }
+
+    fn most_held(&self) -> u64 {
+        self.source.held()
+    }
+}
 
 /// What is left of level 0: which of its vertices, and how they hang together.
 #[derive(Debug, Clone, Default)]
@@ -27,10 +199,17 @@ pub(crate) struct State {
     pub(crate) links: Vec<u32>,
     /// Which link of level 0 each link is, or came from.
     pub(crate) links_of: Vec<u32>,
-    /// How far at most anything of level 0 is from what is left.
-    pub(crate) error: f64,
+    /// How far at most anything of the finer state is from what is left.
+    pub(crate) moved: f64,
     /// For each place of the finer state the place here that stands for it; [`NONE`] where none does.
     pub(crate) stand_ins: Vec<u32>,
+}
+
+impl State {
+    /// Objects with vertices.
+    fn present(&self) -> u64 {
+        wide(self.runs.iter().filter(|(_, count)| *count > 0).count())
+    }
 }
 
 /// The geometry that levels are made of.
@@ -46,25 +225,30 @@ pub(crate) struct Geometry<'g> {
     pub(crate) directed: bool,
 }
 
-/// The next coarser state: bins of this size, this share of the objects.
+/// The objects of a level that the next one keeps, ascending; `None` for all of them.
+///
+/// Objects without vertices are there, and are drawn like others: the same objects as by the other method.
+fn draw(objects: usize, step: &Planned) -> Result<Option<Vec<usize>>, WriteError> {
+    let some = step.share < 1.0 && objects > 1;
+    let keep = || sample::draw(objects, sample::kept_count(objects, step.share), step.seed);
+    some.then(keep).transpose()
+}
+
+/// The next coarser state: bins of this size, these of the objects.
 ///
 /// # Errors
 /// Positions that lie in no bin.
-pub(crate) fn coarsen(
+fn coarsen(
     geometry: Geometry<'_>,
     state: &State,
     bins: &[f64],
-    share: f64,
-    seed: u64,
+    kept: Option<&[usize]>,
 ) -> Result<State, WriteError> {
     let sparse;
     let mut state = state;
     let mut dropped = None;
-    // Objects without vertices are there, and are drawn like others: the same objects as by the other method.
-    if share < 1.0 && state.runs.len() > 1 {
-        let count = state.runs.len();
-        let kept = sample::draw(count, sample::kept_count(count, share), seed)?;
-        sparse = drop_objects(state, &kept, geometry.width)?;
+    if let Some(kept) = kept {
+        sparse = drop_objects(state, kept, geometry.width)?;
         state = &sparse;
         dropped = Some(&sparse.stand_ins);
     }
@@ -140,7 +324,7 @@ impl Kept {
                 .map(|&end| place.get(index(end)).copied().unwrap_or(u32::MAX))
                 .collect(),
             links_of: self.links_of,
-            error: state.error + self.moved,
+            moved: self.moved,
         })
     }
 }

@@ -3,9 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use arrow_array::ArrayRef;
 use zvf_meta::{Kind, LevelDoc};
 use zvf_store::ChunkCoord;
 
+use super::about::About;
 use super::{Source, State, tables};
 use crate::batch::Batch;
 use crate::commit::Leftovers;
@@ -19,7 +21,7 @@ use crate::route::Router;
 use crate::shard::Cells;
 use crate::target::Below;
 use crate::writer::Summary;
-use crate::{ObjectTable, Outside, WriteError, documents};
+use crate::{ObjectTable, Outside, StoreSpec, WriteError, documents};
 
 /// Where and how a level is written.
 #[derive(Debug, Clone, Copy)]
@@ -75,90 +77,140 @@ impl Numbered {
     }
 }
 
-/// Writes everything of a level but its document, which is returned.
-pub(crate) fn write(
-    source: &Source,
-    state: &State,
-    columns: &mut [ObjectColumn],
-    doc: LevelDoc,
-    to: Target<'_>,
-) -> Result<(LevelDoc, Summary, Option<Numbered>), WriteError> {
-    let mut spec = source.spec.clone();
-    spec.chunk_shape = to.chunk_shape.to_vec();
-    spec.compression = to.cells.compression.clone();
-    spec.shard_shape.clone_from(&to.cells.shards);
-    spec.outside = Outside::Grow;
-    if spec.kind == Kind::PointCloud && !spec.objects {
-        spec.bin_shape = to.bins.map(<[f64]>::to_vec);
-        // The package takes bins that do not divide a chunk (trap T13): cells are not cut then.
-        if spec.check().is_err() {
-            spec.bin_shape = None;
+/// A level that is being written.
+#[derive(Debug)]
+pub(super) struct Writing<'t> {
+    spec: StoreSpec,
+    router: Router,
+    to: Target<'t>,
+}
+
+impl<'t> Writing<'t> {
+    pub(super) fn new(about: &About, to: Target<'t>) -> Result<Self, WriteError> {
+        let mut spec = about.spec.clone();
+        spec.chunk_shape = to.chunk_shape.to_vec();
+        spec.compression = to.cells.compression.clone();
+        spec.shard_shape.clone_from(&to.cells.shards);
+        spec.outside = Outside::Grow;
+        if spec.kind == Kind::PointCloud && !spec.objects {
+            spec.bin_shape = to.bins.map(<[f64]>::to_vec);
+            // The package takes bins that do not divide a chunk (trap T13): cells are not cut then.
+            if spec.check().is_err() {
+                spec.bin_shape = None;
+            }
         }
-    }
-    spec.check()?;
-    let mut router = Router::new(&spec, to.budget, to.folder).with_threads(to.threads);
-    if to.placed {
-        router = router.with_trace();
-    }
-    let mut batch = Batch::new(tables::rows("position", &source.position, &state.rows)?);
-    if spec.has_objects() {
-        let runs = state
-            .runs
-            .iter()
-            .map(|&(object, count)| (source.id(object), count));
-        batch = batch.with_object_runs(runs.collect::<Vec<_>>());
-    }
-    for (one, column) in spec.vertex_attributes.iter().zip(&source.attributes) {
-        batch = batch.with_attribute(&one.name, tables::rows(&one.name, column, &state.rows)?);
-    }
-    if spec.takes_links() {
-        batch = batch.with_links(
-            state
-                .links
-                .iter()
-                .map(|&end| u64::from(end))
-                .collect::<Vec<_>>(),
-        );
-        let values = source.link_columns(&state.links_of)?;
-        for (one, values) in spec.links.attributes.iter().zip(values) {
-            batch = batch.with_link_attribute(&one.name, values);
+        spec.check()?;
+        let mut router = Router::new(&spec, to.budget, to.folder).with_threads(to.threads);
+        if to.placed {
+            router = router.with_trace();
         }
+        Ok(Self { spec, router, to })
     }
-    if !state.rows.is_empty() {
-        router.push(&spec, &batch)?;
+
+    /// Some vertices: rows of columns, with the object of each run of them.
+    pub(super) fn batch(
+        &self,
+        (position, attributes): (&ArrayRef, &[ArrayRef]),
+        rows: &[u32],
+        runs: Vec<(i64, usize)>,
+    ) -> Result<Batch<'static>, WriteError> {
+        let mut batch = Batch::new(tables::rows("position", position, rows)?);
+        if self.spec.has_objects() {
+            batch = batch.with_object_runs(runs);
+        }
+        for (one, column) in self.spec.vertex_attributes.iter().zip(attributes) {
+            batch = batch.with_attribute(&one.name, tables::rows(&one.name, column, rows)?);
+        }
+        Ok(batch)
     }
-    drop(batch);
-    let mut held = Tables::new(&spec);
-    if spec.has_objects() {
-        held.push(&spec, &ObjectTable::new(source.ids.clone()))?;
+
+    /// Takes what is left of a source.
+    pub(super) fn push_state(
+        &mut self,
+        about: &About,
+        source: &Source,
+        state: &State,
+    ) -> Result<(), WriteError> {
+        if state.rows.is_empty() {
+            return Ok(());
+        }
+        let runs = state.runs.iter();
+        let runs = runs.map(|&(object, count)| (about.id(object), count));
+        let table = (&source.position, &*source.attributes);
+        let mut batch = self.batch(table, &state.rows, runs.collect())?;
+        if self.spec.takes_links() {
+            let ends = state.links.iter().map(|&end| u64::from(end));
+            batch = batch.with_links(ends.collect::<Vec<_>>());
+            let values = source.link_columns(about, &state.links_of)?;
+            for (one, values) in self.spec.links.attributes.iter().zip(values) {
+                batch = batch.with_link_attribute(&one.name, values);
+            }
+        }
+        self.push(&batch)
     }
-    let groups = if spec.has_objects() {
-        HeldGroups::new(&spec, &source.groups)?
-    } else {
-        HeldGroups::default()
-    };
-    let parts = Parts {
-        address: String::new(),
-        spec: Arc::new(spec),
-        target: Arc::clone(to.target),
-        router,
-        tables: held,
-        groups,
-        folder: to.folder.to_owned(),
-        budget: to.budget,
-        threads: to.threads,
-        leftovers: Leftovers::Refuse,
-        watch: Watch::default(),
-    };
-    let (mut doc, summary, trace) = write_arrays(parts, to.bounds, to.below, doc)?;
-    write_columns(source, columns, &mut doc, to)?;
-    let places = trace.map(|trace| Numbered::new(trace.chunks, &trace.places));
-    Ok((doc, summary, places.transpose()?))
+
+    /// Bytes of vertices that wait in memory.
+    pub(super) fn memory(&self) -> usize {
+        self.router.rows.memory()
+    }
+
+    pub(super) fn push(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
+        self.router.push(&self.spec, batch)
+    }
+
+    /// Writes everything but the document, which is returned.
+    pub(super) fn finish(
+        self,
+        about: &About,
+        columns: &mut [ObjectColumn],
+        doc: LevelDoc,
+    ) -> Result<Written, WriteError> {
+        let Self { spec, router, to } = self;
+        let mut held = Tables::new(&spec);
+        if spec.has_objects() {
+            held.push(&spec, &ObjectTable::new(about.ids.clone()))?;
+        }
+        let groups = if spec.has_objects() {
+            HeldGroups::new(&spec, &about.groups)?
+        } else {
+            HeldGroups::default()
+        };
+        let parts = Parts {
+            address: String::new(),
+            spec: Arc::new(spec),
+            target: Arc::clone(to.target),
+            router,
+            tables: held,
+            groups,
+            folder: to.folder.to_owned(),
+            budget: to.budget,
+            threads: to.threads,
+            leftovers: Leftovers::Refuse,
+            watch: Watch::default(),
+        };
+        let (mut doc, summary, trace) = write_arrays(parts, to.bounds, to.below, doc)?;
+        write_columns(about, columns, &mut doc, to)?;
+        let places = trace.map(|trace| Numbered::new(trace.chunks, &trace.places));
+        Ok(Written {
+            doc,
+            summary,
+            places: places.transpose()?,
+        })
+    }
+}
+
+/// A level that was written, but for its document.
+#[derive(Debug)]
+pub(crate) struct Written {
+    pub(crate) doc: LevelDoc,
+    pub(crate) summary: Summary,
+    /// Where its vertices went, if that was asked for.
+    pub(crate) places: Option<Numbered>,
 }
 
 /// Attributes of objects, in the order of the index: ids ascend.
 fn write_columns(
-    source: &Source,
+    about: &About,
     columns: &mut [ObjectColumn],
     doc: &mut LevelDoc,
     to: Target<'_>,
@@ -166,16 +218,12 @@ fn write_columns(
     if columns.is_empty() {
         return Ok(());
     }
-    let mut order: Vec<(i64, usize)> = source
-        .ids
-        .iter()
-        .copied()
-        .zip(source.index_rows.iter().copied())
-        .collect();
+    let ids = about.ids.iter().copied();
+    let mut order: Vec<(i64, usize)> = ids.zip(about.index_rows.iter().copied()).collect();
     order.sort_unstable();
     let order: Vec<usize> = order.into_iter().map(|(_, row)| row).collect();
     // Every object keeps its values, whether a vertex of it is left or not.
-    let kept = &source.index_rows;
+    let kept = &about.index_rows;
     let mut objects = vec![(
         "object_attributes/zarr.json".to_owned(),
         documents::plain_group().into_bytes(),

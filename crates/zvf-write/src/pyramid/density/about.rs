@@ -1,0 +1,249 @@
+//! What coarse levels are, whatever vertices they keep.
+
+use std::collections::{BTreeMap, HashSet};
+use std::ops::Range;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int64Type, UInt64Type};
+use arrow_array::{ArrayRef, RecordBatch};
+use tokio::runtime::Handle;
+use zvf_meta::Kind;
+use zvf_query::{Answer, Column, Query, Table, query};
+use zvf_store::{ChunkCoord, Deltas, Level, Names, Need, Store};
+
+use super::{Numbered, Reading, tables};
+use crate::int::{index, narrow, to_index, wide};
+use crate::number::NumberType;
+use crate::{Groups, StoreSpec, WriteError};
+
+/// What belongs to level 0 beside its vertices and links.
+#[derive(Debug)]
+pub(crate) struct About {
+    /// What levels are, but for chunks and storage. Attributes are there once vertices were seen.
+    pub(super) spec: StoreSpec,
+    /// Ids of the objects that exist, in the order of the object index.
+    pub(crate) ids: Vec<i64>,
+    /// Their rows in the object index: those of deleted objects are between them.
+    pub(super) index_rows: Vec<usize>,
+    pub(super) groups: Groups<'static>,
+    /// Attributes of a type that is not written.
+    pub(crate) left_out: Vec<String>,
+    /// The level itself.
+    pub(super) level: Level,
+}
+
+impl About {
+    /// Reads what belongs to level 0: documents, ids, groups.
+    ///
+    /// # Errors
+    /// Misuse: what a level of this method cannot hold, by its name. Malformed data. I/O.
+    pub(crate) fn read(store: &Store, handle: &Handle) -> Result<Self, WriteError> {
+        let root = store.root();
+        if root.world_offset().is_some() {
+            let expected = "none, or the reference method";
+            return Err(WriteError::input("store", "a coordinate offset", expected));
+        }
+        let need = Need {
+            vertex_attributes: Names::All,
+            group_attributes: Names::All,
+            link_attributes: Names::All,
+            link_deltas: Deltas::List(vec![0]),
+            objects: true,
+            groups: true,
+            ..Need::nothing()
+        };
+        let level = handle.block_on(store.level(0, &need))?;
+        let kind = store.kind();
+        if level.object_index().is_none() && kind != Kind::PointCloud {
+            let expected = "an object index, which this kind has";
+            return Err(WriteError::data("level 0", "no objects", expected));
+        }
+        let (mut ids, mut index_rows) = (Vec::new(), Vec::new());
+        if let Some(found) = level.object_index() {
+            for (row, id) in handle.block_on(found.ids())?.objects() {
+                ids.push(id);
+                index_rows.push(to_index("objects", row)?);
+            }
+        }
+        let mut spec = StoreSpec::new(kind, root.zarr_vectors.chunk_shape.clone());
+        spec.axes = root.multiscales.axes().to_vec();
+        spec.objects = level.object_index().is_some();
+        Ok(Self {
+            groups: groups(&level, &ids, handle)?,
+            spec,
+            ids,
+            index_rows,
+            left_out: Vec::new(),
+            level,
+        })
+    }
+
+    /// What level 0 takes in memory, about: for each vertex its columns, its bin, and what is found out about it. More than
+    /// there is where its document does not say how many there are.
+    pub(super) fn memory(&self) -> u64 {
+        let attributes = wide(self.level.vertex_attributes().len());
+        let axes = wide(self.spec.dims());
+        let each = attributes.saturating_mul(32).saturating_add(96);
+        let each = each.saturating_add(axes.saturating_mul(16));
+        match self.level.doc().vertex_count {
+            0 => u64::MAX,
+            count => count.saturating_mul(each),
+        }
+    }
+
+    /// Declares positions and attributes by the first cells, before vertices are read.
+    pub(super) fn declare_first(&mut self, from: Reading<'_>) -> Result<(), WriteError> {
+        let asked = self.ask(0..self.ids.len(), from.placed);
+        let answer = start(from.store, asked, from.handle)?;
+        let none = || WriteError::data("level 0", "no table of vertices", "one");
+        let schema = answer.schema(Table::Vertices).cloned().ok_or_else(none)?;
+        drop(answer);
+        self.declare(&RecordBatch::new_empty(schema))
+    }
+
+    /// Level 0 by objects, these of them, or all of it; with the places of its vertices if `placed`.
+    pub(super) fn ask(&self, objects: Range<usize>, placed: bool) -> Query {
+        let ids = self.ids.get(objects).unwrap_or_default();
+        let mut asked = Query {
+            objects: self.spec.objects.then(|| ids.to_vec()),
+            ..Query::default()
+        };
+        if placed {
+            asked.columns = vec![
+                Column::Position,
+                Column::Attributes,
+                Column::Chunk,
+                Column::Row,
+            ];
+        }
+        asked
+    }
+
+    /// Declares positions and attributes as they come in answers.
+    pub(super) fn declare(&mut self, vertices: &RecordBatch) -> Result<(), WriteError> {
+        self.spec.vertex_attributes.clear();
+        self.left_out.clear();
+        let position = column(vertices, "position")?;
+        self.spec.positions =
+            tables::number_of(&tables::declare("position", &position)?).unwrap_or(NumberType::F32);
+        for one in self.level.vertex_attributes() {
+            let Ok(mut declared) = tables::declare(&one.name, &column(vertices, &one.name)?) else {
+                self.left_out.push(one.name.clone());
+                continue;
+            };
+            declared.unit.clone_from(&one.unit);
+            declared.description.clone_from(&one.description);
+            let names = one.channel_names.clone();
+            declared.channel_names = names.filter(|names| names.len() == declared.channels);
+            self.spec.vertex_attributes.push(declared);
+        }
+        Ok(())
+    }
+
+    /// The ids of objects by their number.
+    pub(super) fn id(&self, object: usize) -> i64 {
+        self.ids.get(object).copied().unwrap_or(0)
+    }
+}
+
+/// Starts a query.
+pub(super) fn start(store: &Store, asked: Query, handle: &Handle) -> Result<Answer, WriteError> {
+    Ok(handle.block_on(query(store, asked))?)
+}
+
+/// Applies `take` to the batches of an answer of one table.
+pub(super) fn each_batch(
+    mut answer: Answer,
+    handle: &Handle,
+    mut take: impl FnMut(RecordBatch) -> Result<(), WriteError>,
+) -> Result<(), WriteError> {
+    while let Some((_, batch)) = handle.block_on(answer.next())? {
+        take(batch)?;
+    }
+    Ok(())
+}
+
+/// A column of an answer.
+pub(super) fn column(batch: &RecordBatch, name: &str) -> Result<ArrayRef, WriteError> {
+    let missing = || WriteError::data(name, "no column", "one");
+    batch.column_by_name(name).cloned().ok_or_else(missing)
+}
+
+/// Where vertices lie, by the columns of answers.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    /// Chunks by the order in which they came.
+    slots: BTreeMap<ChunkCoord, u32>,
+    places: Vec<(u32, u32)>,
+}
+
+impl Places {
+    pub(super) fn push(&mut self, batch: &RecordBatch, dims: usize) -> Result<(), WriteError> {
+        let (axes, rank) = tables::elements(&column(batch, "chunk")?);
+        if rank != dims {
+            let expected = "one whose chunks are cut by space alone";
+            let found = "a level that is split by an attribute";
+            return Err(WriteError::input("level 0", found, expected));
+        }
+        let coords = axes.as_primitive::<Int64Type>().values();
+        let rows = column(batch, "row")?;
+        let rows = rows.as_primitive::<UInt64Type>().values();
+        let mut last: Option<(&[i64], u32)> = None;
+        for (chunk, &row) in coords.chunks_exact(rank.max(1)).zip(rows) {
+            let slot = match last {
+                Some((known, slot)) if known == chunk => slot,
+                _ => {
+                    let next = narrow("chunks", self.slots.len())?;
+                    let coord = ChunkCoord::new(chunk);
+                    *self.slots.entry(coord).or_insert(next)
+                }
+            };
+            last = Some((chunk, slot));
+            let row = narrow("rows of one chunk", to_index("rows", row)?)?;
+            self.places.push((slot, row));
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self) -> Result<Numbered, WriteError> {
+        let mut rank = vec![0_u32; self.slots.len()];
+        for (slot, came) in (0_u32..).zip(self.slots.values()) {
+            if let Some(rank) = rank.get_mut(index(*came)) {
+                *rank = slot;
+            }
+        }
+        for (slot, _) in &mut self.places {
+            *slot = rank.get(index(*slot)).copied().unwrap_or(0);
+        }
+        Numbered::new(self.slots.into_keys().collect(), &self.places)
+    }
+}
+
+/// Groups, which coarse levels of the package do not have (trap T21).
+///
+/// Members that no object is are left out.
+fn groups(level: &Level, ids: &[i64], handle: &Handle) -> Result<Groups<'static>, WriteError> {
+    let Some(found) = level.groups() else {
+        return Ok(Groups::default());
+    };
+    let known: HashSet<i64> = ids.iter().copied().collect();
+    let (mut members, mut names) = (Vec::new(), Vec::new());
+    let mut named = false;
+    for number in 0..found.len() {
+        let mut some = handle.block_on(found.members(number))?;
+        some.retain(|id| known.contains(id));
+        members.push(some);
+        let name = found.name(number);
+        named |= name != format!("group_{number}");
+        names.push(name);
+    }
+    let mut groups = Groups::new(members);
+    if named {
+        groups = groups.with_names(names);
+    }
+    for one in level.group_attributes() {
+        let values = handle.block_on(one.read())?;
+        groups = groups.with_attribute(one.name(), tables::table(one.name(), &values)?);
+    }
+    Ok(groups)
+}
