@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     if let Some(name) = only.filter(|name| !all.contains(name)) {
         return Err(format!("no target {name}; there are {}", all.join(", ")).into());
     }
-    let programs = build()?;
+    let programs = build(&[])?;
     let mut crashed = Vec::new();
     for name in all
         .iter()
@@ -57,9 +57,12 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     .into())
 }
 
-/// Builds every target and runs each for a moment: they must not rot.
+/// Builds every target and runs each for a moment: they must not rot. For that they need not be fast.
 pub(crate) fn check() -> Outcome {
-    let programs = build()?;
+    let programs = build(&[
+        ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1"),
+        ("CARGO_PROFILE_RELEASE_DEBUG", "0"),
+    ])?;
     for name in targets()? {
         fuzz(&programs, &name, 2)?;
     }
@@ -80,9 +83,13 @@ fn folder() -> PathBuf {
     sh::root().join("xtask").join("fuzz")
 }
 
-/// Builds the binaries, instrumented and optimised, and returns their folder.
-fn build() -> Outcome<PathBuf> {
-    let target = sh::target().join("fuzz-build");
+/// Builds the binaries, instrumented and optimised unless `profile` says otherwise, and returns their folder.
+fn build(profile: &[(&str, &str)]) -> Outcome<PathBuf> {
+    let target = sh::target().join(if profile.is_empty() {
+        "fuzz-build"
+    } else {
+        "fuzz-check"
+    });
     let triple = sh::capture(sh::command("rustc").args(["-vV"]))?;
     let triple = triple
         .lines()
@@ -93,7 +100,8 @@ fn build() -> Outcome<PathBuf> {
     command
         .current_dir(folder())
         .env("CARGO_TARGET_DIR", &target)
-        .env("RUSTFLAGS", FLAGS.join(" "));
+        .env("RUSTFLAGS", FLAGS.join(" "))
+        .envs(profile.iter().copied());
     // With an explicit target the flags leave build scripts alone.
     sh::run(command.args(["build", "--release", "--quiet", "--target", &triple]))?;
     Ok(target.join(triple).join("release"))
