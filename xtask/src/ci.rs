@@ -61,9 +61,9 @@ const STAGES: &[Stage] = &[
     },
 ];
 
-/// The first stage that asks the program. It and those behind it take the one that was built with the tests: building it
-/// alone would compile most of the workspace a second time. The stage `features` says that the two are the same.
-const ASKS_ZVF: &str = "demo";
+/// The stages that ask the program. They take the one that was built with the tests: building it alone would compile most of the
+/// workspace a second time. The stage `features` says that the two are the same.
+const ASK_ZVF: &[&str] = &["demo", "conformance"];
 
 /// Runs all stages, those from `--from STAGE` on, or `--only STAGE`; `--skip STAGE` leaves one out.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
@@ -87,7 +87,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         }
         println!("\n== {}", stage.name);
         let start = Instant::now();
-        if stage.name == ASKS_ZVF {
+        if ASK_ZVF.contains(&stage.name) && !sh::has_zvf() {
             sh::use_zvf(test::build_zvf()?);
         }
         (stage.run)().map_err(|error| format!("stage {}: {error}", stage.name))?;

@@ -77,6 +77,11 @@ pub(crate) fn use_zvf(program: PathBuf) {
     ZVF.get_or_init(|| program);
 }
 
+/// Whether [`build_zvf`] builds nothing.
+pub(crate) fn has_zvf() -> bool {
+    ZVF.get().is_some()
+}
+
 /// Builds the `zvf` program without release optimisation and returns its path.
 pub(crate) fn build_zvf() -> Outcome<PathBuf> {
     if let Some(program) = ZVF.get() {
