@@ -117,6 +117,10 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
     prop_assert_eq!(array.read_all().unwrap(), &data[..]);
     prop_assert_eq!(array.frame().vlmeta("unit", 10).unwrap().unwrap(), b"\xa1m");
     prop_assert_eq!(array.kind(), case.kind);
+    // In memory blocks are decoded where they lie; of a file they are read, some at a time.
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), &bytes).unwrap();
+    let of_file = Array::open(file.path()).unwrap();
     for picks in &case.axes {
         let axes: Vec<Axis> = picks
             .iter()
@@ -128,12 +132,19 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
             .collect();
         let selection = Selection::new(&axes, &case.shape).unwrap();
         let wanted = naive(&data, case.item, &case.shape, &axes);
-        for threads in [1, 2] {
+        for (array, threads, piece) in [
+            (&array, 1, 0),
+            (&array, 2, 0),
+            (&of_file, 1, 0),
+            (&of_file, 1, 100),
+            (&of_file, 2, usize::MAX),
+        ] {
             // Small gaps and no whole chunks: as few bytes as there can be.
             let options = ReadOptions {
                 threads,
                 gap: 0,
                 whole_chunk: 0,
+                piece,
                 ..ReadOptions::default()
             };
             let mut out = vec![0x55; wanted.len()];
@@ -204,6 +215,38 @@ fn files_are_read_by_position() {
     // The tables are kept: six chunks less to ask for.
     assert_eq!(first.reads - opened.reads, second.reads - first.reads + 6);
     assert_eq!(second.blocks - first.blocks, first.blocks - opened.blocks);
+}
+
+#[test]
+fn chunks_of_very_many_blocks_are_read_some_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.b2nd");
+    let shape = [9000u64];
+    let data: Vec<u8> = (0..9000u32)
+        .flat_map(|i| i.wrapping_mul(2_654_435_761).to_le_bytes())
+        .collect();
+    for first in [FirstFilter::None, FirstFilter::Delta] {
+        let options = WriteOptions::new(4, &[6000], &[2])
+            .with_codec(Some(Codec::Lz4), 1)
+            .with_filters(first, LastFilter::Shuffle);
+        let mut writer = Writer::create(&path, &shape, options).unwrap();
+        writer.write_all(&data).unwrap();
+        writer.finish().unwrap();
+        let array = Array::open(&path).unwrap();
+        for axes in [[Axis::all(9000)], [Axis::new(5, 8990, 7)]] {
+            let selection = Selection::new(&axes, &shape).unwrap();
+            let wanted = naive(&data, 4, &shape, &axes);
+            for piece in [0, 1000, 1 << 20] {
+                let options = ReadOptions {
+                    piece,
+                    ..ReadOptions::default()
+                };
+                let mut out = vec![0; wanted.len()];
+                array.read_into(&selection, &mut out, &options).unwrap();
+                assert_eq!(out, wanted);
+            }
+        }
+    }
 }
 
 #[test]

@@ -307,27 +307,26 @@ impl Array {
             };
             return visit.fill(special, out);
         }
-        let mut needed = visit.needed(&table)?;
-        if let Some(bytes) = source.bytes(table.header.cbytes()) {
-            let (mut buffers, _) = work.split();
-            return visit.decode(&table, Fetched::Whole(bytes), &needed, &mut buffers, out);
-        }
-        // In the order of the file, which need not be that of the blocks: several threads may have written them.
-        needed.sort_by_key(|block| block.start);
         let mut extents = std::mem::take(&mut work.extents);
-        let mut rest = needed.as_slice();
-        let mut done = Ok(());
-        while !rest.is_empty() && done.is_ok() {
-            let piece;
-            (piece, rest) = rest.split_at(visit.piece(&table, rest));
-            done = visit
-                .extents(&table, piece, work.reference_of, &mut extents)
-                .and_then(|()| source.read_extents(&table, &mut extents, visit.options, work))
-                .and_then(|()| {
-                    let (mut buffers, fetched) = work.split();
-                    visit.decode(&table, fetched, piece, &mut buffers, out)
-                });
-        }
+        let mut windows = visit.windows(&table)?;
+        let done = windows.try_for_each(|window| {
+            let window = window?;
+            if let Some(bytes) = source.bytes(table.header.cbytes()) {
+                let (mut buffers, _) = work.split();
+                return visit.decode(&table, Fetched::Whole(bytes), &window, &mut buffers, out);
+            }
+            let mut rest = window.as_slice();
+            while !rest.is_empty() {
+                let piece;
+                (piece, rest) = rest.split_at(visit.piece(&table, rest));
+                extents.clear();
+                visit.extents(&table, piece, work.reference_of, &mut extents)?;
+                source.read_extents(&table, &mut extents, visit.options, work)?;
+                let (mut buffers, fetched) = work.split();
+                visit.decode(&table, fetched, piece, &mut buffers, out)?;
+            }
+            Ok(())
+        });
         work.extents = extents;
         done
     }

@@ -20,6 +20,9 @@ const FREE: usize = 64 << 20;
 /// Most bytes that a byte of a stream stands for: Zstandard's runs.
 const GAIN: usize = 1 << 18;
 
+/// Blocks that are listed at a time: a list of all blocks of a chunk could be a hundred times as large as its table.
+const WINDOW: usize = 1024;
+
 /// Shuffled blocks of which at most one item in so many is wanted are not put together whole.
 const SOME: usize = 4;
 
@@ -38,7 +41,7 @@ fn few(block: &BlockPart, shape: &[u64], items: usize) -> bool {
 pub(crate) struct Needed {
     part: BlockPart,
     /// Where the first of its bytes lies in the chunk.
-    pub(crate) start: usize,
+    start: usize,
     /// Its stored bytes.
     stored: usize,
 }
@@ -111,24 +114,36 @@ impl Visit<'_> {
         from / each..to.div_ceil(each)
     }
 
-    /// The blocks that the part takes from a chunk, in C order.
-    pub(crate) fn needed(&self, table: &Table) -> Result<Vec<Needed>, Error> {
+    /// The blocks that the part takes from a chunk, some at a time: in C order, and among each other in that of the chunk's
+    /// bytes, which may be another one, since several threads may have written them.
+    pub(crate) fn windows<'v>(
+        &'v self,
+        table: &'v Table,
+    ) -> Result<impl Iterator<Item = Result<Vec<Needed>, Error>> + 'v, Error> {
         let blocks = self.geometry.blocks_of(&self.part)?;
-        blocks
-            .map(|part| {
-                let (mut start, mut stored) = (usize::MAX, 0usize);
-                for extent in self.block_extents(table, part.number) {
-                    let extent = extent?;
-                    start = start.min(extent.start);
-                    stored = stored.saturating_add(extent.len());
-                }
-                Ok(Needed {
-                    part,
-                    start,
-                    stored,
-                })
-            })
-            .collect()
+        let mut blocks = blocks.map(move |part| self.needed(table, part));
+        Ok(std::iter::from_fn(move || {
+            let window: Result<Vec<Needed>, Error> = blocks.by_ref().take(WINDOW).collect();
+            let sorted = window.map(|mut window| {
+                window.sort_by_key(|block| block.start);
+                window
+            });
+            Some(sorted).filter(|window| !matches!(window, Ok(none) if none.is_empty()))
+        }))
+    }
+
+    fn needed(&self, table: &Table, part: BlockPart) -> Result<Needed, Error> {
+        let (mut start, mut stored) = (usize::MAX, 0usize);
+        for extent in self.block_extents(table, part.number) {
+            let extent = extent?;
+            start = start.min(extent.start);
+            stored = stored.saturating_add(extent.len());
+        }
+        Ok(Needed {
+            part,
+            start,
+            stored,
+        })
     }
 
     /// Where the header blocks lie that one block of the array is in.
@@ -157,7 +172,7 @@ impl Visit<'_> {
         before.map_or(needed.len(), |before| before.max(1))
     }
 
-    /// The extents of some blocks, and of block 0 where a chunk has delta and `reference_of` is another chunk.
+    /// Adds the extents of some blocks, and that of block 0 where a chunk has delta and `reference_of` is another chunk.
     pub(crate) fn extents(
         &self,
         table: &Table,
@@ -165,7 +180,6 @@ impl Visit<'_> {
         reference_of: Option<u64>,
         extents: &mut Vec<Range<usize>>,
     ) -> Result<(), Error> {
-        extents.clear();
         let delta = table.pipeline.is_some_and(|pipeline| pipeline.has_delta());
         if delta && reference_of != Some(self.chunk) {
             let extent = table.extent(0);

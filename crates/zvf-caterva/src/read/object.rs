@@ -394,7 +394,9 @@ impl ObjectArray {
         }
         let visit = self.visit(chunk, part, shape, options);
         let mut extents = Vec::new();
-        visit.extents(&table, &visit.needed(&table)?, None, &mut extents)?;
+        for window in visit.windows(&table)? {
+            visit.extents(&table, &window?, None, &mut extents)?;
+        }
         let ranges = if extents.len() > table.header.block_count() / 2 {
             std::iter::once(0..cbytes).collect()
         } else {
@@ -488,5 +490,6 @@ fn decode(
         return visit.fill(special, out);
     }
     let (mut buffers, _) = work.split();
-    visit.decode(table, fetched, &visit.needed(table)?, &mut buffers, out)
+    let mut windows = visit.windows(table)?;
+    windows.try_for_each(|window| visit.decode(table, fetched, &window?, &mut buffers, out))
 }
