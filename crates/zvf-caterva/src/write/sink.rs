@@ -1,14 +1,10 @@
 //! Where a new frame goes.
 
-use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Seek, SeekFrom, Write};
+use std::fs::File;
+use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::Error;
-
-/// Tells the files of one process apart.
-static NUMBER: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Debug)]
 pub(crate) enum Sink {
@@ -19,23 +15,24 @@ pub(crate) enum Sink {
 /// A file beside its later place; removed when dropped, unless it was renamed.
 #[derive(Debug)]
 pub(crate) struct Temporary {
-    file: File,
-    path: PathBuf,
+    file: tempfile::NamedTempFile,
     target: PathBuf,
-    done: bool,
     /// A write failed: nobody knows how much of it is there, so nothing may follow it.
     broken: bool,
 }
 
 impl Sink {
     pub(crate) fn file(target: &Path, head: Vec<u8>) -> Result<Self, Error> {
-        let (file, path) = temporary(target)?;
-        let target = target.to_owned();
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".b2nd-").suffix(".partial");
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let file = builder
+            .tempfile_in(folder(target))
+            .map_err(Error::io(format!("creating {}", target.display())))?;
         let mut sink = Self::File(Temporary {
             file,
-            path,
-            target,
-            done: false,
+            target: target.to_owned(),
             broken: false,
         });
         sink.append(&head)?;
@@ -48,7 +45,8 @@ impl Sink {
             Self::File(file) => {
                 file.check_sound().map_err(file.failed())?;
                 file.broken = true;
-                file.file.write_all(bytes).map_err(file.failed())?;
+                let written = file.file.as_file_mut().write_all(bytes);
+                written.map_err(file.failed())?;
                 file.broken = false;
             }
         }
@@ -64,24 +62,11 @@ impl Sink {
                 }
                 Ok(Some(out))
             }
-            Self::File(mut file) => {
-                file.finish(header).map_err(file.failed())?;
+            Self::File(file) => {
+                let failed = file.failed();
+                file.finish(header).map_err(failed)?;
                 Ok(None)
             }
-        }
-    }
-}
-
-/// A new file beside `target`. A name that a program of the same number left behind when it was stopped is passed over.
-fn temporary(target: &Path) -> Result<(File, PathBuf), Error> {
-    let name = target.file_name().unwrap_or_default().to_string_lossy();
-    loop {
-        let number = NUMBER.fetch_add(1, Relaxed);
-        let path = target.with_file_name(format!(".{name}.{}-{number}.tmp", std::process::id()));
-        match OpenOptions::new().write(true).create_new(true).open(&path) {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(Error::io(format!("creating {}", path.display()))(error)),
-            Ok(file) => return Ok((file, path)),
         }
     }
 }
@@ -98,61 +83,49 @@ impl Temporary {
         Error::io(format!("writing {}", self.target.display()))
     }
 
-    fn finish(&mut self, header: &[u8]) -> std::io::Result<()> {
+    fn finish(mut self, header: &[u8]) -> std::io::Result<()> {
         self.check_sound()?;
-        self.file.seek(SeekFrom::Start(0))?;
-        self.file.write_all(header)?;
-        self.file.sync_all()?;
-        std::fs::rename(&self.path, &self.target)?;
-        self.done = true;
+        let file = self.file.as_file_mut();
+        file.seek(SeekFrom::Start(0))?;
+        file.write_all(header)?;
+        file.sync_all()?;
+        self.file
+            .persist(&self.target)
+            .map_err(|error| error.error)?;
         // The new name has to survive a crash as well; folders cannot be opened everywhere.
-        #[cfg(unix)]
-        if let Some(folder) = self.target.parent() {
-            let folder = if folder.as_os_str().is_empty() {
-                Path::new(".")
-            } else {
-                folder
-            };
-            File::open(folder)?.sync_all()?;
+        if cfg!(unix) {
+            File::open(folder(&self.target))?.sync_all()?;
         }
         Ok(())
     }
 }
 
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        if !self.done {
-            // Nothing can be done about a file that cannot be removed.
-            let _ = std::fs::remove_file(&self.path);
-        }
+/// The folder of a file; the current one for a bare name.
+fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{NUMBER, Sink};
-    use std::sync::atomic::Ordering::Relaxed;
+    use super::Sink;
 
     #[test]
-    fn files_of_a_program_that_was_stopped_are_passed_over() {
+    fn a_file_that_is_not_finished_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("a.b2nd");
-        // The next names that this process would take; other tests take some of them meanwhile.
-        let next = NUMBER.load(Relaxed);
-        let left: Vec<_> = (next..next + 20)
-            .map(|number| {
-                let name = format!(".a.b2nd.{}-{number}.tmp", std::process::id());
-                folder.path().join(name)
-            })
-            .collect();
-        for path in &left {
-            std::fs::write(path, b"half").unwrap();
-        }
-        let sink = Sink::file(&target, b"head".to_vec()).unwrap();
+        std::fs::write(&target, b"old").unwrap();
+        let mut sink = Sink::file(&target, b"head".to_vec()).unwrap();
+        sink.append(b" and more").unwrap();
+        drop(sink);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+        assert_eq!(std::fs::read(&target).unwrap(), b"old");
+        let mut sink = Sink::file(&target, b"head".to_vec()).unwrap();
+        sink.append(b" and more").unwrap();
         sink.finish(b"HEAD").unwrap();
-        assert_eq!(std::fs::read(&target).unwrap(), b"HEAD");
-        for path in &left {
-            assert_eq!(std::fs::read(path).unwrap(), b"half");
-        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+        assert_eq!(std::fs::read(&target).unwrap(), b"HEAD and more");
     }
 }
