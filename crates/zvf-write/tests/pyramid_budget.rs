@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use zvf_write::{
-    BaseBins, CrossLevel, Kind, LevelStep, PyramidReport, PyramidSpec, StoreSpec, build_pyramid,
+    BaseBins, CrossLevel, Kind, LevelStep, LinkStore, PyramidReport, PyramidSpec, StoreSpec,
+    build_pyramid,
 };
 
 use crate::model::Model;
 use crate::pyramid::mixed;
+use crate::pyramid_density::{sheet, tree};
 use crate::support::{ADDRESS, Memory};
 
 async fn levels(
@@ -141,4 +143,136 @@ async fn chains_are_simplified_some_at_a_time() {
         let held = same(&chains(kind), &spec, budget).await;
         assert!(held <= budget as u64, "{held}");
     }
+}
+
+/// Three levels, of which the second drops objects.
+fn sparse(cross: CrossLevel, base: BaseBins) -> PyramidSpec {
+    let mut spec = PyramidSpec::new([
+        LevelStep::new(1.0),
+        LevelStep::new(2.0).with_sparsity(2.0),
+        LevelStep::new(2.0),
+    ])
+    .with_cross_level(cross, 2);
+    spec.base = base;
+    spec
+}
+
+#[tokio::test]
+async fn lines_are_thinned_part_by_part() {
+    for (cross, base) in [
+        (CrossLevel::None, BaseBins::Data),
+        (CrossLevel::Explicit, BaseBins::Stored),
+    ] {
+        let mut model = Model::new(StoreSpec::new(Kind::Line, [12.0, 9.0, 15.0]), Vec::new());
+        model.positions = points(8000);
+        for (n, position) in model.positions.iter_mut().enumerate() {
+            // Many lines between few bins.
+            let near = (n % 60) as f64 / 4.0 + n as f64 / 16_000.0;
+            position.fill(f64::from(near as f32));
+        }
+        model.ids = Some((0..8000).map(|n| n / 2 * 5 - 77).collect());
+        same(&model, &sparse(cross, base), 1 << 17).await;
+    }
+    let spec = StoreSpec::new(Kind::Line, [12.0, 9.0, 15.0]);
+    let mut model = Model::new(spec, points(60_000));
+    model.ids = Some((0..60_000).map(|n| n / 2).collect());
+    let budget = 1 << 20;
+    let held = same(&model, &steps(), budget).await;
+    assert!(held <= budget as u64, "{held}");
+}
+
+#[tokio::test]
+async fn skeletons_are_contracted_some_at_a_time() {
+    for (explicit, cross, base) in [
+        (false, CrossLevel::None, BaseBins::Data),
+        (true, CrossLevel::Explicit, BaseBins::Stored),
+    ] {
+        let mut model = tree(5, 6000);
+        if explicit {
+            let given = (model.links, model.ids);
+            let spec = StoreSpec::new(Kind::Skeleton, [10.0; 3]).with_explicit_links();
+            model = Model::new(spec, model.positions);
+            (model.links, model.ids) = given;
+        }
+        let budget = 1 << 18;
+        let held = same(&model, &sparse(cross, base), budget).await;
+        assert!(held <= budget as u64, "{held}");
+    }
+}
+
+/// Vertices of 40 objects, some without links; links inside of objects and between them, one vertex with very many, links to
+/// itself and links twice.
+fn graph(spec: StoreSpec, count: usize) -> Model {
+    let mut model = Model::new(spec, points(count));
+    model.ids = Some((0..count).map(|n| mixed(n, 40) as i64 * 3 - 20).collect());
+    for n in 0..count {
+        let near = n.saturating_sub(40 * (1 + mixed(n, 3)));
+        match mixed(n, 9) {
+            0 => {}
+            1 => model.links.push(vec![n, mixed(n + 3, count)]),
+            2 => model.links.push(vec![n, count / 2]),
+            3 => model
+                .links
+                .extend([vec![n, n], vec![n, near], vec![near, n]]),
+            _ => model.links.push(vec![n, near]),
+        }
+    }
+    // Vertices of one object lie near each other, so that links are inside of bins.
+    let ids = model.ids.clone().unwrap_or_default();
+    for (n, (position, id)) in model.positions.iter_mut().zip(ids).enumerate() {
+        let along = (n % 500) as f64 / 8.0;
+        position[0] = f64::from((id as f64 + along) as f32);
+        position[1] = f64::from(((n % 7) as f64 / 2.0) as f32);
+    }
+    model
+}
+
+#[tokio::test]
+async fn graphs_are_contracted_part_by_part() {
+    let plain = || StoreSpec::new(Kind::Graph, [12.0, 9.0, 15.0]);
+    for (spec, cross, base) in [
+        (plain(), CrossLevel::None, BaseBins::Data),
+        (
+            plain()
+                .with_explicit_links()
+                .with_link_policy(true, LinkStore::Canonical),
+            CrossLevel::Explicit,
+            BaseBins::Stored,
+        ),
+        (
+            plain()
+                .with_explicit_links()
+                .with_link_policy(false, LinkStore::Duplicate),
+            CrossLevel::Implicit,
+            BaseBins::Data,
+        ),
+    ] {
+        same(&graph(spec, 5000), &sparse(cross, base), 1 << 16).await;
+    }
+    let budget = 1 << 20;
+    let held = same(
+        &graph(plain(), 40_000),
+        &sparse(CrossLevel::None, BaseBins::Data),
+        budget,
+    )
+    .await;
+    assert!(held <= budget as u64, "{held}");
+}
+
+#[tokio::test]
+async fn meshes_are_decimated_part_by_part() {
+    for (corners, cross, base) in [
+        (3, CrossLevel::None, BaseBins::Stored),
+        (4, CrossLevel::Explicit, BaseBins::Data),
+    ] {
+        let mut model = sheet(60, corners);
+        // Three sheets, and faces between them; of another object no face is left.
+        let ids = (0..3600).map(|n| if n < 4 { 9 } else { n / 1300 });
+        model.ids = Some(ids.collect());
+        same(&model, &sparse(cross, base), 1 << 16).await;
+    }
+    let budget = 1 << 20;
+    let spec = PyramidSpec::new([LevelStep::new(1.0), LevelStep::new(2.0)]);
+    let held = same(&sheet(200, 3), &spec, budget).await;
+    assert!(held <= budget as u64, "{held}");
 }

@@ -229,7 +229,7 @@ fn components(vertices: &BTreeSet<usize>, links: &[Vec<usize>]) -> BTreeMap<usiz
     }
 }
 
-fn tree(seed: usize, count: usize) -> Model {
+pub(crate) fn tree(seed: usize, count: usize) -> Model {
     let mut model = Model::new(StoreSpec::new(Kind::Skeleton, [10.0; 3]), Vec::new());
     let mut ids = Vec::new();
     let mut last_root = 0;
@@ -353,7 +353,7 @@ async fn t22_graphs_keep_their_edges_once() {
 }
 
 /// A bumpy sheet of triangles or quads over many chunks.
-fn sheet(width: usize, corners: usize) -> Model {
+pub(crate) fn sheet(width: usize, corners: usize) -> Model {
     let spec = StoreSpec::new(Kind::Mesh, [4.0; 3]).with_link_width(corners);
     let mut model = Model::new(spec, Vec::new());
     for x in 0..width {

@@ -173,8 +173,13 @@ pub(crate) fn steps(geometry: Geometry<'_>, state: &State) -> Vec<f64> {
             }
         }
     }
-    steps.retain(|step| *step > 0.0 && step.is_finite());
+    steps.retain(is_step);
     steps
+}
+
+/// Whether a square is one of a distance of two places.
+pub(crate) fn is_step(square: &f64) -> bool {
+    *square > 0.0 && square.is_finite()
 }
 
 /// The root of the lower median.

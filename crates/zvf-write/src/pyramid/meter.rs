@@ -41,9 +41,48 @@ impl Meter {
     }
 }
 
+/// Bytes that are counted as long as this is there.
+#[derive(Debug)]
+pub(crate) struct Counted {
+    meter: Meter,
+    bytes: usize,
+}
+
+impl Counted {
+    pub(crate) fn new(meter: &Meter) -> Self {
+        Self {
+            meter: meter.clone(),
+            bytes: 0,
+        }
+    }
+
+    pub(crate) fn set(&mut self, bytes: usize) {
+        if bytes != self.bytes {
+            self.meter.change(&mut self.bytes, bytes);
+        }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.meter.sub(self.bytes);
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Meter;
+    use super::{Counted, Meter};
+
+    #[test]
+    fn what_is_dropped_is_not_counted() {
+        let meter = Meter::default();
+        let mut counted = Counted::new(&meter);
+        counted.set(10);
+        counted.set(4);
+        drop(counted);
+        meter.add(9);
+        assert_eq!(meter.most(), 10);
+    }
 
     #[test]
     fn the_most_stays_when_things_go() {

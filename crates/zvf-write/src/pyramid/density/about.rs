@@ -2,18 +2,21 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
 use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::Schema;
 use tokio::runtime::Handle;
-use zvf_meta::Kind;
+use zvf_meta::{Kind, LinkStore, LinksConvention};
 use zvf_query::{Answer, Column, Query, Table, query};
 use zvf_store::{ChunkCoord, Deltas, Level, Names, Need, Store};
 
 use super::{Numbered, Reading, tables};
 use crate::int::{index, narrow, to_index, wide};
 use crate::number::NumberType;
+use crate::spec::LinkSpec;
 use crate::{Groups, StoreSpec, WriteError};
 
 /// What belongs to level 0 beside its vertices and links.
@@ -30,6 +33,9 @@ pub(crate) struct About {
     pub(crate) left_out: Vec<String>,
     /// The level itself.
     pub(super) level: Level,
+    /// Columns of vertices and of links without rows, once they were asked for.
+    pub(super) no_vertices: RecordBatch,
+    pub(super) no_links: RecordBatch,
 }
 
 impl About {
@@ -75,15 +81,18 @@ impl About {
             index_rows,
             left_out: Vec::new(),
             level,
+            no_vertices: RecordBatch::new_empty(Arc::new(Schema::empty())),
+            no_links: RecordBatch::new_empty(Arc::new(Schema::empty())),
         })
     }
 
-    /// What level 0 takes in memory, about: for each vertex its columns, its bin, and what is found out about it. More than
-    /// there is where its document does not say how many there are.
+    /// What level 0 takes in memory, about: for each vertex its columns, its bin, what is found out about it, and its links.
+    /// More than there is where its document does not say how many there are.
     pub(super) fn memory(&self) -> u64 {
         let attributes = wide(self.level.vertex_attributes().len());
         let axes = wide(self.spec.dims());
-        let each = attributes.saturating_mul(32).saturating_add(96);
+        let links = if self.spec.takes_links() { 96 } else { 0 };
+        let each = attributes.saturating_mul(32).saturating_add(96 + links);
         let each = each.saturating_add(axes.saturating_mul(16));
         match self.level.doc().vertex_count {
             0 => u64::MAX,
@@ -97,8 +106,16 @@ impl About {
         let answer = start(from.store, asked, from.handle)?;
         let none = || WriteError::data("level 0", "no table of vertices", "one");
         let schema = answer.schema(Table::Vertices).cloned().ok_or_else(none)?;
+        let links = answer.schema(Table::Links).cloned();
         drop(answer);
-        self.declare(&RecordBatch::new_empty(schema))
+        self.no_vertices = RecordBatch::new_empty(schema);
+        self.declare(&self.no_vertices.clone())?;
+        if self.spec.takes_links() {
+            let links = links.map(RecordBatch::new_empty);
+            self.declare_links(from.store, links.as_ref())?;
+            self.no_links = links.unwrap_or_else(|| self.no_links.clone());
+        }
+        Ok(())
     }
 
     /// Level 0 by objects, these of them, or all of it; with the places of its vertices if `placed`.
@@ -137,6 +154,39 @@ impl About {
             declared.channel_names = names.filter(|names| names.len() == declared.channels);
             self.spec.vertex_attributes.push(declared);
         }
+        Ok(())
+    }
+
+    /// Declares links and their attributes as they come in answers.
+    pub(super) fn declare_links(
+        &mut self,
+        store: &Store,
+        links: Option<&RecordBatch>,
+    ) -> Result<(), WriteError> {
+        let convention = store.root().zarr_vectors.links_convention.as_deref();
+        let explicit = convention == Some(LinksConvention::Explicit.name());
+        let family = self.level.links(0);
+        let mut spec = LinkSpec {
+            width: family.map_or(self.spec.links.width, |family| family.width()),
+            directed: explicit && family.is_some_and(|family| family.directed()),
+            store: family
+                .filter(|_| explicit)
+                .map_or(LinkStore::Canonical, |family| family.store()),
+            explicit,
+            attributes: Vec::new(),
+        };
+        if let Some(links) = links {
+            (_, spec.width) = tables::elements(&column(links, "vertices")?);
+            let named = family.into_iter().flat_map(|family| family.attributes());
+            for name in named.map(|one| &one.name).filter(|_| explicit) {
+                let declared = tables::declare(name, &column(links, name)?).ok();
+                match declared.filter(|one| tables::number_of(one).is_some()) {
+                    Some(declared) => spec.attributes.push(declared),
+                    None => self.left_out.push(name.clone()),
+                }
+            }
+        }
+        self.spec.links = spec;
         Ok(())
     }
 

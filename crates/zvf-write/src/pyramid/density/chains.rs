@@ -1,13 +1,14 @@
-//! Polylines and streamlines that are larger than the memory budget: some objects are read at a time.
+//! Polylines, streamlines and skeletons that are larger than the memory budget: some objects are read at a time.
 //!
 //! What stays of an object is found out from that object alone. So each level is made from level 0, some objects after
-//! the other, by all steps that lead to it.
+//! the other, by all steps that lead to it. Links between objects would go unseen: there are none in trees.
 
 use std::ops::Range;
 
 use zvf_meta::LevelDoc;
 
 use super::about::{About, Places};
+use super::finest::Finest;
 use super::read::Source;
 use super::write::{Target, Writing};
 use super::{Coarse, Numbered, Reading, Thinning, coarsen, draw};
@@ -16,20 +17,18 @@ use crate::int::{narrow, to_index, wide};
 use crate::pyramid::base::{self, ChosenBins};
 use crate::pyramid::bins::NONE;
 use crate::pyramid::median::Squares;
-use crate::pyramid::meter::Meter;
+use crate::pyramid::meter::Counted;
 use crate::pyramid::plan::Planned;
 use crate::pyramid::reference::ObjectColumn;
 
 /// Chains that are not held.
 #[derive(Debug)]
 pub(super) struct Chains<'c> {
-    from: Reading<'c>,
-    about: About,
+    finest: Finest<'c>,
     /// The steps of the levels that were made.
     steps: Vec<Step>,
-    /// Whether a level was written.
-    begun: bool,
-    meter: Meter,
+    /// Links of level 0, of which each must be one of an object.
+    links: u64,
 }
 
 #[derive(Debug)]
@@ -51,14 +50,19 @@ impl Step {
 }
 
 impl<'c> Chains<'c> {
-    pub(super) fn new(from: Reading<'c>, mut about: About) -> Result<Self, WriteError> {
-        about.declare_first(from)?;
+    pub(super) fn new(from: Reading<'c>, about: About) -> Result<Self, WriteError> {
+        let finest = Finest::new(from, about)?;
+        let mut links = 0_u64;
+        if finest.about.spec.takes_links() {
+            finest.links(|_, batch| {
+                links = links.saturating_add(wide(batch.num_rows()));
+                Ok(())
+            })?;
+        }
         Ok(Self {
-            from,
-            about,
+            finest,
             steps: Vec::new(),
-            begun: false,
-            meter: Meter::default(),
+            links,
         })
     }
 
@@ -69,27 +73,31 @@ impl<'c> Chains<'c> {
         mut places: Option<&mut Places>,
         mut take: impl FnMut(&About, &Source, Range<usize>) -> Result<(), WriteError>,
     ) -> Result<(), WriteError> {
-        let objects = self.about.ids.len();
-        let share = wide(self.from.means.budget / 8).saturating_mul(wide(objects));
-        let many = to_index("objects", (share / self.about.memory().max(1)).max(1))?;
-        let store = match self.begun {
-            false => self.from.store.clone(),
-            true => (self.from.again)()?,
-        };
+        let objects = self.finest.about.ids.len();
+        let (means, handle) = (self.finest.from.means, self.finest.from.handle);
+        let share = wide(means.budget / 8).saturating_mul(wide(objects));
+        let memory = self.finest.about.memory();
+        let many = to_index("objects", (share / memory.max(1)).max(1))?;
+        let store = self.finest.store()?;
+        let mut held = Counted::new(&self.finest.meter);
+        let mut links = 0_u64;
         for first in (0..objects).step_by(many) {
             let some = first..first.saturating_add(many).min(objects);
+            let about = &mut self.finest.about;
             let places = places.as_deref_mut();
-            let source = Source::read(
-                (&store, self.from.handle),
-                &mut self.about,
-                some.clone(),
-                places,
-            )?;
-            let mut held = 0;
-            self.meter
-                .change(&mut held, to_index("bytes", source.held())?);
-            take(&self.about, &source, some)?;
-            self.meter.change(&mut held, 0);
+            let source = Source::read((&store, handle), about, some.clone(), places)?;
+            held.set(to_index("bytes", source.held())?);
+            links = links.saturating_add(wide(source.state.links_of.len()));
+            take(&self.finest.about, &source, some)?;
+            held.set(0);
+        }
+        if self.links != 0 && links != self.links {
+            let found = format!("{} links, {links} of them inside of objects", self.links);
+            return Err(WriteError::data(
+                "level 0",
+                found,
+                "trees of one object each",
+            ));
         }
         Ok(())
     }
@@ -97,11 +105,11 @@ impl<'c> Chains<'c> {
 
 impl Thinning for Chains<'_> {
     fn about(&self) -> &About {
-        &self.about
+        &self.finest.about
     }
 
     fn places(&mut self) -> Result<Option<Numbered>, WriteError> {
-        if !self.from.placed {
+        if !self.finest.from.placed {
             return Ok(None);
         }
         let mut places = Places::default();
@@ -110,7 +118,7 @@ impl Thinning for Chains<'_> {
     }
 
     fn choose(&mut self, chunk_shape: &[f64]) -> Result<ChosenBins, WriteError> {
-        let means = self.from.means;
+        let means = self.finest.from.means;
         let mut squares = Squares::new(means.budget / 8, means.folder);
         self.each(None, |about, source, _| {
             let found = base::steps(source.geometry(about), &source.state);
@@ -121,7 +129,7 @@ impl Thinning for Chains<'_> {
         if let Some(square) = squares.median()? {
             return Ok(base::of_step(square.sqrt(), chunk_shape));
         }
-        let dims = self.about.spec.dims();
+        let dims = self.finest.about.spec.dims();
         let each = |take: base::Take<'_>| {
             self.each(None, |_, source, _| {
                 let mut positions = source.numbers.chunks_exact(dims.max(1));
@@ -141,14 +149,14 @@ impl Thinning for Chains<'_> {
         let mut steps = std::mem::take(&mut self.steps);
         steps.push(Step {
             bins: step.bin_shape.clone(),
-            kept: draw(self.about.ids.len(), step)?,
+            kept: draw(self.finest.about.ids.len(), step)?,
         });
         let budget = to.budget / 2;
-        let mut writing = Writing::new(&self.about, Target { budget, ..to })?;
+        let mut writing = Writing::new(&self.finest.about, Target { budget, ..to })?;
         let mut moved = vec![0.0_f64; steps.len()];
         let (mut before, mut count, mut objects) = (0_u64, 0_usize, 0_u64);
-        let (mut stand_ins, mut held) = (Vec::new(), 0);
-        let (meter, placed) = (self.meter.clone(), self.from.placed);
+        let (mut stand_ins, placed) = (Vec::new(), self.finest.from.placed);
+        let mut held = Counted::new(&self.finest.meter);
         self.each(None, |about, source, some| {
             let mut fine = source.state.clone();
             let mut finer = 0;
@@ -172,21 +180,22 @@ impl Thinning for Chains<'_> {
             count = count.saturating_add(fine.rows.len());
             narrow("vertices", count)?;
             writing.push_state(about, source, &fine)?;
-            meter.change(&mut held, writing.memory());
+            held.set(writing.memory());
             Ok(())
         })?;
-        meter.change(&mut held, 0);
-        (self.steps, self.begun) = (steps, true);
+        drop(held);
+        self.steps = steps;
+        self.finest.begin();
         Ok(Coarse {
             before,
             objects,
             error: moved.iter().sum(),
             stand_ins,
-            written: writing.finish(&self.about, columns, doc)?,
+            written: writing.finish(&self.finest.about, columns, doc)?,
         })
     }
 
     fn most_held(&self) -> u64 {
-        wide(self.meter.most())
+        wide(self.finest.meter.most())
     }
 }

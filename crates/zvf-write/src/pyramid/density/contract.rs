@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::hash::Hash;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use zvf_meta::Kind;
 
 use super::thin::off_middle;
 use super::{Geometry, Kept, State, owners, square};
@@ -42,97 +43,195 @@ impl Sets {
     }
 }
 
-/// The bins of all places.
-fn bins_of(geometry: Geometry<'_>, state: &State, bins: &[f64]) -> Result<Vec<Bin>, WriteError> {
-    let rows = state.rows.iter();
-    rows.map(|&row| bin_of(geometry.position(row), bins))
-        .collect()
+/// Vertices that are contracted with each other.
+#[derive(Debug)]
+pub(super) struct Members<F> {
+    /// For each its bin.
+    pub(super) all: Vec<Bin>,
+    /// For each its object.
+    pub(super) owner: Vec<u32>,
+    /// For each its position.
+    pub(super) position: F,
 }
 
-/// The place that stands for each set: the one with the smallest measure, of equal ones the first.
-fn choose(
-    sets: &mut Sets,
-    count: usize,
-    measure: impl Fn(u32, u32) -> (bool, f64),
-) -> FxHashMap<u32, u32> {
-    let mut best: FxHashMap<u32, ((bool, f64), u32)> = FxHashMap::default();
-    for place in 0..u32::try_from(count).unwrap_or(u32::MAX) {
-        let set = sets.name(place);
-        let found = measure(set, place);
-        let slot = best.entry(set).or_insert((found, place));
-        if found.partial_cmp(&slot.0) == Some(std::cmp::Ordering::Less) {
-            *slot = (found, place);
-        }
+impl<'p, F: Fn(u32) -> &'p [f64]> Members<F> {
+    /// The vertices of bins of this size.
+    ///
+    /// # Errors
+    /// Positions that lie in no bin.
+    pub(super) fn new(owner: Vec<u32>, position: F, bins: &[f64]) -> Result<Self, WriteError> {
+        let places = 0..narrow("vertices", owner.len())?;
+        let all = places.map(|place| bin_of(position(place), bins));
+        Ok(Self {
+            all: all.collect::<Result<_, _>>()?,
+            owner,
+            position,
+        })
     }
-    best.into_iter()
-        .map(|(set, (_, place))| (set, place))
-        .collect()
+
+    /// One object and one bin.
+    fn same(&self, a: u32, b: u32) -> bool {
+        self.all.get(index(a)) == self.all.get(index(b))
+            && self.owner.get(index(a)) == self.owner.get(index(b))
+    }
+
+    fn places(&self) -> std::ops::Range<u32> {
+        // Counted when they were made.
+        0..u32::try_from(self.all.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The vertex that stands for each one: that of its set with the smallest measure, of equal ones the first.
+    fn choose(&self, sets: &mut Sets, measure: impl Fn(u32, u32) -> (bool, f64)) -> Vec<u32> {
+        let mut best: FxHashMap<u32, ((bool, f64), u32)> = FxHashMap::default();
+        for place in self.places() {
+            let set = sets.name(place);
+            let found = measure(set, place);
+            let slot = best.entry(set).or_insert((found, place));
+            if found.partial_cmp(&slot.0) == Some(std::cmp::Ordering::Less) {
+                *slot = (found, place);
+            }
+        }
+        let kept = |place| best.get(&sets.name(place)).map_or(place, |(_, kept)| *kept);
+        self.places().map(kept).collect()
+    }
+
+    /// The square of the largest distance of a vertex from the one that stands for it.
+    pub(super) fn moved(&self, stand_ins: &[u32]) -> f64 {
+        let pairs = self.places().zip(stand_ins);
+        pairs.fold(0.0, |most, (place, &kept)| {
+            square((self.position)(place), (self.position)(kept)).max(most)
+        })
+    }
+
+    /// Graphs: vertices of one object and one bin that are connected inside it become one, which is an end or a fork where
+    /// there is one, else the one nearest to the middle of the bin. Vertices without links that share a bin become one as
+    /// well. What is contracted is connected, so that a tree stays a tree.
+    ///
+    /// `degree` counts the links of each vertex that lead to another one; `links` are those inside bins, and may be others.
+    pub(super) fn connected(
+        &self,
+        degree: &[u32],
+        links: impl Iterator<Item = [u32; 2]>,
+        bins: &[f64],
+    ) -> Result<Vec<u32>, WriteError> {
+        let mut sets = Sets::new(self.all.len())?;
+        for [a, b] in links {
+            if self.same(a, b) {
+                sets.join(a, b);
+            }
+        }
+        let mut alone: FxHashMap<(u32, Bin), u32> = FxHashMap::default();
+        for (place, ((&count, &owner), &bin)) in
+            (0_u32..).zip(degree.iter().zip(&self.owner).zip(&self.all))
+        {
+            if count == 0 {
+                let first = *alone.entry((owner, bin)).or_insert(place);
+                sets.join(first, place);
+            }
+        }
+        Ok(self.choose(&mut sets, |_, place| {
+            let plain = degree.get(index(place)) == Some(&2);
+            let bin = self.all.get(index(place));
+            let far = bin.map_or(0.0, |bin| off_middle((self.position)(place), bin, bins));
+            (plain, far)
+        }))
+    }
+
+    /// Meshes: vertices of one object and one bin become the one nearest to their mean. Bins are the same everywhere, so that
+    /// faces of two chunks that met still meet.
+    pub(super) fn clustered(&self, dims: usize) -> Result<Vec<u32>, WriteError> {
+        let mut sets = Sets::new(self.all.len())?;
+        let mut first: FxHashMap<(u32, Bin), u32> = FxHashMap::default();
+        let mut means: FxHashMap<u32, (Vec<f64>, f64)> = FxHashMap::default();
+        for (place, (&owner, &bin)) in (0_u32..).zip(self.owner.iter().zip(&self.all)) {
+            let set = *first.entry((owner, bin)).or_insert(place);
+            sets.join(set, place);
+            let (sum, count) = means.entry(set).or_insert_with(|| (vec![0.0; dims], 0.0));
+            for (sum, value) in sum.iter_mut().zip((self.position)(place)) {
+                *sum += value;
+            }
+            *count += 1.0;
+        }
+        for (sum, count) in means.values_mut() {
+            sum.iter_mut().for_each(|sum| *sum /= *count);
+        }
+        Ok(self.choose(&mut sets, |set, place| {
+            let mean = means.get(&set);
+            let far = mean.map_or(0.0, |(mean, _)| square((self.position)(place), mean));
+            (false, far)
+        }))
+    }
 }
 
-/// Contracts graphs and skeletons: vertices of one object and one bin that are connected inside it become one, which is an
-/// end or a fork where there is one, else the one nearest to the middle of the bin. Vertices without links that share a bin
-/// become one as well. What is contracted is connected, so that a tree stays a tree.
+/// What is left of a link whose ends became others.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Left {
+    pub(super) ends: Vec<u32>,
+    /// Links of the same key are one.
+    pub(super) key: Vec<u32>,
+}
+
+/// Links as they become when their ends do.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Joining {
+    pub(super) kind: Kind,
+    pub(super) width: usize,
+    pub(super) directed: bool,
+}
+
+impl Joining {
+    /// A link between these ends; `None` of one that leads nowhere, or a face without area.
+    pub(super) fn link(self, ends: Vec<u32>) -> Option<Left> {
+        if self.kind == Kind::Mesh {
+            let ends = without_repeats(ends, self.width)?;
+            let key = turned(&ends);
+            return Some(Left { ends, key });
+        }
+        let [a, b] = *ends.as_slice() else {
+            return None;
+        };
+        let [low, high] = [a.min(b), a.max(b)];
+        let key = if self.directed { [a, b] } else { [low, high] };
+        (a != b).then(|| Left {
+            ends,
+            key: key.to_vec(),
+        })
+    }
+}
+
+/// Contracts graphs and skeletons.
 pub(super) fn graph(
     geometry: Geometry<'_>,
     state: &State,
     bins: &[f64],
 ) -> Result<State, WriteError> {
-    let all = bins_of(geometry, state, bins)?;
-    let owner = owners(state);
-    let same = |a: u32, b: u32| {
-        all.get(index(a)) == all.get(index(b)) && owner.get(index(a)) == owner.get(index(b))
-    };
-    let mut sets = Sets::new(state.rows.len())?;
     let mut degree = vec![0_u32; state.rows.len()];
-    for &[a, b] in state.links.as_chunks::<2>().0 {
+    let links = state.links.as_chunks::<2>().0;
+    for &[a, b] in links.iter().filter(|[a, b]| a != b) {
         for end in [a, b] {
             if let Some(count) = degree.get_mut(index(end)) {
-                *count = count.saturating_add(u32::from(a != b));
+                *count = count.saturating_add(1);
             }
         }
-        if same(a, b) {
-            sets.join(a, b);
-        }
     }
-    let mut alone: FxHashMap<(u32, Bin), u32> = FxHashMap::default();
-    for (place, ((&count, &owner), &bin)) in (0_u32..).zip(degree.iter().zip(&owner).zip(&all)) {
-        if count == 0 {
-            let first = *alone.entry((owner, bin)).or_insert(place);
-            sets.join(first, place);
-        }
-    }
-    let position = |place: u32| {
-        let row = state.rows.get(index(place)).copied().unwrap_or(u32::MAX);
-        geometry.position(row)
-    };
-    let chosen = choose(&mut sets, state.rows.len(), |_, place| {
-        let plain = degree.get(index(place)) == Some(&2);
-        let far = all
-            .get(index(place))
-            .map_or(0.0, |bin| off_middle(position(place), bin, bins));
-        (plain, far)
-    });
-    let mut moved = 0.0_f64;
+    let members = members(geometry, state, bins)?;
+    let stand_ins = members.connected(&degree, links.iter().copied(), bins)?;
+    let moved = members.moved(&stand_ins);
     let mut stays = vec![false; state.rows.len()];
-    let mut stand_ins = Vec::with_capacity(state.rows.len());
-    for place in 0..narrow("vertices", state.rows.len())? {
-        let kept = chosen.get(&sets.name(place)).copied().unwrap_or(place);
-        stand_ins.push(kept);
-        moved = moved.max(square(position(place), position(kept)));
+    for &kept in &stand_ins {
         if let Some(flag) = stays.get_mut(index(kept)) {
             *flag = true;
         }
     }
-    let (mut links, mut links_of, mut seen) = (Vec::new(), Vec::new(), FxHashSet::default());
-    for (&[a, b], &of) in state.links.as_chunks::<2>().0.iter().zip(&state.links_of) {
-        let ends = [a, b].map(|end| stand_ins.get(index(end)).copied().unwrap_or(end));
-        let pair = if geometry.directed || ends[0] <= ends[1] {
-            ends
-        } else {
-            [ends[1], ends[0]]
-        };
-        if ends[0] != ends[1] && seen.insert(pair) {
-            links.extend_from_slice(&ends);
+    let (mut links, mut links_of) = joined(geometry, state, &stand_ins);
+    if geometry.kind == Kind::Skeleton {
+        // Object by object, as where some objects are made at a time.
+        let pairs = links.as_chunks::<2>().0.iter().copied();
+        let mut order: Vec<([u32; 2], u32)> = pairs.zip(links_of).collect();
+        order.sort_by_key(|([child, _], _)| members.owner.get(index(*child)).copied());
+        (links, links_of) = (Vec::new(), Vec::new());
+        for (pair, of) in order {
+            links.extend_from_slice(&pair);
             links_of.push(of);
         }
     }
@@ -146,73 +245,55 @@ pub(super) fn graph(
     kept.apply(state)
 }
 
-/// Decimates meshes: vertices of one object and one bin become the one nearest to their mean. Bins are the same everywhere,
-/// so that faces of two chunks that met still meet. Faces that lost their area are gone, and vertices that no face is left
-/// of; an object that would lose everything keeps one vertex.
+fn members<'g>(
+    geometry: Geometry<'g>,
+    state: &'g State,
+    bins: &[f64],
+) -> Result<Members<impl Fn(u32) -> &'g [f64]>, WriteError> {
+    let position = move |place: u32| {
+        let row = state.rows.get(index(place)).copied().unwrap_or(u32::MAX);
+        geometry.position(row)
+    };
+    Members::new(owners(state), position, bins)
+}
+
+/// The links that are left, each once: their ends, and which of level 0 they are.
+fn joined(geometry: Geometry<'_>, state: &State, stand_ins: &[u32]) -> (Vec<u32>, Vec<u32>) {
+    let joining = Joining {
+        kind: geometry.kind,
+        width: geometry.width,
+        directed: geometry.directed,
+    };
+    let (mut links, mut links_of, mut seen) = (Vec::new(), Vec::new(), FxHashSet::default());
+    let pairs = state.links.chunks_exact(geometry.width.max(1));
+    for (link, &of) in pairs.zip(&state.links_of) {
+        let ends = link.iter();
+        let ends = ends.map(|&end| stand_ins.get(index(end)).copied().unwrap_or(end));
+        if let Some(left) = joining.link(ends.collect())
+            && seen.insert(left.key)
+        {
+            links.extend_from_slice(&left.ends);
+            links_of.push(of);
+        }
+    }
+    (links, links_of)
+}
+
+/// Decimates meshes. Faces that lost their area are gone, and vertices that no face is left of; an object that would lose
+/// everything keeps one vertex.
 pub(super) fn mesh(
     geometry: Geometry<'_>,
     state: &State,
     bins: &[f64],
 ) -> Result<State, WriteError> {
-    let all = bins_of(geometry, state, bins)?;
-    let owner = owners(state);
-    let mut sets = Sets::new(state.rows.len())?;
-    let mut first: FxHashMap<(u32, Bin), u32> = FxHashMap::default();
-    let mut means: FxHashMap<u32, (Vec<f64>, f64)> = FxHashMap::default();
-    let position = |place: u32| {
-        let row = state.rows.get(index(place)).copied().unwrap_or(u32::MAX);
-        geometry.position(row)
-    };
-    for (place, (&owner, &bin)) in (0_u32..).zip(owner.iter().zip(&all)) {
-        let set = *first.entry((owner, bin)).or_insert(place);
-        sets.join(set, place);
-        let (sum, count) = means
-            .entry(set)
-            .or_insert_with(|| (vec![0.0; geometry.dims], 0.0));
-        for (sum, value) in sum.iter_mut().zip(position(place)) {
-            *sum += value;
-        }
-        *count += 1.0;
-    }
-    for (sum, count) in means.values_mut() {
-        sum.iter_mut().for_each(|sum| *sum /= *count);
-    }
-    let chosen = choose(&mut sets, state.rows.len(), |set, place| {
-        (
-            false,
-            means
-                .get(&set)
-                .map_or(0.0, |(mean, _)| square(position(place), mean)),
-        )
-    });
-    let mut moved = 0.0_f64;
-    let mut stand_ins = Vec::with_capacity(state.rows.len());
-    for place in 0..narrow("vertices", state.rows.len())? {
-        let kept = chosen.get(&sets.name(place)).copied().unwrap_or(place);
-        stand_ins.push(kept);
-        moved = moved.max(square(position(place), position(kept)));
-    }
+    let members = members(geometry, state, bins)?;
+    let stand_ins = members.clustered(geometry.dims)?;
+    let moved = members.moved(&stand_ins);
+    let (links, links_of) = joined(geometry, state, &stand_ins);
     let mut stays = vec![false; state.rows.len()];
-    let (mut links, mut links_of, mut seen) = (Vec::new(), Vec::new(), HashSet::new());
-    for (face, &of) in state
-        .links
-        .chunks_exact(geometry.width.max(1))
-        .zip(&state.links_of)
-    {
-        let corners = face
-            .iter()
-            .map(|&end| stand_ins.get(index(end)).copied().unwrap_or(end));
-        let Some(face) = without_repeats(corners.collect(), geometry.width) else {
-            continue;
-        };
-        if seen.insert(turned(&face)) {
-            for &end in &face {
-                if let Some(flag) = stays.get_mut(index(end)) {
-                    *flag = true;
-                }
-            }
-            links.extend_from_slice(&face);
-            links_of.push(of);
+    for &end in &links {
+        if let Some(flag) = stays.get_mut(index(end)) {
+            *flag = true;
         }
     }
     let mut start = 0_usize;

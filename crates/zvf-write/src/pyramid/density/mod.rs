@@ -4,8 +4,12 @@ mod about;
 mod chains;
 mod cloud;
 mod contract;
+mod ends;
+mod finest;
+mod net;
 mod points;
 mod read;
+mod sheet;
 mod simplify;
 mod tables;
 mod thin;
@@ -26,6 +30,7 @@ pub(crate) use about::About;
 use about::Places;
 use chains::Chains;
 use cloud::Cloud;
+use net::Net;
 use read::Source;
 use write::Writing;
 pub(crate) use write::{Numbered, Target, Written};
@@ -107,7 +112,10 @@ pub(crate) fn begin(from: Reading<'_>) -> Result<Box<dyn Thinning + '_>, WriteEr
     let large = about.memory() > wide(from.means.budget);
     Ok(match about.spec.kind {
         Kind::PointCloud if large => Box::new(Cloud::new(from, about)?),
-        Kind::Polyline | Kind::Streamline if large => Box::new(Chains::new(from, about)?),
+        Kind::Polyline | Kind::Streamline | Kind::Skeleton if large => {
+            Box::new(Chains::new(from, about)?)
+        }
+        Kind::Line | Kind::Graph | Kind::Mesh if large => Box::new(Net::new(from, about)?),
         _ => Box::new(Held::new(from, about)?),
     })
 }
@@ -234,6 +242,18 @@ fn draw(objects: usize, step: &Planned) -> Result<Option<Vec<usize>>, WriteError
     some.then(keep).transpose()
 }
 
+/// As [`draw`]: for each object whether it is kept.
+fn draw_flags(objects: usize, step: &Planned) -> Result<Option<Vec<bool>>, WriteError> {
+    let drawn = draw(objects, step)?;
+    Ok(drawn.map(|drawn| {
+        let mut kept = vec![false; objects];
+        for object in drawn {
+            kept.get_mut(object).into_iter().for_each(|one| *one = true);
+        }
+        kept
+    }))
+}
+
 /// The next coarser state: bins of this size, these of the objects.
 ///
 /// # Errors
@@ -355,9 +375,9 @@ fn drop_objects(state: &State, kept: &[usize], width: usize) -> Result<State, Wr
     kept.apply(state)
 }
 
-impl Geometry<'_> {
+impl<'g> Geometry<'g> {
     /// The position of a vertex of level 0.
-    pub(crate) fn position(&self, row: u32) -> &[f64] {
+    pub(crate) fn position(&self, row: u32) -> &'g [f64] {
         let start = index(row).saturating_mul(self.dims);
         let end = start.saturating_add(self.dims);
         self.positions.get(start..end).unwrap_or_default()

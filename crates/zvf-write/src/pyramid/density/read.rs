@@ -6,15 +6,13 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use tokio::runtime::Handle;
-use zvf_meta::{LinkStore, LinksConvention};
 use zvf_query::Table;
 use zvf_store::Store;
 
 use super::about::{About, Places, column, start};
 use super::{Geometry, State, tables};
 use crate::int::{narrow, to_index, wide};
-use crate::spec::LinkSpec;
-use crate::{AttributeSpec, Values, WriteError};
+use crate::{Values, WriteError};
 
 /// Everything of level 0 that coarse levels are made of.
 #[derive(Debug)]
@@ -80,37 +78,17 @@ impl Source {
         about: &mut About,
         links: Option<&RecordBatch>,
     ) -> Result<(), WriteError> {
-        let convention = store.root().zarr_vectors.links_convention.as_deref();
-        let explicit = convention == Some(LinksConvention::Explicit.name());
-        let family = about.level.links(0);
-        about.spec.links = LinkSpec {
-            width: family.map_or(about.spec.links.width, |family| family.width()),
-            directed: explicit && family.is_some_and(|family| family.directed()),
-            store: family
-                .filter(|_| explicit)
-                .map_or(LinkStore::Canonical, |family| family.store()),
-            explicit,
-            attributes: Vec::new(),
-        };
+        about.declare_links(store, links)?;
         let Some(links) = links else { return Ok(()) };
-        let (ends, width) = tables::elements(&column(links, "vertices")?);
-        about.spec.links.width = width;
+        let (ends, _) = tables::elements(&column(links, "vertices")?);
         for &end in ends.as_primitive::<UInt64Type>().values() {
             let end = narrow("vertices", to_index("vertices", end)?)?;
             self.state.links.push(end);
         }
         self.state.links_of = (0..narrow("links", links.num_rows())?).collect();
-        let named = family.into_iter().flat_map(|family| family.attributes());
-        for name in named.map(|one| &one.name).filter(|_| explicit) {
-            let values = column(links, name)?;
-            let declared = tables::declare(name, &values).ok().filter(is_number);
-            let Some(declared) = declared else {
-                about.left_out.push(name.clone());
-                continue;
-            };
-            about.spec.links.attributes.push(declared);
-            self.link_attributes.push(values);
-        }
+        let declared = about.spec.links.attributes.iter();
+        let values = declared.map(|one| column(links, &one.name));
+        self.link_attributes = values.collect::<Result<_, _>>()?;
         Ok(())
     }
 
@@ -148,8 +126,11 @@ impl Source {
     /// Bytes of its columns.
     pub(super) fn held(&self) -> u64 {
         let columns = std::iter::once(&self.position).chain(&self.attributes);
+        let columns = columns.chain(&self.link_attributes);
         let columns = columns.map(|column| column.get_array_memory_size());
-        let numbers = size_of_val(&*self.numbers);
+        let links =
+            size_of_val(&*self.state.links).saturating_add(size_of_val(&*self.state.links_of));
+        let numbers = size_of_val(&*self.numbers).saturating_add(links);
         wide(columns.fold(numbers, usize::saturating_add))
     }
 
@@ -165,10 +146,6 @@ impl Source {
             .map(|(one, column)| tables::rows(&one.name, column, links))
             .collect()
     }
-}
-
-fn is_number(spec: &AttributeSpec) -> bool {
-    tables::number_of(spec).is_some()
 }
 
 /// An id that is there twice, or where it should not be.

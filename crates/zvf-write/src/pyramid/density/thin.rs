@@ -53,62 +53,74 @@ pub(super) fn off_middle(position: &[f64], bin: &Bin, bins: &[f64]) -> f64 {
     .sum()
 }
 
-/// One line for each pair of bins that ends lie in: the first.
+/// One line for each pair of bins that ends lie in: the first. Objects of more or fewer vertices are no lines, and go.
 pub(super) fn lines(
     geometry: Geometry<'_>,
     state: &State,
     bins: &[f64],
 ) -> Result<State, WriteError> {
-    let mut first: FxHashMap<[Bin; 2], u32> = FxHashMap::default();
-    let mut stays = vec![false; state.rows.len()];
     let mut stand_ins = vec![NONE; state.rows.len()];
-    let mut stands = |end: u32, kept: u32| {
+    let mut start = 0_u32;
+    let runs = state.runs.iter().filter_map(|&(_, count)| {
+        let first = start;
+        start = start.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
+        (count == 2).then_some(first)
+    });
+    let position = |end: u32| {
+        let row = state.rows.get(index(end)).copied().unwrap_or(u32::MAX);
+        geometry.position(row)
+    };
+    let moved = pairs(runs, position, bins, |end, kept| {
         if let Some(slot) = stand_ins.get_mut(index(end)) {
             *slot = kept;
         }
-    };
-    let (mut start, mut moved) = (0_u32, 0.0_f64);
-    for &(_, count) in &state.runs {
+    })?;
+    let stays = (0_u32..).zip(&stand_ins).map(|(end, kept)| end == *kept);
+    Kept::vertices(stays.collect(), stand_ins, moved).apply(state)
+}
+
+/// Tells `stands` what stands for each end of lines, which are given by their first ends; the other one follows it. Returns
+/// the square of the largest distance of an end from the one that stands for it.
+///
+/// # Errors
+/// Positions that lie in no bin.
+pub(super) fn pairs<'p>(
+    lines: impl Iterator<Item = u32>,
+    position: impl Fn(u32) -> &'p [f64],
+    bins: &[f64],
+    mut stands: impl FnMut(u32, u32),
+) -> Result<f64, WriteError> {
+    let mut first: FxHashMap<[Bin; 2], u32> = FxHashMap::default();
+    let mut moved = 0.0_f64;
+    for start in lines {
         let ends = [start, start.saturating_add(1)];
-        start = start.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
-        if count != 2 {
-            continue;
-        }
-        let place = |end: u32| {
-            let row = state.rows.get(index(end)).copied().unwrap_or(u32::MAX);
-            geometry.position(row)
-        };
-        let mut pair = [bin_of(place(ends[0]), bins)?, bin_of(place(ends[1]), bins)?];
-        let turned = pair[1] < pair[0];
-        if turned {
-            pair.swap(0, 1);
-        }
-        let kept = *first.entry(pair).or_insert(ends[0]);
-        if kept == ends[0] {
-            for end in ends {
-                if let Some(flag) = stays.get_mut(index(end)) {
-                    *flag = true;
-                }
-                stands(end, end);
-            }
+        let pair = pair_of(ends.map(&position), bins)?;
+        let kept = *first.entry(pair).or_insert(start);
+        if kept == start {
+            ends.iter().for_each(|&end| stands(end, end));
             continue;
         }
         // Ends that share a bin are compared with each other.
         let other = [kept, kept.saturating_add(1)];
-        let straight =
-            square(place(ends[0]), place(other[0])).max(square(place(ends[1]), place(other[1])));
-        let crossed =
-            square(place(ends[0]), place(other[1])).max(square(place(ends[1]), place(other[0])));
+        let far = |a: u32, b: u32| square(position(a), position(b));
+        let straight = far(ends[0], other[0]).max(far(ends[1], other[1]));
+        let crossed = far(ends[0], other[1]).max(far(ends[1], other[0]));
         moved = moved.max(straight.min(crossed));
-        let [first, second] = other;
+        let [near, off] = other;
         let kept = if crossed < straight {
-            [second, first]
+            [off, near]
         } else {
-            [first, second]
+            [near, off]
         };
-        ends.into_iter()
-            .zip(kept)
-            .for_each(|(end, kept)| stands(end, kept));
+        let both = ends.into_iter().zip(kept);
+        both.for_each(|(end, kept)| stands(end, kept));
     }
-    Kept::vertices(stays, stand_ins, moved).apply(state)
+    Ok(moved)
+}
+
+/// The bins of the ends of a line, whichever way it goes.
+pub(super) fn pair_of(ends: [&[f64]; 2], bins: &[f64]) -> Result<[Bin; 2], WriteError> {
+    let mut pair = [bin_of(ends[0], bins)?, bin_of(ends[1], bins)?];
+    pair.sort_unstable();
+    Ok(pair)
 }

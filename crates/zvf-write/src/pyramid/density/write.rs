@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
+use arrow_array::{ArrayRef, RecordBatch};
 use zvf_meta::{Kind, LevelDoc};
 use zvf_store::ChunkCoord;
 
-use super::about::About;
+use super::about::{About, column};
 use super::{Source, State, tables};
 use crate::batch::Batch;
 use crate::commit::Leftovers;
@@ -21,7 +21,7 @@ use crate::route::Router;
 use crate::shard::Cells;
 use crate::target::Below;
 use crate::writer::Summary;
-use crate::{ObjectTable, Outside, StoreSpec, WriteError, documents};
+use crate::{AttributeSpec, ObjectTable, Outside, StoreSpec, WriteError, documents};
 
 /// Where and how a level is written.
 #[derive(Debug, Clone, Copy)]
@@ -108,7 +108,7 @@ impl<'t> Writing<'t> {
     }
 
     /// Some vertices: rows of columns, with the object of each run of them.
-    pub(super) fn batch(
+    fn batch(
         &self,
         (position, attributes): (&ArrayRef, &[ArrayRef]),
         rows: &[u32],
@@ -122,6 +122,54 @@ impl<'t> Writing<'t> {
             batch = batch.with_attribute(&one.name, tables::rows(&one.name, column, rows)?);
         }
         Ok(batch)
+    }
+
+    /// Takes some vertices, rows of an answer, with the object of each run of them; links may follow.
+    pub(super) fn push_vertices(
+        &mut self,
+        about: &About,
+        vertices: &RecordBatch,
+        rows: &[u32],
+        runs: Vec<(i64, usize)>,
+    ) -> Result<(), WriteError> {
+        self.push_rows(
+            (about, vertices, rows, runs),
+            Vec::new(),
+            (&about.no_links, &[]),
+        )
+    }
+
+    /// Takes some links between vertices that were taken: their ends by number, and rows of an answer with their attributes.
+    pub(super) fn push_links(
+        &mut self,
+        about: &About,
+        ends: Vec<u64>,
+        links: (&RecordBatch, &[u32]),
+    ) -> Result<(), WriteError> {
+        self.push_rows((about, &about.no_vertices, &[], Vec::new()), ends, links)
+    }
+
+    fn push_rows(
+        &mut self,
+        (about, vertices, rows, runs): (&About, &RecordBatch, &[u32], Vec<(i64, usize)>),
+        ends: Vec<u64>,
+        (links, link_rows): (&RecordBatch, &[u32]),
+    ) -> Result<(), WriteError> {
+        let columns = |of: &RecordBatch, declared: &[AttributeSpec]| {
+            let columns = declared.iter().map(|one| column(of, &one.name));
+            columns.collect::<Result<Vec<ArrayRef>, _>>()
+        };
+        let attributes = columns(vertices, &self.spec.vertex_attributes)?;
+        let mut batch = self.batch((&column(vertices, "position")?, &attributes), rows, runs)?;
+        if about.spec.takes_links() {
+            batch = batch.with_links_between_batches(ends);
+            let attributes = columns(links, &self.spec.links.attributes)?;
+            for (one, values) in self.spec.links.attributes.iter().zip(&attributes) {
+                let values = tables::rows(&one.name, values, link_rows)?;
+                batch = batch.with_link_attribute(&one.name, values);
+            }
+        }
+        self.push(&batch)
     }
 
     /// Takes what is left of a source.
@@ -154,7 +202,7 @@ impl<'t> Writing<'t> {
         self.router.rows.memory()
     }
 
-    pub(super) fn push(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
+    fn push(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
         self.router.push(&self.spec, batch)
     }
 
