@@ -3,6 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::Index;
+
 use zvf_write::{
     BaseBins, CrossLevel, Kind, LevelStep, LinkStore, PyramidReport, PyramidSpec, StoreSpec,
     build_pyramid,
@@ -11,7 +15,7 @@ use zvf_write::{
 use crate::model::Model;
 use crate::pyramid::mixed;
 use crate::pyramid_density::{sheet, tree};
-use crate::support::{ADDRESS, Memory};
+use crate::support::{ADDRESS, Memory, block_on};
 
 async fn levels(
     model: &Model,
@@ -275,4 +279,29 @@ async fn meshes_are_decimated_part_by_part() {
     let spec = PyramidSpec::new([LevelStep::new(1.0), LevelStep::new(2.0)]);
     let held = same(&sheet(200, 3), &spec, budget).await;
     assert!(held <= budget as u64, "{held}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    #[test]
+    fn any_graph_has_the_same_levels(
+        places in vec((0_u8..60, 0_u8..20, 0_i64..5), 1..200),
+        links in vec((any::<Index>(), any::<Index>()), 0..300),
+        bins in 1_u8..6,
+        directed: bool,
+    ) {
+        let mut spec = StoreSpec::new(Kind::Graph, [16.0; 2]);
+        if directed {
+            spec = spec.with_explicit_links().with_link_policy(true, LinkStore::Canonical);
+        }
+        let positions = places.iter().map(|(x, y, _)| vec![f64::from(*x), f64::from(*y)]);
+        let mut model = Model::new(spec, positions.collect());
+        model.ids = Some(places.iter().map(|(_, _, id)| *id).collect());
+        let ends = links.iter().map(|(a, b)| vec![a.index(places.len()), b.index(places.len())]);
+        model.links = ends.collect();
+        let mut spec = sparse(CrossLevel::Explicit, BaseBins::Stored);
+        spec.base = BaseBins::Given(vec![16.0 / f64::from(1_u8 << bins); 2]);
+        block_on(same(&model, &spec, 1 << 10));
+    }
 }
