@@ -1,11 +1,12 @@
-//! `cargo xtask memory`: the most memory that full scans of large stores take.
+//! `cargo xtask memory`: the most memory that full scans of large stores take, and coarse levels of them.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::{Outcome, sh};
 
-/// What a scan may take: 256 MB of resident memory.
+/// What a job may take: 256 MB of resident memory.
 const MOST: u64 = 256_000_000;
 
 /// Runs a program and says on the last line of stdout how many KiB it had resident at the most.
@@ -80,14 +81,15 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         std::fs::remove_dir_all(&folder)?;
     }
     std::fs::create_dir_all(&folder)?;
-    let result = scans(&programs, &folder, divide);
+    let result =
+        scans(&programs, &folder, divide).and_then(|()| levels(&programs, &folder, divide));
     std::fs::remove_dir_all(&folder)?;
     result
 }
 
 fn scans(programs: &Path, folder: &Path, divide: u32) -> Outcome {
     println!(
-        "| scan | vertices | bytes of cells | seconds | peak resident |\n|---|---:|---:|---:|---:|"
+        "| job | vertices | bytes of cells | seconds | peak resident |\n|---|---:|---:|---:|---:|"
     );
     let mut worst = 0;
     for scan in SCANS {
@@ -103,36 +105,87 @@ fn scans(programs: &Path, folder: &Path, divide: u32) -> Outcome {
         }
         let said = std::fs::read_to_string(folder.join(format!("{}.txt", scan.form)))?;
         let (vertices, bytes) = said.trim().split_once(' ').ok_or("no sizes")?;
-        let start = Instant::now();
-        let peak = peak(programs, &store, scan, folder)?;
-        println!(
-            "| {} | {vertices} | {bytes} | {:.1} | {:.1} MB |",
-            scan.name,
-            start.elapsed().as_secs_f64(),
-            peak as f64 / 1e6
-        );
-        worst = worst.max(peak);
+        let output: Option<PathBuf> = (!scan.output.is_empty()).then(|| folder.join(scan.output));
+        let mut arguments: Vec<&Path> = [Path::new("query"), &store].to_vec();
+        match &output {
+            Some(output) => arguments.extend([Path::new("-o"), output]),
+            None => arguments.extend(["--format", "arrow"].map(Path::new)),
+        }
+        let sizes = format!("{vertices} | {bytes}");
+        worst = worst.max(job(programs, scan.name, &sizes, &arguments)?);
+        if let Some(output) = output {
+            std::fs::remove_file(output)?;
+        }
     }
+    small_enough(worst)
+}
+
+/// Makes coarse levels with a quarter of the usual budget: of the points that were scanned, and of a mesh of one object that is
+/// imported.
+fn levels(programs: &Path, folder: &Path, divide: u32) -> Outcome {
+    // A square of a hundredth of the vertices has a tenth of the side.
+    let side = if divide > 1 { 200 } else { 2000 };
+    let (file, mesh) = (folder.join("mesh.obj"), folder.join("mesh"));
+    sheet(&file, side)?;
+    let sizes = format!("{} | ", u64::from(side) * u64::from(side));
+    let points = folder.join("grid");
+    let said = std::fs::read_to_string(folder.join("grid.txt"))?;
+    let (vertices, _) = said.trim().split_once(' ').ok_or("no sizes")?;
+    let budget = ["--memory-budget", "64MiB"].map(Path::new);
+    let factors = ["--factors", "2,2"].map(Path::new);
+    let import = [Path::new("import"), &file, &mesh].to_vec();
+    let pyramid = |store| [[Path::new("pyramid"), store].to_vec(), factors.to_vec()].concat();
+    let jobs = [
+        ("import of a mesh", &*sizes, import),
+        ("two levels of the mesh", &*sizes, pyramid(&mesh)),
+        (
+            "two levels of the points",
+            &*format!("{vertices} | "),
+            pyramid(&points),
+        ),
+    ];
+    let mut worst = 0;
+    for (name, sizes, mut arguments) in jobs {
+        arguments.extend(budget);
+        worst = worst.max(job(programs, name, sizes, &arguments)?);
+    }
+    small_enough(worst)
+}
+
+/// A bumpy sheet of triangles.
+fn sheet(file: &Path, side: u32) -> Outcome {
+    let mut out = std::io::BufWriter::new(std::fs::File::create(file)?);
+    for (x, y) in (0..side).flat_map(|x| (0..side).map(move |y| (x, y))) {
+        let z = (f64::from(x) * 0.03).sin() * 30.0 + (f64::from(y) * 0.02).cos() * 20.0;
+        writeln!(out, "v {x} {y} {z:.3}")?;
+    }
+    // Vertices are counted from 1.
+    for (x, y) in (1..side).flat_map(|x| (1..side).map(move |y| (x, y))) {
+        let (a, d) = ((x - 1) * side + y, x * side + y);
+        writeln!(out, "f {a} {} {}\nf {a} {} {d}", a + 1, d + 1, d + 1)?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn small_enough(worst: u64) -> Outcome {
     if worst >= MOST {
         return Err(format!("{worst} bytes resident, expected less than {MOST}").into());
     }
     Ok(())
 }
 
-/// Bytes that one scan had resident at the most.
-fn peak(programs: &Path, store: &Path, scan: &Scan, folder: &Path) -> Outcome<u64> {
+/// Runs the program and prints a row of the table; returns how many bytes it had resident at the most.
+fn job(programs: &Path, name: &str, sizes: &str, arguments: &[&Path]) -> Outcome<u64> {
     let mut command = sh::command("python3");
     command.args(["-c", PEAK]).arg(programs.join("zvf"));
-    command.arg("query").arg(store).arg("--quiet");
-    let output: Option<PathBuf> = (!scan.output.is_empty()).then(|| folder.join(scan.output));
-    match &output {
-        Some(output) => command.arg("-o").arg(output),
-        None => command.args(["--format", "arrow"]),
-    };
-    let said = sh::capture(&mut command)?;
-    if let Some(output) = output {
-        std::fs::remove_file(output)?;
-    }
+    let start = Instant::now();
+    let said = sh::capture(command.args(arguments).arg("--quiet"))?;
     let kibibytes: u64 = said.lines().last().unwrap_or_default().trim().parse()?;
-    Ok(kibibytes * 1024)
+    let (seconds, peak) = (start.elapsed().as_secs_f64(), kibibytes * 1024);
+    println!(
+        "| {name} | {sizes} | {seconds:.1} | {:.1} MB |",
+        peak as f64 / 1e6
+    );
+    Ok(peak)
 }

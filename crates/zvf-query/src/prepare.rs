@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use futures::FutureExt;
 use futures::channel::oneshot;
 use serde_json::json;
 use zvf_store::meta::Refinement;
@@ -149,7 +150,7 @@ pub(crate) async fn chain(
     let coarser = store.levels().iter().filter(|level| **level > number);
     let ahead = coarser
         .take(8)
-        .map(async |level| (*level, Box::pin(store.level(*level, need)).await));
+        .map(|level| async move { (*level, store.level(*level, need).await) }.boxed());
     let mut ahead: HashMap<u32, _> = futures::future::join_all(ahead).await.into_iter().collect();
     while let Some(last) = levels
         .last()

@@ -1,6 +1,7 @@
 //! Several reads at the same time, of which the same one fails every time.
 
 use futures::StreamExt;
+use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 
 use crate::{Class, StoreError};
@@ -10,10 +11,12 @@ use crate::{Class, StoreError};
 /// Of several that find damage, the first in order is told, whichever came back first: the same bytes give the same error.
 /// What is no damage (I/O, limits) ends the work at once.
 ///
+/// The futures are boxed: what awaits them could not go to another thread otherwise, for all that the compiler can tell.
+///
 /// # Errors
 /// As the futures.
 pub(crate) async fn all_in_order<T>(
-    work: impl IntoIterator<Item = impl Future<Output = Result<T, StoreError>>>,
+    work: Vec<BoxFuture<'_, Result<T, StoreError>>>,
 ) -> Result<Vec<T>, StoreError> {
     let mut running: FuturesUnordered<_> = work
         .into_iter()

@@ -39,6 +39,7 @@ mod random;
 mod raw;
 mod refused;
 mod resumed;
+mod sendable;
 mod side;
 mod support;
 mod tables;

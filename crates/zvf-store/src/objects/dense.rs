@@ -18,6 +18,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::FutureExt;
 
 use super::manifests::Cut;
 use crate::Limits;
@@ -284,8 +285,9 @@ impl Pieces {
         }
         numbers.sort_unstable();
         numbers.dedup();
-        let loads = numbers.iter().map(|number| self.piece(round, *number));
-        let pieces = all_in_order(loads).await?;
+        let loads = numbers.iter();
+        let loads = loads.map(|number| self.piece(round, *number).boxed());
+        let pieces = all_in_order(loads.collect()).await?;
         Ok(Loaded {
             per: self.per,
             width: usize::try_from(self.table.width()).unwrap_or(usize::MAX),

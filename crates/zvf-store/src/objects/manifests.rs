@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::FutureExt;
 
 use super::dense::Dense;
 use super::split::Split;
@@ -100,8 +101,9 @@ impl Manifests {
             .collect();
         numbers.sort_unstable();
         numbers.dedup();
-        let parts = numbers.iter().map(|n| self.part(kv, round, *n, rows));
-        let parts = all_in_order(parts).await?;
+        let parts = numbers.iter();
+        let parts = parts.map(|n| self.part(kv, round, *n, rows).boxed());
+        let parts = all_in_order(parts.collect()).await?;
         Ok(slots
             .iter()
             .map(|slot| {

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use bytes::Bytes;
+use futures::FutureExt;
 use zvf_format::dtype::ByteOrder;
 use zvf_meta::ArrayDoc;
 
@@ -159,20 +160,19 @@ async fn fetch(
         }
         row = row.saturating_add(chunk_rows);
     }
-    all_in_order(keys.into_iter().map(|(key, row, column)| async move {
-        let bytes = array
-            .kv
-            .get(round, &key, Ask::Whole, cap)
-            .await?
-            .map(|o| o.bytes);
-        Ok(Piece {
-            key,
-            row,
-            column,
-            bytes,
-        })
-    }))
-    .await
+    let pieces = keys.into_iter().map(|(key, row, column)| {
+        async move {
+            let found = array.kv.get(round, &key, Ask::Whole, cap).await?;
+            Ok(Piece {
+                key,
+                row,
+                column,
+                bytes: found.map(|object| object.bytes),
+            })
+        }
+        .boxed()
+    });
+    all_in_order(pieces.collect()).await
 }
 
 /// The inner chunks of shards that hold some rows. `sizes`: rows of a chunk and of a shard.
@@ -219,8 +219,10 @@ async fn fetch_inner(
             });
             Ok::<_, StoreError>(pieces.collect::<Vec<_>>())
         }
+        .boxed()
     });
-    Ok(all_in_order(shards).await?.into_iter().flatten().collect())
+    let found = all_in_order(shards.collect()).await?;
+    Ok(found.into_iter().flatten().collect())
 }
 
 #[expect(

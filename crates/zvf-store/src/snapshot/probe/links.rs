@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::FutureExt;
 use futures::future::join_all;
 use zvf_format::dtype::DType;
 use zvf_format::keys::format_key;
@@ -62,12 +63,11 @@ impl Tree {
                 }
             }
         }
-        let widths = join_all(
-            silent
-                .into_iter()
-                .map(|pairs| self.tell_width(pairs, shards, base)),
-        );
-        let places = join_all(loose.into_iter().map(|one| self.place(one, shards, base)));
+        // Boxed: this could not go to another thread otherwise, for all that the compiler can tell.
+        let silent = silent.into_iter();
+        let widths = join_all(silent.map(|pairs| self.tell_width(pairs, shards, base).boxed()));
+        let loose = loose.into_iter();
+        let places = join_all(loose.map(|one| self.place(one, shards, base).boxed()));
         let (widths, places) = futures::join!(widths, places);
         let mut found = widths.into_iter().any(|told| told);
         for placed in places {
@@ -94,7 +94,9 @@ impl Tree {
             let chunks = link.array.presence().iter();
             chunks.map(move |chunk| (*link, *values, chunk))
         });
-        for (round, (link, values, chunk)) in (base..base.saturating_add(MOST)).zip(chunks) {
+        let rounds = base..base.saturating_add(MOST);
+        let tries: Vec<_> = rounds.zip(chunks).collect();
+        for (round, (link, values, chunk)) in tries {
             self.reach(round);
             let wants = vec![
                 CellWant::new(&link.array, chunk),

@@ -1,0 +1,60 @@
+//! The futures of this crate can go to another thread, so that a server or a viewer runs them on its pool. Compiling is the
+//! test: nothing is called.
+
+use std::sync::Arc;
+
+use zvf_query::{Answer, Query, query};
+use zvf_store::Store;
+use zvf_write::{
+    At, AttributeSpec, Batch, Edit, MigrateOptions, ObjectTable, PyramidSpec, StoreSpec, StoreWriter,
+    Values, WriteOptions, build_pyramid, migrate, vacuum,
+};
+
+fn sendable<T: Send>(_: T) {}
+
+fn reading(store: &Store, answer: &mut Answer, other: Answer) {
+    sendable(Store::open("store"));
+    sendable(query(store, Query::default()));
+    sendable(answer.next());
+    sendable(other.collect());
+}
+
+fn writing(store: &Store, spec: StoreSpec, writer: StoreWriter) {
+    sendable(StoreWriter::create("store", spec, WriteOptions::default()));
+    sendable(writer.finish());
+    sendable(migrate(store, "copy", MigrateOptions::default()));
+    let (levels, options) = (PyramidSpec::new([]), WriteOptions::default());
+    sendable(build_pyramid("store", &levels, &options, Arc::new(|_| ())));
+    sendable(vacuum("store", WriteOptions::default()));
+}
+
+fn editing(edit: &mut Edit, batch: &Batch<'_>, objects: &ObjectTable<'_>, one: AttributeSpec) {
+    sendable(Edit::open("store", WriteOptions::default()));
+    sendable(Edit::resume("store", WriteOptions::default()));
+    sendable(edit.append(batch));
+    sendable(edit.put_objects(objects));
+    sendable(edit.delete(&[1]));
+    sendable(edit.add_object_attribute(one));
+}
+
+fn changing(edit: &mut Edit, values: &Values<'_>, one: AttributeSpec, other: AttributeSpec) {
+    sendable(edit.move_vertices(At::All, values));
+    sendable(edit.set_vertex_attribute("n", At::All, values));
+    sendable(edit.add_vertex_attribute(one, values));
+    sendable(edit.set_link_attribute("w", At::All, values));
+    sendable(edit.add_link_attribute(other, values));
+}
+
+fn ending(edit: Edit, other: Edit) {
+    sendable(edit.commit());
+    sendable(other.abandon());
+}
+
+#[test]
+fn futures_can_go_to_other_threads() {
+    let _: fn(&Store, &mut Answer, Answer) = reading;
+    let _: fn(&Store, StoreSpec, StoreWriter) = writing;
+    let _: fn(&mut Edit, &Batch<'_>, &ObjectTable<'_>, AttributeSpec) = editing;
+    let _: fn(&mut Edit, &Values<'_>, AttributeSpec, AttributeSpec) = changing;
+    let _: fn(Edit, Edit) = ending;
+}
