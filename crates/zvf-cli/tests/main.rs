@@ -27,6 +27,7 @@ mod remote;
 mod repair;
 mod resumed;
 mod run;
+mod sendable;
 mod server;
 #[cfg(unix)]
 mod special;

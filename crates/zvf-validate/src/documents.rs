@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use futures::{StreamExt, TryStreamExt};
+use futures::{FutureExt, TryStreamExt};
 use zvf_meta::rules::{Problem, Rule, check_documents};
 use zvf_meta::version::is_ruled;
 use zvf_meta::{ObjectIndexDoc, OddMember, node_kind, odd_member};
@@ -14,6 +14,7 @@ use zvf_store::{RawStore, StoreError};
 
 use crate::check::{Check, Depth};
 use crate::error::is_finding;
+use crate::fetch::in_turn;
 use crate::finding::{Findings, Place};
 
 /// Requests under way at one time.
@@ -93,14 +94,15 @@ impl Tree {
         let mut open: Vec<(String, usize)> = levels.into_iter().map(|one| (one, 4)).collect();
         let mut paths: Vec<String> = open.iter().map(|(path, _)| path.clone()).collect();
         while !open.is_empty() {
-            let found: Vec<(String, usize, Option<Vec<String>>)> = futures::stream::iter(open)
-                .map(|(path, depth)| async move {
+            let work = open.into_iter().map(|(path, depth)| {
+                async move {
                     let names = raw.folders(&path).await?;
                     Ok::<_, StoreError>((path, depth, names))
-                })
-                .buffered(AT_ONCE)
-                .try_collect()
-                .await?;
+                }
+                .boxed()
+            });
+            let found: Vec<(String, usize, Option<Vec<String>>)> =
+                in_turn(work.collect(), AT_ONCE).try_collect().await?;
             open = Vec::new();
             for (path, depth, names) in found {
                 for name in names.unwrap_or_default() {
@@ -122,16 +124,18 @@ impl Tree {
                 }
             }
         }
-        let documents: Vec<(String, Option<Bytes>)> = futures::stream::iter(paths)
-            .map(|path| async move {
+        let work = paths.into_iter().map(|path| {
+            async move {
                 let key = format!("{path}/zarr.json");
                 match raw.read(&key).await {
                     Ok(bytes) => Ok((key, Ok(bytes))),
                     Err(error) if is_finding(&error) => Ok((key, Err(error))),
                     Err(error) => Err(error),
                 }
-            })
-            .buffered(AT_ONCE)
+            }
+            .boxed()
+        });
+        let documents: Vec<(String, Option<Bytes>)> = in_turn(work.collect(), AT_ONCE)
             .try_collect::<Vec<_>>()
             .await?
             .into_iter()

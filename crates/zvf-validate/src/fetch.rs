@@ -1,6 +1,8 @@
 //! Cells, each with its own fate: one damaged cell does not hide the others of its batch.
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
+use futures::stream::{self, Stream, StreamExt};
 use zvf_store::{CellWant, Store, StoreError};
 
 use crate::error::is_finding;
@@ -64,4 +66,14 @@ where
         });
     }
     Ok(again(cells))
+}
+
+/// Work in its order, so many pieces of it at a time.
+///
+/// Boxed and listed before: a validation could not go to another thread otherwise, for all that the compiler can tell.
+pub(crate) fn in_turn<T>(
+    work: Vec<BoxFuture<'_, T>>,
+    at_once: usize,
+) -> impl Stream<Item = T> + Unpin {
+    stream::iter(work).buffered(at_once)
 }

@@ -1,10 +1,10 @@
 //! Which object each fragment belongs to: by the manifests, and by the owner column (0.9 §11.7).
 
-use futures::{StreamExt, TryStreamExt};
+use futures::{FutureExt, TryStreamExt};
 use zvf_store::{CellWant, StoreError};
 
 use crate::check::Check;
-use crate::fetch::{Cell, fetch_map};
+use crate::fetch::{Cell, fetch_map, in_turn};
 use crate::finding::Place;
 use crate::int::{index, wide};
 use crate::level::LevelState;
@@ -110,18 +110,16 @@ pub(crate) async fn check_column(
         })
         .collect();
     let parts: Vec<Vec<usize>> = listed.chunks(64).map(<[usize]>::to_vec).collect();
-    let mut work = futures::stream::iter(parts)
-        .map(|slots| {
+    let work = parts.into_iter().map(|slots| {
+        async move {
             let chunks = slots.iter().filter_map(|&slot| state.chunks.get(slot));
-            let wants: Vec<CellWant> = chunks
-                .map(|one| CellWant::new(&column.array, one.clone()))
-                .collect();
-            async move {
-                let cells = fetch_map(store, round, wants, |cells| cells).await?;
-                Ok::<_, StoreError>((slots, cells))
-            }
-        })
-        .buffered(run.batches());
+            let wants = chunks.map(|one| CellWant::new(&column.array, one.clone()));
+            let cells = fetch_map(store, round, wants.collect(), |cells| cells).await?;
+            Ok::<_, StoreError>((slots, cells))
+        }
+        .boxed()
+    });
+    let mut work = in_turn(work.collect(), run.batches());
     let unsigned = elem.bounds().0 == 0;
     while let Some((slots, cells)) = work.try_next().await? {
         for (slot, cell) in slots.into_iter().zip(cells) {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use zvf_query::{Answer, Query, query};
 use zvf_store::Store;
 use zvf_write::{
-    At, AttributeSpec, Batch, Edit, MigrateOptions, ObjectTable, PyramidSpec, StoreSpec, StoreWriter,
-    Values, WriteOptions, build_pyramid, migrate, vacuum,
+    At, AttributeSpec, Batch, Edit, MigrateOptions, ObjectTable, PyramidSpec, StoreSpec,
+    StoreWriter, Values, WriteOptions, build_pyramid, migrate, vacuum,
 };
 
 fn sendable<T: Send>(_: T) {}

@@ -89,7 +89,7 @@ impl Numbers {
 }
 
 /// What is done with objects and their points, in order.
-pub(super) trait Visit {
+pub(super) trait Visit: Send {
     /// Attributes of points that are numbers, by name and width; before all else.
     fn scalars(&mut self, schema: &Schema, scalars: &[Numbers]) -> Result<(), ConvertError>;
     /// An object begins.

@@ -454,7 +454,7 @@ fn attribute(column: &str) -> &str {
 }
 
 /// What takes the batches of an answer.
-trait Batches {
+trait Batches: Send {
     fn schemas(&mut self, schemas: &Schemas) -> Result<(), ConvertError>;
     fn batch(&mut self, table: Table, batch: &RecordBatch) -> Result<(), ConvertError>;
 }

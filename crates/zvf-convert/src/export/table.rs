@@ -115,7 +115,7 @@ struct TableFile<'a> {
     format: Format,
     delimiter: u8,
     file: Option<BufWriter<File>>,
-    writer: Option<Box<dyn TableWriter>>,
+    writer: Option<Box<dyn TableWriter + Send>>,
     rows: u64,
 }
 

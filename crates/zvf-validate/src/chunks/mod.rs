@@ -4,7 +4,7 @@ mod places;
 
 use std::sync::Arc;
 
-use futures::{StreamExt, TryStreamExt};
+use futures::{FutureExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
 use zvf_format::dtype::{DType, DTypeKind};
 use zvf_format::fragments::{Fragment, FragmentIndex};
@@ -12,7 +12,7 @@ use zvf_meta::Kind;
 use zvf_store::{CellWant, ChunkCoord, ContainerKind, GridArray, StoreError, VertexAttribute};
 
 use crate::check::{Check, Depth};
-use crate::fetch::{Cell, fetch_map};
+use crate::fetch::{Cell, fetch_map, in_turn};
 use crate::finding::{Findings, Place};
 use crate::int::{index, wide};
 use crate::journal::{batch_key, once};
@@ -129,16 +129,16 @@ pub(crate) async fn check(run: &mut Run<'_>, state: &mut LevelState) -> Result<(
         })
         .collect();
     let (part, journal) = (state.path("vertices"), run.journal.clone());
-    let mut work = futures::stream::iter(batches.into_iter().enumerate())
-        .map(|(number, batch)| {
-            let (store, plan) = (store.clone(), Arc::clone(&plan));
-            once(journal.clone(), batch_key(&part, number), async move {
-                let wants = plan.wants(&batch);
-                let check = move |cells: Vec<Cell>| plan.batch(&batch, cells);
-                fetch_map(&store, round, wants, check).await
-            })
+    let work = batches.into_iter().enumerate().map(|(number, batch)| {
+        let (store, plan) = (store.clone(), Arc::clone(&plan));
+        once(journal.clone(), batch_key(&part, number), async move {
+            let wants = plan.wants(&batch);
+            let check = move |cells: Vec<Cell>| plan.batch(&batch, cells);
+            fetch_map(&store, round, wants, check).await
         })
-        .buffered(run.batches());
+        .boxed()
+    });
+    let mut work = in_turn(work.collect(), run.batches());
     let what = format!("level {}: chunks", state.number());
     let mut widths: Vec<Option<u64>> = vec![None; plan.columns.len() + plan.fragment_columns.len()];
     // Whether all cells of a column agree on its width.

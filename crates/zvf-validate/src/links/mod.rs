@@ -4,7 +4,7 @@ mod records;
 
 use std::sync::Arc;
 
-use futures::{StreamExt, TryStreamExt};
+use futures::{FutureExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
 use zvf_format::fragments::FragmentIndex;
 use zvf_format::links::lehmer::MAX_WIDTH;
@@ -15,7 +15,7 @@ use zvf_store::{
 
 use crate::chains::{Chains, Steps};
 use crate::check::{Check, Depth};
-use crate::fetch::{Cell, fetch_map};
+use crate::fetch::{Cell, fetch_map, in_turn};
 use crate::finding::{Findings, Place};
 use crate::int::wide;
 use crate::journal::{batch_key, once};
@@ -426,15 +426,15 @@ impl Plan<'_> {
             .map(|part| part.iter().filter_map(|&at| presence.get(at)).collect())
             .collect();
         let journal = run.journal.clone();
-        let mut work = futures::stream::iter(batches.into_iter().enumerate())
-            .map(|(number, keys)| {
-                let key = batch_key(self.array.array.path(), number);
-                once(journal.clone(), key, async move {
-                    let cells = fetch_map(store, round, self.wants(&keys), |cells| cells).await?;
-                    Ok::<_, StoreError>(self.batch(&keys, cells))
-                })
+        let work = batches.into_iter().enumerate().map(|(number, keys)| {
+            let key = batch_key(self.array.array.path(), number);
+            once(journal.clone(), key, async move {
+                let cells = fetch_map(store, round, self.wants(&keys), |cells| cells).await?;
+                Ok::<_, StoreError>(self.batch(&keys, cells))
             })
-            .buffered(run.batches());
+            .boxed()
+        });
+        let mut work = in_turn(work.collect(), run.batches());
         let mut done = 0_u64;
         while let Some((part, findings)) = work.try_next().await? {
             sums.join(&part);

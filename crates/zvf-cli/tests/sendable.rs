@@ -1,0 +1,41 @@
+//! The futures of the libraries behind the program can go to another thread, so that a server runs them on its pool. Compiling
+//! is the test: nothing is called. Those of `zvf-write` have theirs beside them.
+
+use std::path::Path;
+
+use zvf_convert::Format;
+use zvf_convert::export::{ExportOptions, export};
+use zvf_query::{list_links, list_objects};
+use zvf_repair::{Plan, RepairOptions, apply, plan, undo};
+use zvf_store::{OpenOptions, Store};
+use zvf_validate::{ValidateOptions, validate};
+use zvf_volume::{Selection, Volume};
+
+fn sendable<T: Send>(_: T) {}
+
+fn reading(store: &Store, format: Format, options: &ExportOptions) {
+    sendable(list_objects(store, 0, false));
+    sendable(list_links(store, 0, 0, false));
+    sendable(export(store, format, Path::new("file"), options));
+}
+
+fn checking(options: &ValidateOptions, repair: &RepairOptions, found: &Plan) {
+    sendable(validate("store", options));
+    sendable(plan("store", repair));
+    sendable(apply(found, None, repair));
+    sendable(undo("store", "backup", false, repair));
+}
+
+fn volumes(volume: &Volume, options: &OpenOptions, selection: &Selection) {
+    sendable(Volume::open("volume", options));
+    sendable(Volume::list("volume", options));
+    sendable(volume.read_box(&[], &[]));
+    sendable(volume.read(selection));
+}
+
+#[test]
+fn futures_can_go_to_other_threads() {
+    let _: fn(&Store, Format, &ExportOptions) = reading;
+    let _: fn(&ValidateOptions, &RepairOptions, &Plan) = checking;
+    let _: fn(&Volume, &OpenOptions, &Selection) = volumes;
+}
