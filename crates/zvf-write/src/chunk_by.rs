@@ -1,5 +1,7 @@
 //! Chunks that are cut by the value of an attribute, too: keys have its rank in front (0.9 §10.3).
 
+mod listed;
+
 use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
@@ -59,8 +61,8 @@ impl StoreSpec {
             .saturating_add(usize::from(self.chunk_by.is_some()))
     }
 
-    /// The attributes that batches have a value of for each vertex.
-    pub(crate) fn batch_attributes(&self) -> impl Iterator<Item = &AttributeSpec> + Clone {
+    /// The attributes that batches have a value of for each vertex: those of the vertices, and the one that chunks are cut by.
+    pub fn batch_attributes(&self) -> impl Iterator<Item = &AttributeSpec> + Clone {
         let key = self.chunk_by.iter().map(|one| &one.attribute);
         self.vertex_attributes.iter().chain(key)
     }
@@ -146,7 +148,7 @@ pub(crate) struct Unkeyed {
 
 /// Values as numbers, while batches come. The number of a value is its rank where all values were known before; else what
 /// tells it from others: a whole number itself, a text by when it first came.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Keys {
     /// `None`: texts.
     number: Option<NumberType>,
@@ -329,7 +331,7 @@ fn whole(values: &Values<'_>, wanted: NumberType) -> Option<Vec<i64>> {
 }
 
 /// The values that chunks are cut by, in the order of their ranks.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Split {
     ranks: HashMap<i64, i64>,
     values: Vec<Value>,

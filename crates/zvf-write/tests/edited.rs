@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use zvf_query::{BBox, Column, Query, Select, Table, list_objects, query};
+use zvf_query::{BBox, Column, Filter, Query, Select, Table, list_objects, query};
 use zvf_write::{
-    At, AttributeSpec, Batch, Edit, Kind, LinkStore, NumberType, ObjectTable, StoreSpec,
-    StoreWriter, Values, WriteError,
+    At, AttributeSpec, AttributeType, Batch, Edit, Kind, LinkStore, NumberType, ObjectTable,
+    StoreSpec, StoreWriter, Values, WriteError,
 };
 
 use crate::support::{ADDRESS, Memory, ask, check_documents, column, float, sorted};
@@ -39,6 +39,8 @@ struct Vertex {
     vector: [f32; 2],
     word: Option<String>,
     object: i64,
+    /// Which of the values it has that chunks are cut by, where they are.
+    key: usize,
 }
 
 /// What a store shall say.
@@ -72,6 +74,13 @@ pub(crate) struct Order {
 }
 
 pub(crate) const KINDS: usize = 9;
+
+/// Kinds whose chunks are cut by position alone, by a text, and by a number.
+pub(crate) const STORES: usize = 3 * KINDS;
+
+/// Values that chunks are cut by. A new store has the first three of them; what an edit brings may lie before or behind.
+pub(crate) const GENES: [&str; 5] = ["m", "", "zoë", "a", "z"];
+const PARTS: [i16; 5] = [5, -3, 300, -700, 12];
 
 /// A specification of each kind.
 pub(crate) fn spec(which: usize, draw: &mut Draw) -> StoreSpec {
@@ -112,8 +121,17 @@ pub(crate) fn spec(which: usize, draw: &mut Draw) -> StoreSpec {
     if spec.has_objects() {
         spec = spec.with_object_attribute(AttributeSpec::number("size", NumberType::F32));
     }
+    spec = match which / KINDS {
+        0 => spec,
+        1 => spec.with_attribute_chunks(AttributeSpec::category("gene")),
+        _ => spec.with_attribute_chunks(AttributeSpec::number("gene", NumberType::I16)),
+    };
+    if spec.chunk_by.is_some() {
+        // Points that are cut by an attribute lie in no bins.
+        spec.bin_shape = None;
+    }
     match draw.below(4) {
-        0 => spec = spec.with_shard_shape(vec![2; dims]),
+        0 => spec.shard_shape = Some(vec![2; spec.key_rank()]),
         1 => spec = spec.with_compression(zvf_write::Compression::None),
         _ => {}
     }
@@ -143,6 +161,31 @@ impl Model {
         matches!(self.spec.kind, Kind::Line | Kind::Streamline)
     }
 
+    /// Which value a new vertex has that chunks are cut by.
+    fn some_key(&self, draw: &mut Draw, keys: usize) -> usize {
+        match self.spec.chunk_by {
+            Some(_) => draw.below(keys),
+            None => 0,
+        }
+    }
+
+    /// The values of some keys; `None` where chunks are cut by position alone.
+    fn keys(&self, keys: impl Iterator<Item = usize>) -> Option<Values<'static>> {
+        let one = &self.spec.chunk_by.as_ref()?.attribute;
+        Some(match one.values {
+            AttributeType::Category => Values::texts(keys.map(|key| GENES[key])),
+            _ => keys.map(|key| PARTS[key]).collect::<Vec<i16>>().into(),
+        })
+    }
+
+    /// A value as a reader shows it, and as a filter names it.
+    fn shown(&self, key: usize) -> (String, String) {
+        match self.spec.chunk_by.as_ref().unwrap().attribute.values {
+            AttributeType::Category => (GENES[key].to_owned(), format!("'{}'", GENES[key])),
+            _ => (PARTS[key].to_string(), PARTS[key].to_string()),
+        }
+    }
+
     fn word(draw: &mut Draw, words: usize) -> Option<String> {
         let at = draw.below(words + 1);
         WORDS[..words].get(at).map(|word| (*word).to_owned())
@@ -166,6 +209,7 @@ impl Model {
                 vector: [draw.coordinate(9) as f32, n as f32],
                 word: Self::word(draw, if n < 12 { 3 } else { 5 }),
                 object: id,
+                key: self.some_key(draw, if n < 12 { 3 } else { 5 }),
             };
             self.vertices.insert(n, vertex);
             if let Some(extra) = &mut self.extra {
@@ -220,6 +264,9 @@ impl Model {
                 "extra",
                 made.numbers.iter().map(|n| extra[n]).collect::<Vec<u16>>(),
             );
+        }
+        if let Some(keys) = self.keys(all.iter().map(|v| v.key)) {
+            batch = batch.with_attribute("gene", keys);
         }
         if self.spec.has_objects() {
             batch = batch.with_object_ids(all.iter().map(|v| v.object).collect::<Vec<i64>>());
@@ -465,6 +512,17 @@ impl Model {
                 Some(order) => self.step_links(edit, draw, order).await,
                 None => Ok(()),
             },
+            // Another value of what chunks are cut by: vertices go to other chunks.
+            9 if self.spec.chunk_by.is_some() => {
+                let Some(order) = order else { return Ok(()) };
+                let some = self.some(draw, order);
+                for n in &some.numbers {
+                    self.vertices.get_mut(n).unwrap().key = draw.below(5);
+                }
+                let keys = some.numbers.iter().map(|n| self.vertices[n].key);
+                let keys = self.keys(keys).unwrap();
+                edit.set_vertex_attribute("gene", some.at(), &keys).await
+            }
             _ => Ok(()),
         }
     }
@@ -497,6 +555,7 @@ impl Model {
             files.keys().all(|key| !key.starts_with("zvf-")),
             "leftovers"
         );
+        memory.check_clean().await;
         self.check_answers(memory).await;
     }
 
@@ -544,6 +603,11 @@ impl Model {
             if let Some(extra) = &self.extra {
                 compare("extra", &|n| extra[&n].to_string());
             }
+            if self.spec.chunk_by.is_some() {
+                compare("gene", &|n| self.shown(self.vertices[&n].key).0);
+                self.check_value(&store, self.vertices[&numbers[0]].key)
+                    .await;
+            }
         }
         assert_eq!(sorted(self.links_of(&got)), sorted(self.all_links()));
         let (low, high) = (vec![-4.0; self.spec.dims()], vec![5.0; self.spec.dims()]);
@@ -576,6 +640,18 @@ impl Model {
         if self.spec.has_objects() {
             self.check_objects(&store).await;
         }
+    }
+
+    /// What has one value is found by it.
+    async fn check_value(&self, store: &zvf_store::Store, key: usize) {
+        let filter = Filter::parse(&format!("gene == {}", self.shown(key).1)).unwrap();
+        let asked = Query {
+            filter: Some(filter),
+            ..Query::default()
+        };
+        let of_value = |(n, vertex): (&i64, &Vertex)| (vertex.key == key).then_some(*n as usize);
+        let wanted: Vec<usize> = self.vertices.iter().filter_map(of_value).collect();
+        assert_eq!(sorted(ask(store, asked).await.numbers()), wanted);
     }
 
     fn links_of(&self, got: &crate::support::Got) -> Vec<(Vec<i64>, String)> {

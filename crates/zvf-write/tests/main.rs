@@ -17,6 +17,7 @@ mod edits;
 mod edits_broken;
 mod edits_deleted;
 mod edits_fixtures;
+mod edits_keyed;
 mod journal;
 mod killed;
 mod links;

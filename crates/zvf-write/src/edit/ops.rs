@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use zvf_meta::Kind;
 use zvf_meta::space::{bins_per_chunk, chunk_at};
 
-use super::append::{add_fragment, insert, values_of};
+use super::append::{add_fragment, insert};
 use super::links::records_near;
 use super::state::{Block, Row, State, Vertex};
 use super::{At, Edit};
@@ -142,6 +142,9 @@ impl Edit {
             .iter()
             .position(|one| one.name == name);
         let what = || format!("vertex attribute {name}");
+        if self.is_key(name) {
+            return self.set_key(at, values).await;
+        }
         let Some(number) = number else {
             return Err(WriteError::input(
                 what(),
@@ -219,18 +222,10 @@ impl Edit {
                 format!("{} rows of {dims} {number}", spots.len()),
             ));
         };
-        let unique: BTreeSet<Spot> = spots.iter().copied().collect();
-        if unique.len() != spots.len() {
-            return Err(WriteError::input(
-                "positions",
-                "a vertex twice",
-                "each vertex once",
-            ));
-        }
         let values = number.to_f64(&bytes);
         let mut chunks = Vec::new();
-        for (row, position) in values.chunks_exact(dims.max(1)).enumerate() {
-            let mut chunk = Vec::new();
+        for (row, (position, spot)) in values.chunks_exact(dims.max(1)).zip(&spots).enumerate() {
+            let mut chunk: Vec<i64> = self.state.lead(spot.0).into_iter().collect();
             for (value, size) in position.iter().zip(&self.state.spec.chunk_shape) {
                 let at = Some(*value)
                     .filter(|value| value.is_finite())
@@ -242,10 +237,28 @@ impl Edit {
             }
             chunks.push(self.state.slot(&chunk)?);
         }
+        self.relocate(&spots, &chunks, Some(&bytes)).await
+    }
+
+    /// Brings rows to chunks, and gives them positions there, if they get others.
+    pub(super) async fn relocate(
+        &mut self,
+        spots: &[Spot],
+        chunks: &[u32],
+        positions: Option<&[u8]>,
+    ) -> Result<(), WriteError> {
+        let unique: BTreeSet<&Spot> = spots.iter().collect();
+        if unique.len() != spots.len() {
+            return Err(WriteError::input(
+                "vertices",
+                "a vertex twice",
+                "each vertex once",
+            ));
+        }
         self.state.load(chunks.iter().copied()).await?;
         let away: Vec<bool> = spots
             .iter()
-            .zip(&chunks)
+            .zip(chunks)
             .map(|(spot, to)| spot.0 != *to)
             .collect();
         let kind = self.state.spec.kind;
@@ -262,24 +275,26 @@ impl Edit {
                 .collect();
             whole = self.owners(&leaving).await?;
         }
-        self.state.reach_of(&bytes);
-        let width = number.size().saturating_mul(dims);
-        self.overwrite(0, &spots, &bytes, width)?;
-        if ordered {
-            for row in whole.into_keys() {
-                self.replace_object(row).await?;
-            }
-            return Ok(());
+        if let Some(bytes) = positions {
+            self.state.reach_of(bytes);
+            let width = self.state.columns.first().map_or(0, ExactSizeIterator::len);
+            self.overwrite(0, spots, bytes, width)?;
         }
         let moving: HashMap<Vertex, u32> = spots
             .iter()
-            .zip(&chunks)
+            .zip(chunks)
             .filter_map(|(spot, to)| Some((self.row(*spot)?.vertex, *to)))
             .collect();
+        if ordered {
+            for row in whole.into_keys() {
+                self.replace_object(row, &moving).await?;
+            }
+            return Ok(());
+        }
         if self.index.is_some() {
-            self.move_rows(&spots, &away, &moving).await
+            self.move_rows(spots, &away, &moving).await
         } else {
-            self.move_points(&spots, &moving)
+            self.move_points(spots, &moving)
         }
     }
 
@@ -329,8 +344,13 @@ impl Edit {
         }
     }
 
-    /// Takes an object out, and in again by its new positions.
-    async fn replace_object(&mut self, row: usize) -> Result<(), WriteError> {
+    /// Takes an object out, and in again by its new positions. `moving` says which rows get another value of what chunks
+    /// are cut by: that of their new chunk.
+    async fn replace_object(
+        &mut self,
+        row: usize,
+        moving: &HashMap<Vertex, u32>,
+    ) -> Result<(), WriteError> {
         let Some(index) = &mut self.index else {
             return Ok(());
         };
@@ -343,12 +363,15 @@ impl Edit {
         // Child and parent, as places in `rows`.
         let mut edges: Vec<(usize, usize)> = Vec::new();
         let mut place: HashMap<Vertex, usize> = HashMap::new();
+        let mut leads: Vec<i64> = Vec::new();
         for block in &blocks {
             for (at, one) in self.state.fragment(*block)?.iter().enumerate() {
                 if at > 0 {
                     edges.push((rows.len(), rows.len().saturating_sub(1)));
                 }
                 place.insert(one.vertex, rows.len());
+                let slot = moving.get(&one.vertex).unwrap_or(&block.0);
+                leads.extend(self.state.lead(*slot));
                 rows.push(one.clone());
             }
         }
@@ -390,15 +413,18 @@ impl Edit {
                 .copied()
                 .collect()
         };
-        let positions = values_of(spec.positions, &column(0));
+        let positions = Values::of_bytes(spec.positions, &column(0));
         let count = to_index("vertices", wide(rows.len()))?;
         let mut batch = Batch::new(positions)
             .with_object_runs(vec![(id, count)])
             .with_links(links);
         for (at, one) in (1_usize..).zip(&spec.vertex_attributes) {
             if let crate::AttributeType::Number(number) = one.values {
-                batch = batch.with_attribute(&one.name, values_of(number, &column(at)));
+                batch = batch.with_attribute(&one.name, Values::of_bytes(number, &column(at)));
             }
+        }
+        if let (Some(keys), Some(by)) = (&self.state.keys, &spec.chunk_by) {
+            batch = batch.with_attribute(&by.attribute.name, keys.column(&leads));
         }
         // Values are codes already.
         Box::pin(self.take_coded(&batch)).await
