@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use zvf_query::{BBox, Column, Filter, Query, Select, Table, list_objects, query};
+use zvf_query::{BBox, Column, Query, Select, Table, list_objects, query};
 use zvf_write::{
-    At, AttributeSpec, AttributeType, Batch, Edit, Kind, LinkStore, NumberType, ObjectTable,
-    StoreSpec, StoreWriter, Values, WriteError,
+    At, AttributeSpec, Batch, Edit, Kind, LinkStore, NumberType, ObjectTable, StoreSpec,
+    StoreWriter, Values, WriteError,
 };
 
 use crate::support::{ADDRESS, Memory, ask, check_documents, column, float, sorted};
@@ -77,10 +77,6 @@ pub(crate) const KINDS: usize = 9;
 
 /// Kinds whose chunks are cut by position alone, by a text, and by a number.
 pub(crate) const STORES: usize = 3 * KINDS;
-
-/// Values that chunks are cut by. A new store has the first three of them; what an edit brings may lie before or behind.
-pub(crate) const GENES: [&str; 5] = ["m", "", "zoë", "a", "z"];
-const PARTS: [i16; 5] = [5, -3, 300, -700, 12];
 
 /// A specification of each kind.
 pub(crate) fn spec(which: usize, draw: &mut Draw) -> StoreSpec {
@@ -159,31 +155,6 @@ impl Model {
 
     fn is_chain(&self) -> bool {
         matches!(self.spec.kind, Kind::Line | Kind::Streamline)
-    }
-
-    /// Which value a new vertex has that chunks are cut by.
-    fn some_key(&self, draw: &mut Draw, keys: usize) -> usize {
-        match self.spec.chunk_by {
-            Some(_) => draw.below(keys),
-            None => 0,
-        }
-    }
-
-    /// The values of some keys; `None` where chunks are cut by position alone.
-    fn keys(&self, keys: impl Iterator<Item = usize>) -> Option<Values<'static>> {
-        let one = &self.spec.chunk_by.as_ref()?.attribute;
-        Some(match one.values {
-            AttributeType::Category => Values::texts(keys.map(|key| GENES[key])),
-            _ => keys.map(|key| PARTS[key]).collect::<Vec<i16>>().into(),
-        })
-    }
-
-    /// A value as a reader shows it, and as a filter names it.
-    fn shown(&self, key: usize) -> (String, String) {
-        match self.spec.chunk_by.as_ref().unwrap().attribute.values {
-            AttributeType::Category => (GENES[key].to_owned(), format!("'{}'", GENES[key])),
-            _ => (PARTS[key].to_string(), PARTS[key].to_string()),
-        }
     }
 
     fn word(draw: &mut Draw, words: usize) -> Option<String> {
@@ -605,8 +576,11 @@ impl Model {
             }
             if self.spec.chunk_by.is_some() {
                 compare("gene", &|n| self.shown(self.vertices[&n].key).0);
-                self.check_value(&store, self.vertices[&numbers[0]].key)
-                    .await;
+                let key = self.vertices[&numbers[0]].key;
+                let of_value =
+                    |(n, vertex): (&i64, &Vertex)| (vertex.key == key).then_some(*n as usize);
+                let wanted = self.vertices.iter().filter_map(of_value).collect();
+                self.check_value(&store, key, wanted).await;
             }
         }
         assert_eq!(sorted(self.links_of(&got)), sorted(self.all_links()));
@@ -640,18 +614,6 @@ impl Model {
         if self.spec.has_objects() {
             self.check_objects(&store).await;
         }
-    }
-
-    /// What has one value is found by it.
-    async fn check_value(&self, store: &zvf_store::Store, key: usize) {
-        let filter = Filter::parse(&format!("gene == {}", self.shown(key).1)).unwrap();
-        let asked = Query {
-            filter: Some(filter),
-            ..Query::default()
-        };
-        let of_value = |(n, vertex): (&i64, &Vertex)| (vertex.key == key).then_some(*n as usize);
-        let wanted: Vec<usize> = self.vertices.iter().filter_map(of_value).collect();
-        assert_eq!(sorted(ask(store, asked).await.numbers()), wanted);
     }
 
     fn links_of(&self, got: &crate::support::Got) -> Vec<(Vec<i64>, String)> {

@@ -182,7 +182,11 @@ async fn a_column_is_added_chunk_by_chunk() {
     assert_eq!(column(&got.vertices, "sum"), ["2.0", "4.0", "13.0"]);
     let key = AttributeSpec::number("gene", NumberType::F64);
     let told = ColumnEdit::open(ADDRESS, key, true, memory.options()).await;
-    assert!(told.unwrap_err().to_string().starts_with("chunk_by/gene"));
+    assert!(
+        told.unwrap_err()
+            .to_string()
+            .contains("what chunks are cut by")
+    );
 }
 
 async fn refused(memory: &Memory, batch: &Batch<'_>) -> String {
@@ -246,22 +250,76 @@ async fn levels_that_an_edit_could_not_keep_are_refused() {
         .abandon()
         .await
         .unwrap();
-    // As the released writers of graphs leave it: the attribute in an array, too.
-    for (key, bytes) in memory.files().await {
-        if let Some(rest) = key.strip_prefix("0/vertex_attributes/n/") {
-            let text =
-                String::from_utf8_lossy(&bytes).replace("\"name\": \"n\"", "\"name\": \"gene\"");
-            let bytes = if rest == "zarr.json" {
-                text.into_bytes()
-            } else {
-                bytes
-            };
-            put(&memory, &format!("0/vertex_attributes/gene/{rest}"), bytes).await;
-        }
-    }
+    // An array of the same name that holds something else.
+    beside(&memory, "gene").await;
     let told = told().await;
     assert!(
-        told.contains("an array of the attribute that chunks are cut by"),
+        told.contains("0/vertex_attributes/gene: found another type"),
         "{told}"
     );
+}
+
+/// Gives the attribute that chunks are cut by an array of its own, of the values of `n`: as the released writers of graphs leave it.
+async fn beside(memory: &Memory, name: &str) {
+    for (key, bytes) in memory.files().await {
+        if let Some(rest) = key.strip_prefix("0/vertex_attributes/n/") {
+            let bytes = match rest {
+                "zarr.json" => {
+                    let mut doc: Value = serde_json::from_slice(&bytes).unwrap();
+                    doc["attributes"]["name"] = json!(name);
+                    doc.to_string().into_bytes()
+                }
+                _ => bytes,
+            };
+            put(memory, &format!("0/vertex_attributes/{name}/{rest}"), bytes).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_array_beside_the_keys_stays_what_they_are() {
+    for kind in [Kind::Graph, Kind::Streamline] {
+        let spec = StoreSpec::new(kind, [10.0; 2])
+            .with_attribute_chunks(AttributeSpec::number("part", NumberType::U8))
+            .with_vertex_attribute(AttributeSpec::number("n", NumberType::U8));
+        let memory = Memory::default();
+        let mut writer = StoreWriter::create(ADDRESS, spec, memory.options())
+            .await
+            .unwrap();
+        let batch = Batch::new(vec![1.0, 1.0, 2.0, 1.0, 12.0, 1.0])
+            .with_attribute("part", vec![3_u8, 3, 5])
+            .with_attribute("n", vec![3_u8, 3, 5]);
+        writer
+            .push(&batch.with_object_ids(&[7_i64, 7, 7][..]))
+            .unwrap();
+        writer.finish().await.unwrap();
+        beside(&memory, "part").await;
+
+        let mut edit = Edit::open(ADDRESS, memory.options()).await.unwrap();
+        assert_eq!(edit.spec().batch_attributes().count(), 2);
+        edit.move_vertices(At::Objects(&[(7, 1)]), &vec![25.0, 1.0].into())
+            .await
+            .unwrap();
+        let at = At::Objects(&[(7, 0)]);
+        edit.set_vertex_attribute("part", at, &vec![4_u8].into())
+            .await
+            .unwrap();
+        let batch = Batch::new(vec![3.0, 3.0])
+            .with_attribute("n", vec![9_u8])
+            .with_attribute("part", vec![9_u8]);
+        edit.append(&batch.with_object_ids(&[8_i64][..]))
+            .await
+            .unwrap();
+        edit.commit().await.unwrap();
+        memory.check_clean().await;
+        let files = memory.files().await;
+        assert_eq!(values(&files), json!([3, 5, 4, 9]));
+        let chunks = json!(["0.2.0", "1.1.0", "2.0.0", "3.0.0"]);
+        assert_eq!(present(&files, "0/vertices"), chunks, "{kind:?}");
+        assert_eq!(present(&files, "0/vertex_attributes/part"), chunks);
+        let got = ask(&memory.open().await, Query::default()).await;
+        assert_eq!(column(&got.vertices, "part"), ["3", "5", "4", "9"]);
+        let place = ["25.0 1.0", "12.0 1.0", "1.0 1.0", "3.0 3.0"];
+        assert_eq!(column(&got.vertices, "position"), place);
+    }
 }

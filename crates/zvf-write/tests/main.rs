@@ -12,6 +12,7 @@ mod compare;
 mod crash;
 mod cuts;
 mod edited;
+mod edited_keys;
 mod edited_links;
 mod edits;
 mod edits_broken;

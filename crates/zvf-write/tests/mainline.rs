@@ -20,6 +20,9 @@ use crate::support::{ADDRESS, Memory, block_on, sorted};
 
 const MAINLINE: TargetVersion = TargetVersion::V0_8_1;
 
+/// The stored value of a fragment, by one of its vertices.
+type ValueOf<'v> = &'v dyn Fn(usize) -> Vec<u8>;
+
 /// Compares the files of a store with what went in.
 struct Check<'c> {
     raw: &'c Raw,
@@ -116,7 +119,7 @@ impl<'c> Check<'c> {
     fn fragments(&self) {
         let (spec, rank) = (&self.model.spec, self.model.spec.key_rank());
         let fragments = self.raw.cells("0/vertex_fragments", rank);
-        let columns: [(&str, bool, usize, &dyn Fn(usize) -> Vec<u8>); 3] = [
+        let columns: [(&str, bool, usize, ValueOf<'_>); 3] = [
             ("run", spec.fragment_attributes.is_empty(), 2, &|n| {
                 run(n).to_le_bytes().to_vec()
             }),

@@ -4,6 +4,7 @@
 use serde_json::Value;
 use zvf_meta::space::Grid;
 
+use super::ops::{self, Spot};
 use super::state::State;
 use super::{At, Edit};
 use crate::WriteError;
@@ -88,6 +89,24 @@ impl Edit {
         self.state.key() == Some(name)
     }
 
+    /// Sets the values in the array of the attribute, where there is one.
+    fn set_array(&mut self, spots: &[Spot], values: &Values<'_>) -> Result<(), WriteError> {
+        let mut arrays = self.state.spec.vertex_attributes.iter();
+        let Some(at) = arrays.position(|one| self.is_key(&one.name)) else {
+            return Ok(());
+        };
+        let one = self.state.spec.vertex_attributes.get(at);
+        // The type is that of the keys, which these values have.
+        let bytes = one.and_then(|one| ops::column_bytes(one, values, spots.len()));
+        let width = one.map_or(1, crate::layout::row_size);
+        self.overwrite(
+            at.saturating_add(1),
+            spots,
+            &bytes.unwrap_or_default(),
+            width,
+        )
+    }
+
     /// Sets values of the attribute: its vertices go to the chunks of these.
     pub(super) async fn set_key(
         &mut self,
@@ -108,6 +127,7 @@ impl Edit {
             }
             to.push(self.state.slot(&chunk)?);
         }
+        self.set_array(&spots, values)?;
         self.relocate(&spots, &to, None).await
     }
 }

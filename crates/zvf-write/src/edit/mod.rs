@@ -11,6 +11,7 @@ pub(crate) mod journal;
 mod keys;
 mod link_values;
 mod links;
+mod moves;
 mod ops;
 mod spec;
 mod state;

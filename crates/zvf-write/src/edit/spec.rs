@@ -56,7 +56,6 @@ pub(crate) async fn read(
         let bins = level.bin_shape().map(<[f64]>::to_vec);
         spec.bin_shape = bins.filter(|bins| bins.as_slice() != level.chunk_shape());
     }
-    let keys = read_key(root, level, &mut spec)?;
     let widths = widths(store, level, &spec).await?;
     for (one, width) in level.vertex_attributes().iter().zip(widths) {
         let mut attribute =
@@ -66,6 +65,7 @@ pub(crate) async fn read(
         attribute.channel_names = attribute.channel_names.filter(|names| names.len() == width);
         spec.vertex_attributes.push(attribute);
     }
+    let keys = read_key(root, level, &mut spec)?;
     read_links(root, level, &mut spec)?;
     // What cannot be written again is refused before anything is worked out.
     let mut arrays: Vec<&Arc<GridArray>> = vec![vertices];
@@ -162,21 +162,19 @@ fn read_key(
             return Err(refused(path, found, expected));
         }
     };
-    let mut arrays = level.vertex_attributes().iter();
-    if let Some(one) = arrays.find(|one| one.name == *name) {
-        let found = "an array of the attribute that chunks are cut by";
-        let expected = "that attribute in the keys of chunks alone";
-        return Err(refused(one.array.path(), found, expected));
-    }
     if spec.bin_shape.is_some() {
         let expected = "none where chunks are cut by an attribute";
         return Err(refused("zarr.json", "bins", expected));
     }
+    let beside = spec.vertex_attributes.iter().find(|one| one.name == *name);
     let specs = root.zarr_vectors.attribute_specs.as_ref();
     let declared = specs.and_then(|specs| specs.get("vertex")?.get(name)?.get("dtype")?.as_str());
-    let declared = declared
-        .and_then(NumberType::from_name)
-        .map(AttributeType::Number);
+    let declared = match (beside, declared) {
+        (Some(array), _) => Some(array.values),
+        (None, declared) => declared
+            .and_then(NumberType::from_name)
+            .map(AttributeType::Number),
+    };
     let (attribute, keys) = Keys::listed(name, declared, values).map_err(|found| {
         let expected = "truth values, whole numbers or texts, each once";
         refused(
@@ -185,8 +183,17 @@ fn read_key(
             expected,
         )
     })?;
-    let values = None;
-    spec.chunk_by = Some(ChunkBy { attribute, values });
+    let stored = beside.is_some();
+    if beside.is_some_and(|array| array.values != attribute.values || array.channels != 1) {
+        let found = "another type than that of the values that chunks are cut by";
+        let path = format!("0/vertex_attributes/{name}");
+        return Err(refused(&path, found, "the same attribute"));
+    }
+    spec.chunk_by = Some(ChunkBy {
+        attribute,
+        values: None,
+        stored,
+    });
     Ok(Some(keys))
 }
 
