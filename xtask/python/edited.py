@@ -2,9 +2,9 @@
 
     edited.py ZVF WRITE_RAW FOLDER [--seed N] [--stores N] [--quick] [--only KIND]
 
-The stores are those of `written.py` but for chunks and fragments that follow values, which an edit refuses, and so is what is asked
+The stores are those of `written.py` but for fragments that follow values, which an edit refuses, and so is what is asked
 of them afterwards; the truth is the input, changed here as `zvf` is told to change the store: objects are deleted, vertices and links come, vertices move, values of vertices, objects and links are set,
-and some stores are vacuumed. The package's validator must report no error at level 5. At the end vertices and links are numbered anew,
+also the one that chunks are cut by, and some stores are vacuumed. The package's validator must report no error at level 5. At the end vertices and links are numbered anew,
 since everything is compared by these numbers.
 
 What our own program says about the order of vertices and links is only used to address them: if it were wrong, values would be found
@@ -121,6 +121,7 @@ class Editor:
         kept = ~np.isin(alive, gone)
         job.object_attributes = {name: values[kept] for name, values in job.object_attributes.items()}
         job.positions, job.ids = job.positions[stay], job.ids[stay]
+        job.key = None if job.key is None else job.key[stay]
         job.attributes = {name: values[stay] for name, values in job.attributes.items()}
 
     def append(self) -> None:
@@ -151,6 +152,8 @@ class Editor:
         for name, values in job.attributes.items():
             known = values[rng.integers(0, old, n)]
             columns[name] = np.arange(old, old + n, dtype="i4") + 1_000_000 if name == "id" else known
+        if job.key is not None:
+            columns["gene"] = self.some_keys(n)
         arguments = ["append", self.table(columns)]
         if len(links):
             ends = {f"vertices_{at}": links[:, at] for at in range(links.shape[1])}
@@ -162,6 +165,8 @@ class Editor:
         before = None if job.ids is None else np.unique(job.ids)
         self.edit(*arguments)
         job.positions = np.concatenate([job.positions, positions])
+        if job.key is not None:
+            job.key = np.concatenate([job.key, columns["gene"]])
         for name in job.attributes:
             job.attributes[name] = np.concatenate([job.attributes[name], columns[name]])
         if ids is not None:
@@ -198,6 +203,22 @@ class Editor:
         self.edit("set-attribute", name, "--from", self.table({"vertex": rows, name: values}))
         job.attributes[name][order[rows]] = values
 
+    def some_keys(self, n: int) -> np.ndarray:
+        """Values that chunks are cut by: those that are there, and new ones before and behind them."""
+        if self.job.key.dtype.kind == "O":
+            return np.array(["axon", "größe", "z", "a", "über"], object)[self.rng.integers(0, 5, n)]
+        return self.rng.integers(-4, 6, n).astype("i2")
+
+    def set_keys(self) -> None:
+        job, rng = self.job, self.rng
+        if job.key is None:
+            return
+        order = self.order()
+        rows = rng.choice(len(order), min(len(order), 5), replace=False)
+        values = self.some_keys(len(rows))
+        self.edit("set-attribute", "gene", "--from", self.table({"vertex": rows, "gene": values}))
+        job.key[order[rows]] = values
+
     # --- numbers ---
 
     def number(self) -> None:
@@ -223,7 +244,7 @@ class Editor:
         job.link_attributes["w"] = np.arange(len(job.links), dtype="i4")
 
     def run(self) -> None:
-        steps = [self.drop, self.append, self.move, self.set_values]
+        steps = [self.drop, self.append, self.move, self.set_values, self.set_keys]
         for at in self.rng.permutation(len(steps)):
             steps[at]()
             self.number()
@@ -276,7 +297,7 @@ def main() -> int:
         folder = options.folder / f"{number:04}-{kind.replace(' ', '-')}"
         one = Board()
         try:
-            job = Job(np.random.default_rng([options.seed, number]), folder, kind, cut=False)
+            job = Job(np.random.default_rng([options.seed, number]), folder, kind, fragments=False)
             subprocess.run([options.writer, folder / "job.json"], check=True, capture_output=True, text=True)
             Editor(options.program, job).run()
             EditedReader(job, one, options.program).run()

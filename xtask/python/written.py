@@ -45,7 +45,7 @@ ATTRIBUTES = ["f4", "f8", "f2", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", 
 class Job:
     """One store: its input, and the files that the program is given."""
 
-    def __init__(self, rng, folder: Path, kind: str, cut: bool = True):
+    def __init__(self, rng, folder: Path, kind: str, fragments: bool = True):
         self.rng, self.folder, self.kind = rng, folder, kind
         folder.mkdir(parents=True)
         self.dims = int(rng.choice([2, 3, 3, 4]))
@@ -67,8 +67,7 @@ class Job:
         self.key: np.ndarray | None = None
         self.run: np.ndarray | None = None
         self.make()
-        if cut:
-            self.cut()
+        self.cut(fragments)
         self.positions_out()
         self.columns()
         (folder / "job.json").write_text(json.dumps(self.job))
@@ -155,8 +154,8 @@ class Job:
         if self.job.get("links", {}).get("explicit"):
             self.link_attributes["w"] = np.arange(len(self.links), dtype="i4")
 
-    def cut(self) -> None:
-        """Chunks that are cut by an attribute, fragments that are cut by values, and owners of fragments."""
+    def cut(self, fragments: bool) -> None:
+        """Chunks that are cut by an attribute; fragments that are cut by values, and owners of fragments, where they may be."""
         rng, n = self.rng, len(self.positions)
         if "bin_shape" in self.job:
             return
@@ -167,6 +166,8 @@ class Job:
                 self.key = np.array(["axon", "größe", "z"], object)[rng.integers(0, 3, n)]
             if "shard_shape" in self.job:
                 self.job["shard_shape"].insert(0, int(rng.integers(1, 3)))
+        if not fragments:
+            return
         if rng.random() < 0.4:
             self.run = (np.arange(n) // 4 % 3).astype("u2")
         self.job["fragment_owners"] = self.ids is not None and bool(rng.random() < 0.4)

@@ -58,3 +58,85 @@ fn a_value_is_found_by_its_chunks() -> Result<()> {
     assert!(!home.file("other.zv").exists());
     Ok(())
 }
+
+#[test]
+fn an_edit_takes_the_attribute_as_a_query_gives_it() -> Result<()> {
+    let home = Home::made(&[("../spots.csv", SPOTS.into())])?;
+    let import = ["import", "spots.csv", "spots.zv", "--chunk-shape", "10,10"];
+    home.text(&[&import[..], &["--chunk-by", "gene", "-q"]].concat())?;
+    std::fs::write(home.file("new.csv"), "x,y,gene,size\n3,3,c,7\n13,2,b,8\n")?;
+    home.text(&["edit", "spots.zv", "append", "new.csv"])?;
+    let rows = |value: &str| -> Result<Vec<String>> {
+        let found = format!("gene == '{value}'");
+        let asked = ["query", "spots.zv", "--where", &*found, "--format", "csv"];
+        let text = home.text(&asked)?;
+        let mut lines: Vec<String> = text.lines().skip(1).map(str::to_owned).collect();
+        lines.sort_unstable();
+        Ok(lines)
+    };
+    assert_eq!((rows("a")?.len(), rows("b")?.len()), (1, 4));
+    assert!(rows("c")?[0].starts_with("3.0,3.0,"), "{:?}", rows("c")?);
+    // What is in an answer goes back in: all vertices, of another value.
+    std::fs::write(home.file("set.csv"), "vertex,gene\n0,b\n1,c\n")?;
+    let set = [
+        "edit",
+        "spots.zv",
+        "set-attribute",
+        "gene",
+        "--from",
+        "set.csv",
+    ];
+    home.text(&set)?;
+    assert_eq!(
+        (rows("a")?.len(), rows("b")?.len(), rows("c")?.len()),
+        (0, 4, 2)
+    );
+    home.text(&["validate", "spots.zv", "--level", "5"])?;
+
+    let ran = home.zvf(&["edit", "spots.zv", "append", "set.csv"])?;
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    std::fs::write(home.file("none.csv"), "x,y,gene,size\n3,3,,7\n")?;
+    let ran = home.zvf(&["edit", "spots.zv", "append", "none.csv"])?;
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("attribute gene, row 0"),
+        "{}",
+        ran.stderr
+    );
+    Ok(())
+}
+
+/// The older version has the same chunks and values.
+#[test]
+fn the_older_version_has_them_too() -> Result<()> {
+    let home = Home::made(&[("../spots.csv", SPOTS.into())])?;
+    let import = ["import", "spots.csv", "old.zv", "--chunk-shape", "10,10"];
+    home.text(
+        &[
+            &import[..],
+            &["--chunk-by", "gene", "--target", "0.8.1", "-q"],
+        ]
+        .concat(),
+    )?;
+    let rows = home.text(&[
+        "query",
+        "old.zv",
+        "--where",
+        "gene == 'b'",
+        "--format",
+        "csv",
+    ])?;
+    assert_eq!(rows.lines().count(), 4, "{rows}");
+    home.text(&["validate", "old.zv", "--level", "5"])?;
+    home.text(&["migrate", "old.zv", "new.zv", "--to", "0.9.2", "-q"])?;
+    let again = home.text(&[
+        "query",
+        "new.zv",
+        "--where",
+        "gene == 'b'",
+        "--format",
+        "csv",
+    ])?;
+    assert_eq!(again, rows);
+    Ok(())
+}

@@ -1,6 +1,6 @@
 //! `zvf import`: files in, a store out that the other commands answer from.
 
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
 use serde_json::json;
 
 use crate::run::{Home, STORE};
@@ -272,5 +272,51 @@ fn a_journal_is_of_one_import_and_goes_with_it() -> Result<()> {
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     assert!(ran.stderr.contains("another file"), "{}", ran.stderr);
     assert_eq!(std::fs::read(home.file("j"))?, b"no journal");
+    Ok(())
+}
+
+/// A journal as an import leaves it that was stopped behind its last batch.
+fn stopped(home: &Home, file: &str, store: &str) -> Result<()> {
+    let import = zvf_convert::Import::open(&[home.file(file)], &zvf_convert::Options::default())?;
+    let options = zvf_write::WriteOptions::new().with_journal(home.file("j"));
+    let store = home.file(store);
+    let store = store.to_str().context("a path")?;
+    let runtime = zvf_store::blocking::Runtime::new()?;
+    let writer = zvf_write::StoreWriter::create(store, import.spec().clone(), options);
+    let mut writer = runtime.wait(writer)?;
+    import.read(&mut writer)?;
+    ensure!(writer.batches() > 0);
+    Ok(())
+}
+
+#[test]
+fn files_that_changed_under_a_journal_are_refused() -> Result<()> {
+    let table = "x,y,size\n1,2,5\n3,4,6\n2,2,7\n";
+    let home = Home::made(&[("../a.csv", table.into())])?;
+    home.text(&["import", "a.csv", "whole.zv", "-q"])?;
+    stopped(&home, "a.csv", "a.zv")?;
+    let again = ["import", "a.csv", "a.zv", "--journal", "j"];
+    // As many rows between the same corners: another value, other places, another order.
+    for changed in [
+        "x,y,size\n1,2,5\n3,4,6\n2,2,8\n",
+        "x,y,size\n1,2,5\n3,4,6\n2,3,7\n",
+        "x,y,size\n3,4,6\n1,2,5\n2,2,7\n",
+    ] {
+        std::fs::write(home.file("a.csv"), changed)?;
+        let ran = home.zvf(&again)?;
+        assert_eq!(ran.code, 2, "{}", ran.stderr);
+        assert!(ran.stderr.contains("has changed"), "{}", ran.stderr);
+        assert!(home.file("j").exists() && !home.file("a.zv").exists());
+    }
+    std::fs::write(home.file("a.csv"), table)?;
+    let ran = home.zvf(&again)?;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("going on behind 1 batch"),
+        "{}",
+        ran.stderr
+    );
+    let rows = |store: &str| home.text(&["query", store, "--format", "csv"]);
+    assert_eq!(rows("a.zv")?, rows("whole.zv")?);
     Ok(())
 }

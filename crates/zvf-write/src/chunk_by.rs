@@ -1,5 +1,7 @@
 //! Chunks that are cut by the value of an attribute, too: keys have its rank in front (0.9 §10.3).
 
+mod listed;
+
 use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
@@ -25,6 +27,8 @@ pub struct ChunkBy {
     pub attribute: AttributeSpec,
     /// All values that it may have. Default: those of the data.
     pub values: Option<Values<'static>>,
+    /// Whether an array has it, too, as the released writers of graphs and meshes leave it: only in stores that are edited.
+    pub(crate) stored: bool,
 }
 
 impl StoreSpec {
@@ -38,7 +42,11 @@ impl StoreSpec {
     #[must_use]
     pub fn with_attribute_chunks(mut self, attribute: AttributeSpec) -> Self {
         let values = self.chunk_by.and_then(|one| one.values);
-        self.chunk_by = Some(ChunkBy { attribute, values });
+        self.chunk_by = Some(ChunkBy {
+            attribute,
+            values,
+            stored: false,
+        });
         self
     }
 
@@ -59,22 +67,25 @@ impl StoreSpec {
             .saturating_add(usize::from(self.chunk_by.is_some()))
     }
 
-    /// The attributes that batches have a value of for each vertex.
-    pub(crate) fn batch_attributes(&self) -> impl Iterator<Item = &AttributeSpec> + Clone {
-        let key = self.chunk_by.iter().map(|one| &one.attribute);
+    /// The attributes that batches have a value of for each vertex: those of the vertices, and the one that chunks are cut by.
+    pub fn batch_attributes(&self) -> impl Iterator<Item = &AttributeSpec> + Clone {
+        let key = self.chunk_by.iter().filter(|one| !one.stored);
+        let key = key.map(|one| &one.attribute);
         self.vertex_attributes.iter().chain(key)
     }
 
     pub(crate) fn check_chunk_by(&self) -> Result<(), WriteError> {
-        let Some(ChunkBy { attribute, values }) = &self.chunk_by else {
+        let Some(ChunkBy {
+            attribute,
+            values,
+            stored,
+        }) = &self.chunk_by
+        else {
             return Ok(());
         };
         let here = |part: &str| format!("chunk_by/{}/{part}", attribute.name);
-        if self
-            .vertex_attributes
-            .iter()
-            .any(|one| one.name == attribute.name)
-        {
+        let mut others = self.vertex_attributes.iter();
+        if !stored && others.any(|one| one.name == attribute.name) {
             let expected = "a name of its own: it lies in the keys of chunks and in no array";
             return Err(WriteError::spec(
                 here("name"),
@@ -146,7 +157,7 @@ pub(crate) struct Unkeyed {
 
 /// Values as numbers, while batches come. The number of a value is its rank where all values were known before; else what
 /// tells it from others: a whole number itself, a text by when it first came.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Keys {
     /// `None`: texts.
     number: Option<NumberType>,
@@ -329,7 +340,7 @@ fn whole(values: &Values<'_>, wanted: NumberType) -> Option<Vec<i64>> {
 }
 
 /// The values that chunks are cut by, in the order of their ranks.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Split {
     ranks: HashMap<i64, i64>,
     values: Vec<Value>,

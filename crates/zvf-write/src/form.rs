@@ -129,15 +129,6 @@ impl Form {
             let expected = "none: readers of 0.8.1 take stored positions for those of the world";
             return Err(WriteError::spec("coordinate_offset", "one", expected));
         }
-        // The format has both; they were never compared with another reader of 0.8.1.
-        let newest = "none: written as 0.9.2 alone, and carried by a copy";
-        if self.members == Members::Early && spec.chunk_by.is_some() {
-            return Err(WriteError::spec("chunk_by", "an attribute", newest));
-        }
-        let values = !spec.fragment_attributes.is_empty() || spec.fragment_owners;
-        if self.members == Members::Early && values {
-            return Err(WriteError::spec("fragment_attributes", "some", newest));
-        }
         if let Some((low, _)) = &spec.bounds {
             self.check_corner(spec, low).map_err(|(axis, found)| {
                 WriteError::spec(format!("bounds/0/{axis}"), found, NO_ORIGIN)
@@ -181,8 +172,7 @@ mod tests {
     use zvf_meta::space::Grid;
 
     use super::*;
-    use crate::NumberType;
-    use crate::spec::{AttributeSpec, Outside};
+    use crate::spec::Outside;
 
     fn cells(origin: i64, shape: u64, chunk: i64) -> Result<Cells, WriteError> {
         let grid = Grid {
@@ -214,15 +204,6 @@ mod tests {
         let offset = spec.clone().with_coordinate_offset([1.0, 2.0]);
         let told = offset.check().unwrap_err().to_string();
         assert!(told.starts_with("coordinate_offset: found one"), "{told}");
-        let by = AttributeSpec::number("gene", NumberType::I16);
-        let told = spec.clone().with_attribute_chunks(by).check().unwrap_err();
-        assert!(told.to_string().starts_with("chunk_by: "), "{told}");
-        let owners = spec.clone().with_objects().with_fragment_owners();
-        let told = owners.check().unwrap_err();
-        assert!(
-            told.to_string().starts_with("fragment_attributes: "),
-            "{told}"
-        );
         let mut shards = spec
             .with_bounds([0.0, -1.0], [9.0, 9.0], Outside::Grow)
             .with_shard_shape([2, 2]);

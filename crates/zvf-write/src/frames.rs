@@ -86,6 +86,10 @@ impl FrameFile {
         Ok(frames)
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Cuts off everything behind a place.
     fn cut(&mut self, end: u64) -> Result<(), WriteError> {
         let done = self.file.set_len(end);

@@ -2,6 +2,7 @@
 //! batch. One frame a call, appended before the call returns; the payload of a table: see `columns.rs`.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -24,6 +25,34 @@ const GROUPS: u8 = 4;
 #[derive(Debug)]
 pub(crate) struct Journal {
     file: FrameFile,
+    /// Calls that were replayed and did not come again yet, in order.
+    kept: VecDeque<Mark>,
+}
+
+/// What tells a call from others: two of one mark are taken for the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Mark {
+    kind: u8,
+    length: usize,
+    sum: u32,
+}
+
+impl Mark {
+    fn of(kind: u8, payload: &[u8]) -> Self {
+        Self {
+            kind,
+            length: payload.len(),
+            sum: crc32c::crc32c(payload),
+        }
+    }
+}
+
+/// A call as it is made.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Given<'g> {
+    Batch(&'g Batch<'g>),
+    Objects(&'g ObjectTable<'g>),
+    Groups(&'g Groups<'g>),
 }
 
 /// One call that was kept.
@@ -48,8 +77,10 @@ impl Journal {
         // The whole specification, as this version spells it.
         let expected = format!("{} {spec:?}", env!("CARGO_PKG_VERSION")).into_bytes();
         let mut empty = true;
+        let mut kept = VecDeque::new();
         let file = FrameFile::open(path, sync, SPEC, |at, kind, payload| {
             if !std::mem::take(&mut empty) {
+                kept.push_back(Mark::of(kind, payload));
                 let call = decode(kind, payload);
                 return replay(call.ok_or_else(|| damaged(path, at, "a batch, or a table"))?);
             }
@@ -63,73 +94,91 @@ impl Journal {
                 _ => Err(damaged(path, at, "a specification")),
             }
         })?;
-        let mut journal = Self { file };
+        let mut journal = Self { file, kept };
         if empty {
             journal.file.append(SPEC, &expected)?;
         }
         Ok(journal)
     }
 
-    fn append_table(
-        &mut self,
-        kind: u8,
-        document: &Value,
-        columns: &Columns,
-    ) -> Result<(), WriteError> {
-        let table = columns.close(document)?;
-        self.file.append(kind, &table)
+    /// Keeps a call that was taken.
+    pub(crate) fn keep(&mut self, given: Given<'_>) -> Result<(), WriteError> {
+        let (kind, payload) = encode(given)?;
+        self.file.append(kind, &payload)
     }
 
-    /// Keeps a batch that was taken.
-    pub(crate) fn batch(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
-        let mut columns = Columns::default();
-        let positions = columns.add(&batch.positions);
-        let objects = match &batch.objects {
-            Owners::None => Value::Null,
-            Owners::Each(ids) => columns.add(&Values::I64(Cow::Borrowed(ids))),
-            Owners::Runs(runs) => {
-                let ids: Vec<i64> = runs.iter().map(|(id, _)| *id).collect();
-                let counts: Vec<u64> = runs.iter().map(|(_, count)| wide(*count)).collect();
-                json!({"ids": columns.add(&Values::from(ids)), "counts": columns.add(&Values::from(counts))})
-            }
+    /// Passes over a call that the journal has; `false`: it has none any more.
+    ///
+    /// # Errors
+    /// Misuse: another call than the one in its place.
+    pub(crate) fn skip(&mut self, given: Given<'_>) -> Result<bool, WriteError> {
+        let Some(mark) = self.kept.pop_front() else {
+            return Ok(false);
         };
-        let document = json!({
-            "positions": positions,
-            "objects": objects,
-            "attributes": columns.add_all(&batch.attributes),
-            "fragment_attributes": columns.add_all(&batch.fragment_attributes),
-            "links": columns.add(&Values::U64(Cow::Borrowed(&batch.links))),
-            "all": batch.numbering == Numbering::All,
-            "link_attributes": columns.add_all(&batch.link_attributes),
-        });
-        self.append_table(BATCH, &document, &columns)
+        let (kind, payload) = encode(given)?;
+        if mark == Mark::of(kind, &payload) {
+            return Ok(true);
+        }
+        let found = "other data than it keeps: what it was begun with has changed";
+        let expected = "the same data again, or a new file";
+        Err(misused(self.file.path(), found, expected))
     }
 
-    /// Keeps a table of objects that was taken.
-    pub(crate) fn objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError> {
-        let mut columns = Columns::default();
-        let document = json!({
-            "ids": columns.add(&Values::I64(Cow::Borrowed(&table.ids))),
-            "attributes": columns.add_all(&table.attributes),
-        });
-        self.append_table(OBJECTS, &document, &columns)
-    }
-
-    /// Keeps the groups.
-    pub(crate) fn groups(&mut self, groups: &Groups<'_>) -> Result<(), WriteError> {
-        let mut columns = Columns::default();
-        let document = json!({
-            "members": groups.members,
-            "names": groups.names,
-            "attributes": columns.add_all(&groups.attributes),
-        });
-        self.append_table(GROUPS, &document, &columns)
+    /// Whether every call that was replayed came again.
+    pub(crate) fn is_passed(&self) -> bool {
+        self.kept.is_empty()
     }
 
     /// Removes the file: the store exists.
     pub(crate) fn done(self) -> Result<(), WriteError> {
         self.file.done()
     }
+}
+
+/// The kind and payload of a call's frame.
+fn encode(given: Given<'_>) -> Result<(u8, Vec<u8>), WriteError> {
+    let mut columns = Columns::default();
+    let (kind, document) = match given {
+        Given::Batch(batch) => (BATCH, batch_document(batch, &mut columns)),
+        Given::Objects(table) => {
+            let document = json!({
+                "ids": columns.add(&Values::I64(Cow::Borrowed(&table.ids))),
+                "attributes": columns.add_all(&table.attributes),
+            });
+            (OBJECTS, document)
+        }
+        Given::Groups(groups) => {
+            let document = json!({
+                "members": groups.members,
+                "names": groups.names,
+                "attributes": columns.add_all(&groups.attributes),
+            });
+            (GROUPS, document)
+        }
+    };
+    Ok((kind, columns.close(&document)?))
+}
+
+fn batch_document(batch: &Batch<'_>, columns: &mut Columns) -> Value {
+    let positions = columns.add(&batch.positions);
+    let objects = match &batch.objects {
+        Owners::None => Value::Null,
+        Owners::Each(ids) => columns.add(&Values::I64(Cow::Borrowed(ids))),
+        Owners::Runs(runs) => {
+            let ids: Vec<i64> = runs.iter().map(|(id, _)| *id).collect();
+            let counts: Vec<u64> = runs.iter().map(|(_, count)| wide(*count)).collect();
+            json!({"ids": columns.add(&Values::from(ids)), "counts": columns.add(&Values::from(counts))})
+        }
+    };
+    json!({
+        "positions": positions,
+        "objects": objects,
+        "attributes": columns.add_all(&batch.attributes),
+        "fragment_attributes": columns.add_all(&batch.fragment_attributes),
+        "links": columns.add(&Values::U64(Cow::Borrowed(&batch.links))),
+        "all": batch.numbering == Numbering::All,
+        "link_attributes": columns.add_all(&batch.link_attributes),
+    })
 }
 
 /// Takes a frame apart; `None` if it is none of ours.

@@ -9,7 +9,7 @@ use crate::WriteError;
 use crate::batch::{Batch, Groups, ObjectTable};
 use crate::commit::{self, Leftovers};
 use crate::finish::{self, Parts};
-use crate::journal::{Call, Journal};
+use crate::journal::{Call, Given, Journal};
 use crate::objects::{HeldGroups, Tables};
 use crate::parts::Part;
 use crate::progress::{Progress, Watch};
@@ -249,12 +249,50 @@ impl StoreWriter {
     }
 
     /// Keeps a call that was taken.
-    fn keep(
-        &mut self,
-        call: impl FnOnce(&mut Journal) -> Result<(), WriteError>,
-    ) -> Result<(), WriteError> {
-        let done = self.journal.as_mut().map_or(Ok(()), call);
+    fn keep(&mut self, given: Given<'_>) -> Result<(), WriteError> {
+        let journal = self.journal.as_mut();
+        let done = journal.map_or(Ok(()), |journal| journal.keep(given));
         self.note(done)
+    }
+
+    fn skip(&mut self, given: Given<'_>) -> Result<bool, WriteError> {
+        let journal = self.journal.as_mut();
+        journal.map_or(Ok(false), |journal| journal.skip(given))
+    }
+
+    /// Passes over a batch that the [journal](WriteOptions::journal) has: for a caller who begins anew and gives everything
+    /// again, in the same order. `false`: it is new, and has to be pushed.
+    ///
+    /// # Cost
+    /// One copy of the batch.
+    ///
+    /// # Errors
+    /// Misuse: the journal has something else in this place, as a checksum tells. The writer is of no further use.
+    pub fn skip_batch(&mut self, batch: &Batch<'_>) -> Result<bool, WriteError> {
+        self.skip(Given::Batch(batch))
+    }
+
+    /// As [`skip_batch`](Self::skip_batch), of a table of objects.
+    ///
+    /// # Errors
+    /// As [`skip_batch`](Self::skip_batch).
+    pub fn skip_objects(&mut self, table: &ObjectTable<'_>) -> Result<bool, WriteError> {
+        self.skip(Given::Objects(table))
+    }
+
+    /// As [`skip_batch`](Self::skip_batch), of groups.
+    ///
+    /// # Errors
+    /// As [`skip_batch`](Self::skip_batch).
+    pub fn skip_groups(&mut self, groups: &Groups<'_>) -> Result<bool, WriteError> {
+        self.skip(Given::Groups(groups))
+    }
+
+    /// Whether everything that the journal had when the writer was created came again: a caller who begins anew and is done
+    /// asks, since what is left did not come from what it gave.
+    #[must_use]
+    pub fn is_caught_up(&self) -> bool {
+        self.journal.as_ref().is_none_or(Journal::is_passed)
     }
 
     /// Takes a batch of vertices.
@@ -270,7 +308,7 @@ impl StoreWriter {
         self.usable()?;
         let done = self.router.push(&self.spec, batch);
         self.note(done)?;
-        self.keep(|journal| journal.batch(batch))
+        self.keep(Given::Batch(batch))
     }
 
     /// Takes a table of objects. Objects of which no vertex ever comes exist without vertices.
@@ -281,7 +319,7 @@ impl StoreWriter {
         self.usable()?;
         self.tables.push(&self.spec, table)?;
         self.taken = self.taken.saturating_add(1);
-        self.keep(|journal| journal.objects(table))
+        self.keep(Given::Objects(table))
     }
 
     /// Sets the groups. A second call replaces them.
@@ -295,7 +333,7 @@ impl StoreWriter {
             return Err(WriteError::input("groups of a part", "some", expected));
         }
         self.groups = HeldGroups::new(&self.spec, groups)?;
-        self.keep(|journal| journal.groups(groups))
+        self.keep(Given::Groups(groups))
     }
 
     /// Vertices that were taken so far: the number of the next one, for

@@ -39,6 +39,8 @@ struct Vertex {
     vector: [f32; 2],
     word: Option<String>,
     object: i64,
+    /// Which of the values it has that chunks are cut by, where they are.
+    key: usize,
 }
 
 /// What a store shall say.
@@ -72,6 +74,9 @@ pub(crate) struct Order {
 }
 
 pub(crate) const KINDS: usize = 9;
+
+/// Kinds whose chunks are cut by position alone, by a text, and by a number.
+pub(crate) const STORES: usize = 3 * KINDS;
 
 /// A specification of each kind.
 pub(crate) fn spec(which: usize, draw: &mut Draw) -> StoreSpec {
@@ -112,8 +117,17 @@ pub(crate) fn spec(which: usize, draw: &mut Draw) -> StoreSpec {
     if spec.has_objects() {
         spec = spec.with_object_attribute(AttributeSpec::number("size", NumberType::F32));
     }
+    spec = match which / KINDS {
+        0 => spec,
+        1 => spec.with_attribute_chunks(AttributeSpec::category("gene")),
+        _ => spec.with_attribute_chunks(AttributeSpec::number("gene", NumberType::I16)),
+    };
+    if spec.chunk_by.is_some() {
+        // Points that are cut by an attribute lie in no bins.
+        spec.bin_shape = None;
+    }
     match draw.below(4) {
-        0 => spec = spec.with_shard_shape(vec![2; dims]),
+        0 => spec.shard_shape = Some(vec![2; spec.key_rank()]),
         1 => spec = spec.with_compression(zvf_write::Compression::None),
         _ => {}
     }
@@ -166,6 +180,7 @@ impl Model {
                 vector: [draw.coordinate(9) as f32, n as f32],
                 word: Self::word(draw, if n < 12 { 3 } else { 5 }),
                 object: id,
+                key: self.some_key(draw, if n < 12 { 3 } else { 5 }),
             };
             self.vertices.insert(n, vertex);
             if let Some(extra) = &mut self.extra {
@@ -220,6 +235,9 @@ impl Model {
                 "extra",
                 made.numbers.iter().map(|n| extra[n]).collect::<Vec<u16>>(),
             );
+        }
+        if let Some(keys) = self.keys(all.iter().map(|v| v.key)) {
+            batch = batch.with_attribute("gene", keys);
         }
         if self.spec.has_objects() {
             batch = batch.with_object_ids(all.iter().map(|v| v.object).collect::<Vec<i64>>());
@@ -465,6 +483,17 @@ impl Model {
                 Some(order) => self.step_links(edit, draw, order).await,
                 None => Ok(()),
             },
+            // Another value of what chunks are cut by: vertices go to other chunks.
+            9 if self.spec.chunk_by.is_some() => {
+                let Some(order) = order else { return Ok(()) };
+                let some = self.some(draw, order);
+                for n in &some.numbers {
+                    self.vertices.get_mut(n).unwrap().key = draw.below(5);
+                }
+                let keys = some.numbers.iter().map(|n| self.vertices[n].key);
+                let keys = self.keys(keys).unwrap();
+                edit.set_vertex_attribute("gene", some.at(), &keys).await
+            }
             _ => Ok(()),
         }
     }
@@ -497,6 +526,7 @@ impl Model {
             files.keys().all(|key| !key.starts_with("zvf-")),
             "leftovers"
         );
+        memory.check_clean().await;
         self.check_answers(memory).await;
     }
 
@@ -543,6 +573,14 @@ impl Model {
             }
             if let Some(extra) = &self.extra {
                 compare("extra", &|n| extra[&n].to_string());
+            }
+            if self.spec.chunk_by.is_some() {
+                compare("gene", &|n| self.shown(self.vertices[&n].key).0);
+                let key = self.vertices[&numbers[0]].key;
+                let of_value =
+                    |(n, vertex): (&i64, &Vertex)| (vertex.key == key).then_some(*n as usize);
+                let wanted = self.vertices.iter().filter_map(of_value).collect();
+                self.check_value(&store, key, wanted).await;
             }
         }
         assert_eq!(sorted(self.links_of(&got)), sorted(self.all_links()));

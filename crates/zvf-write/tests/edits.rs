@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use zvf_write::{Edit, vacuum};
 
-use crate::edited::{Draw, KINDS, Model, spec};
+use crate::edited::{Draw, Model, STORES, spec};
 use crate::support::{ADDRESS, Memory, block_on};
 
 /// How many sequences are tried; `ZVF_EDIT_CASES` asks for another number.
@@ -70,9 +70,9 @@ proptest! {
 
     #[test]
     fn sequences_of_edits_are_read_as_the_model_says(
-        which in 0..KINDS,
+        which in 0..STORES,
         seed in any::<u64>(),
-        edits in prop::collection::vec(prop::collection::vec(0_u8..9, 1..4), 1..4),
+        edits in prop::collection::vec(prop::collection::vec(0_u8..10, 1..4), 1..4),
     ) {
         block_on(run(which, seed, &edits));
     }

@@ -85,7 +85,7 @@ async fn copy(from: &Memory, to: &Memory) {
 #[tokio::test]
 async fn a_crash_at_every_single_write_leaves_the_old_store_or_the_new_one() {
     let (mut old_ones, mut named, mut finished) = (0, 0, 0);
-    for which in [0, 2, 3, 6] {
+    for which in [0, 2, 3, 6, 12] {
         let (base, model, draw) = store(which).await;
         for through in [false, true] {
             for writes in 1.. {

@@ -21,17 +21,26 @@ fn spec() -> StoreSpec {
         .with_object_attribute(AttributeSpec::text("name"))
 }
 
-/// Pushes batch `number` of four, in all the ways a batch can be.
+/// Pushes batch `number` of four.
 fn push(writer: &mut StoreWriter, number: u64) -> Result<(), WriteError> {
+    writer.push(&batch(number))
+}
+
+/// Batch `number` of four: together they are all the ways a batch can be.
+fn batch(number: u64) -> Batch<'static> {
     let first = i32::try_from(number).unwrap() * 5;
-    let n: Vec<i32> = (first..first + 5).collect();
+    batch_of(number, (first..first + 5).collect())
+}
+
+/// The same with other values of `n`, and what is made of them.
+fn batch_of(number: u64, n: Vec<i32>) -> Batch<'static> {
     let positions: Vec<f64> = n
         .iter()
         .flat_map(|n| [f64::from(n * 7 % 40), f64::from(*n) - 10.0])
         .collect();
     let types = n.iter().map(|n| (n % 3 > 0).then(|| format!("ä{}", n % 4)));
     let batch = Batch::new(positions)
-        .with_attribute("n", &n)
+        .with_attribute("n", n.clone())
         .with_attribute("type", Values::Text(types.collect()));
     let batch = match number % 2 {
         0 => batch.with_object_ids(n.iter().map(|n| i64::from(n % 3) - 1).collect::<Vec<_>>()),
@@ -41,7 +50,7 @@ fn push(writer: &mut StoreWriter, number: u64) -> Result<(), WriteError> {
         0 => batch.with_links(vec![0, 1, 4, 2]),
         number => batch.with_links_between_batches(vec![number * 5, 0, number * 5 + 1, 3]),
     };
-    writer.push(&batch.with_link_attribute("w", vec![0.5_f32, f32::NAN]))
+    batch.with_link_attribute("w", vec![0.5_f32, f32::NAN])
 }
 
 /// Pushes from the batch that the writer does not have yet; `until` batches in all, and the tables behind the last.
@@ -51,15 +60,20 @@ fn go_on(writer: &mut StoreWriter, until: u64) {
     }
 }
 
-fn tables(writer: &mut StoreWriter) {
-    let names = Values::Text(vec![Some("first".to_owned()), None]);
-    writer
-        .push_objects(&ObjectTable::new(vec![i64::MIN, 99]).with_attribute("name", names))
-        .unwrap();
-    let groups = Groups::new(vec![vec![7], vec![99, i64::MIN]])
+fn names(first: &str) -> ObjectTable<'static> {
+    let names = Values::Text(vec![Some(first.to_owned()), None]);
+    ObjectTable::new(vec![i64::MIN, 99]).with_attribute("name", names)
+}
+
+fn groups() -> Groups<'static> {
+    Groups::new(vec![vec![7], vec![99, i64::MIN]])
         .with_names(["a", "b"])
-        .with_attribute("size", vec![1_u8, 2]);
-    writer.set_groups(&groups).unwrap();
+        .with_attribute("size", vec![1_u8, 2])
+}
+
+fn tables(writer: &mut StoreWriter) {
+    writer.push_objects(&names("first")).unwrap();
+    writer.set_groups(&groups()).unwrap();
 }
 
 async fn create(memory: &Memory, journal: &Path) -> Result<StoreWriter, WriteError> {
@@ -185,6 +199,65 @@ async fn a_journal_that_is_not_the_writers_own_is_refused() {
             Ok(writer) => assert!(writer.batches() < BATCHES, "byte {at}"),
         }
     }
+}
+
+/// A caller who gives everything again is told where it is not the same; what the journal lacks is new.
+#[tokio::test]
+async fn what_comes_again_is_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = folder.path().join("journal");
+    let memory = Memory::default();
+    let mut writer = create(&memory, &journal).await.unwrap();
+    assert!(writer.is_caught_up());
+    assert!(!writer.skip_batch(&batch(0)).unwrap());
+    go_on(&mut writer, 2);
+    tables(&mut writer);
+    drop(writer);
+    let kept = std::fs::read(&journal).unwrap();
+
+    // A value, the order of values, a batch of another length, and a call of another kind.
+    for changed in [
+        batch_of(1, vec![5, 6, 7, 8, 10]),
+        batch_of(1, vec![6, 5, 7, 8, 9]),
+        batch(2),
+        Batch::new(Vec::<f64>::new()),
+    ] {
+        let mut writer = create(&memory, &journal).await.unwrap();
+        assert!(writer.skip_batch(&batch(0)).unwrap());
+        let told = writer.skip_batch(&changed).unwrap_err().to_string();
+        assert!(
+            told.contains("what it was begun with has changed"),
+            "{told}"
+        );
+    }
+    let mut writer = create(&memory, &journal).await.unwrap();
+    for number in 0..2 {
+        assert!(writer.skip_batch(&batch(number)).unwrap());
+    }
+    assert!(writer.skip_batch(&batch(2)).is_err());
+    drop(writer);
+    let mut writer = create(&memory, &journal).await.unwrap();
+    for number in 0..2 {
+        assert!(writer.skip_batch(&batch(number)).unwrap());
+    }
+    assert!(writer.skip_objects(&names("another")).is_err());
+    drop(writer);
+    assert_eq!(std::fs::read(&journal).unwrap(), kept);
+
+    let mut writer = create(&memory, &journal).await.unwrap();
+    for number in 0..2 {
+        assert!(writer.skip_batch(&batch(number)).unwrap());
+    }
+    assert!(!writer.is_caught_up());
+    assert!(writer.skip_objects(&names("first")).unwrap());
+    assert!(writer.skip_groups(&groups()).unwrap());
+    assert!(writer.is_caught_up());
+    for number in 2..BATCHES {
+        assert!(!writer.skip_batch(&batch(number)).unwrap());
+        push(&mut writer, number).unwrap();
+    }
+    writer.finish().await.unwrap();
+    assert_eq!(memory.files().await, uninterrupted().await);
 }
 
 #[tokio::test]

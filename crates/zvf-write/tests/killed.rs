@@ -1,8 +1,8 @@
 //! A process that is killed while it writes to the local disk, at any time: there is no store, or all of it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use zvf_query::Query;
 use zvf_store::Store;
 use zvf_write::{
     AttributeSpec, Batch, CrossLevel, Kind, Leftovers, LevelStep, Method, NumberType, PyramidSpec,
-    StoreSpec, StoreWriter, WriteOptions, build_pyramid,
+    StoreSpec, StoreWriter, TargetVersion, WriteOptions, build_pyramid,
 };
 
 use crate::support::{ask, block_on, check_documents};
@@ -21,8 +21,16 @@ const PLACE: &str = "ZVF_WRITE_TEST_PLACE";
 const LEVELS: &str = "ZVF_WRITE_TEST_LEVELS";
 const POINTS: usize = 3000;
 
-async fn write(address: &str, leftovers: Leftovers) -> Result<(), zvf_write::WriteError> {
+/// Says which version it writes, where that is not the newest.
+const TARGET: &str = "ZVF_WRITE_TEST_TARGET";
+
+async fn write(
+    address: &str,
+    target: TargetVersion,
+    leftovers: Leftovers,
+) -> Result<(), zvf_write::WriteError> {
     let spec = StoreSpec::new(Kind::PointCloud, [10.0; 3])
+        .with_target(target)
         .with_objects()
         .with_vertex_attribute(AttributeSpec::number("n", NumberType::I32));
     let options = WriteOptions::new()
@@ -63,21 +71,78 @@ async fn add_levels(address: &str, leftovers: Leftovers) -> Result<(), zvf_write
 #[test]
 fn the_victim() {
     if let Ok(place) = std::env::var(PLACE) {
-        block_on(write(&place, Leftovers::Refuse)).unwrap();
+        let target = match std::env::var(TARGET) {
+            Ok(_) => TargetVersion::V0_8_1,
+            Err(_) => TargetVersion::V0_9_2,
+        };
+        block_on(write(&place, target, Leftovers::Refuse)).unwrap();
     }
     if let Ok(place) = std::env::var(LEVELS) {
         block_on(add_levels(&place, Leftovers::Refuse)).unwrap();
     }
 }
 
-fn start(name: &str, place: &Path) -> std::process::Child {
+fn start(variables: &[(&str, &str)]) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["killed::the_victim", "--exact"])
-        .env(name, place)
+        .envs(variables.iter().copied())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap()
+}
+
+/// Kills a process at twelve times of its life, each time in a place of its own.
+struct Killer<'v> {
+    /// What the process is told, beside the place.
+    variables: &'v [(&'v str, &'v str)],
+    /// What names the place to it.
+    name: &'v str,
+    folder: tempfile::TempDir,
+    /// How long it lives undisturbed. Nothing depends on it but where kills fall.
+    long: Duration,
+}
+
+impl<'v> Killer<'v> {
+    /// Lets one process live in `whole.zv`, which `ready` makes ready.
+    fn new(name: &'v str, variables: &'v [(&'v str, &'v str)], ready: impl Fn(&Path)) -> Self {
+        let mut killer = Self {
+            variables,
+            name,
+            folder: tempfile::tempdir().unwrap(),
+            long: Duration::ZERO,
+        };
+        ready(&killer.whole());
+        let began = Instant::now();
+        assert!(killer.start(&killer.whole()).wait().unwrap().success());
+        killer.long = began.elapsed();
+        killer
+    }
+
+    /// The place of the process that was not disturbed.
+    fn whole(&self) -> PathBuf {
+        self.folder.path().join("whole.zv")
+    }
+
+    fn start(&self, place: &Path) -> Child {
+        let mut variables = self.variables.to_vec();
+        variables.push((self.name, place.to_str().unwrap()));
+        start(&variables)
+    }
+
+    fn each(&self, ready: impl Fn(&Path), check: impl Fn(u32, &Path)) {
+        for run in 0..12_u32 {
+            let place = self.folder.path().join(format!("{run}.zv"));
+            ready(&place);
+            let mut victim = self.start(&place);
+            let share = self.long.mul_f64(f64::from(run) / 10.0);
+            std::thread::sleep(share.min(Duration::from_secs(5)));
+            // It may be gone already.
+            let _ = victim.kill();
+            victim.wait().unwrap();
+            check(run, &place);
+        }
+    }
 }
 
 /// Every file, by its key.
@@ -113,74 +178,68 @@ async fn is_whole(place: &Path) {
     assert_eq!(numbers, (0..POINTS).collect::<Vec<_>>());
 }
 
+fn kill_writers(target: TargetVersion, variables: &[(&str, &str)]) {
+    let killer = Killer::new(PLACE, variables, |_| ());
+    block_on(is_whole(&killer.whole()));
+    killer.each(
+        |_| (),
+        |_, place| {
+            block_on(async {
+                let address = place.to_str().unwrap();
+                if !place.join("zarr.json").exists() {
+                    assert!(Store::open(address).await.is_err());
+                    write(address, target, Leftovers::Remove).await.unwrap();
+                }
+                is_whole(place).await;
+            });
+        },
+    );
+}
+
 #[test]
 fn a_killed_writer_leaves_nothing_or_all() {
-    let folder = tempfile::tempdir().unwrap();
-    // One undisturbed run tells how long there is something to kill; nothing depends on it but where kills fall.
-    let whole = folder.path().join("whole.zv");
-    let began = Instant::now();
-    assert!(start(PLACE, &whole).wait().unwrap().success());
-    let long = began.elapsed();
-    block_on(is_whole(&whole));
-    for run in 0..12_u32 {
-        let place = folder.path().join(format!("{run}.zv"));
-        let mut victim = start(PLACE, &place);
-        std::thread::sleep(
-            long.mul_f64(f64::from(run) / 10.0)
-                .min(Duration::from_secs(5)),
-        );
-        // It may be gone already.
-        let _ = victim.kill();
-        victim.wait().unwrap();
-        block_on(async {
-            let address = place.to_str().unwrap();
-            if !place.join("zarr.json").exists() {
-                assert!(Store::open(address).await.is_err());
-                write(address, Leftovers::Remove).await.unwrap();
-            }
-            is_whole(&place).await;
-        });
-    }
+    kill_writers(TargetVersion::V0_9_2, &[]);
+}
+
+#[test]
+fn a_killed_writer_of_0_8_1_leaves_nothing_or_all() {
+    kill_writers(TargetVersion::V0_8_1, &[(TARGET, "0.8.1")]);
 }
 
 #[test]
 fn a_killed_pyramid_leaves_level_0_or_all_levels() {
     let folder = tempfile::tempdir().unwrap();
-    let whole = folder.path().join("whole.zv");
-    block_on(write(whole.to_str().unwrap(), Leftovers::Refuse)).unwrap();
-    let base = files(&whole);
-    let began = Instant::now();
-    assert!(start(LEVELS, &whole).wait().unwrap().success());
-    let long = began.elapsed();
-    let complete = files(&whole);
-    for run in 0..12_u32 {
-        let place = folder.path().join(format!("{run}.zv"));
+    let base = folder.path().join("whole.zv");
+    let written = write(
+        base.to_str().unwrap(),
+        TargetVersion::V0_9_2,
+        Leftovers::Refuse,
+    );
+    block_on(written).unwrap();
+    let base = files(&base);
+    let first = |place: &Path| {
         for (key, bytes) in &base {
             let path = place.join(key);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, bytes).unwrap();
         }
-        let mut victim = start(LEVELS, &place);
-        std::thread::sleep(
-            long.mul_f64(f64::from(run) / 10.0)
-                .min(Duration::from_secs(5)),
-        );
-        // It may be gone already.
-        let _ = victim.kill();
-        victim.wait().unwrap();
+    };
+    let killer = Killer::new(LEVELS, &[], first);
+    let complete = files(&killer.whole());
+    killer.each(first, |run, place| {
         block_on(async {
             let address = place.to_str().unwrap();
             let store = Store::open(address).await.unwrap();
             if store.levels().len() > 1 {
-                is_whole(&place).await;
+                is_whole(place).await;
             } else {
                 assert_eq!(ask(&store, Query::default()).await.numbers().len(), POINTS);
                 add_levels(address, Leftovers::Remove).await.unwrap();
             }
-            let mut found = files(&place);
+            let mut found = files(place);
             // The marker may be left, and files that it and the root got their names from.
             found.retain(|key, _| !key.contains(".zvf-") && key != "zvf-unfinished.json");
             assert!(found == complete, "run {run}");
         });
-    }
+    });
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 use zvf_meta::Kind;
 use zvf_store::{Need, Store};
 use zvf_write::{
@@ -13,12 +13,15 @@ use zvf_write::{
     TargetVersion, Values, WriteOptions, build_pyramid, migrate,
 };
 
-use crate::model::Model;
+use crate::model::{Model, run};
 use crate::random::{Shape, model, pick, reshape};
 use crate::raw::{Raw, Record, i64s, ranges};
 use crate::support::{ADDRESS, Memory, block_on, sorted};
 
 const MAINLINE: TargetVersion = TargetVersion::V0_8_1;
+
+/// The stored value of a fragment, by one of its vertices.
+type ValueOf<'v> = &'v dyn Fn(usize) -> Vec<u8>;
 
 /// Compares the files of a store with what went in.
 struct Check<'c> {
@@ -30,7 +33,7 @@ struct Check<'c> {
 
 impl<'c> Check<'c> {
     fn new(raw: &'c Raw, model: &'c Model) -> Self {
-        let rank = model.spec.dims();
+        let rank = model.spec.key_rank();
         let numbers = raw.cells("0/vertex_attributes/n", rank).into_iter();
         let numbers = numbers
             .map(|(key, bytes)| (key, i64s(&bytes).into_iter().map(|n| n as usize).collect()))
@@ -48,6 +51,7 @@ impl<'c> Check<'c> {
         let level = &self.raw.attributes("0")["zarr_vectors_level"];
         assert_eq!(level["vertex_count"], self.model.positions.len());
         self.vertices();
+        self.fragments();
         self.words();
         let objects = self.objects();
         self.links();
@@ -56,10 +60,11 @@ impl<'c> Check<'c> {
 
     /// Every position lies in the chunk that it belongs to, and fragments tile.
     fn vertices(&self) {
-        let (model, rank) = (self.model, self.model.spec.dims());
+        let (model, rank) = (self.model, self.model.spec.key_rank());
         let cells = self.raw.cells("0/vertices", rank);
         let fragments = self.raw.cells("0/vertex_fragments", rank);
         assert!(cells.keys().eq(fragments.keys()) && cells.keys().eq(self.numbers.keys()));
+        let values = self.values();
         let mut seen = Vec::new();
         for (chunk, bytes) in &cells {
             let rows = &self.numbers[chunk];
@@ -72,7 +77,12 @@ impl<'c> Check<'c> {
             for n in rows {
                 let place = model.positions[*n].iter().zip(&model.spec.chunk_shape);
                 let place: Vec<i64> = place.map(|(p, c)| (p / c).floor() as i64).collect();
-                assert_eq!(place, *chunk);
+                let (lead, at) = chunk.split_at(rank - model.spec.dims());
+                assert_eq!(place, at);
+                // What stands in front is the place of the value in the list (§6.3).
+                if let [lead] = lead {
+                    assert_eq!(values[*lead as usize], model.shown_key(*n));
+                }
             }
             let mut next = 0;
             for (start, count) in ranges(&fragments[chunk]) {
@@ -84,12 +94,78 @@ impl<'c> Check<'c> {
         assert_eq!(sorted(seen), (0..model.positions.len()).collect::<Vec<_>>());
     }
 
+    /// The values that chunks are cut by: sorted, each once (§6.3).
+    fn values(&self) -> Vec<String> {
+        let level = &self.raw.attributes("0")["zarr_vectors_level"];
+        let Some(one) = &self.model.spec.chunk_by else {
+            assert!(level.get("chunk_attribute_values").is_none());
+            return Vec::new();
+        };
+        assert_eq!(level["chunk_attribute_name"], *one.attribute.name);
+        assert_eq!(level["chunk_dims"][0], *one.attribute.name);
+        let list = level["chunk_attribute_values"].as_array().unwrap();
+        let numbers: Vec<i64> = list.iter().filter_map(|value| value.as_i64()).collect();
+        let texts: Vec<&str> = list.iter().filter_map(|value| value.as_str()).collect();
+        assert!(numbers.is_sorted_by(|a, b| a < b) && texts.is_sorted_by(|a, b| a < b));
+        let shown = |value: &Value| match value {
+            Value::String(text) => text.clone(),
+            Value::Bool(flag) => u8::from(*flag).to_string(),
+            value => value.to_string(),
+        };
+        list.iter().map(shown).collect()
+    }
+
+    /// One row a fragment, in the order of the fragments (§8.3): what all of its vertices have.
+    fn fragments(&self) {
+        let (spec, rank) = (&self.model.spec, self.model.spec.key_rank());
+        let fragments = self.raw.cells("0/vertex_fragments", rank);
+        let columns: [(&str, bool, usize, ValueOf<'_>); 3] = [
+            ("run", spec.fragment_attributes.is_empty(), 2, &|n| {
+                run(n).to_le_bytes().to_vec()
+            }),
+            ("pair", spec.fragment_attributes.is_empty(), 8, &|n| {
+                [f32::from(run(n)).to_le_bytes(), (-0.5_f32).to_le_bytes()].concat()
+            }),
+            ("object_id", !spec.fragment_owners, 8, &|n| {
+                self.model
+                    .ids
+                    .as_ref()
+                    .map_or(0, |ids| ids[n])
+                    .to_le_bytes()
+                    .to_vec()
+            }),
+        ];
+        for (name, absent, size, value) in columns {
+            let path = format!("0/fragment_attributes/{name}");
+            assert_eq!(self.raw.has(&path), !absent, "{name}");
+            if absent {
+                continue;
+            }
+            let attributes = self.raw.attributes(&path);
+            assert_eq!(
+                (&attributes["zv_array"], &attributes["name"]),
+                (&json!("fragment_attribute"), &json!(name))
+            );
+            let cells = self.raw.cells(&path, rank);
+            assert!(cells.keys().eq(fragments.keys()), "{name}");
+            for (chunk, bytes) in cells {
+                let ranges = ranges(&fragments[&chunk]);
+                assert_eq!(bytes.len(), ranges.len() * size, "{name} at {chunk:?}");
+                for (found, (start, count)) in bytes.chunks(size).zip(ranges) {
+                    let rows = start as usize..(start + count) as usize;
+                    let wanted = self.numbers[&chunk][rows].iter().map(|n| value(*n));
+                    wanted.for_each(|wanted| assert_eq!(found, wanted, "{name}"));
+                }
+            }
+        }
+    }
+
     /// Texts are codes of categories.
     fn words(&self) {
         let path = "0/vertex_attributes/word";
         let attributes = self.raw.attributes(path);
         assert_eq!(attributes["encoding"], "dictionary");
-        for (chunk, bytes) in self.raw.cells(path, self.model.spec.dims()) {
+        for (chunk, bytes) in self.raw.cells(path, self.model.spec.key_rank()) {
             // Few texts: one byte a code.
             for (n, code) in self.numbers[&chunk].iter().zip(bytes) {
                 let text = match crate::model::word(*n) {
@@ -107,7 +183,7 @@ impl<'c> Check<'c> {
 
     /// Rows of the index are ids; what no object has is a row of nothing.
     fn objects(&self) -> Option<()> {
-        let (model, rank) = (self.model, self.model.spec.dims());
+        let (model, rank) = (self.model, self.model.spec.key_rank());
         if !self.raw.has("0/object_index") {
             return None;
         }
@@ -144,7 +220,7 @@ impl<'c> Check<'c> {
 
     /// Every link of the input once, with its number as value; of skeletons also what the order of rows implies.
     fn links(&self) {
-        let (spec, rank) = (&self.model.spec, self.model.spec.dims());
+        let (spec, rank) = (&self.model.spec, self.model.spec.key_rank());
         let explicit = spec.links.explicit;
         let value = |cells: &BTreeMap<Vec<i64>, Vec<u8>>, key: &Vec<i64>, at: usize| {
             let bytes = &cells[key][4 * at..4 * at + 4];
@@ -204,7 +280,10 @@ impl<'c> Check<'c> {
     /// The parent of a row is the row before it in its fragment, unless a link says otherwise (§12).
     fn imply(&self, found: &mut Vec<(Vec<usize>, String)>) {
         let children: BTreeSet<usize> = found.iter().map(|(ends, _)| ends[0]).collect();
-        for (chunk, bytes) in self.raw.cells("0/vertex_fragments", self.model.spec.dims()) {
+        for (chunk, bytes) in self
+            .raw
+            .cells("0/vertex_fragments", self.model.spec.key_rank())
+        {
             for (start, count) in ranges(&bytes) {
                 let rows = &self.numbers[&chunk][start as usize..(start + count) as usize];
                 for pair in rows.windows(2).filter(|pair| !children.contains(&pair[1])) {
@@ -214,9 +293,24 @@ impl<'c> Check<'c> {
         }
     }
 
-    /// Rows of a fragment follow each other; what lies between chunks is stored.
+    /// Rows of a fragment follow each other, as do the fragments of an object in one chunk; what lies between chunks is stored.
     fn join(&self, found: &mut Vec<(Vec<usize>, String)>) {
-        for (chunk, bytes) in self.raw.cells("0/vertex_fragments", self.model.spec.dims()) {
+        let rank = self.model.spec.key_rank();
+        let fragments = self.raw.cells("0/vertex_fragments", rank);
+        let rows = |(chunk, fragment): &(Vec<i64>, i64)| {
+            let (start, count) = ranges(&fragments[chunk])[*fragment as usize];
+            self.numbers[chunk][start as usize..(start + count) as usize].to_vec()
+        };
+        for manifest in self.raw.manifests(rank) {
+            for pair in manifest.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
+                let ends = vec![*rows(&pair[0]).last().unwrap(), rows(&pair[1])[0]];
+                found.push((ends, String::new()));
+            }
+        }
+        for (chunk, bytes) in self
+            .raw
+            .cells("0/vertex_fragments", self.model.spec.key_rank())
+        {
             for (start, count) in ranges(&bytes) {
                 let rows = &self.numbers[&chunk][start as usize..(start + count) as usize];
                 found.extend(rows.windows(2).map(|pair| (pair.to_vec(), String::new())));
@@ -242,13 +336,16 @@ fn floats(number: NumberType, bytes: &[u8]) -> Vec<f64> {
 
 /// Writes a model as 0.8.1, reads it in both ways, and copies it there and back.
 async fn there_and_back(model: &mut Model, shape: Shape, draws: &[u64]) {
-    plain(&mut model.spec);
     let newest = model.clone();
     model.spec.target = MAINLINE;
     let boxes = [shape.bbox];
     let memory = model.round_trip(&boxes).await;
     Check::new(&Raw(memory.files().await), model).all();
-    model.rechunked(reshape(model, draws), &boxes).await;
+    // Fragments of points without objects are cut anew in other chunks: their values are lost, and told.
+    let lost = !model.spec.has_objects() && !model.spec.fragment_attributes.is_empty();
+    if !lost {
+        model.rechunked(reshape(model, draws), &boxes).await;
+    }
     // From the newest version, and back to it.
     let to = MigrateOptions::new().with_target(MAINLINE);
     let copy = newest.rechunked(to, &boxes).await;
@@ -259,18 +356,11 @@ async fn there_and_back(model: &mut Model, shape: Shape, draws: &[u64]) {
     let report = migrate(&copy.open().await, ADDRESS, options).await.unwrap();
     assert_eq!((report.to.as_str(), &*report.losses), ("0.9.2", &[][..]));
     newest.check(&back.open().await, &boxes).await;
-    let to = reshape(model, draws).with_target(MAINLINE);
-    newest.rechunked(to, &boxes).await;
-}
-
-/// Chunks by values and values of fragments are written as 0.9.2 alone.
-fn plain(spec: &mut StoreSpec) {
-    let by = spec.chunk_by.take();
-    if let Some(shards) = spec.shard_shape.as_mut().filter(|_| by.is_some()) {
-        shards.remove(0);
+    newest.check_fragments(&back.open().await).await;
+    if !lost {
+        let to = reshape(model, draws).with_target(MAINLINE);
+        newest.rechunked(to, &boxes).await;
     }
-    spec.fragment_attributes.clear();
-    spec.fragment_owners = false;
 }
 
 /// Shards begin at chunk 0: data is moved to where they can hold it.

@@ -115,7 +115,7 @@ impl Model {
     }
 
     /// The same as a reader shows them.
-    fn shown_key(&self, n: usize) -> String {
+    pub(crate) fn shown_key(&self, n: usize) -> String {
         match self.spec.chunk_by.as_ref().unwrap().attribute.values {
             AttributeType::Number(number) => key(number, n).to_string(),
             _ => key_text(n),
@@ -214,6 +214,7 @@ impl Model {
         let files = memory.files().await;
         assert!(!files.contains_key("zvf-unfinished.json"));
         check_documents(&files);
+        memory.check_clean().await;
         let store = memory.open().await;
         self.check(&store, boxes).await;
         self.check_fragments(&store).await;

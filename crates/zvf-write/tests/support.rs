@@ -7,9 +7,11 @@ use arrow_array::RecordBatch;
 use futures::TryStreamExt;
 use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt};
+use zvf_meta::rules::Rule;
 use zvf_query::{Query, Table, query};
 use zvf_store::{OpenOptions, Store};
 pub(crate) use zvf_testkit::text::float;
+use zvf_validate::{Check, Depth, Severity, ValidateOptions, validate};
 use zvf_write::WriteOptions;
 
 /// A memory that is written to and read from.
@@ -33,6 +35,17 @@ impl Memory {
         Store::open_with(ADDRESS, self.open_options())
             .await
             .unwrap()
+    }
+
+    /// The validator finds nothing, on any of its levels.
+    pub(crate) async fn check_clean(&self) {
+        let options = ValidateOptions::new(Depth::Multiscale).with_open(self.open_options());
+        let report = validate(ADDRESS, &options).await.unwrap();
+        // A store of one axis breaks a rule that its data leaves no way to keep (trap T32).
+        let one_axis = report.count_of(Check::Document(Rule::AxesCount));
+        let found = report.count(Severity::Warning) + report.count(Severity::Error);
+        assert!(found == one_axis, "{:#?}", report.findings);
+        assert!(report.skipped.is_empty(), "{:?}", report.skipped);
     }
 
     /// Every object, by its key inside the store.

@@ -21,7 +21,8 @@ use table::{Place, Table};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Every edit is made at once: readers see all of it or nothing, whatever is interrupted. Ids of objects never change. Coarse levels
-stay as they are; the chunks they are out of date for are listed in the root's `zvf_stale`.
+stay as they are; the chunks they are out of date for are listed in the root's `zvf_stale`. Where chunks are cut by an attribute
+(`zvf import --chunk-by`), a table of new vertices has its column, too; setting it brings vertices to other chunks.
 
 FILE is a table as `zvf query -o FILE` writes it, by its ending .csv, .tsv, .ndjson or .arrow: one column an axis (or lists
 `position`), `object_id`, one column an attribute (`NAME_0`, `NAME_1`, … for several channels, or lists NAME).
@@ -233,7 +234,7 @@ async fn prepare(edit: &mut Edit, what: &EditWhat, tables: &Tables) -> Result<()
             edit.add_vertex_attribute(one, &values).await?;
         }
         EditWhat::SetAttribute { name, .. } => {
-            let known = spec.vertex_attributes.iter().find(|one| one.name == *name);
+            let known = spec.batch_attributes().find(|one| one.name == *name);
             let Some(known) = known else {
                 let message = format!("no vertex attribute {name}; --type TYPE adds it");
                 return Err(CliError::usage(message));
@@ -313,7 +314,7 @@ fn batch(edit: &Edit, spec: &StoreSpec, tables: &Tables) -> Result<Batch<'static
     if let Some(ids) = table.ids()? {
         batch = batch.with_object_ids(ids);
     }
-    for one in &spec.vertex_attributes {
+    for one in spec.batch_attributes() {
         batch = batch.with_attribute(&one.name, table.values(&worded(edit, one))?);
     }
     if let Some(links) = &tables.links {

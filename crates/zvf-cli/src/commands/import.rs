@@ -47,9 +47,9 @@ pub(crate) fn run(args: &ImportArgs, context: &mut Context<'_>) -> Result<()> {
         ));
     }
     read(&import, &mut writer, context.progress("vertices"))?;
-    if writer.vertices() != import.vertices() {
+    if !writer.is_caught_up() {
         return Err(CliError::usage(format!(
-            "--journal: found {}, expected {}: the files are not those that it was begun with",
+            "--journal: found {}, expected {}: the files end before it does, so they are not those that it was begun with",
             counted(writer.vertices(), "vertex"),
             import.vertices()
         )));
@@ -84,34 +84,18 @@ fn shown(steps: &Arc<OnceLock<Progress>>) -> impl Fn(zvf_write::Progress) + Send
 
 /// Reads the files into a writer, behind what it took from a journal.
 fn read(import: &Import, writer: &mut StoreWriter, progress: Progress) -> Result<()> {
-    let mut counted = Counted {
-        batches: writer.batches(),
-        tables: writer.tables(),
-        writer,
-        progress,
-    };
-    Ok(import.read(&mut counted)?)
+    Ok(import.read(&mut Counted { writer, progress })?)
 }
 
 /// A writer whose progress is shown.
 struct Counted<'a> {
     writer: &'a mut StoreWriter,
     progress: Progress,
-    /// Batches, and tables, that it has from a journal and that still come again.
-    batches: u64,
-    tables: u64,
-}
-
-/// Counts one down; false where there is none left.
-fn passed(left: &mut u64) -> bool {
-    let more = left.checked_sub(1);
-    *left = more.unwrap_or(0);
-    more.is_some()
 }
 
 impl Sink for Counted<'_> {
     fn batch(&mut self, batch: &Batch<'_>) -> std::result::Result<(), WriteError> {
-        if passed(&mut self.batches) {
+        if self.writer.skip_batch(batch)? {
             return Ok(());
         }
         let before = self.writer.vertices();
@@ -122,13 +106,16 @@ impl Sink for Counted<'_> {
     }
 
     fn objects(&mut self, table: &ObjectTable<'_>) -> std::result::Result<(), WriteError> {
-        if passed(&mut self.tables) {
+        if self.writer.skip_objects(table)? {
             return Ok(());
         }
         self.writer.push_objects(table)
     }
 
     fn groups(&mut self, groups: &Groups<'_>) -> std::result::Result<(), WriteError> {
+        if self.writer.skip_groups(groups)? {
+            return Ok(());
+        }
         self.writer.set_groups(groups)
     }
 }

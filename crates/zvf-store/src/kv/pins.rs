@@ -11,6 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use crate::StoreError;
+use crate::redo::Redo;
 
 /// The state of an object, as far as the backend tells it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -283,11 +284,13 @@ impl Pins {
         }
     }
 
-    /// What is compared of a listing.
+    /// What is compared of a listing. Folders that an edit gets ready in are no part of the store: it counts with the root.
     pub(super) fn listed(&self, names: &[String]) -> Listed {
+        let known = names.iter().filter(|name| !name.starts_with(Redo::FOLDER));
+        let known: Vec<&String> = known.collect();
         Listed {
-            names: names.len(),
-            digest: self.inner().hashes.0.hash_one(names),
+            names: known.len(),
+            digest: self.inner().hashes.0.hash_one(&known),
         }
     }
 
@@ -503,6 +506,15 @@ mod tests {
         assert!(pins.to_verify(false).is_none());
         note("0/a/c/0/2", Role::Content);
         assert!(pins.to_verify(false).is_some());
+    }
+
+    #[test]
+    fn an_edit_that_gets_ready_changes_no_listing() {
+        let pins = Pins::new(true);
+        let names = |list: &[&str]| list.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        let before = pins.listed(&names(&["0"]));
+        assert_eq!(pins.listed(&names(&["0", "zvf-edit-1f"])), before);
+        assert_ne!(pins.listed(&names(&["0", "1"])), before);
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! New vertices: routed and cut by the writer's own code, then laid behind what a chunk holds.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use zvf_format::fragments::{Fragment, FragmentIndex};
@@ -40,10 +39,12 @@ struct Cut {
 
 /// Routes and cuts a batch as a new store would be.
 fn cut(state: &mut State, batch: &Batch<'_>) -> Result<(Cut, Vec<NewLink>), WriteError> {
+    state.learn(batch)?;
     let spec = state.spec.clone();
     let folder = std::env::temp_dir();
     // All of it is in memory already: nothing is spilled.
     let mut router = Router::new(&spec, usize::MAX, &folder);
+    router.keys.clone_from(&state.keys);
     router.push(&spec, batch)?;
     let layout = router.layout.clone();
     let dictionaries = spec.vertex_attributes.iter().map(|_| None).collect();
@@ -431,35 +432,4 @@ pub(super) fn insert(state: &State, blocks: &mut Vec<Block>, block: Block) {
         .position(|old| (state.coord(old.0), old.1) > new)
         .unwrap_or(blocks.len());
     blocks.insert(at, block);
-}
-
-/// The bytes of numbers as a column.
-pub(super) fn values_of(number: crate::NumberType, bytes: &[u8]) -> crate::Values<'static> {
-    use crate::{NumberType, Values};
-    macro_rules! read {
-        ($variant:ident, $type:ty) => {
-            Values::$variant(Cow::Owned(
-                bytes
-                    .as_chunks::<{ size_of::<$type>() }>()
-                    .0
-                    .iter()
-                    .map(|bytes| <$type>::from_le_bytes(*bytes))
-                    .collect(),
-            ))
-        };
-    }
-    match number {
-        NumberType::Bool => Values::Bool(Cow::Owned(bytes.iter().map(|&byte| byte != 0).collect())),
-        NumberType::I8 => read!(I8, i8),
-        NumberType::I16 => read!(I16, i16),
-        NumberType::I32 => read!(I32, i32),
-        NumberType::I64 => read!(I64, i64),
-        NumberType::U8 => read!(U8, u8),
-        NumberType::U16 => read!(U16, u16),
-        NumberType::U32 => read!(U32, u32),
-        NumberType::U64 => read!(U64, u64),
-        NumberType::F16 => read!(F16, half::f16),
-        NumberType::F32 => read!(F32, f32),
-        NumberType::F64 => read!(F64, f64),
-    }
 }

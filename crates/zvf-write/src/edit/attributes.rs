@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::tables::Table;
-use super::{Added, Edit, Words, append, ops};
+use super::{Added, Edit, Words, ops};
 use crate::WriteError;
 use crate::batch::ObjectTable;
 use crate::categories::Categories;
@@ -86,7 +86,7 @@ impl Edit {
                 missing: dictionary.missing.then_some(-1),
                 changed: true,
             };
-            coded = Some(append::values_of(dictionary.number, &bytes));
+            coded = Some(Values::of_bytes(dictionary.number, &bytes));
         }
         let values = coded.as_ref().unwrap_or(values);
         let slots = self.state.load_all().await?;
@@ -241,7 +241,7 @@ impl Edit {
                 ));
             }
         }
-        Ok(Some(append::values_of(number, &bytes)))
+        Ok(Some(Values::of_bytes(number, &bytes)))
     }
 }
 

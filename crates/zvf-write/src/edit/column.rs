@@ -317,6 +317,14 @@ fn plan(edit: &Edit, spec: &AttributeSpec, replace: bool) -> Result<Planned, Wri
     if !matches!(spec.values, AttributeType::Number(_)) {
         return Err(WriteError::input(what(), "texts", "numbers"));
     }
+    if edit.is_key(&spec.name) {
+        let expected = "another name: vertices of another value lie in other chunks";
+        return Err(WriteError::input(
+            what(),
+            "what chunks are cut by",
+            expected,
+        ));
+    }
     let known = level
         .vertex_attributes()
         .iter()

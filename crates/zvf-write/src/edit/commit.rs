@@ -14,6 +14,7 @@ use super::{Edit, EditSummary, between, links, mark_stale};
 use crate::WriteError;
 use crate::documents::{self, grid_doc};
 use crate::int::wide;
+use crate::prepare;
 use crate::shard::{Cells, Object};
 use crate::target::Target;
 use crate::writer::blocking;
@@ -183,27 +184,17 @@ async fn plan(edit: &mut Edit) -> Result<Option<Plan>, WriteError> {
     }))
 }
 
-/// The bounds after the edit; where they grew, the grid over them.
+/// The bounds after the edit; where they grew, or the values that chunks are cut by, the grid over them.
 fn grow(edit: &Edit, root: &mut RootDoc) -> Result<Option<Grid>, WriteError> {
-    let Some((low, high)) = &edit.state.extent else {
-        return Ok(None);
-    };
     let bounds = &mut root.zarr_vectors.bounds;
     let before = bounds.clone();
-    bounds
-        .0
-        .iter_mut()
-        .zip(low)
-        .for_each(|(all, one)| *all = all.min(*one));
-    bounds
-        .1
-        .iter_mut()
-        .zip(high)
-        .for_each(|(all, one)| *all = all.max(*one));
-    if *bounds == before {
+    if let Some((low, high)) = &edit.state.extent {
+        prepare::grow((&mut bounds.0, &mut bounds.1), (low, high));
+    }
+    if *bounds == before && !edit.state.is_wider() {
         return Ok(None);
     }
-    Ok(Some(documents::grid(bounds, &edit.state.spec.chunk_shape)?))
+    edit.state.grid(bounds).map(Some)
 }
 
 /// How new arrays of the level are packed: as the vertices are.
@@ -219,7 +210,7 @@ fn template(edit: &Edit, grid: Option<&Grid>) -> Result<Cells, WriteError> {
     let mut cells = packing(array.path(), doc)?;
     cells.grid = match grid {
         Some(grid) => grid.clone(),
-        None => documents::grid(&edit.root.zarr_vectors.bounds, &edit.state.spec.chunk_shape)?,
+        None => edit.state.grid(&edit.root.zarr_vectors.bounds)?,
     };
     Ok(cells)
 }
@@ -428,6 +419,7 @@ pub(super) fn level_doc(edit: &Edit, vertices: i64, families: &BTreeSet<String>)
     let doc = LevelDoc {
         vertex_count: doc.vertex_count.saturating_add_signed(vertices),
         arrays_present: present,
+        chunk_attribute_values: edit.state.listed().map(<[_]>::to_vec),
         ..doc.clone()
     };
     ("0/zarr.json".to_owned(), doc.to_json().into_bytes())

@@ -8,8 +8,10 @@ mod commit;
 mod grid;
 mod index;
 pub(crate) mod journal;
+mod keys;
 mod link_values;
 mod links;
+mod moves;
 mod ops;
 mod spec;
 mod state;
@@ -205,7 +207,7 @@ impl Edit {
             });
         }
         let level = store.level(0, &spec::need()).await?;
-        let spec = spec::read(&root, &store, &level).await?;
+        let (spec, keys) = spec::read(&root, &store, &level).await?;
         let mut words = Vec::new();
         for one in level.vertex_attributes() {
             let Some(texts) = spec::category_texts(one) else {
@@ -222,7 +224,7 @@ impl Edit {
             Some(stored) => Some(Index::read(stored).await?),
             None => None,
         };
-        Ok((root, State::new(level, spec), index, words))
+        Ok((root, State::new(level, spec, keys), index, words))
     }
 
     /// Finishes an edit that was interrupted, or takes it back where it did not count yet.
@@ -280,7 +282,8 @@ impl Edit {
     /// Adds vertices. A batch is what it is for [`StoreWriter::push`](crate::StoreWriter::push); its objects are new ones,
     /// or for points, polylines and streamlines also those that are there: they go on where they end.
     ///
-    /// Links may only join vertices of the batch.
+    /// Links may only join vertices of the batch. Where chunks are cut by an attribute, the batch has its values, too; values
+    /// that are new come behind those that the level lists.
     ///
     /// # Errors
     /// Misuse: a batch that does not fit the store; an object that cannot go on. Nothing was taken then. I/O.
@@ -334,7 +337,8 @@ impl Edit {
         self.note(done)
     }
 
-    /// Replaces values of a vertex attribute. Vertices stay untouched.
+    /// Replaces values of a vertex attribute. Vertices stay untouched, unless chunks are cut by the attribute: then each
+    /// goes to the chunk of its value, with all that belongs to it, as [`move_vertices`](Self::move_vertices) has it.
     ///
     /// # Errors
     /// Misuse: an attribute that is not there, values that do not fit. I/O.
@@ -345,6 +349,9 @@ impl Edit {
         values: &Values<'_>,
     ) -> Result<(), WriteError> {
         self.usable()?;
+        if self.is_key(name) {
+            self.check_structure().await?;
+        }
         let done = self.set_column(name, &at, values).await;
         self.note(done)
     }

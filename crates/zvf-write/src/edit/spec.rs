@@ -9,9 +9,10 @@ use zvf_store::{CellWant, GridArray, Level, Need, Store, VertexAttribute};
 
 use super::grid::GridEdit;
 use crate::WriteError;
+use crate::chunk_by::{ChunkBy, Keys};
 use crate::int::{to_index, wide};
 use crate::number::NumberType;
-use crate::spec::{AttributeSpec, StoreSpec};
+use crate::spec::{AttributeSpec, AttributeType, StoreSpec};
 
 /// What an edit has to know of the level.
 pub(crate) fn need() -> Need {
@@ -37,7 +38,7 @@ pub(crate) async fn read(
     root: &RootDoc,
     store: &Store,
     level: &Level,
-) -> Result<StoreSpec, WriteError> {
+) -> Result<(StoreSpec, Option<Keys>), WriteError> {
     check_root(root)?;
     check_level(level)?;
     let kind = store.kind();
@@ -64,6 +65,7 @@ pub(crate) async fn read(
         attribute.channel_names = attribute.channel_names.filter(|names| names.len() == width);
         spec.vertex_attributes.push(attribute);
     }
+    let keys = read_key(root, level, &mut spec)?;
     read_links(root, level, &mut spec)?;
     // What cannot be written again is refused before anything is worked out.
     let mut arrays: Vec<&Arc<GridArray>> = vec![vertices];
@@ -76,7 +78,7 @@ pub(crate) async fn read(
         GridEdit::of(array)?;
     }
     spec.check()?;
-    Ok(spec)
+    Ok((spec, keys))
 }
 
 fn check_root(root: &RootDoc) -> Result<(), WriteError> {
@@ -113,13 +115,6 @@ fn check_root(root: &RootDoc) -> Result<(), WriteError> {
 fn check_level(level: &Level) -> Result<(), WriteError> {
     let doc = level.doc();
     let path = "0/zarr.json";
-    if level.key_rank() != level.dims() || doc.is_attribute_chunked() {
-        return Err(refused(
-            path,
-            "chunks by an attribute",
-            "chunks by space alone",
-        ));
-    }
     for (flag, what) in [
         (doc.shared_fragments, "shared_fragments"),
         (doc.fragment_link_groups, "fragment_link_groups"),
@@ -148,6 +143,58 @@ fn check_level(level: &Level) -> Result<(), WriteError> {
         return Err(refused("0/vertex_fragments", "nothing", "fragment indexes"));
     }
     Ok(())
+}
+
+/// The attribute that chunks are cut by, where they are, and its values by rank.
+fn read_key(
+    root: &RootDoc,
+    level: &Level,
+    spec: &mut StoreSpec,
+) -> Result<Option<Keys>, WriteError> {
+    let (doc, path) = (level.doc(), "0/zarr.json");
+    let rank = level.key_rank();
+    let (name, values) = match (&doc.chunk_attribute_name, &doc.chunk_attribute_values) {
+        (None, None) if rank == level.dims() => return Ok(None),
+        (Some(name), Some(values)) if rank == level.dims().saturating_add(1) => (name, values),
+        _ => {
+            let found = "chunks by something that is no attribute of vertices";
+            let expected = "chunks by space, or by space and an attribute";
+            return Err(refused(path, found, expected));
+        }
+    };
+    if spec.bin_shape.is_some() {
+        let expected = "none where chunks are cut by an attribute";
+        return Err(refused("zarr.json", "bins", expected));
+    }
+    let beside = spec.vertex_attributes.iter().find(|one| one.name == *name);
+    let specs = root.zarr_vectors.attribute_specs.as_ref();
+    let declared = specs.and_then(|specs| specs.get("vertex")?.get(name)?.get("dtype")?.as_str());
+    let declared = match (beside, declared) {
+        (Some(array), _) => Some(array.values),
+        (None, declared) => declared
+            .and_then(NumberType::from_name)
+            .map(AttributeType::Number),
+    };
+    let (attribute, keys) = Keys::listed(name, declared, values).map_err(|found| {
+        let expected = "truth values, whole numbers or texts, each once";
+        refused(
+            path,
+            format!("chunk_attribute_values with {found}"),
+            expected,
+        )
+    })?;
+    let stored = beside.is_some();
+    if beside.is_some_and(|array| array.values != attribute.values || array.channels != 1) {
+        let found = "another type than that of the values that chunks are cut by";
+        let path = format!("0/vertex_attributes/{name}");
+        return Err(refused(&path, found, "the same attribute"));
+    }
+    spec.chunk_by = Some(ChunkBy {
+        attribute,
+        values: None,
+        stored,
+    });
+    Ok(Some(keys))
 }
 
 /// Channels of the vertex attributes: by the bytes of one chunk, since documents are wrong at times (trap T8).

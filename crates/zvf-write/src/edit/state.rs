@@ -7,6 +7,7 @@ use zvf_store::{CellWant, ChunkCoord, Level, StoreError};
 
 use super::link_values::LinkValues;
 use crate::WriteError;
+use crate::chunk_by::Keys;
 use crate::int::{narrow, wide};
 use crate::layout::Layout;
 use crate::prepare::Corners;
@@ -74,6 +75,8 @@ pub(crate) struct NewLink {
 pub(crate) struct State {
     pub(crate) level: Level,
     pub(crate) spec: StoreSpec,
+    /// The values that chunks are cut by, where they are, and those that this edit brings.
+    pub(crate) keys: Option<Keys>,
     /// Where the parts of a row lie: the position, then every attribute.
     pub(crate) columns: Vec<std::ops::Range<usize>>,
     /// By slot. `None`: not read.
@@ -89,7 +92,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(level: Level, spec: StoreSpec) -> Self {
+    pub(crate) fn new(level: Level, spec: StoreSpec, keys: Option<Keys>) -> Self {
         let layout = Layout::new(&spec);
         let start = layout.position.start;
         let shift = |range: &std::ops::Range<usize>| {
@@ -102,6 +105,7 @@ impl State {
         Self {
             level,
             spec,
+            keys,
             columns,
             chunks: Vec::new(),
             slots: HashMap::new(),
