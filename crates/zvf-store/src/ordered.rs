@@ -56,6 +56,9 @@ pub(crate) async fn all_in_order<T>(
 mod tests {
     use std::time::Duration;
 
+    use futures::FutureExt;
+    use futures::future::BoxFuture;
+
     use super::all_in_order;
     use crate::StoreError;
 
@@ -63,16 +66,21 @@ mod tests {
         StoreError::malformed(name, "damage")
     }
 
-    async fn after(millis: u64, outcome: Result<u64, StoreError>) -> Result<u64, StoreError> {
-        tokio::time::sleep(Duration::from_millis(millis)).await;
-        outcome
+    type Work = BoxFuture<'static, Result<u64, StoreError>>;
+
+    fn after(millis: u64, outcome: Result<u64, StoreError>) -> Work {
+        async move {
+            tokio::time::sleep(Duration::from_millis(millis)).await;
+            outcome
+        }
+        .boxed()
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_first_damage_in_order_is_told() {
         for waits in [[9, 5, 1, 0], [0, 1, 5, 9], [3, 9, 0, 1]] {
             let [a, b, c, d] = waits;
-            let work = [
+            let work = vec![
                 after(a, Ok(1)),
                 after(b, Err(damaged("b"))),
                 after(c, Err(damaged("c"))),
@@ -84,14 +92,14 @@ mod tests {
                 "{told:?}"
             );
         }
-        let work = [after(5, Ok(1)), after(1, Ok(2)), after(3, Ok(3))];
+        let work = vec![after(5, Ok(1)), after(1, Ok(2)), after(3, Ok(3))];
         assert_eq!(all_in_order(work).await.ok(), Some(vec![1, 2, 3]));
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_is_no_damage_ends_the_work_at_once() {
         let begun = tokio::time::Instant::now();
-        let work = [
+        let work = vec![
             after(1000, Ok(1)),
             after(1, Err(StoreError::misuse("no"))),
             after(0, Err(damaged("c"))),
