@@ -345,6 +345,9 @@ impl LinkList {
     }
 }
 
+/// Bytes that lists of links may have on their way.
+const BUDGET: u64 = 64 << 20;
+
 async fn links(
     lists: Vec<LinkList>,
     levels: Vec<u32>,
@@ -376,8 +379,7 @@ async fn links(
         let rank = list.level.key_rank();
         let cells = family.all_cells();
         summary.cells_read = summary.cells_read.saturating_add(int::wide(cells.len()));
-        let jobs: Vec<Vec<LinkCellRef>> = cells.chunks(64).map(<[LinkCellRef]>::to_vec).collect();
-        let batches = jobs.into_iter().map(|cells| {
+        let batches = family.parts(cells, BUDGET).into_iter().map(|cells| {
             let mut wants = Vec::new();
             for cell in &cells {
                 family.wants(cell, &mut wants);

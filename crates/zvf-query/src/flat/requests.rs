@@ -18,9 +18,6 @@ use crate::reader::Reader;
 use crate::walk::{Scope, walk_all};
 use crate::{QueryError, int};
 
-/// Link cells of one job.
-const LINK_CELLS: usize = 64;
-
 /// What came.
 #[derive(Debug)]
 pub(crate) enum Job {
@@ -57,12 +54,10 @@ pub(crate) fn jobs(
         )
     };
     let family = p.family.clone();
-    let mut cells = links.into_iter();
-    let batches = std::iter::from_fn(move || {
-        let batch: Vec<LinkCellRef> = cells.by_ref().take(LINK_CELLS).collect();
-        (!batch.is_empty()).then_some(batch)
-    });
-    let links = batches.filter_map(
+    let parts = family
+        .as_ref()
+        .map(|family| family.parts(links, p.query.memory_budget));
+    let links = parts.into_iter().flatten().filter_map(
         move |batch| -> Option<BoxFuture<'static, Result<Job, QueryError>>> {
             let family = Arc::clone(family.as_ref()?);
             let reader = Arc::clone(&reader);

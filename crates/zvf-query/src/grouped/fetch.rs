@@ -22,9 +22,6 @@ const CHUNKS: usize = 16;
 /// Fewest chunks of one task: below, a second thread costs more than it saves.
 const LEAST: usize = 3;
 
-/// Link cells of one job.
-const LINK_CELLS: usize = 64;
-
 /// What came.
 #[derive(Debug)]
 pub(crate) enum Job {
@@ -131,12 +128,10 @@ pub(crate) fn jobs(
         )
     };
     let family = p.family.clone();
-    let mut cells = links.into_iter();
-    let parts = std::iter::from_fn(move || {
-        let part: Vec<LinkCellRef> = cells.by_ref().take(LINK_CELLS).collect();
-        (!part.is_empty()).then_some(part)
-    });
-    let links = parts.filter_map(
+    let parts = family
+        .as_ref()
+        .map(|family| family.parts(links, p.query.memory_budget));
+    let links = parts.into_iter().flatten().filter_map(
         move |part| -> Option<BoxFuture<'static, Result<Job, QueryError>>> {
             let family = Arc::clone(family.as_ref()?);
             let wants = link_wants(&family, &part);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use zvf_store::format::keys::format_key;
-use zvf_store::{CellWant, ChunkCoord, Chunks, Endpoint, LinkAttribute, LinkFamily};
+use zvf_store::{CellWant, ChunkCoord, Chunks, Endpoint, LinkArray, LinkAttribute, LinkFamily};
 
 pub(crate) use zvf_store::Touch;
 
@@ -14,6 +14,9 @@ use crate::error::Place;
 use crate::kept::Key;
 use crate::plan::chunks::{ChunkTable, Slot};
 use crate::{QueryError, int};
+
+/// Most cells that are read together.
+const MOST_CELLS: usize = 64;
 
 /// A family with the attributes that are wanted, shared with worker threads.
 #[derive(Debug)]
@@ -213,6 +216,36 @@ impl Family {
             }
         }
         found
+    }
+
+    /// Cells that are read together: so many that several such parts fit the budget, if records are spread as documents tell.
+    pub(crate) fn parts(&self, cells: Vec<LinkCellRef>, budget: u64) -> Vec<Vec<LinkCellRef>> {
+        let (arrays, doc) = (self.links.arrays(), self.links.doc());
+        let count = |array: &LinkArray| int::wide(array.array.presence().len());
+        let all: u64 = arrays.iter().map(count).sum();
+        let records = doc.num_physical_records.or(doc.num_links).unwrap_or(0);
+        // Nearly all links lie inside of chunks; those between them are spread over the cells of all arrays.
+        let per = |cell: &LinkCellRef| {
+            let inside = arrays.get(cell.array).filter(|array| array.is_intra());
+            records / inside.map_or(all, count).max(1)
+        };
+        // Endpoints as they are stored, as keys and as rows of the answer; attributes twice.
+        let values: usize = self.columns.iter().map(ColumnSpec::row_bytes).sum();
+        let record = int::wide(self.width().saturating_mul(24).saturating_add(values * 2));
+        let most = budget / 16 / record.max(1);
+        let mut parts: Vec<Vec<LinkCellRef>> = Vec::new();
+        let mut sum = 0_u64;
+        for cell in cells {
+            sum = sum.saturating_add(per(&cell));
+            match parts.last_mut() {
+                Some(part) if part.len() < MOST_CELLS && sum <= most => part.push(cell),
+                _ => {
+                    sum = per(&cell);
+                    parts.push(vec![cell]);
+                }
+            }
+        }
+        parts
     }
 
     /// Decodes one link cell, taking its cells in the order of [`wants`](Self::wants): calls `each` with the chunks of
