@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use zvf_store::{CellWant, Need};
 use zvf_write::{
-    AttributeSpec, Batch, Groups, Kind, LevelStep, Method, NumberType, Outside, PartedStore,
-    PyramidSpec, StoreSpec, StoreWriter, Values, WriteError, WriteOptions, build_pyramid,
+    AttributeSpec, Batch, CrossLevel, Groups, Kind, LevelStep, Method, NumberType, Outside,
+    PartedStore, PyramidSpec, StoreSpec, StoreWriter, Values, WriteError, WriteOptions,
+    build_pyramid,
 };
 
 use crate::support::{ADDRESS, Memory, check_documents};
@@ -509,15 +510,18 @@ async fn what_fragments_cannot_have_is_refused() {
 
 /// What does not know such keys says so, and touches nothing.
 #[tokio::test]
-async fn levels_are_refused_where_chunks_are_cut_by_an_attribute() {
+async fn linked_levels_are_refused_where_chunks_are_cut_by_an_attribute() {
     let spec = StoreSpec::new(Kind::PointCloud, [10.0; 2])
         .with_attribute_chunks(AttributeSpec::number("gene", NumberType::U8));
     let batch = Batch::new(vec![1.0, 1.0, 2.0, 2.0]).with_attribute("gene", vec![1_u8, 2]);
     let memory = written(spec, &[batch]).await;
     let before = memory.files().await;
-    for method in [Method::Density, Method::Reference] {
-        let mut spec = PyramidSpec::new([LevelStep::new(2.0)]);
-        spec.method = Some(method);
+    for (method, cross) in [
+        (Method::Density, CrossLevel::Explicit),
+        (Method::Reference, CrossLevel::None),
+    ] {
+        let spec = PyramidSpec::new([LevelStep::new(2.0)]);
+        let spec = spec.with_method(method).with_cross_level(cross, 1);
         let error = build_pyramid(
             ADDRESS,
             &spec,

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use zvf_write::{
-    BaseBins, CrossLevel, Kind, LevelStep, LinkStore, PyramidReport, PyramidSpec, StoreSpec,
-    build_pyramid,
+    AttributeSpec, BaseBins, CrossLevel, Kind, LevelStep, LinkStore, PyramidReport, PyramidSpec,
+    StoreSpec, build_pyramid,
 };
 
 use crate::model::Model;
@@ -146,6 +146,20 @@ async fn chains_are_simplified_some_at_a_time() {
         let budget = 1 << 18;
         let held = same(&chains(kind), &spec, budget).await;
         assert!(held <= budget as u64, "{held}");
+    }
+}
+
+#[tokio::test]
+async fn chunks_by_an_attribute() {
+    let key = || AttributeSpec::category("k");
+    let spec = StoreSpec::new(Kind::PointCloud, [30.0, 25.0, 40.0]).with_attribute_chunks(key());
+    let cloud = Model::new(spec, points(4000));
+    let mut lines = chains(Kind::Polyline);
+    lines.spec = lines.spec.with_attribute_chunks(key());
+    let mut mesh = sheet(60, 3);
+    mesh.spec = mesh.spec.with_attribute_chunks(key());
+    for model in [cloud, lines, mesh] {
+        same(&model, &sparse(CrossLevel::None, BaseBins::Data), 1 << 16).await;
     }
 }
 

@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use zvf_query::Query;
-use zvf_write::{Groups, Kind, LevelReport, LevelStep, PyramidSpec, StoreSpec, StoreWriter};
+use zvf_write::{
+    AttributeSpec, Groups, Kind, LevelReport, LevelStep, NumberType, PyramidSpec, StoreSpec,
+    StoreWriter,
+};
 
 use crate::model::Model;
 use crate::pyramid::{build, mixed};
@@ -485,6 +488,42 @@ async fn t7_and_t21_levels_have_codecs_shards_groups_and_object_attributes() {
     };
     let got = ask(&memory.open().await, query).await;
     assert_eq!(column(&got.objects.unwrap(), "object_id"), ["8"]);
+}
+
+#[tokio::test]
+async fn levels_of_chunks_by_an_attribute_are_cut_by_it_too() {
+    let by = |mut model: Model, key: AttributeSpec| {
+        model.spec = model.spec.with_attribute_chunks(key);
+        model
+    };
+    let number = |number| AttributeSpec::number("k", number);
+    let points = || {
+        Model::new(
+            StoreSpec::new(Kind::PointCloud, [12.0; 3]),
+            scatter(900, 3, 40),
+        )
+    };
+    let mut objects = points();
+    objects.spec = objects.spec.with_objects();
+    objects.ids = Some((0..900).map(|n| mixed(n, 7) as i64).collect());
+    for model in [
+        by(points(), AttributeSpec::category("k")),
+        by(objects, number(NumberType::I16)),
+        by(chains(30, Kind::Streamline), AttributeSpec::category("k")),
+        by(tree(3, 500), number(NumberType::Bool)),
+        by(sheet(30, 3), number(NumberType::U64)),
+    ] {
+        let (memory, reports) = levels(&model, &[1.0, 2.0]).await;
+        memory.check_clean().await;
+        for level in [1, 2] {
+            let got = read(&memory, level).await;
+            let numbers = same_vertices(&model, &got);
+            assert_eq!(reports[level as usize - 1].vertices, numbers.len() as u64);
+            assert!(!numbers.is_empty() && numbers.len() < model.positions.len());
+            let shown: Vec<String> = numbers.iter().map(|&n| model.shown_key(n)).collect();
+            assert_eq!(column(&got.vertices, "k"), shown);
+        }
+    }
 }
 
 proptest! {

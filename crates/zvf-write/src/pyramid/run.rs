@@ -59,7 +59,7 @@ pub struct PyramidReport {
     pub put: u64,
     /// Objects that were removed.
     pub removed: u64,
-    /// Bytes of vertices that the density method held at the most: of a cloud at most the memory budget, or one chunk.
+    /// Bytes of vertices and links that the density method held at the most, what a query and the encoder hold not counted.
     pub held: u64,
 }
 
@@ -70,13 +70,13 @@ pub struct PyramidReport {
 ///
 /// # Cost
 /// The reference method reads the positions of level 0 once and holds 4 bytes for each of its vertices, and about 100 for
-/// each bin with vertices. The density method keeps to [`WriteOptions::memory_budget`] where vertices are points, polylines or
-/// streamlines, for which it reads level 0 several times if that is larger; of other kinds it holds level 0. Where levels are
-/// there, they are read once more, and only objects that differ are written, twice.
+/// each bin with vertices. The density method keeps to [`WriteOptions::memory_budget`], and reads level 0 several times if that is
+/// larger: `docs/pyramids.md` says what it holds beside. Where levels are there, they are read once more, and only objects
+/// that differ are written, twice.
 ///
 /// # Errors
 /// Misuse: a specification that is not legal, a store that has coarse levels which the specification does not allow, is older
-/// than 0.9, or whose chunks are cut by an attribute; another change that goes on, or was interrupted (unless
+/// than 0.9, or whose chunks are cut by an attribute (but for levels of the density method without links between them); another change that goes on, or was interrupted (unless
 /// [`WriteOptions::leftovers`] lets it be cleared). Malformed data. I/O. The store is as before then, unless
 /// [`WriteError::is_committed`].
 pub async fn build_pyramid(
@@ -163,10 +163,14 @@ impl Job<'_> {
     fn run(&self, work: &Work) -> Result<PyramidReport, WriteError> {
         self.tidy()?;
         let store = self.open()?;
-        if let Work::Build(spec) = work {
+        let spec = match work {
+            Work::Build(spec) => Some(spec),
+            Work::Refresh | Work::Remove => None,
+        };
+        if let Some(spec) = spec {
             spec.check(store.root().dims())?;
         }
-        self.admit(&store)?;
+        self.admit(&store, spec)?;
         let report = PyramidReport {
             was_stale: store.root().extra.contains_key(STALE),
             stale: stale(store.root()),
@@ -264,7 +268,7 @@ impl Job<'_> {
     }
 
     /// Whether levels of this store can be made, or go.
-    fn admit(&self, store: &Store) -> Result<(), WriteError> {
+    fn admit(&self, store: &Store, spec: Option<&PyramidSpec>) -> Result<(), WriteError> {
         let root = store.root();
         let refuse =
             |found: String, expected: &str| Err(WriteError::input("store", found, expected));
@@ -287,9 +291,17 @@ impl Job<'_> {
                 "cells in one grid",
             );
         }
-        if level.key_rank() != level.dims() {
+        // Levels that are there say themselves how they are made.
+        let plain = |spec: &PyramidSpec| {
+            let method = spec.method.unwrap_or_default();
+            method == Method::Density && !Wanted::New(spec).is_linked()
+        };
+        if level.key_rank() != level.dims() && !spec.is_none_or(plain) {
             let found = "chunks that are cut by an attribute, too".to_owned();
-            return refuse(found, "chunks that are cut by position alone");
+            return refuse(
+                found,
+                "chunks that are cut by position alone, or the density method without links between levels",
+            );
         }
         Ok(())
     }

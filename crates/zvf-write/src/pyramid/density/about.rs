@@ -143,7 +143,16 @@ impl About {
         let position = column(vertices, "position")?;
         self.spec.positions =
             tables::number_of(&tables::declare("position", &position)?).unwrap_or(NumberType::F32);
-        for one in self.level.vertex_attributes() {
+        // What chunks are cut by lies in their keys; some released writers leave an array of it, too.
+        let key = self.level.doc().chunk_attribute_name.clone();
+        let key = key.filter(|_| self.level.key_rank() > self.level.dims());
+        self.spec.chunk_by = None;
+        if let Some(name) = &key {
+            let declared = tables::declare(name, &column(vertices, name)?)?;
+            self.spec = self.spec.clone().with_attribute_chunks(declared);
+        }
+        let attributes = self.level.vertex_attributes().iter();
+        for one in attributes.filter(|one| Some(&one.name) != key.as_ref()) {
             let Ok(mut declared) = tables::declare(&one.name, &column(vertices, &one.name)?) else {
                 self.left_out.push(one.name.clone());
                 continue;

@@ -46,7 +46,7 @@ impl Source {
         let vertices = answer.table(Table::Vertices)?.ok_or_else(none)?;
         about.declare(&vertices)?;
         let position = column(&vertices, "position")?;
-        let declared = about.spec.vertex_attributes.iter();
+        let declared = about.spec.batch_attributes();
         let attributes = declared.map(|one| column(&vertices, &one.name));
         let mut source = Self {
             numbers: tables::to_f64(&position)?,

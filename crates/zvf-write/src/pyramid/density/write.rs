@@ -21,7 +21,7 @@ use crate::route::Router;
 use crate::shard::Cells;
 use crate::target::Below;
 use crate::writer::Summary;
-use crate::{AttributeSpec, ObjectTable, Outside, StoreSpec, WriteError, documents};
+use crate::{ObjectTable, Outside, StoreSpec, WriteError, documents};
 
 /// Where and how a level is written.
 #[derive(Debug, Clone, Copy)]
@@ -118,7 +118,7 @@ impl<'t> Writing<'t> {
         if self.spec.has_objects() {
             batch = batch.with_object_runs(runs);
         }
-        for (one, column) in self.spec.vertex_attributes.iter().zip(attributes) {
+        for (one, column) in self.spec.batch_attributes().zip(attributes) {
             batch = batch.with_attribute(&one.name, tables::rows(&one.name, column, rows)?);
         }
         Ok(batch)
@@ -155,17 +155,14 @@ impl<'t> Writing<'t> {
         ends: Vec<u64>,
         (links, link_rows): (&RecordBatch, &[u32]),
     ) -> Result<(), WriteError> {
-        let columns = |of: &RecordBatch, declared: &[AttributeSpec]| {
-            let columns = declared.iter().map(|one| column(of, &one.name));
-            columns.collect::<Result<Vec<ArrayRef>, _>>()
-        };
-        let attributes = columns(vertices, &self.spec.vertex_attributes)?;
+        let attributes = self.spec.batch_attributes();
+        let attributes = attributes.map(|one| column(vertices, &one.name));
+        let attributes: Vec<ArrayRef> = attributes.collect::<Result<_, _>>()?;
         let mut batch = self.batch((&column(vertices, "position")?, &attributes), rows, runs)?;
         if about.spec.takes_links() {
             batch = batch.with_links_between_batches(ends);
-            let attributes = columns(links, &self.spec.links.attributes)?;
-            for (one, values) in self.spec.links.attributes.iter().zip(&attributes) {
-                let values = tables::rows(&one.name, values, link_rows)?;
+            for one in &self.spec.links.attributes {
+                let values = tables::rows(&one.name, &column(links, &one.name)?, link_rows)?;
                 batch = batch.with_link_attribute(&one.name, values);
             }
         }
