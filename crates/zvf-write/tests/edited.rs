@@ -526,7 +526,6 @@ impl Model {
             files.keys().all(|key| !key.starts_with("zvf-")),
             "leftovers"
         );
-        memory.check_clean().await;
         self.check_answers(memory).await;
     }
 

@@ -37,6 +37,7 @@ async fn run(which: usize, seed: u64, edits: &[Vec<u8>]) {
         }
         edit.commit().await.unwrap();
         model.check(&memory).await;
+        memory.check_clean().await;
         if draw.below(4) == 0 {
             let before = keys(&memory).await;
             let done = vacuum(ADDRESS, memory.options()).await.unwrap();
@@ -48,6 +49,7 @@ async fn run(which: usize, seed: u64, edits: &[Vec<u8>]) {
             // An edit removes what it leaves behind itself.
             assert_eq!(done.rows, model.vacuumed() as u64);
             model.check(&memory).await;
+            memory.check_clean().await;
         }
     }
     keep(&memory, &format!("{which}-{seed:x}.zarrvectors")).await;
