@@ -150,6 +150,7 @@ async fn edited_and_refreshed(which: usize, pyramid_number: usize, seed: u64, ed
     assert_eq!(report.was_stale, stale);
     assert_eq!(report.levels.is_empty(), !stale);
     model.check(&with).await;
+    with.check_clean().await;
     let anew = build(&without, &spec).await.unwrap();
     if stale {
         assert_eq!(report.levels, anew.levels);

@@ -323,17 +323,19 @@ impl Maker<'_> {
             return Ok(false);
         }
         let both = plan.cross == CrossLevel::Explicit;
+        let mut any = false;
         for (from, fine) in shapes.iter().enumerate() {
             let mut up: Option<Vec<u32>> = None;
             let above = shapes.iter().skip(from.saturating_add(1));
             let steps = parents.iter().skip(from);
             for (coarse, step) in above.zip(steps).take(depth) {
                 let next = up.map_or_else(|| step.clone(), |up| compose(&up, step));
-                cross::write(side(fine), side(coarse), &next, both, self.sink, self.means)?;
+                let (fine, coarse) = (side(fine), side(coarse));
+                any |= cross::write(fine, coarse, &next, both, self.sink, self.means)? > 0;
                 up = Some(next);
             }
         }
-        Ok(true)
+        Ok(any)
     }
 
     /// The attributes of objects.
