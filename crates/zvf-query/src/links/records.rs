@@ -232,20 +232,7 @@ impl Family {
         // Endpoints as they are stored, as keys and as rows of the answer; attributes twice.
         let values: usize = self.columns.iter().map(ColumnSpec::row_bytes).sum();
         let record = int::wide(self.width().saturating_mul(24).saturating_add(values * 2));
-        let most = budget / 16 / record.max(1);
-        let mut parts: Vec<Vec<LinkCellRef>> = Vec::new();
-        let mut sum = 0_u64;
-        for cell in cells {
-            sum = sum.saturating_add(per(&cell));
-            match parts.last_mut() {
-                Some(part) if part.len() < MOST_CELLS && sum <= most => part.push(cell),
-                _ => {
-                    sum = per(&cell);
-                    parts.push(vec![cell]);
-                }
-            }
-        }
-        parts
+        together(cells, per, budget / 16 / record.max(1))
     }
 
     /// Decodes one link cell, taking its cells in the order of [`wants`](Self::wants): calls `each` with the chunks of
@@ -376,6 +363,24 @@ impl Family {
     }
 }
 
+/// Cells in their order, those together that have at most so many records; a cell that has more is alone.
+fn together<C>(cells: Vec<C>, records: impl Fn(&C) -> u64, most: u64) -> Vec<Vec<C>> {
+    let mut parts: Vec<Vec<C>> = Vec::new();
+    let mut sum = 0_u64;
+    for cell in cells {
+        let own = records(&cell);
+        sum = sum.saturating_add(own);
+        match parts.last_mut() {
+            Some(part) if part.len() < MOST_CELLS && sum <= most => part.push(cell),
+            _ => {
+                sum = own;
+                parts.push(vec![cell]);
+            }
+        }
+    }
+    parts
+}
+
 impl Chunks for ChunkTable {
     fn count(&self) -> usize {
         self.len()
@@ -387,5 +392,24 @@ impl Chunks for ChunkTable {
 
     fn has(&self, chunk: &[i64]) -> bool {
         self.slot(chunk).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::together;
+
+    #[test]
+    fn full_cells_are_read_alone_and_small_ones_together() {
+        let parts = together(vec![3_u64, 4, 5, 90, 1, 1, 8], |own| *own, 10);
+        assert_eq!(parts, [vec![3, 4], vec![5], vec![90], vec![1, 1, 8]]);
+        // Nobody says how many records there are.
+        let sizes: Vec<usize> = together(vec![0_u64; 150], |own| *own, 10)
+            .iter()
+            .map(Vec::len)
+            .collect();
+        assert_eq!(sizes, [64, 64, 22]);
+        assert_eq!(together(vec![u64::MAX; 2], |own| *own, 0).len(), 2);
+        assert!(together(Vec::<u64>::new(), |own| *own, 1).is_empty());
     }
 }
