@@ -40,6 +40,14 @@ fn holds(declared: AttributeType, listed: AttributeType) -> bool {
     }
 }
 
+/// Whether a value of a list is one of a number type.
+fn fits(number: NumberType, value: &Value) -> bool {
+    let code = whole(value);
+    let bytes: Vec<u8> = code.to_le_bytes().into_iter().take(number.size()).collect();
+    let back = super::whole(&Values::of_bytes(number, &bytes), number);
+    back == Some(vec![code]) && (number != NumberType::U64 || !value.is_i64() || value.is_u64())
+}
+
 impl Keys {
     /// The values of a level and the attribute that has them, of the type that the root declares, where it fits.
     ///
@@ -52,8 +60,12 @@ impl Keys {
     ) -> Result<(AttributeSpec, Self), String> {
         let listed = type_of(list).ok_or("values that are not all whole numbers or all texts")?;
         let mut attribute = AttributeSpec::category(name);
+        let all = |declared| match declared {
+            AttributeType::Number(number) => list.iter().all(|value| fits(number, value)),
+            AttributeType::Category | AttributeType::Text => true,
+        };
         attribute.values = declared
-            .filter(|declared| holds(*declared, listed))
+            .filter(|declared| holds(*declared, listed) && all(*declared))
             .unwrap_or(listed);
         let mut keys = Self::new(&attribute, None);
         let mut split = Split {
@@ -183,6 +195,18 @@ mod tests {
         let (attribute, keys) = Keys::listed("k", Some(int8), &list).unwrap();
         assert_eq!(attribute.values, int8);
         assert_eq!(keys.column(&[1, 0]), vec![5_i8, -3].into());
+        // What is declared does not hold all that is listed.
+        for (declared, list) in [
+            (NumberType::I8, [json!(300), json!(5)]),
+            (NumberType::U16, [json!(-3), json!(5)]),
+            (NumberType::U64, [json!(-3), json!(5)]),
+        ] {
+            let declared = Some(AttributeType::Number(declared));
+            let (attribute, keys) = Keys::listed("k", declared, &list).unwrap();
+            assert_eq!(attribute.values, AttributeType::Number(NumberType::I64));
+            let wanted = list.iter().map(|value| value.as_i64().unwrap());
+            assert_eq!(keys.column(&[0, 1]), wanted.collect::<Vec<_>>().into());
+        }
         let (_, keys) = listed(json!([true, false])).unwrap();
         assert_eq!(keys.column(&[0, 1]), vec![true, false].into());
     }
