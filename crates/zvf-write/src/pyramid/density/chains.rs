@@ -151,8 +151,7 @@ impl Thinning for Chains<'_> {
             bins: step.bin_shape.clone(),
             kept: draw(self.finest.about.ids.len(), step)?,
         });
-        let budget = to.budget / 2;
-        let mut writing = Writing::new(&self.finest.about, Target { budget, ..to })?;
+        let mut writing = Writing::new(&self.finest.about, to.beside_reading())?;
         let mut moved = vec![0.0_f64; steps.len()];
         let (mut before, mut count, mut objects) = (0_u64, 0_usize, 0_u64);
         let (mut stand_ins, placed) = (Vec::new(), self.finest.from.placed);

@@ -14,7 +14,7 @@ use super::finest::Finest;
 use super::points::{Picked, Picking, Point, Thinner};
 use super::sheet::Parts;
 use super::write::{Target, Writing};
-use super::{Coarse, Numbered, Reading, Thinning, draw_flags};
+use super::{Coarse, Found, Numbered, Reading, Thinning, draw_flags};
 use crate::bucket::Bucket;
 use crate::int::{index, narrow, to_index, wide};
 use crate::pyramid::base::{self, ChosenBins};
@@ -111,20 +111,14 @@ impl Thinning for Cloud<'_> {
         doc: LevelDoc,
         to: Target<'_>,
     ) -> Result<Coarse, WriteError> {
-        let (thin, mut picked) = self.thin(step)?;
-        let budget = to.budget / 2;
-        let mut writing = Writing::new(&self.finest.about, Target { budget, ..to })?;
+        let (found, mut picked) = self.thin(step)?;
+        let mut writing = Writing::new(&self.finest.about, to.beside_reading())?;
         self.finest.pick(
             |first, rows, out| picked.below(first, rows, out),
             &mut writing,
         )?;
-        Ok(Coarse {
-            before: thin.before,
-            objects: thin.objects,
-            error: self.error,
-            stand_ins: thin.stand_ins,
-            written: writing.finish(&self.finest.about, columns, doc)?,
-        })
+        let written = writing.finish(&self.finest.about, columns, doc)?;
+        Ok(found.written(self.error, written))
     }
 
     fn most_held(&self) -> u64 {
@@ -132,17 +126,9 @@ impl Thinning for Cloud<'_> {
     }
 }
 
-/// What was found out about a level.
-#[derive(Debug)]
-struct Thin {
-    before: u64,
-    objects: u64,
-    stand_ins: Vec<u32>,
-}
-
 impl Cloud<'_> {
     /// Makes the next level: its points, and their places in level 0.
-    fn thin(&mut self, step: &Planned) -> Result<(Thin, Picked), WriteError> {
+    fn thin(&mut self, step: &Planned) -> Result<(Found, Picked), WriteError> {
         let objects = self.finest.about.ids.len();
         let drawn = draw_flags(objects, step)?;
         let (parts, before) = self.part(&step.bin_shape, drawn.as_deref())?;
@@ -203,12 +189,12 @@ impl Cloud<'_> {
             count,
             rows,
         });
-        let thin = Thin {
+        let found = Found {
             before,
             objects: wide(present.iter().filter(|present| **present).count()),
             stand_ins,
         };
-        Ok((thin, picking.finish()))
+        Ok((found, picking.finish()))
     }
 
     /// The number of the vertex that stands for each one of the finer level; `rows` are the places of those that stay.

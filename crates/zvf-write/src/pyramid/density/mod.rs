@@ -11,6 +11,7 @@ mod points;
 mod read;
 mod sheet;
 mod simplify;
+mod stand_ins;
 mod tables;
 mod thin;
 mod write;
@@ -80,6 +81,33 @@ pub(crate) struct Coarse {
     /// were asked for.
     pub(crate) stand_ins: Vec<u32>,
     pub(crate) written: Written,
+}
+
+/// What is known of a level before it is written.
+#[derive(Debug)]
+struct Found {
+    /// Vertices of the finer level.
+    before: u64,
+    /// Objects with vertices.
+    objects: u64,
+    stand_ins: Vec<u32>,
+}
+
+impl Found {
+    fn written(self, error: f64, written: Written) -> Coarse {
+        let Self {
+            before,
+            objects,
+            stand_ins,
+        } = self;
+        Coarse {
+            before,
+            objects,
+            error,
+            stand_ins,
+            written,
+        }
+    }
 }
 
 /// What levels are made with.

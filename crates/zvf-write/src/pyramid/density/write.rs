@@ -40,6 +40,14 @@ pub(crate) struct Target<'t> {
     pub(crate) placed: bool,
 }
 
+impl Target<'_> {
+    /// With half of the budget: the other half is for level 0, which is read meanwhile.
+    pub(super) fn beside_reading(self) -> Self {
+        let budget = self.budget / 2;
+        Self { budget, ..self }
+    }
+}
+
 /// Vertices of a level, numbered chunk by chunk and row by row, as links between levels need them.
 #[derive(Debug)]
 pub(crate) struct Numbered {
