@@ -40,6 +40,16 @@ from reading import findings
 KINDS = ["points", "points with objects", "lines", "polylines", "streamlines", "graph", "skeleton", "mesh"]
 POSITIONS = ["f4"] * 5 + ["f8"] * 3 + ["f2", "i4", "i2", "i8"]
 ATTRIBUTES = ["f4", "f8", "f2", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?"]
+# Those behind the first line are codecs that the writer has by way of zarrs.
+CODECS = ["none", "zstd", "zstd", "blosc", "gzip:5", '["zstd", "crc32c"]'] + [
+    json.dumps(codecs)
+    for codecs in (
+        [{"name": "zstd", "configuration": {"level": 3, "checksum": True}}],
+        [{"name": "numcodecs.zlib", "configuration": {"level": 5}}],
+        [{"name": "numcodecs.bz2", "configuration": {"level": 9}}, {"name": "numcodecs.fletcher32"}],
+        [{"name": "blosc", "configuration": {"typesize": 8, "cname": "lz4", "clevel": 9, "shuffle": "shuffle", "blocksize": 0}}],
+    )
+]
 
 
 class Job:
@@ -51,7 +61,7 @@ class Job:
         self.dims = int(rng.choice([2, 3, 3, 4]))
         self.chunk, self.low, self.high = inputs.layout(rng, self.dims)
         self.job: dict = {"out": "store.zarrvectors", "chunk_shape": list(self.chunk)}
-        self.job["compression"] = str(rng.choice(["none", "zstd", "zstd", "blosc", "gzip", "checksum"]))
+        self.job["compression"] = str(rng.choice(CODECS))
         if rng.random() < 0.4:
             self.job["shard_shape"] = [int(n) for n in rng.integers(1, 4, self.dims)]
         if rng.random() < 0.5:

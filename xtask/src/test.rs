@@ -8,7 +8,7 @@ use crate::{Outcome, python, sh};
 
 /// Features of tests that `cargo test --workspace` leaves out: real servers, the Blosc encoder, maps and buckets of TET, buckets of
 /// Caterva; and Parquet, whatever the program's own features are.
-pub(crate) const FEATURES: &str = "zvf-trials/servers,zvf-write/blosc,zvf-convert/parquet,zvf-tet/mmap,\
+pub(crate) const FEATURES: &str = "zvf-trials/servers,zvf-write/zarrs,zvf-convert/parquet,zvf-tet/mmap,\
      zvf-tet/object_store,zvf-caterva/object_store";
 
 const ALL: [&str; 4] = ["test", "--workspace", "--features", FEATURES];

@@ -420,9 +420,9 @@ pub(crate) struct ImportArgs {
     /// Size of a bin on each axis: a whole part of the chunk's [default: chosen for points without objects]
     #[arg(long, value_name = "X,Y,..", value_delimiter = ',')]
     pub(crate) bin_shape: Option<Vec<f64>>,
-    /// How chunks are compressed
-    #[arg(long, value_enum, value_name = "CODEC", default_value = "zstd")]
-    pub(crate) codec: CodecArg,
+    /// How chunks are compressed: none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc, or a list of Zarr codecs in JSON
+    #[arg(long, value_name = "CODEC", default_value = "zstd")]
+    pub(crate) codec: Compression,
     /// Chunks of a shard along each axis [default: every chunk is a file of its own]
     #[arg(long, value_name = "X,Y,..", value_delimiter = ',')]
     pub(crate) shard_shape: Option<Vec<u64>>,
@@ -453,27 +453,6 @@ pub(crate) struct CompletionsArgs {
     /// The shell
     #[arg(value_enum)]
     pub(crate) shell: Shell,
-}
-
-/// How a new store is compressed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum CodecArg {
-    /// Not at all
-    None,
-    /// Zstandard
-    Zstd,
-    /// Blosc: zstd and bitshuffle
-    Blosc,
-}
-
-impl From<CodecArg> for Compression {
-    fn from(codec: CodecArg) -> Self {
-        match codec {
-            CodecArg::None => Self::None,
-            CodecArg::Zstd => Self::Zstd,
-            CodecArg::Blosc => Self::Blosc,
-        }
-    }
 }
 
 /// Versions of the format that are written.

@@ -8,7 +8,7 @@ use crate::json::{Builder, FromJson, JsonObject, Members, Pointer, ToJson};
 /// One codec of an array document.
 ///
 /// Source: 0.9 §4.3.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Codec {
     /// Such as `vlen-bytes`, `bytes`, `zstd`, `blosc`, `gzip`, `crc32c`, `sharding_indexed`.
     pub name: String,
@@ -26,6 +26,20 @@ impl Codec {
             name: name.into(),
             ..Self::default()
         }
+    }
+
+    /// A list of codecs, as the member `codecs` of an array document has it.
+    ///
+    /// # Errors
+    /// Where the value is not a list of names and of objects with a name.
+    pub fn list(value: Value) -> Result<Vec<Self>, MetaError> {
+        Vec::from_json(value, &Pointer::Prefix(""))
+    }
+
+    /// The codec as it stands in documents.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        self.to_json()
     }
 }
 

@@ -4,11 +4,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use object_store::ObjectStore;
+use zvf_meta::Codec;
 
+use crate::codec::Chain;
 use crate::location::Location;
 use crate::{OpenOptions, StoreError};
 
 pub use crate::redo::Redo;
+
+/// Whether cells behind these bytes-to-bytes codecs are read without the generic reader: in every layout then, blobs of
+/// their own included.
+#[must_use]
+pub fn reads_plainly(codecs: &[Codec]) -> bool {
+    Chain::new(codecs).is_ok()
+}
 
 /// Where the objects of a store go.
 #[derive(Debug, Clone)]

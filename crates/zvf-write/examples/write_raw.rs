@@ -10,8 +10,8 @@ use std::path::Path;
 use serde_json::Value;
 use zvf_store::blocking::Runtime;
 use zvf_write::{
-    AttributeSpec, Batch, Compression, Groups, Kind, LinkStore, NumberType, ObjectTable,
-    Parametric, ParametricType, StoreSpec, StoreWriter, Values, WriteOptions,
+    AttributeSpec, Batch, Groups, Kind, LinkStore, NumberType, ObjectTable, Parametric,
+    ParametricType, StoreSpec, StoreWriter, Values, WriteOptions,
 };
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
@@ -162,13 +162,7 @@ async fn write(path: &Path) -> Outcome {
     spec.bin_shape = numbers(&job["bin_shape"], Value::as_f64);
     spec.shard_shape = numbers(&job["shard_shape"], Value::as_u64);
     spec.objects = !job["ids"].is_null();
-    spec.compression = match job["compression"].as_str() {
-        Some("none") => Compression::None,
-        Some("blosc") => Compression::Blosc,
-        Some("gzip") => Compression::Gzip(5),
-        Some("checksum") => Compression::Checksum(Box::new(Compression::Zstd)),
-        _ => Compression::Zstd,
-    };
+    spec.compression = job["compression"].as_str().unwrap_or("zstd").parse()?;
     let attributes = columns(folder, &job["attributes"], true)?;
     let link_attributes = columns(folder, &job["link_attributes"], true)?;
     let object_attributes = columns(folder, &job["object_attributes"], false)?;

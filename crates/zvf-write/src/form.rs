@@ -10,7 +10,7 @@
 use zvf_meta::space::Grid;
 
 use crate::WriteError;
-use crate::codec::Compression;
+use crate::codec::{Compression, names};
 use crate::objects::MOST;
 use crate::shard::{Cells, Container};
 use crate::spec::{StoreSpec, TargetVersion};
@@ -129,12 +129,27 @@ impl Form {
             let expected = "none: readers of 0.8.1 take stored positions for those of the world";
             return Err(WriteError::spec("coordinate_offset", "one", expected));
         }
+        self.check_codecs(&spec.compression, spec.shard_shape.is_some())?;
         if let Some((low, _)) = &spec.bounds {
             self.check_corner(spec, low).map_err(|(axis, found)| {
                 WriteError::spec(format!("bounds/0/{axis}"), found, NO_ORIGIN)
             })?;
         }
         Ok(())
+    }
+
+    /// Refuses codecs that cells of the version cannot be read with again.
+    pub(crate) fn check_codecs(
+        self,
+        compression: &Compression,
+        sharded: bool,
+    ) -> Result<(), WriteError> {
+        if sharded || !self.takes_blobs() || compression.is_plain() {
+            return Ok(());
+        }
+        let found = names(&compression.codecs());
+        let expected = "zstd, gzip, blosc, crc32c: cells of 0.8.1 that are in no shards are read with these only";
+        Err(WriteError::spec("compression", found, expected))
     }
 
     /// Tells on which axis a lower corner lies where no shard can: the axis, and what was found.

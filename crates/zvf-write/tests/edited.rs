@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use zvf_query::{BBox, Column, Query, Select, Table, list_objects, query};
 use zvf_write::{
-    At, AttributeSpec, Batch, Edit, Kind, LinkStore, NumberType, ObjectTable, StoreSpec,
-    StoreWriter, Values, WriteError,
+    At, AttributeSpec, Batch, Compression, Edit, Kind, LinkStore, NumberType, ObjectTable,
+    StoreSpec, StoreWriter, Values, WriteError,
 };
 
 use crate::support::{ADDRESS, Memory, ask, check_documents, column, float, sorted};
@@ -128,7 +128,15 @@ pub(crate) fn spec(which: usize, draw: &mut Draw) -> StoreSpec {
     }
     match draw.below(4) {
         0 => spec.shard_shape = Some(vec![2; spec.key_rank()]),
-        1 => spec = spec.with_compression(zvf_write::Compression::None),
+        1 => spec = spec.with_compression(Compression::None),
+        // Codecs that this crate has only by way of another one.
+        2 if cfg!(feature = "zarrs") => {
+            let codecs = serde_json::json!([
+                {"name": "zstd", "configuration": {"level": 1, "checksum": true}},
+                {"name": "numcodecs.adler32"},
+            ]);
+            spec = spec.with_compression(Compression::from_codecs(codecs).unwrap());
+        }
         _ => {}
     }
     if draw.below(3) == 0 {

@@ -1,5 +1,6 @@
 //! Point clouds: number types, bins, objects, shards, compression.
 
+use serde_json::json;
 use zvf_query::Query;
 use zvf_write::{Compression, Kind, NumberType, Outside, StoreSpec, StoreWriter};
 
@@ -39,6 +40,26 @@ async fn every_number_type_in_one_to_four_dimensions() {
     }
 }
 
+/// Codecs that only the `zarrs` crate has.
+fn pipelines() -> Vec<Compression> {
+    if !cfg!(feature = "zarrs") {
+        return Vec::new();
+    }
+    [
+        json!([{"name": "numcodecs.zlib", "configuration": {"level": 5}}]),
+        json!([{"name": "numcodecs.bz2", "configuration": {"level": 9}}, "crc32c"]),
+        json!([{"name": "zstd", "configuration": {"level": 3, "checksum": true}}]),
+        json!([
+            {"name": "blosc", "configuration":
+                {"typesize": 8, "cname": "lz4", "clevel": 9, "shuffle": "shuffle", "blocksize": 0}},
+            {"name": "numcodecs.fletcher32"},
+            {"name": "gzip", "configuration": {"level": 1}},
+        ]),
+    ]
+    .map(|codecs| Compression::from_codecs(codecs).unwrap())
+    .to_vec()
+}
+
 #[tokio::test]
 async fn every_compression_with_and_without_shards() {
     let kinds = [
@@ -49,7 +70,7 @@ async fn every_compression_with_and_without_shards() {
         Compression::Checksum(Box::new(Compression::Zstd)),
     ];
     let blosc = Some(Compression::Blosc).filter(|_| cfg!(feature = "blosc"));
-    for compression in kinds.into_iter().chain(blosc) {
+    for compression in kinds.into_iter().chain(blosc).chain(pipelines()) {
         for shards in [None, Some(vec![2, 3, 1])] {
             let mut spec =
                 StoreSpec::new(Kind::PointCloud, [4.0; 3]).with_compression(compression.clone());

@@ -2,9 +2,9 @@
 
 use clap::Args;
 use serde_json::json;
-use zvf_write::{AttributeSpec, Axis, Kind, NumberType, StoreSpec, StoreWriter};
+use zvf_write::{AttributeSpec, Axis, Compression, Kind, NumberType, StoreSpec, StoreWriter};
 
-use crate::args::{CodecArg, TargetArg};
+use crate::args::TargetArg;
 use crate::context::Context;
 use crate::error::{CliError, Result};
 use crate::output::{print_json, print_text};
@@ -57,9 +57,9 @@ pub(crate) struct CreateArgs {
     /// Ends of a link: 3 for triangles, 4 for quads
     #[arg(long, value_name = "N")]
     pub(crate) link_width: Option<usize>,
-    /// How chunks are compressed
-    #[arg(long, value_enum, value_name = "CODEC", default_value = "zstd")]
-    pub(crate) codec: CodecArg,
+    /// How chunks are compressed: none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc, or a list of Zarr codecs in JSON
+    #[arg(long, value_name = "CODEC", default_value = "zstd")]
+    pub(crate) codec: Compression,
     /// Chunks of a shard along each axis [default: every chunk is a file of its own]
     #[arg(long, value_name = "X,Y,..", value_delimiter = ',')]
     pub(crate) shard_shape: Option<Vec<u64>>,
@@ -140,7 +140,7 @@ fn spec(args: &CreateArgs) -> Result<StoreSpec> {
     for text in &args.object_attributes {
         spec = spec.with_object_attribute(attribute("--object-attribute", text)?);
     }
-    spec.compression = args.codec.into();
+    spec.compression = args.codec.clone();
     spec.target = args.target.into();
     Ok(spec)
 }

@@ -171,7 +171,7 @@ fn spec(args: &ImportArgs, import: &Import) -> Result<StoreSpec> {
     if let Some(name) = &args.chunk_by {
         spec = chunked_by(spec, name, args.bin_shape.is_some())?;
     }
-    spec.compression = args.codec.into();
+    spec.compression = args.codec.clone();
     spec.target = args.target.into();
     Ok(spec)
 }

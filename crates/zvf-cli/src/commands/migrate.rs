@@ -6,9 +6,9 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::{Value, json};
 use zvf_store::Need;
-use zvf_write::{MigrateOptions, Report, migrate};
+use zvf_write::{Compression, MigrateOptions, Report, migrate};
 
-use crate::args::{CodecArg, TargetArg};
+use crate::args::TargetArg;
 use crate::context::Context;
 use crate::error::{CliError, Result};
 use crate::output::table::{count, counted};
@@ -49,9 +49,10 @@ pub(crate) struct MigrateArgs {
 /// How a copy is stored, and what is an error.
 #[derive(Debug, Args)]
 pub(crate) struct StorageArgs {
-    /// How chunks are compressed [default: as in SRC, where that can be told]
-    #[arg(long, value_enum, value_name = "CODEC")]
-    pub(crate) codec: Option<CodecArg>,
+    /// How chunks are compressed: none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc, or a list of Zarr codecs in JSON
+    /// [default: as in SRC, where that can be told]
+    #[arg(long, value_name = "CODEC")]
+    pub(crate) codec: Option<Compression>,
     /// Chunks of a shard along each axis; `none`: every chunk is a file of its own [default: as in SRC]
     #[arg(long, value_name = "X,Y,..|none", value_parser = shards)]
     pub(crate) shard_shape: Option<Shards>,
@@ -103,8 +104,8 @@ pub(super) fn options(args: &StorageArgs, context: &Context<'_>) -> MigrateOptio
         .with_strict(args.strict)
         .with_unverified(context.common.no_verify)
         .with_progress(Arc::new(move |n| progress.add(n)));
-    if let Some(codec) = args.codec {
-        options = options.with_compression(codec.into());
+    if let Some(codec) = &args.codec {
+        options = options.with_compression(codec.clone());
     }
     if let Some(Shards(cells)) = &args.shard_shape {
         options = options.with_shard_shape(cells.clone());

@@ -8,7 +8,7 @@ use zvf_meta::{ArrayDoc, KeyEncoding};
 use zvf_store::{CellWant, ChunkCoord, GridArray, Level};
 
 use crate::WriteError;
-use crate::codec::Compression;
+use crate::codec::{Compression, names};
 use crate::documents::presence;
 use crate::shard::{Cells, Container, Object};
 
@@ -90,8 +90,10 @@ pub(crate) fn packing(path: &str, doc: &ArrayDoc) -> Result<Cells, WriteError> {
         _ => None,
     };
     let Some(compression) = compression else {
-        let names: Vec<&str> = inner.iter().map(|codec| codec.name.as_str()).collect();
-        return refused(format!("codecs {names:?}"), "codecs that this build writes");
+        return refused(
+            format!("codecs {}", names(inner)),
+            "codecs that this build writes",
+        );
     };
     let origin = doc.attributes.chunk_grid_origin.clone();
     Ok(Cells {

@@ -11,7 +11,7 @@ use zvf_store::{ObjectIndex, StoreError};
 
 use super::state::{Block, State};
 use crate::WriteError;
-use crate::codec::Compression;
+use crate::codec::{Compression, names};
 use crate::int::{narrow, to_index, wide};
 use crate::number::NumberType;
 use crate::shard::Object;
@@ -345,14 +345,11 @@ pub(crate) fn buckets(doc: &ArrayDoc) -> Result<(usize, Compression), WriteError
         (&[bucket], Some(compression)) if plain && bucket > 0 => {
             Ok((to_index("manifests of one chunk", bucket)?, compression))
         }
-        _ => {
-            let names: Vec<&str> = doc.codecs.iter().map(|codec| codec.name.as_str()).collect();
-            Err(WriteError::unsupported(
-                path,
-                format!("codecs {names:?}"),
-                "codecs that this build writes",
-            ))
-        }
+        _ => Err(WriteError::unsupported(
+            path,
+            format!("codecs {}", names(&doc.codecs)),
+            "codecs that this build writes",
+        )),
     }
 }
 
@@ -396,10 +393,9 @@ pub(crate) fn table_codecs(path: &str, doc: &ArrayDoc) -> Result<Compression, Wr
     };
     let plain = doc.key_encoding == zvf_meta::KeyEncoding::default();
     compression.filter(|_| plain).ok_or_else(|| {
-        let names: Vec<&str> = doc.codecs.iter().map(|codec| codec.name.as_str()).collect();
         WriteError::unsupported(
             path,
-            format!("codecs {names:?}"),
+            format!("codecs {}", names(&doc.codecs)),
             "codecs that this build writes",
         )
     })

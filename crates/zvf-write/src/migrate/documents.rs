@@ -121,16 +121,8 @@ pub(super) fn storage(array: &GridArray) -> (Option<Compression>, Option<Vec<u64
     };
     let sharding = doc.sharding().ok().flatten();
     let codecs: &[Codec] = sharding.as_ref().map_or(&doc.codecs, |inner| &inner.codecs);
-    let mut names = codecs.iter().map(|codec| codec.name.as_str()).skip(1);
-    let compression = match (names.next(), names.next()) {
-        (None, _) => Some(Compression::None),
-        (Some("zstd"), None) => Some(Compression::Zstd),
-        #[cfg(feature = "blosc")]
-        (Some("blosc"), None) => Some(Compression::Blosc),
-        _ => None,
-    };
     (
-        compression,
+        Compression::of(codecs.get(1..).unwrap_or_default()),
         sharding.is_some().then(|| doc.chunk_shape.clone()),
     )
 }

@@ -363,8 +363,7 @@ impl Job {
             None => shards.filter(|shards| shards.len() == rank),
         };
         let shards = self.shards(&source, shards);
-        let compression = self.options.compression.clone().or(stored);
-        let compression = compression.unwrap_or(Compression::Zstd);
+        let compression = self.compression(stored, shards.is_some())?;
         let chunks = source.chunks.iter().map(|chunk| chunk.as_slice());
         let cells = self.form().cells(grid, shards, compression, chunks)?;
         Ok(Stage {

@@ -7,6 +7,7 @@ use zvf_store::{ChunkCoord, Level};
 use super::source::Source;
 use super::{Job, laid, verify};
 use crate::WriteError;
+use crate::codec::Compression;
 use crate::int::wide;
 use crate::shard::Cells;
 
@@ -40,6 +41,23 @@ impl Job {
         let (shards, compression) = (before.shards.clone(), before.compression.clone());
         let chunks = chunks.iter().map(ChunkCoord::as_slice);
         self.form().cells(grid, shards, compression, chunks)
+    }
+
+    /// How a level is compressed: as asked for, or as the old one where the new one can be read so.
+    ///
+    /// # Errors
+    /// Misuse: codecs that were asked for, and that the new one cannot have.
+    pub(super) fn compression(
+        &self,
+        stored: Option<Compression>,
+        sharded: bool,
+    ) -> Result<Compression, WriteError> {
+        if let Some(asked) = &self.options.compression {
+            self.form().check_codecs(asked, sharded)?;
+            return Ok(asked.clone());
+        }
+        let stored = stored.filter(|one| self.form().check_codecs(one, sharded).is_ok());
+        Ok(stored.unwrap_or_default())
     }
 
     /// The shards of a level: those asked for, or those of the old one where the new one can have them.

@@ -1,0 +1,78 @@
+//! Codecs of the `zarrs` crate, by their names and configurations.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::io::Error;
+use std::sync::Arc;
+
+use zarrs::array::{BytesToBytesCodecTraits, Codec as Made, CodecOptions};
+use zarrs::metadata::v3::MetadataV3;
+use zvf_meta::Codec;
+
+use crate::WriteError;
+
+/// A list of codecs, ready to be used.
+#[derive(Debug, Clone)]
+struct Pipeline {
+    codecs: Vec<Codec>,
+    made: Arc<[Arc<dyn BytesToBytesCodecTraits>]>,
+}
+
+thread_local! {
+    /// The list that was used last: making its codecs reads their configurations.
+    static LAST: RefCell<Option<Pipeline>> = const { RefCell::new(None) };
+}
+
+impl Pipeline {
+    /// Makes the codecs; else tells which one cannot be, and why.
+    fn new(codecs: &[Codec]) -> Result<Self, String> {
+        let made: Result<Arc<[_]>, String> = codecs.iter().map(make).collect();
+        Ok(Self {
+            codecs: codecs.to_vec(),
+            made: made?,
+        })
+    }
+
+    fn encode(&self, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
+        let mut bytes = Cow::Owned(bytes);
+        for (codec, made) in self.codecs.iter().zip(self.made.iter()) {
+            let encoded = made.encode(bytes, &CodecOptions::default());
+            bytes = encoded.map_err(|error| format!("{}: {error}", codec.name))?;
+        }
+        Ok(bytes.into_owned())
+    }
+}
+
+fn make(codec: &Codec) -> Result<Arc<dyn BytesToBytesCodecTraits>, String> {
+    let told = |why: &dyn std::fmt::Display| format!("{}: {why}", codec.name);
+    let metadata: MetadataV3 =
+        serde_json::from_value(codec.to_value()).map_err(|error| told(&error))?;
+    match Made::from_metadata(&metadata).map_err(|error| told(&error))? {
+        Made::BytesToBytes(made) => Ok(made),
+        Made::ArrayToArray(_) | Made::ArrayToBytes(_) => Err(told(&"makes no bytes of bytes")),
+    }
+}
+
+/// Tries the codecs on some bytes: some of them take any configuration, and fail when they are used.
+///
+/// # Errors
+/// The codec that cannot be, and why.
+pub(super) fn check(codecs: &[Codec]) -> Result<(), String> {
+    // Divisible by many sizes of elements.
+    const SOME: u16 = 55_440;
+    let some = (0..SOME).map(|n| n.to_le_bytes()[0]).collect();
+    Pipeline::new(codecs)?.encode(some).map(|_| ())
+}
+
+/// Applies the codecs to the bytes of one chunk.
+pub(super) fn encode(codecs: &[Codec], bytes: Vec<u8>) -> Result<Vec<u8>, WriteError> {
+    let failed = |why: String| WriteError::io("compression", Error::other(why));
+    let last = LAST.take().filter(|last| last.codecs == codecs);
+    let pipeline = match last {
+        Some(pipeline) => pipeline,
+        None => Pipeline::new(codecs).map_err(failed)?,
+    };
+    let encoded = pipeline.encode(bytes).map_err(failed);
+    LAST.set(Some(pipeline));
+    encoded
+}
