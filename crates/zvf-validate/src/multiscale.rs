@@ -116,8 +116,17 @@ async fn objects(
         )
     };
     if !all && !existing() {
-        let found = format!("{} ids", ids.len());
-        let expected = format!("the {} ids of level {}", wanted.len(), parent.number());
+        let mut pairs = (0_u64..).zip(ids.iter().zip(wanted.iter()));
+        let (found, expected) = match pairs.find(|(_, (mine, theirs))| mine != theirs) {
+            Some((row, (mine, theirs))) => (
+                format!("object {mine} in row {row}"),
+                format!("object {theirs}, as in level {}", parent.number()),
+            ),
+            None => (
+                format!("{} ids", ids.len()),
+                format!("the {} ids of level {}", wanted.len(), parent.number()),
+            ),
+        };
         run.findings.add(Check::IdsKept, place(), found, expected);
     }
     Ok(())
