@@ -61,6 +61,8 @@ pub(crate) struct Tables {
     ids: Vec<i64>,
     seen: HashSet<i64>,
     columns: Vec<Held>,
+    /// The ids of objects that are known by their numbers; empty where ids are what they are known by.
+    named: Vec<i64>,
 }
 
 impl Tables {
@@ -73,7 +75,26 @@ impl Tables {
             ids: Vec::new(),
             seen: HashSet::new(),
             columns: columns.collect(),
+            named: Vec::new(),
         }
+    }
+
+    /// Tables of objects that vertices name by their numbers, from 0: rows of the index are in the order of these, whatever
+    /// their ids. There are no attributes.
+    pub(crate) fn numbered(ids: Vec<i64>) -> Self {
+        Self {
+            ids: (0..).take(ids.len()).collect(),
+            seen: HashSet::new(),
+            columns: Vec::new(),
+            named: ids,
+        }
+    }
+
+    /// The id of an object, by what it is known by.
+    fn id(&self, known_by: i64) -> i64 {
+        let number = usize::try_from(known_by).ok();
+        let id = number.and_then(|number| self.named.get(number));
+        id.copied().unwrap_or(known_by)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -346,14 +367,15 @@ pub(crate) fn write_manifests(
     let form = spec.target.form().ids;
     let mut parts = Vec::new();
     let mut waiting = 0_u64;
-    while let Some(id) = sorted
+    while let Some(known_by) = sorted
         .peek()
         .into_iter()
         .chain(declared.peek().copied())
         .min()
     {
-        declared.next_if_eq(&id);
-        sorted.take(id, &mut parts)?;
+        declared.next_if_eq(&known_by);
+        sorted.take(known_by, &mut parts)?;
+        let id = tables.id(known_by);
         waiting = waiting.saturating_add(wide(parts.len()));
         if waiting >= TELL {
             steps.add(std::mem::take(&mut waiting));
@@ -391,6 +413,7 @@ pub(crate) fn write_manifests(
         written.ids.push(id);
     }
     steps.add(waiting);
+    written.ids.sort_unstable();
     written.arrays = array.finish_in(form, &written.rows)?;
     Ok(written)
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::Value;
+use zvf_store::Need;
 use zvf_write::{
     Batch, CrossLevel, Edit, Existing, Kind, LevelStep, Method, PyramidReport, PyramidSpec,
     StoreSpec, StoreWriter, WriteError, WriteOptions, build_pyramid, refresh_pyramid,
@@ -289,6 +290,36 @@ async fn only_what_differs_is_written() {
             .count()
             == 9
     );
+}
+
+/// The ids of the objects of a level, row by row.
+async fn rows(memory: &Memory, level: u32) -> Vec<i64> {
+    let store = memory.open().await;
+    let level = store.level(level, &Need::all()).await.unwrap();
+    let ids = level.object_index().unwrap().ids().await.unwrap();
+    ids.objects().map(|(_, id)| id).collect()
+}
+
+#[tokio::test]
+async fn rows_of_objects_are_in_the_order_of_level_0() {
+    for method in [Method::Density, Method::Reference] {
+        let memory = Memory::default();
+        grid().write(memory.options()).await;
+        delete(&memory, 2).await;
+        // Its id is the first one, and its row the last.
+        let mut edit = Edit::open(ADDRESS, memory.options()).await.unwrap();
+        let batch = Batch::new(vec![1.0_f32, 1.0, 20.0, 20.0]).with_object_ids(vec![-7_i64, -7]);
+        edit.append(&batch).await.unwrap();
+        edit.commit().await.unwrap();
+        let spec = PyramidSpec::new([LevelStep::new(2.0), LevelStep::new(2.0)]);
+        build(&memory, &spec.with_method(method)).await.unwrap();
+        let finest = rows(&memory, 0).await;
+        assert_eq!(finest.last(), Some(&-7));
+        for level in 1..3 {
+            assert_eq!(rows(&memory, level).await, finest, "{method:?}");
+        }
+        memory.check_clean().await;
+    }
 }
 
 #[tokio::test]

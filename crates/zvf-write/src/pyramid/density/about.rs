@@ -198,11 +198,6 @@ impl About {
         self.spec.links = spec;
         Ok(())
     }
-
-    /// The ids of objects by their number.
-    pub(super) fn id(&self, object: usize) -> i64 {
-        self.ids.get(object).copied().unwrap_or(0)
-    }
 }
 
 /// Starts a query.

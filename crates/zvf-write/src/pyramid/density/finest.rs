@@ -15,7 +15,7 @@ use super::sheet::Desk;
 use super::write::Writing;
 use super::{Numbered, Reading, tables};
 use crate::WriteError;
-use crate::int::{index, narrow, wide};
+use crate::int::{index, narrow, signed, wide};
 use crate::pyramid::bins::{MOST_AXES, NONE};
 use crate::pyramid::meter::Meter;
 
@@ -237,10 +237,10 @@ impl<'f> Finest<'f> {
                 let mut runs: Vec<(i64, usize)> = Vec::new();
                 for &row in rows.iter().filter(|_| !objects.is_empty()) {
                     let object = objects.get(index(row)).copied().map_or(0, index);
-                    let id = self.about.id(object);
+                    let object = signed(object);
                     match runs.last_mut() {
-                        Some((last, count)) if *last == id => *count = count.saturating_add(1),
-                        _ => runs.push((id, 1)),
+                        Some((last, count)) if *last == object => *count = count.saturating_add(1),
+                        _ => runs.push((object, 1)),
                     }
                 }
                 writing.push_vertices(&self.about, &batch, &rows, runs)?;

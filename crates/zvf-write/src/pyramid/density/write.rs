@@ -12,7 +12,7 @@ use super::{Source, State, tables};
 use crate::batch::Batch;
 use crate::commit::Leftovers;
 use crate::finish::{Parts, write_arrays};
-use crate::int::{index, narrow};
+use crate::int::{index, narrow, signed};
 use crate::objects::{HeldGroups, Tables};
 use crate::prepare::Corners;
 use crate::progress::Watch;
@@ -21,7 +21,7 @@ use crate::route::Router;
 use crate::shard::Cells;
 use crate::target::Below;
 use crate::writer::Summary;
-use crate::{ObjectTable, Outside, StoreSpec, WriteError, documents};
+use crate::{Outside, StoreSpec, WriteError, documents};
 
 /// Where and how a level is written.
 #[derive(Debug, Clone, Copy)]
@@ -187,8 +187,9 @@ impl<'t> Writing<'t> {
         if state.rows.is_empty() {
             return Ok(());
         }
+        // Objects are known by their numbers: rows of a level are in the order of those of level 0.
         let runs = state.runs.iter();
-        let runs = runs.map(|&(object, count)| (about.id(object), count));
+        let runs = runs.map(|&(object, count)| (signed(object), count));
         let table = (&source.position, &*source.attributes);
         let mut batch = self.batch(table, &state.rows, runs.collect())?;
         if self.spec.takes_links() {
@@ -219,10 +220,11 @@ impl<'t> Writing<'t> {
         doc: LevelDoc,
     ) -> Result<Written, WriteError> {
         let Self { spec, router, to } = self;
-        let mut held = Tables::new(&spec);
-        if spec.has_objects() {
-            held.push(&spec, &ObjectTable::new(about.ids.clone()))?;
-        }
+        let held = if spec.has_objects() {
+            Tables::numbered(about.ids.clone())
+        } else {
+            Tables::new(&spec)
+        };
         let groups = if spec.has_objects() {
             HeldGroups::new(&spec, &about.groups)?
         } else {
@@ -261,7 +263,7 @@ pub(crate) struct Written {
     pub(crate) places: Option<Numbered>,
 }
 
-/// Attributes of objects, in the order of the index: ids ascend.
+/// Attributes of objects, in the order of the index, which is that of level 0.
 fn write_columns(
     about: &About,
     columns: &mut [ObjectColumn],
@@ -271,10 +273,6 @@ fn write_columns(
     if columns.is_empty() {
         return Ok(());
     }
-    let ids = about.ids.iter().copied();
-    let mut order: Vec<(i64, usize)> = ids.zip(about.index_rows.iter().copied()).collect();
-    order.sort_unstable();
-    let order: Vec<usize> = order.into_iter().map(|(_, row)| row).collect();
     // Every object keeps its values, whether a vertex of it is left or not.
     let kept = &about.index_rows;
     let mut objects = vec![(
@@ -282,7 +280,7 @@ fn write_columns(
         documents::plain_group().into_bytes(),
     )];
     for column in columns {
-        for (path, one) in write_column(column, kept, &order, to.cells, to.below)? {
+        for (path, one) in write_column(column, kept, kept, to.cells, to.below)? {
             objects.push((format!("{path}/zarr.json"), one.to_json().into_bytes()));
         }
     }
