@@ -323,6 +323,46 @@ mod tests {
         }
     }
 
+    /// Documents of stores that somebody else wrote can say anything.
+    #[cfg(feature = "zarrs")]
+    #[test]
+    fn configurations_of_any_size_are_codecs_or_refused() {
+        use serde_json::json;
+        let sizes = [0, 1, 7, 255, 256, 65_537, i64::from(i32::MAX), i64::MAX, -1];
+        for size in sizes {
+            for (name, configuration) in [
+                (
+                    "blosc",
+                    json!({"typesize": size, "cname": "zstd", "clevel": 5, "shuffle": "bitshuffle", "blocksize": 0}),
+                ),
+                (
+                    "blosc",
+                    json!({"typesize": size, "cname": "lz4", "clevel": 1, "shuffle": "shuffle", "blocksize": 0}),
+                ),
+                (
+                    "blosc",
+                    json!({"typesize": 4, "cname": "lz4", "clevel": 5, "shuffle": "shuffle", "blocksize": size}),
+                ),
+                (
+                    "blosc",
+                    json!({"typesize": 4, "cname": "zlib", "clevel": size, "shuffle": "noshuffle", "blocksize": 0}),
+                ),
+                ("zstd", json!({"level": size, "checksum": true})),
+                ("numcodecs.bz2", json!({"level": size})),
+                ("numcodecs.zlib", json!({"level": size})),
+                ("numcodecs.shuffle", json!({"elementsize": size})),
+            ] {
+                let codecs = json!([{"name": name, "configuration": configuration}]);
+                if let Ok(one) = Compression::from_codecs(codecs) {
+                    let encoded = one.encode(vec![7; 4096]);
+                    assert!(
+                        encoded.is_ok_and(|bytes| !bytes.is_empty()) || name == "numcodecs.shuffle"
+                    );
+                }
+            }
+        }
+    }
+
     #[test]
     fn the_example_of_the_format_page() {
         // 0.9 §4.3: the zstd form of three 16-bit numbers.

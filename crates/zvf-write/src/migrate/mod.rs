@@ -43,7 +43,6 @@ pub use options::{MigrateOptions, MigrateProgress};
 pub use report::{LevelCounts, Loss, Repair, Report, Verified};
 
 use crate::WriteError;
-use crate::codec::Compression;
 use crate::commit;
 use crate::form::{Form, Members};
 use crate::int::wide;
