@@ -12,6 +12,17 @@ use crate::{OpenOptions, StoreError};
 
 pub use crate::redo::Redo;
 
+/// A codec of the `zarrs` crate that makes bytes of bytes, for the encoder of those that have no encoder of their own.
+///
+/// # Errors
+/// The name of the codec, and why it cannot be.
+#[cfg(feature = "zarrs")]
+pub fn zarrs_codec(
+    codec: &Codec,
+) -> Result<Arc<dyn zarrs::array::BytesToBytesCodecTraits>, String> {
+    crate::codec::foreign::make(codec)
+}
+
 /// Whether cells behind these bytes-to-bytes codecs are read without the generic reader: in every layout then, blobs of
 /// their own included.
 #[must_use]

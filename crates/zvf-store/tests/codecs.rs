@@ -242,6 +242,42 @@ async fn unknown_codecs_are_refused_by_name() {
     );
 }
 
+/// Codecs of numcodecs, alone and several together, plain and in shards.
+#[cfg(feature = "zarrs")]
+#[tokio::test(flavor = "multi_thread")]
+async fn codecs_of_numcodecs() {
+    let zlib = json!({"name": "numcodecs.zlib", "configuration": {"level": 5}});
+    let bz2 = json!({"name": "numcodecs.bz2", "configuration": {"level": 9}});
+    let adler32 = json!({"name": "numcodecs.adler32", "configuration": {}});
+    let fletcher32 = json!({"name": "numcodecs.fletcher32"});
+    let shuffle = json!({"name": "numcodecs.shuffle", "configuration": {"elementsize": 1}});
+    for codecs in [
+        vec![zlib.clone()],
+        vec![bz2.clone(), json!({"name": "crc32c"})],
+        vec![adler32.clone()],
+        vec![fletcher32.clone(), zstd(true)],
+        vec![shuffle, adler32, zlib, fletcher32, bz2],
+    ] {
+        check(json!([1, 1, 1]), vlen(&codecs)).await;
+        check(json!([2, 2, 2]), vlen(&codecs)).await;
+        check(json!([2, 2, 2]), sharded(&vlen(&codecs), "end")).await;
+    }
+}
+
+/// The `zarrs` crate panics on some documents when it makes an array of them.
+#[cfg(feature = "zarrs")]
+#[tokio::test(flavor = "multi_thread")]
+async fn documents_that_the_generic_reader_panics_on_are_an_error() {
+    let mut files = written(json!([1, 1, 1]), vlen(&[]));
+    let bz2 = json!({"name": "numcodecs.bz2", "configuration": {"level": 0}});
+    let mut codecs = sharded(&vlen(&[]), "end");
+    codecs.as_array_mut().unwrap().push(bz2);
+    let document = document(&json!([2, 2, 2]), &codecs).to_string();
+    files.insert("0/vertices/zarr.json".to_owned(), document.into_bytes());
+    let error = read(&open_memory(&files).await).await.unwrap_err();
+    assert_eq!(error.class(), Class::Malformed, "{error}");
+}
+
 /// Layouts that only the generic reader understands: a codec around shards, shards around shards.
 #[cfg(feature = "zarrs")]
 #[tokio::test(flavor = "multi_thread")]

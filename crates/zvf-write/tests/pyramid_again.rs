@@ -304,7 +304,16 @@ async fn rows(memory: &Memory, level: u32) -> Vec<i64> {
 async fn rows_of_objects_are_in_the_order_of_level_0() {
     for method in [Method::Density, Method::Reference] {
         let memory = Memory::default();
-        grid().write(memory.options()).await;
+        let spec = StoreSpec::new(Kind::PointCloud, [8.0; 2]).with_objects();
+        let writer = StoreWriter::create(ADDRESS, spec, memory.options());
+        let mut writer = writer.await.unwrap();
+        let rows: Vec<f32> = (0..64)
+            .flat_map(|n| [(n % 8) as f32 * 3.0, (n / 8) as f32 * 3.0])
+            .collect();
+        let ids: Vec<i64> = (0..64).map(|n| n / 4).collect();
+        let batch = Batch::new(rows).with_object_ids(ids);
+        writer.push(&batch).unwrap();
+        writer.finish().await.unwrap();
         delete(&memory, 2).await;
         // Its id is the first one, and its row the last.
         let mut edit = Edit::open(ADDRESS, memory.options()).await.unwrap();

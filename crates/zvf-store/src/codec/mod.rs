@@ -4,6 +4,10 @@
 
 #[cfg(feature = "blosc")]
 mod blosc;
+#[cfg(feature = "zarrs")]
+mod bz2;
+#[cfg(feature = "zarrs")]
+pub(crate) mod foreign;
 #[cfg(feature = "gzip")]
 mod gzip;
 #[cfg(feature = "zstd")]
@@ -80,14 +84,20 @@ impl<'b> Data<'b> {
 }
 
 /// One codec that this build undoes itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Step {
     #[cfg(feature = "zstd")]
     Zstd,
     #[cfg(feature = "gzip")]
     Gzip,
+    #[cfg(feature = "gzip")]
+    Zlib,
     #[cfg(feature = "blosc")]
     Blosc,
+    #[cfg(feature = "zarrs")]
+    Bz2,
+    #[cfg(feature = "zarrs")]
+    Foreign(foreign::Foreign),
     Crc32c,
 }
 
@@ -106,6 +116,14 @@ impl Chain {
                 "zstd" | "numcodecs.zstd" => Step::Zstd,
                 #[cfg(feature = "gzip")]
                 "gzip" | "numcodecs.gzip" => Step::Gzip,
+                #[cfg(feature = "gzip")]
+                "numcodecs.zlib" => Step::Zlib,
+                #[cfg(feature = "zarrs")]
+                "numcodecs.bz2" => Step::Bz2,
+                #[cfg(feature = "zarrs")]
+                name if foreign::NAMES.contains(&name) => {
+                    Step::Foreign(foreign::Foreign::new(codec)?)
+                }
                 #[cfg(feature = "blosc")]
                 "blosc" | "numcodecs.blosc" => match codec.configuration.get("cname") {
                     Some(cname) if cname == "snappy" => return Err("blosc with snappy".to_owned()),
@@ -133,6 +151,12 @@ impl Chain {
                 Step::Zstd => Data::Shared(zstd::decode(key, data.as_slice(), cap)?.into()),
                 #[cfg(feature = "gzip")]
                 Step::Gzip => Data::Shared(gzip::decode(key, data.as_slice(), cap)?.into()),
+                #[cfg(feature = "gzip")]
+                Step::Zlib => Data::Shared(gzip::decode_zlib(key, data.as_slice(), cap)?.into()),
+                #[cfg(feature = "zarrs")]
+                Step::Bz2 => Data::Shared(bz2::decode(key, data.as_slice(), cap)?.into()),
+                #[cfg(feature = "zarrs")]
+                Step::Foreign(codec) => Data::Shared(codec.decode(key, data.as_slice())?.into()),
                 #[cfg(feature = "blosc")]
                 Step::Blosc => Data::Shared(blosc::decode(key, data.as_slice(), cap)?.into()),
                 Step::Crc32c => checked(key, data)?,
@@ -171,7 +195,7 @@ fn checked<'b>(key: &str, data: Data<'b>) -> Result<Data<'b>, StoreError> {
 }
 
 /// Reads everything that `reader` gives, at most `cap` bytes.
-#[cfg(any(feature = "zstd", feature = "gzip"))]
+#[cfg(any(feature = "zstd", feature = "gzip", feature = "zarrs"))]
 fn read_bounded(
     key: &str,
     codec: &'static str,

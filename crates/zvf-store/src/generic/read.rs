@@ -45,21 +45,21 @@ async fn read_any(
     let adapter = Adapter::new(kv, round);
     let failed = adapter.failed();
     let node = format!("/{}", path.trim_matches('/'));
-    let array = Array::new_with_metadata(Arc::new(adapter), &node, metadata)
-        .map_err(|e| StoreError::unsupported(key(), e.to_string()))?;
     let subset = ArraySubset::new_with_ranges(ranges);
+    let (key, place) = (key(), name.clone());
     let task = tokio::spawn(async move {
-        array
-            .async_retrieve_array_subset::<ArrayBytes<'static>>(&subset)
-            .await
+        let array = Array::new_with_metadata(Arc::new(adapter), &node, metadata)
+            .map_err(|e| StoreError::unsupported(key, e.to_string()))?;
+        let bytes = array.async_retrieve_array_subset::<ArrayBytes<'static>>(&subset);
+        let bytes = bytes.await;
+        bytes.map_err(|e| StoreError::malformed(place, e.to_string()))
     });
     let result = task.await;
     if let Some(error) = failed.lock().unwrap_or_else(PoisonError::into_inner).take() {
         return Err(error);
     }
     match result {
-        Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err(error)) => Err(StoreError::malformed(name, error.to_string())),
+        Ok(done) => done,
         Err(task) if task.is_panic() => Err(StoreError::malformed(
             name,
             "the generic reader failed on these bytes",

@@ -1,6 +1,6 @@
 //! Bytes-to-bytes codecs: what is written in documents, and done to chunks.
 
-#[cfg(feature = "blosc")]
+#[cfg(feature = "zarrs")]
 mod pipeline;
 mod text;
 
@@ -26,13 +26,12 @@ pub enum Compression {
     ZstdLevel(i32),
     /// gzip at a level of 0 to 9.
     Gzip(u32),
-    /// Blosc-1 frames of zstd and bitshuffle, as the released writers make them. Needs the feature `blosc`.
+    /// Blosc-1 frames of zstd and bitshuffle, as the released writers make them. Needs the feature `zarrs`.
     Blosc,
     /// Another compression, followed by a CRC-32C.
     Checksum(Box<Compression>),
     /// Any other list of bytes-to-bytes codecs that the `zarrs` crate has, in writing order, as documents have them:
-    /// see [`from_codecs`](Self::from_codecs). Needs the feature `zarrs`, for readers of this workspace, too. About as
-    /// fast as the codecs themselves to write; reading goes through the generic reader, which is slower.
+    /// see [`from_codecs`](Self::from_codecs). Needs the feature `zarrs`, and that of `zvf-store` to read it again.
     Pipeline(Vec<Codec>),
 }
 
@@ -60,10 +59,10 @@ impl Compression {
             |found: String, expected: &str| Err(WriteError::spec("compression", found, expected));
         match self {
             Self::None | Self::Zstd => Ok(()),
-            Self::Blosc if cfg!(feature = "blosc") => Ok(()),
+            Self::Blosc if cfg!(feature = "zarrs") => Ok(()),
             Self::Blosc => bad(
                 "blosc".to_owned(),
-                "another one: this build lacks the feature `blosc`",
+                "another one: this build lacks the feature `zarrs`",
             ),
             Self::ZstdLevel(level) if zstd::compression_level_range().contains(level) => Ok(()),
             Self::ZstdLevel(level) => bad(format!("zstd level {level}"), "at most 22"),
@@ -167,12 +166,12 @@ impl Compression {
                 encoder.write_all(&bytes).map_err(failed)?;
                 encoder.finish().map_err(failed)
             }
-            #[cfg(feature = "blosc")]
+            #[cfg(feature = "zarrs")]
             Self::Blosc => pipeline::encode(&self.codecs(), bytes),
-            #[cfg(feature = "blosc")]
+            #[cfg(feature = "zarrs")]
             Self::Pipeline(codecs) => pipeline::encode(codecs, bytes),
             // A specification that asks for it was refused.
-            #[cfg(not(feature = "blosc"))]
+            #[cfg(not(feature = "zarrs"))]
             Self::Blosc | Self::Pipeline(_) => self.check().map(|()| Vec::new()),
             Self::Checksum(inner) => {
                 let mut bytes = inner.encode(bytes)?;
@@ -223,7 +222,7 @@ mod tests {
         let mut back = Vec::new();
         std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(body), &mut back).unwrap();
         assert_eq!(back, text);
-        assert_eq!(Compression::Blosc.check().is_ok(), cfg!(feature = "blosc"));
+        assert_eq!(Compression::Blosc.check().is_ok(), cfg!(feature = "zarrs"));
         assert!(Compression::Gzip(10).check().is_err());
         assert!(Compression::ZstdLevel(23).check().is_err());
     }
@@ -242,7 +241,7 @@ mod tests {
             assert_eq!(Compression::of(&one.codecs()), Some(one));
         }
         let blosc = Compression::of(&Compression::Blosc.codecs());
-        assert_eq!(blosc.is_some(), cfg!(feature = "blosc"));
+        assert_eq!(blosc.is_some(), cfg!(feature = "zarrs"));
         let twice = [Compression::Zstd.codecs(), Compression::Zstd.codecs()].concat();
         assert_eq!(Compression::of(&twice).is_some(), cfg!(feature = "zarrs"));
         assert_eq!(Compression::of(&[zvf_meta::Codec::named("lz77")]), None);

@@ -65,7 +65,7 @@ mod tests {
         }
         assert_eq!(
             "blosc".parse::<Compression>().is_ok(),
-            cfg!(feature = "blosc")
+            cfg!(feature = "zarrs")
         );
     }
 }

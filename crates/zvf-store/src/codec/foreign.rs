@@ -1,0 +1,140 @@
+//! Codecs that the `zarrs` crate undoes, one at a time: those that never make more bytes than they are given.
+//!
+//! Going through a whole array of `zarrs` is no way for them: its partial decoders cut the checksum of cells inside shards
+//! off twice (0.23.14), and cells that are arrays of their own are no array of its.
+
+use std::borrow::Cow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use zarrs::array::{BytesRepresentation, BytesToBytesCodecTraits, Codec as Made, CodecOptions};
+use zarrs::metadata::v3::MetadataV3;
+use zvf_meta::Codec;
+
+use crate::StoreError;
+
+/// The names of these codecs.
+pub(super) const NAMES: [&str; 3] = [
+    "numcodecs.adler32",
+    "numcodecs.fletcher32",
+    "numcodecs.shuffle",
+];
+
+/// One of these codecs.
+#[derive(Debug, Clone)]
+pub(crate) struct Foreign {
+    codec: Codec,
+    made: Arc<dyn BytesToBytesCodecTraits>,
+}
+
+/// What a codec does follows from its document.
+impl PartialEq for Foreign {
+    fn eq(&self, other: &Self) -> bool {
+        self.codec == other.codec
+    }
+}
+
+impl Eq for Foreign {}
+
+impl Foreign {
+    /// # Errors
+    /// The name of a codec that cannot be made, and why.
+    pub(super) fn new(codec: &Codec) -> Result<Self, String> {
+        Ok(Self {
+            made: make(codec)?,
+            codec: codec.clone(),
+        })
+    }
+
+    /// Undoes the codec.
+    pub(super) fn decode(&self, key: &str, data: &[u8]) -> Result<Vec<u8>, StoreError> {
+        let told = |why: &dyn std::fmt::Display| {
+            StoreError::malformed(key, format!("{}: {why}", self.codec.name))
+        };
+        // On damaged bytes it may panic.
+        let decoded = catch_unwind(AssertUnwindSafe(|| {
+            let unknown = BytesRepresentation::UnboundedSize;
+            let decoded = self
+                .made
+                .decode(Cow::Borrowed(data), &unknown, &CodecOptions::default());
+            decoded.map(Cow::into_owned)
+        }));
+        match decoded {
+            Ok(Ok(bytes)) => Ok(bytes),
+            Ok(Err(error)) => Err(told(&error)),
+            Err(_) => Err(told(&"the codec failed on these bytes")),
+        }
+    }
+}
+
+/// Makes a codec of the `zarrs` crate that makes bytes of bytes.
+///
+/// # Errors
+/// The name of the codec, and why it cannot be.
+pub(crate) fn make(codec: &Codec) -> Result<Arc<dyn BytesToBytesCodecTraits>, String> {
+    let told = |why: &dyn std::fmt::Display| format!("{}: {why}", codec.name);
+    let metadata: MetadataV3 =
+        serde_json::from_value(codec.to_value()).map_err(|error| told(&error))?;
+    // bz2 panics on a level of 0.
+    let made = catch_unwind(AssertUnwindSafe(|| Made::from_metadata(&metadata)));
+    match made.map_err(|_| told(&"it fails on its configuration"))? {
+        Ok(Made::BytesToBytes(made)) => Ok(made),
+        Ok(Made::ArrayToArray(_) | Made::ArrayToBytes(_)) => {
+            Err(told(&"it makes no bytes of bytes"))
+        }
+        Err(error) => Err(told(&error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn codec(name: &str, configuration: serde_json::Value) -> Codec {
+        Codec {
+            configuration,
+            ..Codec::named(name)
+        }
+    }
+
+    #[test]
+    fn what_was_encoded_comes_back_and_damage_is_told() {
+        let text: Vec<u8> = (0..500_u32).flat_map(|i| (i / 7).to_le_bytes()).collect();
+        for one in [
+            codec(NAMES[0], json!({})),
+            codec(NAMES[1], json!(null)),
+            codec(NAMES[2], json!({"elementsize": 4})),
+        ] {
+            let foreign = Foreign::new(&one).unwrap();
+            let encoded = foreign
+                .made
+                .encode(text.clone().into(), &CodecOptions::default())
+                .unwrap();
+            assert_eq!(foreign.decode("k", &encoded).unwrap(), text, "{one:?}");
+            for end in 0..encoded.len().min(40) {
+                // Of a shuffled cell only the length can be wrong.
+                let found = foreign.decode("k", &encoded[..end]);
+                assert!(found.is_err() || one.name == NAMES[2], "{one:?} {end}");
+            }
+            let mut flipped = encoded.to_vec();
+            flipped[100] ^= 1;
+            let found = foreign.decode("k", &flipped);
+            assert!(found.is_err() || one.name == NAMES[2], "{one:?}");
+        }
+    }
+
+    #[test]
+    fn codecs_that_cannot_be_are_told() {
+        for one in [
+            codec("numcodecs.bz2", json!({"level": 0})),
+            codec("numcodecs.shuffle", json!({})),
+            codec("transpose", json!({"order": [0]})),
+            codec("lzma9000", json!({})),
+        ] {
+            let told = make(&one).unwrap_err();
+            assert!(told.contains(&one.name), "{told}");
+        }
+    }
+}
