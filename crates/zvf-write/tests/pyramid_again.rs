@@ -293,7 +293,7 @@ async fn only_what_differs_is_written() {
 }
 
 /// The ids of the objects of a level, row by row.
-async fn rows(memory: &Memory, level: u32) -> Vec<i64> {
+async fn row_ids(memory: &Memory, level: u32) -> Vec<i64> {
     let store = memory.open().await;
     let level = store.level(level, &Need::all()).await.unwrap();
     let ids = level.object_index().unwrap().ids().await.unwrap();
@@ -322,10 +322,10 @@ async fn rows_of_objects_are_in_the_order_of_level_0() {
         edit.commit().await.unwrap();
         let spec = PyramidSpec::new([LevelStep::new(2.0), LevelStep::new(2.0)]);
         build(&memory, &spec.with_method(method)).await.unwrap();
-        let finest = rows(&memory, 0).await;
+        let finest = row_ids(&memory, 0).await;
         assert_eq!(finest.last(), Some(&-7));
         for level in 1..3 {
-            assert_eq!(rows(&memory, level).await, finest, "{method:?}");
+            assert_eq!(row_ids(&memory, level).await, finest, "{method:?}");
         }
         memory.check_clean().await;
     }
