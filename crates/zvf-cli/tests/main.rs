@@ -4,6 +4,7 @@
 
 mod additive;
 mod chunk_by;
+mod codecs;
 mod create;
 mod edit;
 mod errors;

@@ -48,8 +48,14 @@ impl Compression {
     ///
     /// Source: 0.9 §4.3.
     pub fn from_codecs(codecs: Value) -> Result<Self, WriteError> {
-        let codecs = Codec::list(codecs)
+        let mut codecs = Codec::list(codecs)
             .map_err(|error| WriteError::spec("compression", error.to_string(), "codecs"))?;
+        // zarr-python wants a configuration of all others, if it is an empty one.
+        for codec in codecs.iter_mut().filter(|codec| codec.name != "crc32c") {
+            if codec.configuration.is_null() {
+                codec.configuration = json!({});
+            }
+        }
         let found = Self::known(&codecs).unwrap_or(Self::Pipeline(codecs));
         found.check().map(|()| found)
     }
@@ -293,9 +299,9 @@ mod tests {
         // The descriptor of a frame says whether a checksum follows.
         assert_eq!(frame[4] & 4, 4);
         assert_eq!(zstd::stream::decode_all(&frame[..]).unwrap(), text);
-        let bytes = of(json!(["numcodecs.fletcher32"]))
-            .encode(text.clone())
-            .unwrap();
+        let fletcher32 = of(json!(["numcodecs.fletcher32"]));
+        assert_eq!(fletcher32.codecs()[0].configuration, json!({}));
+        let bytes = fletcher32.encode(text.clone()).unwrap();
         assert_eq!(bytes.len(), text.len() + 4);
         for (wrong, word) in [
             (

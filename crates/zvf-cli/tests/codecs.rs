@@ -1,0 +1,91 @@
+//! Codecs of a new store by name, by level, and as documents have them.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use crate::run::Home;
+
+const FILE: &str = "../points.csv";
+
+fn home() -> Result<Home> {
+    let rows = (0..200).map(|n| format!("{},{},{},{n}\n", n % 10, n / 10 % 10, n / 100));
+    let rows: String = rows.collect();
+    Home::made(&[(FILE, format!("x,y,z,n\n{rows}").into())])
+}
+
+/// The codecs behind the first one of the positions of a level.
+fn codecs(info: &Value, level: usize) -> Vec<&str> {
+    let arrays = info["levels"][level]["arrays"].as_array();
+    let vertices = arrays.into_iter().flatten().find(|array| {
+        let path = array["path"].as_str().unwrap_or_default();
+        path.ends_with("/vertices")
+    });
+    let names = vertices.and_then(|array| array["codecs"].as_array());
+    let names = names.into_iter().flatten().skip(1);
+    names.filter_map(Value::as_str).collect()
+}
+
+#[test]
+fn any_codecs_are_written_and_kept_by_whatever_changes_the_store() -> Result<()> {
+    let asked =
+        r#"[{"name": "numcodecs.zlib", "configuration": {"level": 5}}, "numcodecs.fletcher32"]"#;
+    let names = ["numcodecs.zlib", "numcodecs.fletcher32"];
+    for shards in [&[][..], &["--shard-shape", "2,2,2"]] {
+        let home = home()?;
+        let import = ["import", "points.csv", "made", "--chunk-shape", "4,4,4"];
+        let arguments = [&import[..], &["--codec", asked, "--json"], shards].concat();
+        home.json(&arguments)?;
+        home.text(&["pyramid", "made", "--factors", "2"])?;
+        let more = "x,y,z,n\n20,20,20,7\n";
+        std::fs::write(home.path().join("more.csv"), more)?;
+        home.text(&["edit", "made", "append", "more.csv"])?;
+        home.text(&["pyramid", "made", "--refresh"])?;
+        home.text(&["rechunk", "made", "other", "--chunk-shape", "8,8,8"])?;
+        home.text(&["migrate", "made", "older", "--to", "0.8.1"])?;
+        for store in ["made", "other", "older"] {
+            home.text(&["validate", store])?;
+            let box_ = ["--bbox", "0,0,0:30,30,30", "--json"];
+            let found = home.json(&[&["query", store][..], &box_].concat())?;
+            assert_eq!(found["vertices"], json!(201), "{store} {shards:?}");
+            let info = home.json(&["info", store, "--json"])?;
+            for level in 0..2 {
+                // Arrays of cells that are arrays themselves have no codecs of their own.
+                let found = codecs(&info, level);
+                let blobs = store == "older" && shards.is_empty();
+                assert!(blobs || found == names, "{store} {level} {found:?}");
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn levels_and_names_are_taken_and_others_refused_before_anything_is_there() -> Result<()> {
+    let home = home()?;
+    for (codec, name) in [("zstd:19", "zstd"), ("gzip:1", "gzip"), ("gzip", "gzip")] {
+        let store = codec.replace(':', "-");
+        home.text(&["import", "points.csv", &store, "--codec", codec])?;
+        let info = home.json(&["info", &store, "--json"])?;
+        assert_eq!(codecs(&info, 0), [name]);
+        home.text(&["validate", &store])?;
+    }
+    for (codec, word) in [
+        ("zstd:99", "99"),
+        ("lzma", "lzma"),
+        (
+            r#"[{"name": "numcodecs.lz77", "configuration": {}}]"#,
+            "lz77",
+        ),
+        (
+            r#"[{"name": "numcodecs.zlib", "configuration": {"level": 70}}]"#,
+            "zlib",
+        ),
+        ("[", "JSON"),
+    ] {
+        let ran = home.zvf(&["import", "points.csv", "refused", "--codec", codec])?;
+        assert_eq!(ran.code, 2, "{codec}: {}", ran.stderr);
+        assert!(ran.stderr.contains(word), "{codec}: {}", ran.stderr);
+    }
+    assert!(!home.names()?.iter().any(|name| name == "refused"));
+    Ok(())
+}
