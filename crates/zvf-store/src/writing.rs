@@ -23,6 +23,12 @@ pub fn zarrs_codec(
     crate::codec::foreign::make(codec)
 }
 
+/// The checksum that `numcodecs.fletcher32` appends, little-endian.
+#[must_use]
+pub fn fletcher32(data: &[u8]) -> u32 {
+    crate::codec::fletcher32::sum(data)
+}
+
 /// Whether cells behind these bytes-to-bytes codecs are read without the generic reader: in every layout then, blobs of
 /// their own included.
 #[must_use]

@@ -6,6 +6,7 @@
 mod blosc;
 #[cfg(feature = "zarrs")]
 mod bz2;
+pub(crate) mod fletcher32;
 #[cfg(feature = "zarrs")]
 pub(crate) mod foreign;
 #[cfg(feature = "gzip")]
@@ -99,6 +100,7 @@ enum Step {
     #[cfg(feature = "zarrs")]
     Foreign(foreign::Foreign),
     Crc32c,
+    Fletcher32,
 }
 
 /// The bytes-to-bytes codecs of an array, in the order in which they are undone.
@@ -130,6 +132,7 @@ impl Chain {
                     _ => Step::Blosc,
                 },
                 "crc32c" => Step::Crc32c,
+                "numcodecs.fletcher32" => Step::Fletcher32,
                 other => return Err(other.to_owned()),
             });
         }
@@ -160,6 +163,7 @@ impl Chain {
                 #[cfg(feature = "blosc")]
                 Step::Blosc => Data::Shared(blosc::decode(key, data.as_slice(), cap)?.into()),
                 Step::Crc32c => checked(key, data)?,
+                Step::Fletcher32 => fletcher32::checked(key, data)?,
             };
         }
         cap.check(
@@ -172,26 +176,27 @@ impl Chain {
 
 /// Compares the last four bytes with the CRC-32C of the rest, and removes them.
 fn checked<'b>(key: &str, data: Data<'b>) -> Result<Data<'b>, StoreError> {
-    match data.as_slice().split_last_chunk::<4>() {
-        None => Err(StoreError::malformed(
-            key,
-            format!(
-                "crc32c: {} bytes found, expected at least the 4 of the checksum",
-                data.as_slice().len()
-            ),
-        )),
-        Some((body, stored)) => {
-            let (stored, found) = (u32::from_le_bytes(*stored), crc32c::crc32c(body));
-            if stored == found {
-                Ok(data.without_last(4))
-            } else {
-                Err(StoreError::malformed(
-                    key,
-                    format!("crc32c: {found:#010x} found, expected {stored:#010x}"),
-                ))
-            }
-        }
+    summed(key, "crc32c", crc32c::crc32c, data)
+}
+
+/// Compares the last four bytes with a checksum of the rest, and removes them.
+fn summed<'b>(
+    key: &str,
+    name: &str,
+    sum: impl Fn(&[u8]) -> u32,
+    data: Data<'b>,
+) -> Result<Data<'b>, StoreError> {
+    let Some((body, stored)) = data.as_slice().split_last_chunk::<4>() else {
+        let count = data.as_slice().len();
+        let what = format!("{name}: {count} bytes found, expected at least the 4 of the checksum");
+        return Err(StoreError::malformed(key, what));
+    };
+    let (stored, found) = (u32::from_le_bytes(*stored), sum(body));
+    if stored != found {
+        let what = format!("{name}: {found:#010x} found, expected {stored:#010x}");
+        return Err(StoreError::malformed(key, what));
     }
+    Ok(data.without_last(4))
 }
 
 /// Reads everything that `reader` gives, at most `cap` bytes.
