@@ -3,44 +3,64 @@
 
 use crate::{Outcome, caterva, python, sh, test, tet};
 
-/// Runs `python/conformance.py` with the built `zvf` in both environments, stores of format 0.9, then of 0.7; then
-/// `python/written.py`, the other direction, for format 0.9, `python/edited.py`, stores that `zvf edit` has changed,
-/// `python/migrated.py`, and `python/pyramids.py`, coarse levels made by both. Arguments are passed on; `--written`, `--edited`,
-/// `--migrated` and `--pyramids` run those alone, as do `--sampled`, and `--tet` and `--caterva` for the
-/// neighbouring formats.
+/// One comparison that can be run alone, by `--NAME`.
+struct Direction {
+    name: &'static str,
+    run: fn(&[String]) -> Outcome,
+}
+
+/// In the order in which all of them run, behind the reading of both packages' stores.
+const DIRECTIONS: &[Direction] = &[
+    Direction {
+        name: "written",
+        run: written,
+    },
+    Direction {
+        name: "edited",
+        run: edited,
+    },
+    Direction {
+        name: "migrated",
+        run: |arguments| alone("migrated", arguments),
+    },
+    Direction {
+        name: "pyramids",
+        run: |arguments| alone("pyramids", arguments),
+    },
+    Direction {
+        name: "sampled",
+        run: sampled,
+    },
+    Direction {
+        name: "frames",
+        run: |arguments| alone("frames", arguments),
+    },
+    Direction {
+        name: "files",
+        run: |arguments| alone("files", arguments),
+    },
+    Direction {
+        name: "tet",
+        run: tet::conformance,
+    },
+    Direction {
+        name: "caterva",
+        run: caterva::conformance,
+    },
+];
+
+/// Directions that take the options of the whole task (`--seed`, `--stores`, `--quick`).
+const SHARED: &[&str] = &["written", "edited", "pyramids"];
+
+/// Runs `python/conformance.py` with the built `zvf` in both environments, stores of format 0.9, then of 0.7, then every one of
+/// [`DIRECTIONS`]. `--NAME` as the first argument runs that direction alone, with the arguments behind it.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
-    if let Some((_, rest)) = arguments
-        .split_first()
-        .filter(|(first, _)| *first == "--written")
+    if let Some((first, rest)) = arguments.split_first()
+        && let Some(direction) = DIRECTIONS
+            .iter()
+            .find(|direction| first.strip_prefix("--") == Some(direction.name))
     {
-        return written(rest);
-    }
-    if let Some((_, rest)) = arguments
-        .split_first()
-        .filter(|(first, _)| *first == "--edited")
-    {
-        return edited(rest);
-    }
-    if arguments.first().is_some_and(|first| first == "--caterva") {
-        return caterva::conformance(arguments.get(1..).unwrap_or_default());
-    }
-    if arguments.first().is_some_and(|first| first == "--sampled") {
-        return sampled();
-    }
-    if arguments.first().is_some_and(|first| first == "--migrated") {
-        return migrated(arguments.get(1..).unwrap_or_default());
-    }
-    if let Some((_, rest)) = arguments
-        .split_first()
-        .filter(|(first, _)| *first == "--pyramids")
-    {
-        return levels(&sh::build_zvf()?, rest);
-    }
-    if let Some((_, rest)) = arguments
-        .split_first()
-        .filter(|(first, _)| *first == "--tet")
-    {
-        return tet::conformance(rest);
+        return (direction.run)(rest);
     }
     let program = sh::build_zvf()?;
     for (environment, folder) in [
@@ -54,7 +74,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
                 .args(arguments),
         )?;
     }
-    // Kinds have other names in the other direction.
+    // Kinds have other names in the other directions.
     let shared: Vec<String> = match arguments.iter().position(|one| one == "--only") {
         Some(at) => arguments
             .iter()
@@ -64,43 +84,34 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
             .collect(),
         None => arguments.to_vec(),
     };
-    written(&shared)?;
-    edited(&shared)?;
-    migrated(&[])?;
-    levels(&program, &shared)?;
-    sampled()?;
-    tet::conformance(&[])?;
-    caterva::conformance(&[])
+    for direction in DIRECTIONS {
+        let options = if SHARED.contains(&direction.name) {
+            &shared[..]
+        } else {
+            &[]
+        };
+        (direction.run)(options)?;
+    }
+    Ok(())
+}
+
+/// A script that takes the program and a folder, and makes its own input.
+fn alone(name: &str, arguments: &[String]) -> Outcome {
+    sh::run(
+        python::run(&format!("{name}.py"))?
+            .arg(sh::build_zvf()?)
+            .arg(sh::target().join(format!("conformance-{name}")))
+            .args(arguments),
+    )
 }
 
 /// Volumes of three forms at the vertices of a real tractogram, beside NumPy.
-fn sampled() -> Outcome {
+fn sampled(_: &[String]) -> Outcome {
     sh::run(
         python::run("sampled.py")?
             .arg(sh::build_zvf()?)
             .arg(sh::root().join("testdata/real/tracks300.trk"))
             .arg(sh::target().join("conformance-sampled")),
-    )
-}
-
-/// Copies of the bundled stores by `zvf migrate` and `zvf rechunk`, judged by the package.
-fn migrated(arguments: &[String]) -> Outcome {
-    let program = sh::build_zvf()?;
-    sh::run(
-        python::run("migrated.py")?
-            .arg(&program)
-            .arg(sh::target().join("conformance-migrated"))
-            .args(arguments),
-    )
-}
-
-/// Coarse levels that both make of the same stores.
-fn levels(program: &std::path::Path, arguments: &[String]) -> Outcome {
-    sh::run(
-        python::run("pyramids.py")?
-            .arg(program)
-            .arg(sh::target().join("conformance-pyramids"))
-            .args(arguments),
     )
 }
 
