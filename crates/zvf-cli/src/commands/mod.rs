@@ -1,26 +1,26 @@
 //! One file a command.
 
 mod completions;
-pub(crate) mod create;
-pub(crate) mod edit;
-pub(crate) mod export;
+mod create;
+mod edit;
+mod export;
 mod import;
 mod info;
 mod inspect;
 mod links;
 mod listing;
-pub(crate) mod migrate;
+mod migrate;
 mod objects;
-pub(crate) mod pyramid;
+mod pyramid;
 mod query;
-pub(crate) mod rechunk;
-pub(crate) mod repair;
-pub(crate) mod sample;
+mod rechunk;
+mod repair;
+mod sample;
 mod select;
 mod summary;
-pub(crate) mod vacuum;
-pub(crate) mod validate;
-pub(crate) mod volume;
+mod vacuum;
+mod validate;
+mod volume;
 
 use crate::args::Command;
 use crate::context::Context;

@@ -2,75 +2,17 @@
 
 use std::path::Path;
 
-use clap::{Args, ValueEnum};
 use serde_json::json;
 use zvf_meta::Axis;
 use zvf_store::Store;
 use zvf_volume::{Affine, AxisInfo, AxisUse, Counts, Order, Sampler, Volume, VolumeInfo};
 use zvf_write::{AttributeSpec, ColumnEdit, NumberType};
 
+use crate::args::{OrderArg, SampleArgs};
 use crate::context::Context;
 use crate::error::{CliError, Result};
 use crate::output::table::{count, counted};
 use crate::output::{print_json, print_text};
-
-/// `zvf sample`
-#[derive(Debug, Args)]
-#[command(after_help = "\
-VOLUME is a .tet file, a Caterva or b2nd frame, or a Zarr array or OME-Zarr image (see `zvf volume --help`). Element i of an axis is the
-centre of a voxel. Where elements are in the world of the store is said by --affine (from element indices, in the order of the
-volume's axes, to the axes of the store: rows of numbers, as in NIfTI), else by the image itself, else element i is at i. Axes of
-images that the store names as well are matched by name, others in order.
-
-linear gives float32 (float64 for float64 and for integers of 32 bits and more); nearest keeps the type of the volume. A vertex is inside
-where 0 <= v <= n-1 on every axis (nearest: -0.5 <= v < n-0.5). Vertices are not touched; the attribute is there at once or not at all.
-Stores before 0.9 are refused: copy them with `zvf migrate`.
-
-Examples:
-  zvf sample tracts.zarrvectors --volume fa.tet --as fa --affine 2,0,0,-90,0,2,0,-126,0,0,2,-72
-  zvf sample synapses.zarrvectors --volume 'labels.ome.zarr#0' --as region --order nearest --outside 0
-  zvf sample tracts.zarrvectors --volume md.b2nd --as md --affine affine.txt --replace")]
-pub(crate) struct SampleArgs {
-    /// Path or URL of the store
-    pub(crate) store: String,
-    /// File, folder or URL of the volume; #NAME or #@N picks
-    #[arg(long, value_name = "VOLUME")]
-    pub(crate) volume: String,
-    /// Name of the vertex attribute
-    #[arg(long = "as", value_name = "NAME")]
-    pub(crate) name: String,
-    /// Map from element indices to the world: numbers by rows, or a file with them
-    #[arg(long, value_name = "NUMBERS|FILE", allow_hyphen_values = true)]
-    pub(crate) affine: Option<String>,
-    /// How a value between elements is found
-    #[arg(long, value_enum, value_name = "ORDER", default_value = "linear")]
-    pub(crate) order: OrderArg,
-    /// Value of vertices outside of the volume [default: NaN, or 0 for integers]
-    #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
-    pub(crate) outside: Option<f64>,
-    /// Index of an axis that is not in space, by its name or number: a channel, a time
-    #[arg(long, value_name = "AXIS=N", value_delimiter = ',', value_parser = index)]
-    pub(crate) index: Vec<(String, u64)>,
-    /// Replaces an attribute of that name
-    #[arg(long)]
-    pub(crate) replace: bool,
-}
-
-/// How a value between elements is found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OrderArg {
-    /// The element whose voxel holds the vertex; for labels
-    Nearest,
-    /// Linear between the centres of voxels
-    Linear,
-}
-
-/// `AXIS=N`
-fn index(text: &str) -> std::result::Result<(String, u64), String> {
-    let (axis, number) = text.split_once('=').ok_or("expected AXIS=N")?;
-    let number = number.parse().map_err(|_| "expected a number behind =")?;
-    Ok((axis.to_owned(), number))
-}
 
 /// How the axes of a volume and of a store belong together.
 struct Match {

@@ -1,28 +1,13 @@
 //! `zvf vacuum`: what edits leave behind goes.
 
-use clap::Args;
 use serde_json::json;
 use zvf_write::{Leftovers, WriteOptions};
 
+use crate::args::VacuumArgs;
 use crate::context::Context;
 use crate::error::{CliError, Result};
 use crate::output::table::counted;
 use crate::output::{print_json, print_text};
-
-/// `zvf vacuum`
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Drops the rows of deleted objects from the index, the object attributes and the groups, and removes what no reader asks
-for: cells beyond presence lists, folders of edits and temporary files of writers that are gone. An edit that was interrupted
-is finished first. Nobody may write meanwhile: what another writer has put, but not listed yet, looks like a leftover.
-
-Examples:
-  zvf vacuum brain.zarrvectors
-  zvf vacuum s3://bucket/brain.zarrvectors --json | jq .leftovers")]
-pub(crate) struct VacuumArgs {
-    /// Path or URL of the store
-    pub(crate) store: String,
-}
 
 /// Runs `zvf vacuum`.
 ///

@@ -1,0 +1,131 @@
+//! Flags that every command takes.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+/// Flags that every command takes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Common options")]
+pub(crate) struct Common {
+    /// Machine output: one JSON document on stdout
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// No warnings, no progress, no remarks on stderr; errors are still said
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Says on stderr how many requests and bytes the work took
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+    /// No progress bars (there are none anyway unless stderr is a terminal)
+    #[arg(long, global = true)]
+    pub(crate) no_progress: bool,
+    /// Requests in flight at once
+    #[arg(long, global = true, value_name = "N", value_parser = positive)]
+    pub(crate) concurrency: Option<usize>,
+    /// How often a request that failed is sent again, where the failure may pass; 0 = never [default: 4]
+    #[arg(long, global = true, value_name = "N")]
+    pub(crate) retries: Option<u32>,
+    /// How long one request may take with all its retries before the work fails [default: 30 a try, 60 in all]
+    #[arg(long, global = true, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) timeout: Option<Duration>,
+    /// Does not look again at the end whether the store changed meanwhile
+    #[arg(long, global = true)]
+    pub(crate) no_verify: bool,
+    /// Most decoded bytes on their way at once, e.g. 512M or 2GiB (M = MiB; MB = 10^6) [default: 64M]
+    #[arg(long, global = true, value_name = "BYTES", value_parser = bytes)]
+    pub(crate) memory_budget: Option<u64>,
+    /// Writes one JSON line a request to FILE: round, method, key, offset, length, bytes, microseconds, attempt, failed
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) trace_io: Option<PathBuf>,
+    /// Sends no credentials (public buckets)
+    #[arg(long, global = true)]
+    pub(crate) anonymous: bool,
+    /// An option of the storage backend, e.g. region=eu-central-1; may be given several times
+    #[arg(long, global = true, value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(crate) store_option: Vec<(String, String)>,
+}
+
+/// A count of at least one.
+fn positive(text: &str) -> Result<usize, String> {
+    match text.parse::<usize>() {
+        Ok(0) => Err("found 0, expected at least 1".into()),
+        Ok(n) => Ok(n),
+        Err(_) => Err(format!("found {text:?}, expected a whole number")),
+    }
+}
+
+/// A time in seconds, a millisecond to a day.
+fn seconds(text: &str) -> Result<Duration, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.001..=86_400.0).contains(&seconds) => {
+            Ok(Duration::from_secs_f64(seconds))
+        }
+        _ => Err(format!(
+            "found {text:?}, expected seconds from 0.001 to 86400"
+        )),
+    }
+}
+
+/// A size with an optional unit: `512M`, `2GiB`, `1e9` is not one.
+fn bytes(text: &str) -> Result<u64, String> {
+    let wrong = || format!("found {text:?}, expected a size such as 65536, 512M, 2GiB or 1GB");
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at_checked(digits).ok_or_else(wrong)?;
+    let number = number.parse::<u64>().map_err(|_| wrong())?;
+    let scale: u64 = match unit.trim_start().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kib" => 1 << 10,
+        "m" | "mib" => 1 << 20,
+        "g" | "gib" => 1 << 30,
+        "t" | "tib" => 1 << 40,
+        "kb" => 1_000,
+        "mb" => 1_000_000,
+        "gb" => 1_000_000_000,
+        "tb" => 1_000_000_000_000,
+        _ => return Err(wrong()),
+    };
+    match number.checked_mul(scale) {
+        Some(0) => Err("found 0, expected at least 1 byte".into()),
+        Some(n) => Ok(n),
+        None => Err(format!(
+            "found {text:?}, expected at most {} bytes",
+            u64::MAX
+        )),
+    }
+}
+
+/// `KEY=VALUE`; the value may be empty or hold more `=`.
+fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.into(), value.into())),
+        _ => Err(format!("found {text:?}, expected KEY=VALUE")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        assert_eq!(bytes("512M"), Ok(512 << 20));
+        assert_eq!(bytes("2GiB"), Ok(2 << 30));
+        assert_eq!(bytes("1 GB"), Ok(1_000_000_000));
+        assert_eq!(bytes("65536"), Ok(65536));
+        for wrong in ["", "M", "0", "1.5G", "-1", "99999999999T", "1é"] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn times() {
+        assert_eq!(seconds("0.25"), Ok(Duration::from_millis(250)));
+        for wrong in ["", "0", "-1", "nan", "inf", "1e99", "1s"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+    }
+}

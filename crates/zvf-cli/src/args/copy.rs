@@ -1,0 +1,107 @@
+//! `zvf migrate` and `zvf rechunk`: copies of stores.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use zvf_write::Compression;
+
+use super::TargetArg;
+
+/// `zvf migrate`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Everything goes along: all levels, objects with their ids and order, attributes, links in their direction, groups, axes, headers, \
+and members that nobody knows. Chunks keep their rows. Known defects of old releases are repaired and counted; what cannot be \
+carried is listed, and with --strict is an error. Then both stores are read once more and compared (left out with --no-verify). \
+DST is there as a whole or not at all. With --journal a copy that was interrupted goes on where it was, while SRC is what it was.
+
+In 0.8.1 the id of an object is the number of its row: ids below 0 or above 67108863 are an error, and ids that no object has become \
+objects without vertices. Chunks below 0 have no place in shards.
+
+Examples:
+  zvf migrate old.zarrvectors new.zarrvectors --to 0.9.2
+  zvf migrate s3://bucket/old.zarrvectors new.zarrvectors --to 0.9.2 --strict
+  zvf migrate new.zarrvectors for-old-tools.zarrvectors --to 0.8.1
+  zvf migrate old.zarrvectors s3://bucket/new.zarrvectors --to 0.9.2 --journal copy.journal
+  zvf migrate old.zarrvectors new.zarrvectors --to 0.9.2 --shard-shape 8,8,8 --codec zstd --json | jq .losses")]
+pub(crate) struct MigrateArgs {
+    /// Path or URL of the old store
+    #[arg(value_name = "SRC")]
+    pub(crate) source: String,
+    /// Path or URL of the new store; nothing may lie there
+    #[arg(value_name = "DST")]
+    pub(crate) target: String,
+    /// Version of the new store
+    #[arg(long, value_enum, value_name = "VERSION")]
+    pub(crate) to: TargetArg,
+    /// How it is stored, and what is an error.
+    #[command(flatten)]
+    pub(crate) storage: StorageArgs,
+}
+
+/// How a copy is stored, and what is an error.
+#[derive(Debug, Args)]
+pub(crate) struct StorageArgs {
+    /// How chunks are compressed: none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc, or a list of Zarr codecs in JSON
+    /// [default: as in SRC, where that can be told]
+    #[arg(long, value_name = "CODEC")]
+    pub(crate) codec: Option<Compression>,
+    /// Chunks of a shard along each axis; `none`: every chunk is a file of its own [default: as in SRC]
+    #[arg(long, value_name = "X,Y,..|none", value_parser = shards)]
+    pub(crate) shard_shape: Option<Shards>,
+    /// Fails where anything cannot be carried, instead of listing it
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Removes what an interrupted copy left at DST; a finished store is never touched
+    #[arg(long)]
+    pub(crate) clear_leftovers: bool,
+    /// Keeps what is copied in FILE until DST is there: the same command goes on after an interruption
+    #[arg(long, value_name = "FILE")]
+    pub(crate) journal: Option<PathBuf>,
+}
+
+/// Chunks of a shard along each axis; none: no shards.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Shards(pub(crate) Vec<u64>);
+
+fn shards(text: &str) -> std::result::Result<Shards, String> {
+    if text == "none" {
+        return Ok(Shards(Vec::new()));
+    }
+    let numbers = text.split(',').map(|part| part.trim().parse::<u64>());
+    let numbers = numbers.collect::<std::result::Result<Vec<u64>, _>>();
+    match numbers {
+        Ok(numbers) if numbers.iter().all(|n| *n > 0) => Ok(Shards(numbers)),
+        _ => Err("expected numbers above 0, or none".to_owned()),
+    }
+}
+
+/// `zvf rechunk`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+What is not named stays as it is: the shape of chunks and bins, shards, the compression. Coarser levels keep the number of chunks of \
+level 0 that theirs are long. Objects keep their ids and the order of their vertices, links what they join; rows and fragments lie \
+elsewhere. Both stores are read once more and compared (left out with --no-verify). SRC may be of any version, DST is of 0.9.2, \
+and is there as a whole or not at all. With --journal a copy that was interrupted goes on where it was.
+
+Examples:
+  zvf rechunk tracts.zarrvectors coarse.zarrvectors --chunk-shape 100,100,100
+  zvf rechunk points.zarrvectors binned.zarrvectors --bin-shape 12.5,12.5,12.5
+  zvf rechunk brain.zarrvectors s3://bucket/brain.zarrvectors --shard-shape 8,8,8 --codec zstd")]
+pub(crate) struct RechunkArgs {
+    /// Path or URL of the old store
+    #[arg(value_name = "SRC")]
+    pub(crate) source: String,
+    /// Path or URL of the new store; nothing may lie there
+    #[arg(value_name = "DST")]
+    pub(crate) target: String,
+    /// Size of a chunk of level 0 on each axis
+    #[arg(long, value_name = "X,Y,..", value_delimiter = ',')]
+    pub(crate) chunk_shape: Option<Vec<f64>>,
+    /// Size of a bin of level 0 on each axis: a whole part of the chunk's
+    #[arg(long, value_name = "X,Y,..", value_delimiter = ',')]
+    pub(crate) bin_shape: Option<Vec<f64>>,
+    /// How it is stored, and what is an error.
+    #[command(flatten)]
+    pub(crate) storage: StorageArgs,
+}

@@ -1,0 +1,71 @@
+//! `zvf export`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{SelectArg, TermArgs};
+
+/// `zvf export`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The format follows from the ending of FILE:
+  .csv .tsv     every kind: a row a vertex, with its attributes and its object
+  .arrow .parquet
+                the same, typed
+  .npy          every kind: positions alone, (N, D)
+  .npz          every kind: positions, numbers by name, edges or faces, object_id where there are several
+  .swc          skeleton, or graph without rings: type, radius, node_id
+  .obj          mesh; edges and chains as lines: colours
+  .ply          every kind: numbers as properties, faces or edges, object_id where there are several
+  .stl          mesh: triangles, binary
+  .trk          line, polyline, streamline: numbers as scalars and properties, the header of the file imported
+  .tck          line, polyline, streamline: the header of the file imported
+  .trx          line, polyline, streamline: numbers of their type as dpv and dps, groups with dpg, the frame of the file imported
+
+A table may have the links of a graph, skeleton or mesh beside it: --edges or --faces writes a second table, which names the rows of
+the first one from 0 and has the attributes of the links. `zvf import` reads both.
+
+Coordinates and numbers come out as they are stored, and are never transformed. What the format has no place for is named
+in a warning. Lines, polylines and streamlines are written as whole objects. FILE is there as a whole or not at all.
+
+Examples:
+  zvf export neurons.zarrvectors 1734350788.swc --objects 1734350788
+  zvf export mesh.zarrvectors mesh.obj
+  zvf export tracks.zarrvectors bundle.trk --bbox 60,80,60:80,90,70
+  zvf export synapses.zarrvectors sure.csv --where 'confidence > 0.9' --attributes type,confidence
+  zvf export vessels.zarrvectors nodes.parquet --edges edges.parquet")]
+pub(crate) struct ExportArgs {
+    /// Path or URL of the store
+    pub(crate) store: String,
+    /// The file to write; one that is there is replaced
+    pub(crate) file: PathBuf,
+    /// Which rows are meant
+    #[command(flatten)]
+    pub(crate) terms: TermArgs,
+    /// What is kept: rows inside, whole objects with a vertex inside, or whole chunks that meet the box [default: objects
+    /// for lines, polylines and streamlines, else vertices]
+    #[arg(long, value_enum)]
+    pub(crate) select: Option<SelectArg>,
+    /// Ids that the store does not have are left out instead of being an error
+    #[arg(long)]
+    pub(crate) ignore_missing: bool,
+    /// Resolution level; 0 is the finest
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) level: u32,
+    /// Of an additive level only its own content, not that of the coarser levels which complete it
+    #[arg(long)]
+    pub(crate) own_level_only: bool,
+    /// The first N vertices; of whole objects as many as fit
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
+    /// Attributes of vertices to write: all, none, or names
+    #[arg(long, value_name = "all|none|NAME,..", default_value = "all")]
+    pub(crate) attributes: String,
+    /// Tables: another table for the edges of a graph or skeleton
+    #[arg(long, value_name = "FILE", conflicts_with = "faces")]
+    pub(crate) edges: Option<PathBuf>,
+    /// Tables: another table for the faces of a mesh
+    #[arg(long, value_name = "FILE")]
+    pub(crate) faces: Option<PathBuf>,
+}

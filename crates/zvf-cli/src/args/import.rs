@@ -1,0 +1,136 @@
+//! `zvf import`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use zvf_write::{Compression, TargetVersion};
+
+/// `zvf import`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+What a file becomes follows from its ending, unless --kind says otherwise:
+  .swc        skeleton (or graph); one object a file
+  .csv .tsv   point_cloud, a vertex a row; with --object-column also polyline or streamline
+  .arrow      the same, of an Arrow IPC file; a position may be one column of lists
+  .parquet    the same, of a Parquet file
+  .npy        point_cloud: positions, (N, D)
+  .npz        by its arrays: positions (N, D), edges (M, 2) or faces (M, 3 or 4), object_id (N,), others attributes
+  .obj .stl   mesh of triangles, or of quads; one object a file
+  .ply        mesh where it has faces, graph where it has edges, else point_cloud; properties are attributes
+  .trk .tck .trx
+              streamline (or polyline); one object a streamline
+
+A table (.csv .tsv .arrow .parquet .npy) may have a table of links beside it, which names its rows, from 0: with --edges it becomes
+a graph, or a skeleton with --kind skeleton (child, then parent), with --faces a mesh. Other columns are attributes of the links.
+
+Several files of one format make one store. Files named by numbers keep them as object ids. Positions are never transformed;
+what a header says (affine, voxel sizes) is kept in the store's `headers`. The store is there as a whole or not at all.
+
+Examples:
+  zvf import 1734350788.swc 1734350908.swc neurons.zarrvectors --unit nanometer
+  zvf import synapses.csv synapses.zarrvectors --attributes type,confidence
+  zvf import cells.csv cells.zarrvectors --position cx,cy,cz --object-column cell
+  zvf import nodes.parquet vessels.zarrvectors --edges edges.parquet --link-columns node1,node2
+  zvf import corners.npy surface.zarrvectors --faces triangles.npy
+  zvf import huge.csv huge.zarrvectors --journal huge.journal      # again after a crash: goes on
+  zvf import mesh.obj s3://bucket/mesh.zarrvectors --chunk-shape 4096,4096,4096 --codec none
+  zvf import spots.csv spots.zarrvectors --chunk-by gene
+  zvf import tracks.trk tracks.zarrvectors --json | jq .frame")]
+pub(crate) struct ImportArgs {
+    /// Files of one format
+    #[arg(value_name = "FILE", required = true, num_args = 1..)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Path or URL of the new store; nothing may lie there
+    #[arg(required = true)]
+    pub(crate) store: String,
+    /// The geometry, e.g. point_cloud, polyline, streamline, graph, skeleton, mesh
+    #[arg(long, value_name = "KIND")]
+    pub(crate) kind: Option<String>,
+    /// Tables: the columns of a position, one an axis [default: x,y and, where there is one, z]
+    #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
+    pub(crate) position: Option<Vec<String>>,
+    /// Tables: the column that says to which object a row belongs, by a whole number
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) object_column: Option<String>,
+    /// Tables: the columns that become attributes, of all others: all, none or names
+    #[arg(
+        long,
+        value_name = "all|none|NAME,..",
+        value_delimiter = ',',
+        default_value = "all"
+    )]
+    pub(crate) attributes: Vec<String>,
+    /// Tables: the one character between columns; `tab` for a tab [default: a comma, a tab in .tsv]
+    #[arg(long, value_name = "C", value_parser = delimiter)]
+    pub(crate) delimiter: Option<u8>,
+    /// Tables: another table with edges, a row an edge
+    #[arg(long, value_name = "FILE", conflicts_with = "faces")]
+    pub(crate) edges: Option<PathBuf>,
+    /// Tables: another table with faces, a row a face of three or four corners
+    #[arg(long, value_name = "FILE")]
+    pub(crate) faces: Option<PathBuf>,
+    /// The columns of --edges or --faces that name vertices [default: vertices, or vertices_0, vertices_1, ..; source, target;
+    /// from, to; child, parent; a, b, c]
+    #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
+    pub(crate) link_columns: Option<Vec<String>>,
+    /// Unit of all axes, e.g. micrometer [default: what the format says]
+    #[arg(long, value_name = "UNIT")]
+    pub(crate) unit: Option<String>,
+    /// Size of a chunk on each axis [default: chosen from the data, and said]
+    #[arg(long, value_name = "X,Y,..", value_delimiter = ',')]
+    pub(crate) chunk_shape: Option<Vec<f64>>,
+    /// Size of a bin on each axis: a whole part of the chunk's [default: chosen for points without objects]
+    #[arg(long, value_name = "X,Y,..", value_delimiter = ',')]
+    pub(crate) bin_shape: Option<Vec<f64>>,
+    /// How chunks are compressed: none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc, or a list of Zarr codecs in JSON
+    #[arg(long, value_name = "CODEC", default_value = "zstd")]
+    pub(crate) codec: Compression,
+    /// Chunks of a shard along each axis [default: every chunk is a file of its own]
+    #[arg(long, value_name = "X,Y,..", value_delimiter = ',')]
+    pub(crate) shard_shape: Option<Vec<u64>>,
+    /// Cuts chunks by the value of a vertex attribute, too: truth values, whole numbers or texts. It lies in the keys of
+    /// chunks then; worth it where questions name one of few values
+    #[arg(long, value_name = "NAME")]
+    pub(crate) chunk_by: Option<String>,
+    /// Version of the format
+    #[arg(long, value_enum, value_name = "VERSION", default_value = "0.9.2")]
+    pub(crate) target: TargetArg,
+    /// Keeps what was read in FILE until the store is there: the same command goes on behind it after a crash, if the files are
+    /// the same
+    #[arg(long, value_name = "FILE")]
+    pub(crate) journal: Option<PathBuf>,
+    /// Removes what an interrupted import left at STORE; a finished store is never touched
+    #[arg(long)]
+    pub(crate) clear_leftovers: bool,
+}
+
+/// Versions of the format that are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TargetArg {
+    /// 0.9.2
+    #[value(name = "0.9.2")]
+    V0_9_2,
+    /// 0.8.1, flat: an array for every chunk; ids of objects are row numbers
+    #[value(name = "0.8.1")]
+    V0_8_1,
+}
+
+impl From<TargetArg> for TargetVersion {
+    fn from(target: TargetArg) -> Self {
+        match target {
+            TargetArg::V0_9_2 => Self::V0_9_2,
+            TargetArg::V0_8_1 => Self::V0_8_1,
+        }
+    }
+}
+
+/// One character of one byte.
+fn delimiter(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        b"tab" | b"\\t" => Ok(b'\t'),
+        [byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\n' | b'\r') => Ok(*byte),
+        _ => Err(format!(
+            "found {text:?}, expected one character such as ; or the word tab"
+        )),
+    }
+}

@@ -1,0 +1,79 @@
+//! `zvf info`, `zvf objects` and `zvf links`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// `zvf info`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  zvf info brain.zarrvectors
+  zvf info brain.zarrvectors --json | jq '.levels[].vertices'
+  zvf info https://example.org/brain.zarrvectors --count")]
+pub(crate) struct InfoArgs {
+    /// Path or URL of the store
+    pub(crate) store: String,
+    /// Count vertices from the data instead of trusting the metadata
+    #[arg(long)]
+    pub(crate) count: bool,
+}
+
+/// `zvf objects`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  zvf objects brain.zarrvectors
+  zvf objects brain.zarrvectors --level 1 --limit 20
+  zvf objects brain.zarrvectors -o objects.csv")]
+pub(crate) struct ObjectsArgs {
+    /// Path or URL of the store
+    pub(crate) store: String,
+    /// Resolution level; 0 is the finest
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) level: u32,
+    /// Of an additive level only its own content, not that of the coarser levels which complete it
+    #[arg(long)]
+    pub(crate) own_level_only: bool,
+    /// At most this many objects
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
+    /// Writes a file by its ending instead of a table: .csv, .ndjson or .arrow
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// `zvf links`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A record is shown in the order the application gave its endpoints, each as chunk:row. Edges that the geometry implies are
+not stored and not listed; `zvf query` gives those.
+
+Examples:
+  zvf links brain.zarrvectors
+  zvf links brain.zarrvectors --delta +1 --limit 20
+  zvf links brain.zarrvectors --level 1 --delta -1 --json")]
+pub(crate) struct LinksArgs {
+    /// Path or URL of the store
+    pub(crate) store: String,
+    /// Resolution level that holds the family
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) level: u32,
+    /// Of an additive level only its own content, not that of the coarser levels which complete it
+    #[arg(long)]
+    pub(crate) own_level_only: bool,
+    /// Levels that the links span: 0 inside the level, +1 to the next coarser, -1 to the next finer
+    #[arg(
+        long,
+        value_name = "D",
+        default_value = "0",
+        allow_hyphen_values = true
+    )]
+    pub(crate) delta: String,
+    /// At most this many records
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
+    /// Writes a file by its ending instead of a table: .csv, .ndjson or .arrow
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+}

@@ -1,0 +1,95 @@
+//! `zvf inspect`.
+
+use clap::{Args, ValueEnum};
+
+/// `zvf inspect`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+FILE alone is one file: a chunk inside a store is understood with the metadata of its array, anything else is recognised by
+its magic or structure, or named with --as. With STORE, say which blob: an array and a chunk key, an array and a row (object
+index, groups), the key of an object, or the key of a document.
+
+Damage is shown where it is: everything readable before it, then what is wrong and at which byte (exit code 4).
+
+Examples:
+  zvf inspect brain.zarrvectors '0/vertex_fragments 0.0.0'
+  zvf inspect brain.zarrvectors 0/links/0/+1.0.0 3.4.2
+  zvf inspect brain.zarrvectors '0/object_index/manifests 7'
+  zvf inspect old.zarrvectors 0/vertices/0.1.2
+  zvf inspect old.zarrvectors 0/cross_chunk_links/0/data --rows 3
+  zvf inspect brain.zarrvectors 0/vertices/zarr.json
+  zvf inspect brain.zarrvectors/0/vertices/c/0/0/0
+  zvf inspect dumped.bin --as manifest --key-rank 3")]
+pub(crate) struct InspectArgs {
+    /// A file, or the path or URL of a store when PATH follows
+    #[arg(value_name = "FILE|STORE")]
+    pub(crate) target: String,
+    /// What to take apart inside the store: an array (with a chunk key or row), an object or a document
+    #[arg(value_name = "PATH")]
+    pub(crate) path: Option<String>,
+    /// The chunk key or row, unless PATH ends with it
+    #[arg(value_name = "KEY", allow_hyphen_values = true)]
+    pub(crate) key: Option<String>,
+    /// Read the bytes as this, whatever they look like
+    #[arg(long = "as", value_enum, value_name = "TYPE")]
+    pub(crate) blob: Option<BlobArg>,
+    /// Components of a chunk key (manifests, links)
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub(crate) key_rank: Option<u32>,
+    /// Columns of a row: axes of vertices, channels of an attribute, endpoints of a link
+    #[arg(long, value_name = "W", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) width: Option<u32>,
+    /// Element type of rows, e.g. float32, int64, >f4
+    #[arg(long, value_name = "DTYPE")]
+    pub(crate) dtype: Option<String>,
+    /// Link rows begin with a permutation column
+    #[arg(long)]
+    pub(crate) perm: bool,
+    /// Rows shown of each table
+    #[arg(long, value_name = "N", default_value_t = 12)]
+    pub(crate) rows: usize,
+}
+
+/// Kinds of blob `inspect` can be told to expect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BlobArg {
+    /// The fragments of one chunk
+    FragmentIndex,
+    /// The fragments of one object
+    Manifest,
+    /// Link rows without a header (intra-chunk links)
+    Links,
+    /// Link rows behind a group table (cross-chunk and cross-level links)
+    RaggedLinks,
+    /// A group table and bytes
+    Ragged,
+    /// A vlen-bytes chunk: element count, then length and bytes of each
+    Vlen,
+    /// A shard: inner chunks and the index at its end
+    Shard,
+    /// Positions
+    Vertices,
+    /// Rows of an attribute
+    Attribute,
+    /// Object ids of one group, or of all groups one after another
+    Group,
+    /// Link records with the chunks of their endpoints, without a header (cross-chunk links before 0.8)
+    Records,
+    /// Manifests back to back (object index of 0.6)
+    Manifests,
+    /// Byte offsets of rows
+    Offsets,
+    /// One byte a row: present or not
+    Mask,
+    /// Names, one a line
+    Names,
+    /// Several chunks packed into one; their index stands in the document
+    #[value(skip)]
+    Packed,
+    /// A zarr.json document
+    Json,
+    /// A TET file
+    Tet,
+    /// A Blosc2 frame with a Caterva or b2nd array
+    Caterva,
+}

@@ -1,0 +1,177 @@
+//! The command line: every command, its flags and the examples in its `--help`.
+//!
+//! Names and meanings here are a contract with scripts. Add to them; do not change them.
+
+mod common;
+mod completions;
+mod copy;
+mod create;
+mod edit;
+mod export;
+mod import;
+mod info;
+mod inspect;
+mod pyramid;
+mod query;
+mod repair;
+mod sample;
+mod validate;
+pub(crate) mod volume;
+
+use clap::{Parser, Subcommand};
+
+pub(crate) use common::Common;
+pub(crate) use completions::CompletionsArgs;
+pub(crate) use copy::{MigrateArgs, RechunkArgs, Shards, StorageArgs};
+pub(crate) use create::CreateArgs;
+pub(crate) use edit::{EditArgs, EditWhat, VacuumArgs};
+pub(crate) use export::ExportArgs;
+pub(crate) use import::{ImportArgs, TargetArg};
+pub(crate) use info::{InfoArgs, LinksArgs, ObjectsArgs};
+pub(crate) use inspect::{BlobArg, InspectArgs};
+pub(crate) use pyramid::{CrossArg, MethodArg, PyramidArgs, Scale};
+pub(crate) use query::{FormatArg, GetArgs, QueryArgs, ResultArgs, SelectArg, TermArgs};
+pub(crate) use repair::{PlanFormat, RepairArgs};
+pub(crate) use sample::{OrderArg, SampleArgs};
+pub(crate) use validate::{ReportFormat, ValidateArgs};
+pub(crate) use volume::VolumeArgs;
+
+/// Looks at, queries and takes apart Zarr Vectors stores.
+///
+/// STORE is a path or a URL: file://, s3://, gs://, az://, http(s)://, memory://. Credentials and endpoints come from the
+/// usual environment variables of each cloud.
+#[derive(Debug, Parser)]
+#[command(
+    name = "zvf",
+    version,
+    propagate_version = true,
+    max_term_width = 110,
+    after_help = "\
+Exit codes: 0 done, 1 the validator found something, 2 wrong usage, 3 I/O, 4 malformed data, 5 a limit was reached, 130 interrupted.
+
+Examples:
+  zvf info brain.zarrvectors
+  zvf query brain.zarrvectors --bbox 0,0,0:10,10,10 -o box.arrow
+  zvf get s3://bucket/brain.zarrvectors 7 42 -o two-neurons"
+)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// Flags that every command takes.
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Says what a store holds: version, kind, axes, bounds, levels, arrays, codecs and layout
+    Info(InfoArgs),
+    /// Selects vertices, links and objects by box, object, group or attribute
+    Query(QueryArgs),
+    /// Reads whole objects by id, in the order asked
+    Get(GetArgs),
+    /// Lists the objects of a level with their sizes and attributes
+    Objects(ObjectsArgs),
+    /// Lists the stored records of a link family, endpoint by endpoint
+    Links(LinksArgs),
+    /// Takes one blob apart byte by byte and explains every field
+    Inspect(InspectArgs),
+    /// Makes a new store from files: SWC, CSV, Arrow, Parquet, NPY, NPZ, OBJ, PLY, STL, TRK, TCK or TRX
+    Import(ImportArgs),
+    /// Makes a new store without any vertex
+    Create(CreateArgs),
+    /// Writes a selection of a store as a file of another format, by its ending
+    Export(ExportArgs),
+    /// Copies a store of any version into a new one of 0.9.2 or 0.8.1, and compares the two
+    Migrate(MigrateArgs),
+    /// Copies a store into chunks, bins or shards of another shape, and compares the two
+    Rechunk(RechunkArgs),
+    /// Adds coarse levels: thinned points, simplified lines, contracted graphs, decimated meshes
+    Pyramid(PyramidArgs),
+    /// Changes a store: appends, deletes and moves, sets attributes; all of an edit at once
+    Edit(EditArgs),
+    /// Drops the rows of deleted objects and removes what no reader asks for
+    Vacuum(VacuumArgs),
+    /// Looks whether a store can be trusted: structure, documents, cells, meaning, levels
+    Validate(ValidateArgs),
+    /// Makes the documents of a store right again where they follow from its cells; says what it would do first
+    Repair(RepairArgs),
+    /// Samples a dense volume at every vertex and keeps the values as a vertex attribute
+    Sample(SampleArgs),
+    /// Reads and converts dense volumes: TET files, Caterva and b2nd frames, Zarr images
+    Volume(VolumeArgs),
+    /// Prints a completion script for a shell
+    Completions(CompletionsArgs),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn values_with_a_leading_minus_are_values() -> Result<(), clap::Error> {
+        let cli = Cli::try_parse_from([
+            "zvf",
+            "query",
+            "s",
+            "--bbox",
+            "-10,-10:5,5",
+            "--objects",
+            "-4,7",
+        ])?;
+        let Command::Query(query) = cli.command else {
+            panic!("query")
+        };
+        assert_eq!(query.terms.bbox.as_deref(), Some("-10,-10:5,5"));
+        assert_eq!(query.terms.objects.as_deref(), Some("-4,7"));
+        let cli = Cli::try_parse_from(["zvf", "get", "s", "-4", "7", "--json", "-o", "x"])?;
+        assert!(cli.common.json);
+        let Command::Get(get) = cli.command else {
+            panic!("get")
+        };
+        assert_eq!(get.ids, ["-4", "7"]);
+        let cli = Cli::try_parse_from(["zvf", "inspect", "s", "0/vertices", "-1.0.2"])?;
+        let Command::Inspect(inspect) = cli.command else {
+            panic!("inspect")
+        };
+        assert_eq!(
+            (inspect.path.as_deref(), inspect.key.as_deref()),
+            (Some("0/vertices"), Some("-1.0.2"))
+        );
+        let cli = Cli::try_parse_from([
+            "zvf",
+            "inspect",
+            "s",
+            "0/vertices",
+            "1.0.2",
+            "--json",
+            "--rows",
+            "3",
+        ])?;
+        assert!(cli.common.json);
+        let cli = Cli::try_parse_from(["zvf", "inspect", "s", "--json"])?;
+        assert!(cli.common.json);
+        let cli = Cli::try_parse_from(["zvf", "inspect", "s", "p", "--json"])?;
+        assert!(cli.common.json);
+        Ok(())
+    }
+
+    #[test]
+    fn every_command_has_examples() {
+        for command in Cli::command().get_subcommands() {
+            let help = command
+                .get_after_help()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            assert!(help.contains("Examples:\n  zvf "), "{}", command.get_name());
+        }
+    }
+}

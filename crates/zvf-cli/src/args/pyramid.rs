@@ -1,0 +1,116 @@
+//! `zvf pyramid`.
+
+use clap::{Args, ValueEnum};
+
+/// `zvf pyramid`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A level has bins so many times as large as the finer one's: --factors 2,2,4 makes levels 1, 2 and 3 with bins of 2, 4 and
+16 times the size of level 0's. A store without bins gets some that fit the data: about as large as the median step between
+neighbouring vertices, or so that they hold one or two points; --bin-shape says others. All levels appear at once when
+everything is written; an interrupted run leaves the store as it was, and --clear-leftovers removes what it left, or finishes
+what counts already.
+
+Levels that are there are touched only if --add, --replace, --refresh or --remove asks for it, and change at once as well.
+
+Methods:
+  density    real vertices are kept, with attributes, objects, groups and links. Points: one a bin. Lines: one for each pair of
+             bins that its ends lie in. Polylines and streamlines: simplified, with their ends. Graphs and skeletons:
+             connected vertices of a bin become one, edges stay. Meshes: vertices of a bin become one.
+             The error bound says how far anything moved at most.
+  reference  as the Python package does: the vertices of a bin become one at their mean; vertex attributes, groups and
+             links are lost
+
+Examples:
+  zvf pyramid cells.zarrvectors --factors 2,2,2
+  zvf pyramid tracts.zarrvectors --factors 2 --sparsity 4 --levels-until 100000
+  zvf pyramid brain.zarrvectors --factors 2,2 --method reference --seed 7 --cross-links explicit --cross-depth 2
+  zvf pyramid cells.zarrvectors --add --factors 4
+  zvf edit cells.zarrvectors delete 7 && zvf pyramid cells.zarrvectors --refresh
+  zvf pyramid cells.zarrvectors --replace --factors 3,3 --bin-shape 2,2,2
+  zvf pyramid cells.zarrvectors --remove")]
+pub(crate) struct PyramidArgs {
+    /// Path or URL of the store
+    pub(crate) store: String,
+    /// How many times as large bins become from level to level, one number a level
+    #[arg(
+        long,
+        value_name = "F,F,..",
+        value_delimiter = ',',
+        required_unless_present_any = ["refresh", "remove"]
+    )]
+    pub(crate) factors: Vec<f64>,
+    /// Puts further levels on top of those that are there, by their method and with their links between levels
+    #[arg(long, conflicts_with_all = ["method", "cross_links", "cross_depth", "bin_shape"])]
+    pub(crate) add: bool,
+    /// Removes the coarse levels that are there and makes new ones, in one change
+    #[arg(long, conflicts_with = "add")]
+    pub(crate) replace: bool,
+    /// Makes the levels that are there anew, as they were made, if edits left them out of date
+    #[arg(long, conflicts_with_all = ["add", "replace", "remove", "factors", "sparsity", "method", "seed", "levels_until",
+        "chunk_scale", "bin_shape", "cross_links", "cross_depth"])]
+    pub(crate) refresh: bool,
+    /// Removes all coarse levels, and the links between levels
+    #[arg(long, conflicts_with_all = ["add", "replace", "factors", "sparsity", "method", "seed", "levels_until", "chunk_scale",
+        "bin_shape", "cross_links", "cross_depth"])]
+    pub(crate) remove: bool,
+    /// Bins of level 0, for a store that declares none: sizes that divide the chunk [default: some that fit the data; the chunk
+    /// for the reference method]
+    #[arg(long, value_name = "X,Y,..", value_delimiter = ',')]
+    pub(crate) bin_shape: Option<Vec<f64>>,
+    /// One of how many objects is kept from level to level, drawn at random [default: 1, all of them]
+    #[arg(long, value_name = "G,..", value_delimiter = ',')]
+    pub(crate) sparsity: Vec<f64>,
+    /// How levels are made [default: density]
+    #[arg(long, value_enum, value_name = "METHOD")]
+    pub(crate) method: Option<MethodArg>,
+    /// The seed of what is drawn: the same seed keeps the same objects
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Adds levels with the last factor until one has at most N vertices, or no fewer than the one before it
+    #[arg(long, value_name = "N")]
+    pub(crate) levels_until: Option<u64>,
+    /// How many times as large chunks become from level to level: a number, or one an axis as in 2x2x1 [default: 1]
+    #[arg(long, value_name = "K,..", value_delimiter = ',', value_parser = scale)]
+    pub(crate) chunk_scale: Vec<Scale>,
+    /// Links from every vertex to the one that stands for it: none, that way only, or both ways [default: explicit for the
+    /// reference method, none else]
+    #[arg(long, value_enum, value_name = "STORED")]
+    pub(crate) cross_links: Option<CrossArg>,
+    /// Over how many levels these links go; -1: over all
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        allow_hyphen_values = true
+    )]
+    pub(crate) cross_depth: i64,
+    /// Removes what an interrupted run left, or finishes what counts already
+    #[arg(long)]
+    pub(crate) clear_leftovers: bool,
+}
+
+/// Factors of chunk sizes; one stands for all axes.
+#[derive(Debug, Clone)]
+pub(crate) struct Scale(pub(crate) Vec<u32>);
+
+fn scale(text: &str) -> std::result::Result<Scale, String> {
+    let numbers: Option<Vec<u32>> = text.split('x').map(|one| one.parse().ok()).collect();
+    numbers
+        .filter(|numbers| !numbers.contains(&0))
+        .map(Scale)
+        .ok_or_else(|| format!("found {text:?}, expected a number, or one an axis as in 2x2x1"))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MethodArg {
+    Density,
+    Reference,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CrossArg {
+    None,
+    Implicit,
+    Explicit,
+}

@@ -1,0 +1,139 @@
+//! `zvf query` and `zvf get`: selections and what is written of them.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use zvf_query::Select;
+
+/// `zvf query`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Selections combine with AND. Without -o and --format a summary is printed.
+
+OUT ending in .arrow, .csv, .ndjson or .npy gets the vertex table (npy: positions only); any other OUT becomes a
+directory with vertices.arrow, links.arrow when the geometry has links, objects.arrow when there is an object index.
+CSV has one column an axis and a channel (name_0, name_1, ..); absent values are empty. NDJSON has null for absent values and
+the strings \"NaN\", \"Infinity\", \"-Infinity\" for what JSON lacks.
+
+Examples:
+  zvf query brain.zarrvectors --bbox 0,0,0:10,10,10
+  zvf query brain.zarrvectors --bbox -10,-10,-inf:5,5,inf --where 'intensity > 0.5 and label == 3' -o box.csv
+  zvf query tracts.zarrvectors --bbox 60,80,60:80,90,70 --select objects -o bundle
+  zvf query brain.zarrvectors --objects @ids.txt --columns position,object_id --format ndjson
+  zvf query brain.zarrvectors --groups 0,2 --level 1 --limit 1000 --json")]
+pub(crate) struct QueryArgs {
+    /// Path or URL of the store
+    pub(crate) store: String,
+    /// Which rows are meant
+    #[command(flatten)]
+    pub(crate) terms: TermArgs,
+    /// What is kept: rows inside, whole objects with a vertex inside, or whole chunks that meet the box
+    #[arg(long, value_enum, default_value_t = SelectArg::Vertices)]
+    pub(crate) select: SelectArg,
+    /// Ids that the store does not have are left out instead of being an error
+    #[arg(long)]
+    pub(crate) ignore_missing: bool,
+    /// What is written and how
+    #[command(flatten)]
+    pub(crate) result: ResultArgs,
+}
+
+/// `zvf get`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+An id that the store does not have is an error unless --ignore-missing is given. Negative ids are fine as they are.
+
+Examples:
+  zvf get brain.zarrvectors 7
+  zvf get brain.zarrvectors -4 7 4611686018427387904 -o neurons
+  zvf get tracts.zarrvectors @ids.txt --level 1 --attributes none --format csv")]
+pub(crate) struct GetArgs {
+    /// Path or URL of the store
+    pub(crate) store: String,
+    /// Object ids, or @FILE with ids between blanks, commas or lines
+    #[arg(required = true, value_name = "ID", allow_negative_numbers = true)]
+    pub(crate) ids: Vec<String>,
+    /// Ids that the store does not have are left out instead of being an error
+    #[arg(long)]
+    pub(crate) ignore_missing: bool,
+    /// What is written and how
+    #[command(flatten)]
+    pub(crate) result: ResultArgs,
+}
+
+/// The terms of a selection, which combine with AND
+#[derive(Debug, Args)]
+pub(crate) struct TermArgs {
+    /// Vertices inside this box, both ends included; components in axis order; inf and -inf allowed
+    #[arg(long, value_name = "LO:HI", allow_hyphen_values = true)]
+    pub(crate) bbox: Option<String>,
+    /// Whole objects by id, in the order asked: a list, or @FILE with ids between blanks, commas or lines
+    #[arg(long, value_name = "ID,..|@FILE", allow_hyphen_values = true)]
+    pub(crate) objects: Option<String>,
+    /// Whole objects of these groups, by group number
+    #[arg(long, value_name = "N,..", value_delimiter = ',')]
+    pub(crate) groups: Option<Vec<u64>>,
+    /// Comparisons on vertex attributes joined with and/or, e.g. 'intensity > 0.5 and label == 3'
+    #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true)]
+    pub(crate) filter: Option<String>,
+}
+
+/// What `query` and `get` write and how.
+#[derive(Debug, Args)]
+pub(crate) struct ResultArgs {
+    /// Resolution level; 0 is the finest
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) level: u32,
+    /// Of an additive level only its own content, not that of the coarser levels which complete it
+    #[arg(long)]
+    pub(crate) own_level_only: bool,
+    /// The first N vertices; with --select objects whole objects while they fit
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
+    /// Attributes to read: all, none, or names (which also work where the storage cannot list)
+    #[arg(long, value_name = "all|none|NAME,..", default_value = "all")]
+    pub(crate) attributes: String,
+    /// Columns of the vertex table: position, chunk, row, fragment, object_id, object_ids or attribute names
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+    pub(crate) columns: Vec<String>,
+    /// Where the result goes: a file by its ending, or a directory
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+    /// Format of the vertex table, on stdout unless -o is given
+    #[arg(long, value_enum, value_name = "F")]
+    pub(crate) format: Option<FormatArg>,
+}
+
+/// What a query keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SelectArg {
+    /// Rows inside the box
+    Vertices,
+    /// Whole objects with at least one vertex inside
+    Objects,
+    /// Whole chunks that meet the box
+    Chunks,
+}
+
+impl From<SelectArg> for Select {
+    fn from(select: SelectArg) -> Self {
+        match select {
+            SelectArg::Vertices => Self::Vertices,
+            SelectArg::Objects => Self::Objects,
+            SelectArg::Chunks => Self::Chunks,
+        }
+    }
+}
+
+/// Formats of the vertex table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FormatArg {
+    /// Comma-separated values with a header line
+    Csv,
+    /// One JSON object a line
+    Ndjson,
+    /// Arrow IPC file
+    Arrow,
+    /// NumPy array of the positions, (N, D), stored dtype
+    Npy,
+}
