@@ -105,3 +105,15 @@ pub(crate) struct RechunkArgs {
     #[command(flatten)]
     pub(crate) storage: StorageArgs,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Shards, shards};
+
+    #[test]
+    fn shapes_of_shards() {
+        assert_eq!(shards("2, 4,1"), Ok(Shards(vec![2, 4, 1])));
+        assert_eq!(shards("none"), Ok(Shards(Vec::new())));
+        assert!(shards("2,0").is_err() && shards("").is_err() && shards("a").is_err());
+    }
+}
