@@ -266,10 +266,15 @@ fn tie(
         })?),
         None => None,
     };
+    warnings.extend(
+        filter
+            .iter()
+            .flat_map(|filter| filter.remarks.iter().cloned()),
+    );
     let bins = level.bin_shape().filter(|_| query.level == 0);
     let grid = Grid::new(level.chunk_shape(), bins);
     let table = TablePlan {
-        outs: outs(&query, &columns),
+        outs: outs(&query, &columns, level.object_index().is_some()),
         metadata: metadata(store, &query),
     };
     if query.outputs.links {
@@ -522,7 +527,7 @@ fn key_column(level: &Level) -> Option<ColumnSpec> {
 }
 
 /// The columns of the vertex table.
-fn outs(query: &Query, columns: &[ColumnSpec]) -> Vec<Out> {
+fn outs(query: &Query, columns: &[ColumnSpec], objects: bool) -> Vec<Out> {
     let named = |name: &str| {
         columns
             .iter()
@@ -548,7 +553,9 @@ fn outs(query: &Query, columns: &[ColumnSpec]) -> Vec<Out> {
         return Vec::new();
     }
     if query.columns.is_empty() {
-        return std::iter::once(Out::Position).chain(selected()).collect();
+        let owner = (query.owners && objects).then_some(Out::ObjectId);
+        let outs = std::iter::once(Out::Position).chain(selected());
+        return outs.chain(owner).collect();
     }
     let mut outs = Vec::new();
     for column in &query.columns {

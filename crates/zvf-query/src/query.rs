@@ -36,6 +36,8 @@ pub struct Query {
     pub attributes: Names,
     /// Columns of the vertex table, in this order. Empty: position, then the attributes.
     pub columns: Vec<Column>,
+    /// Without [`columns`](Self::columns): also `object_id`, where the level has an object index.
+    pub owners: bool,
     /// Only what the level itself stores. An additive level (`refinement: "add"`) holds what the next coarser level does
     /// not; by default a query reads its complete content, the level and those that complete it.
     pub own_level_only: bool,
@@ -63,6 +65,7 @@ impl Default for Query {
             select: Select::Vertices,
             attributes: Names::All,
             columns: Vec::new(),
+            owners: false,
             own_level_only: false,
             ignore_missing: false,
             outputs: Outputs::default(),

@@ -46,6 +46,8 @@ pub(crate) type Find<'a> = dyn Fn(&str) -> Result<(usize, OperandType), QueryErr
 #[derive(Debug, Clone)]
 pub(crate) struct BoundFilter {
     root: Node,
+    /// What the condition may not mean as its author thinks.
+    pub(crate) remarks: Vec<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -71,6 +73,7 @@ pub(super) enum Test {
         fill: Option<i64>,
         coded: bool,
     },
+    IsNan,
     /// Truth by category, and the code of missing values.
     Codes {
         truths: Vec<u8>,
@@ -90,8 +93,10 @@ impl BoundFilter {
     ///
     /// Misuse: a value that the attribute cannot be compared with. Unknown names are whatever `find` says.
     pub(crate) fn bind(filter: &Filter, find: &Find<'_>) -> Result<Self, QueryError> {
+        let mut remarks = Vec::new();
         Ok(Self {
-            root: bind(&filter.condition, find)?,
+            root: bind(&filter.condition, find, &mut remarks)?,
+            remarks,
         })
     }
 
@@ -124,30 +129,51 @@ pub(crate) enum Fault {
     Malformed { name: String, what: String },
 }
 
-fn bind(condition: &Condition, find: &Find<'_>) -> Result<Node, QueryError> {
-    let many = |terms: &[Condition]| {
+fn bind(
+    condition: &Condition,
+    find: &Find<'_>,
+    remarks: &mut Vec<String>,
+) -> Result<Node, QueryError> {
+    let mut many = |terms: &[Condition]| {
         terms
             .iter()
-            .map(|term| bind(term, find))
+            .map(|term| bind(term, find, remarks))
             .collect::<Result<Vec<_>, _>>()
     };
     let (name, channel) = match condition {
         Condition::All(terms) => return Ok(Node::All(many(terms)?)),
         Condition::Any(terms) => return Ok(Node::Any(many(terms)?)),
-        Condition::Not(term) => return Ok(Node::Not(Box::new(bind(term, find)?))),
+        Condition::Not(term) => return Ok(Node::Not(Box::new(bind(term, find, remarks)?))),
         Condition::Compare { name, channel, .. }
         | Condition::In { name, channel, .. }
-        | Condition::IsNull { name, channel } => (name, *channel),
+        | Condition::IsNull { name, channel }
+        | Condition::IsNan { name, channel } => (name, *channel),
     };
     let (operand, kind) = find(name)?;
     let (op, values) = match condition {
         Condition::Compare { op, value, .. } => (*op, vec![value.clone()]),
         Condition::In { values, .. } => (Op::Equal, values.clone()),
         _ => {
-            let test = Test::IsNull {
-                fill: kind.fill_code,
-                coded: kind.categories.is_some(),
+            let float =
+                kind.categories.is_none() && scalar::family(kind.dtype) == scalar::Family::Float;
+            let test = match condition {
+                Condition::IsNan { .. } if !float => {
+                    return Err(QueryError::misuse(format!(
+                        "attribute {name:?} has no NaN, since its values are no floats: `is null` finds missing ones"
+                    )));
+                }
+                Condition::IsNan { .. } => Test::IsNan,
+                _ => Test::IsNull {
+                    fill: kind.fill_code,
+                    coded: kind.categories.is_some(),
+                },
             };
+            if float && matches!(test, Test::IsNull { .. }) {
+                remarks.push(format!(
+                    "attribute {name:?} holds floats: NaN, which missing floats of a file become, is not null; `{name} is nan` \
+                     finds it"
+                ));
+            }
             return Ok(Node::Leaf(Leaf {
                 name: name.clone(),
                 operand,
@@ -158,10 +184,13 @@ fn bind(condition: &Condition, find: &Find<'_>) -> Result<Node, QueryError> {
         }
     };
     let test = match &kind.categories {
-        Some(categories) => Test::Codes {
-            truths: category_truths(name, categories, op, &values)?,
-            fill: kind.fill_code,
-        },
+        Some(categories) => {
+            remarks.extend(no_category(name, categories, &values));
+            Test::Codes {
+                truths: category_truths(name, categories, op, &values)?,
+                fill: kind.fill_code,
+            }
+        }
         None => {
             for value in &values {
                 if !comparable(kind.dtype, value) {
@@ -182,6 +211,36 @@ fn bind(condition: &Condition, find: &Find<'_>) -> Result<Node, QueryError> {
         dtype: kind.dtype,
         test,
     }))
+}
+
+/// Says which texts are no category, where all categories are texts.
+fn no_category(name: &str, categories: &[Value], values: &[Literal]) -> Option<String> {
+    // Categories that a remark lists.
+    const LISTED: usize = 8;
+    let missing: Vec<String> = values
+        .iter()
+        .filter(|value| matches!(value, Literal::Text(text) if !categories.iter().any(|one| one == text)))
+        .map(shown)
+        .collect();
+    if missing.is_empty() {
+        return None;
+    }
+    let mut known: Vec<String> = categories
+        .iter()
+        .take(LISTED)
+        .map(|one| match one.as_str() {
+            Some(text) => format!("'{text}'"),
+            None => one.to_string(),
+        })
+        .collect();
+    if categories.len() > LISTED {
+        known.push(format!(".. ({} in all)", categories.len()));
+    }
+    Some(format!(
+        "attribute {name:?} has no category {}: there are {}",
+        missing.join(", ").replace("text ", ""),
+        known.join(", ")
+    ))
 }
 
 fn comparable(dtype: DType, value: &Literal) -> bool {

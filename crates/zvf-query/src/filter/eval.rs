@@ -90,6 +90,13 @@ impl Leaf {
                 Scalar::Int(code) => self.code(code),
                 _ => Ok(UNKNOWN),
             },
+            Test::IsNan => Ok(match value {
+                Scalar::Null => UNKNOWN,
+                Scalar::F16(a) if a.is_nan() => TRUE,
+                Scalar::F32(a) if a.is_nan() => TRUE,
+                Scalar::F64(a) if a.is_nan() => TRUE,
+                _ => FALSE,
+            }),
             Test::IsNull { .. } => Ok(if matches!(value, Scalar::Null) {
                 TRUE
             } else {
@@ -141,7 +148,7 @@ impl Leaf {
                     ),
                 })
             }
-            Test::Values { .. } => Ok(UNKNOWN),
+            Test::Values { .. } | Test::IsNan => Ok(UNKNOWN),
         }
     }
 }

@@ -18,15 +18,17 @@ pub(crate) use bind::{BoundFilter, Fault, Operand, OperandType, Truths};
 /// # Grammar
 ///
 /// Comparisons `==` (or `=`), `!=` (or `<>`), `<`, `<=`, `>`, `>=` of an attribute with a number, a `'text'`, `true`
-/// or `false`; `name in (1, 2)`, `name is null`; joined by `and`, `or`, `not` and parentheses. Names that are not
+/// or `false`; `name in (1, 2)`, `name between 1 and 2` (both included), `name is null`, `name is nan`, each of them with `not`
+/// before the last word or words (`not in`, `not between`, `is not null`, `is not nan`); joined by `and`, `or`, `not` and parentheses. Names that are not
 /// plain words stand in backquotes or double quotes; `name[1]` is a channel of an attribute with several.
 ///
 /// # Meaning
 ///
 /// A missing value makes a comparison unknown, and a row is kept when the whole condition is true. Integers are
 /// compared exactly. A number is first rounded to the attribute's float type, so that `score == 0.3` finds a stored
-/// `float32` that prints as 0.3. NaN is a value, unequal to every number. Categorical attributes are compared by
-/// category.
+/// `float32` that prints as 0.3. NaN is a value, unequal to every number, which
+/// `is nan` finds; it is also what floats become that a file lacks, and it is not null. Categorical attributes are compared
+/// by category.
 ///
 /// ```
 /// # fn main() -> Result<(), zvf_query::QueryError> {
@@ -90,6 +92,10 @@ enum Condition {
         name: String,
         channel: Option<usize>,
     },
+    IsNan {
+        name: String,
+        channel: Option<usize>,
+    },
 }
 
 impl Condition {
@@ -97,7 +103,10 @@ impl Condition {
         match self {
             Self::All(terms) | Self::Any(terms) => terms.iter().for_each(|term| term.names(found)),
             Self::Not(term) => term.names(found),
-            Self::Compare { name, .. } | Self::In { name, .. } | Self::IsNull { name, .. } => {
+            Self::Compare { name, .. }
+            | Self::In { name, .. }
+            | Self::IsNull { name, .. }
+            | Self::IsNan { name, .. } => {
                 if !found.contains(name) {
                     found.push(name.clone());
                 }

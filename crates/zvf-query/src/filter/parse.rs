@@ -108,10 +108,13 @@ impl<'a> Parser<'a> {
         let (name, channel) = self.name()?;
         if self.word("is") {
             let negated = self.word("not");
-            if !self.word("null") {
-                return Err(self.expected("`null`"));
-            }
-            let test = Condition::IsNull { name, channel };
+            let test = if self.word("null") {
+                Condition::IsNull { name, channel }
+            } else if self.word("nan") {
+                Condition::IsNan { name, channel }
+            } else {
+                return Err(self.expected("`null` or `nan`"));
+            };
             return Ok(if negated {
                 Condition::Not(Box::new(test))
             } else {
@@ -137,8 +140,27 @@ impl<'a> Parser<'a> {
                 test
             });
         }
+        if self.word("between") {
+            let low = self.literal()?;
+            if !self.word("and") {
+                return Err(self.expected("`and`"));
+            }
+            let high = self.literal()?;
+            let end = |op, value| Condition::Compare {
+                name: name.clone(),
+                channel,
+                op,
+                value,
+            };
+            let test = Condition::All(vec![end(Op::AtLeast, low), end(Op::AtMost, high)]);
+            return Ok(if negated {
+                Condition::Not(Box::new(test))
+            } else {
+                test
+            });
+        }
         if negated {
-            return Err(self.expected("`in`"));
+            return Err(self.expected("`in` or `between`"));
         }
         let Some(op) = self.op() else {
             return Err(self.expected("a comparison"));
@@ -216,6 +238,13 @@ impl<'a> Parser<'a> {
                 text,
                 quoted: false,
             }) if !signed && text.eq_ignore_ascii_case("false") => Ok(Literal::Bool(false)),
+            Some(Token::Name {
+                text,
+                quoted: false,
+            }) if text.eq_ignore_ascii_case("nan") => {
+                let expected = "expected a number, a 'text', true or false, found `nan`: `name is nan` finds it";
+                Err(error(at, expected))
+            }
             found => {
                 let found = found.map_or_else(|| "the end".to_owned(), shown);
                 Err(error(
@@ -309,6 +338,10 @@ mod tests {
             "((a == false))",
             "A IN (1) AND NOT b IS NULL",
             "a > -inf",
+            "a is nan",
+            "a is not NaN and b between 1 and 2",
+            "a not between -1.5 and +2 or not b[0] is nan",
+            "nan > 1 and between is null",
         ] {
             parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
         }
@@ -333,6 +366,13 @@ mod tests {
                 "at byte 0: expected an attribute name, found `and`",
             ),
             ("a > 1x", "at byte 4: \"1x\" is not a number"),
+            ("a is 3", "at byte 5: expected `null` or `nan`, found 3"),
+            ("a not 3", "at byte 6: expected `in` or `between`, found 3"),
+            ("a between 1, 2", "at byte 11: expected `and`, found `,`"),
+            (
+                "a == nan",
+                "at byte 5: expected a number, a 'text', true or false, found `nan`: `name is nan` finds it",
+            ),
         ] {
             assert_eq!(
                 parse(text).unwrap_err().to_string(),
@@ -359,7 +399,7 @@ mod tests {
         fn nothing_that_looks_right_panics(
             words in proptest::collection::vec(
                 proptest::sample::select(vec![
-                    "a", "`b c`", "and", "or", "not", "in", "is", "null", "(", ")", "[", "]", ",", "==", "<", ">=", "1",
+                    "a", "`b c`", "and", "or", "not", "in", "is", "null", "nan", "between", "(", ")", "[", "]", ",", "==", "<", ">=", "1",
                     "-2.5", "'x'", "true", "0", "9999999999999999999999999999999999999999999", "1e999", "é",
                 ]),
                 0..24,

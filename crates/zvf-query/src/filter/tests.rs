@@ -51,6 +51,39 @@ fn floats_are_compared_in_their_own_type() {
 }
 
 #[test]
+fn nan_is_found_and_is_not_null() {
+    let bytes: Vec<u8> = [0.5_f32, f32::NAN, -f32::NAN, f32::INFINITY]
+        .iter()
+        .flat_map(|v| v.to_le_bytes())
+        .collect();
+    assert_eq!(truths("a is nan", "float32", &bytes, 4), [0, 2, 2, 0]);
+    assert_eq!(truths("a is not nan", "float32", &bytes, 4), [2, 0, 0, 2]);
+    assert_eq!(truths("a is null", "float32", &bytes, 4), [0; 4]);
+    assert_eq!(truths("b is nan", "float32", &bytes, 4), [1; 4]);
+    assert_eq!(
+        truths("a between 0.5 and inf", "float32", &bytes, 4),
+        [2, 0, 0, 2]
+    );
+    assert_eq!(
+        truths("a not between 0.6 and inf", "float32", &bytes, 4),
+        [2, 2, 2, 0]
+    );
+    let remarks =
+        |text: &str, dtype: &str, categories| bound(text, dtype, categories).unwrap().remarks;
+    assert!(remarks("a is null", "float64", None)[0].contains("`a is nan`"));
+    assert!(remarks("a is nan and a > 1", "float64", None).is_empty());
+    assert!(remarks("a is null", "int32", None).is_empty());
+    assert!(bound("a is nan", "int32", None).is_err());
+    let words = || Some(vec!["ground".into(), "water".into()]);
+    assert!(bound("a is nan", "int8", words()).is_err());
+    assert!(remarks("a in ('water', 'ground')", "int8", words()).is_empty());
+    assert_eq!(
+        remarks("a == 'Ground' or a is null", "int8", words()),
+        ["attribute \"a\" has no category 'Ground': there are 'ground', 'water'"]
+    );
+}
+
+#[test]
 fn integers_are_exact_and_big_endian_is_read() {
     let bytes: Vec<u8> = [u64::MAX, u64::MAX - 1]
         .iter()

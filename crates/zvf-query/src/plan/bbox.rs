@@ -6,8 +6,7 @@ use crate::QueryError;
 ///
 /// # Shape
 ///
-/// `lo` and `hi` have one number an axis, in the axis order of the store. Infinities are allowed. A box whose
-/// lower corner lies above its upper one on some axis holds nothing.
+/// `lo` and `hi` have one number an axis, in the axis order of the store, and `lo` is at most `hi`. Infinities are allowed.
 ///
 /// # Units
 ///
@@ -23,7 +22,8 @@ impl BBox {
     ///
     /// # Errors
     ///
-    /// Misuse: corners of different lengths, no axis at all, or a coordinate that is not a number.
+    /// Misuse: corners of different lengths, no axis at all, a coordinate that is not a number, or a lower corner above the
+    /// upper one: a box with swapped corners would hold nothing, without a word.
     pub fn new(lo: Vec<f64>, hi: Vec<f64>) -> Result<Self, QueryError> {
         if lo.len() != hi.len() {
             return Err(QueryError::misuse(format!(
@@ -37,6 +37,15 @@ impl BBox {
         }
         if lo.iter().chain(&hi).any(|corner| corner.is_nan()) {
             return Err(QueryError::misuse("a corner of the box is not a number"));
+        }
+        let inverted = lo.iter().zip(&hi).position(|(lo, hi)| lo > hi);
+        if let Some((axis, (from, to))) = inverted.and_then(|axis| {
+            let corners = (lo.get(axis)?, hi.get(axis)?);
+            Some((axis, corners))
+        }) {
+            return Err(QueryError::misuse(format!(
+                "box, axis {axis}: found {from} to {to}, expected a lower corner that is not above the upper one: LO:HI"
+            )));
         }
         Ok(Self { lo, hi })
     }
@@ -69,11 +78,6 @@ impl BBox {
     /// Number of axes.
     pub fn dims(&self) -> usize {
         self.lo.len()
-    }
-
-    /// Whether no position can be inside.
-    pub fn is_empty(&self) -> bool {
-        self.lo.iter().zip(&self.hi).any(|(lo, hi)| lo > hi)
     }
 
     /// Whether `lo <= p <= hi` on every axis; a NaN coordinate is in no box.
@@ -112,15 +116,31 @@ mod tests {
 
     #[test]
     fn what_is_no_box_is_misuse() {
-        for text in ["", "1,2,3", "1:2,3", "nan:1", "1,:2,3", "a:b", "1:2:3"] {
+        for text in [
+            "", "1,2,3", "1:2,3", "nan:1", "1:nan", "1,:2,3", "a:b", "1:2:3",
+        ] {
             let error = BBox::parse(text).unwrap_err();
             assert_eq!(error.class(), zvf_store::Class::Misuse, "{text}: {error}");
         }
     }
 
     #[test]
-    fn an_inverted_box_is_empty() {
-        assert!(BBox::parse("1,0:0,5").unwrap().is_empty());
-        assert!(!BBox::parse("1,0:1,5").unwrap().is_empty());
+    fn an_inverted_box_is_misuse() {
+        for (text, axis) in [
+            ("1,0:0,5", 0),
+            ("0,5:1,4.5", 1),
+            ("inf:-inf", 0),
+            ("0,0,inf:1,1,9", 2),
+        ] {
+            let error = BBox::parse(text).unwrap_err();
+            assert_eq!(error.class(), zvf_store::Class::Misuse, "{text}: {error}");
+            let place = format!("box, axis {axis}: ");
+            assert!(error.to_string().starts_with(&place), "{text}: {error}");
+        }
+        assert!(BBox::new(vec![2.0], vec![1.0]).is_err());
+        // One point, one plane and everything are boxes.
+        for text in ["1,0:1,0", "-0.0:0.0", "0.0:-0.0", "-inf:inf", "inf:inf"] {
+            assert!(BBox::parse(text).is_ok(), "{text}");
+        }
     }
 }
