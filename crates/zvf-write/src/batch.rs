@@ -156,6 +156,19 @@ impl<'a> ObjectTable<'a> {
         }
     }
 
+    /// The ids, one a row.
+    #[must_use]
+    pub fn ids(&self) -> &[i64] {
+        &self.ids
+    }
+
+    /// The attributes, by name.
+    pub fn attributes(&self) -> impl Iterator<Item = (&str, &Values<'a>)> {
+        self.attributes
+            .iter()
+            .map(|(name, values)| (&**name, values))
+    }
+
     /// Adds an attribute. Every table has all object attributes of the specification.
     #[must_use]
     pub fn with_attribute(

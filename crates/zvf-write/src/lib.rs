@@ -175,7 +175,9 @@ pub use chunk_by::ChunkBy;
 pub use codec::Compression;
 pub use commit::Leftovers;
 pub use documents::{name_of as store_name, renew_ome};
-pub use edit::{At, ChunkPositions, ColumnEdit, Edit, EditSummary, Resumed, VacuumSummary, vacuum};
+pub use edit::{
+    At, ChunkPositions, ColumnEdit, Edit, EditSummary, Fitted, Resumed, VacuumSummary, vacuum,
+};
 pub use error::WriteError;
 pub use migrate::{
     LevelCounts, Loss, MigrateOptions, MigrateProgress, Repair, Report, Verified, compare, migrate,

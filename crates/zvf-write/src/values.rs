@@ -135,6 +135,20 @@ impl Values<'_> {
         })
     }
 
+    /// The same, borrowing nothing.
+    #[must_use]
+    pub fn into_owned(self) -> Values<'static> {
+        macro_rules! owned {
+            ($($variant:ident),*) => {
+                match self {
+                    $(Self::$variant(list) => Values::$variant(Cow::Owned(list.into_owned())),)*
+                    Self::Text(texts) => Values::Text(texts),
+                }
+            };
+        }
+        owned!(Bool, I8, I16, I32, I64, U8, U16, U32, U64, F16, F32, F64)
+    }
+
     /// The name of the type, for messages.
     pub(crate) fn type_name(&self) -> String {
         self.number_type()

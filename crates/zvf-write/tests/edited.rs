@@ -34,7 +34,7 @@ impl Draw {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Vertex {
+pub(crate) struct Vertex {
     at: Vec<f64>,
     vector: [f32; 2],
     word: Option<String>,
@@ -47,9 +47,9 @@ struct Vertex {
 #[derive(Debug, Clone)]
 pub(crate) struct Model {
     pub(crate) spec: StoreSpec,
-    vertices: BTreeMap<i64, Vertex>,
+    pub(crate) vertices: BTreeMap<i64, Vertex>,
     /// Vertices of each object; their order counts for chains only.
-    objects: BTreeMap<i64, Vec<i64>>,
+    pub(crate) objects: BTreeMap<i64, Vec<i64>>,
     deleted: BTreeSet<i64>,
     sizes: BTreeMap<i64, Option<f32>>,
     pub(crate) links: Vec<(Vec<i64>, String)>,
@@ -69,6 +69,8 @@ struct Made {
 #[derive(Debug)]
 pub(crate) struct Order {
     pub(crate) all: Vec<i64>,
+    /// Chunk and row of each of them.
+    pub(crate) spots: Vec<(Vec<i64>, u64)>,
     pub(crate) objects: BTreeMap<i64, Vec<i64>>,
     pub(crate) links: Vec<Vec<i64>>,
 }
@@ -375,8 +377,17 @@ impl Model {
                 objects.insert(id, numbers[start..start + length].to_vec());
             }
         }
+        let asked = Query {
+            columns: vec![Column::Chunk, Column::Row],
+            ..Query::default()
+        };
+        let got = ask(&store, asked).await;
+        let chunks = column(&got.vertices, "chunk").into_iter();
+        let chunks = chunks.map(|chunk| chunk.split(' ').map(|c| c.parse().unwrap()).collect());
+        let rows = column(&got.vertices, "row").into_iter();
         Order {
             all: parse(&all),
+            spots: chunks.zip(rows.map(|row| row.parse().unwrap())).collect(),
             objects,
             links: self.listed(&store).await,
         }
@@ -492,6 +503,10 @@ impl Model {
                 None => Ok(()),
             },
             // Another value of what chunks are cut by: vertices go to other chunks.
+            10 => match order {
+                Some(order) => self.step_points(edit, draw, order).await,
+                None => Ok(()),
+            },
             9 if self.spec.chunk_by.is_some() => {
                 let Some(order) = order else { return Ok(()) };
                 let some = self.some(draw, order);

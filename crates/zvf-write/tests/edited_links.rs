@@ -82,6 +82,7 @@ impl Model {
             all,
             objects,
             links,
+            ..
         } = order;
         if links.is_empty() {
             return Ok(());

@@ -14,6 +14,7 @@ mod cuts;
 mod edited;
 mod edited_keys;
 mod edited_links;
+mod edited_points;
 mod edits;
 mod edits_broken;
 mod edits_deleted;

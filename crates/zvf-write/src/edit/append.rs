@@ -37,15 +37,19 @@ struct Cut {
     implied: BTreeSet<(Vertex, Vertex)>,
 }
 
-/// Routes and cuts a batch as a new store would be.
-fn cut(state: &mut State, batch: &Batch<'_>) -> Result<(Cut, Vec<NewLink>), WriteError> {
-    state.learn(batch)?;
+/// Routes and cuts batches as a new store would be.
+fn cut(state: &mut State, batches: &[Batch<'_>]) -> Result<(Cut, Vec<NewLink>), WriteError> {
+    for batch in batches {
+        state.learn(batch)?;
+    }
     let spec = state.spec.clone();
     let folder = std::env::temp_dir();
     // All of it is in memory already: nothing is spilled.
     let mut router = Router::new(&spec, usize::MAX, &folder);
     router.keys.clone_from(&state.keys);
-    router.push(&spec, batch)?;
+    for batch in batches {
+        router.push(&spec, batch)?;
+    }
     let layout = router.layout.clone();
     let dictionaries = spec.vertex_attributes.iter().map(|_| None).collect();
     let encoder = Encoder::new(&spec, router.layout, dictionaries);
@@ -153,27 +157,31 @@ fn sorted_rows(
 
 impl Edit {
     /// Takes new vertices in.
-    pub(super) async fn take(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
-        let ids = named_ids(&self.state, batch);
+    pub(super) async fn take(&mut self, batches: &[Batch<'_>]) -> Result<(), WriteError> {
+        let ids = batches
+            .iter()
+            .flat_map(|batch| named_ids(&self.state, batch))
+            .collect();
         self.check_owners(&ids).await?;
-        let batch = self.coded(batch)?;
-        self.take_coded_of(&batch, &ids).await
+        let batches = batches.iter().map(|batch| self.coded(batch));
+        let batches = batches.collect::<Result<Vec<_>, _>>()?;
+        self.take_coded_of(&batches, &ids).await
     }
 
     /// As [`take`](Self::take), with codes in the place of texts.
     pub(super) async fn take_coded(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
         let ids = named_ids(&self.state, batch);
         self.check_owners(&ids).await?;
-        self.take_coded_of(batch, &ids).await
+        self.take_coded_of(std::slice::from_ref(batch), &ids).await
     }
 
     async fn take_coded_of(
         &mut self,
-        batch: &Batch<'_>,
+        batches: &[Batch<'_>],
         ids: &BTreeSet<i64>,
     ) -> Result<(), WriteError> {
         let before = self.state.links.len();
-        let (cut, links) = cut(&mut self.state, batch)?;
+        let (cut, links) = cut(&mut self.state, batches)?;
         let mut slots = Vec::new();
         for part in &cut.parts {
             slots.push(self.state.slot(&part.chunk)?);

@@ -5,6 +5,7 @@ mod attributes;
 mod between;
 mod column;
 mod commit;
+mod fit;
 mod grid;
 mod index;
 pub(crate) mod journal;
@@ -37,6 +38,7 @@ use state::State;
 use tables::Tables;
 
 pub use column::{ChunkPositions, ColumnEdit};
+pub use fit::Fitted;
 pub use vacuum::{VacuumSummary, vacuum};
 
 /// Which vertices are meant.
@@ -279,6 +281,22 @@ impl Edit {
         Ok(self.tables.get(name).map(|table| table.spec.clone()))
     }
 
+    /// The specifications of all object attributes.
+    ///
+    /// # Cost
+    /// Reads all object attributes, once.
+    ///
+    /// # Errors
+    /// Misuse: a store without objects. I/O.
+    pub async fn object_attributes(&mut self) -> Result<Vec<AttributeSpec>, WriteError> {
+        self.load_tables().await?;
+        Ok(self
+            .tables
+            .values()
+            .map(|table| table.spec.clone())
+            .collect())
+    }
+
     /// Adds vertices. A batch is what it is for [`StoreWriter::push`](crate::StoreWriter::push); its objects are new ones,
     /// or for points, polylines and streamlines also those that are there: they go on where they end.
     ///
@@ -288,9 +306,17 @@ impl Edit {
     /// # Errors
     /// Misuse: a batch that does not fit the store; an object that cannot go on. Nothing was taken then. I/O.
     pub async fn append(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
+        self.append_all(std::slice::from_ref(batch)).await
+    }
+
+    /// As [`append`](Self::append), of several batches, which are one: links between batches may join vertices of all of them.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append).
+    pub async fn append_all(&mut self, batches: &[Batch<'_>]) -> Result<(), WriteError> {
         self.usable()?;
         self.check_structure().await?;
-        let done = self.take(batch).await;
+        let done = self.take(batches).await;
         self.note(done)
     }
 
@@ -316,6 +342,20 @@ impl Edit {
         self.usable()?;
         self.check_structure().await?;
         let done = self.drop_objects(ids).await;
+        self.note(done)
+    }
+
+    /// Deletes points that belong to no object, by chunk and row there, as a query gives them in its columns `chunk` and `row`.
+    ///
+    /// # Cost
+    /// The chunks that hold them are read and written.
+    ///
+    /// # Errors
+    /// Misuse: a store with objects, whose vertices go with their object ([`delete`](Self::delete)); a row that is not there. I/O.
+    pub async fn delete_points(&mut self, rows: &[(Vec<i64>, u64)]) -> Result<(), WriteError> {
+        self.usable()?;
+        self.check_structure().await?;
+        let done = self.drop_points(rows).await;
         self.note(done)
     }
 

@@ -1,11 +1,11 @@
 //! Deleting, finding vertices, and setting values.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::state::State;
 use super::{At, Edit};
 use crate::WriteError;
-use crate::int::index;
+use crate::int::{index, wide};
 use crate::spec::AttributeSpec;
 use crate::values::Values;
 
@@ -48,6 +48,52 @@ impl Edit {
         self.load_tables().await?;
         for table in self.tables.values_mut() {
             rows.iter().for_each(|&row| table.clear(row));
+        }
+        Ok(())
+    }
+
+    pub(super) async fn drop_points(&mut self, rows: &[(Vec<i64>, u64)]) -> Result<(), WriteError> {
+        if self.index.is_some() {
+            let expected =
+                "points that belong to no object: others are deleted with their object, by its id";
+            return Err(WriteError::input(
+                "vertices",
+                "rows of a store with objects",
+                expected,
+            ));
+        }
+        let mut by_chunk: BTreeMap<&[i64], BTreeSet<u64>> = BTreeMap::new();
+        for (chunk, row) in rows {
+            by_chunk.entry(chunk).or_default().insert(*row);
+        }
+        let mut gone: Vec<(u32, BTreeSet<u64>)> = Vec::new();
+        for (chunk, rows) in by_chunk {
+            gone.push((self.state.slot(chunk)?, rows));
+        }
+        self.state.load(gone.iter().map(|(slot, _)| *slot)).await?;
+        for (slot, rows) in gone {
+            let before = self
+                .state
+                .chunk(slot)
+                .map_or(0, |chunk| chunk.rows().count());
+            if let Some(row) = rows.last().filter(|row| **row >= wide(before)) {
+                let place = format!("row {row} of chunk {:?}", self.state.coord(slot));
+                return Err(WriteError::input(
+                    place,
+                    "nothing",
+                    format!("below {before}"),
+                ));
+            }
+            let chunk = self.state.chunk_mut(slot)?;
+            chunk.moved = true;
+            let mut row = 0_u64;
+            for fragment in &mut chunk.fragments {
+                fragment.retain(|_| {
+                    let stays = !rows.contains(&row);
+                    row = row.saturating_add(1);
+                    stays
+                });
+            }
         }
         Ok(())
     }

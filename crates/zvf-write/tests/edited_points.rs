@@ -1,0 +1,33 @@
+//! Points of the model of edits that are deleted.
+
+use std::collections::BTreeSet;
+
+use zvf_write::{Edit, WriteError};
+
+use crate::edited::{Draw, Model, Order};
+
+impl Model {
+    /// Deletes points by their chunk and row; where vertices belong to objects, nothing is done.
+    pub(crate) async fn step_points(
+        &mut self,
+        edit: &mut Edit,
+        draw: &mut Draw,
+        order: &Order,
+    ) -> Result<(), WriteError> {
+        if self.spec.has_objects() || order.spots.is_empty() {
+            return Ok(());
+        }
+        let some: BTreeSet<usize> = (0..draw.below(9))
+            .map(|_| draw.below(order.spots.len()))
+            .collect();
+        let spots: Vec<_> = some.iter().map(|at| order.spots[*at].clone()).collect();
+        for at in &some {
+            let n = order.all[*at];
+            self.vertices.remove(&n);
+            self.objects
+                .values_mut()
+                .for_each(|numbers| numbers.retain(|m| *m != n));
+        }
+        edit.delete_points(&spots).await
+    }
+}
