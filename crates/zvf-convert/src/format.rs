@@ -56,6 +56,11 @@ impl Format {
         ("parquet", Self::Parquet),
     ];
 
+    /// The endings of all formats, without the dot.
+    pub fn endings() -> impl Iterator<Item = &'static str> {
+        Self::ENDINGS.iter().map(|(ending, _)| *ending)
+    }
+
     /// The format of a file, by its ending.
     ///
     /// # Errors
@@ -69,10 +74,7 @@ impl Format {
         match found {
             Some((_, format)) => Ok(*format),
             None => {
-                let known: Vec<String> = Self::ENDINGS
-                    .iter()
-                    .map(|(name, _)| format!(".{name}"))
-                    .collect();
+                let known: Vec<String> = Self::endings().map(|name| format!(".{name}")).collect();
                 let expected = format!("a file that ends in {}", known.join(", "));
                 let found = ending.map_or_else(|| "no ending".to_owned(), |e| format!(".{e}"));
                 Err(ConvertError::usage(

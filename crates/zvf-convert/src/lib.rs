@@ -169,6 +169,7 @@ pub struct Import {
     reason: String,
     frame: Option<Value>,
     notes: Vec<String>,
+    named: bool,
 }
 
 impl Import {
@@ -246,7 +247,14 @@ impl Import {
         if let Some(unit) = &options.unit {
             spec = spec.with_unit(unit);
         }
+        let named = match &reader {
+            Reader::Trk(_) | Reader::Tck(_) | Reader::Trx(_) => false,
+            Reader::Records(records) if records.has_object_column() => true,
+            Reader::Table(_) if options.object_column.is_some() => true,
+            _ => names::ids(files).1,
+        };
         Ok(Self {
+            named,
             reader,
             format,
             vertices: found.extent.count(),
@@ -302,6 +310,12 @@ impl Import {
     #[must_use]
     pub fn objects(&self) -> u64 {
         self.objects
+    }
+
+    /// Whether the files name their objects, by a column or by the names of the files; else they are numbered from 0.
+    #[must_use]
+    pub fn names_objects(&self) -> bool {
+        self.named
     }
 
     /// Links that the files name: edges and faces. Those of streamlines are implied and not counted.

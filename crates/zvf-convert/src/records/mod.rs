@@ -278,6 +278,11 @@ impl Records {
         Ok((reader, found))
     }
 
+    /// Whether a column says to which object a vertex belongs.
+    pub(crate) fn has_object_column(&self) -> bool {
+        matches!(self.owners, Owners::Column)
+    }
+
     pub(crate) fn read(&self, sink: &mut dyn Sink) -> Result<(), ConvertError> {
         let mut first = 0_u64;
         for (number, file) in self.files.iter().enumerate() {
