@@ -15,9 +15,6 @@ mod progress;
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::Parser;
-use clap::error::ErrorKind;
-
 use args::Cli;
 use context::Context;
 use error::{Class, CliError, Result};
@@ -27,18 +24,13 @@ use error::{Class, CliError, Result};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::read() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
     match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            if error.class() != Class::Gone {
-                complain(&error.to_string());
-            }
-            error.exit_code()
-        }
+        Err(error) => failed(&error),
     }
 }
 
@@ -50,29 +42,23 @@ fn run(cli: &Cli) -> Result<()> {
     outcome.and(closed)
 }
 
-/// Answers a command line that is no command: help and version on stdout, mistakes as one line on stderr.
+/// Prints what clap has to say: help and version on stdout, mistakes with usage line and suggestions on stderr.
 fn usage(error: &clap::Error) -> ExitCode {
-    if matches!(
-        error.kind(),
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
-    ) {
-        let _ = error.print();
-        return ExitCode::SUCCESS;
-    }
-    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        let _ = error.print();
+    let printed = error.print().and_then(|()| std::io::stdout().flush());
+    if error.use_stderr() {
         return ExitCode::from(Class::Usage.code());
     }
-    let text = error.to_string();
-    let paragraph: Vec<&str> = text
-        .lines()
-        .map(str::trim)
-        .take_while(|line| !line.is_empty())
-        .collect();
-    let line = paragraph.join(" ");
-    let line = line.strip_prefix("error: ").unwrap_or(&line);
-    let error = CliError::usage(format!("{line}; see `zvf --help`"));
-    complain(&error.to_string());
+    match printed {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(source) => failed(&CliError::stdout(&source)),
+    }
+}
+
+/// Says why the program failed, unless the reader of its output is gone.
+fn failed(error: &CliError) -> ExitCode {
+    if error.class() != Class::Gone {
+        complain(&error.to_string());
+    }
     error.exit_code()
 }
 

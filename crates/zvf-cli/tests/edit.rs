@@ -228,10 +228,10 @@ fn deleted_objects_do_not_exist() -> Result<()> {
         assert_eq!(level["object_index"]["deleted"], json!(1), "{info}");
         let text = home.text(&["info", store])?;
         assert!(text.contains("2 rows, 1 of deleted objects"), "{text}");
-        let folder = format!("{store}.tables");
+        let folder = format!("{store}.tables/");
         let query = ["query", store, "--select", "objects", "-o", &folder];
         home.text(&query)?;
-        let ids = texts(&home, &format!("{folder}/objects.arrow"), 0)?;
+        let ids = texts(&home, &format!("{folder}objects.arrow"), 0)?;
         assert_eq!(ids, ["9"]);
     }
     home.text(&["vacuum", "made.zv"])?;

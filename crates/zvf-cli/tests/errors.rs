@@ -24,9 +24,7 @@ fn fails(ran: &Ran, code: i32, says: &[&str]) {
 #[test]
 fn wrong_usage_is_2() -> Result<()> {
     let home = Home::new("points_ids")?;
-    let cases: [(&[&str], &[&str]); 14] = [
-        (&["info"], &["<STORE>"]),
-        (&["info", STORE, "--nope"], &["--nope"]),
+    let cases: [(&[&str], &[&str]); 15] = [
         (&["query", STORE, "--level", "9"], &["9", "0", "1"]),
         (&["query", STORE, "--bbox", "1,2"], &["1,2"]),
         (&["query", STORE, "--bbox", "0,0:1,1"], &["3"]),
@@ -47,8 +45,20 @@ fn wrong_usage_is_2() -> Result<()> {
             &["--json", "--format"],
         ),
         (
-            &["query", STORE, "--memory-budget", "lots"],
-            &["lots", "512M"],
+            &["query", STORE, "--bbox", "0,9,0:10,4,10"],
+            &["axis 1", "9 to 4"],
+        ),
+        (
+            &["export", STORE, "x.csv", "--bbox", "inf,0,0:-inf,9,9"],
+            &["axis 0", "inf to -inf"],
+        ),
+        (
+            &["query", STORE, "-o", "box.txt"],
+            &["box.txt", ".parquet", ".ndjson", ".swc", "directory"],
+        ),
+        (
+            &["get", STORE, "17", "-o", "x.ply", "--columns", "row"],
+            &["--columns", "x.ply"],
         ),
         (
             &["query", STORE, "--columns", "row", "-o", "x.npy"],
@@ -58,8 +68,49 @@ fn wrong_usage_is_2() -> Result<()> {
     for (args, says) in cases {
         fails(&home.zvf(args)?, 2, says);
     }
+    assert_eq!(home.names()?, [STORE]);
     let found = home.json(&["get", STORE, "5", "17", "--ignore-missing", "--json"])?;
     assert_eq!(found["objects"], 1);
+    Ok(())
+}
+
+/// Mistakes of the command line are printed by clap: what is wrong, a suggestion, the usage of the command.
+#[test]
+fn wrong_arguments_show_the_usage() -> Result<()> {
+    let home = Home::new("points_ids")?;
+    let cases: [(&[&str], &[&str]); 8] = [
+        (&["qurey", STORE], &["'qurey'", "'query'", "Usage: zvf"]),
+        (&["info"], &["<STORE>", "Usage: zvf info", "--help"]),
+        (&["info", STORE, "--nope"], &["--nope", "Usage: zvf info"]),
+        (
+            &["query", STORE, "--box", "1:2"],
+            &["--box", "--bbox", "Usage: zvf query"],
+        ),
+        (
+            &["import", "a.swc"],
+            &["Usage: zvf import [OPTIONS] <FILE>... <STORE>"],
+        ),
+        (
+            &["import"],
+            &["Usage: zvf import [OPTIONS] <FILE>... <STORE>"],
+        ),
+        (
+            &["query", STORE, "--memory-budget", "lots"],
+            &["lots", "512M"],
+        ),
+        (
+            &["edit", STORE, "delete"],
+            &["Usage: zvf edit <STORE> delete"],
+        ),
+    ];
+    for (args, says) in cases {
+        let ran = home.zvf(args)?;
+        assert_eq!((ran.code, ran.stdout.len()), (2, 0), "{}", ran.stderr);
+        assert!(ran.stderr.starts_with("error: "), "{}", ran.stderr);
+        for word in says {
+            assert!(ran.stderr.contains(word), "{word:?} in {}", ran.stderr);
+        }
+    }
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::run::zvf_in;
 
-const COMMANDS: [&str; 19] = [
+const COMMANDS: [&str; 20] = [
     "info",
     "query",
     "get",
@@ -19,6 +19,7 @@ const COMMANDS: [&str; 19] = [
     "migrate",
     "rechunk",
     "pyramid",
+    "append",
     "edit",
     "vacuum",
     "validate",
@@ -62,13 +63,31 @@ fn only_what_works_is_offered() -> Result<()> {
 #[test]
 fn version_and_nothing() -> Result<()> {
     let ran = zvf_in(Path::new("."), &["--version"])?;
-    assert_eq!(
-        (ran.code, String::from_utf8(ran.stdout)?),
-        (0, format!("zvf {}\n", env!("CARGO_PKG_VERSION")))
-    );
+    let text = String::from_utf8(ran.stdout)?;
+    let first = format!("zvf {}", env!("CARGO_PKG_VERSION"));
+    assert_eq!((ran.code, text.lines().next()), (0, Some(&*first)));
+    for part in ["0.9.2", "parquet", "trx", "s3://"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let short = zvf_in(Path::new("."), &["-V"])?;
+    assert_eq!(String::from_utf8(short.stdout)?, format!("{first}\n"));
     let ran = zvf_in(Path::new("."), &[])?;
     assert_eq!((ran.code, ran.stdout.len()), (2, 0));
     assert!(ran.stderr.contains("Usage: zvf"));
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn help_that_cannot_be_written_is_an_error() -> Result<()> {
+    for line in [["--help"], ["--version"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full")?;
+        let mut command = crate::run::command(Path::new("."), &line);
+        let ran = command.stdout(full).output()?;
+        let words = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert_eq!(ran.status.code(), Some(3), "{words}");
+        assert!(words.starts_with("zvf: write <stdout>: "), "{words}");
+    }
     Ok(())
 }
 

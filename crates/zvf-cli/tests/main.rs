@@ -3,6 +3,7 @@
 //! Blessed texts lie in `tests/blessed`; run with `ZVF_BLESS=1` to rewrite them, then read the difference.
 
 mod additive;
+mod append;
 mod chunk_by;
 mod codecs;
 mod create;

@@ -1,8 +1,9 @@
 //! `zvf edit` and `zvf vacuum`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 /// `zvf edit`
 #[derive(Debug, Args)]
@@ -10,6 +11,9 @@ use clap::{Args, Subcommand};
 Every edit is made at once: readers see all of it or nothing, whatever is interrupted. Ids of objects never change. Coarse levels
 stay as they are; the chunks they are out of date for are listed in the root's `zvf_stale`. Where chunks are cut by an attribute
 (`zvf import --chunk-by`), a table of new vertices has its column, too; setting it brings vertices to other chunks.
+
+Points that belong to no object are deleted by --where and --bbox, which combine with AND; --dry-run counts them. Where vertices
+belong to objects, --select objects deletes every object with such a vertex as a whole.
 
 FILE is a table as `zvf query -o FILE` writes it, by its ending .csv, .tsv, .ndjson or .arrow: one column an axis (or lists
 `position`), `object_id`, one column an attribute (`NAME_0`, `NAME_1`, … for several channels, or lists NAME).
@@ -22,8 +26,8 @@ links in the order of `zvf links STORE`.
 
 Examples:
   zvf edit brain.zarrvectors delete 7 42
-  zvf edit brain.zarrvectors append new.csv
-  zvf edit brain.zarrvectors append other/vertices.arrow --links other/links.arrow
+  zvf edit points.zarrvectors delete --where 'confidence < 0.2' --bbox 0,0,0:100,100,50
+  zvf edit tracts.zarrvectors append continued.csv          # new files and objects: zvf append
   zvf edit brain.zarrvectors move --from moved.ndjson
   zvf edit brain.zarrvectors set-attribute label --from labels.csv
   zvf edit brain.zarrvectors set-attribute volume --object --type float32 --from volumes.csv
@@ -40,11 +44,19 @@ pub(crate) struct EditArgs {
 /// The edits.
 #[derive(Debug, Subcommand)]
 pub(crate) enum EditWhat {
-    /// Deletes objects with their vertices and links; `zvf vacuum` drops their rows later
+    /// Deletes objects with their vertices and links (`zvf vacuum` drops their rows later), or points that belong to no object
     Delete {
         /// Ids of objects
-        #[arg(value_name = "ID", required = true, allow_negative_numbers = true)]
+        #[arg(
+            value_name = "ID",
+            required_unless_present_any = ["filter", "bbox"],
+            conflicts_with_all = ["filter", "bbox"],
+            allow_negative_numbers = true
+        )]
         ids: Vec<i64>,
+        /// What else says what is deleted
+        #[command(flatten)]
+        terms: DeleteArgs,
     },
     /// Adds vertices: new objects, or more of points, polylines and streamlines that are there
     Append {
@@ -79,6 +91,51 @@ pub(crate) enum EditWhat {
     },
     /// Finishes an edit that was interrupted, or takes it back where it did not count yet; its writer must be dead
     Resume,
+}
+
+/// What `zvf edit STORE delete` deletes, where no ids say so.
+#[derive(Debug, Args)]
+pub(crate) struct DeleteArgs {
+    /// Points that fulfil this condition, as in `zvf query --where`
+    #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true)]
+    pub(crate) filter: Option<String>,
+    /// Points inside this box, both ends included
+    #[arg(long, value_name = "LO:HI", allow_hyphen_values = true)]
+    pub(crate) bbox: Option<String>,
+    /// Stores with objects: whole objects with at least one vertex that is meant
+    #[arg(long, value_enum, value_name = "objects")]
+    pub(crate) select: Option<DeleteSelect>,
+    /// Prints what would be deleted, and changes nothing
+    #[arg(long, conflicts_with = "ids")]
+    pub(crate) dry_run: bool,
+}
+
+/// What goes with a vertex that is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DeleteSelect {
+    /// Its whole object
+    Objects,
+}
+
+/// The words of the edits.
+const VERBS: [&str; 5] = ["append", "delete", "move", "set-attribute", "resume"];
+
+/// `zvf edit append STORE FILE` as `zvf edit STORE append FILE`.
+pub(super) fn store_first(mut line: Vec<OsString>) -> Vec<OsString> {
+    let is_verb = |word: &OsString| VERBS.iter().any(|verb| word == verb);
+    let swapped = match &*line {
+        [_, edit, verb, store, ..] => {
+            edit == "edit"
+                && is_verb(verb)
+                && !is_verb(store)
+                && !store.to_string_lossy().starts_with('-')
+        }
+        _ => false,
+    };
+    if swapped {
+        line.swap(2, 3);
+    }
+    line
 }
 
 /// `zvf vacuum`

@@ -2,12 +2,15 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, ValueEnum};
 use zvf_write::{Compression, TargetVersion};
 
 /// `zvf import`
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    override_usage = "zvf import [OPTIONS] <FILE>... <STORE>",
+    after_help = "\
 What a file becomes follows from its ending, unless --kind says otherwise:
   .swc        skeleton (or graph); one object a file
   .csv .tsv   point_cloud, a vertex a row; with --object-column also polyline or streamline
@@ -35,13 +38,17 @@ Examples:
   zvf import huge.csv huge.zarrvectors --journal huge.journal      # again after a crash: goes on
   zvf import mesh.obj s3://bucket/mesh.zarrvectors --chunk-shape 4096,4096,4096 --codec none
   zvf import spots.csv spots.zarrvectors --chunk-by gene
-  zvf import tracks.trk tracks.zarrvectors --json | jq .frame")]
+  zvf import tracks.trk tracks.zarrvectors --json | jq .frame"
+)]
 pub(crate) struct ImportArgs {
-    /// Files of one format
-    #[arg(value_name = "FILE", required = true, num_args = 1..)]
+    /// Files of one format, then the path or URL of the new store, where nothing may be yet
+    #[arg(value_names = ["FILE", "STORE"], required = true, num_args = 1..)]
+    paths: Vec<PathBuf>,
+    /// All paths but the last one.
+    #[arg(skip)]
     pub(crate) files: Vec<PathBuf>,
-    /// Path or URL of the new store; nothing may lie there
-    #[arg(required = true)]
+    /// The last path.
+    #[arg(skip)]
     pub(crate) store: String,
     /// The geometry, e.g. point_cloud, polyline, streamline, graph, skeleton, mesh
     #[arg(long, value_name = "KIND")]
@@ -102,6 +109,36 @@ pub(crate) struct ImportArgs {
     /// Removes what an interrupted import left at STORE; a finished store is never touched
     #[arg(long)]
     pub(crate) clear_leftovers: bool,
+}
+
+impl ImportArgs {
+    /// Takes the paths apart. They are one argument, because options may stand between them.
+    ///
+    /// # Errors
+    ///
+    /// Fewer than two paths, or a store whose name is no Unicode text.
+    pub(super) fn settle(&mut self) -> Result<(), clap::Error> {
+        let mut paths = std::mem::take(&mut self.paths);
+        let store = paths.pop().filter(|_| !paths.is_empty());
+        let store = store.map(|store| store.into_os_string().into_string());
+        if let Some(Ok(store)) = store {
+            (self.files, self.store) = (paths, store);
+            return Ok(());
+        }
+        let (kind, what) = match store {
+            None => (
+                ErrorKind::MissingRequiredArgument,
+                "found one path, expected files and then the store",
+            ),
+            Some(_) => (ErrorKind::InvalidUtf8, "the path of the store is not UTF-8"),
+        };
+        let mut program = super::Cli::command();
+        program.build();
+        Err(match program.find_subcommand_mut("import") {
+            Some(import) => import.error(kind, what),
+            None => program.error(kind, what),
+        })
+    }
 }
 
 /// Versions of the format that are written.

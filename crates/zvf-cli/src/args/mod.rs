@@ -2,6 +2,7 @@
 //!
 //! Names and meanings here are a contract with scripts. Add to them; do not change them.
 
+mod append;
 mod common;
 mod completions;
 mod copy;
@@ -18,13 +19,16 @@ mod sample;
 mod validate;
 pub(crate) mod volume;
 
+use std::ffi::OsString;
+
 use clap::{Parser, Subcommand};
 
+pub(crate) use append::AppendArgs;
 pub(crate) use common::Common;
 pub(crate) use completions::CompletionsArgs;
 pub(crate) use copy::{MigrateArgs, RechunkArgs, Shards, StorageArgs};
 pub(crate) use create::CreateArgs;
-pub(crate) use edit::{EditArgs, EditWhat, VacuumArgs};
+pub(crate) use edit::{DeleteArgs, EditArgs, EditWhat, VacuumArgs};
 pub(crate) use export::ExportArgs;
 pub(crate) use import::{ImportArgs, TargetArg};
 pub(crate) use info::{InfoArgs, LinksArgs, ObjectsArgs};
@@ -44,6 +48,12 @@ pub(crate) use volume::VolumeArgs;
 #[command(
     name = "zvf",
     version,
+    long_version = concat!(
+        env!("CARGO_PKG_VERSION"),
+        "\nstores   reads Zarr Vectors 0.6 to 0.9.4, writes 0.9.2 and 0.8.1",
+        "\nfiles    swc, csv, tsv, arrow, parquet, npy, npz, obj, ply, stl, trk, tck, trx; volumes: tet, b2nd, zarr",
+        "\nstorage  folders, s3://, gs://, az://, http(s)://"
+    ),
     propagate_version = true,
     max_term_width = 110,
     after_help = "\
@@ -61,6 +71,25 @@ pub(crate) struct Cli {
     /// Flags that every command takes.
     #[command(flatten)]
     pub(crate) common: Common,
+}
+
+impl Cli {
+    /// Reads the command line of this process.
+    ///
+    /// # Errors
+    ///
+    /// What clap says of it; help and version are errors, too.
+    pub(crate) fn read() -> Result<Self, clap::Error> {
+        Self::of(std::env::args_os().collect())
+    }
+
+    fn of(line: Vec<OsString>) -> Result<Self, clap::Error> {
+        let mut cli = Self::try_parse_from(edit::store_first(line))?;
+        if let Command::Import(args) = &mut cli.command {
+            args.settle()?;
+        }
+        Ok(cli)
+    }
 }
 
 /// The commands.
@@ -90,6 +119,8 @@ pub(crate) enum Command {
     Rechunk(RechunkArgs),
     /// Adds coarse levels: thinned points, simplified lines, contracted graphs, decimated meshes
     Pyramid(PyramidArgs),
+    /// Adds objects or points to a store, from files of any format that `zvf import` reads
+    Append(AppendArgs),
     /// Changes a store: appends, deletes and moves, sets attributes; all of an edit at once
     Edit(EditArgs),
     /// Drops the rows of deleted objects and removes what no reader asks for
@@ -161,6 +192,51 @@ mod tests {
         assert!(cli.common.json);
         let cli = Cli::try_parse_from(["zvf", "inspect", "s", "p", "--json"])?;
         assert!(cli.common.json);
+        Ok(())
+    }
+
+    #[test]
+    fn options_stand_anywhere() -> Result<(), clap::Error> {
+        let of = |line: &str| Cli::of(line.split(' ').map(OsString::from).collect());
+        for line in [
+            "zvf import a.swc b.swc u.zv --unit nanometer",
+            "zvf import a.swc b.swc --unit nanometer u.zv",
+            "zvf import a.swc --unit nanometer b.swc u.zv",
+            "zvf import --unit nanometer a.swc b.swc u.zv",
+        ] {
+            let Command::Import(args) = of(line)?.command else {
+                panic!("import")
+            };
+            assert_eq!(args.files, ["a.swc", "b.swc"].map(std::path::PathBuf::from));
+            assert_eq!(
+                (&*args.store, args.unit.as_deref()),
+                ("u.zv", Some("nanometer"))
+            );
+        }
+        for line in [
+            "zvf import",
+            "zvf import a.swc",
+            "zvf import a.swc --unit um",
+        ] {
+            let error = of(line).err().map(|error| error.kind());
+            assert_eq!(
+                error,
+                Some(clap::error::ErrorKind::MissingRequiredArgument),
+                "{line}"
+            );
+        }
+        for line in ["zvf edit s.zv delete -4 7", "zvf edit delete s.zv -4 7"] {
+            let Command::Edit(args) = of(line)?.command else {
+                panic!("edit")
+            };
+            assert_eq!(args.store, "s.zv");
+            assert!(matches!(&args.what, EditWhat::Delete { ids, .. } if *ids == [-4, 7]));
+        }
+        // A store may be called like an edit.
+        let Command::Edit(args) = of("zvf edit append resume")?.command else {
+            panic!("edit")
+        };
+        assert!(args.store == "append" && matches!(args.what, EditWhat::Resume));
         Ok(())
     }
 

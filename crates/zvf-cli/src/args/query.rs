@@ -10,10 +10,21 @@ use zvf_query::Select;
 #[command(after_help = "\
 Selections combine with AND. Without -o and --format a summary is printed.
 
-OUT ending in .arrow, .csv, .ndjson or .npy gets the vertex table (npy: positions only); any other OUT becomes a
-directory with vertices.arrow, links.arrow when the geometry has links, objects.arrow when there is an object index.
+OUT with an ending is a file, which replaces one of that name: .arrow, .csv, .ndjson or .npy get the vertex table (npy: positions
+only), all other endings are formats of `zvf export` (.swc .parquet .obj .ply .trk ..), written as that does. OUT without an ending,
+or with a slash at its end, is a directory with vertices.arrow, links.arrow when the geometry has links, and objects.arrow and a
+column object_id when there is an object index; `zvf append` takes it back.
 CSV has one column an axis and a channel (name_0, name_1, ..); absent values are empty. NDJSON has null for absent values and
 the strings \"NaN\", \"Infinity\", \"-Infinity\" for what JSON lacks.
+
+EXPR is made of
+  name > 0.5          also < <= >= == (=) != (<>), with a number (inf, -inf), a 'text', true or false
+  name in (1, 2)      not in (1, 2)
+  name between 1 and 2, not between 1 and 2; both ends included
+  name is nan         is not nan: floats; a float that an imported file lacks is NaN
+  name is null        is not null: missing texts and other values; NaN is not null
+joined with and, or, not and parentheses. name[1] is a channel of several; other names stand in backquotes or double quotes. A
+comparison with a missing value is not true, nor is `not` of it.
 
 Examples:
   zvf query brain.zarrvectors --bbox 0,0,0:10,10,10
@@ -28,8 +39,9 @@ pub(crate) struct QueryArgs {
     #[command(flatten)]
     pub(crate) terms: TermArgs,
     /// What is kept: rows inside, whole objects with a vertex inside, or whole chunks that meet the box
-    #[arg(long, value_enum, default_value_t = SelectArg::Vertices)]
-    pub(crate) select: SelectArg,
+    /// [default: vertices; objects in files of lines, polylines and streamlines]
+    #[arg(long, value_enum)]
+    pub(crate) select: Option<SelectArg>,
     /// Ids that the store does not have are left out instead of being an error
     #[arg(long)]
     pub(crate) ignore_missing: bool,
@@ -45,12 +57,13 @@ An id that the store does not have is an error unless --ignore-missing is given.
 
 Examples:
   zvf get brain.zarrvectors 7
+  zvf get neurons.zarrvectors 1734350788 -o neuron.swc
   zvf get brain.zarrvectors -4 7 4611686018427387904 -o neurons
   zvf get tracts.zarrvectors @ids.txt --level 1 --attributes none --format csv")]
 pub(crate) struct GetArgs {
     /// Path or URL of the store
     pub(crate) store: String,
-    /// Object ids, or @FILE with ids between blanks, commas or lines
+    /// Object ids, ranges such as 1-5, or @FILE with those between blanks, commas or lines
     #[arg(required = true, value_name = "ID", allow_negative_numbers = true)]
     pub(crate) ids: Vec<String>,
     /// Ids that the store does not have are left out instead of being an error
@@ -67,13 +80,14 @@ pub(crate) struct TermArgs {
     /// Vertices inside this box, both ends included; components in axis order; inf and -inf allowed
     #[arg(long, value_name = "LO:HI", allow_hyphen_values = true)]
     pub(crate) bbox: Option<String>,
-    /// Whole objects by id, in the order asked: a list, or @FILE with ids between blanks, commas or lines
+    /// Whole objects by id, in the order asked: a list of ids and ranges such as 1-5, or @FILE with those between blanks, commas
+    /// or lines
     #[arg(long, value_name = "ID,..|@FILE", allow_hyphen_values = true)]
     pub(crate) objects: Option<String>,
     /// Whole objects of these groups, by group number
     #[arg(long, value_name = "N,..", value_delimiter = ',')]
     pub(crate) groups: Option<Vec<u64>>,
-    /// Comparisons on vertex attributes joined with and/or, e.g. 'intensity > 0.5 and label == 3'
+    /// A condition on vertex attributes, e.g. 'intensity > 0.5 and label in (3, 4)'; `zvf query --help` has all forms
     #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true)]
     pub(crate) filter: Option<String>,
 }
@@ -87,7 +101,7 @@ pub(crate) struct ResultArgs {
     /// Of an additive level only its own content, not that of the coarser levels which complete it
     #[arg(long)]
     pub(crate) own_level_only: bool,
-    /// The first N vertices; with --select objects whole objects while they fit
+    /// The first N vertices; `zvf query --select objects` keeps whole objects while they fit
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
     /// Attributes to read: all, none, or names (which also work where the storage cannot list)
@@ -96,7 +110,7 @@ pub(crate) struct ResultArgs {
     /// Columns of the vertex table: position, chunk, row, fragment, object_id, object_ids or attribute names
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     pub(crate) columns: Vec<String>,
-    /// Where the result goes: a file by its ending, or a directory
+    /// Where the result goes: a file by its ending, a directory for a name without one or with a slash at its end
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
     /// Format of the vertex table, on stdout unless -o is given

@@ -1,6 +1,10 @@
 //! `zvf edit`: changes of a store that exists.
 
+pub(super) mod append;
+mod delete;
 mod table;
+
+use std::path::Path;
 
 use serde_json::json;
 use zvf_write::{
@@ -29,19 +33,22 @@ pub(crate) fn run(args: &EditArgs, context: &mut Context<'_>) -> Result<()> {
             .map_err(|e| CliError::from(e).at(store))?;
         return resumed(store, found, context);
     }
-    // A table that cannot be read must not leave a store marked as being changed.
-    let tables = Tables::read(&args.what)?;
-    let edit = match context.wait(Edit::open(store, options))? {
-        Ok(edit) => edit,
-        Err(error @ WriteError::Busy { .. }) => {
-            let hint =
-                "if its writer is dead, `zvf edit STORE resume` finishes it or takes it back";
-            return Err(CliError::usage(format!("{error}; {hint}")));
+    let done = match &args.what {
+        EditWhat::Delete { ids, terms, .. } if ids.is_empty() => {
+            match delete::run(store, terms, context)? {
+                Some(done) => done,
+                None => return Ok(()),
+            }
         }
-        Err(error) => return Err(CliError::from(error).at(store)),
+        what => {
+            // A table that cannot be read must not leave a store marked as being changed.
+            let tables = Tables::read(what)?;
+            let edit = opened(store, context)?;
+            let change = async |edit: &mut Edit| prepare(edit, what, &tables).await;
+            let done = context.wait(finish(edit, change))?;
+            done.map_err(|e| e.at(store))?
+        }
     };
-    let done = context.wait(change(edit, &args.what, &tables))?;
-    let done = done.map_err(|e| e.at(store))?;
     if context.common.json {
         return print_json(&json!({
             "store": store,
@@ -82,9 +89,26 @@ fn resumed(store: &str, found: Resumed, context: &Context<'_>) -> Result<()> {
     print_text(&format!("{store}: {line}\n"))
 }
 
+/// Begins an edit.
+fn opened(store: &str, context: &mut Context<'_>) -> Result<Edit> {
+    let options = WriteOptions::new().with_open(context.options());
+    match context.wait(Edit::open(store, options))? {
+        Ok(edit) => Ok(edit),
+        Err(error @ WriteError::Busy { .. }) => {
+            let hint =
+                "if its writer is dead, `zvf edit STORE resume` finishes it or takes it back";
+            Err(CliError::usage(format!("{error}; {hint}")))
+        }
+        Err(error) => Err(CliError::from(error).at(store)),
+    }
+}
+
 /// Makes one edit; gives it up where something does not fit.
-async fn change(mut edit: Edit, what: &EditWhat, tables: &Tables) -> Result<EditSummary> {
-    match prepare(&mut edit, what, tables).await {
+async fn finish(
+    mut edit: Edit,
+    make: impl AsyncFnOnce(&mut Edit) -> Result<()>,
+) -> Result<EditSummary> {
+    match make(&mut edit).await {
         Ok(()) => match edit.commit().await {
             Ok(done) => Ok(done),
             Err(error) => Err(error.into()),
@@ -100,7 +124,7 @@ async fn prepare(edit: &mut Edit, what: &EditWhat, tables: &Tables) -> Result<()
     let spec = edit.spec().clone();
     let table = &tables.main;
     match what {
-        EditWhat::Delete { ids } => edit.delete(ids).await?,
+        EditWhat::Delete { ids, .. } => edit.delete(ids).await?,
         EditWhat::Append { .. } => edit.append(&batch(edit, &spec, tables)?).await?,
         EditWhat::Move { .. } => {
             let positions = table.positions(&spec)?;
@@ -230,19 +254,36 @@ fn typed(
 
 /// The batch of `append`.
 fn batch(edit: &Edit, spec: &StoreSpec, tables: &Tables) -> Result<Batch<'static>> {
-    let table = &tables.main;
-    let mut batch = Batch::new(table.positions(spec)?);
-    if let Some(ids) = table.ids()? {
+    let mut batch = vertices(edit, spec, &tables.main)?;
+    if let Some(ids) = tables.main.ids()? {
         batch = batch.with_object_ids(ids);
+    } else if spec.has_objects() && edit.object_ids().next().is_some() {
+        // Without ids, the vertices would become object 0.
+        let expected = "one: it says to which object a vertex belongs; `zvf append` gives new objects their ids";
+        return Err(CliError::usage(format!(
+            "found no column object_id, expected {expected}"
+        )));
     }
+    match &tables.links {
+        Some(links) => with_links(batch, spec, links),
+        None => Ok(batch),
+    }
+}
+
+/// Vertices with their attributes, without objects and links.
+fn vertices(edit: &Edit, spec: &StoreSpec, table: &Table) -> Result<Batch<'static>> {
+    let mut batch = Batch::new(table.positions(spec)?);
     for one in spec.batch_attributes() {
         batch = batch.with_attribute(&one.name, table.values(&worded(edit, one))?);
     }
-    if let Some(links) = &tables.links {
-        batch = batch.with_links(links.rows(spec.links.width)?);
-        for one in &spec.links.attributes {
-            batch = batch.with_link_attribute(&one.name, links.values(one)?);
-        }
+    Ok(batch)
+}
+
+/// The same with links.
+fn with_links(batch: Batch<'static>, spec: &StoreSpec, links: &Table) -> Result<Batch<'static>> {
+    let mut batch = batch.with_links(links.rows(spec.links.width)?);
+    for one in &spec.links.attributes {
+        batch = batch.with_link_attribute(&one.name, links.values(one)?);
     }
     Ok(batch)
 }
@@ -255,12 +296,18 @@ struct Tables {
 }
 
 impl Tables {
+    fn of(vertices: &Path, links: Option<&Path>) -> Result<Self> {
+        Ok(Self {
+            main: Table::read(vertices)?,
+            links: links.map(Table::read).transpose()?,
+        })
+    }
+
     fn read(what: &EditWhat) -> Result<Self> {
         let mut tables = Self::default();
         match what {
             EditWhat::Append { file, links } => {
-                tables.main = Table::read(file)?;
-                tables.links = links.as_deref().map(Table::read).transpose()?;
+                tables = Self::of(file, links.as_deref())?;
             }
             EditWhat::Move { from } | EditWhat::SetAttribute { from, .. } => {
                 tables.main = Table::read(from)?;

@@ -21,54 +21,129 @@ use crate::output::{print_json, print_text};
 ///
 /// Usage, for a format that does not hold the store's kind; as the store, the query and the file say.
 pub(crate) fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<()> {
-    let format = Format::of(&args.file)?;
-    let links = args.edges.as_ref().or(args.faces.as_ref());
-    for file in std::iter::once(&args.file).chain(links) {
-        if is_special(file) {
+    let file = &*args.file;
+    let job = Job {
+        store: &args.store,
+        file,
+        format: Format::of(file)?,
+        links: args.edges.as_deref().or(args.faces.as_deref()),
+        faces: args.faces.is_some(),
+        query: query(args, context)?,
+        select: args.select.map(Select::from),
+    };
+    let done = job.write(context)?;
+    if context.common.json {
+        return print_json(&job.document(&done));
+    }
+    print_text(&format!("{}\n", job.line(&done)))
+}
+
+/// One file to write.
+#[derive(Debug)]
+pub(super) struct Job<'a> {
+    pub(super) store: &'a str,
+    pub(super) file: &'a Path,
+    pub(super) format: Format,
+    /// The second table, for links.
+    pub(super) links: Option<&'a Path>,
+    /// Whether these links are faces.
+    pub(super) faces: bool,
+    pub(super) query: Query,
+    pub(super) select: Option<Select>,
+}
+
+impl Job<'_> {
+    /// Writes the file; it is there as a whole or not at all.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`].
+    pub(super) fn write(&self, context: &mut Context<'_>) -> Result<Exported> {
+        let links = self.links;
+        for file in std::iter::once(self.file).chain(links) {
+            if is_special(file) {
+                return Err(CliError::usage(format!(
+                    "{}: found a device or a pipe, expected a file: `zvf query --format` writes to those",
+                    file.display()
+                )));
+            }
+        }
+        if links == Some(self.file) {
             return Err(CliError::usage(format!(
-                "{}: found a device or a pipe, expected a file: `zvf query --format` writes to those",
-                file.display()
+                "{}: found the same file for vertices and links, expected two",
+                self.file.display()
             )));
         }
+        let mut options = ExportOptions::default();
+        options.query = self.query.clone();
+        options.select = self.select;
+        options.delimiter = delimiter(self.file);
+        let store = context.open(self.store, self.query.level, select::need(&self.query))?;
+        let staged = Staged::file(self.file)?;
+        let mut second = None;
+        if let Some(file) = links {
+            let place = Staged::file(file)?;
+            let mut table = LinksFile::new(Format::of(file)?, place.path(), self.faces);
+            table.delimiter = delimiter(file);
+            options.links = Some(table);
+            second = Some((place, file));
+        }
+        let done = context
+            .wait(export(&store, self.format, staged.path(), &options))?
+            .map_err(|error| {
+                let error = renamed(error.into(), staged.path(), self.file);
+                let error = match &second {
+                    Some((place, file)) => renamed(error, place.path(), file),
+                    None => error,
+                };
+                error.at(self.store)
+            })?;
+        staged.commit()?;
+        if let Some((place, _)) = second {
+            place.commit()?;
+        }
+        let mut warnings = done.warnings.clone();
+        warnings.extend(done.notes.iter().cloned());
+        context.warn(&warnings);
+        Ok(done)
     }
-    if links == Some(&args.file) {
-        return Err(CliError::usage(format!(
-            "{}: found the same file for vertices and links, expected two",
-            args.file.display()
-        )));
+
+    /// What was written, for programs.
+    pub(super) fn document(&self, done: &Exported) -> Value {
+        let file = self.file.display().to_string();
+        let links = self.links.map(|file| file.display().to_string());
+        let files: Vec<&String> = std::iter::once(&file).chain(&links).collect();
+        json!({
+            "store": self.store,
+            "file": file,
+            "format": self.format.name(),
+            "links_file": links,
+            "files": files,
+            "level": self.query.level,
+            "vertices": done.vertices,
+            "links": done.links,
+            "objects": done.objects,
+            "notes": done.notes,
+            "warnings": done.warnings,
+        })
     }
-    let mut options = options(args, context)?;
-    let store = context.open(&args.store, args.level, select::need(&options.query))?;
-    let staged = Staged::file(&args.file)?;
-    let mut second = None;
-    if let Some(file) = links {
-        let place = Staged::file(file)?;
-        let mut table = LinksFile::new(Format::of(file)?, place.path(), args.faces.is_some());
-        table.delimiter = delimiter(file);
-        options.links = Some(table);
-        second = Some((place, file));
+
+    /// What was written, in one line.
+    pub(super) fn line(&self, done: &Exported) -> String {
+        let mut parts = vec![counted(done.vertices, "vertex")];
+        if done.links > 0 {
+            parts.push(counted(done.links, "link"));
+        }
+        if done.objects > 0 {
+            parts.push(counted(done.objects, "object"));
+        }
+        format!(
+            "{}: {}, {}",
+            self.file.display(),
+            self.format.name(),
+            parts.join(", ")
+        )
     }
-    let done = context
-        .wait(export(&store, format, staged.path(), &options))?
-        .map_err(|error| {
-            let error = renamed(error.into(), staged.path(), &args.file);
-            let error = match &second {
-                Some((place, file)) => renamed(error, place.path(), file),
-                None => error,
-            };
-            error.at(&args.store)
-        })?;
-    staged.commit()?;
-    if let Some((place, _)) = second {
-        place.commit()?;
-    }
-    let mut warnings = done.warnings.clone();
-    warnings.extend(done.notes.iter().cloned());
-    context.warn(&warnings);
-    if context.common.json {
-        return print_json(&document(args, format, &done));
-    }
-    print_text(&text(args, format, &done))
 }
 
 /// The error, with the name that the file was to have.
@@ -77,7 +152,7 @@ fn renamed(error: CliError, temporary: &Path, name: &Path) -> CliError {
     CliError::new(error.class(), error.to_string().replace(&temporary, &name))
 }
 
-fn options(args: &ExportArgs, context: &Context<'_>) -> Result<ExportOptions> {
+fn query(args: &ExportArgs, context: &Context<'_>) -> Result<Query> {
     let mut query = Query {
         level: args.level,
         own_level_only: args.own_level_only,
@@ -90,11 +165,7 @@ fn options(args: &ExportArgs, context: &Context<'_>) -> Result<ExportOptions> {
     if let Some(bytes) = context.common.memory_budget {
         query.memory_budget = bytes;
     }
-    let mut options = ExportOptions::default();
-    options.query = query;
-    options.select = args.select.map(Select::from);
-    options.delimiter = delimiter(&args.file);
-    Ok(options)
+    Ok(query)
 }
 
 /// What separates the columns of a file, where it is no comma.
@@ -102,35 +173,4 @@ fn delimiter(file: &Path) -> Option<u8> {
     let tabs = file.extension();
     let tabs = tabs.is_some_and(|ending| ending.eq_ignore_ascii_case("tsv"));
     tabs.then_some(b'\t')
-}
-
-fn document(args: &ExportArgs, format: Format, done: &Exported) -> Value {
-    json!({
-        "store": args.store,
-        "file": args.file.display().to_string(),
-        "format": format.name(),
-        "links_file": args.edges.as_ref().or(args.faces.as_ref()).map(|file| file.display().to_string()),
-        "level": args.level,
-        "vertices": done.vertices,
-        "links": done.links,
-        "objects": done.objects,
-        "notes": done.notes,
-        "warnings": done.warnings,
-    })
-}
-
-fn text(args: &ExportArgs, format: Format, done: &Exported) -> String {
-    let mut parts = vec![counted(done.vertices, "vertex")];
-    if done.links > 0 {
-        parts.push(counted(done.links, "link"));
-    }
-    if done.objects > 0 {
-        parts.push(counted(done.objects, "object"));
-    }
-    format!(
-        "{}: {}, {}\n",
-        args.file.display(),
-        format.name(),
-        parts.join(", ")
-    )
 }

@@ -38,7 +38,15 @@ pub(crate) fn run(args: &ImportArgs, context: &mut Context<'_>) -> Result<()> {
         .with_progress(shown(&steps));
     write.journal.clone_from(&args.journal);
     let store = args.store.as_str();
-    let mut writer = context.wait(StoreWriter::create(store, spec.clone(), write))??;
+    let mut writer = match context.wait(StoreWriter::create(store, spec.clone(), write))? {
+        Ok(writer) => writer,
+        Err(error) if matches!(&error, WriteError::Exists { what, .. } if what.starts_with("there is a store")) =>
+        {
+            let hint = "`zvf append STORE FILE...` adds to a store that is there";
+            return Err(CliError::usage(format!("{error}; {hint}")));
+        }
+        Err(error) => return Err(error.into()),
+    };
     if writer.batches() > 0 {
         context.remark(&format!(
             "going on behind {} and {} of the journal",

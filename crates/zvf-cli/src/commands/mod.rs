@@ -45,6 +45,7 @@ pub(crate) fn run(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Migrate(args) => migrate::run(args, context),
         Command::Rechunk(args) => rechunk::run(args, context),
         Command::Pyramid(args) => pyramid::run(args, context),
+        Command::Append(args) => edit::append::run(args, context),
         Command::Edit(args) => edit::run(args, context),
         Command::Vacuum(args) => vacuum::run(args, context),
         Command::Validate(args) => validate::run(args, context),

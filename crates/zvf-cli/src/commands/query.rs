@@ -1,13 +1,17 @@
 //! `zvf query` and `zvf get`: a selection, written or summed up.
 
-use zvf_query::{Query, Table};
+use std::path::Path;
 
+use zvf_convert::Format;
+use zvf_query::{Query, Select, Table};
+
+use super::export::Job;
 use super::select;
 use super::summary::{Digest, Report};
 use crate::args::{GetArgs, QueryArgs, ResultArgs};
 use crate::context::Context;
 use crate::error::{CliError, Result};
-use crate::output::table::count;
+use crate::output::table::counted;
 use crate::output::{Sink, Target, print_json, print_text};
 
 /// Runs `zvf query`.
@@ -18,6 +22,10 @@ use crate::output::{Sink, Target, print_json, print_text};
 pub(crate) fn query(args: &QueryArgs, context: &mut Context<'_>) -> Result<()> {
     let target = target(&args.result, context)?;
     let query = select::of_query(args, &target, context.common.memory_budget)?;
+    if let Target::Export(file, format) = &target {
+        let select = args.select.map(Select::from);
+        return export(&args.store, query, (file, *format), select, context);
+    }
     run(&args.store, query, &target, context)
 }
 
@@ -29,17 +37,52 @@ pub(crate) fn query(args: &QueryArgs, context: &mut Context<'_>) -> Result<()> {
 pub(crate) fn get(args: &GetArgs, context: &mut Context<'_>) -> Result<()> {
     let target = target(&args.result, context)?;
     let query = select::of_get(args, &target, context.common.memory_budget)?;
+    if let Target::Export(file, format) = &target {
+        return export(&args.store, query, (file, *format), None, context);
+    }
     run(&args.store, query, &target, context)
 }
 
 fn target(args: &ResultArgs, context: &Context<'_>) -> Result<Target> {
-    let target = Target::of(args.output.as_deref(), args.format);
+    let target = Target::of(args.output.as_deref(), args.format)?;
     if context.common.json && matches!(target, Target::Stdout(_)) {
         return Err(CliError::usage(
             "--json and --format both want stdout: give -o OUT for the table",
         ));
     }
+    if let (Target::Export(file, _), false) = (&target, args.columns.is_empty()) {
+        return Err(CliError::usage(format!(
+            "--columns: found some for {}, expected none: they are for .arrow, .csv, .ndjson and directories; --attributes chooses \
+             attributes",
+            file.display()
+        )));
+    }
     Ok(target)
+}
+
+/// Writes a file as `zvf export` does.
+fn export(
+    store: &str,
+    query: Query,
+    (file, format): (&Path, Format),
+    select: Option<Select>,
+    context: &mut Context<'_>,
+) -> Result<()> {
+    let job = Job {
+        store,
+        file,
+        format,
+        links: None,
+        faces: false,
+        query,
+        select,
+    };
+    let done = job.write(context)?;
+    if context.common.json {
+        return print_json(&job.document(&done));
+    }
+    context.remark(&format!("wrote {}", job.line(&done)));
+    Ok(())
 }
 
 fn run(url: &str, query: Query, target: &Target, context: &mut Context<'_>) -> Result<()> {
@@ -97,9 +140,9 @@ fn run(url: &str, query: Query, target: &Target, context: &mut Context<'_>) -> R
     }
     for file in &files {
         let rows = match file.file_name().and_then(|name| name.to_str()) {
-            Some("links.arrow") => format!("{} links", count(summary.links)),
-            Some("objects.arrow") => format!("{} objects", count(summary.objects)),
-            _ => format!("{} vertices", count(summary.vertices)),
+            Some("links.arrow") => counted(summary.links, "link"),
+            Some("objects.arrow") => counted(summary.objects, "object"),
+            _ => counted(summary.vertices, "vertex"),
         };
         context.remark(&format!("wrote {}: {rows}", file.display()));
     }

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use zvf_query::{BBox, Column, Filter, Outputs, Query};
+use zvf_query::{BBox, Column, Filter, Outputs, Query, Select};
 use zvf_store::{Deltas, Names, Need};
 
 use crate::args::{GetArgs, QueryArgs, ResultArgs, TermArgs};
-use crate::error::{CliError, Result};
+use crate::error::{Class, CliError, Result};
 use crate::output::Target;
 
 /// The query that the flags of `zvf query` describe.
@@ -17,7 +17,7 @@ use crate::output::Target;
 pub(crate) fn of_query(args: &QueryArgs, target: &Target, budget: Option<u64>) -> Result<Query> {
     let mut query = base(&args.result, target, budget)?;
     terms(&args.terms, &mut query)?;
-    query.select = args.select.into();
+    query.select = args.select.map_or(Select::Vertices, Select::from);
     query.ignore_missing = args.ignore_missing;
     Ok(query)
 }
@@ -73,6 +73,8 @@ fn base(args: &ResultArgs, target: &Target, budget: Option<u64>) -> Result<Query
             objects: false,
         };
     }
+    // Tables that are kept together say which vertex belongs to which object.
+    query.owners = matches!(target, Target::Directory(_));
     if let Some(bytes) = budget {
         query.memory_budget = bytes;
     }
@@ -110,15 +112,38 @@ pub(super) fn ids(text: &str) -> Result<Vec<i64>> {
     let words = text
         .split(|c: char| c == ',' || c.is_whitespace())
         .filter(|word| !word.is_empty());
-    words
-        .map(|word| {
-            word.parse::<i64>().map_err(|_| {
-                CliError::usage(format!(
-                    "{place}: found {word:?}, expected a whole number of 64 bits"
-                ))
-            })
-        })
-        .collect()
+    let mut ids = Vec::new();
+    for word in words {
+        let Some((first, last)) = range(word) else {
+            return Err(CliError::usage(format!(
+                "{place}: found {word:?}, expected a whole number of 64 bits, or two as in 1-5"
+            )));
+        };
+        let count = last.abs_diff(first).saturating_add(ids.len() as u64);
+        if count >= MOST_IDS {
+            return Err(CliError::new(
+                Class::Limit,
+                format!("{place}: found {word:?}, expected at most {MOST_IDS} ids"),
+            ));
+        }
+        ids.extend(first..=last);
+    }
+    Ok(ids)
+}
+
+/// Ids of one selection.
+const MOST_IDS: u64 = 100_000_000;
+
+/// One id, or the first and the last of a range such as `1-5`.
+fn range(word: &str) -> Option<(i64, i64)> {
+    if let Ok(id) = word.parse() {
+        return Some((id, id));
+    }
+    // The first character may be a sign.
+    let (at, _) = word.char_indices().skip(1).find(|(_, c)| *c == '-')?;
+    let (first, last) = (word.get(..at)?, word.get(at..)?.strip_prefix('-')?);
+    let (first, last) = (first.parse().ok()?, last.parse().ok()?);
+    (first <= last).then_some((first, last))
 }
 
 /// What of a level a query needs, so that it can be asked for along with the root.
@@ -148,6 +173,19 @@ mod tests {
     #[test]
     fn ids_of_a_list_and_of_a_file() -> std::io::Result<()> {
         assert_eq!(ids("-4,7, 9").unwrap(), [-4, 7, 9]);
+        assert_eq!(ids("1-3 8").unwrap(), [1, 2, 3, 8]);
+        assert_eq!(ids("-4--2,5-5").unwrap(), [-4, -3, -2, 5]);
+        for wrong in [
+            "3-1",
+            "1-",
+            "1-2-3",
+            "a-b",
+            "1..3",
+            "0-100000000",
+            "-9223372036854775808-9223372036854775807",
+        ] {
+            assert!(ids(wrong).is_err(), "{wrong}");
+        }
         let file = tempfile::NamedTempFile::new()?;
         std::fs::write(file.path(), "1 2\n3,\t4\n")?;
         assert_eq!(

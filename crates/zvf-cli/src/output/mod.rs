@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
 use serde_json::Value;
+use zvf_convert::Format;
 use zvf_convert::output::{ArrowWriter, CsvWriter, NpyWriter, Rows, SpooledNpy, TableWriter};
 use zvf_query::Table;
 
@@ -35,28 +36,57 @@ pub(crate) enum Target {
     Stdout(FormatArg),
     /// The vertex table in a file.
     File(PathBuf, FormatArg),
+    /// A file of a format of `zvf export`.
+    Export(PathBuf, Format),
     /// All tables in a directory.
     Directory(PathBuf),
 }
 
 impl Target {
     /// What `-o` and `--format` ask for; with both, the vertex table goes to the file in that format.
-    pub(crate) fn of(output: Option<&Path>, format: Option<FormatArg>) -> Self {
-        match (output, format) {
+    ///
+    /// # Errors
+    ///
+    /// Usage: an ending that no format has.
+    pub(crate) fn of(output: Option<&Path>, format: Option<FormatArg>) -> Result<Self> {
+        Ok(match (output, format) {
             (None, None) => Self::Summary,
             (None, Some(format)) => Self::Stdout(format),
             (Some(path), Some(format)) => Self::File(path.to_owned(), format),
+            (Some(path), None) if is_directory_name(path) => Self::Directory(path.to_owned()),
             (Some(path), None) => match format_of(path) {
                 Some(format) => Self::File(path.to_owned(), format),
-                None => Self::Directory(path.to_owned()),
+                None => Self::Export(path.to_owned(), export_format(path)?),
             },
-        }
+        })
     }
 
     /// Whether only vertices are written.
     pub(crate) fn vertices_only(&self) -> bool {
         matches!(self, Self::Stdout(_) | Self::File(..))
     }
+}
+
+/// Whether a name has no ending, or a slash at its end.
+fn is_directory_name(path: &Path) -> bool {
+    let slash = path
+        .as_os_str()
+        .to_string_lossy()
+        .ends_with(['/', std::path::MAIN_SEPARATOR]);
+    slash || path.extension().is_none()
+}
+
+/// The format of `zvf export` that the ending of a name stands for.
+fn export_format(path: &Path) -> Result<Format> {
+    Format::of(path).map_err(|_| {
+        let ending = path.extension().unwrap_or_default().to_string_lossy();
+        let known: Vec<String> = Format::endings().map(|one| format!(".{one}")).collect();
+        CliError::usage(format!(
+            "{}: found .{ending}, expected .ndjson, {}, or for a directory a name without an ending or with a slash at its end",
+            path.display(),
+            known.join(", ")
+        ))
+    })
 }
 
 /// The format that the ending of a file name stands for.
@@ -107,7 +137,8 @@ impl Sink {
             schema(Table::Vertices).ok_or_else(|| CliError::usage("the result has no vertex table"))
         };
         Ok(match target {
-            Target::Summary => Self::Nothing,
+            // The file of an export is written by the export.
+            Target::Summary | Target::Export(..) => Self::Nothing,
             Target::Stdout(format) => Self::Stdout(stdout_writer(*format, vertices()?)?),
             Target::File(path, format) => Self::File(FileSink::create(path, *format, vertices()?)?),
             Target::Directory(path) => Self::Directory(dir::DirSink::create(path, schema)?),

@@ -13,6 +13,7 @@ use arrow_ipc::reader::FileReader;
 use arrow_schema::{DataType, Field, Schema};
 
 use super::*;
+use zvf_convert::Format;
 
 /// Bytes that a test can look at after the writer is gone.
 #[derive(Clone, Default)]
@@ -154,20 +155,37 @@ fn axis_names_give_way_to_attributes() {
 
 #[test]
 fn endings_decide() {
-    let target = |name: &str| Target::of(Some(Path::new(name)), None);
+    let target = |name: &str| Target::of(Some(Path::new(name)), None).unwrap();
     assert_eq!(
         target("a/b.CSV"),
         Target::File("a/b.CSV".into(), FormatArg::Csv)
     );
-    assert_eq!(target("a.parquet"), Target::Directory("a.parquet".into()));
-    assert_eq!(target("out"), Target::Directory("out".into()));
+    for (name, format) in [
+        ("a.parquet", Format::Parquet),
+        ("n.swc", Format::Swc),
+        ("a.TSV", Format::Csv),
+        ("b/t.trk", Format::Trk),
+    ] {
+        assert_eq!(target(name), Target::Export(name.into(), format));
+    }
+    for name in ["out", "out/", "out.csv/", "a.b/out", "..", "."] {
+        assert_eq!(target(name), Target::Directory(name.into()));
+    }
+    for name in ["box.txt", "box.json", "box.results", "v1.5"] {
+        let error = Target::of(Some(Path::new(name)), None)
+            .unwrap_err()
+            .to_string();
+        for part in [name, ".swc", ".parquet", ".ndjson", "directory"] {
+            assert!(error.contains(part), "{part:?} in {error}");
+        }
+    }
     assert_eq!(
-        Target::of(None, Some(FormatArg::Npy)),
+        Target::of(None, Some(FormatArg::Npy)).unwrap(),
         Target::Stdout(FormatArg::Npy)
     );
     assert_eq!(
-        Target::of(Some(Path::new("x")), Some(FormatArg::Csv)),
+        Target::of(Some(Path::new("x")), Some(FormatArg::Csv)).unwrap(),
         Target::File("x".into(), FormatArg::Csv)
     );
-    assert_eq!(Target::of(None, None), Target::Summary);
+    assert_eq!(Target::of(None, None).unwrap(), Target::Summary);
 }

@@ -126,6 +126,32 @@ impl Table {
         CliError::malformed(format!("{}, {place}: expected {expected}", self.file))
     }
 
+    /// Number of rows.
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Columns of a table of vertices that are neither positions nor owners nor attributes of the store.
+    pub(super) fn unknown(&self, spec: &StoreSpec) -> Vec<String> {
+        let mut known: Vec<usize> = ["chunk", "position"]
+            .iter()
+            .flat_map(|name| self.numbered(name))
+            .collect();
+        for name in ["object_id", "object_ids", "row", "fragment", "vertex"] {
+            known.extend(self.column(name));
+        }
+        for axis in &spec.axes {
+            known.extend(self.column(&axis.name));
+            known.extend(self.column(&format!("position_{}", axis.name)));
+        }
+        for one in spec.batch_attributes() {
+            known.extend(self.channels(&one.name));
+        }
+        let left = self.names.iter().enumerate();
+        let left = left.filter(|(at, _)| !known.contains(at));
+        left.map(|(_, name)| name.clone()).collect()
+    }
+
     fn column(&self, name: &str) -> Option<usize> {
         self.names.iter().position(|one| one == name)
     }

@@ -1,0 +1,41 @@
+//! `zvf append`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// `zvf append`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+FILE is of any format that `zvf import` reads, or the directory that `zvf query -o DIR` writes. New objects are added with all their
+vertices and links, or points to a store of points; all of it at once or not at all.
+
+Objects keep their ids where FILE has some: a column object_id, files named by numbers, the directory of a query. Where files only
+number them (streamlines, other names), they get the ids behind the largest of the store. An id that the store has already is an
+error; --new-ids gives new ids to all. Names and other attributes of objects are kept as far as the store has them.
+
+Numbers are brought to the types of the store, without loss but for longer floats. An attribute that FILE lacks is missing (NaN, no
+text), one that the store lacks is left out, both with a remark. Positions are taken as they are: FILE has to have the unit and the
+frame of the store.
+
+Examples:
+  zvf append neurons.zarrvectors 1734350908.swc
+  zvf append tracts.zarrvectors more.trk --json | jq .ids
+  zvf append points.zarrvectors new.parquet
+  zvf query other.zarrvectors --objects 7,9 -o two && zvf append brain.zarrvectors two")]
+pub(crate) struct AppendArgs {
+    /// Path or URL of the store
+    pub(crate) store: String,
+    /// Files of one format, or a directory that `zvf query -o DIR` wrote
+    #[arg(value_name = "FILE|DIR", required = true, num_args = 1..)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Tables (.csv .tsv .ndjson .arrow): a second table with the links, which name rows of the first one from 0
+    #[arg(long, value_name = "FILE")]
+    pub(crate) links: Option<PathBuf>,
+    /// Gives all objects new ids, behind the largest of the store
+    #[arg(long)]
+    pub(crate) new_ids: bool,
+    /// Unit of the files, e.g. micrometer [default: what the format says]
+    #[arg(long, value_name = "UNIT")]
+    pub(crate) unit: Option<String>,
+}

@@ -1,0 +1,153 @@
+//! `zvf edit STORE delete --where --bbox`: points, or whole objects, by what they are.
+
+use std::collections::BTreeSet;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int64Type, UInt64Type};
+use serde_json::json;
+use zvf_query::{BBox, Column, Filter, Outputs, Query, Select, Table};
+use zvf_store::Names;
+use zvf_write::{Edit, EditSummary};
+
+use super::{finish, opened};
+use crate::args::DeleteArgs;
+use crate::commands::select::need;
+use crate::context::Context;
+use crate::error::{CliError, Result};
+use crate::output::table::counted;
+use crate::output::{print_json, print_text};
+
+/// What a query found.
+#[derive(Debug, Default)]
+struct Hits {
+    /// Chunk and row there.
+    rows: Vec<(Vec<i64>, u64)>,
+    ids: BTreeSet<i64>,
+}
+
+/// Deletes what the terms mean; nothing with `--dry-run`, which gives no summary.
+///
+/// # Errors
+///
+/// Usage: terms that do not fit the store, vertices of objects without `--select objects`; as the storage says.
+pub(super) fn run(
+    store: &str,
+    args: &DeleteArgs,
+    context: &mut Context<'_>,
+) -> Result<Option<EditSummary>> {
+    let query = Query {
+        bbox: args.bbox.as_deref().map(BBox::parse).transpose()?,
+        filter: args.filter.as_deref().map(Filter::parse).transpose()?,
+        attributes: Names::None,
+        own_level_only: true,
+        ..Query::default()
+    };
+    let whole = args.select.is_some();
+    if args.dry_run {
+        let hits = find(store, query, whole, context)?;
+        dry(store, &hits, whole, context)?;
+        return Ok(None);
+    }
+    // Nobody changes the store between the query and the edit: the edit begins first.
+    let edit = opened(store, context)?;
+    let hits = match find(store, query, whole, context) {
+        Ok(hits) => hits,
+        Err(error) => {
+            context.wait(edit.abandon())??;
+            return Err(error);
+        }
+    };
+    let make = async |edit: &mut Edit| match whole {
+        true => Ok(edit
+            .delete(&hits.ids.into_iter().collect::<Vec<_>>())
+            .await?),
+        false => Ok(edit.delete_points(&hits.rows).await?),
+    };
+    let done = context.wait(finish(edit, make))?;
+    done.map(Some).map_err(|e| e.at(store))
+}
+
+fn dry(store: &str, hits: &Hits, whole: bool, context: &Context<'_>) -> Result<()> {
+    let (objects, points) = (hits.ids.len() as u64, hits.rows.len() as u64);
+    if context.common.json {
+        let ids = whole.then_some(&hits.ids);
+        return print_json(
+            &json!({"store": store, "dry_run": true, "vertices": points, "objects": ids}),
+        );
+    }
+    let what = if whole {
+        counted(objects, "object")
+    } else {
+        counted(points, "vertex")
+    };
+    print_text(&format!("{store}: would delete {what}\n"))
+}
+
+fn find(store: &str, mut query: Query, whole: bool, context: &mut Context<'_>) -> Result<Hits> {
+    if whole {
+        query.select = Select::Objects;
+        query.outputs = Outputs {
+            vertices: false,
+            links: false,
+            objects: true,
+        };
+    } else {
+        query.columns = vec![Column::Chunk, Column::Row];
+        query.outputs = Outputs {
+            vertices: true,
+            links: false,
+            objects: false,
+        };
+    }
+    let failed = |error: CliError| error.at(store);
+    let opened = context.open(store, 0, need(&query))?;
+    let level = context.wait(opened.level(0, &need(&query)))?;
+    let level = level.map_err(|e| failed(e.into()))?;
+    if level.object_index().is_some() != whole {
+        let (found, expected) = match whole {
+            true => ("--select objects", "none: this store has no objects"),
+            false => (
+                "vertices that belong to objects",
+                "ids of objects, or --select objects, which deletes every object with such a vertex as a whole",
+            ),
+        };
+        return Err(CliError::usage(format!(
+            "{store}: found {found}, expected {expected}"
+        )));
+    }
+    let mut answer = context
+        .wait(zvf_query::query(&opened, query))?
+        .map_err(|e| failed(e.into()))?;
+    let mut hits = Hits::default();
+    while let Some((table, batch)) = context.wait(answer.next())?.map_err(|e| failed(e.into()))? {
+        let unread =
+            || CliError::malformed(format!("{store}: the answer of the query lacks a column"));
+        match table {
+            Table::Vertices => {
+                let chunks = batch
+                    .column_by_name("chunk")
+                    .and_then(|c| c.as_fixed_size_list_opt());
+                let chunks = chunks.ok_or_else(unread)?;
+                let rows = batch
+                    .column_by_name("row")
+                    .and_then(|c| c.as_primitive_opt::<UInt64Type>());
+                let rows = rows.ok_or_else(unread)?;
+                for (at, row) in rows.values().iter().enumerate() {
+                    let chunk = chunks.value(at);
+                    let chunk = chunk.as_primitive_opt::<Int64Type>().ok_or_else(unread)?;
+                    hits.rows.push((chunk.values().to_vec(), *row));
+                }
+            }
+            Table::Objects => {
+                let ids = batch
+                    .column_by_name("object_id")
+                    .and_then(|c| c.as_primitive_opt::<Int64Type>());
+                hits.ids.extend(ids.ok_or_else(unread)?.values());
+            }
+            _ => {}
+        }
+    }
+    let warnings = answer.summary().warnings.clone();
+    context.warn(&warnings);
+    Ok(hits)
+}

@@ -1,0 +1,454 @@
+//! `zvf append`, and outputs that `zvf append` takes back: identity is kept.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+
+use crate::run::Home;
+
+/// Two trees of three nodes.
+const TREES: [(&str, &str); 2] = [
+    ("17.swc", "1 1 0 0 0 2 -1\n2 3 5 0 0 1 1\n3 3 9 1 0 1 2\n"),
+    (
+        "42.swc",
+        "1 1 50 50 50 2 -1\n2 3 55 50 50 1 1\n3 3 59 51 50 0.5 1\n",
+    ),
+];
+
+fn trees() -> Result<Home> {
+    let files: Vec<(String, Vec<u8>)> = TREES
+        .iter()
+        .map(|(name, text)| (format!("../{name}"), text.as_bytes().to_vec()))
+        .collect();
+    let files: Vec<(&str, Vec<u8>)> = files
+        .iter()
+        .map(|(name, text)| (&**name, text.clone()))
+        .collect();
+    let home = Home::made(&files)?;
+    home.text(&["import", "17.swc", "--unit", "micrometer", "a.zv"])?;
+    home.text(&["import", "42.swc", "--unit", "micrometer", "b.zv"])?;
+    Ok(home)
+}
+
+/// Id, name and vertices of every object.
+fn objects(home: &Home, store: &str) -> Result<Vec<(i64, String, u64)>> {
+    let document = home.json(&["objects", store, "--json"])?;
+    let list = document["objects"].as_array().context("objects")?.clone();
+    let one = |object: &Value| {
+        Some((
+            object["object_id"].as_i64()?,
+            object["name"].as_str().unwrap_or("(null)").to_owned(),
+            object["vertices"].as_u64()?,
+        ))
+    };
+    list.iter()
+        .map(|object| one(object).context("an object"))
+        .collect()
+}
+
+/// The nodes of an SWC file: position, radius and the position of the parent.
+fn nodes(text: &str) -> Vec<String> {
+    let rows: Vec<Vec<&str>> = text
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty())
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    let number = |text: &str| text.parse::<f64>().unwrap_or(f64::NAN).to_string();
+    let place = |row: &[&str]| {
+        row[2..5]
+            .iter()
+            .map(|one| number(one))
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let mut nodes: Vec<String> = rows
+        .iter()
+        .map(|row| {
+            let parent = rows.iter().find(|other| other[0] == row[6]);
+            format!(
+                "{} r {} from {}",
+                place(row),
+                number(row[5]),
+                parent.map_or("none".to_owned(), |p| place(p))
+            )
+        })
+        .collect();
+    nodes.sort();
+    nodes
+}
+
+#[test]
+fn a_neuron_goes_into_a_file_and_back_into_a_store() -> Result<()> {
+    let home = trees()?;
+    // The ending decides, as in an export.
+    home.text(&["get", "b.zv", "42", "-o", "n.swc"])?;
+    assert!(home.file("n.swc").is_file());
+    assert_eq!(
+        nodes(&fs::read_to_string(home.file("n.swc"))?),
+        nodes(TREES[1].1)
+    );
+    home.text(&["export", "b.zv", "m.swc", "--objects", "42"])?;
+    assert_eq!(fs::read(home.file("n.swc"))?, fs::read(home.file("m.swc"))?);
+    let done = home.json(&["get", "b.zv", "42", "-o", "n.parquet", "--json"])?;
+    assert_eq!(
+        (&done["format"], &done["vertices"]),
+        (&json!("Parquet"), &json!(3))
+    );
+    assert!(home.file("n.parquet").is_file());
+
+    let done = home.json(&["append", "a.zv", "42.swc", "--json"])?;
+    assert_eq!(
+        (&done["ids"], &done["vertices"], &done["notes"]),
+        (&json!([42]), &json!(3), &json!([]))
+    );
+    let want = vec![(17, "17".to_owned(), 3), (42, "42".to_owned(), 3)];
+    assert_eq!(objects(&home, "a.zv")?, want);
+    home.text(&["get", "a.zv", "42", "-o", "back.swc"])?;
+    assert_eq!(
+        nodes(&fs::read_to_string(home.file("back.swc"))?),
+        nodes(TREES[1].1)
+    );
+    home.text(&["validate", "a.zv", "--level", "5"])?;
+
+    // Again: the id is taken, and nothing changes.
+    let ran = home.zvf(&["append", "a.zv", "42.swc"])?;
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("object 42") && ran.stderr.contains("--new-ids"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(objects(&home, "a.zv")?, want);
+    let done = home.json(&["append", "a.zv", "42.swc", "--new-ids", "--json"])?;
+    assert_eq!(done["ids"], json!([43]));
+    assert_eq!(
+        objects(&home, "a.zv")?.last(),
+        Some(&(43, "42".to_owned(), 3))
+    );
+
+    // Another unit is refused, unless the flag says what it is.
+    let ran = home.zvf(&[
+        "append",
+        "a.zv",
+        "17.swc",
+        "--new-ids",
+        "--unit",
+        "nanometer",
+    ])?;
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("nanometer") && ran.stderr.contains("micrometer"),
+        "{}",
+        ran.stderr
+    );
+    let ran = home.zvf(&["import", "42.swc", "a.zv"])?;
+    assert!(
+        ran.code != 0 && ran.stderr.contains("zvf append"),
+        "{}",
+        ran.stderr
+    );
+    Ok(())
+}
+
+#[test]
+fn the_directory_of_a_query_keeps_ids_names_and_links() -> Result<()> {
+    let home = trees()?;
+    home.text(&["query", "b.zv", "-o", "b"])?;
+    let columns = home.text(&["query", "b.zv", "-o", "b/", "--json"])?;
+    assert!(columns.contains("objects.arrow"), "{columns}");
+    let done = home.json(&["append", "a.zv", "b", "--json"])?;
+    assert_eq!(done["ids"], json!([42]));
+    assert_eq!(
+        objects(&home, "a.zv")?,
+        [(17, "17".to_owned(), 3), (42, "42".to_owned(), 3)]
+    );
+    home.text(&["get", "a.zv", "42", "-o", "back.swc"])?;
+    assert_eq!(
+        nodes(&fs::read_to_string(home.file("back.swc"))?),
+        nodes(TREES[1].1)
+    );
+    // `zvf edit append` keeps the ids of the table as well.
+    home.text(&["edit", "a.zv", "delete", "42"])?;
+    home.text(&["vacuum", "a.zv"])?;
+    home.text(&[
+        "edit",
+        "append",
+        "a.zv",
+        "b/vertices.arrow",
+        "--links",
+        "b/links.arrow",
+    ])?;
+    let ids: Vec<i64> = objects(&home, "a.zv")?.iter().map(|one| one.0).collect();
+    assert_eq!(ids, [17, 42]);
+    home.text(&["validate", "a.zv", "--level", "5"])?;
+    Ok(())
+}
+
+#[test]
+fn streamlines_get_the_ids_behind_the_last() -> Result<()> {
+    let home = Home::new("real_tractogram")?;
+    let store = crate::run::STORE;
+    let all = objects(&home, store)?;
+    let (first, second) = (all[0].0.to_string(), all[1].0.to_string());
+    home.text(&["export", store, "one.tck", "--objects", &first])?;
+    home.text(&["export", store, "two.tck", "--objects", &second])?;
+    home.text(&["import", "one.tck", "new.zv"])?;
+    let done = home.json(&["append", "new.zv", "two.tck", "--json"])?;
+    assert_eq!(done["ids"], json!([1]));
+    let sizes: Vec<(i64, u64)> = objects(&home, "new.zv")?
+        .iter()
+        .map(|one| (one.0, one.2))
+        .collect();
+    assert_eq!(sizes, [(0, all[0].2), (1, all[1].2)]);
+    home.text(&["export", "new.zv", "back.tck", "--objects", "1"])?;
+    let tail = |name: &str| -> Result<Vec<u8>> {
+        let bytes = fs::read(home.file(name))?;
+        let end = bytes
+            .windows(4)
+            .position(|window| window == b"\nEND")
+            .context("END")?;
+        // Three float32 a point, then NaN and infinity.
+        let points = usize::try_from(all[1].2)? * 12 + 24;
+        assert!(end < bytes.len() - points);
+        Ok(bytes[bytes.len() - points..].to_vec())
+    };
+    assert_eq!(tail("back.tck")?, tail("two.tck")?);
+    home.text(&["validate", "new.zv", "--level", "5"])?;
+    Ok(())
+}
+
+#[test]
+fn tractograms_of_another_frame_are_refused() -> Result<()> {
+    let home = Home::new("real_tractogram")?;
+    home.text(&["export", crate::run::STORE, "one.tck", "--limit", "100"])?;
+    home.text(&["import", "one.tck", "new.zv"])?;
+    // A store whose header says that positions are counted from the corner of the first voxel.
+    let header = home.file("new.zv/headers/trk");
+    fs::create_dir_all(&header)?;
+    fs::rename(
+        home.file("new.zv/headers/tck/zarr.json"),
+        header.join("zarr.json"),
+    )?;
+    fs::remove_dir(home.file("new.zv/headers/tck"))?;
+    let document = fs::read_to_string(header.join("zarr.json"))?;
+    let mut document: Value = serde_json::from_str(&document)?;
+    document["attributes"]["space"] = json!("voxelmm");
+    fs::write(header.join("zarr.json"), document.to_string())?;
+    let ran = home.zvf(&["append", "new.zv", "one.tck"])?;
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("rasmm") && ran.stderr.contains("voxelmm"),
+        "{}",
+        ran.stderr
+    );
+    Ok(())
+}
+
+#[test]
+fn meshes_and_tables_of_points_are_appended() -> Result<()> {
+    let home = Home::made(&[
+        (
+            "../a.obj",
+            b"v 0 0 0\nv 4 0 0\nv 0 4 0\nv 4 4 1\nf 1 2 3\nf 2 4 3\n".to_vec(),
+        ),
+        (
+            "../7.obj",
+            b"v 20 0 0\nv 24 0 0\nv 20 4 0\nf 3 2 1\n".to_vec(),
+        ),
+        (
+            "../p.csv",
+            b"x,y,z,v,land\n1,1,1,0.5,grass\n2,2,2,1.5,water\n9,9,9,1,\n".to_vec(),
+        ),
+        (
+            "../q.csv",
+            b"x,y,z,v,land,extra\n3,3,3,7,tree,1\n4,4,4,,grass,2\n".to_vec(),
+        ),
+        ("../r.npy", npy(&[[5.0, 5.0, 5.0]])),
+    ])?;
+    home.text(&["import", "a.obj", "m.zv", "--chunk-shape", "2,2,2"])?;
+    let done = home.json(&["append", "m.zv", "7.obj", "--json"])?;
+    assert_eq!(
+        (&done["ids"], &done["links_stored"]),
+        (&json!([7]), &json!(1))
+    );
+    home.text(&["get", "m.zv", "7", "-o", "back.obj"])?;
+    let back = fs::read_to_string(home.file("back.obj"))?;
+    let corners: Vec<Vec<f64>> = back
+        .lines()
+        .filter_map(|line| line.strip_prefix("v "))
+        .map(|line| {
+            line.split_whitespace()
+                .take(3)
+                .filter_map(|one| one.parse().ok())
+                .collect()
+        })
+        .collect();
+    let face: Vec<usize> = back
+        .lines()
+        .find_map(|line| line.strip_prefix("f "))
+        .into_iter()
+        .flat_map(|line| line.split_whitespace().filter_map(|one| one.parse().ok()))
+        .collect();
+    let shown: Vec<&Vec<f64>> = face.iter().map(|at| &corners[at - 1]).collect();
+    assert_eq!(
+        shown,
+        [
+            &vec![20.0, 4.0, 0.0],
+            &vec![24.0, 0.0, 0.0],
+            &vec![20.0, 0.0, 0.0]
+        ]
+    );
+    home.text(&["validate", "m.zv", "--level", "5"])?;
+
+    home.text(&["import", "p.csv", "p.zv"])?;
+    let done = home.json(&["append", "p.zv", "q.csv", "--json"])?;
+    assert!(
+        done["notes"][0]
+            .as_str()
+            .is_some_and(|note| note.ends_with(": extra")),
+        "{done}"
+    );
+    let done = home.json(&["append", "p.zv", "r.npy", "--json"])?;
+    assert!(
+        done["notes"][0]
+            .as_str()
+            .is_some_and(|note| note.contains("v")),
+        "{done}"
+    );
+    let text = home.text(&["query", "p.zv", "--format", "csv"])?;
+    let mut rows: Vec<&str> = text.lines().skip(1).collect();
+    rows.sort_unstable();
+    let want = [
+        "1.0,1.0,1.0,0.5,grass",
+        "2.0,2.0,2.0,1.5,water",
+        "3.0,3.0,3.0,7.0,tree",
+        "4.0,4.0,4.0,NaN,grass",
+        "5.0,5.0,5.0,NaN,",
+        "9.0,9.0,9.0,1.0,",
+    ];
+    let order = |row: &str| row.split(',').count();
+    assert!(rows.iter().all(|row| order(row) == 5), "{text}");
+    let names: Vec<&str> = text
+        .lines()
+        .next()
+        .context("a header")?
+        .split(',')
+        .collect();
+    let at = |name: &str| {
+        names
+            .iter()
+            .position(|one| *one == name)
+            .context("a column")
+    };
+    let (v, land) = (at("v")?, at("land")?);
+    let got: Vec<String> = rows
+        .iter()
+        .map(|row| {
+            let cells: Vec<&str> = row.split(',').collect();
+            [cells[0], cells[1], cells[2], cells[v], cells[land]].join(",")
+        })
+        .collect();
+    assert_eq!(got, want);
+    Ok(())
+}
+
+/// Positions as NumPy writes them: format 1.0, float64.
+fn npy(rows: &[[f64; 3]]) -> Vec<u8> {
+    let mut header = format!(
+        "{{'descr': '<f8', 'fortran_order': False, 'shape': ({}, 3), }}",
+        rows.len()
+    );
+    while (header.len() + 11) % 64 != 0 {
+        header.push(' ');
+    }
+    header.push('\n');
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend(
+        u16::try_from(header.len())
+            .unwrap_or_default()
+            .to_le_bytes(),
+    );
+    bytes.extend(header.bytes());
+    bytes.extend(rows.iter().flatten().flat_map(|value| value.to_le_bytes()));
+    bytes
+}
+
+#[test]
+fn points_are_deleted_by_what_they_are() -> Result<()> {
+    let mut table = "x,y,z,n\n".to_owned();
+    for n in 0..60 {
+        table.push_str(&format!("{},{},{},{n}\n", n % 10, n / 10, n % 7));
+    }
+    let home = Home::made(&[("../p.csv", table.into_bytes())])?;
+    home.text(&[
+        "import",
+        "p.csv",
+        "p.zv",
+        "--chunk-shape",
+        "4,4,4",
+        "--bin-shape",
+        "2,2,2",
+    ])?;
+    let numbers = |home: &Home| -> Result<Vec<u32>> {
+        let text = home.text(&["query", "p.zv", "--format", "csv", "--columns", "n"])?;
+        let mut list: Vec<u32> = text
+            .lines()
+            .skip(1)
+            .filter_map(|line| line.parse().ok())
+            .collect();
+        list.sort_unstable();
+        Ok(list)
+    };
+    let dry = home.json(&[
+        "edit",
+        "p.zv",
+        "delete",
+        "--where",
+        "n >= 50",
+        "--dry-run",
+        "--json",
+    ])?;
+    assert_eq!(dry["vertices"], json!(10));
+    assert_eq!(numbers(&home)?.len(), 60);
+    let done = home.json(&["edit", "p.zv", "delete", "--where", "n >= 50", "--json"])?;
+    assert_eq!(done["vertices"], json!(-10));
+    assert_eq!(numbers(&home)?, (0..50).collect::<Vec<_>>());
+    home.text(&[
+        "edit",
+        "p.zv",
+        "delete",
+        "--bbox",
+        "0,0,0:3,inf,inf",
+        "--where",
+        "n < 40",
+    ])?;
+    let left: Vec<u32> = (0..50).filter(|n| n % 10 > 3 || *n >= 40).collect();
+    assert_eq!(numbers(&home)?, left);
+    home.text(&["validate", "p.zv", "--level", "5"])?;
+    // Nothing meant: nothing changes.
+    let done = home.json(&["edit", "p.zv", "delete", "--where", "n > 1000", "--json"])?;
+    assert_eq!(done["vertices"], json!(0));
+    // Vertices of objects go with their object, and only if that is asked for.
+    let home = trees()?;
+    home.text(&["append", "a.zv", "42.swc"])?;
+    let ran = home.zvf(&["edit", "a.zv", "delete", "--bbox", "54,0,0:60,60,60"])?;
+    assert!(
+        ran.code == 2 && ran.stderr.contains("--select objects"),
+        "{}",
+        ran.stderr
+    );
+    home.text(&[
+        "edit",
+        "a.zv",
+        "delete",
+        "--bbox",
+        "54,0,0:60,60,60",
+        "--select",
+        "objects",
+    ])?;
+    assert_eq!(objects(&home, "a.zv")?, [(17, "17".to_owned(), 3)]);
+    // No edit is left begun.
+    home.text(&["edit", "a.zv", "delete", "17"])?;
+    Ok(())
+}
