@@ -232,11 +232,6 @@ mod tests {
             assert_eq!(args.store, "s.zv");
             assert!(matches!(&args.what, EditWhat::Delete { ids, .. } if *ids == [-4, 7]));
         }
-        // A store may be called like an edit.
-        let Command::Edit(args) = of("zvf edit append resume")?.command else {
-            panic!("edit")
-        };
-        assert!(args.store == "append" && matches!(args.what, EditWhat::Resume));
         Ok(())
     }
 

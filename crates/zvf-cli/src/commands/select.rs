@@ -195,7 +195,7 @@ mod tests {
         let error = ids("1,x").unwrap_err().to_string();
         assert_eq!(
             error,
-            "object ids: found \"x\", expected a whole number of 64 bits"
+            "object ids: found \"x\", expected a whole number of 64 bits, or two as in 1-5"
         );
         assert!(ids("@/no/such/file").is_err());
         Ok(())
