@@ -11,6 +11,7 @@ mod edit;
 mod errors;
 mod export;
 mod formats;
+mod frames;
 mod generations;
 mod help;
 mod import;

@@ -1,9 +1,12 @@
-//! Headers of source files, kept in a store: `headers/<format>` (0.9, section 16.2). Nothing in them is ever applied to positions.
+//! Frames of tractograms: what a store keeps of the headers of its source files (`headers/<format>`, specification 0.9, section 16.2), in which
+//! frame its positions are, and the maps between frames.
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use zvf_meta::Affine;
 use zvf_store::Store;
 use zvf_write::JsonObject;
 
+use crate::trackvis::{Grid, IDENTITY, ORDER};
 use crate::{ConvertError, Format};
 
 /// The formats whose headers are kept.
@@ -13,30 +16,98 @@ const FORMATS: [(Format, &str); 3] = [
     (Format::Trx, "trx"),
 ];
 
-/// The header of a file of one format.
-#[derive(Debug)]
-pub(crate) struct Frame {
+/// Members that other programs put into a header of TRK, and no import of ours: their positions may be in any frame.
+const FOREIGN: [&str; 4] = ["magic", "magic_number", "hdr_size", "nb_streamlines"];
+
+/// What to say of positions that are stored as voxelmm.
+pub(crate) const NOT_SCANNER: &str =
+    "positions are millimetres from the corner of the first voxel, not of the scanner";
+
+/// The frame in which positions of a tractogram are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Space {
+    /// Millimetres of the scanner, right, front and top positive; as nibabel, DIPY and MRtrix have them.
+    #[default]
+    Rasmm,
+    /// Millimetres along the axes of the image from the corner of the first voxel, as TrackVis has them.
+    Voxelmm,
+    /// The numbers of the file: [`Voxelmm`](Self::Voxelmm) for TRK, [`Rasmm`](Self::Rasmm) for TCK and TRX.
+    File,
+}
+
+impl Space {
+    /// `rasmm`, `voxelmm` or `file`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rasmm => "rasmm",
+            Self::Voxelmm => "voxelmm",
+            Self::File => "file",
+        }
+    }
+
+    /// The frame that files of a format have, instead of [`File`](Self::File).
+    pub(crate) fn of(self, format: Format) -> Self {
+        match (self, format) {
+            (Self::File, Format::Trk) => Self::Voxelmm,
+            (Self::File, _) => Self::Rasmm,
+            (space, _) => space,
+        }
+    }
+}
+
+/// The header of a file of one format, as a store keeps it.
+#[derive(Debug, Clone)]
+pub struct Frame {
     /// The format, by the name that it has in a store.
     pub(crate) source: String,
     pub(crate) members: JsonObject,
     /// Where in the store it is.
     pub(crate) place: String,
+    /// Whether all headers of the store state the same frame.
+    agreed: bool,
 }
 
 impl Frame {
+    /// The header of a tractogram that a store keeps; none where it keeps none.
+    ///
+    /// # Cost
+    /// One request a format, at once.
+    ///
+    /// # Errors
+    /// As the store.
+    pub async fn of_store(store: &Store) -> Result<Option<Self>, ConvertError> {
+        let frame = Self::of(store, Format::Trk).await?;
+        Ok(frame.filter(Self::is_tractogram))
+    }
+
     /// The header that a store keeps: of the format itself, else of another one, else what an import of before wrote as `crs`.
     pub(crate) async fn of(store: &Store, format: Format) -> Result<Option<Self>, ConvertError> {
         let names = FORMATS.map(|(_, name)| name);
-        let mut headers = store.headers(&names).await?;
+        let headers = store.headers(&names).await?;
         let own = FORMATS.iter().find(|(known, _)| *known == format);
-        for name in own.map(|(_, name)| *name).into_iter().chain(names) {
-            if let Some(members) = headers.remove(name) {
-                return Ok(Some(Self {
-                    source: name.to_owned(),
-                    members,
-                    place: format!("headers/{name}"),
-                }));
-            }
+        let mut frames: Vec<Self> = headers
+            .into_iter()
+            .map(|(name, members)| Self {
+                place: format!("headers/{name}"),
+                source: name,
+                members,
+                agreed: true,
+            })
+            .collect();
+        let spaces: Vec<Option<Space>> = frames.iter().map(Self::space).collect();
+        let agreed = spaces
+            .windows(2)
+            .all(|pair| matches!(pair, [a, b] if a == b));
+        // Names in the order in which they are asked for, that of the format first.
+        let wanted = own.map(|(_, name)| *name).into_iter().chain(names);
+        let at = wanted
+            .into_iter()
+            .find_map(|name| frames.iter().position(|frame| frame.source == name));
+        if let Some(at) = at {
+            let frame = frames.swap_remove(at);
+            return Ok(Some(Self { agreed, ..frame }));
         }
         Ok(match &store.root().zarr_vectors.crs {
             None | Some(Value::Null) => None,
@@ -47,15 +118,212 @@ impl Frame {
                     source: source.unwrap_or_default().to_owned(),
                     members,
                     place: "crs".to_owned(),
+                    agreed: true,
                 })
             }
         })
     }
 
-    /// A member that says something.
+    /// The format of the file: `trk`, `tck` or `trx`.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// The frame of the positions that the store holds; none where the header leaves it open.
+    ///
+    /// Earlier imports kept the positions of TRK as they are in the file, and not all of them recorded the frame.
+    #[must_use]
+    pub fn space(&self) -> Option<Space> {
+        let stated = self.get("space");
+        match stated.map(Value::as_str) {
+            _ if !self.agreed => None,
+            Some(Some("rasmm")) => Some(Space::Rasmm),
+            Some(Some("voxelmm")) => Some(Space::Voxelmm),
+            Some(_) => None,
+            None if self.source != "trk" => Some(Space::Rasmm),
+            None => match FOREIGN.iter().any(|name| self.members.contains_key(*name)) {
+                true => None,
+                false => Some(Space::Voxelmm),
+            },
+        }
+    }
+
+    /// The map from voxel millimetres of TrackVis to millimetres of the scanner.
+    ///
+    /// # Errors
+    /// What is missing in the header, or wrong with it.
+    pub fn voxelmm_to_rasmm(&self) -> Result<Affine, String> {
+        match self.get("voxelmm_to_rasmm") {
+            None => grid(&self.source, &self.members)?.to_rasmm(),
+            Some(rows) => {
+                let numbers = numbers(rows).ok_or_else(|| {
+                    format!("voxelmm_to_rasmm {rows}, which is not four rows of four numbers")
+                })?;
+                Affine::from_rows(&numbers, 3).map_err(|error| error.what)
+            }
+        }
+    }
+
+    /// The map from the positions that the store holds to millimetres of the scanner; none where they are that already.
+    ///
+    /// # Errors
+    /// Misuse: a header that leaves the frame open, or has no usable affine.
+    pub fn to_rasmm(&self) -> Result<Option<Affine>, ConvertError> {
+        if !self.is_tractogram() {
+            return Ok(None);
+        }
+        let keep = "positions are used as they are stored with `--keep-frame`";
+        match self.space() {
+            Some(Space::Rasmm | Space::File) => Ok(None),
+            Some(Space::Voxelmm) => match self.voxelmm_to_rasmm() {
+                Ok(map) => Ok(Some(map)),
+                Err(why) => {
+                    let what = format!(
+                        "{}: positions are voxelmm and cannot be converted",
+                        self.place
+                    );
+                    Err(ConvertError::usage(what, why, keep))
+                }
+            },
+            None => Err(ConvertError::usage(
+                format!("{}: the frame of the positions", self.place),
+                match self.get("space") {
+                    Some(other) => other.to_string(),
+                    None => "no member `space`, in a header of another program".to_owned(),
+                },
+                format!("rasmm or voxelmm; {keep}"),
+            )),
+        }
+    }
+
+    /// What `zvf info` shows: the frame, the voxel grid, and the maps as 4x4 matrices.
+    #[must_use]
+    pub fn document(&self) -> Value {
+        let map = self.voxelmm_to_rasmm().ok();
+        let member = |key: &str| self.get(key).cloned().unwrap_or(Value::Null);
+        json!({
+            "source": self.source,
+            "place": self.place,
+            "space": self.space().map(Space::name),
+            "voxel_to_rasmm": member("voxel_to_rasmm"),
+            "voxel_sizes": match (self.get("voxel_sizes"), grid(&self.source, &self.members)) {
+                (Some(sizes), _) => sizes.clone(),
+                (None, Ok(grid)) => json!(grid.sizes),
+                (None, Err(_)) => Value::Null,
+            },
+            "dimensions": member("dimensions"),
+            "voxel_order": member("voxel_order"),
+            "voxelmm_to_rasmm": map.map(|map| map.rows()),
+        })
+    }
+
+    /// Whether it is the header of a tractogram.
+    fn is_tractogram(&self) -> bool {
+        FORMATS.iter().any(|(_, name)| *name == self.source)
+    }
+
+    /// A header of TRK for the positions: its own, or one with the voxels of a TRX.
+    pub(crate) fn as_trk(&self) -> Option<Self> {
+        match self.source.as_str() {
+            "trk" => Some(self.clone()),
+            "trx" => {
+                let grid = grid("trx", &self.members).ok()?;
+                // TRK has float32.
+                let single = |value: f64| f64::from(zvf_write::narrow(value));
+                let mut rows: Vec<Vec<f64>> =
+                    grid.affine.map(|row| row.map(single).to_vec()).into();
+                rows.push(vec![0.0, 0.0, 0.0, 1.0]);
+                let members = json!({
+                    "space": self.space().map(Space::name),
+                    "voxel_to_rasmm": rows,
+                    "dimensions": grid.dimensions,
+                    "voxel_sizes": grid.sizes.map(single),
+                    "voxel_order": grid.order,
+                });
+                let frame = Self {
+                    source: "trk".to_owned(),
+                    members: members.as_object().cloned()?,
+                    place: self.place.clone(),
+                    agreed: self.agreed,
+                };
+                frame.voxelmm_to_rasmm().is_ok().then_some(frame)
+            }
+            _ => None,
+        }
+    }
+
+    /// A member that is there.
     pub(crate) fn get(&self, key: &str) -> Option<&Value> {
         self.members.get(key).filter(|value| !value.is_null())
     }
+}
+
+/// The numbers of a list of lists.
+fn numbers(rows: &Value) -> Option<Vec<f64>> {
+    let rows = rows.as_array()?.iter().map(Value::as_array);
+    let rows: Vec<&Vec<Value>> = rows.collect::<Option<_>>()?;
+    rows.into_iter().flatten().map(Value::as_f64).collect()
+}
+
+/// The voxel grid of a header of TRK or TRX.
+///
+/// # Errors
+/// What is missing or wrong.
+pub(crate) fn grid(source: &str, members: &JsonObject) -> Result<Grid, String> {
+    let get = |key: &str| members.get(key).filter(|value| !value.is_null());
+    let three = |key: &str| -> Result<[f64; 3], String> {
+        let list = get(key).and_then(Value::as_array);
+        let list: Option<Vec<f64>> = list.and_then(|list| list.iter().map(Value::as_f64).collect());
+        let list = list.and_then(|list| list.try_into().ok());
+        list.ok_or_else(|| format!("no {key} of three numbers"))
+    };
+    let affine = match (get("voxel_to_rasmm"), source) {
+        (None, "trk") => IDENTITY,
+        (None, _) => return Err("no affine".to_owned()),
+        (Some(rows), _) => {
+            let list = numbers(rows).filter(|list| list.len() == 16);
+            let list = list.ok_or_else(|| {
+                format!("voxel_to_rasmm {rows}, which is not four rows of four numbers")
+            })?;
+            let mut affine = IDENTITY;
+            let (rows, _) = list.as_chunks::<4>();
+            affine
+                .iter_mut()
+                .zip(rows)
+                .for_each(|(to, from)| *to = *from);
+            affine
+        }
+    };
+    let dimensions = three("dimensions")?;
+    if source == "trk" {
+        let order = get("voxel_order").and_then(Value::as_str);
+        return Ok(Grid {
+            affine,
+            dimensions,
+            sizes: three("voxel_sizes")?,
+            order: order.unwrap_or(ORDER).to_owned(),
+        });
+    }
+    let mut grid = Grid {
+        affine,
+        dimensions,
+        sizes: Grid::sizes_of(&affine),
+        order: String::new(),
+    };
+    grid.order = grid.order_of_affine()?;
+    Ok(grid)
+}
+
+/// Adds the frame of the positions and the maps to the members of a header.
+pub(crate) fn state(members: &mut JsonObject, space: Space, map: Option<&Affine>) {
+    members.insert("space".to_owned(), json!(space.name()));
+    let inverse = map.and_then(|map| map.inverse().ok());
+    members.insert("voxelmm_to_rasmm".to_owned(), json!(map.map(Affine::rows)));
+    members.insert(
+        "rasmm_to_voxelmm".to_owned(),
+        json!(inverse.map(|map| map.rows())),
+    );
 }
 
 /// The name of the format, and the members, of a header as [`Import::frame`](crate::Import::frame) has it.

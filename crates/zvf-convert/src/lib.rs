@@ -54,14 +54,17 @@
 //!
 //! # Frames
 //!
-//! Positions are never transformed. What a header says (affine, voxel size, voxel order) is kept as JSON in the store's
-//! `headers/<format>`, see [`Import::frame`], and goes back into files of that format.
+//! Positions of tractograms become millimetres of the scanner, as nibabel loads them, unless [`Options::space`] asks for others. What a header says
+//! (affine, voxel size, voxel order) and the map that was applied are kept as JSON in the store's `headers/<format>`, see [`Import::frame`] and
+//! [`Frame`]; [`export`] uses them to restore the frame of the file. Positions of all other formats are those of the files, unless
+//! [`Options::affine`], [`Options::scale`] or a number before the unit transform them. All maps are applied in float64, and rounded once.
 //!
 //! # Errors
 //!
 //! The first line (or byte) that is not what the format allows, with what was expected: nothing is skipped, guessed or read as a
 //! default. What a store has no place for is named by [`Import::notes`]. Nothing panics on input.
 
+mod affine;
 mod archive;
 mod error;
 pub mod export;
@@ -80,6 +83,8 @@ mod table;
 mod tck;
 mod text;
 mod tracks;
+mod trackvis;
+mod transform;
 mod trk;
 mod trx;
 
@@ -90,11 +95,14 @@ use zvf_write::{
     Axis, Batch, Groups, Kind, NumberType, ObjectTable, StoreSpec, StoreWriter, WriteError,
 };
 
+pub use affine::{StatedAffine, parse_affine, read_affine};
 pub use error::{ConvertError, Place};
 pub use format::Format;
+pub use frame::{Frame, Space};
 pub use options::{Limits, Options};
 pub use records::read_arrow;
 use shape::{Chosen, Extent};
+use transform::{Moved, Transform};
 
 /// What takes batches: a [`StoreWriter`], or anything else.
 pub trait Sink {
@@ -156,6 +164,22 @@ enum Reader {
     Records(records::Records),
 }
 
+impl Reader {
+    /// Reads the files again, into a sink.
+    fn read(&self, sink: &mut dyn Sink) -> Result<(), ConvertError> {
+        match self {
+            Reader::Swc(reader) => reader.read(sink),
+            Reader::Table(reader) => reader.read(sink),
+            Reader::Obj(reader) => reader.read(sink),
+            Reader::Stl(reader) => reader.read(sink),
+            Reader::Trk(reader) => reader.read(sink),
+            Reader::Tck(reader) => reader.read(sink),
+            Reader::Trx(reader) => reader.read(sink),
+            Reader::Records(reader) => reader.read(sink),
+        }
+    }
+}
+
 /// Files that were looked at and can be read.
 #[derive(Debug)]
 pub struct Import {
@@ -170,13 +194,14 @@ pub struct Import {
     frame: Option<Value>,
     notes: Vec<String>,
     named: bool,
+    transform: Option<Transform>,
 }
 
 impl Import {
     /// Reads files of one format to the end and says what a store for them needs.
     ///
     /// # Cost
-    /// The files once; memory for one batch, or one skeleton.
+    /// The files once, with an affine or a scale twice; memory for one batch, or one skeleton.
     ///
     /// # Errors
     /// I/O; malformed files, by line or byte; misuse: options that do not fit the format; limits.
@@ -194,7 +219,14 @@ impl Import {
             }
         }
         let kind = format::kind(format, files.len(), options)?;
-        let (reader, found) = match format {
+        let unit = match &options.unit {
+            None => None,
+            Some(text) => {
+                let found = zvf_meta::units::parse(text);
+                Some(found.map_err(|why| ConvertError::unit("unit", &why))?)
+            }
+        };
+        let (reader, mut found) = match format {
             Format::Swc => {
                 let (reader, found) = swc::Swc::survey(files, kind, options)?;
                 (Reader::Swc(reader), found)
@@ -228,6 +260,20 @@ impl Import {
                 (Reader::Records(reader), found)
             }
         };
+        let (map, stated) = format::map(format, options, unit.map(|(scale, _)| scale), &found)?;
+        let transform = map.map(|map| Transform::new(map, found.spec.positions, format));
+        if let Some(transform) = &transform {
+            found.extent = transform.survey(|sink| reader.read(sink))?;
+            found.spec.positions = transform.positions;
+            if found.frame.is_none() {
+                found
+                    .notes
+                    .extend(transform.notes(found.spec.kind == Kind::Mesh));
+                found.frame = Some(transform.document(format));
+            } else {
+                found.notes.push(frame::NOT_SCANNER.to_owned());
+            }
+        }
         let Some(corners) = found.extent.corners() else {
             let expected = "at least one vertex: a store without any has no bounds";
             return Err(ConvertError::malformed(
@@ -244,7 +290,7 @@ impl Import {
         if let Some((format, header)) = found.frame.as_ref().and_then(frame::split) {
             spec = spec.with_header(format, header);
         }
-        if let Some(unit) = &options.unit {
+        if let Some(unit) = unit.map(|(_, unit)| unit).or(stated) {
             spec = spec.with_unit(unit);
         }
         let named = match &reader {
@@ -264,6 +310,7 @@ impl Import {
             reason,
             frame: found.frame,
             notes: found.notes,
+            transform,
             spec,
         })
     }
@@ -276,15 +323,9 @@ impl Import {
     /// # Errors
     /// As [`open`](Self::open), also where a file changed meanwhile; and what the sink says.
     pub fn read(&self, sink: &mut dyn Sink) -> Result<(), ConvertError> {
-        match &self.reader {
-            Reader::Swc(reader) => reader.read(sink),
-            Reader::Table(reader) => reader.read(sink),
-            Reader::Obj(reader) => reader.read(sink),
-            Reader::Stl(reader) => reader.read(sink),
-            Reader::Trk(reader) => reader.read(sink),
-            Reader::Tck(reader) => reader.read(sink),
-            Reader::Trx(reader) => reader.read(sink),
-            Reader::Records(reader) => reader.read(sink),
+        match &self.transform {
+            None => self.reader.read(sink),
+            Some(transform) => self.reader.read(&mut Moved { transform, sink }),
         }
     }
 
@@ -324,7 +365,7 @@ impl Import {
         self.links
     }
 
-    /// Lowest and highest corner of the positions, as the files have them.
+    /// Lowest and highest corner of the positions, as the store is to have them.
     #[must_use]
     pub fn corners(&self) -> (&[f64], &[f64]) {
         (&self.corners.0, &self.corners.1)
@@ -336,7 +377,7 @@ impl Import {
         &self.reason
     }
 
-    /// What a header states, as it goes to the store's `headers/<format>`; the format is the member `source`. It was not applied.
+    /// What a header states and what was done with it, as it goes to the store's `headers/<format>`; the format is the member `source`.
     #[must_use]
     pub fn frame(&self) -> Option<&Value> {
         self.frame.as_ref()

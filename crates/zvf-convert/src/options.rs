@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use zvf_write::Kind;
 
+use crate::frame::Space;
+
 /// How much a file may hold. What is more is an error of class limit, before it is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -53,8 +55,16 @@ pub struct Options {
     /// The columns of that table which name vertices, in the order of a link. Default: a column `vertices` of lists, or one an end:
     /// `vertices_0`, …; `source` and `target`, `from` and `to`, `child` and `parent`; `a`, `b`, `c` and, where there is one, `d`.
     pub link_columns: Option<Vec<String>>,
-    /// Unit of all axes. Default: that of the format, if it has one.
+    /// Unit of all axes: a length, by its OME-Zarr name, its symbol or in the plural; a number before it is a scale (`8nm`). Default: that of
+    /// the format or of the image of [`affine`](Self::affine), if it has one.
     pub unit: Option<String>,
+    /// Tractograms: the frame in which positions are stored. Default: [`Space::Rasmm`].
+    pub space: Option<Space>,
+    /// All but tractograms: the file of an affine from positions of the files to those of the store, see
+    /// [`read_affine`](crate::read_affine).
+    pub affine: Option<PathBuf>,
+    /// All but tractograms: factors of the positions, one for all axes or one an axis; before the affine.
+    pub scale: Option<Vec<f64>>,
     /// Vertices of a batch, roughly. Default 65 536.
     pub batch: usize,
     /// How much a file may hold.
@@ -73,6 +83,9 @@ impl Default for Options {
             faces: None,
             link_columns: None,
             unit: None,
+            space: None,
+            affine: None,
+            scale: None,
             batch: 1 << 16,
             limits: Limits::default(),
         }

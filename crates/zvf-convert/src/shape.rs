@@ -63,6 +63,10 @@ impl Extent {
         self.count += 1;
     }
 
+    pub(crate) fn dims(&self) -> usize {
+        self.dims
+    }
+
     pub(crate) fn count(&self) -> u64 {
         self.count
     }

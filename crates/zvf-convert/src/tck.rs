@@ -45,7 +45,7 @@ impl Tck {
     ) -> Result<(Self, Found), ConvertError> {
         let mut extent = Extent::new(3);
         let (mut objects, mut double) = (0_u64, false);
-        let mut notes = vec!["positions are the file's: millimetres of the scanner".to_owned()];
+        let mut notes: Vec<String> = Vec::new();
         let mut headers = Vec::new();
         for file in files {
             let mut census = Census::of(file, &mut extent, options.limits.vertices);

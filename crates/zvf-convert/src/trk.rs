@@ -3,15 +3,19 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use zvf_write::{Kind, NumberType};
+use zvf_meta::Affine;
+use zvf_write::{JsonObject, Kind, NumberType, narrow};
 
 use crate::error::{ConvertError, Place, shown};
+use crate::frame::{self, Space};
 use crate::options::Options;
 use crate::shape::Extent;
 use crate::tracks::{Bytes, Census, Chains, Columns, Visit};
-use crate::{Found, Sink, draft};
+use crate::{Format, Found, Sink, draft};
 
 const HEADER: usize = 1000;
+/// Where the affine is.
+const AFFINE: usize = 440;
 /// Names that a header has room for, of scalars and of properties.
 const NAMES: usize = 10;
 
@@ -20,6 +24,7 @@ const NAMES: usize = 10;
 pub(crate) struct Trk {
     files: Vec<PathBuf>,
     batch: usize,
+    space: Space,
     scalars: Vec<Columns>,
     properties: Vec<Columns>,
 }
@@ -32,7 +37,10 @@ struct Header {
     properties: Vec<Columns>,
     /// Streamlines; `None` where the header does not tell.
     count: Option<u64>,
-    frame: Value,
+    /// What it states of the voxels.
+    frame: JsonObject,
+    /// From the positions of the file to millimetres of the scanner, or why there is no map.
+    map: Result<Affine, String>,
 }
 
 impl Trk {
@@ -41,12 +49,13 @@ impl Trk {
         kind: Kind,
         options: &Options,
     ) -> Result<(Self, Found), ConvertError> {
+        let space = options.space.unwrap_or_default().of(Format::Trk);
         let mut extent = Extent::new(3);
         let mut first: Option<Header> = None;
         let mut objects = 0_u64;
         for file in files {
             let mut census = Census::of(file, &mut extent, options.limits.vertices);
-            let header = parse(file, &mut census)?;
+            let header = parse(file, space, &mut census)?;
             objects = objects.saturating_add(census.chains);
             let Some(known) = &first else {
                 first = Some(header);
@@ -70,7 +79,8 @@ impl Trk {
         let Some(Header {
             scalars,
             properties,
-            frame,
+            mut frame,
+            map,
             ..
         }) = first
         else {
@@ -79,18 +89,20 @@ impl Trk {
         let mut spec = draft(kind, &["x", "y", "z"], NumberType::F32).with_unit("millimeter");
         spec.vertex_attributes = scalars.iter().map(Columns::spec).collect();
         spec.object_attributes = properties.iter().map(Columns::spec).collect();
-        let note = "positions are the file's: millimetres from the corner of the first voxel; the affine is recorded in `headers/trk`, not applied";
+        let notes = notes(&frame, space, map.is_ok());
+        frame::state(&mut frame, space, map.as_ref().ok());
         let found = Found {
             extent,
             objects,
             links: 0,
             spec,
-            frame: Some(frame),
-            notes: vec![note.to_owned()],
+            frame: Some(Value::Object(frame)),
+            notes,
         };
         let reader = Self {
             files: files.to_vec(),
             batch: options.batch,
+            space,
             scalars,
             properties,
         };
@@ -100,7 +112,7 @@ impl Trk {
     pub(crate) fn read(&self, sink: &mut dyn Sink) -> Result<(), ConvertError> {
         let mut chains = Chains::new(sink, self.batch, &self.scalars, &self.properties);
         for file in &self.files {
-            let header = parse(file, &mut chains)?;
+            let header = parse(file, self.space, &mut chains)?;
             if header.scalars != self.scalars || header.properties != self.properties {
                 let expected = "those of when the file was looked at";
                 return Err(ConvertError::malformed(
@@ -115,8 +127,33 @@ impl Trk {
     }
 }
 
+/// What was done with the positions, and what the header left open.
+fn notes(header: &JsonObject, space: Space, mapped: bool) -> Vec<String> {
+    let mut notes = Vec::new();
+    if space == Space::Voxelmm {
+        notes.push(frame::NOT_SCANNER.to_owned());
+        if !mapped {
+            notes.push("the header has no usable affine: no export can convert them".to_owned());
+        }
+        return notes;
+    }
+    notes.push("positions are millimetres of the scanner (RAS+): the affine was applied, and is kept in `headers/trk`".to_owned());
+    if header.get("voxel_to_rasmm").is_none_or(Value::is_null) {
+        notes
+            .push("the header has no affine: the identity was applied, as nibabel does".to_owned());
+    }
+    if header
+        .get("voxel_order")
+        .and_then(Value::as_str)
+        .is_none_or(str::is_empty)
+    {
+        notes.push("the header has no voxel order: LPS was taken, as nibabel does".to_owned());
+    }
+    notes
+}
+
 /// Reads one file.
-fn parse(path: &Path, visit: &mut dyn Visit) -> Result<Header, ConvertError> {
+fn parse(path: &Path, space: Space, visit: &mut dyn Visit) -> Result<Header, ConvertError> {
     let mut bytes = Bytes::open(path)?;
     let head: [u8; HEADER] = bytes.take("the header")?;
     let header = header(path, &head)?;
@@ -125,6 +162,15 @@ fn parse(path: &Path, visit: &mut dyn Visit) -> Result<Header, ConvertError> {
     let width = |columns: &[Columns]| columns.iter().map(|one| one.count).sum::<usize>();
     let mut scalars = vec![0.0_f32; width(&header.scalars)];
     let mut properties = vec![0.0_f32; width(&header.properties)];
+    let map = match (&header.map, space) {
+        (_, Space::Voxelmm) => None,
+        (Ok(map), _) => Some(map),
+        (Err(why), _) => {
+            let place = Place::Byte(AFFINE as u64);
+            let expected = "a header from which scanner millimetres follow, or `--space file` to keep positions as they are";
+            return Err(ConvertError::malformed(path, place, why, expected));
+        }
+    };
     let mut done = 0_u64;
     loop {
         if header.count == Some(done) {
@@ -156,6 +202,18 @@ fn parse(path: &Path, visit: &mut dyn Visit) -> Result<Header, ConvertError> {
                     return Err(bytes.bad(read.to_string(), "a finite coordinate"));
                 }
                 *value = f64::from(read);
+            }
+            if let Some(map) = map {
+                let from = position;
+                map.apply(&from, &mut position);
+                // Rounded here, once, so that what is surveyed is what is stored.
+                position = position.map(|value| f64::from(narrow(value)));
+                if position.iter().any(|value| !value.is_finite()) {
+                    return Err(bytes.bad(
+                        format!("{from:?}"),
+                        "a point that float32 holds behind the affine",
+                    ));
+                }
             }
             for value in &mut scalars {
                 *value = float(bytes.take("a scalar")?);
@@ -326,7 +384,7 @@ fn header(path: &Path, bytes: &[u8; HEADER]) -> Result<Header, ConvertError> {
     };
     let scalars = fields.columns(36, 38, "scalars")?;
     let properties = fields.columns(238, 240, "properties")?;
-    let affine = fields.floats(440, 16);
+    let affine = fields.floats(AFFINE, 16);
     // Before version 2 the header had no affine, and a zero in its corner says that nobody set it.
     let set = version >= 2 && affine.get(15).is_some_and(|corner| *corner != 0.0);
     let rows: Vec<&[f32]> = affine.chunks(4).collect();
@@ -345,11 +403,14 @@ fn header(path: &Path, bytes: &[u8; HEADER]) -> Result<Header, ConvertError> {
         "original_voxel_order": text(952),
         "image_orientation_patient": fields.floats(956, 6),
     });
+    let frame = frame.as_object().cloned().unwrap_or_default();
+    let map = frame::grid("trk", &frame).and_then(|grid| grid.to_rasmm());
     Ok(Header {
         big: fields.big,
         scalars,
         properties,
         count: (count > 0).then_some(count),
         frame,
+        map,
     })
 }

@@ -7,17 +7,18 @@ use std::path::{Path, PathBuf};
 
 use arrow_array::ArrayRef;
 use serde_json::{Value, json};
-use zvf_write::{AttributeSpec, AttributeType, Batch, Kind, ObjectTable};
+use zvf_write::{AttributeSpec, AttributeType, Batch, JsonObject, Kind, ObjectTable};
 
 use crate::archive::{Archive, Member};
 use crate::error::{ConvertError, Place, shown};
+use crate::frame::{self, Space};
 use crate::numbers::floats;
 use crate::options::Options;
 use crate::records::npy::Header;
 use crate::records::values;
 use crate::shape::Extent;
 use crate::tracks::Bytes;
-use crate::{Found, Sink, draft};
+use crate::{Format, Found, Sink, draft};
 use arrays::{array, ends, row};
 use groups::Collected;
 
@@ -253,10 +254,7 @@ impl Trx {
         options: &Options,
     ) -> Result<(Self, Found), ConvertError> {
         let mut extent = Extent::new(3);
-        let (mut objects, mut notes) = (
-            0_u64,
-            vec!["positions are the file's: millimetres of the scanner".to_owned()],
-        );
+        let (mut objects, mut notes) = (0_u64, Vec::new());
         let mut known: Option<Open> = None;
         let mut groups = Collected::default();
         for file in files {
@@ -299,7 +297,7 @@ impl Trx {
             })?;
             if let Some(first) = &known {
                 let same = [
-                    ("header", frame(&first.header) == frame(&open.header)),
+                    ("header", voxels(&first.header) == voxels(&open.header)),
                     (
                         "types",
                         first.positions.array.column() == open.positions.array.column()
@@ -340,7 +338,7 @@ impl Trx {
             objects,
             links: 0,
             spec,
-            frame: Some(frame(&header)),
+            frame: Some(stated(&header, options.space.unwrap_or_default())),
             notes,
         };
         let reader = Self {
@@ -409,12 +407,23 @@ fn specs(columns: &[Vec<Column>; 2]) -> [Vec<AttributeSpec>; 2] {
         .map(|list| list.iter().filter_map(Column::spec).collect())
 }
 
-/// What the header says about the frame.
-fn frame(header: &Value) -> Value {
-    json!({
-        "source": "trx",
-        "space": "rasmm",
-        "voxel_to_rasmm": header.get("VOXEL_TO_RASMM"),
-        "dimensions": header.get("DIMENSIONS"),
-    })
+/// What the header states of the voxels.
+fn voxels(header: &Value) -> JsonObject {
+    let mut members = JsonObject::new();
+    members.insert("source".to_owned(), json!("trx"));
+    members.insert("space".to_owned(), json!("rasmm"));
+    members.insert(
+        "voxel_to_rasmm".to_owned(),
+        json!(header.get("VOXEL_TO_RASMM")),
+    );
+    members.insert("dimensions".to_owned(), json!(header.get("DIMENSIONS")));
+    members
+}
+
+/// The same, with the frame in which positions are stored.
+fn stated(header: &Value, space: Space) -> Value {
+    let mut members = voxels(header);
+    let map = frame::grid("trx", &members).and_then(|grid| grid.to_rasmm());
+    frame::state(&mut members, space.of(Format::Trx), map.ok().as_ref());
+    Value::Object(members)
 }

@@ -10,7 +10,7 @@ use zvf_write::Kind;
 
 use crate::parse;
 use crate::streamlines::{Out, tck, trk, trk_header};
-use crate::support::{Folder, open, small};
+use crate::support::{Folder, filed, open, small};
 
 fn real(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -87,17 +87,20 @@ fn a_real_tractogram_comes_back_byte_for_byte() {
     assert!(got == want);
     assert_eq!(done.objects, 300);
     assert!(done.notes.is_empty(), "{:?}", done.notes);
-    let lines: Vec<_> = parse::trk(&want)
+    // The voxels are of 1 mm and the affine is the identity: the scanner counts from the middle of the first voxel.
+    let middle = |bits: u32| (f32::from_bits(bits) - 0.5).to_bits();
+    let lines: Vec<Vec<_>> = parse::trk(&want)
         .into_iter()
-        .map(|(points, _)| points)
+        .map(|(points, _)| {
+            points
+                .into_iter()
+                .map(|point| point.into_iter().map(middle).collect::<Vec<_>>())
+                .collect()
+        })
         .collect();
     let (out, done) = folder.export("out.tck", &ExportOptions::default());
     assert!(parse::tck(&std::fs::read(out).unwrap()).1 == lines);
-    assert!(
-        done.notes[0].starts_with("positions are millimetres from the corner"),
-        "{:?}",
-        done.notes
-    );
+    assert_eq!(done.notes, ["the frame (`headers/trk`) is not kept"]);
 }
 
 #[test]
@@ -109,7 +112,7 @@ fn stores_of_before_have_the_header_in_their_crs() {
         } else {
             tck("Float32LE")
         };
-        let import = open(&[folder.file(name, bytes)], &small());
+        let import = open(&[folder.file(name, bytes)], &filed());
         let format = name.rsplit('.').next().unwrap();
         let change = |older: bool| {
             folder.store(&import, |spec| {
@@ -143,7 +146,7 @@ fn stores_of_before_have_the_header_in_their_crs() {
 fn scalars_properties_frames_and_empty_streamlines_are_written() {
     let folder = Folder::new();
     let file = folder.file("a.trk", trk(false, 3));
-    folder.store(&open(std::slice::from_ref(&file), &small()), |spec| {
+    folder.store(&open(std::slice::from_ref(&file), &filed()), |spec| {
         spec.chunk_shape = vec![5.0; 3]
     });
     let (out, done) = folder.export("out.trk", &ExportOptions::default());
@@ -176,7 +179,7 @@ fn scalars_properties_frames_and_empty_streamlines_are_written() {
     );
     assert_eq!(got[..1000], head.bytes);
     let again = Folder::new();
-    again.store(&open(&[out], &small()), |spec| {
+    again.store(&open(&[out], &filed()), |spec| {
         spec.chunk_shape = vec![7.0; 3]
     });
     let (out, _) = again.export("out.trk", &ExportOptions::default());
@@ -207,7 +210,7 @@ fn headers_of_tck_come_back() {
 fn a_selection_by_box_takes_whole_streamlines() {
     let folder = Folder::new();
     let file = folder.file("a.trk", trk(false, 3));
-    folder.store(&open(&[file], &small()), |spec| {
+    folder.store(&open(&[file], &filed()), |spec| {
         spec.chunk_shape = vec![5.0; 3]
     });
     let mut options = ExportOptions::default();

@@ -9,6 +9,7 @@
 
 mod broken;
 mod export;
+mod frames;
 mod linked;
 mod meshes;
 #[cfg(feature = "parquet")]

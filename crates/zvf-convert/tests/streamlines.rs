@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Folder, column, open, small};
+use crate::support::{Folder, column, filed, open, small};
 
 /// Numbers of one byte order.
 pub(crate) struct Out {
@@ -106,7 +106,7 @@ pub(crate) fn trk(big: bool, count: i32) -> Vec<u8> {
 fn trk_points_scalars_properties_and_frame_are_kept() {
     for (big, count) in [(false, 3), (true, 3), (false, 0)] {
         let folder = Folder::new();
-        let import = open(&[folder.file("a.trk", trk(big, count))], &small());
+        let import = open(&[folder.file("a.trk", trk(big, count))], &filed());
         assert_eq!((import.vertices(), import.objects()), (7, 3));
         let frame = import.frame().unwrap();
         assert_eq!(frame["voxel_to_rasmm"][1], json!([0.0, 1.5, 2.0, 3.0]));
@@ -154,7 +154,7 @@ fn several_trk_files_are_numbered_through() {
         folder.file("a.trk", trk(false, 3)),
         folder.file("b.trk", trk(true, 3)),
     ];
-    let import = open(&files, &small());
+    let import = open(&files, &filed());
     assert_eq!((import.vertices(), import.objects()), (14, 6));
     let got = folder.store(&import, |spec| spec.chunk_shape = vec![5.0; 3]);
     assert_eq!(got.vertices.num_rows(), 14);

@@ -142,6 +142,13 @@ pub(crate) fn small() -> Options {
     options
 }
 
+/// The same, with positions of tractograms as they are in the file.
+pub(crate) fn filed() -> Options {
+    let mut options = small();
+    options.space = Some(zvf_convert::Space::File);
+    options
+}
+
 pub(crate) fn open(files: &[PathBuf], options: &Options) -> Import {
     Import::open(files, options).unwrap()
 }

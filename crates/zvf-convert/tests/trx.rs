@@ -75,10 +75,7 @@ fn points_attributes_and_frame_come_back_with_their_types() {
         let import = open(&[folder.file("a.trx", zip(&want, deflated))], &small());
         assert_eq!((import.vertices(), import.objects()), (5, 3));
         assert_eq!(import.spec().positions, NumberType::F32);
-        assert_eq!(
-            import.notes(),
-            ["positions are the file's: millimetres of the scanner"]
-        );
+        assert!(import.notes().is_empty(), "{:?}", import.notes());
         assert_eq!(import.frame().unwrap()["voxel_to_rasmm"][0][3], json!(-9.0));
         folder.store(&import, |spec| spec.chunk_shape = vec![5.0; 3]);
         let listed = folder.listed();

@@ -67,6 +67,7 @@
 //!
 //! Sources are given as page and section of the format notes: "0.9 §5.1".
 
+mod affine;
 mod array;
 mod attributes;
 pub mod capabilities;
@@ -87,8 +88,10 @@ mod root;
 pub mod rules;
 pub mod space;
 mod text;
+pub mod units;
 pub mod version;
 
+pub use affine::{Affine, AffineError};
 pub use array::{ArrayDoc, DataType};
 pub use attributes::{ArrayAttributes, GroupRange};
 pub use codec::{Codec, Sharding};

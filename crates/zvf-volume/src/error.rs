@@ -52,6 +52,12 @@ pub enum VolumeError {
     },
 }
 
+impl From<zvf_meta::AffineError> for VolumeError {
+    fn from(error: zvf_meta::AffineError) -> Self {
+        Self::misuse(error.what)
+    }
+}
+
 impl VolumeError {
     /// The class that a caller acts on.
     #[must_use]

@@ -56,7 +56,7 @@ mod sample;
 mod volume;
 
 pub use address::{Pick, VolumeAddress};
-pub use affine::Affine;
+pub use affine::affine_of_axes;
 pub use convert::{ConvertOptions, Converted, convert};
 pub use element::Element;
 pub use error::VolumeError;
@@ -66,3 +66,4 @@ pub use range::Range;
 pub use sample::{AxisUse, Order, Sampled, Sampler};
 pub use volume::{Counts, Volume};
 pub use zvf_grid::{Axis, Dims, Selection};
+pub use zvf_meta::Affine;

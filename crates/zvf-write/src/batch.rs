@@ -70,6 +70,28 @@ impl<'a> Batch<'a> {
         }
     }
 
+    /// The positions, row by row.
+    #[must_use]
+    pub const fn positions(&self) -> &Values<'a> {
+        &self.positions
+    }
+
+    /// The same batch at other positions.
+    #[must_use]
+    pub fn with_positions(mut self, positions: impl Into<Values<'a>>) -> Self {
+        self.positions = positions.into();
+        self
+    }
+
+    /// Replaces the values of an attribute of the vertices by what a function makes of them.
+    #[must_use]
+    pub fn map_attribute(mut self, name: &str, map: impl Fn(&Values<'a>) -> Values<'a>) -> Self {
+        for (_, values) in self.attributes.iter_mut().filter(|(one, _)| one == name) {
+            *values = map(values);
+        }
+        self
+    }
+
     /// Says to which object each vertex belongs: one id a vertex. Any 64-bit number is an id.
     #[must_use]
     pub fn with_object_ids(mut self, ids: impl Into<Cow<'a, [i64]>>) -> Self {

@@ -149,6 +149,32 @@ impl Values<'_> {
         owned!(Bool, I8, I16, I32, I64, U8, U16, U32, U64, F16, F32, F64)
     }
 
+    /// The numbers as float64; nothing for texts. Whole numbers beyond 2^53 are rounded.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "as the documentation says")]
+    pub fn to_f64(&self) -> Vec<f64> {
+        macro_rules! floats {
+            ($list:expr) => {
+                $list.iter().map(|&value| f64::from(value)).collect()
+            };
+        }
+        match self {
+            Self::Bool(list) => list.iter().map(|&one| f64::from(u8::from(one))).collect(),
+            Self::I8(list) => floats!(list),
+            Self::I16(list) => floats!(list),
+            Self::I32(list) => floats!(list),
+            Self::I64(list) => list.iter().map(|&value| value as f64).collect(),
+            Self::U8(list) => floats!(list),
+            Self::U16(list) => floats!(list),
+            Self::U32(list) => floats!(list),
+            Self::U64(list) => list.iter().map(|&value| value as f64).collect(),
+            Self::F16(list) => floats!(list),
+            Self::F32(list) => floats!(list),
+            Self::F64(list) => list.to_vec(),
+            Self::Text(_) => Vec::new(),
+        }
+    }
+
     /// The name of the type, for messages.
     pub(crate) fn type_name(&self) -> String {
         self.number_type()

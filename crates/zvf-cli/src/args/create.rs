@@ -35,7 +35,7 @@ pub(crate) struct CreateArgs {
     /// Names of the axes [default: x,y,z,w, as many as the chunk has]
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     pub(crate) axes: Option<Vec<String>>,
-    /// Unit of all axes, e.g. micrometer
+    /// Unit of all axes: a length, e.g. micrometer, um, nm
     #[arg(long, value_name = "UNIT")]
     pub(crate) unit: Option<String>,
     /// Number type of positions

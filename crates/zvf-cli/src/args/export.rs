@@ -26,8 +26,9 @@ The format follows from the ending of FILE:
 A table may have the links of a graph, skeleton or mesh beside it: --edges or --faces writes a second table, which names the rows of
 the first one from 0 and has the attributes of the links. `zvf import` reads both.
 
-Coordinates and numbers come out as they are stored, and are never transformed. What the format has no place for is named
-in a warning. Lines, polylines and streamlines are written as whole objects. FILE is there as a whole or not at all.
+Coordinates and numbers come out as they are stored, but for the frame of tractograms: .tck and .trx have scanner RAS+ millimetres, .trk has
+the frame of its header; positions of a store in another frame are converted. What the format has no place for is named in a warning.
+Lines, polylines and streamlines are written as whole objects. FILE is there as a whole or not at all.
 
 Examples:
   zvf export neurons.zarrvectors 1734350788.swc --objects 1734350788
@@ -62,6 +63,9 @@ pub(crate) struct ExportArgs {
     /// Attributes of vertices to write: all, none, or names
     #[arg(long, value_name = "all|none|NAME,..", default_value = "all")]
     pub(crate) attributes: String,
+    /// .trk, .tck, .trx: positions as they are stored, in whatever frame that is
+    #[arg(long)]
+    pub(crate) keep_frame: bool,
     /// Tables: another table for the edges of a graph or skeleton
     #[arg(long, value_name = "FILE", conflicts_with = "faces")]
     pub(crate) edges: Option<PathBuf>,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, ValueEnum};
+use zvf_convert::Space;
 use zvf_write::{Compression, TargetVersion};
 
 /// `zvf import`
@@ -26,11 +27,17 @@ What a file becomes follows from its ending, unless --kind says otherwise:
 A table (.csv .tsv .arrow .parquet .npy) may have a table of links beside it, which names its rows, from 0: with --edges it becomes
 a graph, or a skeleton with --kind skeleton (child, then parent), with --faces a mesh. Other columns are attributes of the links.
 
-Several files of one format make one store. Files named by numbers keep them as object ids. Positions are never transformed;
-what a header says (affine, voxel sizes) is kept in the store's `headers`. The store is there as a whole or not at all.
+Several files of one format make one store. Files named by numbers keep them as object ids. The store is there as a whole or not at
+all.
+
+Positions of tractograms are stored as scanner RAS+ millimetres, as nibabel loads them; --space voxelmm or file stores others. The
+header and the affine that was applied are kept in the store's `headers`, so that `zvf export` restores the frame of a TRK. Positions of
+other formats are those of the files, unless --scale, --affine or a number before the unit (8nm) transform them.
 
 Examples:
   zvf import 1734350788.swc 1734350908.swc neurons.zarrvectors --unit nanometer
+  zvf import hemibrain.swc neuron.zarrvectors --unit 8nm           # voxels of 8 nm: 8 times the numbers, in nanometers
+  zvf import spots.csv spots.zarrvectors --affine t1.nii.gz        # voxels of an image, to where the image has them
   zvf import synapses.csv synapses.zarrvectors --attributes type,confidence
   zvf import cells.csv cells.zarrvectors --position cx,cy,cz --object-column cell
   zvf import nodes.parquet vessels.zarrvectors --edges edges.parquet --link-columns node1,node2
@@ -80,9 +87,24 @@ pub(crate) struct ImportArgs {
     /// from, to; child, parent; a, b, c]
     #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
     pub(crate) link_columns: Option<Vec<String>>,
-    /// Unit of all axes, e.g. micrometer [default: what the format says]
+    /// Unit of all axes, e.g. micrometer, um, nm; 8nm multiplies positions by 8 [default: what the format or the image of
+    /// --affine says]
     #[arg(long, value_name = "UNIT")]
     pub(crate) unit: Option<String>,
+    /// Tractograms: the frame in which positions are stored [default: rasmm]
+    #[arg(long, value_enum, value_name = "FRAME")]
+    pub(crate) space: Option<SpaceArg>,
+    /// Positions are mapped by the affine of FILE, a NIfTI image (.nii, .nii.gz) or a text of 4x4 numbers; not for tractograms
+    #[arg(long, value_name = "FILE")]
+    pub(crate) affine: Option<PathBuf>,
+    /// Positions are multiplied by S, before --affine; not for tractograms
+    #[arg(
+        long,
+        value_name = "S|SX,SY,..",
+        value_delimiter = ',',
+        allow_hyphen_values = true
+    )]
+    pub(crate) scale: Option<Vec<f64>>,
     /// Size of a chunk on each axis [default: chosen from the data, and said]
     #[arg(long, value_name = "X,Y,..", value_delimiter = ',')]
     pub(crate) chunk_shape: Option<Vec<f64>>,
@@ -138,6 +160,27 @@ impl ImportArgs {
             Some(import) => import.error(kind, what),
             None => program.error(kind, what),
         })
+    }
+}
+
+/// Frames of tractograms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SpaceArg {
+    /// Scanner RAS+ millimetres, as nibabel loads them
+    Rasmm,
+    /// TrackVis millimetres: from the corner of the first voxel, along the axes of the image
+    Voxelmm,
+    /// As in the file: voxelmm for TRK, rasmm for TCK and TRX
+    File,
+}
+
+impl From<SpaceArg> for Space {
+    fn from(space: SpaceArg) -> Self {
+        match space {
+            SpaceArg::Rasmm => Self::Rasmm,
+            SpaceArg::Voxelmm => Self::Voxelmm,
+            SpaceArg::File => Self::File,
+        }
     }
 }
 

@@ -55,7 +55,14 @@ fn spec(args: &CreateArgs) -> Result<StoreSpec> {
         spec = spec.with_axes(names.iter().map(|name| Axis::new(name, "space")).collect());
     }
     if let Some(unit) = &args.unit {
-        spec = spec.with_unit(unit);
+        let (factor, name) = zvf_meta::units::parse(unit)
+            .map_err(|why| CliError::usage(format!("--unit: {why}")))?;
+        if factor != 1.0 {
+            return Err(CliError::usage(format!(
+                "--unit: found {unit:?}, expected a unit without a number: there are no positions to multiply"
+            )));
+        }
+        spec = spec.with_unit(name);
     }
     let (low, high) = corners(&args.bounds)?;
     spec.bounds = Some((low, high));

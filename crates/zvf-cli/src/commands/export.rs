@@ -30,6 +30,7 @@ pub(crate) fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<()> {
         faces: args.faces.is_some(),
         query: query(args, context)?,
         select: args.select.map(Select::from),
+        keep_frame: args.keep_frame,
     };
     let done = job.write(context)?;
     if context.common.json {
@@ -50,6 +51,8 @@ pub(super) struct Job<'a> {
     pub(super) faces: bool,
     pub(super) query: Query,
     pub(super) select: Option<Select>,
+    /// Positions of tractograms as they are stored.
+    pub(super) keep_frame: bool,
 }
 
 impl Job<'_> {
@@ -78,6 +81,7 @@ impl Job<'_> {
         options.query = self.query.clone();
         options.select = self.select;
         options.delimiter = delimiter(self.file);
+        options.keep_frame = self.keep_frame;
         let store = context.open(self.store, self.query.level, select::need(&self.query))?;
         let staged = Staged::file(self.file)?;
         let mut second = None;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use serde_json::{Value, json};
-use zvf_convert::{Import, Options, Sink};
+use zvf_convert::{Import, Options, Sink, Space};
 use zvf_write::{
     AttributeSpec, AttributeType, Batch, Groups, Kind, ObjectTable, StoreSpec, StoreWriter,
     Summary, WriteError,
@@ -152,6 +152,9 @@ fn options(args: &ImportArgs) -> Result<Options> {
     options.faces.clone_from(&args.faces);
     options.link_columns.clone_from(&args.link_columns);
     options.unit.clone_from(&args.unit);
+    options.space = args.space.map(Space::from);
+    options.affine.clone_from(&args.affine);
+    options.scale.clone_from(&args.scale);
     Ok(options)
 }
 
@@ -262,6 +265,7 @@ fn document(
         "files": args.files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>(),
         "kind": spec.kind.name(),
         "axes": spec.axes.iter().map(|axis| &axis.name).collect::<Vec<_>>(),
+        "units": spec.axes.iter().map(|axis| &axis.unit).collect::<Vec<_>>(),
         "vertices": import.vertices(),
         "chunks": summary.map(|summary| summary.chunks),
         "objects": import.objects(),

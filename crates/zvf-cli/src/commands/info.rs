@@ -3,6 +3,9 @@
 mod facts;
 mod text;
 
+use std::collections::BTreeMap;
+
+use zvf_convert::Frame;
 use zvf_query::{Column, Outputs, Query, Table};
 use zvf_store::{Names, Need, RawStore, Store};
 
@@ -45,7 +48,21 @@ fn gather(args: &InfoArgs, context: &mut Context<'_>) -> Result<Facts> {
         levels.push(LevelFacts::of(&level, usage, counted));
     }
     let side = context.wait(store.side_groups())??;
-    Ok(Facts::of(url, &store, levels, side))
+    let formats: Vec<&str> = side.headers.iter().map(|one| one.format.as_str()).collect();
+    // Headers that are damaged are among the problems of the side groups.
+    let (frame, headers) = if side.problems.is_empty() {
+        let frame = context.wait(Frame::of_store(&store))??;
+        (frame, context.wait(store.headers(&formats))??)
+    } else {
+        (None, BTreeMap::new())
+    };
+    let mut facts = Facts::of(url, &store, levels, side);
+    facts.frame = frame.map(|frame| frame.document());
+    facts.transforms = headers
+        .into_iter()
+        .filter_map(|(format, members)| Some((format, members.get("applied_affine")?.clone())))
+        .collect();
+    Ok(facts)
 }
 
 /// The number of rows in the own data of a level.

@@ -76,6 +76,7 @@ fn export(
         faces: false,
         query,
         select,
+        keep_frame: false,
     };
     let done = job.write(context)?;
     if context.common.json {

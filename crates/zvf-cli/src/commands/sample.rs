@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use serde_json::json;
-use zvf_meta::Axis;
+use zvf_convert::{Frame, parse_affine, read_affine};
+use zvf_meta::{Affine, Axis, units};
 use zvf_store::Store;
-use zvf_volume::{Affine, AxisInfo, AxisUse, Counts, Order, Sampler, Volume, VolumeInfo};
+use zvf_volume::{AxisInfo, AxisUse, Counts, Order, Sampler, Volume, VolumeInfo, affine_of_axes};
 use zvf_write::{AttributeSpec, ColumnEdit, NumberType};
 
 use crate::args::{OrderArg, SampleArgs};
@@ -38,6 +39,19 @@ pub(crate) fn run(args: &SampleArgs, context: &mut Context<'_>) -> Result<()> {
         .wait(Store::open_with(store, options.clone()))?
         .map_err(|error| CliError::from(error).at(store))?;
     let matched = matched(args, volume.info(), opened.root().axes())?;
+    let frame = match args.keep_frame {
+        true => None,
+        false => context
+            .wait(Frame::of_store(&opened))?
+            .map_err(|error| CliError::from(error).at(store))?,
+    };
+    let to_rasmm = frame.as_ref().map(Frame::to_rasmm).transpose();
+    let to_rasmm = to_rasmm
+        .map_err(|error| CliError::from(error).at(store))?
+        .flatten();
+    if to_rasmm.is_some() {
+        context.remark("positions are stored as voxelmm: they were converted to scanner millimetres by the affine of the header");
+    }
     let order = match args.order {
         OrderArg::Nearest => Order::Nearest,
         OrderArg::Linear => Order::Linear,
@@ -58,7 +72,11 @@ pub(crate) fn run(args: &SampleArgs, context: &mut Context<'_>) -> Result<()> {
         let mut column = ColumnEdit::open(store, spec, args.replace, write)
             .await
             .map_err(of_store)?;
-        let filled = fill(&mut column, &sampler, &matched.picked, |n| progress.add(n)).await;
+        let places = Places {
+            to_rasmm,
+            picked: matched.picked,
+        };
+        let filled = fill(&mut column, &sampler, &places, |n| progress.add(n)).await;
         match filled {
             Ok(filled) => {
                 let summary = column.commit().await.map_err(of_store)?;
@@ -119,22 +137,40 @@ enum Failed {
     Volume(zvf_volume::VolumeError),
 }
 
+/// How a place in the world follows from a stored position.
+struct Places {
+    to_rasmm: Option<Affine>,
+    /// The axes of the store that the volume has.
+    picked: Vec<usize>,
+}
+
+impl Places {
+    fn of(&self, row: &[f64], out: &mut Vec<f64>) {
+        let mut mapped = [0.0; 3];
+        let row = match &self.to_rasmm {
+            Some(map) if row.len() == mapped.len() => {
+                map.apply(row, &mut mapped);
+                &mapped
+            }
+            _ => row,
+        };
+        let axes = self.picked.iter();
+        out.extend(axes.map(|&axis| row.get(axis).copied().unwrap_or(f64::NAN)));
+    }
+}
+
 async fn fill(
     column: &mut ColumnEdit,
     sampler: &Sampler,
-    picked: &[usize],
+    to_places: &Places,
     told: impl Fn(u64),
 ) -> std::result::Result<Filled, Failed> {
     let mut filled = Filled::default();
     while let Some(chunk) = column.next().await.map_err(Failed::Store)? {
-        let rows = chunk.positions.chunks_exact(chunk.dims.max(1));
-        let places: Vec<f64> = rows
-            .flat_map(|row| {
-                picked
-                    .iter()
-                    .map(|&axis| row.get(axis).copied().unwrap_or(f64::NAN))
-            })
-            .collect();
+        let mut places = Vec::new();
+        for row in chunk.positions.chunks_exact(chunk.dims.max(1)) {
+            to_places.of(row, &mut places);
+        }
         let sampled = sampler.sample(&places).await.map_err(Failed::Volume)?;
         let vertices = u64::try_from(chunk.count()).unwrap_or(u64::MAX);
         filled.vertices = filled.vertices.saturating_add(vertices);
@@ -190,15 +226,13 @@ fn matched(args: &SampleArgs, info: &VolumeInfo, world: &[Axis]) -> Result<Match
     }
     picked.truncate(space.len());
     let to_world = match &args.affine {
-        Some(text) => {
-            affine(text, space.len()).map_err(|error| CliError::from(error).at("--affine"))?
-        }
+        Some(text) => affine(text, space.len()).map_err(|error| error.at("--affine"))?,
         None => {
             for (axis, row) in space.iter().zip(&order) {
                 let to = picked.get(*row).and_then(|at| world.get(*at));
                 same_unit(axis, to).map_err(&told)?;
             }
-            Affine::of_axes(&space, &order)
+            affine_of_axes(&space, &order)
         }
     };
     Ok(Match {
@@ -212,7 +246,7 @@ fn matched(args: &SampleArgs, info: &VolumeInfo, world: &[Axis]) -> Result<Match
 fn same_unit(axis: &AxisInfo, to: Option<&Axis>) -> std::result::Result<(), String> {
     let of_image = axis.place.and(axis.unit.as_deref());
     match (of_image, to.and_then(|to| Some((to, to.unit.as_deref()?)))) {
-        (Some(found), Some((to, expected))) if found != expected => Err(format!(
+        (Some(found), Some((to, expected))) if !units::same(found, expected) => Err(format!(
             "axis {} in {found}, that of the store in {expected}: say with --affine where elements are",
             to.name
         )),
@@ -270,23 +304,11 @@ fn uses(args: &SampleArgs, info: &VolumeInfo, dims: usize) -> Result<Vec<AxisUse
     Ok(uses)
 }
 
-/// Numbers separated by commas or blanks, given or in a file.
-fn affine(text: &str, rank: usize) -> std::result::Result<Affine, zvf_volume::VolumeError> {
-    let wrong = |what: String| zvf_volume::VolumeError::Misuse { what };
+/// Numbers by rows, or a file with them, or an image.
+fn affine(text: &str, rank: usize) -> Result<Affine> {
     let path = Path::new(text);
-    let text = if path.is_file() {
-        std::fs::read_to_string(path)
-            .map_err(|error| wrong(format!("{}: {error}", path.display())))?
-    } else {
-        text.to_owned()
-    };
-    let numbers: std::result::Result<Vec<f64>, _> = text
-        .split(|one: char| one == ',' || one == ';' || one.is_whitespace())
-        .filter(|one| !one.is_empty())
-        .map(|one| {
-            one.parse::<f64>()
-                .map_err(|_| wrong(format!("{one:?} is no number, and no file")))
-        })
-        .collect();
-    Affine::from_rows(&numbers?, rank)
+    if path.exists() {
+        return Ok(read_affine(path, rank)?.affine);
+    }
+    parse_affine(text, rank).map_err(|why| CliError::usage(format!("{why}, and no file {text:?}")))
 }

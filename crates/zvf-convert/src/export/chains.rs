@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
 use arrow_schema::{DataType, Schema, SchemaRef};
+use zvf_meta::Affine;
 use zvf_query::{Query, Table};
 
 use super::{Batches, Job, OBJECTS, Schemas, VERTICES, attribute, own_columns};
@@ -147,6 +148,7 @@ impl Objects {
     ) -> Result<(), ConvertError> {
         let mut points = Points {
             path: job.path,
+            map: job.map.clone(),
             objects: self,
             visit,
             next: 0,
@@ -250,6 +252,8 @@ impl Batches for ObjectTable {
 /// Points on their way.
 struct Points<'a, 'v> {
     path: &'a std::path::Path,
+    /// To the frame of the file.
+    map: Option<Affine>,
     objects: &'a Objects,
     visit: &'v mut dyn Visit,
     /// Objects that began.
@@ -300,7 +304,15 @@ impl Batches for Points<'_, '_> {
             exact,
         } = positions(batch);
         self.exact &= exact;
-        for (row, position) in positions.chunks_exact(3).enumerate() {
+        let mut mapped = [0.0; 3];
+        for (row, stored) in positions.chunks_exact(3).enumerate() {
+            let position = match &self.map {
+                None => stored,
+                Some(map) => {
+                    map.apply(stored, &mut mapped);
+                    &mapped
+                }
+            };
             self.advance()?;
             if self.left == 0 {
                 let found = "more vertices than the object table says";

@@ -45,7 +45,8 @@
 //!
 //! Tables may have a table of links beside them: [`ExportOptions::links`].
 //!
-//! Positions and numbers come out as they are stored: text has the fewest digits that read back as the same number. Whatever
+//! Positions and numbers come out as they are stored, but for the frame of tractograms: TCK and TRX hold millimetres of the scanner, TRK
+//! what its header asks for, and positions of a store in another frame are converted. Text has the fewest digits that read back as the same number. Whatever
 //! the format has no place for is named in [`Exported::notes`], and so is every number that it had to round.
 
 mod chains;
@@ -70,11 +71,12 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_schema::{Schema, SchemaRef};
+use zvf_meta::Affine;
 use zvf_query::{Answer, Column, Outputs, Query, Select, Table, list_objects, query};
 use zvf_store::{Names, Need, Store};
 use zvf_write::Kind;
 
-use crate::frame::Frame;
+use crate::frame::{Frame, Space};
 use crate::options::Limits;
 use crate::{ConvertError, Format};
 
@@ -93,6 +95,9 @@ pub struct ExportOptions {
     pub delimiter: Option<u8>,
     /// Tables: another table for the links of a graph, skeleton or mesh. Default: none, and that they are not kept is said.
     pub links: Option<LinksFile>,
+    /// TRK, TCK and TRX: positions are written as they are stored, in whatever frame that is. Default: no, they become those that
+    /// the format asks for.
+    pub keep_frame: bool,
     /// How much may be held.
     pub limits: Limits,
 }
@@ -136,6 +141,9 @@ pub async fn export(
     let frame = Frame::of(store, format).await?;
     let mut job = Job::new(store, format, path, options)?;
     job.frame = frame.map(Arc::new);
+    if format.is_tractogram() {
+        job.choose_frame()?;
+    }
     match format {
         Format::Csv | Format::Npy | Format::Arrow | Format::Parquet => {
             table::write(&mut job).await?;
@@ -177,6 +185,8 @@ struct Job<'a> {
     kind: Kind,
     /// The header of the file that the store was made from.
     frame: Option<Arc<Frame>>,
+    /// From stored positions to those of the file; none where they are the same.
+    map: Option<Affine>,
     /// Whether the file has it.
     framed: bool,
     /// Whether the file has the groups.
@@ -230,11 +240,64 @@ impl<'a> Job<'a> {
             path,
             kind,
             frame: None,
+            map: None,
             framed: false,
             grouped: false,
             done: Exported::default(),
             warnings: BTreeSet::new(),
         })
+    }
+
+    /// Chooses the frame of the file, and the map to it. A file of TRK has the frame of the header that the store keeps, if it is one of
+    /// TRK or has voxels; all others have scanner millimetres.
+    fn choose_frame(&mut self) -> Result<(), ConvertError> {
+        let Some(frame) = self.frame.clone() else {
+            return Ok(());
+        };
+        let as_in_file = self.format == Format::Trk
+            && frame.source == "trk"
+            && frame.space() == Some(Space::Voxelmm);
+        if as_in_file {
+            return Ok(());
+        }
+        if self.options.keep_frame {
+            if frame.space() != Some(Space::Rasmm) {
+                self.note("positions are as they are stored: programs that read the file take them for those of the scanner");
+            }
+            return Ok(());
+        }
+        let to_rasmm = frame.to_rasmm()?;
+        let own = match self.format {
+            Format::Trk => frame.as_trk(),
+            _ => None,
+        };
+        let Some(own) = own else {
+            self.map = to_rasmm;
+            return Ok(());
+        };
+        let to_file = own.voxelmm_to_rasmm().and_then(|map| {
+            let inverse = map.inverse();
+            inverse.map_err(|error| error.what)
+        });
+        match to_file {
+            Ok(to_file) => {
+                self.map = Some(match &to_rasmm {
+                    Some(to_rasmm) => to_file.after(to_rasmm),
+                    None => to_file,
+                });
+            }
+            // No voxels to go back to: the header places positions as those of the scanner.
+            Err(why) => {
+                self.note(format!(
+                    "the header of TRK (`{}`) is not used: {why}",
+                    frame.place
+                ));
+                self.frame = None;
+                return Ok(());
+            }
+        }
+        self.frame = Some(Arc::new(own));
+        Ok(())
     }
 
     fn note(&mut self, note: impl Into<String>) {

@@ -64,10 +64,6 @@ fn header(job: &mut Job<'_>, count: usize, double: bool) -> Vec<u8> {
             }
             job.framed = true;
         }
-        Some(("trk", _)) => {
-            job.framed = true;
-            job.note("positions are millimetres from the corner of the first voxel, as TRK has them, and not of the scanner: they are never transformed, and the affine is not kept");
-        }
         _ => {}
     }
     let kind = if double { "Float64LE" } else { "Float32LE" };

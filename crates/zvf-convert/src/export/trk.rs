@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use super::Job;
 use super::chains::{Numbers, Objects, Visit};
-use crate::numbers::rounded;
+use crate::frame::Space;
+use crate::numbers::{rounded, single};
 use crate::{ConvertError, Place};
 
 const HEADER: usize = 1000;
@@ -35,6 +36,7 @@ pub(super) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
         left: Vec::new(),
         row: Vec::new(),
         inexact: false,
+        double: false,
         rounded: Vec::new(),
     };
     objects.visit(job, query, &mut out).await?;
@@ -43,6 +45,7 @@ pub(super) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
         scalars,
         left,
         inexact,
+        double,
         rounded,
         ..
     } = out;
@@ -64,7 +67,8 @@ pub(super) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
         "attributes of vertices beyond the ten that a header names",
         left.iter().map(String::as_str),
     );
-    if inexact {
+    // What was mapped is rounded anyway.
+    if inexact && (job.map.is_none() || double) {
         job.note("positions were rounded to float32");
     }
     if !rounded.is_empty() {
@@ -116,7 +120,12 @@ fn header(
     properties: &[Numbers],
     count: i32,
 ) -> Result<Vec<u8>, ConvertError> {
-    let own = job.frame.clone().filter(|frame| frame.source == "trk");
+    // With positions as they are stored, the header of the file is right only where they are those of the file.
+    let kept = !job.options.keep_frame;
+    let own = job
+        .frame
+        .clone()
+        .filter(|frame| frame.source == "trk" && (kept || frame.space() == Some(Space::Voxelmm)));
     let own = own.as_deref();
     let numbers = |key: &str, at: usize| {
         let list = own.and_then(|frame| frame.get(key));
@@ -188,8 +197,8 @@ fn header(
     if own.is_some() {
         job.framed = true;
     } else {
-        job.note("the store has no header of TRK: voxels of 1 mm, placed so that positions are those of the scanner");
-        job.framed = job.frame.is_none();
+        job.note("the file has no header of an image: voxels of 1 mm, placed so that positions are those of the scanner");
+        job.framed |= job.frame.is_none();
     }
     Ok(bytes)
 }
@@ -210,6 +219,8 @@ struct Out<'a> {
     left: Vec<String>,
     row: Vec<u8>,
     inexact: bool,
+    /// Whether positions are stored as float64.
+    double: bool,
     /// Attributes whose numbers float32 does not hold.
     rounded: Vec<String>,
 }
@@ -239,7 +250,8 @@ impl Out<'_> {
 }
 
 impl Visit for Out<'_> {
-    fn scalars(&mut self, _: &Schema, scalars: &[Numbers]) -> Result<(), ConvertError> {
+    fn scalars(&mut self, schema: &Schema, scalars: &[Numbers]) -> Result<(), ConvertError> {
+        self.double = !single(schema, "position");
         self.scalars = scalars.iter().map(Numbers::empty).collect();
         self.left = fit(&mut self.scalars);
         Ok(())

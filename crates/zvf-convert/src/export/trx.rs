@@ -78,15 +78,8 @@ pub(super) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     }
     groups::write(job, &objects.ids, &mut archive).await?;
     archive.finish().map_err(|error| job.failed(error))?;
-    let frame = job.frame.clone();
-    match frame.as_ref().map(|frame| frame.source.as_str()) {
-        Some("trx") => job.framed = true,
-        Some("trk") => {
-            job.framed = true;
-            job.note("positions are millimetres from the corner of the first voxel, as TRK has them, and not of the scanner: they are never transformed");
-        }
-        _ => {}
-    }
+    let source = job.frame.as_ref().map(|frame| frame.source.as_str());
+    job.framed |= matches!(source, Some("trx" | "trk"));
     let [vertices, lines] = lost;
     job.not_kept(
         "attributes of vertices",

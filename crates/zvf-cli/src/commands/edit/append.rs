@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use zvf_convert::{Format, Import, Options, Sink};
+use zvf_meta::units;
 use zvf_store::{Need, Store};
 use zvf_write::{Batch, Edit, EditSummary, Groups, Kind, ObjectTable, Values, WriteError};
 
@@ -274,7 +275,7 @@ fn check_frame(
 ) -> Result<()> {
     for (own, theirs) in store.root().axes().iter().zip(&import.spec().axes) {
         if let (Some(own_unit), Some(unit)) = (&own.unit, &theirs.unit)
-            && own_unit != unit
+            && !units::same(own_unit, unit)
         {
             return Err(CliError::usage(format!(
                 "axis {}: found {unit} in the files, expected {own_unit} as in the store; --unit {own_unit} says that they are in that",
@@ -301,10 +302,14 @@ fn check_frame(
     }
 }
 
-/// The space of positions that a header states; that of TCK and TRX is always the scanner's.
+/// The space of positions that a header states. Where it states none, that of TCK and TRX is the scanner's, and earlier imports kept
+/// that of TRK.
 fn space<'h>(format: &str, stated: Option<&'h Value>) -> Option<&'h str> {
-    let fixed = matches!(format, "tck" | "trx").then_some("rasmm");
-    stated.and_then(Value::as_str).or(fixed)
+    stated.and_then(Value::as_str).or(match format {
+        "tck" | "trx" => Some("rasmm"),
+        "trk" => Some("voxelmm"),
+        _ => None,
+    })
 }
 
 /// Appends one table, which is typed by the store.

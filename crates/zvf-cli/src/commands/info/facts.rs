@@ -34,6 +34,10 @@ pub(crate) struct Facts {
     pub(super) warnings: Vec<String>,
     /// Chunks of level 0 that were edited since the coarse levels were made.
     pub(super) stale: Option<Vec<String>>,
+    /// The frame of a tractogram.
+    pub(super) frame: Option<Value>,
+    /// The affine that an import applied, by the format of its files.
+    pub(super) transforms: Vec<(String, Value)>,
 }
 
 /// Everything about a level.
@@ -476,6 +480,8 @@ impl Facts {
             side,
             warnings: store.warnings().into_iter().chain(problems).collect(),
             stale: stale(root.extra.get("zvf_stale")),
+            frame: None,
+            transforms: Vec::new(),
         }
     }
 
@@ -510,6 +516,15 @@ impl Facts {
             "user_metadata": self.user_metadata,
             "warnings": self.warnings,
         });
+        if let Value::Object(members) = &mut document {
+            if let Some(frame) = &self.frame {
+                members.insert("frame".to_owned(), frame.clone());
+            }
+            if !self.transforms.is_empty() {
+                let transforms = self.transforms.iter().cloned().collect::<Map<_, _>>();
+                members.insert("applied_affine".to_owned(), Value::Object(transforms));
+            }
+        }
         if let (Some(stale), Value::Object(members)) = (&self.stale, &mut document) {
             members.insert("stale_chunks".to_owned(), json!(stale));
         }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use serde_json::Value;
+
 use zvf_format::keys::format_delta;
 
 use zvf_store::SideGroups;
@@ -72,6 +74,9 @@ impl Facts {
         if let Some(crs) = self.crs.as_ref().filter(|crs| !crs.is_null()) {
             head("crs", &crs.to_string());
         }
+        for (name, line) in self.frames() {
+            head(name, &line);
+        }
         for (name, line) in side(&self.side) {
             head(name, &line);
         }
@@ -92,6 +97,48 @@ impl Facts {
             level.text(&mut out);
         }
         out
+    }
+
+    /// The frame of a tractogram and its map, and affines that were applied; a line a row.
+    fn frames(&self) -> Vec<(&'static str, String)> {
+        let mut lines = Vec::new();
+        let list = |value: &Value| {
+            let numbers = value.as_array().into_iter().flatten();
+            let numbers: Vec<String> = numbers.map(Value::to_string).collect();
+            (!numbers.is_empty()).then(|| numbers.join(" x "))
+        };
+        if let Some(frame) = &self.frame {
+            let text = |key: &str| frame[key].as_str().filter(|text| !text.is_empty());
+            let mut parts = vec![match text("space") {
+                Some("rasmm") => "rasmm, scanner RAS+ millimetres".to_owned(),
+                Some("voxelmm") => {
+                    "voxelmm, TrackVis millimetres from the corner of the first voxel".to_owned()
+                }
+                _ => "unknown: the header does not state it".to_owned(),
+            }];
+            parts.extend(list(&frame["voxel_sizes"]).map(|sizes| format!("voxels of {sizes} mm")));
+            parts.extend(list(&frame["dimensions"]).map(|size| format!("image of {size}")));
+            parts.extend(text("voxel_order").map(|order| format!("order {order}")));
+            lines.push((
+                "frame",
+                format!(
+                    "{} ({})",
+                    parts.join(", "),
+                    text("place").unwrap_or_default()
+                ),
+            ));
+            for (name, key) in [
+                ("voxel→rasmm", "voxel_to_rasmm"),
+                ("voxmm→rasmm", "voxelmm_to_rasmm"),
+            ] {
+                matrix(name, &frame[key], &mut lines);
+            }
+        }
+        for (format, affine) in &self.transforms {
+            lines.push(("transformed", format!("positions of {format} files, by")));
+            matrix("", affine, &mut lines);
+        }
+        lines
     }
 
     fn levels_table(&self) -> String {
@@ -247,6 +294,25 @@ impl LevelFacts {
         for refused in &self.refused {
             let _ = writeln!(out, "  not read: {}: {}", refused.path, refused.why);
         }
+    }
+}
+
+/// The first three rows of a matrix, a line each.
+fn matrix(name: &'static str, rows: &Value, lines: &mut Vec<(&'static str, String)>) {
+    let rows = rows.as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut table = TextTable::new([""; 4]);
+    for row in rows.split_last().map_or(rows, |(_, rows)| rows) {
+        let numbers = row.as_array().into_iter().flatten();
+        // A zero has no sign for people.
+        let plain = |number: &Value| match number.as_f64() {
+            Some(0.0) => "0.0".to_owned(),
+            _ => number.to_string(),
+        };
+        table.row(numbers.map(plain));
+    }
+    let text = table.render(0);
+    for (at, line) in text.lines().skip(1).enumerate() {
+        lines.push((if at == 0 { name } else { "" }, line.trim_end().to_owned()));
     }
 }
 

@@ -1,0 +1,238 @@
+//! Affine maps: between elements and the world, between frames.
+
+/// Why numbers are no map, or a map has no inverse.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what}")]
+pub struct AffineError {
+    /// What was found, and what was expected.
+    pub what: String,
+}
+
+impl AffineError {
+    #[cold]
+    fn new(what: impl Into<String>) -> Self {
+        Self { what: what.into() }
+    }
+}
+
+/// `to = matrix * from + offset`, as many axes on both sides, in float64.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Affine {
+    rank: usize,
+    /// Rows of the matrix.
+    matrix: Vec<f64>,
+    offset: Vec<f64>,
+}
+
+impl Affine {
+    /// Every place is mapped to itself.
+    #[must_use]
+    pub fn identity(rank: usize) -> Self {
+        let mut matrix = vec![0.0; rank.saturating_mul(rank)];
+        matrix
+            .iter_mut()
+            .step_by(rank.saturating_add(1))
+            .for_each(|one| *one = 1.0);
+        Self {
+            rank,
+            matrix,
+            offset: vec![0.0; rank],
+        }
+    }
+
+    /// A map by its rows, each with its offset at the end: `rank` rows of `rank + 1` numbers, and if there is one more row,
+    /// zeros and a one, as NIfTI writes it.
+    ///
+    /// # Errors
+    /// Misuse: another number of numbers, a number that is not finite, a last row that is another one.
+    pub fn from_rows(numbers: &[f64], rank: usize) -> Result<Self, AffineError> {
+        let width = rank.saturating_add(1);
+        let rows: Vec<&[f64]> = numbers.chunks(width).collect();
+        let (whole, last) = (
+            numbers.len() == rank * width,
+            numbers.len() == width * width,
+        );
+        let wrong = |what: &str| {
+            Err(AffineError::new(format!(
+                "an affine of {} numbers: {what}, expected {rank} rows of {width} numbers, and 0 … 0 1 below them or nothing",
+                numbers.len()
+            )))
+        };
+        if !whole && !last {
+            return wrong("too few or too many");
+        }
+        if numbers.iter().any(|one| !one.is_finite()) {
+            return wrong("not all finite");
+        }
+        if last
+            && let Some(row) = rows.last()
+            && !row
+                .iter()
+                .rev()
+                .enumerate()
+                .all(|(at, one)| *one == if at == 0 { 1.0 } else { 0.0 })
+        {
+            return wrong("another last row");
+        }
+        let rows = rows.into_iter().take(rank);
+        let (mut matrix, mut offset) = (Vec::new(), Vec::new());
+        for row in rows {
+            if let Some((last, rest)) = row.split_last() {
+                matrix.extend_from_slice(rest);
+                offset.push(*last);
+            }
+        }
+        Ok(Self {
+            rank,
+            matrix,
+            offset,
+        })
+    }
+
+    /// The map of one factor an axis.
+    #[must_use]
+    pub fn of_scale(factors: &[f64]) -> Self {
+        let mut map = Self::identity(factors.len());
+        let diagonal = map
+            .matrix
+            .iter_mut()
+            .step_by(factors.len().saturating_add(1));
+        diagonal
+            .zip(factors)
+            .for_each(|(one, factor)| *one = *factor);
+        map
+    }
+
+    /// This map behind another one: `self(first(x))`. Both have the same rank, else this map is given back.
+    #[must_use]
+    pub fn after(&self, first: &Self) -> Self {
+        if first.rank != self.rank {
+            return self.clone();
+        }
+        let mut map = self.clone();
+        for column in 0..self.rank {
+            // The images of the unit vectors, without the offset.
+            for row in 0..self.rank {
+                let sum: f64 = (0..self.rank)
+                    .map(|k| self.at(row, k) * first.at(k, column))
+                    .sum();
+                if let Some(one) = map.matrix.get_mut(row * self.rank + column) {
+                    *one = sum;
+                }
+            }
+        }
+        self.apply(&first.offset, &mut map.offset);
+        map
+    }
+
+    /// An element of the matrix; 0 outside of it.
+    #[must_use]
+    pub fn at(&self, row: usize, column: usize) -> f64 {
+        let row = self.matrix.get(row.saturating_mul(self.rank)..);
+        row.and_then(|row| row.get(..self.rank)?.get(column))
+            .copied()
+            .unwrap_or(0.0)
+    }
+
+    /// Rows of the matrix with the offset at the end of each, and `0 … 0 1` below them.
+    #[must_use]
+    pub fn rows(&self) -> Vec<Vec<f64>> {
+        let mut rows: Vec<Vec<f64>> = (0..self.rank)
+            .map(|row| {
+                let mut numbers: Vec<f64> = (0..self.rank).map(|at| self.at(row, at)).collect();
+                numbers.extend(self.offset.get(row));
+                numbers
+            })
+            .collect();
+        let mut last = vec![0.0; self.rank];
+        last.push(1.0);
+        rows.push(last);
+        rows
+    }
+
+    /// Whether it maps every place to itself.
+    #[must_use]
+    pub fn is_identity(&self) -> bool {
+        *self == Self::identity(self.rank)
+    }
+
+    /// Axes on each side.
+    #[must_use]
+    pub const fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// Maps one place.
+    pub fn apply(&self, from: &[f64], to: &mut [f64]) {
+        let rows = self.matrix.chunks(self.rank.max(1)).zip(&self.offset);
+        for (to, (row, offset)) in to.iter_mut().zip(rows) {
+            *to = row
+                .iter()
+                .zip(from)
+                .fold(*offset, |sum, (factor, one)| sum + factor * one);
+        }
+    }
+
+    /// The map back.
+    ///
+    /// # Errors
+    /// Misuse: a matrix that cannot be turned round.
+    pub fn inverse(&self) -> Result<Self, AffineError> {
+        let n = self.rank;
+        let mut left: Vec<Vec<f64>> = self.matrix.chunks(n.max(1)).map(<[f64]>::to_vec).collect();
+        let mut right: Vec<Vec<f64>> = Self::identity(n)
+            .matrix
+            .chunks(n.max(1))
+            .map(<[f64]>::to_vec)
+            .collect();
+        let singular = || AffineError::new("an affine whose axes lie in one plane has no inverse");
+        // Gauss and Jordan, with the largest pivot of each column.
+        for column in 0..n {
+            let size = |row: &usize| {
+                left.get(*row)
+                    .and_then(|row| row.get(column))
+                    .map_or(0.0, |one| one.abs())
+            };
+            let best = (column..n).max_by(|a, b| size(a).total_cmp(&size(b)));
+            let best = best.filter(|row| size(row) > 0.0).ok_or_else(singular)?;
+            left.swap(column, best);
+            right.swap(column, best);
+            let (pivot_left, pivot_right) = match (left.get(column), right.get(column)) {
+                (Some(left), Some(right)) => (left.clone(), right.clone()),
+                _ => return Err(singular()),
+            };
+            let pivot = pivot_left.get(column).copied().unwrap_or(1.0);
+            for (row, (left, right)) in left.iter_mut().zip(&mut right).enumerate() {
+                let factor = match row == column {
+                    // The pivot's own row becomes a unit row: subtract all but its share.
+                    true => 1.0 - 1.0 / pivot,
+                    false => left.get(column).copied().unwrap_or(0.0) / pivot,
+                };
+                left.iter_mut()
+                    .zip(&pivot_left)
+                    .for_each(|(one, p)| *one -= factor * p);
+                right
+                    .iter_mut()
+                    .zip(&pivot_right)
+                    .for_each(|(one, p)| *one -= factor * p);
+            }
+        }
+        let mut inverse = Self {
+            rank: n,
+            matrix: right.concat(),
+            offset: vec![0.0; n],
+        };
+        let mut offset = vec![0.0; n];
+        inverse.apply(&self.offset, &mut offset);
+        inverse.offset = offset.into_iter().map(|one| -one).collect();
+        if inverse
+            .matrix
+            .iter()
+            .chain(&inverse.offset)
+            .any(|one| !one.is_finite())
+        {
+            return Err(singular());
+        }
+        Ok(inverse)
+    }
+}
