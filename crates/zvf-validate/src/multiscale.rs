@@ -13,6 +13,14 @@ use crate::run::Run;
 /// The chunks of level 0 that an edit changed since coarse levels were made, in the root's attributes.
 const STALE: &str = "zvf_stale";
 
+/// The check that a difference between a level and the finer one belongs to: an edit of level 0 since is no damage.
+fn unless_stale(store: &Store, finer: u32, check: Check) -> Check {
+    match finer == 0 && store.root().extra.contains_key(STALE) {
+        true => Check::LevelStale,
+        false => check,
+    }
+}
+
 /// Coarse levels that an edit left behind.
 pub(crate) fn stale(run: &mut Run<'_>, store: &Store) {
     let Some(stale) = store.root().extra.get(STALE) else {
@@ -47,11 +55,12 @@ pub(crate) async fn check(
                 fine.vertices(),
                 fine.number()
             );
-            run.findings.add(Check::CountsFall, place, found, expected);
+            let check = unless_stale(store, fine.number(), Check::CountsFall);
+            run.findings.add(check, place, found, expected);
         }
     }
     for state in states {
-        objects(run, state, states).await?;
+        objects(run, store, state, states).await?;
     }
     mirrors(run);
     capability(run, store, states);
@@ -61,6 +70,7 @@ pub(crate) async fn check(
 /// Ids that a level keeps, and how many objects it says its parent has.
 async fn objects(
     run: &mut Run<'_>,
+    store: &Store,
     state: &LevelState,
     states: &[LevelState],
 ) -> Result<(), StoreError> {
@@ -80,7 +90,8 @@ async fn objects(
     {
         let place = Place::at(state.path("zarr.json"))
             .pointer("/attributes/zarr_vectors_level/inherited_num_objects");
-        run.findings.add(Check::InheritedCount, place, stated, rows);
+        let check = unless_stale(store, parent.number(), Check::InheritedCount);
+        run.findings.add(check, place, stated, rows);
     }
     if !doc.preserves_object_ids {
         return Ok(());
@@ -127,7 +138,8 @@ async fn objects(
                 format!("the {} ids of level {}", wanted.len(), parent.number()),
             ),
         };
-        run.findings.add(Check::IdsKept, place(), found, expected);
+        let check = unless_stale(store, parent.number(), Check::IdsKept);
+        run.findings.add(check, place(), found, expected);
     }
     Ok(())
 }
