@@ -18,6 +18,7 @@ mod features;
 mod fixtures;
 mod fuzz;
 mod latency;
+mod levels;
 mod memory;
 mod no_std;
 mod python;
@@ -78,6 +79,11 @@ const TASKS: &[Task] = &[
         name: "memory",
         help: "the most memory that full scans and coarse levels of large stores take [--small] [--debug]",
         run: memory::run,
+    },
+    Task {
+        name: "levels",
+        help: "coarse levels of large datasets: time, memory, files, and how alike they look [--small] [--debug] [--only NAME]",
+        run: levels::run,
     },
     Task {
         name: "latency",

@@ -25,6 +25,7 @@ mod links;
 mod migrate;
 mod objects;
 mod pyramid;
+mod pyramid_levels;
 mod query;
 mod remote;
 mod repair;

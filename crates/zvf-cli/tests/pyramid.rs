@@ -28,7 +28,9 @@ fn home() -> Result<Home> {
 #[test]
 fn levels_are_made_once_and_found() -> Result<()> {
     let home = home()?;
-    let made = home.json(&["pyramid", "made.zv", "--factors", "2,2.5", "--json"])?;
+    let factors = ["pyramid", "made.zv", "--factors", "2,2.5"];
+    let bins = ["--bin-shape", "2,2", "--json"];
+    let made = home.json(&[&factors[..], &bins].concat())?;
     assert_eq!(made["method"], json!("density"));
     let levels = made["levels"].as_array().map_or(&[][..], Vec::as_slice);
     // One of 4 by 4, then of 10 by 10 points.
@@ -55,6 +57,31 @@ fn levels_are_made_once_and_found() -> Result<()> {
     }
     let again = home.text(&["pyramid", "made.zv", "--factors", "2"]);
     assert!(again.is_err_and(|error| error.to_string().contains("level 0 alone")));
+    Ok(())
+}
+
+#[test]
+fn bins_of_points_are_those_of_the_data_and_not_of_storage() -> Result<()> {
+    let home = Home::made(&[("../points.csv", table().into())])?;
+    // A hundred points a bin. By bins of 10 the first level would have one of 20 by 20.
+    let import = ["import", "points.csv", "made.zv", "--bin-shape", "10,10"];
+    home.text(&[&import[..], &["--chunk-shape", "10,10"]].concat())?;
+    let made = home.json(&["pyramid", "made.zv", "--factors", "2", "--json"])?;
+    // Halves of 10 with one or two positions are 1.25; twice that is 8 by 8 bins over 20 by 20 points.
+    assert_eq!(made["levels"][0]["bin_shape"], json!([2.5, 2.5]));
+    assert_eq!(made["levels"][0]["vertices"], json!(64));
+    home.text(&[
+        "validate",
+        "made.zv",
+        "--level",
+        "5",
+        "--fail-on",
+        "warning",
+    ])?;
+    let once = ["pyramid", "made.zv", "--replace", "--factors", "20"];
+    let ran = home.zvf(&[&once[..], &["--bin-shape", "1,1"]].concat())?;
+    // One point of 400.
+    assert!(ran.stderr.contains("400.0 times fewer"), "{}", ran.stderr);
     Ok(())
 }
 
@@ -137,7 +164,8 @@ fn what_makes_no_sense_is_usage() -> Result<()> {
 #[test]
 fn levels_are_refreshed_replaced_and_removed() -> Result<()> {
     let home = home()?;
-    home.text(&["pyramid", "made.zv", "--factors", "2"])?;
+    let bins = ["--bin-shape", "2,2"];
+    home.text(&[&["pyramid", "made.zv", "--factors", "2"][..], &bins].concat())?;
     let text = home.text(&["pyramid", "made.zv", "--refresh"])?;
     assert!(
         text.contains("1 coarse level, nothing out of date"),
@@ -170,6 +198,8 @@ fn levels_are_refreshed_replaced_and_removed() -> Result<()> {
         "--replace",
         "--factors",
         "5",
+        "--bin-shape",
+        "2,2",
         "--json",
     ])?;
     assert_eq!(other["levels"].as_array().map(Vec::len), Some(1));
@@ -213,5 +243,49 @@ fn a_tractogram_needs_no_flags() -> Result<()> {
         "--json",
     ])?;
     assert_eq!(again["levels"][1]["vertices"], json!(counts[2]));
+    Ok(())
+}
+
+#[test]
+fn levels_that_an_edit_left_behind_are_stale_and_no_errors() -> Result<()> {
+    let home = home()?;
+    std::fs::write(
+        home.file("lines.csv"),
+        "object_id,x,y\n1,0,0\n1,1,3\n1,2,0\n2,5,5\n2,6,8\n2,7,5\n",
+    )?;
+    let import = [
+        &["import", "lines.csv", "lines.zv", "--kind", "polyline"][..],
+        &["--object-column", "object_id", "--chunk-shape", "10,10"],
+    ];
+    home.text(&import.concat())?;
+    std::fs::write(home.file("more.csv"), "object_id,x,y\n9,1,1\n9,2,2\n")?;
+    let bins = ["--factors", "1", "--bin-shape", "2.5,2.5"];
+    home.text(&[&["pyramid", "lines.zv"][..], &bins].concat())?;
+    // More objects than the level knows: its ids and their count are those of before. Then fewer vertices than it has.
+    for edit in [
+        &["edit", "lines.zv", "append", "more.csv"][..],
+        &["edit", "lines.zv", "delete", "1", "9"],
+    ] {
+        home.text(edit)?;
+        let found = home.json(&["validate", "lines.zv", "--level", "5", "--json"])?;
+        let titles = found["findings"].as_array().map_or(&[][..], Vec::as_slice);
+        assert!(!titles.is_empty(), "{found}");
+        assert!(
+            titles
+                .iter()
+                .all(|one| one["title"] == json!("level-stale")),
+            "{found}"
+        );
+    }
+    home.text(&["pyramid", "lines.zv", "--refresh"])?;
+    let whole = [
+        "validate",
+        "lines.zv",
+        "--level",
+        "5",
+        "--fail-on",
+        "warning",
+    ];
+    home.text(&whole)?;
     Ok(())
 }

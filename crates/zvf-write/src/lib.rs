@@ -187,7 +187,7 @@ pub use parts::PartedStore;
 pub use progress::{Progress, Step};
 pub use pyramid::{
     BaseBins, BinReason, ChosenBins, CrossLevel, Existing, LevelReport, LevelStep, Method,
-    PyramidReport, PyramidSpec, build_pyramid, refresh_pyramid, remove_pyramid,
+    PyramidReport, PyramidSpec, build_pyramid, pyramid_memory, refresh_pyramid, remove_pyramid,
 };
 pub use replace::{DocumentChange, backup_address, replace_documents, restore_documents};
 pub use side::{Parametric, ParametricType};

@@ -201,14 +201,20 @@ impl Sorted {
         self.heap.peek().map(|Reverse((placed, _))| placed.object)
     }
 
+    /// The next one.
+    pub(crate) fn pop(&mut self) -> Result<Option<Placed>, WriteError> {
+        let Some(Reverse((placed, run))) = self.heap.pop() else {
+            return Ok(None);
+        };
+        self.refill(run)?;
+        Ok(Some(placed))
+    }
+
     /// All fragments of one object, if it is the next one.
     pub(crate) fn take(&mut self, object: i64, into: &mut Vec<Placed>) -> Result<(), WriteError> {
         into.clear();
         while self.peek() == Some(object) {
-            if let Some(Reverse((placed, run))) = self.heap.pop() {
-                into.push(placed);
-                self.refill(run)?;
-            }
+            into.extend(self.pop()?);
         }
         Ok(())
     }

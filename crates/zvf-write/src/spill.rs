@@ -164,11 +164,6 @@ impl Spool {
         Ok(())
     }
 
-    /// Bytes reserved in memory.
-    pub(crate) fn memory(&self) -> usize {
-        self.tail.capacity()
-    }
-
     /// Applies `take` to the pieces in order; each holds whole records. They can be gone through again.
     pub(crate) fn each_piece(&self, mut take: impl FnMut(&[u8])) -> Result<(), WriteError> {
         let mut bytes = Vec::new();

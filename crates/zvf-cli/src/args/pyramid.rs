@@ -5,9 +5,15 @@ use clap::{Args, ValueEnum};
 /// `zvf pyramid`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A level has bins so many times as large as the finer one's: --factors 2,2,4 makes levels 1, 2 and 3 with bins of 2, 4 and
-16 times the size of level 0's. A store without bins gets some that fit the data: about as large as the median step between
-neighbouring vertices, or so that they hold one or two points; --bin-shape says others. All levels appear at once when
+Without --factors levels are chosen by the data: each 4 to 8 times smaller than the finer one, until about 10000 vertices are
+left (--levels-until says others). Points and lines: every so many-th along a curve that fills space, so that a level is as
+dense as level 0 wherever one looks. Others: simplified by the method below; where that would leave few vertices of each object,
+whole objects are left out, evenly by place and length. Chunks grow with levels, so that they hold about as many vertices as those
+of level 0.
+
+With --factors a level has bins so many times as large as the finer one's: --factors 2,2,4 makes levels 1, 2 and 3 with bins of 2, 4 and
+16 times the size of level 0's. These fit the data: about as large as the median step between neighbouring vertices, or so that
+they hold one or two points; --bin-shape says others. All levels appear at once when
 everything is written; an interrupted run leaves the store as it was, and --clear-leftovers removes what it left, or finishes
 what counts already.
 
@@ -21,7 +27,10 @@ Methods:
   reference  as the Python package does: the vertices of a bin become one at their mean; vertex attributes, groups and
              links are lost
 
+A level that is hardly smaller than the finer one, or more than 32 times smaller, is a warning.
+
 Examples:
+  zvf pyramid cells.zarrvectors
   zvf pyramid cells.zarrvectors --factors 2,2,2
   zvf pyramid tracts.zarrvectors --factors 2 --sparsity 4 --levels-until 100000
   zvf pyramid brain.zarrvectors --factors 2,2 --method reference --seed 7 --cross-links explicit --cross-depth 2
@@ -32,16 +41,11 @@ Examples:
 pub(crate) struct PyramidArgs {
     /// Path or URL of the store
     pub(crate) store: String,
-    /// How many times as large bins become from level to level, one number a level
-    #[arg(
-        long,
-        value_name = "F,F,..",
-        value_delimiter = ',',
-        required_unless_present_any = ["refresh", "remove"]
-    )]
+    /// How many times as large bins become from level to level, one number a level [default: levels that fit the data]
+    #[arg(long, value_name = "F,F,..", value_delimiter = ',')]
     pub(crate) factors: Vec<f64>,
     /// Puts further levels on top of those that are there, by their method and with their links between levels
-    #[arg(long, conflicts_with_all = ["method", "cross_links", "cross_depth", "bin_shape"])]
+    #[arg(long, requires = "factors", conflicts_with_all = ["method", "cross_links", "cross_depth", "bin_shape"])]
     pub(crate) add: bool,
     /// Removes the coarse levels that are there and makes new ones, in one change
     #[arg(long, conflicts_with = "add")]
@@ -56,10 +60,15 @@ pub(crate) struct PyramidArgs {
     pub(crate) remove: bool,
     /// Bins of level 0, for a store that declares none: sizes that divide the chunk [default: some that fit the data; the chunk
     /// for the reference method]
-    #[arg(long, value_name = "X,Y,..", value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "X,Y,..",
+        value_delimiter = ',',
+        requires = "factors"
+    )]
     pub(crate) bin_shape: Option<Vec<f64>>,
     /// One of how many objects is kept from level to level, drawn at random [default: 1, all of them]
-    #[arg(long, value_name = "G,..", value_delimiter = ',')]
+    #[arg(long, value_name = "G,..", value_delimiter = ',', requires = "factors")]
     pub(crate) sparsity: Vec<f64>,
     /// How levels are made [default: density]
     #[arg(long, value_enum, value_name = "METHOD")]
@@ -67,11 +76,13 @@ pub(crate) struct PyramidArgs {
     /// The seed of what is drawn: the same seed keeps the same objects
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Adds levels with the last factor until one has at most N vertices, or no fewer than the one before it
+    /// Adds levels with the last factor until one has at most N vertices, or no fewer than the one before it; without --factors:
+    /// how many vertices are left about in the last level [default: 10000 without --factors]
     #[arg(long, value_name = "N")]
     pub(crate) levels_until: Option<u64>,
-    /// How many times as large chunks become from level to level: a number, or one an axis as in 2x2x1 [default: 1]
-    #[arg(long, value_name = "K,..", value_delimiter = ',', value_parser = scale)]
+    /// How many times as large chunks become from level to level: a number, or one an axis as in 2x2x1 [default: so that they hold
+    /// about as many vertices as those of level 0; 1 for the reference method]
+    #[arg(long, value_name = "K,..", value_delimiter = ',', value_parser = scale, requires = "factors")]
     pub(crate) chunk_scale: Vec<Scale>,
     /// Links from every vertex to the one that stands for it: none, that way only, or both ways [default: explicit for the
     /// reference method, none else]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use zvf_write::{
     BaseBins, CrossLevel, Existing, LevelStep, Method, PyramidReport, PyramidSpec, build_pyramid,
-    refresh_pyramid, remove_pyramid,
+    pyramid_memory, refresh_pyramid, remove_pyramid,
 };
 
 use crate::args::{CrossArg, MethodArg, PyramidArgs, Scale};
@@ -23,6 +23,9 @@ pub(crate) fn run(args: &PyramidArgs, context: &mut Context<'_>) -> Result<()> {
     let write = context.write_options(args.clear_leftovers);
     let bar = context.progress("vertices coarsened");
     let progress = Arc::new(move |done| bar.add(done));
+    if !args.remove && args.method != Some(MethodArg::Reference) {
+        say_memory(&args.store, &write, context)?;
+    }
     let done = if args.remove {
         context.wait(remove_pyramid(&args.store, &write))?
     } else if args.refresh {
@@ -50,10 +53,43 @@ pub(crate) fn run(args: &PyramidArgs, context: &mut Context<'_>) -> Result<()> {
             "attributes of a type that is not carried to coarse levels: {names}"
         )]);
     }
+    let remarks = remarks(&report);
+    if !remarks.is_empty() {
+        context.warn(&remarks);
+    }
     if context.common.json {
         return print_json(&document(args, &report));
     }
     print_text(&text(args, &report))
+}
+
+/// About how many vertices the last level has that is chosen by the data.
+const LEFT: u64 = 10_000;
+
+/// Says before the work if it may take clearly more memory than the budget.
+fn say_memory(
+    store: &str,
+    write: &zvf_write::WriteOptions,
+    context: &mut Context<'_>,
+) -> Result<()> {
+    // What cannot be read is an error of the work itself.
+    let bytes = context.wait(pyramid_memory(store, write))?.unwrap_or(0);
+    let budget = u64::try_from(write.memory_budget).unwrap_or(u64::MAX);
+    if bytes > budget.saturating_add(64 << 20) {
+        context.warn(&[format!(
+            "up to {} MB are held beside the memory budget of {} MB: chunks that objects cross stay decoded until the last of \
+             these objects was read",
+            bytes >> 20,
+            budget >> 20
+        )]);
+    }
+    Ok(())
+}
+
+/// What is odd about levels.
+fn remarks(report: &PyramidReport) -> Vec<String> {
+    let levels = report.levels.iter();
+    levels.filter_map(zvf_write::LevelReport::remark).collect()
 }
 
 fn left_out(report: &PyramidReport) -> &[String] {
@@ -105,14 +141,19 @@ fn spec(args: &PyramidArgs, dims: usize) -> Result<PyramidSpec> {
         Some(CrossArg::Explicit) => Some(CrossLevel::Explicit),
         None => reference.then_some(CrossLevel::Explicit),
     };
-    let mut spec = PyramidSpec::new(steps.collect::<Vec<_>>()).with_seed(args.seed);
+    let mut spec = match levels {
+        0 => PyramidSpec::automatic(args.levels_until.unwrap_or(LEFT)),
+        _ => PyramidSpec::new(steps.collect::<Vec<_>>()),
+    };
+    spec.seed = args.seed;
     spec.method = method;
     spec.cross_level = cross;
     spec.depth = args.cross_depth;
-    spec.until = args.levels_until;
+    spec.growing_chunks = args.chunk_scale.is_empty() && !reference;
+    spec.until = spec.until.or(args.levels_until);
     spec.base = match &args.bin_shape {
         Some(bins) => BaseBins::Given(bins.clone()),
-        None if reference => BaseBins::Stored,
+        None if reference || levels == 0 => BaseBins::Stored,
         None => BaseBins::Data,
     };
     spec.existing = match (args.add, args.replace) {
@@ -132,6 +173,7 @@ fn document(args: &PyramidArgs, report: &PyramidReport) -> Value {
             "objects": one.objects,
             "links_stored": one.links,
             "bin_shape": one.bin_shape,
+            "chunk_shape": one.chunk_shape,
             "error_bound": one.error_bound,
         })
     });
@@ -141,6 +183,7 @@ fn document(args: &PyramidArgs, report: &PyramidReport) -> Value {
         "method": report.method.map(Method::name),
         "seed": (!args.refresh && !args.remove).then_some(args.seed),
         "left_out": left_out(report),
+        "warnings": remarks(report),
         "chosen_bins": chosen.map(|bins| json!({"bin_shape": bins.shape, "reason": bins.reason.to_string()})),
         "levels_before": report.before,
         "stale_chunks": report.stale,

@@ -3,12 +3,9 @@
 use std::fmt;
 
 use rustc_hash::FxHashSet;
-use zvf_meta::Kind;
 
 use super::bins::{Bin, bin_of};
-use super::density::{Geometry, State, square};
 use crate::WriteError;
-use crate::int::index;
 
 /// Most often that a chunk is halved.
 const MOST_HALVES: u32 = 20;
@@ -47,28 +44,6 @@ impl fmt::Display for BinReason {
             }
         }
     }
-}
-
-/// Chooses bins of level 0.
-///
-/// Where vertices have neighbours (all kinds but points and lines) by the median of the steps between them, else by how densely
-/// vertices lie in some of the chunks, evenly picked.
-///
-/// # Errors
-/// Positions that lie in no bin.
-pub(crate) fn choose(
-    geometry: Geometry<'_>,
-    finest: &State,
-    chunk_shape: &[f64],
-) -> Result<ChosenBins, WriteError> {
-    if let Some(step) = median(steps(geometry, finest)) {
-        return Ok(of_step(step, chunk_shape));
-    }
-    let each = |take: Take<'_>| {
-        let mut rows = finest.rows.iter();
-        rows.try_for_each(|&row| take(geometry.position(row)))
-    };
-    spacing(each, geometry.dims, chunk_shape)
 }
 
 /// Bins of level 0 by the median distance of neighbours.
@@ -145,48 +120,9 @@ fn halved(chunk_shape: &[f64], times: u32) -> Vec<f64> {
     chunk_shape.iter().map(|size| size / parts).collect()
 }
 
-/// Squares of the distances of neighbours, without those at the same place.
-pub(crate) fn steps(geometry: Geometry<'_>, state: &State) -> Vec<f64> {
-    let position = |place: u32| {
-        let row = state.rows.get(index(place)).copied().unwrap_or(u32::MAX);
-        geometry.position(row)
-    };
-    let mut steps = Vec::new();
-    match geometry.kind {
-        Kind::PointCloud | Kind::Line => {}
-        Kind::Polyline | Kind::Streamline => {
-            let mut start = 0_usize;
-            for &(_, count) in &state.runs {
-                let end = start.saturating_add(count);
-                let rows = state.rows.get(start..end).unwrap_or_default();
-                let pairs = rows.iter().zip(rows.iter().skip(1));
-                steps.extend(
-                    pairs.map(|(&a, &b)| square(geometry.position(a), geometry.position(b))),
-                );
-                start = end;
-            }
-        }
-        Kind::Graph | Kind::Skeleton | Kind::Mesh => {
-            for link in state.links.chunks_exact(geometry.width.max(1)) {
-                let pairs = link.iter().zip(link.iter().skip(1));
-                steps.extend(pairs.map(|(&a, &b)| square(position(a), position(b))));
-            }
-        }
-    }
-    steps.retain(is_step);
-    steps
-}
-
 /// Whether a square is one of a distance of two places.
 pub(crate) fn is_step(square: &f64) -> bool {
     *square > 0.0 && square.is_finite()
-}
-
-/// The root of the lower median.
-fn median(mut squares: Vec<f64>) -> Option<f64> {
-    let middle = squares.len().checked_sub(1)? / 2;
-    let (_, median, _) = squares.select_nth_unstable_by(middle, f64::total_cmp);
-    Some(median.sqrt())
 }
 
 /// How many bins hold positions, of chunks that were halved so often.
@@ -206,38 +142,11 @@ fn occupied(
 
 #[cfg(test)]
 mod tests {
-    use zvf_meta::Kind;
-
-    use super::{BinReason, choose, median};
-    use crate::pyramid::density::{Geometry, State};
-
-    fn geometry(kind: Kind, positions: &[f64]) -> Geometry<'_> {
-        Geometry {
-            kind,
-            dims: 2,
-            positions,
-            width: 2,
-            directed: false,
-        }
-    }
-
-    #[test]
-    fn medians_are_the_lower_ones() {
-        assert_eq!(median(vec![]), None);
-        assert_eq!(median(vec![9.0, 1.0, 4.0, 16.0]), Some(2.0));
-    }
+    use super::{BinReason, of_step, spacing};
 
     #[test]
     fn bins_of_chains_are_steps() {
-        // Two objects; the step between them does not count, nor do two vertices at one place.
-        let x = [0.0, 3.0, 6.0, 6.0, 50.0, 54.0, 57.0];
-        let positions: Vec<f64> = x.iter().flat_map(|&x| [x, 0.0]).collect();
-        let state = State {
-            rows: (0..7).collect(),
-            runs: vec![(0, 4), (1, 3)],
-            ..State::default()
-        };
-        let chosen = choose(geometry(Kind::Polyline, &positions), &state, &[100.0, 10.0]).unwrap();
+        let chosen = of_step(3.0, &[100.0, 10.0]);
         assert_eq!(chosen.reason, BinReason::Step(3.0));
         assert_eq!(chosen.shape, [3.125, 5.0]);
     }
@@ -245,17 +154,16 @@ mod tests {
     #[test]
     fn bins_of_points_hold_about_one() {
         // A grid of points two apart, each of them twice.
-        let positions: Vec<f64> = (0..512)
+        let positions: Vec<[f64; 2]> = (0..512)
             .map(|n| n % 256)
-            .flat_map(|n| [f64::from(n % 16) * 2.0, f64::from(n / 16) * 2.0])
+            .map(|n| [f64::from(n % 16) * 2.0, f64::from(n / 16) * 2.0])
             .collect();
-        let state = State {
-            rows: (0..512).collect(),
-            ..State::default()
-        };
         let found = |chunk: f64| {
-            let geometry = geometry(Kind::PointCloud, &positions);
-            choose(geometry, &state, &[chunk; 2]).unwrap()
+            let each = |take: super::Take<'_>| {
+                let mut positions = positions.iter();
+                positions.try_for_each(|position| take(position))
+            };
+            spacing(each, 2, &[chunk; 2]).unwrap()
         };
         assert_eq!(found(32.0).shape, [2.0; 2]);
         assert_eq!(found(16.0).shape, [2.0; 2]);

@@ -10,9 +10,10 @@ use zvf_store::{ChunkCoord, Names, Need, Store};
 use super::base::ChosenBins;
 use super::bins::{Means, NONE, compose};
 use super::cross::{self, Side};
-use super::density::{self, Numbered, Written};
+use super::density::{self, Found, Numbered, Written};
 use super::fine::Fine;
-use super::plan::{Plan, Planned, RECORD, Wanted};
+use super::growth::Growth;
+use super::plan::{Plan, Planned, RECORD, Sampling, Wanted};
 use super::reference::{self, ObjectColumn, Step};
 use super::sink::Sink;
 use super::spec::{BaseBins, CrossLevel, Method};
@@ -27,6 +28,8 @@ use crate::{WriteError, documents};
 pub struct LevelReport {
     /// Its number.
     pub level: u32,
+    /// Vertices of the finer level.
+    pub finer: u64,
     /// Vertices.
     pub vertices: u64,
     /// Chunks with vertices.
@@ -39,8 +42,28 @@ pub struct LevelReport {
     pub bin_shape: Vec<f64>,
     /// Attributes of a type that the method does not carry, by their names.
     pub left_out: Vec<String>,
+    /// Size of a chunk along each axis, in world units.
+    pub chunk_shape: Vec<f64>,
     /// How far in world units any part of level 0 may be from what is left of it; none where nothing is promised.
     pub error_bound: Option<f64>,
+}
+
+impl LevelReport {
+    /// What is wrong with how much smaller the level is than the finer one: it is hardly smaller, or most is gone.
+    #[must_use]
+    pub fn remark(&self) -> Option<String> {
+        let times = self.finer as f64 / self.vertices.max(1) as f64;
+        let advice = match times {
+            times if self.finer == 0 || (2.0..=32.0).contains(&times) => return None,
+            times if times < 2.0 => "of no use beside it",
+            _ => "with little left of it",
+        };
+        Some(format!(
+            "level {}: {} vertices of {} in the finer level, {times:.1} times fewer: {advice}; expected 2 to 32 times, \
+             4 to 8 are usual",
+            self.level, self.vertices, self.finer
+        ))
+    }
 }
 
 /// A level that was written, but for its document.
@@ -62,8 +85,6 @@ struct Shape {
 /// What levels are made with.
 pub(crate) struct Maker<'m> {
     pub(crate) store: &'m Store,
-    /// Opens the store once more: a level that was begun is a change to a store that was opened before.
-    pub(crate) again: &'m dyn Fn() -> Result<Store, WriteError>,
     pub(crate) sink: Sink<'m>,
     pub(crate) means: Means<'m>,
     pub(crate) handle: &'m Handle,
@@ -147,7 +168,7 @@ impl Maker<'_> {
             let step = Step {
                 level,
                 share: next.share,
-                seed: next.seed,
+                seed: next.sampling.seed(),
                 own_chunks: differs(&next.chunk_shape, &about.chunk_shape),
                 chunk_shape: next.chunk_shape.clone(),
                 bin_shape: next.bin_shape.clone(),
@@ -176,12 +197,14 @@ impl Maker<'_> {
             made.push(Made {
                 report: LevelReport {
                     level,
+                    finer: before,
                     vertices: done.vertices,
                     chunks: done.chunks,
                     objects: done.present,
                     links: 0,
                     left_out: Vec::new(),
                     bin_shape: step.bin_shape.clone(),
+                    chunk_shape: step.chunk_shape.clone(),
                     error_bound: None,
                 },
                 doc: done.doc,
@@ -199,35 +222,101 @@ impl Maker<'_> {
     }
 
     fn density(&self, mut root: RootDoc, wanted: &Wanted<'_>) -> Result<Levels, WriteError> {
-        let linked = wanted.is_linked();
-        let mut thinning = density::begin(density::Reading {
+        let placed = wanted.is_linked();
+        let mut net = density::Net::new(density::Reading {
             store: self.store,
-            again: self.again,
             handle: self.handle,
             means: self.means,
-            placed: linked,
+            placed,
         })?;
         let mut chosen = None;
-        let declared = root.zarr_vectors.base_bin_shape.is_some();
-        let base = if *wanted.base() == BaseBins::Data && !declared {
-            let found = thinning.choose(&root.zarr_vectors.chunk_shape)?;
-            self.declare(&mut root, &found.shape);
-            let shape = found.shape.clone();
-            chosen = Some(found);
-            shape
+        let root_shape = root.zarr_vectors.chunk_shape.clone();
+        let plan = if let Some(spec) = wanted.automatic() {
+            let until = spec.until.unwrap_or(1);
+            let levels = net.levels(until, &root_shape)?;
+            if levels.is_empty() {
+                let found = format!("{} vertices in level 0", net.vertices());
+                let expected = format!("more than {until}: fewer need no coarse levels");
+                return Err(WriteError::input("store", found, expected));
+            }
+            Plan::automatic(spec, levels)
         } else {
-            self.base(&mut root, wanted.base())
+            // Bins that chunks of points are cut by are for storage, and say nothing of how dense the points are.
+            let declared = root.zarr_vectors.base_bin_shape.is_some();
+            let stored = declared && self.store.kind() != Kind::PointCloud;
+            let base = if *wanted.base() == BaseBins::Data && !stored {
+                let found = net.choose(&root_shape)?;
+                self.declare(&mut root, &found.shape);
+                let shape = found.shape.clone();
+                chosen = Some(found);
+                shape
+            } else {
+                self.base(&mut root, wanted.base())
+            };
+            wanted.plan(&base, &root_shape)
         };
-        let plan = wanted.plan(&base, &root.zarr_vectors.chunk_shape);
         let about = root.zarr_vectors.clone();
+        let growth = Growth::new(self.store, self.handle, net.vertices(), &about)?;
+        let (mut planned, mut found): (Vec<Planned>, Vec<Found>) = (Vec::new(), Vec::new());
+        let mut vertices = None;
+        let mut finest = net.places();
+        while let Some(mut step) = plan.next(&planned, vertices) {
+            let next = net.thin(&step)?;
+            vertices = Some([next.before, next.vertices]);
+            if plan.grow.is_some_and(|from| planned.len() >= from) {
+                growth.grow(&mut step, &next);
+            }
+            (self.progress)(next.before);
+            planned.push(step);
+            found.push(next);
+        }
         let cells = self.cells(&about.bounds)?;
         let ratio = |chunk_shape: &[f64]| ratio(chunk_shape, &about.chunk_shape);
+        let (objects, left_out) = (net.about().ids.len(), net.about().left_out.clone());
+        let held = net.most_held();
+        let mut level_cells = Vec::new();
+        for step in &planned {
+            level_cells.push(cells(&step.chunk_shape)?);
+        }
+        let belows: Vec<_> = (1..)
+            .zip(&planned)
+            .map(|(level, _)| self.sink.below(level))
+            .collect();
+        let targets = (1_u32..).zip(&planned).zip(level_cells.iter().zip(&belows));
+        let targets = targets.map(|((level, step), (cells, below))| {
+            let own_chunks = differs(&step.chunk_shape, &about.chunk_shape);
+            let points = self.store.kind() == Kind::PointCloud;
+            let sampled = step.sampling == Sampling::Curve;
+            let doc = LevelDoc {
+                level,
+                object_sparsity: if points && sampled { 1.0 } else { step.share },
+                coarsening_method: Some("density".to_owned()),
+                parent_level: level.checked_sub(1),
+                chunk_shape: own_chunks.then(|| step.chunk_shape.clone()),
+                preserves_object_ids: objects > 0,
+                inherited_num_objects: Some(wide(objects)),
+                ..LevelDoc::default()
+            };
+            let bins = about.base_bin_shape.as_deref();
+            let to = density::Target {
+                target: self.sink.target,
+                below,
+                bounds: &about.bounds,
+                cells,
+                chunk_shape: &step.chunk_shape,
+                bins: bins.filter(|_| !own_chunks),
+                budget: self.means.budget,
+                threads: self.means.threads,
+                folder: self.means.folder,
+                placed,
+            };
+            (to, doc)
+        });
         let mut columns = self.columns()?;
+        let written = net.write(targets.collect(), &mut columns)?;
         let mut made: Vec<Made> = Vec::new();
-        let (mut planned, mut vertices): (Vec<Planned>, _) = (Vec::new(), None);
         let (mut shapes, mut parents) = (Vec::new(), Vec::new());
-        let mut finer = thinning.places()?;
-        if let Some(places) = &finer {
+        if let Some(places) = &finest {
             shapes.push(Shape {
                 level: 0,
                 chunks: Arc::clone(&places.chunks),
@@ -236,44 +325,21 @@ impl Maker<'_> {
                 cells: cells(&about.chunk_shape)?,
             });
         }
-        while let Some(step) = plan.next(&planned, vertices) {
-            let parent = made.last().map_or(0, |one| one.report.level);
-            let level = parent.saturating_add(1);
-            let own_chunks = differs(&step.chunk_shape, &about.chunk_shape);
-            let cells = cells(&step.chunk_shape)?;
-            let objects = thinning.about().ids.len();
-            let doc = LevelDoc {
-                level,
-                object_sparsity: step.share,
-                coarsening_method: Some("density".to_owned()),
-                parent_level: Some(parent),
-                chunk_shape: own_chunks.then(|| step.chunk_shape.clone()),
-                preserves_object_ids: objects > 0,
-                inherited_num_objects: Some(wide(objects)),
-                ..LevelDoc::default()
-            };
-            let below = self.sink.below(level);
-            let bins = about.base_bin_shape.as_deref();
-            let to = density::Target {
-                target: self.sink.target,
-                below: &below,
-                bounds: &about.bounds,
-                cells: &cells,
-                chunk_shape: &step.chunk_shape,
-                bins: bins.filter(|_| !own_chunks),
-                budget: self.means.budget,
-                threads: self.means.threads,
-                folder: self.means.folder,
-                placed: linked,
-            };
-            let next = thinning.coarsen(&step, &mut columns, doc, to)?;
+        let levels = planned
+            .iter()
+            .zip(found)
+            .zip(written.into_iter().zip(level_cells));
+        for (level, ((step, next), (written, cells))) in (1..).zip(levels) {
             let Written {
                 mut doc,
                 summary,
                 places,
-            } = next.written;
-            doc.extra = record(&step, &[("error_bound", next.error)]);
-            if let (Some(finer), Some(places)) = (&finer, &places) {
+            } = written;
+            doc.extra = record(
+                step,
+                next.error.map(|error| ("error_bound", error)).as_slice(),
+            );
+            if let (Some(finer), Some(places)) = (&finest, &places) {
                 parents.push(of_rows(finer, &next.stand_ins, places));
                 shapes.push(Shape {
                     level,
@@ -283,23 +349,22 @@ impl Maker<'_> {
                     cells,
                 });
             }
-            finer = places;
-            (self.progress)(next.before);
-            vertices = Some([next.before, summary.vertices]);
+            finest = places;
             made.push(Made {
                 report: LevelReport {
                     level,
+                    finer: next.before,
                     vertices: summary.vertices,
                     chunks: summary.chunks,
                     objects: next.objects,
                     links: summary.links,
-                    left_out: thinning.about().left_out.clone(),
+                    left_out: left_out.clone(),
                     bin_shape: step.bin_shape.clone(),
-                    error_bound: Some(next.error),
+                    chunk_shape: step.chunk_shape.clone(),
+                    error_bound: next.error,
                 },
                 doc,
             });
-            planned.push(step);
         }
         let linked = self.links(&plan, &shapes, &parents)?;
         name(&mut root, &made, &plan, linked);
@@ -307,7 +372,7 @@ impl Maker<'_> {
             root,
             made,
             chosen,
-            held: thinning.most_held(),
+            held,
         })
     }
 
@@ -369,7 +434,13 @@ fn name(root: &mut RootDoc, made: &[Made], plan: &Plan, linked: bool) {
 
 /// The members by which a level is made again, beside those of the format.
 fn record(planned: &Planned, measured: &[(&str, f64)]) -> JsonObject {
-    let mut record = json!({"bin_shape": planned.bin_shape, "seed": planned.seed});
+    let mut record = match planned.sampling {
+        Sampling::Drawn(seed) => json!({"bin_shape": planned.bin_shape, "seed": seed}),
+        Sampling::Curve => {
+            let name = Sampling::CURVE;
+            json!({"bin_shape": planned.bin_shape, "sampling": name, "share": planned.share})
+        }
+    };
     for (name, value) in measured {
         if let Some(members) = record.as_object_mut() {
             members.insert((*name).to_owned(), json!(value));

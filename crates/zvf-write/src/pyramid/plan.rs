@@ -14,12 +14,33 @@ pub(crate) const RECORD: &str = "coarsening";
 pub(crate) struct Planned {
     pub(crate) bin_shape: Vec<f64>,
     pub(crate) chunk_shape: Vec<f64>,
-    /// Which share of the objects of the finer level is kept.
+    /// Which share of the objects of the finer level is kept, or of its points.
     pub(crate) share: f64,
-    /// The seed of what is drawn.
-    pub(crate) seed: u64,
+    pub(crate) sampling: Sampling,
     /// Members of the level's document that nobody here knows.
     pub(crate) extra: JsonObject,
+}
+
+/// How what is kept is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sampling {
+    /// Objects are drawn at random from this seed.
+    Drawn(u64),
+    /// Every so many-th object, or point of a cloud, along a curve that fills space; points and lines are not thinned otherwise.
+    Curve,
+}
+
+impl Sampling {
+    /// Its name in the documents of levels.
+    pub(crate) const CURVE: &str = "z-order";
+
+    /// The seed of what is drawn; 0 where nothing is.
+    pub(crate) const fn seed(self) -> u64 {
+        match self {
+            Self::Drawn(seed) => seed,
+            Self::Curve => 0,
+        }
+    }
 }
 
 impl Planned {
@@ -29,7 +50,7 @@ impl Planned {
             bin_shape: bins.collect(),
             chunk_shape: scaled(&self.chunk_shape, &step.chunk_scale),
             share: 1.0 / step.sparsity,
-            seed,
+            sampling: Sampling::Drawn(seed),
             extra: JsonObject::new(),
         }
     }
@@ -44,6 +65,8 @@ pub(crate) struct Plan {
     more: Option<(LevelStep, u64, u64)>,
     pub(crate) cross: CrossLevel,
     pub(crate) depth: i64,
+    /// From which level on chunks grow with levels.
+    pub(crate) grow: Option<usize>,
 }
 
 /// What is wanted: levels of a specification, or those of a plan.
@@ -68,6 +91,14 @@ impl Wanted<'_> {
             Self::Planned(plan) => (plan.cross, plan.depth),
         };
         cross != CrossLevel::None && depth != 0
+    }
+
+    /// The specification, if levels are chosen by the data.
+    pub(crate) fn automatic(&self) -> Option<&PyramidSpec> {
+        match self {
+            Self::New(spec) if spec.automatic => Some(spec),
+            _ => None,
+        }
     }
 
     /// What bins of new levels are counted from.
@@ -96,18 +127,32 @@ impl Plan {
             more: None,
             cross: spec.cross_level.unwrap_or_default(),
             depth: spec.depth,
+            grow: None,
         };
         plan.add(spec, base, chunk_shape);
         plan
     }
 
+    /// The levels that were chosen by the data.
+    pub(crate) fn automatic(spec: &PyramidSpec, levels: Vec<Planned>) -> Self {
+        Self {
+            method: Method::Density,
+            levels,
+            more: None,
+            cross: spec.cross_level.unwrap_or_default(),
+            depth: spec.depth,
+            grow: Some(0),
+        }
+    }
+
     /// Adds the levels of a specification on top.
     pub(crate) fn add(&mut self, spec: &PyramidSpec, base: &[f64], chunk_shape: &[f64]) {
+        self.grow = spec.growing_chunks.then_some(self.levels.len());
         let mut last = self.levels.last().cloned().unwrap_or_else(|| Planned {
             bin_shape: base.to_vec(),
             chunk_shape: chunk_shape.to_vec(),
             share: 1.0,
-            seed: 0,
+            sampling: Sampling::Drawn(0),
             extra: JsonObject::new(),
         });
         for step in &spec.levels {
@@ -148,6 +193,7 @@ impl Plan {
                 more: None,
                 cross,
                 depth,
+                grow: None,
             });
             if plan.method != method {
                 return refuse("another method than that of level 1");
@@ -163,12 +209,15 @@ impl Plan {
             let Some(bin_shape) = bins.filter(legal) else {
                 return refuse("no bins");
             };
-            let share = doc.object_sparsity;
+            let curve = recorded("sampling").is_some_and(|name| name == Sampling::CURVE);
+            // Of a cloud no object is left out, but points are.
+            let share = recorded("share").and_then(Value::as_f64).filter(|_| curve);
+            let share = share.unwrap_or(doc.object_sparsity);
             if !(share > 0.0 && share <= 1.0) {
                 return refuse(&format!("an object sparsity of {share}"));
             }
             let seed = recorded("seed").and_then(Value::as_u64);
-            let drawn = share < 1.0 && doc.preserves_object_ids;
+            let drawn = share < 1.0 && doc.preserves_object_ids && !curve;
             if drawn && seed.is_none() {
                 return refuse("objects that were drawn from a seed that is not recorded");
             }
@@ -181,7 +230,10 @@ impl Plan {
                     .unwrap_or(&root.zarr_vectors.chunk_shape)
                     .clone(),
                 share,
-                seed: seed.unwrap_or(0),
+                sampling: match curve {
+                    true => Sampling::Curve,
+                    false => Sampling::Drawn(seed.unwrap_or(0)),
+                },
                 extra,
             });
         }

@@ -202,7 +202,8 @@ impl Job<'_> {
         let bins = store.root().zarr_vectors.base_bin_shape.is_some();
         if report.before == 0 && spec.existing != Existing::Replace {
             self.admit_links()?;
-            self.admit_bins(store, spec, bins)?;
+            let free = store.kind() == Kind::PointCloud && spec.method != Some(Method::Reference);
+            self.admit_bins(store, spec, bins && !free)?;
             return self.add(store, spec, report);
         }
         match spec.existing {
@@ -211,9 +212,10 @@ impl Job<'_> {
                 "level 0 alone: levels that are there are kept, replaced or refreshed only if that is asked for",
             ),
             Existing::Replace => {
-                // Bins that no chunk is cut by may be other ones.
-                let cut = bins && store.kind() == Kind::PointCloud;
-                self.admit_bins(store, spec, cut)?;
+                // Bins that no chunk is cut by may be other ones; levels of points by density do not depend on those of storage.
+                let points = store.kind() == Kind::PointCloud;
+                let fixed = points && spec.method == Some(Method::Reference);
+                self.admit_bins(store, spec, bins && fixed)?;
                 self.replace(store, Some(&Wanted::New(spec)), report)
             }
             Existing::Keep if report.was_stale => {
@@ -387,14 +389,8 @@ impl Job<'_> {
     ) -> Result<Levels, WriteError> {
         let folder = self.options.temporary_folder.clone();
         let folder = folder.unwrap_or_else(std::env::temp_dir);
-        let again = || {
-            let again = self.open()?;
-            self.unchanged(store.root(), &again)?;
-            Ok(again)
-        };
         let maker = Maker {
             store,
-            again: &again,
             sink: Sink {
                 target: self.target,
                 stage,

@@ -147,6 +147,11 @@ pub struct PyramidSpec {
     pub depth: i64,
     /// What bins are counted from.
     pub base: BaseBins,
+    /// Chunks grow from level to level, so that they hold about as many vertices as those of level 0, beside what
+    /// [`LevelStep::chunk_scale`] says. Of [`Method::Density`] only.
+    pub growing_chunks: bool,
+    /// Levels are chosen by the data: see [`automatic`](Self::automatic).
+    pub automatic: bool,
     /// What is done with levels that are there.
     pub existing: Existing,
 }
@@ -166,8 +171,29 @@ impl PyramidSpec {
             cross_level: None,
             depth: 1,
             base: BaseBins::Stored,
+            growing_chunks: false,
+            automatic: false,
             existing: Existing::Refuse,
         }
+    }
+
+    /// Levels that are chosen by the data, of [`Method::Density`]: each 4 to 8 times smaller than the one before, until about
+    /// `vertices` are left. None where level 0 has no more. Chunks grow.
+    #[must_use]
+    pub fn automatic(vertices: u64) -> Self {
+        Self {
+            automatic: true,
+            growing_chunks: true,
+            until: Some(vertices),
+            ..Self::new([])
+        }
+    }
+
+    /// Replaces [`growing_chunks`](Self::growing_chunks).
+    #[must_use]
+    pub fn with_growing_chunks(mut self, growing: bool) -> Self {
+        self.growing_chunks = growing;
+        self
     }
 
     /// Replaces [`method`](Self::method).
@@ -217,7 +243,9 @@ impl PyramidSpec {
     /// # Errors
     /// Misuse: the first member that is not legal, by its name.
     pub fn check(&self, dims: usize) -> Result<(), WriteError> {
-        if self.levels.is_empty() || self.levels.len() > MOST_LEVELS {
+        if self.automatic {
+            self.check_automatic()?;
+        } else if self.levels.is_empty() || self.levels.len() > MOST_LEVELS {
             let found = format!("{} of them", self.levels.len());
             return Err(WriteError::spec(
                 "levels",
@@ -268,6 +296,10 @@ impl PyramidSpec {
                 return Err(WriteError::spec("base", format!("{bins:?}"), expected));
             }
         }
+        if self.growing_chunks && self.method == Some(Method::Reference) {
+            let expected = "chunks of a stated size: the reference method has no others";
+            return Err(WriteError::spec("growing_chunks", "true", expected));
+        }
         if self.existing == Existing::Keep {
             let found = match (&self.base, self.cross_level) {
                 (BaseBins::Given(_), _) => Some(("base", "bins")),
@@ -280,5 +312,30 @@ impl PyramidSpec {
             }
         }
         Ok(())
+    }
+
+    fn check_automatic(&self) -> Result<(), WriteError> {
+        let refuse = |member: &str, found: &str, expected: &str| {
+            Err(WriteError::spec(member, found, expected))
+        };
+        let none = "none: they are chosen by the data";
+        if !self.levels.is_empty() {
+            return refuse("levels", "levels", none);
+        }
+        if self.method == Some(Method::Reference) {
+            let expected = "the density method, or stated levels";
+            return refuse("automatic", "the reference method", expected);
+        }
+        if matches!(self.base, BaseBins::Given(_)) {
+            return refuse("base", "bins", none);
+        }
+        if self.existing == Existing::Keep {
+            let expected = "stated levels: only these come on top of others";
+            return refuse("automatic", "levels that are kept", expected);
+        }
+        match self.until {
+            Some(1..) => Ok(()),
+            _ => refuse("until", "nothing", "a number of vertices"),
+        }
     }
 }

@@ -10,11 +10,11 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::Schema;
 use tokio::runtime::Handle;
 use zvf_meta::{Kind, LinkStore, LinksConvention};
-use zvf_query::{Answer, Column, Query, Table, query};
+use zvf_query::{Answer, BBox, Column, Query, Table, query};
 use zvf_store::{ChunkCoord, Deltas, Level, Names, Need, Store};
 
 use super::{Numbered, Reading, tables};
-use crate::int::{index, narrow, to_index, wide};
+use crate::int::{index, narrow, to_index};
 use crate::number::NumberType;
 use crate::spec::LinkSpec;
 use crate::{Groups, StoreSpec, WriteError};
@@ -86,23 +86,19 @@ impl About {
         })
     }
 
-    /// What level 0 takes in memory, about: for each vertex its columns, its bin, what is found out about it, and its links.
-    /// More than there is where its document does not say how many there are.
-    pub(super) fn memory(&self) -> u64 {
-        let attributes = wide(self.level.vertex_attributes().len());
-        let axes = wide(self.spec.dims());
-        let links = if self.spec.takes_links() { 96 } else { 0 };
-        let each = attributes.saturating_mul(32).saturating_add(96 + links);
-        let each = each.saturating_add(axes.saturating_mul(16));
-        match self.level.doc().vertex_count {
-            0 => u64::MAX,
-            count => count.saturating_mul(each),
-        }
-    }
-
-    /// Declares positions and attributes by the first cells, before vertices are read.
+    /// Declares positions and attributes before vertices are read.
     pub(super) fn declare_first(&mut self, from: Reading<'_>) -> Result<(), WriteError> {
-        let asked = self.ask(0..self.ids.len(), from.placed);
+        // Of no object, or of a box far from everything: the columns are known before cells are read.
+        let mut asked = self.ask(0..0, from.placed);
+        if !self.spec.objects {
+            let far: Vec<f64> = self
+                .spec
+                .chunk_shape
+                .iter()
+                .map(|axis| axis * 1e12)
+                .collect();
+            asked.bbox = BBox::new(far.clone(), far).ok();
+        }
         let answer = start(from.store, asked, from.handle)?;
         let none = || WriteError::data("level 0", "no table of vertices", "one");
         let schema = answer.schema(Table::Vertices).cloned().ok_or_else(none)?;
@@ -128,9 +124,9 @@ impl About {
         if placed {
             asked.columns = vec![
                 Column::Position,
-                Column::Attributes,
                 Column::Chunk,
                 Column::Row,
+                Column::Attributes,
             ];
         }
         asked
@@ -148,12 +144,13 @@ impl About {
         let key = key.filter(|_| self.level.key_rank() > self.level.dims());
         self.spec.chunk_by = None;
         if let Some(name) = &key {
-            let declared = tables::declare(name, &column(vertices, name)?)?;
+            let declared = tables::declare(name, &attribute(vertices, name)?)?;
             self.spec = self.spec.clone().with_attribute_chunks(declared);
         }
         let attributes = self.level.vertex_attributes().iter();
         for one in attributes.filter(|one| Some(&one.name) != key.as_ref()) {
-            let Ok(mut declared) = tables::declare(&one.name, &column(vertices, &one.name)?) else {
+            let Ok(mut declared) = tables::declare(&one.name, &attribute(vertices, &one.name)?)
+            else {
                 self.left_out.push(one.name.clone());
                 continue;
             };
@@ -221,6 +218,16 @@ pub(super) fn each_batch(
 pub(super) fn column(batch: &RecordBatch, name: &str) -> Result<ArrayRef, WriteError> {
     let missing = || WriteError::data(name, "no column", "one");
     batch.column_by_name(name).cloned().ok_or_else(missing)
+}
+
+/// The column of an attribute: attributes come last, and may have the name of another column.
+pub(super) fn attribute(batch: &RecordBatch, name: &str) -> Result<ArrayRef, WriteError> {
+    let schema = batch.schema();
+    let mut fields = schema.fields().iter();
+    let at = fields.rposition(|field| field.name() == name);
+    let missing = || WriteError::data(name, "no column", "one");
+    at.map(|at| Arc::clone(batch.column(at)))
+        .ok_or_else(missing)
 }
 
 /// Where vertices lie, by the columns of answers.

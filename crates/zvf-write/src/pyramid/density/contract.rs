@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::hash::Hash;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use zvf_meta::Kind;
 
+use super::square;
 use super::thin::off_middle;
-use super::{Geometry, Kept, State, owners, square};
 use crate::WriteError;
 use crate::int::{index, narrow};
 use crate::pyramid::bins::{Bin, bin_of};
@@ -197,125 +197,6 @@ impl Joining {
             key: key.to_vec(),
         })
     }
-}
-
-/// Contracts graphs and skeletons.
-pub(super) fn graph(
-    geometry: Geometry<'_>,
-    state: &State,
-    bins: &[f64],
-) -> Result<State, WriteError> {
-    let mut degree = vec![0_u32; state.rows.len()];
-    let links = state.links.as_chunks::<2>().0;
-    for &[a, b] in links.iter().filter(|[a, b]| a != b) {
-        for end in [a, b] {
-            if let Some(count) = degree.get_mut(index(end)) {
-                *count = count.saturating_add(1);
-            }
-        }
-    }
-    let members = members(geometry, state, bins)?;
-    let stand_ins = members.connected(&degree, links.iter().copied(), bins)?;
-    let moved = members.moved(&stand_ins);
-    let mut stays = vec![false; state.rows.len()];
-    for &kept in &stand_ins {
-        if let Some(flag) = stays.get_mut(index(kept)) {
-            *flag = true;
-        }
-    }
-    let (mut links, mut links_of) = joined(geometry, state, &stand_ins);
-    if geometry.kind == Kind::Skeleton {
-        // Object by object, as where some objects are made at a time.
-        let pairs = links.as_chunks::<2>().0.iter().copied();
-        let mut order: Vec<([u32; 2], u32)> = pairs.zip(links_of).collect();
-        order.sort_by_key(|([child, _], _)| members.owner.get(index(*child)).copied());
-        (links, links_of) = (Vec::new(), Vec::new());
-        for (pair, of) in order {
-            links.extend_from_slice(&pair);
-            links_of.push(of);
-        }
-    }
-    let kept = Kept {
-        stays,
-        stand_ins,
-        links,
-        links_of,
-        moved: moved.sqrt(),
-    };
-    kept.apply(state)
-}
-
-fn members<'g>(
-    geometry: Geometry<'g>,
-    state: &'g State,
-    bins: &[f64],
-) -> Result<Members<impl Fn(u32) -> &'g [f64]>, WriteError> {
-    let position = move |place: u32| {
-        let row = state.rows.get(index(place)).copied().unwrap_or(u32::MAX);
-        geometry.position(row)
-    };
-    Members::new(owners(state), position, bins)
-}
-
-/// The links that are left, each once: their ends, and which of level 0 they are.
-fn joined(geometry: Geometry<'_>, state: &State, stand_ins: &[u32]) -> (Vec<u32>, Vec<u32>) {
-    let joining = Joining {
-        kind: geometry.kind,
-        width: geometry.width,
-        directed: geometry.directed,
-    };
-    let (mut links, mut links_of, mut seen) = (Vec::new(), Vec::new(), FxHashSet::default());
-    let pairs = state.links.chunks_exact(geometry.width.max(1));
-    for (link, &of) in pairs.zip(&state.links_of) {
-        let ends = link.iter();
-        let ends = ends.map(|&end| stand_ins.get(index(end)).copied().unwrap_or(end));
-        if let Some(left) = joining.link(ends.collect())
-            && seen.insert(left.key)
-        {
-            links.extend_from_slice(&left.ends);
-            links_of.push(of);
-        }
-    }
-    (links, links_of)
-}
-
-/// Decimates meshes. Faces that lost their area are gone, and vertices that no face is left of; an object that would lose
-/// everything keeps one vertex.
-pub(super) fn mesh(
-    geometry: Geometry<'_>,
-    state: &State,
-    bins: &[f64],
-) -> Result<State, WriteError> {
-    let members = members(geometry, state, bins)?;
-    let stand_ins = members.clustered(geometry.dims)?;
-    let moved = members.moved(&stand_ins);
-    let (links, links_of) = joined(geometry, state, &stand_ins);
-    let mut stays = vec![false; state.rows.len()];
-    for &end in &links {
-        if let Some(flag) = stays.get_mut(index(end)) {
-            *flag = true;
-        }
-    }
-    let mut start = 0_usize;
-    for &(_, count) in &state.runs {
-        let end = start.saturating_add(count);
-        let lost = stays
-            .get(start..end)
-            .is_some_and(|here| !here.contains(&true));
-        let kept = stand_ins.get(start).copied().filter(|_| lost && count > 0);
-        if let Some(flag) = kept.and_then(|kept| stays.get_mut(index(kept))) {
-            *flag = true;
-        }
-        start = end;
-    }
-    let kept = Kept {
-        stays,
-        stand_ins,
-        links,
-        links_of,
-        moved: moved.sqrt(),
-    };
-    kept.apply(state)
 }
 
 /// A face whose neighbouring equal corners are one; `None` where fewer than three are left, or it touches itself. Faces of

@@ -1,17 +1,18 @@
-//! Level 0 that is larger than the memory budget: it is read again for every level.
+//! Level 0 as it is read: once for its vertices and links, and once more with all that belongs to them, for all levels together.
 
-use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
+use arrow_array::{RecordBatch, UInt32Array};
+use arrow_schema::ArrowError;
 use arrow_select::concat::concat_batches;
+use arrow_select::take::take_record_batch;
 use zvf_meta::Kind;
 use zvf_query::{Column, Outputs, Query};
-use zvf_store::{Names, Store};
+use zvf_store::Names;
 
 use super::about::{About, Places, column, each_batch, start};
 use super::points::Point;
-use super::read::repeated;
-use super::sheet::Desk;
+use super::sheet::{Desk, Records, word, words};
 use super::write::Writing;
 use super::{Numbered, Reading, tables};
 use crate::WriteError;
@@ -26,11 +27,7 @@ pub(super) struct Finest<'f> {
     pub(super) about: About,
     pub(super) meter: Meter,
     /// Where vertices lie, between its being read and asked for.
-    places: Option<Numbered>,
-    /// Whether nobody has to read that any more.
-    noted: bool,
-    /// Whether a level was begun, so that the store that was opened is another one.
-    begun: bool,
+    pub(super) places: Option<Numbered>,
 }
 
 impl<'f> Finest<'f> {
@@ -49,8 +46,6 @@ impl<'f> Finest<'f> {
             about,
             meter: Meter::default(),
             places: None,
-            noted: !from.placed,
-            begun: false,
         })
     }
 
@@ -76,19 +71,6 @@ impl<'f> Finest<'f> {
         }
     }
 
-    /// The store as it is: opened once more after a level was begun.
-    pub(super) fn store(&self) -> Result<Store, WriteError> {
-        match self.begun {
-            false => Ok(self.from.store.clone()),
-            true => (self.from.again)(),
-        }
-    }
-
-    /// Says that a level was begun.
-    pub(super) fn begin(&mut self) {
-        self.begun = true;
-    }
-
     /// Applies `take` to the batches of an answer, with the number of the first row of each.
     fn scan(
         &self,
@@ -96,7 +78,7 @@ impl<'f> Finest<'f> {
         what: &'static str,
         mut take: impl FnMut(u32, &RecordBatch) -> Result<(), WriteError>,
     ) -> Result<(), WriteError> {
-        let answer = start(&self.store()?, asked, self.from.handle)?;
+        let answer = start(self.from.store, asked, self.from.handle)?;
         let mut first = 0_u32;
         each_batch(answer, self.from.handle, |batch| {
             let rows = narrow(what, batch.num_rows())?;
@@ -117,7 +99,10 @@ impl<'f> Finest<'f> {
         mut columns: Vec<Column>,
         take: impl FnMut(u32, &RecordBatch) -> Result<(), WriteError>,
     ) -> Result<(), WriteError> {
-        columns.extend(self.about.spec.objects.then_some(Column::ObjectId));
+        // In front: an attribute may have this name, too.
+        if self.about.spec.objects {
+            columns.insert(0, Column::ObjectId);
+        }
         let attributes = columns.contains(&Column::Attributes);
         let asked = Query {
             columns,
@@ -149,19 +134,19 @@ impl<'f> Finest<'f> {
         self.scan(asked, "links", take)
     }
 
-    /// Applies `take` to the points of level 0; notes where they lie, if nobody has yet and it is asked for.
+    /// Applies `take` to the points of level 0; notes where they lie, if it is asked for.
     pub(super) fn points(
         &mut self,
         mut take: impl FnMut(Point) -> Result<(), WriteError>,
-    ) -> Result<u64, WriteError> {
-        let (dims, mut count) = (self.dims(), 0_u64);
+    ) -> Result<(), WriteError> {
+        let dims = self.dims();
         let mut columns = vec![Column::Position];
         let mut places = None;
-        if !self.noted {
+        if self.from.placed {
             columns.extend([Column::Chunk, Column::Row]);
             places = Some(Places::default());
         }
-        let mut owners = Owners::new(&self.about.ids);
+        let mut owners = Owners::new(&self.about);
         self.vertices(columns, |first, batch| {
             let numbers = tables::to_f64(&column(batch, "position")?)?;
             let objects = owners.of(batch)?;
@@ -179,7 +164,6 @@ impl<'f> Finest<'f> {
                     object,
                     position,
                 })?;
-                count = count.saturating_add(1);
             }
             self.meter.sub(size_of_val(&*numbers));
             match &mut places {
@@ -187,87 +171,200 @@ impl<'f> Finest<'f> {
                 None => Ok(()),
             }
         })?;
-        if let Some(places) = places {
-            self.places = Some(places.finish()?);
-            self.noted = true;
-        }
-        Ok(count)
+        self.places = places.map(Places::finish).transpose()?;
+        Ok(())
     }
 
-    /// Where the vertices of level 0 lie, if that was asked for; once.
-    pub(super) fn places(&mut self) -> Result<Option<Numbered>, WriteError> {
-        if !self.noted {
-            self.points(|_| Ok(()))?;
-        }
-        Ok(self.places.take())
-    }
-
-    /// Reads level 0 with all that belongs to it, and hands on what was picked: `below` tells rows of a batch, by the place
-    /// of its first one and how many there are.
-    pub(super) fn pick(
-        &mut self,
-        mut below: impl FnMut(u32, usize, &mut Vec<u32>) -> Result<(), WriteError>,
-        writing: &mut Writing<'_>,
-    ) -> Result<(), WriteError> {
-        self.begin();
+    /// Reads level 0 with all that belongs to it, once, and hands what was picked on to the writers of all levels.
+    pub(super) fn pick(&self, picks: &mut [Pick<'_, '_>]) -> Result<(), WriteError> {
+        let mut owners = Owners::new(&self.about);
+        let whole = matches!(self.about.spec.kind, Kind::Line | Kind::Skeleton);
         let (mut rows, mut held) = (Vec::new(), 0);
-        let mut owners = Owners::new(&self.about.ids);
-        let lines = self.about.spec.kind == Kind::Line;
-        let mut rest: Option<RecordBatch> = None;
         self.vertices(
             vec![Column::Position, Column::Attributes],
             |first, batch| {
-                let mut batch = batch.clone();
-                below(first, batch.num_rows(), &mut rows)?;
-                if let Some(rest) = rest.take() {
-                    batch = concat_batches(&batch.schema(), [&rest, &batch]).map_err(|error| {
-                        WriteError::data("level 0", error.to_string(), "batches of one schema")
+                let objects = owners.of(batch)?;
+                let end = first.saturating_add(narrow("vertices", batch.num_rows())?);
+                for pick in &mut *picks {
+                    rows.clear();
+                    numbers(&mut pick.vertices, end, |record| {
+                        rows.push(word(record, 0).saturating_sub(first));
                     })?;
-                    rows.iter_mut().for_each(|row| *row = row.saturating_add(1));
-                    rows.insert(0, 0);
-                }
-                // The writer takes both ends of a line together: an end that is alone is the last row of its batch.
-                if lines && !rows.len().is_multiple_of(2) {
-                    rest = rows.pop().map(|row| batch.slice(index(row), 1));
-                }
-                let objects = owners.of(&batch)?;
-                if rows.is_empty() {
-                    return Ok(());
-                }
-                let mut runs: Vec<(i64, usize)> = Vec::new();
-                for &row in rows.iter().filter(|_| !objects.is_empty()) {
-                    let object = objects.get(index(row)).copied().map_or(0, index);
-                    let object = signed(object);
-                    match runs.last_mut() {
-                        Some((last, count)) if *last == object => *count = count.saturating_add(1),
-                        _ => runs.push((object, 1)),
+                    let some = rows.iter().map(|&row| objects.get(index(row)).copied());
+                    let some: Vec<u32> = some.flatten().collect();
+                    if whole {
+                        pick.wait(batch, &rows, some)?;
+                        pick.flush(&self.about, objects.last().copied())?;
+                    } else if !rows.is_empty() {
+                        let runs = runs(&some);
+                        pick.writing
+                            .push_vertices(&self.about, batch, &rows, runs)?;
                     }
                 }
-                writing.push_vertices(&self.about, &batch, &rows, runs)?;
-                self.meter.change(&mut held, writing.memory());
+                let waiting = picks.iter().map(|pick| pick.writing.memory());
+                self.meter.change(&mut held, waiting.sum());
                 Ok(())
             },
         )?;
+        for pick in picks {
+            pick.flush(&self.about, None)?;
+        }
         self.meter.change(&mut held, 0);
         Ok(())
     }
 }
 
+/// What is picked of level 0 for one level.
+#[derive(Debug)]
+pub(super) struct Pick<'p, 't> {
+    /// The level's vertices.
+    pub(super) vertices: Records<'p>,
+    /// The level's links.
+    pub(super) links: Records<'p>,
+    /// Links of level 0 with their attributes, of trees that have such.
+    pub(super) table: Option<&'p RecordBatch>,
+    pub(super) writing: Writing<'t>,
+    /// Objects that are written as a whole wait until their last vertex was read: their rows, and the object of each.
+    waiting: Vec<RecordBatch>,
+    owners: Vec<u32>,
+    /// How many vertices of the level were written.
+    done: u32,
+}
+
+impl<'p, 't> Pick<'p, 't> {
+    pub(super) fn new(
+        vertices: Records<'p>,
+        links: Records<'p>,
+        table: Option<&'p RecordBatch>,
+        writing: Writing<'t>,
+    ) -> Self {
+        Self {
+            vertices,
+            links,
+            table,
+            writing,
+            waiting: Vec::new(),
+            owners: Vec::new(),
+            done: 0,
+        }
+    }
+
+    fn wait(
+        &mut self,
+        batch: &RecordBatch,
+        rows: &[u32],
+        owners: Vec<u32>,
+    ) -> Result<(), WriteError> {
+        if !rows.is_empty() {
+            let rows = UInt32Array::from(rows.to_vec());
+            self.waiting
+                .push(take_record_batch(batch, &rows).map_err(|error| schema(&error))?);
+            self.owners.extend(owners);
+        }
+        Ok(())
+    }
+
+    /// Writes the objects that wait, but for one of which more may come.
+    fn flush(&mut self, about: &About, open: Option<u32>) -> Result<(), WriteError> {
+        let rest = self.owners.iter().rev();
+        let rest = rest.take_while(|owner| Some(**owner) == open).count();
+        let ready = self.owners.len().saturating_sub(rest);
+        let Some(first) = self.waiting.first().filter(|_| ready > 0) else {
+            return Ok(());
+        };
+        let all = concat_batches(&first.schema(), &self.waiting).map_err(|error| schema(&error))?;
+        self.waiting.clear();
+        let owners = self.owners.split_off(ready);
+        let runs = runs(&std::mem::replace(&mut self.owners, owners));
+        let ready_rows = all.slice(0, ready);
+        if rest > 0 {
+            let rows = UInt32Array::from_iter_values(
+                narrow("vertices", ready)?..narrow("vertices", all.num_rows())?,
+            );
+            // A copy: a slice would hold all of it.
+            self.waiting
+                .push(take_record_batch(&all, &rows).map_err(|error| schema(&error))?);
+        }
+        let count = narrow("vertices", ready)?;
+        if about.spec.kind == Kind::Line {
+            let rows: Vec<u32> = (0..count).collect();
+            return self.writing.push_vertices(about, &ready_rows, &rows, runs);
+        }
+        let (start, end) = (self.done, self.done.saturating_add(count));
+        self.done = end;
+        let (mut ends, mut numbers) = (Vec::new(), Vec::new());
+        while let Some(link) = self.links.peek()?.filter(|link| word(link, 1) < end) {
+            numbers.push(word(link, 0));
+            for at in words(link).skip(1) {
+                if !(start..end).contains(&at) {
+                    return Err(WriteError::data(
+                        "level 0",
+                        "a link between two objects",
+                        "trees of one object each",
+                    ));
+                }
+                ends.push(u64::from(at.saturating_sub(start)));
+            }
+            self.links.next();
+        }
+        let links = (self.table.unwrap_or(&about.no_links), &*numbers);
+        self.writing.push_trees(&ready_rows, runs, ends, links)
+    }
+}
+
+fn schema(error: &ArrowError) -> WriteError {
+    WriteError::data("level 0", error.to_string(), "batches of one schema")
+}
+
+/// Objects that follow each other, and how many rows each has.
+fn runs(owners: &[u32]) -> Vec<(i64, usize)> {
+    let runs = owners.chunk_by(|a, b| a == b);
+    runs.map(|run| {
+        let owner = run.first().copied().map_or(0, index);
+        (signed(owner), run.len())
+    })
+    .collect()
+}
+
+/// The records below a number, which is their first word.
+pub(super) fn numbers(
+    records: &mut Records<'_>,
+    end: u32,
+    mut take: impl FnMut(&[u8]),
+) -> Result<(), WriteError> {
+    while let Some(record) = records.peek()?.filter(|record| word(record, 0) < end) {
+        take(record);
+        records.next();
+    }
+    Ok(())
+}
+
+/// An id that is there twice, or where it should not be.
+fn repeated(id: i64) -> WriteError {
+    WriteError::data("object index", format!("object {id}"), "each id once")
+}
+
 /// The numbers of objects by their ids, which come in their order.
 #[derive(Debug)]
 struct Owners<'o> {
+    /// Whether there are any.
+    objects: bool,
     ids: &'o [i64],
     at: usize,
 }
 
 impl<'o> Owners<'o> {
-    fn new(ids: &'o [i64]) -> Self {
-        Self { ids, at: 0 }
+    fn new(about: &'o About) -> Self {
+        Self {
+            objects: about.spec.objects,
+            ids: &about.ids,
+            at: 0,
+        }
     }
 
     /// The number of the object of each row; empty where there are no objects.
     fn of(&mut self, batch: &RecordBatch) -> Result<Vec<u32>, WriteError> {
-        if batch.column_by_name("object_id").is_none() {
+        if !self.objects {
             return Ok(Vec::new());
         }
         let ids = column(batch, "object_id")?;

@@ -1,44 +1,49 @@
-//! Lines, graphs and meshes that are larger than the memory budget.
+//! Levels in files: each one's vertices in their order, with object and position, and its links as pairs or faces of these.
 //!
-//! A level waits in files: its vertices in their order, with object and position, and its links as pairs or faces of these.
-//! What stands for a vertex is found out in parts of whole bins of whole objects, small enough to be held; what a link
-//! needs to know of its ends is brought to it by way of the block of vertices that each end lies in. Of each vertex half
-//! a byte is held at the most: whether it stays. Then level 0 is read with all that belongs to it, and what stays goes on to the writer.
+//! What stands for a vertex is found out in parts of whole bins of whole objects, small enough to be held, or chain by
+//! chain; what a link needs to know of its ends is brought to it by way of the block of vertices that each end lies in. Of each
+//! vertex half a byte is held at the most: whether it stays.
 
 use std::hash::BuildHasher;
 
+use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
+use arrow_select::concat::concat_batches;
 use rustc_hash::{FxBuildHasher, FxHashSet};
 use zvf_meta::{Kind, LevelDoc};
 
 use super::about::{About, column};
 use super::contract::Joining;
 use super::ends::{Block, Find};
-use super::finest::Finest;
+use super::finest::{Finest, Pick, numbers};
 use super::points::Point;
-use super::sheet::{Desk, Marks, Parts, Records, Scatter, Sheet, word, words};
-use super::write::{Target, Writing};
-use super::{Coarse, Found, Numbered, Reading, Thinning, draw_flags, square, tables};
+use super::sheet::{Desk, Marks, Parts, Scatter, Sheet, word, words};
+use super::stand_ins::Stays;
+use super::write::{Target, Writing, Written};
+use super::{Found, Numbered, Reading, drawn, square, tables};
 use crate::bucket::Bucket;
 use crate::int::{index, narrow, wide};
 use crate::pyramid::base::{self, ChosenBins};
 use crate::pyramid::bins::NONE;
 use crate::pyramid::median::Squares;
 use crate::pyramid::meter::Counted;
-use crate::pyramid::plan::Planned;
+use crate::pyramid::plan::{Planned, Sampling};
 use crate::pyramid::reference::ObjectColumn;
 use crate::{WriteError, parallel};
 
 /// Links that go to the writer at a time.
 const BATCH: usize = 1 << 14;
 
-/// Vertices and links that are not held.
+/// The levels of one store.
 #[derive(Debug)]
-pub(super) struct Net<'n> {
+pub(crate) struct Net<'n> {
     pub(super) finest: Finest<'n>,
-    pub(super) fine: Fine,
-    error: f64,
+    /// Level 0.
+    pub(super) base: Fine,
+    /// The levels that were made, each of the one before.
+    made: Vec<Fine>,
+    error: Option<f64>,
 }
 
 /// A level.
@@ -46,12 +51,17 @@ pub(super) struct Net<'n> {
 pub(super) struct Fine {
     /// Points, whose places are those in level 0, in their order.
     pub(super) vertices: Sheet,
-    /// The number in level 0 and the ends of each link, in the order of these numbers.
+    /// The number in level 0 and the ends of each link, in the order of these numbers; of trees in that of objects.
     pub(super) links: Sheet,
 }
 
 impl<'n> Net<'n> {
-    pub(super) fn new(from: Reading<'n>, about: About) -> Result<Self, WriteError> {
+    /// Reads the vertices and links of level 0.
+    ///
+    /// # Errors
+    /// Misuse: what a level of this method cannot hold, by its name. Malformed data. I/O.
+    pub(crate) fn new(from: Reading<'n>) -> Result<Self, WriteError> {
+        let about = About::read(from.store, from.handle)?;
         let mut finest = Finest::new(from, about)?;
         let (desk, dims) = (finest.desk(), finest.dims());
         let mut vertices = Sheet::new(Point::size(dims), &desk);
@@ -63,6 +73,9 @@ impl<'n> Net<'n> {
         })?;
         let width = finest.about.spec.links.width;
         let mut links = Sheet::new(link_size(width), &desk);
+        let trees = finest.about.spec.kind == Kind::Skeleton;
+        // The child of each edge comes first: edges in the order of children are in that of objects.
+        let mut of_trees = Scatter::new(&desk);
         if finest.about.spec.takes_links() {
             finest.links(|first, batch| {
                 let (ends, width) = tables::elements(&column(batch, "vertices")?);
@@ -78,16 +91,50 @@ impl<'n> Net<'n> {
                         })?;
                         record.extend_from_slice(&end.to_le_bytes());
                     }
-                    links.push(&record)?;
+                    match trees {
+                        true => {
+                            of_trees.push(word(&record, 1), |out| out.extend_from_slice(&record))?
+                        }
+                        false => links.push(&record)?,
+                    }
                 }
                 Ok(())
             })?;
         }
+        let of_trees = of_trees.finish();
+        for block in 0..vertices.blocks() {
+            let mut some: Vec<Vec<u8>> = Vec::new();
+            for piece in of_trees.pieces(block) {
+                some.extend(piece?.chunks_exact(link_size(width)).map(<[u8]>::to_vec));
+            }
+            some.sort_unstable_by_key(|link| (word(link, 1), word(link, 0)));
+            some.iter().try_for_each(|link| links.push(link))?;
+        }
         Ok(Self {
             finest,
-            fine: Fine { vertices, links },
-            error: 0.0,
+            base: Fine { vertices, links },
+            made: Vec::new(),
+            error: Some(0.0),
         })
+    }
+
+    pub(crate) fn about(&self) -> &About {
+        &self.finest.about
+    }
+
+    /// How many vertices level 0 has.
+    pub(crate) fn vertices(&self) -> u64 {
+        u64::from(self.base.vertices.len())
+    }
+
+    /// Where the vertices of level 0 lie, if that was asked for; once.
+    pub(crate) fn places(&mut self) -> Option<Numbered> {
+        self.finest.places.take()
+    }
+
+    /// Bytes of vertices and links that were held at the most.
+    pub(crate) fn most_held(&self) -> u64 {
+        wide(self.finest.meter.most())
     }
 
     fn joining(&self) -> Joining {
@@ -98,25 +145,30 @@ impl<'n> Net<'n> {
             directed: spec.links.directed,
         }
     }
-}
 
-/// Bytes of a link's record.
-fn link_size(width: usize) -> usize {
-    width.saturating_add(1).saturating_mul(4)
-}
-
-impl Thinning for Net<'_> {
-    fn about(&self) -> &About {
-        &self.finest.about
-    }
-
-    fn places(&mut self) -> Result<Option<Numbered>, WriteError> {
-        self.finest.places()
-    }
-
-    fn choose(&mut self, chunk_shape: &[f64]) -> Result<ChosenBins, WriteError> {
+    /// Chooses bins of level 0.
+    ///
+    /// # Errors
+    /// Positions that lie in no bin. I/O.
+    pub(crate) fn choose(&self, chunk_shape: &[f64]) -> Result<ChosenBins, WriteError> {
         let (desk, dims) = (self.finest.desk(), self.finest.dims());
         let mut squares = Squares::new(desk.means.budget / 8, desk.means.folder);
+        if matches!(self.about().spec.kind, Kind::Polyline | Kind::Streamline) {
+            let mut last: Option<Point> = None;
+            self.base.vertices.each(|_, record| {
+                let Some(point) = Point::read_all(record, dims).next() else {
+                    return Ok(());
+                };
+                let before = last
+                    .replace(point)
+                    .filter(|last| last.object == point.object);
+                let step = before.map(|before| square(&before.position, &point.position));
+                match step.filter(base::is_step) {
+                    Some(step) => squares.push(step),
+                    None => Ok(()),
+                }
+            })?;
+        }
         let size = dims.saturating_mul(8);
         let positions = |block: &Block<'_>, values: &mut Vec<u8>| {
             let records = block.vertices.chunks_exact(Point::size(dims));
@@ -125,22 +177,24 @@ impl Thinning for Net<'_> {
             Ok(())
         };
         let find = Find { desk: &desk, size };
-        find.ends(&self.fine, positions, |_, values| {
-            let numbers = |bytes: &[u8]| {
-                let numbers = bytes.as_chunks::<8>().0.iter();
-                numbers.map(|number| f64::from_le_bytes(*number)).collect()
-            };
-            let ends: Vec<Vec<f64>> = values.chunks_exact(size.max(1)).map(numbers).collect();
-            let steps = ends.iter().zip(ends.iter().skip(1));
-            let steps = steps.map(|(a, b)| square(a, b));
-            let mut steps = steps.filter(base::is_step);
-            steps.try_for_each(|step| squares.push(step))
-        })?;
+        if self.base.links.len() > 0 {
+            find.ends(&self.base, positions, |_, values| {
+                let numbers = |bytes: &[u8]| {
+                    let numbers = bytes.as_chunks::<8>().0.iter();
+                    numbers.map(|number| f64::from_le_bytes(*number)).collect()
+                };
+                let ends: Vec<Vec<f64>> = values.chunks_exact(size.max(1)).map(numbers).collect();
+                let steps = ends.iter().zip(ends.iter().skip(1));
+                let steps = steps.map(|(a, b)| square(a, b));
+                let mut steps = steps.filter(base::is_step);
+                steps.try_for_each(|step| squares.push(step))
+            })?;
+        }
         if let Some(square) = squares.median()? {
             return Ok(base::of_step(square.sqrt(), chunk_shape));
         }
         let each = |take: base::Take<'_>| {
-            self.fine.vertices.each(|_, record| {
+            self.base.vertices.each(|_, record| {
                 let mut points = Point::read_all(record, dims);
                 points.try_for_each(|point| take(point.position.get(..dims).unwrap_or_default()))
             })
@@ -148,120 +202,183 @@ impl Thinning for Net<'_> {
         base::spacing(each, dims, chunk_shape)
     }
 
-    fn coarsen(
-        &mut self,
-        step: &Planned,
+    /// Writes everything of the levels that were made, but for their documents, which are returned.
+    ///
+    /// # Errors
+    /// I/O.
+    pub(crate) fn write(
+        self,
+        levels: Vec<(Target<'_>, LevelDoc)>,
         columns: &mut [ObjectColumn],
-        doc: LevelDoc,
-        to: Target<'_>,
-    ) -> Result<Coarse, WriteError> {
-        let found = self.thin(step)?;
-        let mut writing = Writing::new(&self.finest.about, to.beside_reading())?;
-        self.write(&mut writing)?;
-        let written = writing.finish(&self.finest.about, columns, doc)?;
-        Ok(found.written(self.error, written))
-    }
-
-    fn most_held(&self) -> u64 {
-        wide(self.finest.meter.most())
-    }
-}
-
-impl Net<'_> {
-    /// Hands the level on to the writer: vertices, then links.
-    fn write(&mut self, writing: &mut Writing<'_>) -> Result<(), WriteError> {
-        let mut vertices = self.fine.vertices.records();
-        let below = |first: u32, rows: usize, out: &mut Vec<u32>| {
-            let end = first.saturating_add(narrow("vertices", rows)?);
-            out.clear();
-            numbers(&mut vertices, end, |record| {
-                out.push(word(record, 0).saturating_sub(first));
-            })
-        };
-        self.finest.pick(below, writing)?;
+    ) -> Result<Vec<Written>, WriteError> {
         let about = &self.finest.about;
-        let mut links = self.fine.links.records();
-        let mut held = Counted::new(&self.finest.meter);
-        if about.spec.links.attributes.is_empty() {
-            let mut ends = Vec::new();
-            while let Some(record) = links.peek()? {
-                ends.extend(words(record).skip(1).map(u64::from));
-                links.next();
-                if ends.len() >= BATCH {
-                    writing.push_links(about, std::mem::take(&mut ends), (&about.no_links, &[]))?;
-                    held.set(writing.memory());
-                }
-            }
-            return writing.push_links(about, ends, (&about.no_links, &[]));
+        let trees = about.spec.kind == Kind::Skeleton;
+        let with_attributes = !about.spec.links.attributes.is_empty();
+        let table = match trees && with_attributes {
+            true => Some(self.link_table()?),
+            false => None,
+        };
+        let many = levels.len();
+        let mut picks = Vec::with_capacity(many);
+        for (fine, (to, _)) in self.made.iter().zip(&levels) {
+            picks.push(Pick::new(
+                fine.vertices.records(),
+                fine.links.records(),
+                table.as_ref(),
+                Writing::new(about, to.beside_reading(many))?,
+            ));
         }
+        self.finest.pick(&mut picks)?;
+        if about.spec.takes_links() && !trees {
+            match with_attributes {
+                true => self.links_with_attributes(&mut picks)?,
+                false => picks.iter_mut().try_for_each(|pick| self.links(pick))?,
+            }
+        }
+        let picks = picks.into_iter().zip(levels);
+        picks
+            .map(|(pick, (_, doc))| pick.writing.finish(about, columns, doc))
+            .collect()
+    }
+
+    /// All links of level 0 with their attributes.
+    fn link_table(&self) -> Result<RecordBatch, WriteError> {
+        let mut batches = Vec::new();
+        self.finest.links(|_, batch| {
+            batches.push(batch.clone());
+            Ok(())
+        })?;
+        let schema = self.finest.about.no_links.schema();
+        let schema = batches.first().map_or(schema, RecordBatch::schema);
+        concat_batches(&schema, &batches).map_err(|error| {
+            WriteError::data("level 0", error.to_string(), "batches of one schema")
+        })
+    }
+
+    fn links(&self, pick: &mut Pick<'_, '_>) -> Result<(), WriteError> {
+        let about = &self.finest.about;
+        let mut ends = Vec::new();
+        while let Some(record) = pick.links.peek()? {
+            ends.extend(words(record).skip(1).map(u64::from));
+            pick.links.next();
+            if ends.len() >= BATCH {
+                let some = std::mem::take(&mut ends);
+                pick.writing
+                    .push_links(about, some, (&about.no_links, &[]))?;
+            }
+        }
+        pick.writing.push_links(about, ends, (&about.no_links, &[]))
+    }
+
+    fn links_with_attributes(&self, picks: &mut [Pick<'_, '_>]) -> Result<(), WriteError> {
+        let about = &self.finest.about;
         self.finest.links(|first, batch| {
             let end = first.saturating_add(narrow("links", batch.num_rows())?);
-            let (mut rows, mut ends) = (Vec::new(), Vec::new());
-            numbers(&mut links, end, |record| {
-                rows.push(word(record, 0).saturating_sub(first));
-                ends.extend(words(record).skip(1).map(u64::from));
-            })?;
-            if rows.is_empty() {
-                return Ok(());
+            for pick in &mut *picks {
+                let (mut rows, mut ends) = (Vec::new(), Vec::new());
+                numbers(&mut pick.links, end, |record| {
+                    rows.push(word(record, 0).saturating_sub(first));
+                    ends.extend(words(record).skip(1).map(u64::from));
+                })?;
+                if !rows.is_empty() {
+                    pick.writing.push_links(about, ends, (batch, &rows))?;
+                }
             }
-            writing.push_links(about, ends, (batch, &rows))?;
-            held.set(writing.memory());
             Ok(())
         })
     }
 
-    /// Makes the next level.
-    fn thin(&mut self, step: &Planned) -> Result<Found, WriteError> {
-        let (desk, before) = (self.finest.desk(), self.fine.vertices.len());
+    /// Makes the next level, of the last one.
+    ///
+    /// # Errors
+    /// Positions that lie in no bin. I/O.
+    pub(crate) fn thin(&mut self, step: &Planned) -> Result<Found, WriteError> {
+        let (desk, dims) = (self.finest.desk(), self.finest.dims());
+        let (kind, placed) = (self.finest.about.spec.kind, self.finest.from.placed);
+        let mut fine = self.made.last().unwrap_or(&self.base);
+        let before = fine.vertices.len();
         let mut held = Counted::new(&desk.meter);
-        let mut drawn = Marks::default();
-        let some = draw_flags(self.finest.about.ids.len(), step)?;
-        if let Some(kept) = &some {
-            drawn = self.fine.of_objects(kept)?;
-            let all = |end: u32| drawn.has(end);
+        let mut dropped: Option<Marks> = None;
+        let sparse;
+        if let Some(kept) = self.objects(fine, step)? {
+            let marks = fine.of_objects(&kept)?;
             let mut links = Sheet::new(self.link_size(), &desk);
-            self.fine
-                .links
-                .each(|_, record| match words(record).skip(1).all(all) {
+            fine.links.each(
+                |_, record| match words(record).skip(1).all(|end| marks.has(end)) {
                     true => links.push(record),
                     false => Ok(()),
-                })?;
-            self.fine = self.fine.keep(&drawn, &links, &desk)?.0;
-            held.set(drawn.memory());
+                },
+            )?;
+            sparse = fine.keep(&marks, &links, dims, &desk)?.0;
+            fine = &sparse;
+            held.set(marks.memory());
+            dropped = Some(marks);
         }
         let bins = &step.bin_shape;
-        let of = match self.finest.about.spec.kind {
-            Kind::Line => self.lines(bins)?,
-            kind => self.contract(kind, bins)?,
+        let sampled = step.sampling == Sampling::Curve;
+        let found = match kind {
+            Kind::PointCloud if sampled => self.sample_points(fine, step.share)?,
+            Kind::PointCloud => self.points(fine, bins)?,
+            Kind::Line if sampled => self.all(fine)?,
+            Kind::Line => self.lines(fine, bins)?,
+            Kind::Polyline | Kind::Streamline => self.chains(fine, bins)?,
+            kind => self.contract(fine, kind, bins)?,
         };
-        self.error += of.moved.sqrt();
-        let (links, mut stays) = self.left(&of.kept, &desk)?;
-        self.mark(&of.kept, &mut stays)?;
+        let add = |moved: f64| self.error.map(|error| error + moved.sqrt());
+        let error = found.moved.and_then(add);
+        let (links, mut stays, kept) = match found.stays {
+            Stays::Marked(stays, kept) => (Sheet::new(self.link_size(), &desk), stays, kept),
+            Stays::Linked(kept) => {
+                let (links, mut stays) = self.left(fine, &kept, &desk)?;
+                self.mark(fine, &kept, &mut stays)?;
+                (links, stays, Some(kept))
+            }
+        };
         stays.count();
-        held.set(drawn.memory().saturating_add(stays.memory()));
+        let of_dropped = dropped.as_ref().map_or(0, Marks::memory);
+        held.set(of_dropped.saturating_add(stays.memory()));
         let mut stand_ins = Vec::new();
-        if self.finest.from.placed {
-            let mut second = Vec::with_capacity(index(self.fine.vertices.len()));
-            of.kept.each(|_, kept| {
+        if let Some(kept) = kept.filter(|_| placed) {
+            let mut second = Vec::with_capacity(index(fine.vertices.len()));
+            kept.each(|_, kept| {
                 second.push(stays.rank(word(kept, 0)).unwrap_or(NONE));
                 Ok(())
             })?;
-            let first = |place| {
-                let place = drawn.rank(place).and_then(|place| second.get(index(place)));
-                place.copied().unwrap_or(NONE)
-            };
-            stand_ins = match some {
-                Some(_) => (0..before).map(first).collect(),
+            stand_ins = match &dropped {
+                Some(dropped) => {
+                    let first = |place| {
+                        let place = dropped.rank(place);
+                        let place = place.and_then(|place| second.get(index(place)));
+                        place.copied().unwrap_or(NONE)
+                    };
+                    (0..before).map(first).collect()
+                }
                 None => second,
             };
         }
-        let objects;
-        (self.fine, objects) = self.fine.keep(&stays, &links, &desk)?;
+        let (next, objects, step) = fine.keep(&stays, &links, dims, &desk)?;
+        let vertices = u64::from(next.vertices.len());
+        self.made.push(next);
+        self.error = error;
         Ok(Found {
             before: u64::from(before),
+            vertices,
             objects,
+            error,
+            step,
             stand_ins,
         })
+    }
+
+    /// The objects that a step keeps; `None` for all of them.
+    fn objects(&self, fine: &Fine, step: &Planned) -> Result<Option<Vec<bool>>, WriteError> {
+        let objects = self.finest.about.ids.len();
+        match step.sampling {
+            Sampling::Drawn(seed) => drawn(objects, step, seed),
+            Sampling::Curve if step.share >= 1.0 => Ok(None),
+            Sampling::Curve if self.finest.about.spec.kind == Kind::PointCloud => Ok(None),
+            Sampling::Curve => self.sample_objects(fine, step.share).map(Some),
+        }
     }
 
     fn link_size(&self) -> usize {
@@ -270,15 +387,20 @@ impl Net<'_> {
 
     /// The links that are left, each once, in their order, with ends that stand for others; and marks for what they lead to, where
     /// that says what stays.
-    fn left(&self, stand_ins: &Sheet, desk: &Desk<'_>) -> Result<(Sheet, Marks), WriteError> {
+    fn left(
+        &self,
+        fine: &Fine,
+        stand_ins: &Sheet,
+        desk: &Desk<'_>,
+    ) -> Result<(Sheet, Marks), WriteError> {
         let (joining, size) = (self.joining(), self.link_size());
-        let mut stays = Marks::new(self.fine.vertices.len());
+        let mut stays = Marks::new(fine.vertices.len());
         let mut links = Sheet::new(size, desk);
-        if self.fine.links.len() == 0 {
+        if fine.links.len() == 0 {
             return Ok((links, stays));
         }
         // Links of one key in one part, with their places among the links, which go on in this order.
-        let bytes = u64::from(self.fine.links.len()).saturating_mul(wide(size.saturating_add(4)));
+        let bytes = u64::from(fine.links.len()).saturating_mul(wide(size.saturating_add(4)));
         let mut parts = Parts::new(bytes, desk)?;
         let mut place = 0_u32;
         let kept = |block: &Block<'_>, values: &mut Vec<u8>| {
@@ -286,7 +408,7 @@ impl Net<'_> {
             Ok(())
         };
         let find = Find { desk, size: 4 };
-        find.ends(&self.fine, kept, |link, values| {
+        find.ends(fine, kept, |link, values| {
             if let Some(left) = joining.link(words(values).collect()) {
                 let number = word(link, 0);
                 parts.push(FxBuildHasher.hash_one(&left.key), |out| {
@@ -331,7 +453,7 @@ impl Net<'_> {
         drop(held);
         let order = order.finish();
         let mut of_block = Counted::new(&desk.meter);
-        for block in 0..self.fine.links.blocks() {
+        for block in 0..fine.links.blocks() {
             let mut records: Vec<Vec<u8>> = Vec::new();
             for piece in order.pieces(block) {
                 let piece = piece?;
@@ -348,7 +470,7 @@ impl Net<'_> {
     }
 
     /// Marks what stays: of meshes one vertex of each object that no face is left of, else what stands for itself.
-    fn mark(&self, stand_ins: &Sheet, stays: &mut Marks) -> Result<(), WriteError> {
+    fn mark(&self, fine: &Fine, stand_ins: &Sheet, stays: &mut Marks) -> Result<(), WriteError> {
         if self.finest.about.spec.kind != Kind::Mesh {
             return stand_ins.each(|place, kept| {
                 if word(kept, 0) == place {
@@ -359,10 +481,10 @@ impl Net<'_> {
         }
         let mut object = (NONE, true);
         let mut first = 0;
-        let mut lost = Marks::new(self.fine.vertices.len());
+        let mut lost = Marks::new(fine.vertices.len());
         let mut held = Counted::new(&self.finest.meter);
         held.set(lost.memory());
-        self.fine.vertices.each(|place, record| {
+        fine.vertices.each(|place, record| {
             let owner = word(record, 1);
             if owner != object.0 {
                 if !object.1 {
@@ -385,17 +507,9 @@ impl Net<'_> {
     }
 }
 
-/// The records below a number, which is their first word.
-fn numbers(
-    records: &mut Records<'_>,
-    end: u32,
-    mut take: impl FnMut(&[u8]),
-) -> Result<(), WriteError> {
-    while let Some(record) = records.peek()?.filter(|record| word(record, 0) < end) {
-        take(record);
-        records.next();
-    }
-    Ok(())
+/// Bytes of a link's record.
+fn link_size(width: usize) -> usize {
+    width.saturating_add(1).saturating_mul(4)
 }
 
 impl Fine {
@@ -412,22 +526,33 @@ impl Fine {
         Ok(marks)
     }
 
-    /// The vertices that are marked, with links between them; and how many objects they have.
+    /// The vertices that are marked, with links between them; how many objects they have, and the mean distance of those that
+    /// follow each other in an object.
     fn keep(
         &self,
         stays: &Marks,
         links: &Sheet,
+        dims: usize,
         desk: &Desk<'_>,
-    ) -> Result<(Self, u64), WriteError> {
+    ) -> Result<(Self, u64, f64), WriteError> {
         let mut vertices = self.vertices.like(desk);
-        let (mut objects, mut last) = (0_u64, None);
+        let mut objects = 0_u64;
+        let mut last: Option<Point> = None;
+        let (mut sum, mut steps) = (0.0_f64, 0.0_f64);
         self.vertices.each(|place, record| {
             if !stays.has(place) {
                 return Ok(());
             }
-            let owner = Some(word(record, 1));
-            objects = objects.saturating_add(u64::from(owner != last));
-            last = owner;
+            if let Some(point) = Point::read_all(record, dims).next() {
+                match &last {
+                    Some(last) if last.object == point.object => {
+                        sum += square(&last.position, &point.position).sqrt();
+                        steps += 1.0;
+                    }
+                    _ => objects = objects.saturating_add(1),
+                }
+                last = Some(point);
+            }
             vertices.push(record)
         })?;
         let mut kept = self.links.like(desk);
@@ -442,6 +567,7 @@ impl Fine {
             kept.push(&link)
         })?;
         let links = kept;
-        Ok((Self { vertices, links }, objects))
+        let step = if steps > 0.0 { sum / steps } else { 0.0 };
+        Ok((Self { vertices, links }, objects, step))
     }
 }

@@ -1,12 +1,11 @@
-//! Points that are not held together: as records of files, in parts of whole bins, and sorted by their place.
+//! Points that are not held together: as records of files, in parts of whole bins.
 
 use rustc_hash::FxHashMap;
 
 use super::square;
 use super::thin::off_middle;
 use crate::WriteError;
-use crate::bucket::{Bucket, Buckets};
-use crate::int::narrow;
+use crate::bucket::Bucket;
 use crate::pyramid::bins::{Bin, MOST_AXES, bin_of};
 use crate::pyramid::meter::Meter;
 use crate::spill::SpillFile;
@@ -116,80 +115,5 @@ impl Thinner<'_> {
         found.stays = best.into_values().map(|(_, point)| point).collect();
         self.meter.change(&mut held, 0);
         Ok(found)
-    }
-}
-
-/// Places in level 0, in order, block by block.
-#[derive(Debug)]
-pub(super) struct Picked {
-    blocks: std::vec::IntoIter<(u32, Bucket)>,
-    file: SpillFile,
-    /// What is left of the block that was begun, from behind.
-    block: Vec<u32>,
-}
-
-/// Places in level 0 in no order, block by block: those of a block are sorted together.
-#[derive(Debug)]
-pub(super) struct Picking(Buckets<u32>);
-
-/// How many places one block spans.
-const BLOCK: u32 = 1 << 18;
-
-impl Picking {
-    pub(super) fn new(budget: usize, folder: &std::path::Path) -> Self {
-        Self(Buckets::new(budget, folder))
-    }
-
-    pub(super) fn push(&mut self, place: u32) {
-        let block = self.0.number(&(place / BLOCK), |&block| block);
-        self.0
-            .push(block, |out| out.extend_from_slice(&place.to_le_bytes()));
-    }
-
-    pub(super) fn memory(&self) -> usize {
-        self.0.memory()
-    }
-
-    pub(super) fn relieve(&mut self) -> Result<(), WriteError> {
-        self.0.relieve()
-    }
-
-    pub(super) fn finish(self) -> Picked {
-        let (mut blocks, file) = self.0.finish();
-        blocks.sort_unstable_by_key(|(block, _)| *block);
-        Picked {
-            blocks: blocks.into_iter(),
-            file,
-            block: Vec::new(),
-        }
-    }
-}
-
-impl Picked {
-    /// The places among `rows` that begin at `first`, counted from there.
-    pub(super) fn below(
-        &mut self,
-        first: u32,
-        rows: usize,
-        out: &mut Vec<u32>,
-    ) -> Result<(), WriteError> {
-        out.clear();
-        let end = first.saturating_add(narrow("vertices", rows)?);
-        loop {
-            while let Some(place) = self.block.pop_if(|place| *place < end) {
-                out.push(place.saturating_sub(first));
-            }
-            if !self.block.is_empty() {
-                return Ok(());
-            }
-            let Some((_, bucket)) = self.blocks.next() else {
-                return Ok(());
-            };
-            let bytes = bucket.read(&self.file)?;
-            let places = bytes.as_chunks::<4>().0.iter();
-            self.block
-                .extend(places.map(|place| u32::from_le_bytes(*place)));
-            self.block.sort_unstable_by(|a, b| b.cmp(a));
-        }
     }
 }

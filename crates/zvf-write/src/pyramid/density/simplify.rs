@@ -1,37 +1,9 @@
 //! Polylines and streamlines: vertices go whose absence shows least (Douglas and Peucker, 1973).
 
-use super::{Geometry, Kept, State, square};
-use crate::WriteError;
-use crate::int::narrow;
-
-/// Simplifies every chain: no vertex that goes is farther than half a bin from the line that stays; the ends stay.
-pub(super) fn chains(
-    geometry: Geometry<'_>,
-    state: &State,
-    bins: &[f64],
-) -> Result<State, WriteError> {
-    let tolerance = bins.iter().copied().fold(f64::INFINITY, f64::min) / 2.0;
-    let mut stays = vec![false; state.rows.len()];
-    let mut stand_ins = Vec::with_capacity(state.rows.len());
-    let (mut start, mut moved) = (0_usize, 0.0_f64);
-    for &(_, count) in &state.runs {
-        let end = start.saturating_add(count);
-        let rows = state.rows.get(start..end).unwrap_or_default();
-        let line: Vec<&[f64]> = rows.iter().map(|&row| geometry.position(row)).collect();
-        let stays = stays.get_mut(start..end).unwrap_or_default();
-        moved = moved.max(simplify(&line, tolerance * tolerance, stays));
-        let neighbours = neighbours(&line, stays);
-        let places = neighbours.map(|at| narrow("vertices", start.saturating_add(at)));
-        for place in places {
-            stand_ins.push(place?);
-        }
-        start = end;
-    }
-    Kept::vertices(stays, stand_ins, moved).apply(state)
-}
+use super::square;
 
 /// For each vertex of a line the nearer one of the two that stay before and behind it; of equally near ones the one before.
-fn neighbours(line: &[&[f64]], stays: &[bool]) -> impl Iterator<Item = usize> {
+pub(super) fn neighbours(line: &[&[f64]], stays: &[bool]) -> impl Iterator<Item = usize> {
     let mut behind = stays.iter().enumerate().filter(|(_, stays)| **stays);
     let (mut before, mut next) = (0_usize, 0_usize);
     (0..line.len()).map(move |at| {
@@ -60,7 +32,7 @@ fn neighbours(line: &[&[f64]], stays: &[bool]) -> impl Iterator<Item = usize> {
 ///
 /// # Cost
 /// O(n log n) where the line is cut evenly, O(n²) at worst; no recursion.
-fn simplify(line: &[&[f64]], tolerance: f64, stays: &mut [bool]) -> f64 {
+pub(super) fn simplify(line: &[&[f64]], tolerance: f64, stays: &mut [bool]) -> f64 {
     let Some(last) = line.len().checked_sub(1) else {
         return 0.0;
     };
@@ -96,6 +68,31 @@ fn simplify(line: &[&[f64]], tolerance: f64, stays: &mut [bool]) -> f64 {
     most
 }
 
+/// For each vertex of a line but its ends the square of the largest tolerance below which it stays.
+pub(super) fn tolerances(line: &[&[f64]], mut take: impl FnMut(f64)) {
+    let last = line.len().saturating_sub(1);
+    let mut stack = vec![(0_usize, last, f64::INFINITY)];
+    while let Some((from, to, most)) = stack.pop() {
+        let inner = from.saturating_add(1)..to;
+        let (Some(a), Some(b)) = (line.get(from), line.get(to)) else {
+            continue;
+        };
+        let mut worst: Option<(f64, usize)> = None;
+        for (at, position) in inner.clone().zip(line.get(inner).unwrap_or_default()) {
+            let far = from_segment(position, a, b);
+            if worst.is_none_or(|(most, _)| far > most) {
+                worst = Some((far, at));
+            }
+        }
+        if let Some((far, at)) = worst {
+            let far = far.min(most);
+            take(far);
+            stack.push((from, at, far));
+            stack.push((at, to, far));
+        }
+    }
+}
+
 /// The square of the distance of a position from a segment.
 fn from_segment(position: &[f64], a: &[f64], b: &[f64]) -> f64 {
     let length = square(a, b);
@@ -115,7 +112,25 @@ fn from_segment(position: &[f64], a: &[f64], b: &[f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{from_segment, simplify};
+    use super::{from_segment, simplify, tolerances};
+
+    #[test]
+    fn tolerances_are_those_below_which_a_vertex_stays() {
+        let number = |n: i32| f64::from((n * 7919).rem_euclid(101)) / 25.0;
+        let line: Vec<[f64; 2]> = (0..60).map(|n| [f64::from(n), number(n)]).collect();
+        let line: Vec<&[f64]> = line.iter().map(|p| &p[..]).collect();
+        let mut all = Vec::new();
+        tolerances(&line, |one| all.push(one));
+        assert_eq!(all.len(), 58);
+        for tolerance in [0.01, 0.3, 1.0, 2.0, 9.0] {
+            let mut stays = vec![false; 60];
+            simplify(&line, tolerance, &mut stays);
+            let kept = stays.iter().filter(|stays| **stays).count();
+            assert_eq!(kept, 2 + all.iter().filter(|one| **one > tolerance).count());
+        }
+        tolerances(&line[..1], |_| panic!("no inner vertex"));
+        tolerances(&[], |_| panic!("no vertex"));
+    }
 
     #[test]
     fn distances_are_those_of_segments_not_of_lines() {

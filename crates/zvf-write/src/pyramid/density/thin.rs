@@ -2,46 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Geometry, Kept, State, square};
+use super::square;
 use crate::WriteError;
-use crate::int::index;
-use crate::pyramid::bins::{Bin, NONE, bin_of};
-
-/// One point a bin: the one nearest to the middle of the bin, of equal ones the first.
-pub(super) fn points(
-    geometry: Geometry<'_>,
-    state: &State,
-    bins: &[f64],
-) -> Result<State, WriteError> {
-    let mut best: FxHashMap<Bin, (f64, u32)> = FxHashMap::default();
-    let mut all = Vec::with_capacity(state.rows.len());
-    for (place, &row) in (0_u32..).zip(&state.rows) {
-        let position = geometry.position(row);
-        let bin = bin_of(position, bins)?;
-        all.push(bin);
-        let far = off_middle(position, &bin, bins);
-        let slot = best.entry(bin).or_insert((far, place));
-        if far < slot.0 {
-            *slot = (far, place);
-        }
-    }
-    let mut stays = vec![false; state.rows.len()];
-    for (_, place) in best.values() {
-        if let Some(flag) = stays.get_mut(index(*place)) {
-            *flag = true;
-        }
-    }
-    let mut moved = 0.0_f64;
-    let mut stand_ins = Vec::with_capacity(state.rows.len());
-    for (&row, bin) in state.rows.iter().zip(&all) {
-        let place = best.get(bin).map_or(NONE, |(_, place)| *place);
-        if let Some(&kept) = state.rows.get(index(place)) {
-            moved = moved.max(square(geometry.position(row), geometry.position(kept)));
-        }
-        stand_ins.push(place);
-    }
-    Kept::vertices(stays, stand_ins, moved).apply(state)
-}
+use crate::pyramid::bins::{Bin, bin_of};
 
 /// How far a position is from the middle of its bin, in bins, squared.
 pub(super) fn off_middle(position: &[f64], bin: &Bin, bins: &[f64]) -> f64 {
@@ -51,32 +14,6 @@ pub(super) fn off_middle(position: &[f64], bin: &Bin, bins: &[f64]) -> f64 {
         off * off
     })
     .sum()
-}
-
-/// One line for each pair of bins that ends lie in: the first. Objects of more or fewer vertices are no lines, and go.
-pub(super) fn lines(
-    geometry: Geometry<'_>,
-    state: &State,
-    bins: &[f64],
-) -> Result<State, WriteError> {
-    let mut stand_ins = vec![NONE; state.rows.len()];
-    let mut start = 0_u32;
-    let runs = state.runs.iter().filter_map(|&(_, count)| {
-        let first = start;
-        start = start.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
-        (count == 2).then_some(first)
-    });
-    let position = |end: u32| {
-        let row = state.rows.get(index(end)).copied().unwrap_or(u32::MAX);
-        geometry.position(row)
-    };
-    let moved = pairs(runs, position, bins, |end, kept| {
-        if let Some(slot) = stand_ins.get_mut(index(end)) {
-            *slot = kept;
-        }
-    })?;
-    let stays = (0_u32..).zip(&stand_ins).map(|(end, kept)| end == *kept);
-    Kept::vertices(stays.collect(), stand_ins, moved).apply(state)
 }
 
 /// Tells `stands` what stands for each end of lines, which are given by their first ends; the other one follows it. Returns

@@ -1,4 +1,4 @@
-//! A state as a level.
+//! A level as it is written.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use arrow_array::{ArrayRef, RecordBatch};
 use zvf_meta::{Kind, LevelDoc};
 use zvf_store::ChunkCoord;
 
-use super::about::{About, column};
-use super::{Source, State, tables};
+use super::about::{About, attribute, column};
+use super::tables;
 use crate::batch::Batch;
 use crate::commit::Leftovers;
 use crate::finish::{Parts, write_arrays};
-use crate::int::{index, narrow, signed};
+use crate::int::{index, narrow};
 use crate::objects::{HeldGroups, Tables};
 use crate::prepare::Corners;
 use crate::progress::Watch;
@@ -41,9 +41,10 @@ pub(crate) struct Target<'t> {
 }
 
 impl Target<'_> {
-    /// With half of the budget: the other half is for level 0, which is read meanwhile.
-    pub(super) fn beside_reading(self) -> Self {
-        let budget = self.budget / 2;
+    /// With its share of half of the budget: the other half is for level 0, which is read while this and other levels are
+    /// written.
+    pub(super) fn beside_reading(self, levels: usize) -> Self {
+        let budget = self.budget / 2 / levels.max(1);
         Self { budget, ..self }
     }
 }
@@ -161,46 +162,52 @@ impl<'t> Writing<'t> {
         &mut self,
         (about, vertices, rows, runs): (&About, &RecordBatch, &[u32], Vec<(i64, usize)>),
         ends: Vec<u64>,
-        (links, link_rows): (&RecordBatch, &[u32]),
+        links: (&RecordBatch, &[u32]),
     ) -> Result<(), WriteError> {
-        let attributes = self.spec.batch_attributes();
-        let attributes = attributes.map(|one| column(vertices, &one.name));
-        let attributes: Vec<ArrayRef> = attributes.collect::<Result<_, _>>()?;
-        let mut batch = self.batch((&column(vertices, "position")?, &attributes), rows, runs)?;
+        let mut batch = self.rows(vertices, rows, runs)?;
         if about.spec.takes_links() {
             batch = batch.with_links_between_batches(ends);
-            for one in &self.spec.links.attributes {
-                let values = tables::rows(&one.name, &column(links, &one.name)?, link_rows)?;
-                batch = batch.with_link_attribute(&one.name, values);
-            }
+            batch = self.link_attributes(batch, links)?;
         }
         self.push(&batch)
     }
 
-    /// Takes what is left of a source.
-    pub(super) fn push_state(
+    /// Takes whole trees: all rows of an answer, and links between them, with the attributes of these.
+    pub(super) fn push_trees(
         &mut self,
-        about: &About,
-        source: &Source,
-        state: &State,
+        vertices: &RecordBatch,
+        runs: Vec<(i64, usize)>,
+        ends: Vec<u64>,
+        links: (&RecordBatch, &[u32]),
     ) -> Result<(), WriteError> {
-        if state.rows.is_empty() {
-            return Ok(());
-        }
-        // Objects are known by their numbers: rows of a level are in the order of those of level 0.
-        let runs = state.runs.iter();
-        let runs = runs.map(|&(object, count)| (signed(object), count));
-        let table = (&source.position, &*source.attributes);
-        let mut batch = self.batch(table, &state.rows, runs.collect())?;
-        if self.spec.takes_links() {
-            let ends = state.links.iter().map(|&end| u64::from(end));
-            batch = batch.with_links(ends.collect::<Vec<_>>());
-            let values = source.link_columns(about, &state.links_of)?;
-            for (one, values) in self.spec.links.attributes.iter().zip(values) {
-                batch = batch.with_link_attribute(&one.name, values);
-            }
-        }
+        let rows: Vec<u32> = (0..narrow("vertices", vertices.num_rows())?).collect();
+        let mut batch = self.rows(vertices, &rows, runs)?.with_links(ends);
+        batch = self.link_attributes(batch, links)?;
         self.push(&batch)
+    }
+
+    fn rows(
+        &self,
+        vertices: &RecordBatch,
+        rows: &[u32],
+        runs: Vec<(i64, usize)>,
+    ) -> Result<Batch<'static>, WriteError> {
+        let attributes = self.spec.batch_attributes();
+        let attributes = attributes.map(|one| attribute(vertices, &one.name));
+        let attributes: Vec<ArrayRef> = attributes.collect::<Result<_, _>>()?;
+        self.batch((&column(vertices, "position")?, &attributes), rows, runs)
+    }
+
+    fn link_attributes<'b>(
+        &self,
+        mut batch: Batch<'b>,
+        (links, rows): (&RecordBatch, &[u32]),
+    ) -> Result<Batch<'b>, WriteError> {
+        for one in &self.spec.links.attributes {
+            let values = tables::rows(&one.name, &attribute(links, &one.name)?, rows)?;
+            batch = batch.with_link_attribute(&one.name, values);
+        }
+        Ok(batch)
     }
 
     /// Bytes of vertices that wait in memory.

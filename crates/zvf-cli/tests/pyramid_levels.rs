@@ -1,0 +1,225 @@
+//! `zvf pyramid STORE`: levels that are chosen by the data, compared with what went in.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::run::Home;
+
+type Point = [f64; 3];
+
+/// A number from 0 to 1 that looks random.
+fn random(n: u32) -> f64 {
+    let mut n = u64::from(n).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    for factor in [0xbf58_476d_1ce4_e5b9_u64, 0x94d0_49bb_1331_11eb] {
+        n = (n ^ (n >> 30)).wrapping_mul(factor);
+    }
+    (n >> 40) as f64 / f64::from(1 << 24)
+}
+
+/// Pixels of three planes, 24 by 24 each, with how much lies in them.
+fn map(points: impl Iterator<Item = Point>) -> Vec<f64> {
+    let mut all = vec![0.0; 3 * 24 * 24];
+    for point in points {
+        for (plane, (a, b)) in [(0, 1), (0, 2), (1, 2)].into_iter().enumerate() {
+            let pixel = |axis: usize| ((point[axis] / 100.0 * 24.0) as usize).min(23);
+            all[plane * 576 + pixel(a) * 24 + pixel(b)] += 1.0;
+        }
+    }
+    all
+}
+
+fn correlation(a: &[f64], b: &[f64]) -> f64 {
+    let mean = |all: &[f64]| all.iter().sum::<f64>() / all.len() as f64;
+    let (of_a, of_b) = (mean(a), mean(b));
+    let sum = |f: &dyn Fn(f64, f64) -> f64| -> f64 {
+        a.iter().zip(b).map(|(a, b)| f(a - of_a, b - of_b)).sum()
+    };
+    sum(&|a, b| a * b) / (sum(&|a, _| a * a) * sum(&|_, b| b * b)).sqrt()
+}
+
+/// Points evenly along a line.
+fn along(line: &[Point]) -> impl Iterator<Item = Point> {
+    let steps = line.iter().zip(line.iter().skip(1));
+    steps.flat_map(|(a, b)| {
+        let length: f64 = (0..3).map(|i| (a[i] - b[i]).powi(2)).sum::<f64>().sqrt();
+        let many = (length * 4.0).ceil() as u32;
+        (0..many).map(move |n| {
+            let part = (f64::from(n) + 0.5) / f64::from(many);
+            [0, 1, 2].map(|i| a[i] + part * (b[i] - a[i]))
+        })
+    })
+}
+
+/// Objects of a level by the answer of the program: all points, or lines of these ids.
+fn rows(home: &Home, level: usize, ids: &[String]) -> Result<BTreeMap<i64, Vec<Point>>> {
+    let level = level.to_string();
+    std::fs::write(home.file("ids.txt"), ids.join("\n"))?;
+    let query = ["query", "made.zv", "--level", &level, "--format", "csv"];
+    let columns = match ids.is_empty() {
+        true => &["--columns", "position"][..],
+        false => &["--columns", "position,object_id", "--objects", "@ids.txt"],
+    };
+    let text = home.text(&[&query[..], columns].concat())?;
+    let mut objects: BTreeMap<i64, Vec<Point>> = BTreeMap::new();
+    for row in text.lines().skip(1) {
+        let mut fields = row.split(',');
+        let mut point = [0.0; 3];
+        for axis in &mut point {
+            *axis = fields.next().context("a field")?.parse()?;
+        }
+        let object = fields.next().map_or(Ok(0), str::parse)?;
+        objects.entry(object).or_default().push(point);
+    }
+    Ok(objects)
+}
+
+fn files(folder: &Path) -> Result<usize> {
+    let mut many = 0;
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        many += match entry.file_type()?.is_dir() {
+            true => files(&entry.path())?,
+            false => 1,
+        };
+    }
+    Ok(many)
+}
+
+/// Makes levels and checks what is the same for all kinds; returns how many levels there are.
+fn levels(home: &Home, until: &str, vertices: u64) -> Result<usize> {
+    let pyramid = ["pyramid", "made.zv", "--levels-until", until, "--json"];
+    let made = home.json(&[&pyramid[..], &["--trace-io", "trace.ndjson"]].concat())?;
+    assert_eq!(made["warnings"], Value::Array(Vec::new()), "{made}");
+    let mut finer = vertices;
+    let levels = made["levels"].as_array().cloned().unwrap_or_default();
+    for level in &levels {
+        let here = level["vertices"].as_u64().context("a count")?;
+        assert!((3.0..9.0).contains(&(finer as f64 / here as f64)), "{made}");
+        finer = here;
+    }
+    assert!(finer as f64 <= 1.3 * until.parse::<f64>()?, "{made}");
+    // Every cell of positions is read twice, whatever the number of levels.
+    let trace = std::fs::read_to_string(home.file("trace.ndjson"))?;
+    let mut reads: BTreeMap<String, u32> = BTreeMap::new();
+    for line in trace.lines() {
+        let one: Value = serde_json::from_str(line)?;
+        let key = one["key"].as_str().unwrap_or_default();
+        if key.contains("0/vertices/c/") {
+            *reads.entry(key.to_owned()).or_default() += 1;
+        }
+    }
+    assert!(!reads.is_empty(), "{trace}");
+    assert!(reads.values().all(|many| *many <= 2), "{reads:?}");
+    let coarse = (1..=levels.len()).map(|level| files(&home.file(&format!("made.zv/{level}"))));
+    let coarse: usize = coarse.sum::<Result<usize>>()?;
+    assert!(coarse < files(&home.file("made.zv/0"))?, "{coarse}");
+    home.text(&[
+        "validate",
+        "made.zv",
+        "--level",
+        "5",
+        "--fail-on",
+        "warning",
+    ])?;
+    Ok(levels.len())
+}
+
+#[test]
+fn points_are_as_dense_as_level_0() -> Result<()> {
+    // Clusters of different sizes and densities.
+    let point = |n: u32| {
+        let cluster = (random(n) * random(n + 7) * 12.0) as u32;
+        let axis = |i: u32| {
+            let middle = 15.0 + 70.0 * random(1_000_000 + cluster * 3 + i);
+            let off: f64 = (0..4).map(|k| random(n * 16 + i * 4 + k) - 0.5).sum();
+            middle + off * (3.0 + 2.0 * f64::from(cluster % 5))
+        };
+        [axis(0), axis(1), axis(2)].map(|axis| axis.clamp(0.0, 99.9))
+    };
+    let points: Vec<Point> = (0..12_000).map(point).collect();
+    let mut csv = "x,y,z\n".to_owned();
+    for [x, y, z] in &points {
+        writeln!(csv, "{x},{y},{z}")?;
+    }
+    let home = Home::made(&[("../points.csv", csv.into())])?;
+    home.text(&[
+        "import",
+        "points.csv",
+        "made.zv",
+        "--chunk-shape",
+        "10,10,10",
+    ])?;
+    let wanted = map(points.iter().copied());
+    let many = levels(&home, "1000", 12_000)?;
+    assert_eq!(many, 2);
+    for level in 1..=many {
+        let found = rows(&home, level, &[])?;
+        let alike = correlation(&wanted, &map(found.into_values().flatten()));
+        assert!(alike >= 0.9, "level {level}: {alike}");
+    }
+    Ok(())
+}
+
+#[test]
+fn bundles_of_lines_keep_their_density() -> Result<()> {
+    let line = |n: u32| -> Vec<Point> {
+        let bundle = n % 9;
+        let (from, to) = (random(bundle * 2 + 1), random(bundle * 2 + 2));
+        let beside = [1, 2, 3].map(|i| 6.0 * (random(n * 8 + i) - 0.5));
+        let step = |t: u32| {
+            let t = f64::from(t) / 59.0;
+            let bend = (t * std::f64::consts::PI).sin() * 30.0 * random(bundle + 50);
+            [
+                10.0 + 80.0 * t,
+                15.0 + 70.0 * (from + t * (to - from)),
+                20.0 + bend + 5.0 * f64::from(bundle),
+            ]
+        };
+        let steps = (0..60).map(step);
+        steps
+            .map(|at| [0, 1, 2].map(|i| at[i] + beside[i]))
+            .collect()
+    };
+    let lines: Vec<Vec<Point>> = (0..300).map(line).collect();
+    let mut csv = "line,x,y,z\n".to_owned();
+    for (number, line) in lines.iter().enumerate() {
+        for [x, y, z] in line {
+            writeln!(csv, "{number},{x},{y},{z}")?;
+        }
+    }
+    let home = Home::made(&[("../lines.csv", csv.into())])?;
+    let import = ["import", "lines.csv", "made.zv", "--kind", "streamline"];
+    let chunks = ["--object-column", "line", "--chunk-shape", "8,8,8"];
+    home.text(&[&import[..], &chunks].concat())?;
+    let wanted = map(lines.iter().flat_map(|line| along(line)));
+    let ids: Vec<String> = (0..300).map(|id| id.to_string()).collect();
+    let many = levels(&home, "600", 18_000)?;
+    assert_eq!(many, 2);
+    for level in 1..=many {
+        let found = rows(&home, level, &ids)?;
+        let drawn = found.values().flat_map(|line| along(line));
+        let alike = correlation(&wanted, &map(drawn));
+        assert!(alike >= 0.9, "level {level}: {alike}");
+        // Lines that stay have both ends; they stay in the order and with the ids of level 0.
+        for (id, line) in &found {
+            let whole = &lines[usize::try_from(*id)?];
+            for (a, b) in [(line.first(), whole.first()), (line.last(), whole.last())] {
+                let (a, b) = (a.context("an end")?, b.context("an end")?);
+                assert!((0..3).all(|i| (a[i] - b[i]).abs() < 1e-3), "{a:?}, {b:?}");
+            }
+        }
+    }
+    let document = std::fs::read(home.file(&format!("made.zv/{many}/zarr.json")))?;
+    let document: Value = serde_json::from_slice(&document)?;
+    let level = &document["attributes"]["zarr_vectors_level"];
+    let sparsity = level["object_sparsity"].as_f64().context("a share")?;
+    let objects = rows(&home, many, &ids)?.len() as f64;
+    let before = rows(&home, many - 1, &ids)?.len() as f64;
+    assert!((objects / before - sparsity).abs() < 0.02, "{sparsity}");
+    assert!(objects < 300.0);
+    Ok(())
+}
