@@ -7,6 +7,8 @@ use object_store::ObjectStore;
 use object_store::path::Path;
 use url::Url;
 
+#[cfg(any(feature = "http", feature = "aws", feature = "gcp", feature = "azure"))]
+use crate::kv::checked::Connector;
 use crate::{Merge, OpenOptions, StoreError};
 
 /// What lies at an address that is no store of ours: a file, or an object.
@@ -230,6 +232,7 @@ fn s3(url: &Url, options: &OpenOptions) -> Built {
         .with_url(url.as_str())
         .with_config(AmazonS3ConfigKey::Client(AllowHttp), "true")
         .with_config(AmazonS3ConfigKey::Client(Timeout), cloud::TIMEOUT)
+        .with_http_connector(Connector::default())
         .with_retry(cloud::retries());
     let mut builder = cloud::configured!(builder, options, "S3");
     if options.anonymous {
@@ -253,6 +256,7 @@ fn gcs(url: &Url, options: &OpenOptions) -> Built {
     let builder = GoogleCloudStorageBuilder::from_env()
         .with_url(url.as_str())
         .with_config(GoogleConfigKey::Client(Timeout), cloud::TIMEOUT)
+        .with_http_connector(Connector::default())
         .with_retry(cloud::retries());
     let mut builder = cloud::configured!(builder, options, "GCS");
     if options.anonymous {
@@ -277,6 +281,7 @@ fn azure(url: &Url, options: &OpenOptions) -> Built {
         .with_url(url.as_str())
         .with_config(AzureConfigKey::Client(AllowHttp), "true")
         .with_config(AzureConfigKey::Client(Timeout), cloud::TIMEOUT)
+        .with_http_connector(Connector::default())
         .with_retry(cloud::retries());
     let mut builder = cloud::configured!(builder, options, "MicrosoftAzure");
     if options.anonymous {
@@ -316,6 +321,7 @@ fn http(url: &Url, options: &OpenOptions) -> Built {
     let store = HttpBuilder::new()
         .with_url(base)
         .with_client_options(client)
+        .with_http_connector(Connector::default())
         .with_retry(cloud::retries())
         .build()
         .map_err(Remote::Build)?;

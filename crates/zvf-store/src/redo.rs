@@ -6,7 +6,7 @@
 //! the root names no folder any more.
 //!
 //! ```text
-//! zarr.json                        attributes.zvf_edit = "<id>"
+//! zarr.json                        attributes.zvf_edit = "<id>"; once it is carried out attributes.zvf_edited = "<id>" instead
 //! zvf-edit-<id>/manifest.json      {"edit": "<id>", "put": [key, …], "removed": [key, …]}
 //! zvf-edit-<id>/<key>              the object that counts as <key>
 //! ```
@@ -43,6 +43,9 @@ pub(crate) enum Place {
 impl Redo {
     /// The attribute of the root that names an edit.
     pub const ATTRIBUTE: &str = "zvf_edit";
+    /// The attribute of the root that says which edit was carried out last: no root is ever the same as an earlier one, so
+    /// that a writer that is late cannot take one for the other.
+    pub const LAST: &str = "zvf_edited";
     /// What the names of the folders of edits begin with.
     pub const FOLDER: &str = "zvf-edit-";
 

@@ -10,6 +10,7 @@ use crate::codec::Chain;
 use crate::location::Location;
 use crate::{OpenOptions, StoreError};
 
+pub use crate::kv::{Answer, Requests};
 pub use crate::redo::Redo;
 
 /// A codec of the `zarrs` crate that makes bytes of bytes, for the encoder of those that have no encoder of their own.

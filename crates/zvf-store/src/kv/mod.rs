@@ -2,6 +2,8 @@
 //!
 //! One limit on requests in flight and one on bytes in flight hold for everything a store does.
 
+#[cfg(any(feature = "http", feature = "aws", feature = "gcp", feature = "azure"))]
+pub(crate) mod checked;
 mod flight;
 mod folder;
 mod list;
@@ -28,7 +30,7 @@ use crate::{IoTrace, Limits, Merge, OpenOptions, StoreError};
 pub(crate) use folder::Folder;
 pub(crate) use pins::{Pins, Role, State};
 pub(crate) use remote::Remote;
-pub use retry::Retry;
+pub use retry::{Answer, Requests, Retry};
 
 /// Which part of an object is wanted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -4,10 +4,15 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
+use bytes::Bytes;
+use futures::TryStreamExt;
+use object_store::path::Path;
+use object_store::{Error, ObjectMeta, ObjectStore, ObjectStoreExt};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::StoreError;
+use super::sort::sort;
 use crate::error::Source;
+use crate::{OpenOptions, StoreError};
 
 /// When and how often a request that failed is sent again.
 ///
@@ -189,6 +194,150 @@ impl Tries {
         self.made = 0;
         self.spent = Duration::ZERO;
     }
+}
+
+/// What a backend answers to a request that came through: done, or why it was not done.
+///
+/// The error is one of [`Error::NotFound`], [`Error::AlreadyExists`], [`Error::Precondition`] and
+/// [`Error::NotModified`]: an answer like any other.
+pub type Answer<T> = Result<T, Error>;
+
+/// Sends requests of writers, again where that may help, as those of readers are: see [`Retry`].
+#[derive(Debug, Clone, Copy)]
+pub struct Requests {
+    retry: Retry,
+    silence: Duration,
+}
+
+impl Requests {
+    /// With the patience that a store is opened with.
+    #[must_use]
+    pub fn new(options: &OpenOptions) -> Self {
+        Self {
+            retry: options.retry,
+            silence: options.request_timeout,
+        }
+    }
+
+    /// Sends a request with a body of `bytes` bytes until it is answered. A request that failed may have been carried out
+    /// all the same: `send` is given the number of the try, counted from 1.
+    ///
+    /// # Errors
+    /// As [`StoreError`] has them for readers: denied, not supported, failed as often as [`Retry`] says.
+    pub async fn send<T, F: Future<Output = Result<T, Error>>>(
+        &self,
+        key: &str,
+        bytes: usize,
+        mut send: impl FnMut(u32) -> F,
+    ) -> Result<Answer<T>, StoreError> {
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        let mut tries = Tries::new(self.retry, self.silence);
+        loop {
+            tries.made = tries.made.saturating_add(1);
+            let failure = match tries.step(bytes, send(tries.made)).await {
+                Ok(Ok(done)) => return Ok(Ok(done)),
+                Ok(Err(answer)) if is_answer(&answer) => return Ok(Err(answer)),
+                Ok(Err(error)) => sort(key, error),
+                Err(silent) => silent,
+            };
+            tries.after(key, failure).await?;
+        }
+    }
+
+    /// Reads a whole object and its state; `None` if it is not there.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub async fn read(
+        &self,
+        store: &dyn ObjectStore,
+        key: &str,
+        path: &Path,
+    ) -> Result<Option<(ObjectMeta, Bytes)>, StoreError> {
+        let mut tries = Tries::new(self.retry, self.silence);
+        loop {
+            tries.made = tries.made.saturating_add(1);
+            match read_once(&mut tries, store, key, path).await {
+                Ok(found) => return Ok(found),
+                Err(failure) => tries.after(key, failure).await?,
+            }
+        }
+    }
+
+    /// All objects below a prefix; none is no error. A listing that breaks off goes on behind the last object it brought,
+    /// where objects come in order, and begins again elsewhere.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub async fn list(
+        &self,
+        store: &dyn ObjectStore,
+        prefix: Option<&Path>,
+    ) -> Result<Vec<ObjectMeta>, StoreError> {
+        let name = prefix.map_or("", |prefix| prefix.as_ref());
+        let mut tries = Tries::new(self.retry, self.silence);
+        let mut found: Vec<ObjectMeta> = Vec::new();
+        loop {
+            tries.made = tries.made.saturating_add(1);
+            let ordered = found.is_sorted_by(|a, b| a.location < b.location);
+            let mut list = match found.last() {
+                Some(last) if ordered => store.list_with_offset(prefix, &last.location),
+                _ => {
+                    found.clear();
+                    store.list(prefix)
+                }
+            };
+            let failure = loop {
+                match tries.step(0, list.try_next()).await {
+                    Ok(Ok(Some(meta))) => {
+                        found.push(meta);
+                        if ordered {
+                            // A listing may be long: what counts is that it goes on.
+                            tries.restart();
+                        }
+                    }
+                    Ok(Ok(None) | Err(Error::NotFound { .. })) => return Ok(found),
+                    Ok(Err(error)) => break sort(name, error),
+                    Err(silent) => break silent,
+                }
+            };
+            tries.after(name, failure).await?;
+        }
+    }
+}
+
+async fn read_once(
+    tries: &mut Tries,
+    store: &dyn ObjectStore,
+    key: &str,
+    path: &Path,
+) -> Result<Option<(ObjectMeta, Bytes)>, Failure> {
+    let got = match tries.step(0, store.get(path)).await? {
+        Ok(got) => got,
+        Err(Error::NotFound { .. }) => return Ok(None),
+        Err(error) => return Err(sort(key, error)),
+    };
+    let meta = got.meta.clone();
+    let bytes = tries.step(meta.size, got.bytes()).await?;
+    let bytes = bytes.map_err(|error| sort(key, error))?;
+    let found = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    if found != meta.size {
+        let announced = meta.size;
+        return Err(Failure::passing(format!(
+            "{found} bytes came, {announced} were announced"
+        )));
+    }
+    Ok(Some((meta, bytes)))
+}
+
+fn is_answer(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::NotFound { .. }
+            | Error::AlreadyExists { .. }
+            | Error::Precondition { .. }
+            | Error::NotModified { .. }
+    )
 }
 
 /// A random part of a pause. The keys of the standard hasher are random numbers.

@@ -27,11 +27,13 @@ mod bucket;
 mod dying;
 mod faulty;
 mod rule;
+mod unsteady;
 
 pub use bucket::{Bucket, Tags};
 pub use dying::Dying;
 pub use faulty::{Counts, Faulty, Seen};
 pub use rule::{Ask, Fault, Rule, Swap};
+pub use unsteady::{Sort, Trouble, Unsteady};
 
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,221 @@
+//! A backend that fails some requests of one kind, those that write included.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt, TryFutureExt, TryStreamExt};
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
+    ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+};
+
+use super::rule::{Fault, refusal, reset};
+
+/// A kind of request, as a writer makes them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sort {
+    /// An object, whatever lies there.
+    Put,
+    /// An object where none lies.
+    PutNew,
+    /// An object in the place of one that is known.
+    Replace,
+    /// The removal of an object.
+    Delete,
+    /// A listing.
+    List,
+    /// An object is read.
+    Get,
+    /// The metadata of an object.
+    Head,
+}
+
+/// What happens to a request.
+#[derive(Debug, Clone)]
+pub enum Trouble {
+    /// It is not carried out.
+    Before(Fault),
+    /// It is carried out, and the connection is reset before the answer.
+    After,
+    /// It is carried out so much later, and no answer comes.
+    Late(Duration),
+}
+
+/// A backend before another one, which fails requests of one kind.
+#[derive(Debug, Clone)]
+pub struct Unsteady {
+    inner: Arc<dyn ObjectStore>,
+    sort: Sort,
+    trouble: Trouble,
+    /// Which of the requests of this kind fail, counted from 0.
+    which: Range<u64>,
+    came: Arc<AtomicU64>,
+}
+
+impl Unsteady {
+    /// Lets requests number `which` of one kind meet some trouble, counted from 0 and with those that are sent again.
+    #[must_use]
+    pub fn new(
+        inner: Arc<dyn ObjectStore>,
+        sort: Sort,
+        trouble: Trouble,
+        which: Range<u64>,
+    ) -> Self {
+        Self {
+            inner,
+            sort,
+            trouble,
+            which,
+            came: Arc::default(),
+        }
+    }
+
+    /// How many requests of the kind came.
+    #[must_use]
+    pub fn came(&self) -> u64 {
+        self.came.load(Ordering::SeqCst)
+    }
+
+    fn meets(&self, sort: Sort) -> bool {
+        sort == self.sort
+            && self
+                .which
+                .contains(&self.came.fetch_add(1, Ordering::SeqCst))
+    }
+
+    /// Carries a request out, or does not, as the trouble has it.
+    async fn troubled<T: Send + 'static>(
+        &self,
+        key: &str,
+        work: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> Result<T> {
+        match &self.trouble {
+            Trouble::Before(Fault::Hang) => {
+                futures::future::pending::<()>().await;
+                Err(reset())
+            }
+            Trouble::Before(fault) => Err(refusal(fault, key).unwrap_or_else(reset)),
+            Trouble::After => {
+                work.await?;
+                Err(reset())
+            }
+            Trouble::Late(by) => {
+                let by = *by;
+                tokio::spawn(async move {
+                    tokio::time::sleep(by).await;
+                    // Nobody is there any more to whom it could be said.
+                    let _ = work.await;
+                });
+                Err(reset())
+            }
+        }
+    }
+}
+
+impl fmt::Display for Unsteady {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unsteady {}", self.inner)
+    }
+}
+
+fn unsupported() -> Error {
+    Error::NotImplemented {
+        operation: "another kind of request".to_owned(),
+        implementer: "unsteady".to_owned(),
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Unsteady {
+    async fn put_opts(
+        &self,
+        at: &Path,
+        payload: PutPayload,
+        options: PutOptions,
+    ) -> Result<PutResult> {
+        let sort = match options.mode {
+            PutMode::Overwrite => Sort::Put,
+            PutMode::Create => Sort::PutNew,
+            PutMode::Update(_) => Sort::Replace,
+        };
+        if !self.meets(sort) {
+            return self.inner.put_opts(at, payload, options).await;
+        }
+        let (inner, path) = (Arc::clone(&self.inner), at.clone());
+        let work = async move { inner.put_opts(&path, payload, options).await };
+        self.troubled(at.as_ref(), work).await
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        _: &Path,
+        _: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        Err(unsupported())
+    }
+
+    async fn get_opts(&self, at: &Path, options: GetOptions) -> Result<GetResult> {
+        let sort = if options.head { Sort::Head } else { Sort::Get };
+        if !self.meets(sort) {
+            return self.inner.get_opts(at, options).await;
+        }
+        let (inner, path) = (Arc::clone(&self.inner), at.clone());
+        let work = async move { inner.get_opts(&path, options).await };
+        self.troubled(at.as_ref(), work).await
+    }
+
+    fn delete_stream(
+        &self,
+        paths: BoxStream<'static, Result<Path>>,
+    ) -> BoxStream<'static, Result<Path>> {
+        let this = self.clone();
+        let each = move |path: Result<Path>| {
+            let this = this.clone();
+            async move {
+                let path = path?;
+                let (inner, at) = (Arc::clone(&this.inner), path.clone());
+                let one = async move { Ok(at) };
+                let work = async move {
+                    let mut done = inner.delete_stream(futures::stream::once(one.boxed()).boxed());
+                    done.try_next().await
+                };
+                match this.meets(Sort::Delete) {
+                    true => this.troubled(path.as_ref(), work).await?,
+                    false => work.await?,
+                };
+                Ok(path)
+            }
+        };
+        paths.then(each).boxed()
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        if !self.meets(Sort::List) {
+            return self.inner.list(prefix);
+        }
+        let (this, listing) = (self.clone(), self.inner.list(prefix));
+        let work = async move { listing.try_collect::<Vec<_>>().await };
+        let all = async move { this.troubled("", work).await };
+        let all = all.map_ok(|found| futures::stream::iter(found.into_iter().map(Ok)));
+        futures::stream::once(all).try_flatten().boxed()
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        if !self.meets(Sort::List) {
+            return self.inner.list_with_delimiter(prefix).await;
+        }
+        let (inner, prefix) = (Arc::clone(&self.inner), prefix.cloned());
+        let work = async move { inner.list_with_delimiter(prefix.as_ref()).await };
+        self.troubled("", work).await
+    }
+
+    async fn copy_opts(&self, _: &Path, _: &Path, _: CopyOptions) -> Result<()> {
+        Err(unsupported())
+    }
+}
