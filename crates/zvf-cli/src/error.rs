@@ -24,13 +24,15 @@ pub(crate) enum Class {
     Limit,
     /// Whoever read our output has gone away; nothing is said about it.
     Gone,
+    /// All is done, but something is left that no reader looks at and the next writer removes: a warning.
+    Left,
 }
 
 impl Class {
     /// The exit code of this class.
     pub(crate) fn code(self) -> u8 {
         match self {
-            Self::Gone => 0,
+            Self::Gone | Self::Left => 0,
             Self::Findings => 1,
             Self::Usage => 2,
             Self::Io => 3,
@@ -136,6 +138,10 @@ impl From<zvf_convert::ConvertError> for CliError {
 impl From<zvf_write::WriteError> for CliError {
     #[cold]
     fn from(error: zvf_write::WriteError) -> Self {
+        if matches!(error, zvf_write::WriteError::Tidying { .. }) {
+            let hint = "the next edit removes it, and so does `zvf edit STORE resume`";
+            return Self::new(Class::Left, format!("warning: {}; {hint}", fold(&error)));
+        }
         Self::new(class_of(error.class()), fold(&error))
     }
 }

@@ -13,7 +13,7 @@
 //! A crash before the last document leaves no store, and the marker, by which the next writer knows that what lies there
 //! may go; a crash after it leaves a complete store, and at most the marker, which no reader looks at.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 
 use crate::WriteError;
 use crate::target::Target;
@@ -56,10 +56,50 @@ pub(crate) fn check(
             )),
         };
     }
-    match target.any()? {
-        Some(found) => exists(format!("{found} lies there, expected nothing")),
+    let Some(found) = target.any()? else {
+        return Ok(());
+    };
+    if leftovers == Leftovers::Refuse {
+        return exists(format!(
+            "{found} lies there, expected nothing: data of somebody else, or what an interrupted writer left"
+        ));
+    }
+    // Neither a root nor a marker: only what no one but a writer of such stores puts there may go.
+    match target.keys()?.iter().find(|key| !is_piece(key)) {
+        Some(foreign) => exists(format!(
+            "{foreign} lies there, which no writer of such stores left: nothing was removed"
+        )),
         None => Ok(()),
     }
+}
+
+/// The folders of a level.
+const FAMILIES: [&str; 13] = [
+    "vertices",
+    "vertex_fragments",
+    "vertex_attributes",
+    "fragment_attributes",
+    "links",
+    "link_fragments",
+    "link_attributes",
+    "cross_chunk_links",
+    "cross_chunk_link_attributes",
+    "object_index",
+    "object_attributes",
+    "groupings",
+    "groupings_attributes",
+];
+
+/// Whether a key, in a place without a root, can only be that of a part of a store that was never finished.
+fn is_piece(key: &str) -> bool {
+    let (folder, rest) = key.split_once('/').unwrap_or((key, ""));
+    if folder.starts_with("zvf-") || folder.starts_with(crate::target::TEMPORARY) {
+        return true;
+    }
+    let family = rest.split('/').next().unwrap_or_default();
+    let level = !folder.is_empty() && folder.bytes().all(|byte| byte.is_ascii_digit());
+    let temporary = family.starts_with(crate::target::TEMPORARY);
+    level && (rest == "zarr.json" || temporary || FAMILIES.contains(&family))
 }
 
 /// Marks the place as being written; returns the mark.
@@ -76,10 +116,8 @@ pub(crate) fn begin(
 
 /// The mark of a store that is written now.
 pub(crate) fn new_mark(details: Value) -> Vec<u8> {
-    mark(
-        "a Zarr Vectors store is being written here; without zarr.json beside it, it was never finished",
-        details,
-    )
+    let what = "a Zarr Vectors store is being written here; without zarr.json beside it, it was never finished";
+    Value::Object(mark(what, details)).to_string().into_bytes()
 }
 
 /// Marks the place as being written by whoever knows this mark.
@@ -90,8 +128,11 @@ pub(crate) fn begin_as(
     mark: &[u8],
 ) -> Result<(), WriteError> {
     check(target, address, leftovers)?;
-    if leftovers == Leftovers::Remove && target.exists(MARKER)? {
-        target.clear(MARKER)?;
+    if leftovers == Leftovers::Remove {
+        // What lies there without a marker was looked at by `check`.
+        if target.exists(MARKER)? || target.any()?.is_some() {
+            target.clear(MARKER)?;
+        }
     }
     let exists = |what: &str| {
         Err(WriteError::Exists {
@@ -104,7 +145,7 @@ pub(crate) fn begin_as(
     }
     // Another writer may have begun and finished between the look and the marker.
     if target.exists(ROOT)? {
-        target.remove(MARKER)?;
+        target.remove_own(MARKER, mark)?;
         return exists("another store appeared");
     }
     Ok(())
@@ -116,8 +157,9 @@ pub(crate) fn abandon(target: &Target, mark: &[u8]) {
     if target
         .read(MARKER)
         .is_ok_and(|found| found.as_deref() == Some(mark))
+        && target.clear_others(MARKER).is_ok()
     {
-        let _ = target.clear(MARKER);
+        let _ = target.remove_own(MARKER, mark);
     }
 }
 
@@ -129,6 +171,12 @@ pub(crate) fn commit(
     notes: Option<&str>,
 ) -> Result<(), WriteError> {
     target.barrier()?;
+    let Some(mark) = target.read(MARKER)? else {
+        return Err(WriteError::Exists {
+            store: address.to_owned(),
+            what: format!("{MARKER} is gone: somebody removed what was written here"),
+        });
+    };
     if !target.put_new(ROOT, root.into_bytes())? {
         let what = "another store appeared while this one was written".to_owned();
         return Err(WriteError::Exists {
@@ -137,22 +185,26 @@ pub(crate) fn commit(
         });
     }
     let tidied = notes.map_or(Ok(()), |notes| target.remove_below(notes));
-    let tidied = tidied.and_then(|()| target.remove(MARKER));
+    let tidied = tidied.and_then(|()| target.remove_own(MARKER, &mark));
     tidied.map_err(|source| WriteError::Tidying {
         key: MARKER.to_owned(),
         source: Box::new(source),
     })
 }
 
-/// The bytes of a marker that no other writer has.
-pub(crate) fn mark(what: &str, details: Value) -> Vec<u8> {
-    let marker = json!({
-        "what": what,
-        // Two writers that begin at once must not take each other's marker for their own.
-        "writer": format!("{}-{:x}", std::process::id(), unique()),
-        "details": details,
-    });
-    marker.to_string().into_bytes()
+/// A marker that no other writer has.
+pub(crate) fn mark(what: &str, details: Value) -> Map<String, Value> {
+    // Two writers that begin at once must not take each other's marker for their own.
+    let writer = format!("{}-{:x}", std::process::id(), unique());
+    let members = [
+        ("what", Value::from(what)),
+        ("writer", Value::from(writer)),
+        ("details", details),
+    ];
+    members
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
 }
 
 /// A number that no other writer has.

@@ -79,6 +79,14 @@ pub enum WriteError {
         /// The address.
         store: String,
     },
+    /// Another writer took this change over, or may have: the storage did not answer for too long.
+    #[error(
+        "{store}: the marker of this change could not be renewed in time, another writer may have taken it over; nothing more was written"
+    )]
+    Lost {
+        /// The address.
+        store: String,
+    },
     /// The store holds something that cannot be edited without losing it. Nothing was changed.
     #[error("{path}: found {found}, an edit needs {expected}")]
     Unsupported {
@@ -186,6 +194,7 @@ impl WriteError {
             Self::Query(source) => source.class(),
             Self::Io { .. }
             | Self::Backend { .. }
+            | Self::Lost { .. }
             | Self::Tidying { .. }
             | Self::Pending { .. } => Class::Io,
         }

@@ -145,6 +145,7 @@ mod frames;
 mod int;
 mod journal;
 mod layout;
+mod lease;
 mod links;
 mod migrate;
 mod nodes;

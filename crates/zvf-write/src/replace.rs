@@ -17,9 +17,10 @@ use serde_json::{Value, json};
 use zvf_meta::RootDoc;
 
 use crate::WriteError;
-use crate::change::Change;
+use crate::change::{Change, Take};
 use crate::commit::{Leftovers, ROOT, unique};
 use crate::edit::journal::Journal;
+use crate::lease::LEASE;
 use crate::shard::Object;
 use crate::target::Target;
 use crate::writer::{WriteOptions, blocking};
@@ -294,7 +295,8 @@ fn replace(
 /// Replaces the root and nothing else.
 fn alone(target: &Arc<Target>, address: &str, root: &DocumentChange) -> Result<(), WriteError> {
     let details = json!({"edit": format!("{:x}", unique())});
-    let mut change = Change::begin(Arc::clone(target), address, "repair", details)?;
+    let take = (Take::Expired, LEASE);
+    let mut change = Change::begin(Arc::clone(target), address, "repair", &details, take)?;
     let replaced = if change.root() == root.was {
         change.replace_root(root.now.clone())
     } else {
@@ -303,7 +305,7 @@ fn alone(target: &Arc<Target>, address: &str, root: &DocumentChange) -> Result<(
         })
     };
     match replaced {
-        Ok(()) => change.finish(),
+        Ok(()) => tidied(change.finish()),
         Err(error) => {
             change.abandon(&[]);
             Err(error)
@@ -318,7 +320,7 @@ fn together(
     root: Option<DocumentChange>,
     others: Vec<DocumentChange>,
 ) -> Result<(), WriteError> {
-    let journal = Journal::begin(Arc::clone(target), address, Leftovers::Refuse)?;
+    let journal = Journal::begin(Arc::clone(target), address, Leftovers::Refuse, LEASE)?;
     let unchanged = root.as_ref().is_none_or(|one| journal.root() == one.was);
     let checked = if unchanged {
         check_unchanged(target, &others, address)
@@ -333,7 +335,15 @@ fn together(
     }
     let root = root.map_or_else(|| journal.root().to_vec(), |one| one.now);
     let objects: Vec<Object> = others.into_iter().map(|one| (one.key, one.now)).collect();
-    journal.commit_exact(objects, root).map(|_| ())
+    tidied(journal.commit_exact(objects, root).map(|_| ()))
+}
+
+/// What is left of a change that is made is removed by the next one: it is no failure.
+fn tidied(done: Result<(), WriteError>) -> Result<(), WriteError> {
+    match done {
+        Err(WriteError::Tidying { .. }) => Ok(()),
+        done => done,
+    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use zvf_store::OpenOptions;
 
@@ -10,6 +11,7 @@ use crate::batch::{Batch, Groups, ObjectTable};
 use crate::commit::{self, Leftovers};
 use crate::finish::{self, Parts};
 use crate::journal::{Call, Given, Journal};
+use crate::lease::LEASE;
 use crate::objects::{HeldGroups, Tables};
 use crate::parts::Part;
 use crate::progress::{Progress, Watch};
@@ -43,6 +45,10 @@ pub struct WriteOptions {
     ///
     /// Costs the bytes of all batches on that disk, and one sync a batch unless [`durable`](Self::durable) is false.
     pub journal: Option<PathBuf>,
+    /// How long the marker of a change of a store that exists keeps others away after the last sign of life of its writer:
+    /// after that the next writer finishes the change, or takes it back. A writer gives such a sign four times as often.
+    /// Default 60 s.
+    pub lease: Duration,
     pub(crate) watch: Watch,
     /// The backend: credentials, an object store of the caller's, concurrency, retries.
     pub open: OpenOptions,
@@ -57,6 +63,7 @@ impl Default for WriteOptions {
             leftovers: Leftovers::default(),
             durable: true,
             journal: None,
+            lease: LEASE,
             watch: Watch::default(),
             open: OpenOptions::new(),
         }
@@ -109,6 +116,13 @@ impl WriteOptions {
     #[must_use]
     pub fn with_journal(mut self, file: impl Into<PathBuf>) -> Self {
         self.journal = Some(file.into());
+        self
+    }
+
+    /// Replaces [`lease`](Self::lease).
+    #[must_use]
+    pub fn with_lease(mut self, lease: Duration) -> Self {
+        self.lease = lease;
         self
     }
 

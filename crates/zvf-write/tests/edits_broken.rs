@@ -104,7 +104,7 @@ async fn a_crash_at_every_single_write_leaves_the_old_store_or_the_new_one() {
                 let wanted = if there { &new } else { &model };
                 wanted.check_answers(&memory).await;
                 let root = memory.files().await.remove("zarr.json").unwrap();
-                let names = String::from_utf8(root).unwrap().contains("zvf_edit");
+                let names = String::from_utf8(root).unwrap().contains("\"zvf_edit\"");
                 let marked = memory.files().await.contains_key("zvf-unfinished.json");
                 if marked {
                     let busy = Edit::open(ADDRESS, memory.options()).await.unwrap_err();
@@ -113,8 +113,9 @@ async fn a_crash_at_every_single_write_leaves_the_old_store_or_the_new_one() {
                 let resumed = Edit::resume(ADDRESS, memory.options()).await.unwrap();
                 match resumed {
                     Resumed::Finished => {
-                        assert!(there && names);
-                        named += 1;
+                        // Also one that was carried out, and whose marker was left.
+                        assert!(there && (names || marked));
+                        named += usize::from(names);
                     }
                     Resumed::TakenBack => old_ones += usize::from(!there),
                     Resumed::Nothing => {

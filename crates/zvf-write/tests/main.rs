@@ -47,3 +47,4 @@ mod side;
 mod support;
 mod tables;
 mod traps;
+mod unsteady;

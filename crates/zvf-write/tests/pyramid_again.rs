@@ -26,7 +26,15 @@ pub(crate) async fn contents(memory: &Memory) -> BTreeMap<String, Content> {
     let files = memory.files().await.into_iter();
     let content = |(key, bytes): (String, Vec<u8>)| {
         let content = if key.ends_with(".json") {
-            Content::Document(serde_json::from_slice(&bytes).unwrap())
+            let mut document: Value = serde_json::from_slice(&bytes).unwrap();
+            // Which change was the last one: no two are the same.
+            if let Some(attributes) = document
+                .get_mut("attributes")
+                .and_then(Value::as_object_mut)
+            {
+                attributes.remove("zvf_edited");
+            }
+            Content::Document(document)
         } else {
             Content::Cells(bytes)
         };

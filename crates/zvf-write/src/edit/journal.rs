@@ -17,14 +17,15 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use zvf_meta::RootDoc;
 use zvf_store::writing::Redo;
 
 use crate::WriteError;
-use crate::change::Change;
-use crate::commit::{Leftovers, MARKER, ROOT, unique};
+use crate::change::{Change, Left, Take, new_id};
+use crate::commit::{Leftovers, MARKER, ROOT};
 use crate::shard::Object;
 use crate::target::Target;
 
@@ -36,7 +37,8 @@ const BATCH: usize = 64;
 pub(crate) struct Journal {
     target: Arc<Target>,
     address: String,
-    change: Change,
+    /// Boxed: journals are moved through the futures of edits, which stand on the stack.
+    change: Box<Change>,
     id: String,
 }
 
@@ -50,39 +52,52 @@ pub(crate) struct Written {
 }
 
 impl Journal {
-    /// Begins an edit. One that was interrupted is finished, or taken back, first, where `leftovers` allows it.
+    /// Begins an edit. One that was interrupted is finished, or taken back, first: where its marker may be taken over, or
+    /// `leftovers` says that its writer is dead.
     pub(crate) fn begin(
         target: Arc<Target>,
         address: &str,
         leftovers: Leftovers,
+        lease: Duration,
     ) -> Result<Self, WriteError> {
-        if leftovers == Leftovers::Remove {
-            settle(&target, address)?;
-        }
-        let id = format!("{:x}", unique());
+        let take = match leftovers {
+            Leftovers::Refuse => Take::Expired,
+            Leftovers::Remove => Take::Any,
+        };
+        let id = new_id();
         let details = json!({"edit": id});
-        let change = Change::begin(Arc::clone(&target), address, "edit", details)?;
-        let journal = Self {
+        let place = Arc::clone(&target);
+        let change = Change::begin(place, address, "edit", &details, (take, lease))?;
+        let change = Box::new(change);
+        let mut journal = Self {
             target,
             address: address.to_owned(),
             change,
             id,
         };
-        // Without a marker that should not be; the edit that is named would be lost.
+        // An edit that counts, without a marker: nothing says that its writer is dead. This marker, which nobody renews,
+        // stops one that lives, and is taken over in time.
+        let taken = !journal.change.left().is_empty() || take == Take::Any;
         match journal.doc().and_then(|doc| named(&doc)) {
-            Ok(None) => Ok(journal),
-            Ok(Some(_)) => {
+            Ok(Some(_)) if !taken => {
                 let store = journal.address.clone();
-                journal.abandon();
+                journal.change.leave();
                 Err(WriteError::Busy {
                     store,
                     marker: Redo::ATTRIBUTE,
                 })
             }
-            Err(error) => {
+            Err(error) if !taken => {
                 journal.abandon();
                 Err(error)
             }
+            _ => match settle_under(&mut journal.change, &journal.target) {
+                Ok(_) => Ok(journal),
+                Err(error) => {
+                    journal.change.leave();
+                    Err(error)
+                }
+            },
         }
     }
 
@@ -137,7 +152,7 @@ impl Journal {
             .and_then(|doc| Ok((doc, self.stage([Ok(objects)].into_iter())?)));
         match staged {
             Ok((doc, put)) => {
-                let named = under(&doc, Some(&self.id));
+                let named = under(&doc, Word::Counts(&self.id));
                 self.commit_roots(put, BTreeSet::new(), named, root)
             }
             Err(error) => {
@@ -154,7 +169,8 @@ impl Journal {
         removed: BTreeSet<String>,
         root: &RootDoc,
     ) -> Result<Written, WriteError> {
-        let (named, plain) = (under(root, Some(&self.id)), under(root, None));
+        let named = under(root, Word::Counts(&self.id));
+        let plain = under(root, Word::Over(&self.id));
         self.commit_roots(put, removed, named, plain)
     }
 
@@ -179,26 +195,33 @@ impl Journal {
         };
         if let Err(error) = self.change.replace_root(named) {
             // The answer may have been lost, and not the root.
-            match (&error, current(&self.target)) {
-                (WriteError::Changed { .. }, _) => self.abandon(),
-                (_, Ok(Some(id))) if id == self.id => {
-                    return Err(pending(&self.address, error));
-                }
-                (_, Ok(_)) => self.abandon(),
-                (_, Err(_)) => {}
+            let sent = !matches!(error, WriteError::Changed { .. } | WriteError::Lost { .. });
+            if sent && current(&self.target).is_ok_and(|id| id.as_ref() == Some(&self.id)) {
+                self.change.leave();
+                return Err(pending(&self.address, error));
             }
+            self.abandon();
             return Err(error);
         }
-        let failed = |error| pending(&self.address, error);
-        apply(&self.target, &staged).map_err(failed)?;
-        self.change.replace_root(plain).map_err(failed)?;
+        let carried_out = apply(&self.change, &self.target, &staged)
+            .and_then(|()| self.change.replace_root(plain));
+        if let Err(error) = carried_out {
+            let id = current(&self.target);
+            self.change.leave();
+            return match id {
+                // Whoever took this change over carried it out.
+                Ok(id) if id.as_ref() != Some(&self.id) => Ok(written),
+                _ => Err(pending(&self.address, error)),
+            };
+        }
         let folder = Redo::folder_of(&self.id);
-        self.target
-            .remove_below(&folder)
-            .map_err(|source| WriteError::Tidying {
+        if let Err(source) = self.target.remove_below(&folder) {
+            self.change.give_up();
+            return Err(WriteError::Tidying {
                 key: folder,
                 source: Box::new(source),
-            })?;
+            });
+        }
         self.change.finish().map(|()| written)
     }
 
@@ -237,16 +260,46 @@ fn pending(address: &str, source: WriteError) -> WriteError {
     }
 }
 
-/// The bytes of a root that names an edit, or none.
-fn under(root: &RootDoc, id: Option<&str>) -> Vec<u8> {
+/// What a root says of an edit.
+#[derive(Debug, Clone, Copy)]
+enum Word<'i> {
+    /// It counts, and is being carried out.
+    Counts(&'i str),
+    /// It was the last one that was carried out, or taken back.
+    Over(&'i str),
+}
+
+/// The bytes of a root that says this of an edit.
+fn under(root: &RootDoc, word: Word<'_>) -> Vec<u8> {
     let mut root = root.clone();
-    match id {
-        Some(id) => root
-            .extra
-            .insert(Redo::ATTRIBUTE.to_owned(), Value::from(id)),
-        None => root.extra.remove(Redo::ATTRIBUTE),
+    root.extra.remove(Redo::ATTRIBUTE);
+    let (name, id) = match word {
+        Word::Counts(id) => (Redo::ATTRIBUTE, id),
+        Word::Over(id) => (Redo::LAST, id),
     };
+    root.extra.insert(name.to_owned(), Value::from(id));
     root.to_json().into_bytes()
+}
+
+/// The same root in other bytes than any before: a writer that is late finds that it is not the one that it read.
+pub(crate) fn fenced(root: &[u8]) -> Vec<u8> {
+    match RootDoc::parse(root) {
+        Ok(doc) => under(&doc, Word::Over(&new_id())),
+        Err(_) => {
+            let mut bytes = root.to_vec();
+            if bytes.ends_with(b"\n") {
+                bytes.pop();
+            } else {
+                bytes.push(b'\n');
+            }
+            bytes
+        }
+    }
+}
+
+/// Whether a root can be read and names no edit.
+pub(crate) fn names_no_edit(root: &[u8]) -> bool {
+    RootDoc::parse(root).is_ok_and(|doc| matches!(named(&doc), Ok(None)))
 }
 
 fn named(root: &RootDoc) -> Result<Option<String>, WriteError> {
@@ -270,15 +323,17 @@ fn current(target: &Target) -> Result<Option<String>, WriteError> {
 /// Copies the objects of an edit to where they belong, and removes those that it removes. May be done again.
 ///
 /// Programs that do not know the log find no coarse level while its cells change: its document goes first, and comes last.
-fn apply(target: &Target, redo: &Redo) -> Result<(), WriteError> {
+fn apply(change: &Change, target: &Target, redo: &Redo) -> Result<(), WriteError> {
     let (levels, others): (Vec<&str>, Vec<&str>) = redo.put().partition(|key| is_coarse(key));
     let gone = redo.removed().filter(|key| is_coarse(key));
     let mut hidden = levels.iter().copied().chain(gone);
-    hidden.try_for_each(|key| target.remove(key))?;
-    copy(target, redo, &others)?;
-    redo.removed().try_for_each(|key| target.remove(key))?;
+    // What a writer does here after it was taken for dead would undo a later edit.
+    let remove = |key: &str| change.check().and_then(|()| target.remove(key));
+    hidden.try_for_each(remove)?;
+    copy(change, target, redo, &others)?;
+    redo.removed().try_for_each(remove)?;
     target.prune(redo.removed());
-    copy(target, redo, &levels)
+    copy(change, target, redo, &levels)
 }
 
 /// Whether a key is that of the document of a coarse level.
@@ -287,7 +342,7 @@ fn is_coarse(key: &str) -> bool {
     level.is_some_and(|level| level.parse::<u32>().is_ok_and(|level| level > 0))
 }
 
-fn copy(target: &Target, redo: &Redo, keys: &[&str]) -> Result<(), WriteError> {
+fn copy(change: &Change, target: &Target, redo: &Redo, keys: &[&str]) -> Result<(), WriteError> {
     for some in keys.chunks(BATCH) {
         let mut objects = Vec::with_capacity(some.len());
         for key in some {
@@ -298,6 +353,7 @@ fn copy(target: &Target, redo: &Redo, keys: &[&str]) -> Result<(), WriteError> {
             };
             objects.push(((*key).to_owned(), bytes));
         }
+        change.check()?;
         target.put(objects)?;
     }
     Ok(())
@@ -314,76 +370,90 @@ pub(crate) enum Settled {
     TakenBack,
 }
 
-/// Finishes an edit that was interrupted, or takes it back where it did not count yet.
+/// Finishes a change that was interrupted, or takes it back where it did not count yet.
 ///
-/// Its writer must be dead: one that goes on meanwhile finds the root changed and fails, but what it copies in its step 4
-/// may come later than the next edit.
-pub(crate) fn settle(target: &Target, address: &str) -> Result<Settled, WriteError> {
-    let Some(root) = target.see(ROOT)? else {
+/// Its writer must be dead, or have lost its marker: one that lives after all finds the root changed and fails, or its
+/// marker taken over and stops.
+pub(crate) fn settle(
+    target: &Arc<Target>,
+    address: &str,
+    lease: Duration,
+) -> Result<Settled, WriteError> {
+    let Some(root) = target.read(ROOT)? else {
         return Err(WriteError::Missing {
             store: address.to_owned(),
         });
     };
-    let changed = || WriteError::Changed {
-        store: address.to_owned(),
-    };
-    let left = Change::interrupted(target)?;
-    let mark = left.as_ref().map(|mark| mark.pointer("/details/edit"));
-    let ours = match mark {
-        None => None,
-        Some(Some(Value::String(id))) => {
-            Some(Redo::new(id, [], []).map(|redo| redo.id().to_owned())?)
+    match Change::interrupted(target)? {
+        None => {
+            if named(&RootDoc::parse(&root)?)?.is_none() {
+                return Ok(Settled::Nothing);
+            }
         }
         // Another kind of change: its own command knows what to do.
-        Some(_) => {
+        Some(marker) if Left::of(&marker).is_none() => {
             return Err(WriteError::Busy {
                 store: address.to_owned(),
                 marker: MARKER,
             });
         }
-    };
-    let doc = match RootDoc::parse(&root.bytes) {
-        Ok(doc) => doc,
-        // What cannot be read names no edit that counts: only the marker of a repair can lie beside it.
-        Err(_) if ours.is_some() && !mentions_edit(&root.bytes) => {
-            let folder = ours.iter().map(|id| Redo::folder_of(id));
-            let groups: Vec<String> = folder.collect();
-            Change::clear_interrupted(target, address, Leftovers::Remove, &groups)?;
-            return Ok(Settled::TakenBack);
-        }
-        Err(error) => return Err(error.into()),
-    };
-    let done = match (named(&doc)?, &ours) {
-        (Some(id), _) => {
-            let key = Redo::manifest_of(&id);
-            let Some(manifest) = target.read(&key)? else {
-                let expected = "the manifest of the edit that zarr.json names";
-                return Err(WriteError::input(key, "nothing", expected));
-            };
-            apply(target, &Redo::parse(&id, &manifest)?)?;
-            target.barrier()?;
-            target
-                .replace(ROOT, &root, under(&doc, None))?
-                .ok_or_else(changed)?;
-            target.remove_below(&Redo::folder_of(&id))?;
-            Settled::Finished
-        }
-        (None, Some(_)) => {
-            // Other bytes of the same document: a writer that lives after all finds that the root is not the one it read.
-            let mut bytes = root.bytes.clone();
-            if bytes.ends_with(b"\n") {
-                bytes.pop();
-            } else {
-                bytes.push(b'\n');
-            }
-            target.replace(ROOT, &root, bytes)?.ok_or_else(changed)?;
-            Settled::TakenBack
-        }
-        (None, None) => return Ok(Settled::Nothing),
-    };
-    if let Some(id) = ours {
-        let groups = [Redo::folder_of(&id)];
-        Change::clear_interrupted(target, address, Leftovers::Remove, &groups)?;
+        Some(_) => {}
     }
+    let details = json!({"edit": new_id()});
+    let place = Arc::clone(target);
+    let mut change = Change::begin(place, address, "resume", &details, (Take::Any, lease))?;
+    match settle_under(&mut change, target) {
+        Ok(done) => change.finish().map(|()| done),
+        Err(error) => {
+            change.leave();
+            Err(error)
+        }
+    }
+}
+
+/// Finishes, or takes back, what a change found when it was begun: under its own marker.
+fn settle_under(change: &mut Change, target: &Target) -> Result<Settled, WriteError> {
+    let mut left = change.left().clone();
+    let root = change.root().to_vec();
+    let done = match RootDoc::parse(&root) {
+        // What cannot be read names no edit that counts: only the marker of a repair can lie beside it.
+        Err(_) if !left.edits.is_empty() && !mentions_edit(&root) => Settled::TakenBack,
+        Err(error) => return Err(error.into()),
+        Ok(doc) => match named(&doc)? {
+            Some(id) => {
+                let key = Redo::manifest_of(&id);
+                let Some(manifest) = target.read(&key)? else {
+                    let expected = "the manifest of the edit that zarr.json names";
+                    return Err(WriteError::input(key, "nothing", expected));
+                };
+                apply(change, target, &Redo::parse(&id, &manifest)?)?;
+                change.replace_root(under(&doc, Word::Over(&id)))?;
+                left.edits.push(id);
+                Settled::Finished
+            }
+            None if left.edits.is_empty() && left.groups.is_empty() => Settled::Nothing,
+            None => {
+                let last = doc.extra.get(Redo::LAST).and_then(Value::as_str);
+                let mut counted = left.edits.iter().any(|id| Some(id.as_str()) == last);
+                if doc.multiscales.dataset(1).is_some() {
+                    // A root that names levels was the last step.
+                    counted |= !left.groups.is_empty();
+                    left.groups.clear();
+                }
+                if counted {
+                    Settled::Finished
+                } else {
+                    change.replace_root(fenced(&root))?;
+                    Settled::TakenBack
+                }
+            }
+        },
+    };
+    let folders = left.edits.iter().map(|id| Redo::folder_of(id));
+    for group in folders.chain(left.groups) {
+        change.check()?;
+        target.remove_below(&group)?;
+    }
+    change.settled();
     Ok(done)
 }

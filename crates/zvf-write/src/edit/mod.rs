@@ -165,10 +165,10 @@ impl Edit {
     pub async fn open(address: &str, options: WriteOptions) -> Result<Self, WriteError> {
         let (place, open, leftovers) =
             (address.to_owned(), options.open.clone(), options.leftovers);
-        let durable = options.durable;
+        let (durable, lease) = (options.durable, options.lease);
         let (target, journal) = blocking(move || {
             let target = Arc::new(Target::new(&place, &open, durable)?);
-            let journal = Journal::begin(Arc::clone(&target), &place, leftovers)?;
+            let journal = Journal::begin(Arc::clone(&target), &place, leftovers, lease)?;
             Ok((target, journal))
         })
         .await?;
@@ -236,8 +236,8 @@ impl Edit {
     pub async fn resume(address: &str, options: WriteOptions) -> Result<Resumed, WriteError> {
         let (place, open, durable) = (address.to_owned(), options.open.clone(), options.durable);
         let settled = blocking(move || {
-            let target = Target::new(&place, &open, durable)?;
-            journal::settle(&target, &place)
+            let target = Arc::new(Target::new(&place, &open, durable)?);
+            journal::settle(&target, &place, options.lease)
         })
         .await?;
         Ok(match settled {

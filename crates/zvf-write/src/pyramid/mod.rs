@@ -22,6 +22,8 @@ mod spec;
 mod storage;
 mod sums;
 
+pub(crate) use leftovers::leftovers;
+
 pub use base::{BinReason, ChosenBins};
 pub use make::LevelReport;
 pub use needs::pyramid_memory;

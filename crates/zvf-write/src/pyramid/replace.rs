@@ -26,7 +26,12 @@ impl Job<'_> {
         wanted: Option<&Wanted<'_>>,
         report: PyramidReport,
     ) -> Result<PyramidReport, WriteError> {
-        let journal = Journal::begin(Arc::clone(self.target), self.address, Leftovers::Refuse)?;
+        let journal = Journal::begin(
+            Arc::clone(self.target),
+            self.address,
+            Leftovers::Refuse,
+            self.options.lease,
+        )?;
         let done = journal.doc().and_then(|root| {
             self.unchanged(&root, store)?;
             let store = self.reopen(journal.id())?;

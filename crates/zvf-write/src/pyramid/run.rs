@@ -31,7 +31,7 @@ use super::make::{LevelReport, Levels, Made, Maker};
 use super::plan::{Plan, Wanted};
 use super::sink::Sink;
 use super::spec::{BaseBins, Existing, MOST_LEVELS, Method, PyramidSpec};
-use crate::change::Change;
+use crate::change::{Change, Take};
 use crate::commit::{Leftovers, MARKER, ROOT};
 use crate::edit::STALE;
 use crate::edit::journal::settle;
@@ -257,7 +257,7 @@ impl Job<'_> {
             if self.options.leftovers == Leftovers::Refuse {
                 return Err(busy());
             }
-            return settle(self.target, self.address).map(|_| ());
+            return settle(self.target, self.address, self.options.lease).map(|_| ());
         }
         // Only what is known to be the rest of a pyramid is cleared by one. A root that names its levels was the last
         // step: only the marker is left.
@@ -416,7 +416,9 @@ impl Job<'_> {
         let groups = groups(self.target)?;
         let what = "coarse levels are being made here; those that the root does not name were never finished";
         let details = json!({"pyramid": groups});
-        let mut change = Change::begin(Arc::clone(self.target), self.address, what, details)?;
+        let take = (Take::Expired, self.options.lease);
+        let target = Arc::clone(self.target);
+        let mut change = Change::begin(target, self.address, what, &details, take)?;
         let done = RootDoc::parse(change.root())
             .map_err(WriteError::from)
             .and_then(|root| {

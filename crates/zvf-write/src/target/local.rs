@@ -11,6 +11,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use crate::WriteError;
 
@@ -158,6 +159,56 @@ impl Local {
                 let _ = fs::remove_file(&temporary);
                 other
             }
+        }
+    }
+
+    /// Moves a file away that holds `seen`, and removes it; `false` if it is not there, or holds something else.
+    pub(crate) fn take_away(&self, key: &str, seen: &[u8]) -> Result<bool, WriteError> {
+        if self.read(key)?.as_deref() != Some(seen) {
+            return Ok(false);
+        }
+        let path = self.path(key);
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{TEMPORARY}{}-{number}-taken", std::process::id());
+        let aside = path.with_file_name(name);
+        match fs::rename(&path, &aside) {
+            Ok(()) => {}
+            // Another one was quicker.
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(WriteError::io(path, error)),
+        }
+        let found = fs::read(&aside).map_err(|e| WriteError::io(&aside, e))?;
+        let same = found == seen;
+        if !same {
+            // Of a writer who came in between: it goes back, unless yet another one came.
+            let back = fs::hard_link(&aside, &path);
+            if let Err(error) = back
+                && error.kind() != ErrorKind::AlreadyExists
+            {
+                return Err(WriteError::io(path, error));
+            }
+        }
+        fs::remove_file(&aside).map_err(|e| WriteError::io(aside, e))?;
+        Ok(same)
+    }
+
+    /// What the clock of the file system says.
+    pub(crate) fn now(&self) -> Result<Option<SystemTime>, WriteError> {
+        let file = self.temporary(&self.path("now"), &[], false)?;
+        let found = fs::metadata(&file).map(|found| found.modified().ok());
+        // A vacuum removes it, should this fail.
+        let _ = fs::remove_file(&file);
+        found.map_err(|e| WriteError::io(file, e))
+    }
+
+    /// When a file was written last, by the clock of its file system.
+    pub(crate) fn modified(&self, key: &str) -> Result<Option<SystemTime>, WriteError> {
+        let path = self.path(key);
+        match fs::metadata(&path) {
+            // Not every file system keeps times.
+            Ok(found) => Ok(found.modified().ok()),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(WriteError::io(path, error)),
         }
     }
 

@@ -7,6 +7,8 @@ mod stage;
 pub(crate) use local::TEMPORARY;
 pub(crate) use stage::{Stage, Staged};
 
+use std::time::SystemTime;
+
 use zvf_store::OpenOptions;
 use zvf_store::writing::Place;
 
@@ -57,6 +59,29 @@ pub(crate) struct Seen {
     pub(crate) bytes: Vec<u8>,
     /// By what the backend knows it; a local file is known by its bytes.
     version: Option<object_store::UpdateVersion>,
+    /// When it was put, by the clock of where it lies; `None` where that was not asked for.
+    pub(crate) modified: Option<SystemTime>,
+}
+
+impl Seen {
+    fn remote(meta: &object_store::ObjectMeta, bytes: Vec<u8>) -> Self {
+        Self {
+            bytes,
+            version: Some(object_store::UpdateVersion {
+                e_tag: meta.e_tag.clone(),
+                version: meta.version.clone(),
+            }),
+            modified: Some(meta.last_modified.into()),
+        }
+    }
+
+    fn local(bytes: Vec<u8>, modified: Option<SystemTime>) -> Self {
+        Self {
+            bytes,
+            version: None,
+            modified,
+        }
+    }
 }
 
 /// A place for one store. All calls block; none is made on a thread that drives futures.
@@ -121,8 +146,20 @@ impl Target {
 
     /// Puts an object that must not be there; `false` if it is.
     pub(crate) fn put_new(&self, key: &str, bytes: Vec<u8>) -> Result<bool, WriteError> {
+        Ok(self.put_new_seen(key, bytes)?.is_some())
+    }
+
+    /// As [`put_new`](Self::put_new), of an object that will be replaced; `None` if there is one.
+    pub(crate) fn put_new_seen(
+        &self,
+        key: &str,
+        bytes: Vec<u8>,
+    ) -> Result<Option<Seen>, WriteError> {
         match self {
-            Self::Local(local) => local.put_new(key, &bytes),
+            Self::Local(local) => {
+                let made = local.put_new(key, &bytes)?;
+                Ok(made.then(|| Seen::local(bytes, None)))
+            }
             Self::Remote(remote) => remote.put_new(key, bytes),
         }
     }
@@ -130,10 +167,11 @@ impl Target {
     /// Reads an object that will be replaced.
     pub(crate) fn see(&self, key: &str) -> Result<Option<Seen>, WriteError> {
         match self {
-            Self::Local(local) => Ok(local.read(key)?.map(|bytes| Seen {
-                bytes,
-                version: None,
-            })),
+            Self::Local(local) => {
+                let modified = local.modified(key)?;
+                let bytes = local.read(key)?;
+                Ok(bytes.map(|bytes| Seen::local(bytes, modified)))
+            }
             Self::Remote(remote) => remote.see(key),
         }
     }
@@ -148,12 +186,43 @@ impl Target {
         match self {
             Self::Local(local) => {
                 let done = local.replace(key, &seen.bytes, &bytes)?;
-                Ok(done.then_some(Seen {
-                    bytes,
-                    version: None,
-                }))
+                Ok(done.then(|| Seen::local(bytes, None)))
             }
             Self::Remote(remote) => remote.replace(key, seen, bytes),
+        }
+    }
+
+    /// Puts an object in the place of the one that was seen. Of several who saw the same, one succeeds.
+    ///
+    /// A file cannot be compared and replaced in one step: it is moved away, which one of several can do, looked at, and
+    /// the new one is put if none is there.
+    pub(crate) fn take_over(
+        &self,
+        key: &str,
+        seen: &Seen,
+        bytes: Vec<u8>,
+    ) -> Result<Option<Seen>, WriteError> {
+        match self {
+            Self::Local(local) => {
+                if !local.take_away(key, &seen.bytes)? {
+                    return Ok(None);
+                }
+                self.put_new_seen(key, bytes)
+            }
+            Self::Remote(remote) => remote.replace(key, seen, bytes),
+        }
+    }
+
+    /// What the clock says where the objects lie: `key`, or a temporary file, is put, looked at and removed.
+    pub(crate) fn now(&self, key: &str) -> Result<Option<SystemTime>, WriteError> {
+        match self {
+            Self::Local(local) => local.now(),
+            Self::Remote(remote) => {
+                remote.put(vec![(key.to_owned(), Vec::new())])?;
+                let seen = remote.see(key)?;
+                remote.remove(key)?;
+                Ok(seen.and_then(|seen| seen.modified))
+            }
         }
     }
 
@@ -237,6 +306,17 @@ impl Target {
         }
     }
 
+    /// Removes an object if it holds these bytes; one that is not there, or is another's, is no error.
+    pub(crate) fn remove_own(&self, key: &str, bytes: &[u8]) -> Result<(), WriteError> {
+        match self {
+            Self::Local(local) => match local.read(key)?.as_deref() == Some(bytes) {
+                true => local.remove(key),
+                false => Ok(()),
+            },
+            Self::Remote(remote) => remote.remove_own(key, bytes),
+        }
+    }
+
     /// Removes the folders of objects that are gone, where nothing is left in them.
     pub(crate) fn prune<'k>(&self, keys: impl Iterator<Item = &'k str>) {
         match self {
@@ -256,10 +336,15 @@ impl Target {
 
     /// Removes every object but `last`, then `last`.
     pub(crate) fn clear(&self, last: &str) -> Result<(), WriteError> {
-        match self {
-            Self::Local(local) => local.clear(last)?,
-            Self::Remote(remote) => remote.clear(last)?,
-        }
+        self.clear_others(last)?;
         self.remove(last)
+    }
+
+    /// Removes every object but `last`.
+    pub(crate) fn clear_others(&self, last: &str) -> Result<(), WriteError> {
+        match self {
+            Self::Local(local) => local.clear(last),
+            Self::Remote(remote) => remote.clear(last),
+        }
     }
 }

@@ -1,20 +1,23 @@
 //! A prefix of an object store.
+//!
+//! Every request is sent again as those of readers are ([`Requests`]), one that removes like any other.
 
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::{StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{
-    Error, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, UpdateVersion,
+    Error, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, PutResult,
+    UpdateVersion,
 };
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
-use zvf_store::{OpenOptions, Retry};
+use zvf_store::OpenOptions;
+use zvf_store::writing::{Answer, Requests};
 
 use crate::WriteError;
-use crate::int::wide;
 use crate::shard::Object;
 use crate::target::Seen;
 
@@ -24,14 +27,16 @@ pub(crate) struct Remote {
     prefix: String,
     handle: Handle,
     /// One for all threads: a limit inside a limit would multiply.
-    requests: Semaphore,
+    slots: Semaphore,
     concurrency: usize,
-    retry: Retry,
-    timeout: Duration,
+    requests: Requests,
 }
 
-/// Bytes a second that a body may take at the least, beside the time-out.
-const SLOWEST: u64 = 256 << 10;
+/// How often a prefix is listed again, because something came while it was cleared.
+const SWEEPS: usize = 8;
+
+/// How often a put is sent again that is refused for an object which is not there any more then.
+const ROUNDS: usize = 4;
 
 impl Remote {
     pub(crate) fn new(
@@ -45,19 +50,18 @@ impl Remote {
             store,
             prefix,
             handle,
-            requests: Semaphore::new(concurrency),
+            slots: Semaphore::new(concurrency),
             concurrency,
-            retry: options.retry,
-            timeout: options.request_timeout,
+            requests: Requests::new(options),
         }
     }
 
     /// Names are taken as they are: no part of them is escaped.
     fn path(&self, key: &str) -> Result<Path, WriteError> {
-        let whole = if self.prefix.is_empty() {
-            key.to_owned()
-        } else {
-            format!("{}/{key}", self.prefix)
+        let whole = match (self.prefix.as_str(), key) {
+            ("", key) => key.to_owned(),
+            (prefix, "") => prefix.to_owned(),
+            (prefix, key) => format!("{prefix}/{key}"),
         };
         Path::parse(&whole).map_err(|source| WriteError::Backend {
             key: key.to_owned(),
@@ -65,243 +69,184 @@ impl Remote {
         })
     }
 
-    /// Sends a request with a body of `size` bytes until it is answered, for as long as trying again may help.
-    async fn retried<T, F: Future<Output = Result<T, Error>>>(
+    /// Sends a request with a body of `size` bytes, in a slot that it keeps between its tries.
+    async fn send<T, F: Future<Output = Result<T, Error>>>(
         &self,
         key: &str,
         size: usize,
-        mut send: impl FnMut() -> F,
-    ) -> Result<T, WriteError> {
-        let patience = Duration::from_secs(wide(size) / SLOWEST).saturating_add(self.timeout);
-        let mut pause = self.retry.first_pause;
-        let mut tries = 1;
-        loop {
-            // The semaphore is never closed.
-            let slot = self.requests.acquire().await;
-            let answer = tokio::time::timeout(patience, send()).await;
-            drop(slot);
-            let error = match answer {
-                Ok(Ok(done)) => return Ok(done),
-                Ok(Err(error)) => error,
-                Err(elapsed) => Error::Generic {
-                    store: "object store",
-                    source: Box::new(elapsed),
-                },
-            };
-            if tries >= self.retry.attempts || !may_pass(&error) {
-                return Err(WriteError::Backend {
-                    key: key.to_owned(),
-                    source: error,
-                });
-            }
-            tokio::time::sleep(pause).await;
-            pause = pause
-                .saturating_mul(2)
-                .min(self.retry.longest_pause)
-                .max(Duration::from_millis(1));
-            tries = tries.saturating_add(1);
-        }
+        send: impl FnMut(u32) -> F,
+    ) -> Result<Answer<T>, WriteError> {
+        // The semaphore is never closed.
+        let _slot = self.slots.acquire().await;
+        Ok(self.requests.send(key, size, send).await?)
     }
 
+    async fn get(&self, key: &str) -> Result<Option<(ObjectMeta, bytes::Bytes)>, WriteError> {
+        let path = self.path(key)?;
+        let _slot = self.slots.acquire().await;
+        Ok(self.requests.read(&self.store, key, &path).await?)
+    }
+
+    async fn list(&self, prefix: &Path) -> Result<Vec<Path>, WriteError> {
+        let prefix = (!prefix.is_root()).then_some(prefix);
+        let _slot = self.slots.acquire().await;
+        let found = self.requests.list(&self.store, prefix).await?;
+        Ok(found.into_iter().map(|meta| meta.location).collect())
+    }
+
+    /// Puts objects. After a failure no other put is begun, and those on their way are waited for: nothing comes after
+    /// the error.
     pub(crate) fn put(&self, objects: Vec<Object>) -> Result<(), WriteError> {
+        let failed = AtomicBool::new(false);
+        let failed = &failed;
         let puts = objects.into_iter().map(|(key, bytes)| async move {
-            let size = bytes.len();
-            let (path, payload) = (self.path(&key)?, PutPayload::from(bytes));
-            self.retried(&key, size, || self.store.put(&path, payload.clone()))
-                .await
-                .map(|_| ())
+            if failed.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            let done = self.put_one(&key, bytes).await;
+            failed.fetch_or(done.is_err(), Ordering::Relaxed);
+            done
         });
         let all = futures::stream::iter(puts)
             .buffer_unordered(self.concurrency)
-            .try_collect();
+            .fold(Ok(()), |all, one| async { all.and(one) });
         self.handle.block_on(all)
     }
 
-    pub(crate) fn put_new(&self, key: &str, bytes: Vec<u8>) -> Result<bool, WriteError> {
+    async fn put_one(&self, key: &str, bytes: Vec<u8>) -> Result<(), WriteError> {
+        let (path, size, payload) = (self.path(key)?, bytes.len(), PutPayload::from(bytes));
+        let put = self.send(key, size, |_| self.store.put(&path, payload.clone()));
+        put.await?
+            .map(|_| ())
+            .map_err(|source| refused(key, source))
+    }
+
+    pub(crate) fn put_new(&self, key: &str, bytes: Vec<u8>) -> Result<Option<Seen>, WriteError> {
         let path = self.path(key)?;
         let payload = PutPayload::from(bytes.clone());
         let options = || PutOptions::from(PutMode::Create);
         self.handle.block_on(async {
-            let put = self
-                .retried(key, 0, || {
+            for _ in 0..ROUNDS {
+                let put = self.send(key, bytes.len(), |_| {
                     self.store.put_opts(&path, payload.clone(), options())
-                })
-                .await;
-            match put {
-                Ok(_) => Ok(true),
-                Err(WriteError::Backend {
-                    source: Error::AlreadyExists { .. },
-                    ..
-                }) => {
-                    // An earlier try may have come through although its answer was lost: then the object is ours.
-                    let found = self
-                        .retried(key, 0, || async {
-                            self.store.get(&path).await?.bytes().await
-                        })
-                        .await?;
-                    Ok(found == bytes)
+                });
+                match put.await? {
+                    Ok(done) => return Ok(Some(seen(bytes, done))),
+                    Err(Error::AlreadyExists { .. }) => {}
+                    Err(source) => return Err(refused(key, source)),
                 }
-                Err(error) => Err(error),
+                // An earlier try may have come through although its answer was lost: then the object is ours.
+                match self.get(key).await? {
+                    Some((meta, found)) if found == bytes => {
+                        return Ok(Some(Seen::remote(&meta, found.to_vec())));
+                    }
+                    Some(_) => return Ok(None),
+                    // Whoever had it removed it meanwhile.
+                    None => {}
+                }
             }
+            Ok(None)
         })
     }
 
     pub(crate) fn see(&self, key: &str) -> Result<Option<Seen>, WriteError> {
-        let path = self.path(key)?;
-        let found = self.retried(key, 0, || async {
-            let found = self.store.get(&path).await?;
-            let version = UpdateVersion {
-                e_tag: found.meta.e_tag.clone(),
-                version: found.meta.version.clone(),
-            };
-            Ok((version, found.bytes().await?))
-        });
-        match self.handle.block_on(found) {
-            Ok((version, bytes)) => Ok(Some(Seen {
-                bytes: bytes.to_vec(),
-                version: Some(version),
-            })),
-            Err(WriteError::Backend {
-                source: Error::NotFound { .. },
-                ..
-            }) => Ok(None),
-            Err(error) => Err(error),
-        }
+        let found = self.handle.block_on(self.get(key))?;
+        Ok(found.map(|(meta, bytes)| Seen::remote(&meta, bytes.to_vec())))
     }
 
     pub(crate) fn replace(
         &self,
         key: &str,
-        seen: &Seen,
+        before: &Seen,
         bytes: Vec<u8>,
     ) -> Result<Option<Seen>, WriteError> {
         let path = self.path(key)?;
         let payload = PutPayload::from(bytes.clone());
-        let version = seen.version.clone().unwrap_or(UpdateVersion {
+        let version = before.version.clone().unwrap_or(UpdateVersion {
             e_tag: None,
             version: None,
         });
         let options = || PutOptions::from(PutMode::Update(version.clone()));
-        let put = self.handle.block_on(self.retried(key, 0, || {
-            self.store.put_opts(&path, payload.clone(), options())
+        let put = self.handle.block_on(self.send(key, bytes.len(), |_| async {
+            let put = self.store.put_opts(&path, payload.clone(), options()).await;
+            put.map_err(|error| match error {
+                // 409: another conditional put is on its way, and may fail.
+                Error::AlreadyExists { source, .. } => Error::Generic {
+                    store: "object store",
+                    source,
+                },
+                other => other,
+            })
         }));
-        match put {
-            Ok(done) => Ok(Some(Seen {
-                bytes,
-                version: Some(UpdateVersion {
-                    e_tag: done.e_tag,
-                    version: done.version,
-                }),
-            })),
-            Err(WriteError::Backend {
-                source: Error::Precondition { .. } | Error::NotFound { .. },
-                ..
-            }) => {
+        match put? {
+            Ok(done) => Ok(Some(seen(bytes, done))),
+            Err(Error::Precondition { .. } | Error::NotFound { .. }) => {
                 // An earlier try may have come through although its answer was lost: then the object is ours.
                 let found = self.see(key)?;
                 Ok(found.filter(|found| found.bytes == bytes))
             }
-            Err(error) => Err(error),
+            Err(source) => Err(refused(key, source)),
         }
     }
 
     pub(crate) fn remove_below(&self, group: &str) -> Result<(), WriteError> {
         let prefix = self.path(group)?;
-        let removed = self.handle.block_on(async {
-            let listed = self.store.list(Some(&prefix));
-            listed
-                .map_ok(|meta| meta.location)
-                .try_for_each_concurrent(self.concurrency, |path| async move {
-                    self.store.delete(&path).await
-                })
-                .await
-        });
-        removed.map_err(|source| WriteError::Backend {
-            key: group.to_owned(),
-            source,
+        self.handle.block_on(async {
+            let found = self.list(&prefix).await?;
+            self.remove_all(found).await
         })
     }
 
     pub(crate) fn exists(&self, key: &str) -> Result<bool, WriteError> {
         let path = self.path(key)?;
-        let found = self
-            .handle
-            .block_on(self.retried(key, 0, || self.store.head(&path)));
-        match found {
+        let head = self.send(key, 0, |_| self.store.head(&path));
+        match self.handle.block_on(head)? {
             Ok(_) => Ok(true),
-            Err(WriteError::Backend {
-                source: Error::NotFound { .. },
-                ..
-            }) => Ok(false),
-            Err(error) => Err(error),
+            Err(Error::NotFound { .. }) => Ok(false),
+            Err(source) => Err(refused(key, source)),
         }
     }
 
     pub(crate) fn read(&self, key: &str) -> Result<Option<Vec<u8>>, WriteError> {
-        let path = self.path(key)?;
-        let found = self.retried(key, 0, || async {
-            self.store.get(&path).await?.bytes().await
-        });
-        match self.handle.block_on(found) {
-            Ok(bytes) => Ok(Some(bytes.to_vec())),
-            Err(WriteError::Backend {
-                source: Error::NotFound { .. },
-                ..
-            }) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn all(&self) -> Result<(Option<Path>, String), WriteError> {
-        let parsed = Path::parse(&self.prefix);
-        let parsed = parsed.map_err(|source| WriteError::Backend {
-            key: self.prefix.clone(),
-            source: source.into(),
-        })?;
-        let prefix = (!self.prefix.is_empty()).then_some(parsed);
-        Ok((prefix, self.prefix.clone()))
+        let found = self.handle.block_on(self.get(key))?;
+        Ok(found.map(|(_, bytes)| bytes.to_vec()))
     }
 
     /// Keys below a group; below the store itself, if it has no name.
     pub(crate) fn keys_below(&self, group: &str) -> Result<Vec<String>, WriteError> {
-        let (prefix, name) = self.all()?;
-        let part = match group {
-            "" => prefix.clone(),
-            group => Some(self.path(group)?),
+        let prefix = self.path(group)?;
+        let found = self.handle.block_on(self.list(&prefix))?;
+        let below = match self.prefix.as_str() {
+            "" => String::new(),
+            prefix => format!("{prefix}/"),
         };
-        let listed = self.handle.block_on(async {
-            let listed = self.store.list(part.as_ref());
-            listed
-                .map_ok(|meta| meta.location.to_string())
-                .try_collect::<Vec<String>>()
-                .await
-        });
-        let mut keys = listed.map_err(|source| WriteError::Backend { key: name, source })?;
-        let below = prefix.map_or(String::new(), |prefix| format!("{prefix}/"));
-        keys.retain_mut(|key| match key.strip_prefix(below.as_str()) {
-            Some(short) => {
-                *key = short.to_owned();
-                true
-            }
-            None => false,
-        });
+        let short = |path: &Path| Some(path.as_ref().strip_prefix(&below)?.to_owned());
+        let mut keys: Vec<String> = found.iter().filter_map(short).collect();
         keys.sort_unstable();
         Ok(keys)
     }
 
     pub(crate) fn any(&self) -> Result<Option<String>, WriteError> {
-        let (prefix, name) = self.all()?;
-        let first = self
-            .handle
-            .block_on(async { self.store.list(prefix.as_ref()).next().await.transpose() });
-        let first = first.map_err(|source| WriteError::Backend { key: name, source })?;
-        Ok(first.map(|meta| meta.location.to_string()))
+        let prefix = self.path("")?;
+        let prefix = (!prefix.is_root()).then_some(&prefix);
+        let first = self.send(&self.prefix, 0, |_| async {
+            self.store.list(prefix).try_next().await
+        });
+        match self.handle.block_on(first)? {
+            Ok(first) => Ok(first.map(|meta| meta.location.to_string())),
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(source) => Err(refused(&self.prefix, source)),
+        }
     }
 
     pub(crate) fn names(&self, group: &str) -> Result<Vec<String>, WriteError> {
         let prefix = self.path(group)?;
-        let listed = self.retried(group, 0, || self.store.list_with_delimiter(Some(&prefix)));
-        let objects = self.handle.block_on(listed)?.objects;
+        let listed = self.send(group, 0, |_| self.store.list_with_delimiter(Some(&prefix)));
+        let objects = match self.handle.block_on(listed)? {
+            Ok(listed) => listed.objects,
+            Err(Error::NotFound { .. }) => Vec::new(),
+            Err(source) => return Err(refused(group, source)),
+        };
         let names = objects
             .iter()
             .filter_map(|meta| meta.location.filename().map(str::to_owned));
@@ -310,38 +255,88 @@ impl Remote {
 
     pub(crate) fn remove(&self, key: &str) -> Result<(), WriteError> {
         let path = self.path(key)?;
-        match self
-            .handle
-            .block_on(self.retried(key, 0, || self.store.delete(&path)))
-        {
-            Err(WriteError::Backend {
-                source: Error::NotFound { .. },
-                ..
-            }) => Ok(()),
-            other => other,
-        }
+        self.handle.block_on(self.remove_one(&path))
     }
 
-    pub(crate) fn clear(&self, last: &str) -> Result<(), WriteError> {
-        let (prefix, name) = self.all()?;
-        let last = self.path(last)?;
-        let removed = self.handle.block_on(async {
-            let listed = self
-                .store
-                .list(prefix.as_ref())
-                .map_ok(|meta| meta.location);
-            let others = listed.try_filter(|path| futures::future::ready(*path != last));
-            others
-                .try_for_each_concurrent(self.concurrency, |path| async move {
-                    self.store.delete(&path).await
-                })
-                .await
+    /// Removes an object if it holds these bytes. A request to remove cannot have a condition: the object is looked at
+    /// before each try, since an earlier one may have come through, and another writer's object be there by now.
+    pub(crate) fn remove_own(&self, key: &str, bytes: &[u8]) -> Result<(), WriteError> {
+        let path = self.path(key)?;
+        let removed = self.send(key, 0, |_| async {
+            let found = self.store.get(&path).await?.bytes().await?;
+            match found == bytes {
+                true => self.store.delete(&path).await,
+                false => Ok(()),
+            }
         });
-        removed.map_err(|source| WriteError::Backend { key: name, source })
+        gone(key, self.handle.block_on(removed)?)
+    }
+
+    async fn remove_one(&self, path: &Path) -> Result<(), WriteError> {
+        let key = path.as_ref();
+        gone(key, self.send(key, 0, |_| self.store.delete(path)).await?)
+    }
+
+    /// Removes objects. After a failure those on their way are waited for.
+    async fn remove_all(&self, paths: Vec<Path>) -> Result<(), WriteError> {
+        let failed = AtomicBool::new(false);
+        let failed = &failed;
+        let all = paths.into_iter().map(|path| async move {
+            if failed.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            let done = self.remove_one(&path).await;
+            failed.fetch_or(done.is_err(), Ordering::Relaxed);
+            done
+        });
+        futures::stream::iter(all)
+            .buffer_unordered(self.concurrency)
+            .fold(Ok(()), |all, one| async { all.and(one) })
+            .await
+    }
+
+    /// Removes every object but `last`, and looks again until nothing else is there.
+    pub(crate) fn clear(&self, last: &str) -> Result<(), WriteError> {
+        let (prefix, last) = (self.path("")?, self.path(last)?);
+        self.handle.block_on(async {
+            for _ in 0..SWEEPS {
+                let mut found = self.list(&prefix).await?;
+                found.retain(|path| *path != last);
+                if found.is_empty() {
+                    return Ok(());
+                }
+                self.remove_all(found).await?;
+            }
+            let found = "objects that come while others are removed";
+            Err(WriteError::input(prefix, found, "no other writer"))
+        })
     }
 }
 
-/// Whether another try may go better: what the backend cannot say for sure is tried again.
-fn may_pass(error: &Error) -> bool {
-    matches!(error, Error::Generic { .. } | Error::JoinError { .. })
+/// An object as it was put.
+fn seen(bytes: Vec<u8>, done: PutResult) -> Seen {
+    Seen {
+        bytes,
+        version: Some(UpdateVersion {
+            e_tag: done.e_tag,
+            version: done.version,
+        }),
+        modified: None,
+    }
+}
+
+/// An object that is to go: one that is not there is no error.
+fn gone(key: &str, answer: Answer<()>) -> Result<(), WriteError> {
+    match answer {
+        Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
+        Err(source) => Err(refused(key, source)),
+    }
+}
+
+#[cold]
+fn refused(key: &str, source: Error) -> WriteError {
+    WriteError::Backend {
+        key: key.to_owned(),
+        source,
+    }
 }
