@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
-use crate::{Outcome, conformance, demo, features, fixtures, fuzz, no_std, sh, test, tidy};
+use crate::{
+    Outcome, conformance, demo, features, fixtures, fuzz, history, no_std, sh, test, tidy,
+};
 
 /// One stage of CI.
 struct Stage {
@@ -42,6 +44,10 @@ const STAGES: &[Stage] = &[
     Stage {
         name: "demo",
         run: || demo::run(&[]),
+    },
+    Stage {
+        name: "history",
+        run: || history::run(&[]),
     },
     Stage {
         name: "conformance",

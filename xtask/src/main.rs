@@ -17,6 +17,7 @@ mod demo;
 mod features;
 mod fixtures;
 mod fuzz;
+mod history;
 mod latency;
 mod levels;
 mod memory;
@@ -89,6 +90,11 @@ const TASKS: &[Task] = &[
         name: "latency",
         help: "a cold 1 % box from a bucket whose every request waits [--ms N] [--rounds N]",
         run: latency::run,
+    },
+    Task {
+        name: "history",
+        help: "readers, writers, editors and vacuums in many processes, with faults and kills: whether what they saw can be [--operations N] [--seconds T] [--seed S]",
+        run: history::run,
     },
     Task {
         name: "fuzz",

@@ -1,0 +1,196 @@
+//! A line to a server that fails now and then, as a program of its own sees it: over HTTP.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use super::draw::Draw;
+
+/// What a request may meet, of a thousand.
+const FAULTS: [(u64, Fault); 7] = [
+    (12, Fault::Status("503 Slow Down")),
+    (4, Fault::Status("500 Internal Server Error")),
+    (4, Fault::Status("429 Too Many Requests")),
+    (8, Fault::ResetBefore),
+    (8, Fault::ResetAfter),
+    (6, Fault::Cut),
+    (4, Fault::Page),
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    /// An answer of this status, and nothing is done.
+    Status(&'static str),
+    /// The connection ends before anything is done.
+    ResetBefore,
+    /// What was asked for is done, and the connection ends without an answer.
+    ResetAfter,
+    /// What was asked for is done, and half of the answer comes.
+    Cut,
+    /// A page of something in between, with status 200; at listings and removals only, which no other code tells from
+    /// their answers.
+    Page,
+}
+
+/// The proxy. It ends with the process.
+#[derive(Debug)]
+pub(super) struct Proxy {
+    url: String,
+    failing: Arc<AtomicBool>,
+    faults: Arc<AtomicU64>,
+    requests: Arc<AtomicU64>,
+}
+
+impl Proxy {
+    /// Starts on a free port, before a server at `http://HOST:PORT`.
+    pub(super) fn start(server: &str, seed: u64) -> Result<Self> {
+        let upstream = server
+            .strip_prefix("http://")
+            .context("no address of a server")?
+            .to_owned();
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let url = format!("http://{}", listener.local_addr()?);
+        let failing = Arc::new(AtomicBool::new(true));
+        let faults = Arc::new(AtomicU64::new(0));
+        let requests = Arc::new(AtomicU64::new(0));
+        let (fail, count, all) = (
+            Arc::clone(&failing),
+            Arc::clone(&faults),
+            Arc::clone(&requests),
+        );
+        std::thread::spawn(move || {
+            for (number, client) in (0_u64..).zip(listener.incoming()) {
+                let Ok(client) = client else { continue };
+                let mut draw = Draw::new(&[seed, number]);
+                let fault = match fail.load(Ordering::Relaxed) {
+                    true => pick(draw.below(1000)),
+                    false => None,
+                };
+                let (upstream, count) = (upstream.clone(), Arc::clone(&count));
+                all.fetch_add(1, Ordering::Relaxed);
+                std::thread::spawn(move || {
+                    // A client that is killed leaves its line: nothing is to be done about it.
+                    if let Ok(true) = serve(client, &upstream, fault) {
+                        count.fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        Ok(Self {
+            url,
+            failing,
+            faults,
+            requests,
+        })
+    }
+
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// From here on nothing fails any more.
+    pub(super) fn calm(&self) {
+        self.failing.store(false, Ordering::Relaxed);
+    }
+
+    /// How many requests came, and how many of them met a fault.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        (of(&self.requests), of(&self.faults))
+    }
+}
+
+fn pick(mut number: u64) -> Option<Fault> {
+    for (share, fault) in FAULTS {
+        match number.checked_sub(share) {
+            Some(rest) => number = rest,
+            None => return Some(fault),
+        }
+    }
+    None
+}
+
+/// Serves one request of one connection; says whether it met a fault.
+fn serve(mut client: TcpStream, upstream: &str, fault: Option<Fault>) -> Result<bool> {
+    client.set_read_timeout(Some(Duration::from_secs(30)))?;
+    let request = request(&mut client)?;
+    let line = String::from_utf8_lossy(&request);
+    let line = line.lines().next().unwrap_or_default().to_owned();
+    let xml = line.contains("list-type=") || line.starts_with("POST");
+    let fault = fault.filter(|fault| *fault != Fault::Page || xml);
+    match fault {
+        Some(Fault::Status(status)) => {
+            let head =
+                format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+            client.write_all(head.as_bytes())?;
+            return Ok(true);
+        }
+        Some(Fault::ResetBefore) => return Ok(true),
+        Some(Fault::Page) => {
+            let page = "<html><body>please wait</body></html>";
+            let head = format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{page}",
+                page.len()
+            );
+            client.write_all(head.as_bytes())?;
+            return Ok(true);
+        }
+        _ => {}
+    }
+    let mut server = TcpStream::connect(upstream)?;
+    server.write_all(&request)?;
+    let mut answer = Vec::new();
+    server.read_to_end(&mut answer)?;
+    match fault {
+        Some(Fault::ResetAfter) => return Ok(true),
+        Some(Fault::Cut) => {
+            client.write_all(answer.get(..answer.len() / 2).unwrap_or_default())?;
+            return Ok(true);
+        }
+        _ => {}
+    }
+    client.write_all(&answer)?;
+    client.shutdown(Shutdown::Write)?;
+    Ok(false)
+}
+
+/// A request with its body, which asks for the connection to end with the answer.
+fn request(client: &mut TcpStream) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut piece = [0; 16 << 10];
+    let end = loop {
+        let read = client.read(&mut piece)?;
+        anyhow::ensure!(read > 0, "the client went away");
+        bytes.extend_from_slice(piece.get(..read).unwrap_or_default());
+        if let Some(at) = bytes.windows(4).position(|part| part == b"\r\n\r\n") {
+            break at;
+        }
+    };
+    let head = String::from_utf8_lossy(bytes.get(..end).unwrap_or_default()).into_owned();
+    let mut length = 0_usize;
+    let mut lines = Vec::new();
+    for line in head.split("\r\n") {
+        let lower = line.to_ascii_lowercase();
+        if let Some(value) = lower.strip_prefix("content-length:") {
+            length = value.trim().parse()?;
+        }
+        if !lower.starts_with("connection:") {
+            lines.push(line);
+        }
+    }
+    let mut whole = lines.join("\r\n").into_bytes();
+    whole.extend_from_slice(b"\r\nConnection: close\r\n\r\n");
+    let mut body = bytes.split_off(end.saturating_add(4));
+    while body.len() < length {
+        let read = client.read(&mut piece)?;
+        // A body that is cut is not passed on: the server would wait for the rest.
+        anyhow::ensure!(read > 0, "the client went away");
+        body.extend_from_slice(piece.get(..read).unwrap_or_default());
+    }
+    whole.extend_from_slice(&body);
+    Ok(whole)
+}
