@@ -134,11 +134,11 @@ impl<'a> Nifti<'a> {
     fn of(bytes: &'a [u8]) -> Option<Self> {
         let size: [u8; 4] = *bytes.first_chunk()?;
         let size = |big| {
+            let mut size = size;
             if big {
-                i32::from_be_bytes(size)
-            } else {
-                i32::from_le_bytes(size)
+                size.reverse();
             }
+            i32::from_le_bytes(size)
         };
         [(348, false, 344), (540, true, 4)]
             .into_iter()

@@ -44,27 +44,22 @@ pub(super) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
 fn header(job: &mut Job<'_>, count: usize, double: bool) -> Vec<u8> {
     let frame = job.frame.clone();
     let mut text = String::from("mrtrix tracks\n");
-    match frame.as_ref().map(|frame| (frame.source.as_str(), frame)) {
-        Some(("tck", frame)) => {
-            let headers = frame.get("headers").and_then(Value::as_array);
-            let first = headers.and_then(|headers| headers.first());
-            for (key, value) in first.and_then(Value::as_object).into_iter().flatten() {
-                let values: Vec<&Value> = match value {
-                    Value::Array(list) => list.iter().collect(),
-                    one => vec![one],
-                };
-                for value in values.into_iter().filter_map(Value::as_str) {
-                    text.push_str(&format!("{key}: {value}\n"));
-                }
+    if let Some(frame) = frame.filter(|frame| frame.source == "tck") {
+        let headers = frame.get("headers").and_then(Value::as_array);
+        let first = headers.and_then(|headers| headers.first());
+        for (key, value) in first.and_then(Value::as_object).into_iter().flatten() {
+            let values: Vec<&Value> = match value {
+                Value::Array(list) => list.iter().collect(),
+                one => vec![one],
+            };
+            for value in values.into_iter().filter_map(Value::as_str) {
+                text.push_str(&format!("{key}: {value}\n"));
             }
-            if headers.is_some_and(|headers| headers.len() > 1) {
-                job.note(
-                    "the header is that of the first of the files that the store was made from",
-                );
-            }
-            job.framed = true;
         }
-        _ => {}
+        if headers.is_some_and(|headers| headers.len() > 1) {
+            job.note("the header is that of the first of the files that the store was made from");
+        }
+        job.framed = true;
     }
     let kind = if double { "Float64LE" } else { "Float32LE" };
     text.push_str(&format!("datatype: {kind}\ncount: {count}\nfile: . "));
