@@ -15,6 +15,8 @@ pub(crate) struct Fragments {
     lists: Vec<bool>,
     rows: Vec<u32>,
     disjoint: bool,
+    /// The row behind the last one of a range.
+    extent: u32,
 }
 
 /// The rows of one fragment, in order.
@@ -77,6 +79,13 @@ impl<'a> Rows<'a> {
 }
 
 impl Fragments {
+    /// Whether all fragments together reach over a half, a quarter or an eighth of a chunk's rows: what comes of a type of
+    /// elements that is too short.
+    pub(crate) fn are_short(&self, rows: u32) -> bool {
+        let times = |n: u32| self.extent.checked_mul(n) == Some(rows);
+        self.lists.is_empty() && self.extent > 0 && (times(2) || times(4) || times(8))
+    }
+
     /// Reads a fragment index over a buffer of `rows` rows.
     ///
     /// # Errors
@@ -119,6 +128,7 @@ impl Fragments {
                 }
             }
         }
+        found.extent = next;
         Ok(found)
     }
 

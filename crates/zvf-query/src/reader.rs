@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use zvf_store::{CellWant, ChunkCoord, ContainerKind, GridArray, Level};
@@ -49,6 +50,8 @@ pub(crate) struct Reader {
     pub(crate) columns: Vec<ColumnSpec>,
     pub(crate) filter: Option<BoundFilter>,
     pub(crate) test: RowTest,
+    /// Set once the fragments of a chunk are far from reaching over its rows.
+    pub(crate) short: Arc<AtomicBool>,
 }
 
 /// What the cells of one chunk say.
@@ -272,7 +275,12 @@ impl Reader {
             // Listed vertices that are not there have no rows, whatever their fragments say.
             _ if absent => Ok(Fragments::default()),
             Some(blob) => {
-                Fragments::decode(&blob, rows).map_err(|source| QueryError::decode(place(), source))
+                let found = Fragments::decode(&blob, rows)
+                    .map_err(|source| QueryError::decode(place(), source))?;
+                if found.are_short(rows) {
+                    self.short.store(true, Ordering::Relaxed);
+                }
+                Ok(found)
             }
             None if rows == 0 => Ok(Fragments::default()),
             None => Err(QueryError::malformed(

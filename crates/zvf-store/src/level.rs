@@ -6,7 +6,7 @@ use serde_json::Value;
 use zvf_format::dtype::DType;
 use zvf_meta::LevelDoc;
 
-use crate::{GridArray, Groups, LinkFamily, ObjectIndex, Store, TypedArray};
+use crate::{GridArray, Groups, LinkFamily, ObjectIndex, Store, StoreError, TypedArray};
 
 /// One resolution level. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -118,9 +118,27 @@ impl Level {
         &self.inner.links
     }
 
-    /// What the level holds and this crate does not read, of what was asked for.
+    /// What the level holds and was left out on reading, of what was asked for: attributes, tables and links.
     pub fn refused(&self) -> &[Refused] {
         &self.inner.refused
+    }
+
+    /// Refuses a level of which something was left out on reading: a program that changes or copies the level would
+    /// separate what it does not see from the vertices, objects and links that it belongs to.
+    ///
+    /// # Errors
+    /// Malformed, with the path of the first node that was left out and the reason.
+    pub fn check_complete(&self) -> Result<(), StoreError> {
+        match self.inner.refused.first() {
+            None => Ok(()),
+            Some(one) => Err(StoreError::malformed(
+                one.path.clone(),
+                format!(
+                    "{}; a level can be changed or copied only where all of it is read: restore or remove {}",
+                    one.why, one.path
+                ),
+            )),
+        }
     }
 
     /// The round of requests that follows those which loaded this level: what a caller passes to its first
@@ -135,16 +153,18 @@ impl Level {
     }
 }
 
-/// Links that a level holds and that are not read: what remains of the level is right without them.
+/// A node that a level holds and that was left out on reading: what remains of the level is right without it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Refused {
     /// Path of the node inside the store, such as `0/cross_chunk_links/0`.
     pub path: String,
-    /// How many levels the links span.
-    pub delta: i32,
-    /// Why they are not read.
+    /// How many levels the links span; `None` for an attribute or a table.
+    pub delta: Option<i32>,
+    /// Why it is not read.
     pub why: String,
+    /// Whether the node is damaged. Otherwise it is of a kind that is not supported, or access is denied.
+    pub damaged: bool,
 }
 
 impl std::fmt::Display for Refused {

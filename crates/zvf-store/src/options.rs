@@ -46,6 +46,11 @@ pub struct OpenOptions {
     /// store: listed cells that are not there are empty then. Two reads of one object in different states stay an
     /// error either way.
     pub verify: bool,
+    /// Whether a level is loaded without its damaged attributes, tables and links, which are then listed in
+    /// [`Level::refused`](crate::Level::refused). Default false: damage in what was asked for is an error.
+    ///
+    /// For programs that report on damaged stores. An answer to a user has to be complete or an error.
+    pub leave_out_damaged: bool,
     /// Bytes of decoded cells that are kept in memory, shared by all clones of the store. Default 0: none.
     pub cell_cache_bytes: u64,
     /// Objects that are read in the place of those that lie there, by key: how a store would be that somebody is about
@@ -69,6 +74,7 @@ impl Default for OpenOptions {
             request_timeout: Duration::from_secs(30),
             merge: None,
             verify: true,
+            leave_out_damaged: false,
             cell_cache_bytes: 0,
             drafts: Arc::default(),
         }

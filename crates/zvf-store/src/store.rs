@@ -94,7 +94,7 @@ impl Store {
     ) -> Result<(Self, Option<Option<Redo>>), StoreError> {
         let under = kv.edit();
         let shards = Arc::new(ShardCache::new(options.limits.cache_bytes));
-        let tree = Tree::new(kv, url.to_owned(), options.names.clone());
+        let tree = Tree::new(kv, url.to_owned(), options);
         let mut questions = tree.plan(options.prefetch_level, &options.prefetch_need)?;
         questions.push(Question::Document("zarr.json".to_owned()));
         if tree.kv.can_list() {
@@ -129,6 +129,12 @@ impl Store {
             return Err(StoreError::malformed(
                 "zarr.json",
                 format!("multiscales has {} axes, expected 1 to 16", root.dims()),
+            ));
+        }
+        for problem in zvf_meta::rules::links_convention_fits(&root) {
+            tree.warnings.add(format!(
+                "{} is {}, expected {}",
+                problem.path, problem.found, problem.expected
             ));
         }
         let levels = finished(&tree, &root, levels(&tree, &root)).await?;
@@ -251,9 +257,10 @@ impl Store {
     /// come along. Documents are kept.
     ///
     /// # Errors
-    /// [`StoreError::NoSuchLevel`]; I/O; documents that are not what the format says. An attribute that cannot be
-    /// read is an error only when `need` names it; under [`Names::All`](crate::Names::All) it is left out with a
-    /// warning.
+    /// [`StoreError::NoSuchLevel`]; I/O; documents that are not what the format says, also that of an attribute: a
+    /// need that names the others ([`Names::List`](crate::Names::List)) can be met without it. Under
+    /// [`Names::All`](crate::Names::All) an attribute of a kind that is not supported, or that may not be read, is left
+    /// out with a warning and listed in [`Level::refused`].
     pub async fn level(&self, number: u32, need: &Need) -> Result<Level, StoreError> {
         let inner = &self.inner;
         if !inner.levels.contains(&number) {

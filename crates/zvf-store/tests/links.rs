@@ -159,9 +159,11 @@ async fn s13_damaged_families_are_refused() {
             .await
             .unwrap();
     }
-    // A family without a policy reads as empty.
+    // A family without a policy reads as empty, and is refused where it has arrays.
     let mut files = plain();
     family(&mut files, "0", &json!({"level_delta": 0, "sid_ndim": 2}));
+    let level = open_memory(&files).await.level(0, &links()).await.unwrap();
+    assert!(level.links(0).unwrap().arrays().is_empty());
     link_array(
         &mut files,
         "0/links/0/+1.0",
@@ -169,8 +171,12 @@ async fn s13_damaged_families_are_refused() {
         &[1, 0, 1, 4, 5],
         &json!({}),
     );
-    let level = open_memory(&files).await.level(0, &links()).await.unwrap();
-    assert!(level.links(0).unwrap().arrays().is_empty());
+    let store = open_memory(&files).await;
+    let error = store.level(0, &links()).await.unwrap_err();
+    assert!(
+        error.to_string().contains("link_width is missing"),
+        "{error}"
+    );
 }
 
 #[tokio::test]

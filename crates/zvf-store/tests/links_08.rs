@@ -366,7 +366,7 @@ async fn refused(files: &Files, path: &str, why: &str) {
     let [refused] = level.refused() else {
         panic!("{why}: {:?}", level.refused());
     };
-    assert_eq!((refused.path.as_str(), refused.delta), (path, 0));
+    assert_eq!((refused.path.as_str(), refused.delta), (path, Some(0)));
     assert!(refused.why.contains(why), "{why}: {}", refused.why);
     assert_eq!(level.vertices().presence().len(), 4);
     let tuples = level

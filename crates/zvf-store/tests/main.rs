@@ -16,6 +16,7 @@ mod codecs;
 mod containers;
 mod damage;
 mod dense;
+mod left_out;
 mod legacy_tables;
 mod limits;
 mod link_values;

@@ -92,7 +92,7 @@ fn find(
         if let Some(refused) = level
             .refused()
             .iter()
-            .find(|refused| refused.delta == delta)
+            .find(|refused| refused.delta == Some(delta))
         {
             return Err(CliError::malformed(format!("{url}: {refused}")));
         }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::ArrayRef;
 use arrow_buffer::MutableBuffer;
@@ -36,6 +37,8 @@ pub(crate) struct ColumnSpec {
     pub(crate) dictionary: Option<ArrayRef>,
     pub(crate) fill_code: Option<i64>,
     pub(crate) metadata: HashMap<String, String>,
+    /// Set once a cell has several values a row although the document states one (trap T8); `None` where it states none.
+    pub(crate) wider: Option<Arc<AtomicBool>>,
 }
 
 /// What one cell holds.
@@ -98,6 +101,7 @@ impl ColumnSpec {
             absent: false,
             dtype: DType::little(DTypeKind::I64),
             declared: Some(1),
+            wider: None,
             categories: Some(Arc::new(values.to_vec())),
             dictionary: Some(arrow::categories(values)),
             fill_code: None,
@@ -144,6 +148,9 @@ impl ColumnSpec {
             return Err(format!(
                 "found {width} values a row, expected {declared} after row_shape or another cell"
             ));
+        }
+        if let Some(wider) = self.wider.as_ref().filter(|_| width > 1) {
+            wider.store(true, Ordering::Relaxed);
         }
         if self.categories.is_some() && width > 1 {
             return Err(format!("found {width} codes a row, expected 1"));
@@ -368,6 +375,7 @@ mod tests {
         ColumnSpec {
             dtype: DType::parse(dtype).unwrap(),
             declared,
+            wider: None,
             categories: None,
             dictionary: None,
             ..ColumnSpec::of_key("a", &[])

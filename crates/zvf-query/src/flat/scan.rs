@@ -361,8 +361,20 @@ pub(crate) fn gaps(
 ) -> Vec<String> {
     let counts = missing.iter().zip(short);
     let mut warnings = Vec::new();
+    if reader.short.load(Ordering::Relaxed) {
+        warnings.push(format!(
+            "level {}: fragments reach over a part of the rows of their chunk: the dtype of vertices may be too short",
+            reader.number
+        ));
+    }
     for (index, (column, (missing, short))) in reader.columns.iter().zip(counts).enumerate() {
         let (level, name) = (reader.number, &column.name);
+        let wider = column.wider.as_ref();
+        if wider.is_some_and(|wider| wider.load(Ordering::Relaxed)) && shown(index) {
+            warnings.push(format!(
+                "level {level}, attribute {name}: row_shape states one value a row, but cells hold more: read as they are"
+            ));
+        }
         if *missing > 0 && shown(index) {
             warnings.push(format!(
                 "level {level}, attribute {name}: no cell for {missing} chunks, values are null"

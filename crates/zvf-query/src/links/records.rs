@@ -73,6 +73,7 @@ impl Family {
                 absent: false,
                 dtype: attribute.dtype,
                 declared: usize::try_from(attribute.width).ok(),
+                wider: None,
                 categories: None,
                 dictionary: None,
                 fill_code: None,

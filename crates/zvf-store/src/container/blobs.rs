@@ -158,6 +158,7 @@ fn index(
         return Err(wrong("no shard_index, expected an object".to_owned()));
     };
     let mut coord = vec![0i64; rank];
+    let mut ranges = Vec::with_capacity(entries.len());
     for (key, value) in entries {
         match parse_key(key, &mut coord) {
             Ok(n) if n == rank => {}
@@ -190,10 +191,21 @@ fn index(
                 blob.length
             )));
         }
+        ranges.push((offset, length, key));
         cells.push((
             ChunkCoord::new(&coord),
             Slot::Packed(number, offset, length),
         ));
+    }
+    ranges.sort_unstable();
+    for pair in ranges.windows(2) {
+        if let [(offset, length, key), (next, _, other)] = pair
+            && offset.saturating_add(*length) > *next
+        {
+            return Err(wrong(format!(
+                "shard_index: the bytes of {key:?} and {other:?} overlap"
+            )));
+        }
     }
     Ok(())
 }

@@ -106,6 +106,16 @@ impl Split {
         if starts.len() == rows {
             starts.push(data.len());
         }
+        if starts.last().is_some_and(|end| *end != data.len()) {
+            return Err(StoreError::malformed(
+                self.offsets.path(),
+                format!(
+                    "the last of {rows} manifests ends at {}, expected {} bytes",
+                    starts.last().copied().unwrap_or_default(),
+                    data.len()
+                ),
+            ));
+        }
         Ok(Arc::new(Cut {
             bytes: data,
             starts,

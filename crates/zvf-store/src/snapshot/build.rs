@@ -5,14 +5,14 @@ use std::sync::Arc;
 use zvf_format::dtype::{DType, DTypeKind};
 use zvf_meta::{LevelDoc, NodeKind, RootDoc, node_kind};
 
-use super::blobs::LevelFacts;
+use super::blobs::{LevelFacts, level_of};
 use super::plan::Family;
 use super::{Tree, links};
 use crate::container::packed::is_packed;
-use crate::container::{ContainerKind, GridArray, Shared};
+use crate::container::{GridArray, Shared};
 use crate::kv::Question;
-use crate::level::{LevelInner, VertexAttribute};
-use crate::{Names, Need, StoreError};
+use crate::level::{LevelInner, Refused, VertexAttribute};
+use crate::{Need, StoreError};
 
 /// Type of a grid array whose document does not say.
 pub(super) const MISSING: DType = DType::little(DTypeKind::F32);
@@ -38,8 +38,9 @@ impl Tree {
         more: &mut Vec<Question>,
     ) -> Result<LevelInner, StoreError> {
         self.check_families(root, level)?;
-        self.check_denied(level, need)?;
-        self.build_level(root, level, need, more)
+        let mut refused = Vec::new();
+        self.check_denied(level, need, &mut refused)?;
+        self.build_level(root, level, need, refused, more)
             .map_err(|error| self.of_version(root, error))
     }
 
@@ -48,6 +49,7 @@ impl Tree {
         root: &RootDoc,
         level: u32,
         need: &Need,
+        mut refused: Vec<Refused>,
         more: &mut Vec<Question>,
     ) -> Result<LevelInner, StoreError> {
         let key = format!("{level}/zarr.json");
@@ -78,14 +80,17 @@ impl Tree {
                 format!("a row has {width} elements, expected {dims} of the axes"),
             ));
         }
+        self.warn_of_positions(&vertices);
         let vertex_fragments = self.grid(
             &format!("{level}/vertex_fragments"),
             MISSING,
             key_rank,
             more,
         )?;
-        let vertex_attributes = self.attributes(level, Family::Vertex, need, key_rank, more)?;
-        let fragment_attributes = self.attributes(level, Family::Fragment, need, key_rank, more)?;
+        let mut attributes =
+            |family| self.attributes(level, family, need, key_rank, &mut refused, more);
+        let vertex_attributes = attributes(Family::Vertex)?;
+        let fragment_attributes = attributes(Family::Fragment)?;
         if level == 0 && doc.bin_shape.is_some() && !vertex_attributes.is_empty() {
             self.rebinned();
         }
@@ -94,14 +99,13 @@ impl Tree {
         } else {
             None
         };
-        let object_attributes = self.tables(level, Family::Object, need)?;
-        let group_attributes = self.tables(level, Family::Group, need)?;
+        let object_attributes = self.tables(level, Family::Object, need, &mut refused)?;
+        let group_attributes = self.tables(level, Family::Group, need, &mut refused)?;
         let groups = if need.groups {
             self.groups(level)?
         } else {
             None
         };
-        let mut refused = Vec::new();
         let place = links::Place {
             root,
             level,
@@ -109,8 +113,13 @@ impl Tree {
             chunk_shape: &chunk_shape,
         };
         let links = self.links(place, need, &mut refused, more)?;
-        let next_round = self.state().rounds.saturating_add(1);
-        Ok(LevelInner {
+        let next_round = {
+            let state = self.state();
+            let of_level = |one: &&Refused| level_of(&one.path) == Some(level);
+            refused.extend(state.left_out.iter().filter(of_level).cloned());
+            state.rounds.saturating_add(1)
+        };
+        let built = LevelInner {
             number: level,
             doc,
             dims,
@@ -128,7 +137,9 @@ impl Tree {
             links,
             refused,
             next_round,
-        })
+        };
+        self.compare_rows(&built);
+        Ok(built)
     }
 
     pub(super) fn chunk_shape(
@@ -178,7 +189,7 @@ impl Tree {
         }
         let doc = match self.array_doc(path) {
             Ok(Some(doc)) => doc,
-            Ok(None) => return Ok(None),
+            Ok(None) => return self.check_there(path).map(|()| None),
             Err(error) => {
                 let bytes = self.document(&format!("{path}/zarr.json"));
                 return match bytes.map(|bytes| node_kind(&bytes)) {
@@ -228,16 +239,6 @@ impl Tree {
         Ok(Some(array))
     }
 
-    /// Says that an attribute without a type is read as `float32` (0.7, section 17, trap 4).
-    fn untyped(&self, array: &GridArray) {
-        if array.container() == ContainerKind::Blobs && array.attributes().dtype.is_none() {
-            self.warnings.add(format!(
-                "{}: no dtype, the elements are read as {MISSING}",
-                array.path()
-            ));
-        }
-    }
-
     /// Says that attributes may belong to other rows: only re-binning writes `bin_shape` into level 0, and it sorts rows
     /// anew without their attributes (0.7, section 17, trap 2). Nothing on disk tells whether the order changed.
     #[cold]
@@ -255,6 +256,7 @@ impl Tree {
         family: Family,
         need: &Need,
         key_rank: usize,
+        refused: &mut Vec<Refused>,
         more: &mut Vec<Question>,
     ) -> Result<Vec<VertexAttribute>, StoreError> {
         let (names, folders) = {
@@ -266,42 +268,20 @@ impl Tree {
         for name in names {
             for folder in &folders {
                 let path = format!("{level}/{folder}/{name}");
-                match self.grid(&path, MISSING, key_rank, more) {
+                match self.typed_grid(&path, family, &name, key_rank, more) {
                     Ok(Some(array)) => {
-                        self.untyped(&array);
                         attributes.push(VertexAttribute::new(name, array));
                         break;
                     }
                     Ok(None) => {}
                     Err(error) => {
-                        self.skip(family, need, error)?;
+                        self.skip(family, need, &path, error, refused)?;
                         break;
                     }
                 }
             }
         }
         Ok(attributes)
-    }
-
-    /// An attribute that cannot be read spoils only a query that names it.
-    pub(super) fn skip(
-        &self,
-        family: Family,
-        need: &Need,
-        error: StoreError,
-    ) -> Result<(), StoreError> {
-        let names = match family {
-            Family::Vertex => &need.vertex_attributes,
-            Family::Fragment => &need.fragment_attributes,
-            Family::Object => &need.object_attributes,
-            Family::Group => &need.group_attributes,
-            Family::Link | Family::CrossLink => &need.link_attributes,
-        };
-        if matches!(names, Names::List(_)) {
-            return Err(error);
-        }
-        self.warnings.add(format!("left out: {error}"));
-        Ok(())
     }
 }
 

@@ -130,8 +130,12 @@ impl Tree {
     ) -> Result<(), StoreError> {
         let level = place.level;
         let mut refuse = |path: &str, why: String| {
-            let path = path.to_owned();
-            refused.push(Refused { path, delta, why });
+            refused.push(Refused {
+                path: path.to_owned(),
+                delta: Some(delta),
+                why,
+                damaged: false,
+            });
         };
         let top = format!("{level}/cross_chunk_links");
         if delta == 0
@@ -166,8 +170,11 @@ impl Tree {
             return Ok(());
         }
         let Some(width) = policy.link_width else {
-            refuse(&path, "link_width is missing".to_owned());
-            return Ok(());
+            let error = StoreError::malformed(
+                format!("{path}/zarr.json"),
+                "link_width is missing: the links cannot be read",
+            );
+            return self.leave_out(&path, Some(delta), error, refused);
         };
         let key = format!("{path}/zarr.json");
         let width = check_width(&key, width)?;
@@ -177,7 +184,13 @@ impl Tree {
                 own.width,
                 own.arrays.first().map_or("links", |a| a.array.path())
             );
-            refuse(&path, why);
+            let delta = Some(delta);
+            refused.push(Refused {
+                path,
+                delta,
+                why,
+                damaged: false,
+            });
             return Ok(());
         }
         if let Some(rank) = policy.sid_ndim {
@@ -272,7 +285,7 @@ impl Tree {
         path: &str,
     ) -> Result<Option<(ArrayDoc, bytes::Bytes)>, StoreError> {
         let Some(doc) = self.array_doc(path)? else {
-            return Ok(None);
+            return self.check_there(path).map(|()| None);
         };
         let stored = self.document(&format!("{path}/{}", blob::CHUNK));
         let cap = Cap::cell(&self.kv.limits);

@@ -5,6 +5,7 @@
 
 use super::plan::Family;
 use super::{Document, State, Tree};
+use crate::level::Refused;
 use crate::{Names, Need, StoreError};
 
 const FAMILIES: [Family; 6] = [
@@ -22,7 +23,12 @@ impl Tree {
     ///
     /// # Errors
     /// Denied, with the key.
-    pub(super) fn check_denied(&self, level: u32, need: &Need) -> Result<(), StoreError> {
+    pub(super) fn check_denied(
+        &self,
+        level: u32,
+        need: &Need,
+        refused: &mut Vec<Refused>,
+    ) -> Result<(), StoreError> {
         let prefix = format!("{level}/");
         let mut denied: Vec<String> = {
             let state = self.state();
@@ -44,7 +50,9 @@ impl Tree {
             });
             match (family, folder) {
                 (Some(family), _) if *family.wanted(need) == Names::None => {}
-                (Some(family), _) => self.skip(family, need, self.missing(&key))?,
+                (Some(family), _) => {
+                    self.skip(family, need, node_of(&key), self.missing(&key), refused)?;
+                }
                 (None, "object_index") if !need.objects => {}
                 (None, "groups") if !need.groups => {}
                 (None, "links" | "cross_chunk_links") if need.link_deltas.is_none() => {}

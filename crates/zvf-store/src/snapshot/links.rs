@@ -7,7 +7,7 @@ use zvf_format::keys::format_delta;
 use zvf_meta::{ArrayDoc, Kind, LevelDoc, LinkFamilyDoc, NodeKind, RootDoc, node_kind};
 
 use super::Tree;
-use crate::container::ContainerKind;
+use crate::container::{ContainerKind, GridArray};
 use crate::kv::Question;
 use crate::level::Refused;
 use crate::links::{LinkArray, LinkFamily};
@@ -59,19 +59,27 @@ impl Tree {
         let mut families = Vec::new();
         for delta in deltas {
             let path = format!("{level}/links/{}", format_delta(delta));
-            let mut family = match self.link_node(&path)? {
-                None => None,
-                Some(Node::Group(doc)) if !is_same_key(&doc) => {
-                    Some(self.at_offsets(place, &path, delta, *doc, more)?)
+            let built = match self.link_node(&path) {
+                Ok(None) => self.check_there(&path).map(|()| None),
+                Ok(Some(Node::Group(doc))) if !is_same_key(&doc) => {
+                    self.at_offsets(place, &path, delta, *doc, more).map(Some)
                 }
-                Some(node) => Some(self.same_key(place, &path, delta, &node, refused, more)?),
+                Ok(Some(node)) => self.same_key(place, &path, delta, &node, more).map(Some),
+                Err(error) => Err(error),
+            };
+            let mut family = match built {
+                Ok(family) => family,
+                Err(error) => {
+                    self.leave_out(&path, Some(delta), error, refused)?;
+                    None
+                }
             };
             self.cross_chunk(place, delta, &mut family, refused, more)?;
             let Some(mut family) = family else {
                 continue;
             };
             family.rows_trusted = delta != 0 || !is_line(place.root) || !has_tuples(&family);
-            self.link_attributes(place, need, &mut family, more)?;
+            self.link_attributes(place, need, &mut family, refused, more)?;
             families.push(family);
         }
         Ok(families)
@@ -111,8 +119,8 @@ impl Tree {
     ) -> Result<LinkFamily, StoreError> {
         let key = format!("{folder}/zarr.json");
         let mut family = empty(delta, doc);
-        // A family without policy reads as empty (13.2).
         let (Some(width), Some(rank)) = (family.doc.link_width, family.doc.sid_ndim) else {
+            self.check_empty(place, folder, delta, &family.doc)?;
             return Ok(family);
         };
         check_rank(&key, rank, place.key_rank)?;
@@ -134,6 +142,7 @@ impl Tree {
             let Some(array) = self.grid(&path, MISSING_LINK, place.key_rank, more)? else {
                 continue;
             };
+            check_array(&array, delta, family.width)?;
             let array = LinkArray::at_offsets(
                 segment,
                 array,
@@ -148,6 +157,37 @@ impl Tree {
         Ok(family)
     }
 
+    /// Refuses a family without policy that holds links: without policy a family reads as empty (13.2).
+    fn check_empty(
+        &self,
+        place: Place<'_>,
+        folder: &str,
+        delta: i32,
+        doc: &LinkFamilyDoc,
+    ) -> Result<(), StoreError> {
+        let missing = match doc.link_width {
+            None => "link_width",
+            Some(_) => "sid_ndim",
+        };
+        let wrong = |what: String| {
+            let what = format!("{missing} is missing, but {what}: the links cannot be read");
+            Err(StoreError::malformed(format!("{folder}/zarr.json"), what))
+        };
+        if let Some(links) = doc.num_links.or(doc.num_physical_records)
+            && links > 0
+        {
+            return wrong(format!("num_links is {links}"));
+        }
+        let arrays = self.segments_of(&self.state(), place.level, delta);
+        if let Some(arrays) = arrays.as_ref().filter(|arrays| !arrays.is_empty()) {
+            return wrong(format!("there are {} arrays of links", arrays.len()));
+        }
+        if !self.kv.can_list() && (doc.link_width.is_some() || doc.sid_ndim.is_some()) {
+            return wrong("the backend cannot list".to_owned());
+        }
+        Ok(())
+    }
+
     /// The links of a family that lie in one chunk, or in chunks of one key at two levels: `links/<delta>/<key>` (0.7,
     /// sections 9.1 and 9.3), one array (0.8, section 3.4), or one padded array.
     fn same_key(
@@ -156,27 +196,16 @@ impl Tree {
         path: &str,
         delta: i32,
         node: &Node,
-        refused: &mut Vec<Refused>,
         more: &mut Vec<Question>,
     ) -> Result<LinkFamily, StoreError> {
         let key = format!("{path}/zarr.json");
         let mut family = empty(delta, node.policy(path)?);
-        let mut refuse = |why: String| {
-            refused.push(Refused {
-                path: path.to_owned(),
-                delta,
-                why,
-            });
+        let Some(array) = self.grid(path, MISSING_LINK, place.key_rank, more)? else {
+            return Ok(family);
         };
-        let array = match self.grid(path, MISSING_LINK, place.key_rank, more) {
-            Ok(Some(array)) => array,
-            Ok(None) => return Ok(family),
-            Err(error) if error.is_unsupported() => {
-                refuse(error.to_string());
-                return Ok(family);
-            }
-            Err(error) => return Err(error),
-        };
+        if array.container() == ContainerKind::Grid {
+            array.check_presence()?;
+        }
         let padded = array.container() == ContainerKind::Padded;
         let width = match (&family.doc.link_width, node) {
             (_, Node::Array(doc)) if padded => {
@@ -185,8 +214,10 @@ impl Tree {
             (stated, _) => *stated,
         };
         let Some(width) = width else {
-            refuse("link_width is missing".to_owned());
-            return Ok(family);
+            return Err(StoreError::malformed(
+                key,
+                "link_width is missing: the links cannot be read",
+            ));
         };
         family.width = check_width(&key, width)?;
         family
@@ -227,6 +258,31 @@ impl Tree {
         };
         Ok((source, target))
     }
+}
+
+/// Refuses an array of links by offsets that is none, whose list of cells cannot be right, or that contradicts its family.
+fn check_array(array: &GridArray, delta: i32, width: usize) -> Result<(), StoreError> {
+    let wrong = |what: String| {
+        let key = format!("{}/zarr.json", array.path());
+        Err(StoreError::malformed(key, what))
+    };
+    if array.container() == ContainerKind::Blobs {
+        return wrong("a group, expected an array of links".to_owned());
+    }
+    let attributes = array.attributes();
+    if let Some(stated) = attributes.link_width
+        && usize::try_from(stated) != Ok(width)
+    {
+        return wrong(format!("link_width is {stated}, but {width} in its family"));
+    }
+    if let Some(stated) = attributes.level_delta
+        && stated != delta
+    {
+        return wrong(format!(
+            "level_delta is {stated}, but its family has {delta}"
+        ));
+    }
+    array.check_presence()
 }
 
 /// A family without arrays.

@@ -7,6 +7,8 @@
 mod blobs;
 mod build;
 mod crosslinks;
+mod damaged;
+mod declared;
 mod denied;
 mod families;
 mod linkattributes;
@@ -27,11 +29,12 @@ use zvf_meta::{ArrayDoc, RootDoc};
 use crate::container::Shared;
 use crate::groups::Groups;
 use crate::kv::{Kv, Object, Question, Reply};
+use crate::level::Refused;
 use crate::links::records::Cut;
 use crate::objects::ObjectIndex;
 use crate::once::Once;
 use crate::warnings::Warnings;
-use crate::{KnownNames, StoreError};
+use crate::{KnownNames, OpenOptions, StoreError};
 
 /// Everything that was asked so far.
 #[derive(Debug)]
@@ -40,6 +43,8 @@ pub(crate) struct Tree {
     pub(crate) address: String,
     pub(crate) names: Option<KnownNames>,
     pub(crate) warnings: Arc<Warnings>,
+    /// Whether damaged nodes are left out, see [`OpenOptions::leave_out_damaged`].
+    leave_out_damaged: bool,
     state: Mutex<State>,
 }
 
@@ -54,6 +59,8 @@ pub(crate) struct State {
     pub(crate) grids: HashMap<String, Shared>,
     pub(crate) object_indexes: HashMap<u32, Arc<ObjectIndex>>,
     pub(crate) groups: HashMap<u32, Arc<Groups>>,
+    /// What turned out to be damaged when cells were looked at.
+    pub(crate) left_out: Vec<Refused>,
     /// How the flat records of a family were cut into cells, by path.
     pub(crate) cuts: HashMap<String, Arc<Cut>>,
     pub(crate) rounds: u32,
@@ -75,12 +82,13 @@ enum Document {
 }
 
 impl Tree {
-    pub(crate) fn new(kv: Kv, address: String, names: Option<KnownNames>) -> Self {
+    pub(crate) fn new(kv: Kv, address: String, options: &OpenOptions) -> Self {
         Self {
             kv,
             address,
-            names,
+            names: options.names.clone(),
             warnings: Arc::default(),
+            leave_out_damaged: options.leave_out_damaged,
             state: Mutex::default(),
         }
     }

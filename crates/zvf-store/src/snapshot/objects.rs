@@ -11,6 +11,7 @@ use super::{State, Tree};
 use crate::blob_array::BlobArray;
 use crate::groups::{Groups, Members};
 use crate::kv::Question;
+use crate::level::Refused;
 use crate::objects::{Dense, Manifests, ObjectIndex, Parts, Split};
 use crate::ragged::RaggedArray;
 use crate::typed::TypedArray;
@@ -83,6 +84,7 @@ impl Tree {
         level: u32,
         family: Family,
         need: &Need,
+        refused: &mut Vec<Refused>,
     ) -> Result<Vec<TypedArray>, StoreError> {
         let names = self
             .names_of(&self.state(), level, family, need)?
@@ -90,10 +92,13 @@ impl Tree {
         let mut tables = Vec::with_capacity(names.len());
         for name in names {
             let path = format!("{level}/{}/{name}", family.folder());
-            match self.table(path, name) {
-                Ok(Some(table)) => tables.push(table),
+            match self.table(path.clone(), name) {
+                Ok(Some(table)) => {
+                    self.compare_table(level, &table);
+                    tables.push(table);
+                }
                 Ok(None) => {}
-                Err(error) => self.skip(family, need, error)?,
+                Err(error) => self.skip(family, need, &path, error, refused)?,
             }
         }
         Ok(tables)
@@ -133,7 +138,7 @@ impl Tree {
     fn node_at(&self, path: &str) -> Result<Option<Node>, StoreError> {
         let key = format!("{path}/zarr.json");
         let Some(bytes) = self.document(&key) else {
-            return Ok(None);
+            return self.check_there(path).map(|()| None);
         };
         let node = match node_kind(&bytes) {
             Ok(NodeKind::Array) => ArrayDoc::parse(&bytes).map(|doc| Node::Array(Box::new(doc))),
@@ -172,7 +177,7 @@ impl Tree {
         let folder = format!("{level}/object_index");
         let key = format!("{folder}/zarr.json");
         let Some(bytes) = self.document(&key) else {
-            return Ok(None);
+            return self.check_there(&folder).map(|()| None);
         };
         let doc =
             ObjectIndexDoc::parse(&bytes).map_err(|e| StoreError::document(key.clone(), e))?;
@@ -234,6 +239,14 @@ impl Tree {
         };
         let Some(objects) = doc.num_objects else {
             // Created and never filled.
+            let filled = manifests.is_some_and(|doc| doc.shape.first().is_none_or(|n| *n > 0))
+                || self.array_doc(&child("data"))?.is_some();
+            if filled {
+                return Err(StoreError::malformed(
+                    format!("{folder}/zarr.json"),
+                    "num_objects is missing, but there are manifests",
+                ));
+            }
             return Ok(parts);
         };
         let named = match &doc.layout {
@@ -287,6 +300,9 @@ impl Tree {
                 .layout()
                 .map_err(|e| StoreError::document(format!("{folder}/zarr.json"), e))?,
         };
+        if let Some(doc) = &manifests {
+            self.compare_keys(folder, &path, doc);
+        }
         parts.layout = Some(layout);
         parts.table = table(limits.object_rows)?;
         parts.manifests = manifests
@@ -341,7 +357,7 @@ fn other_children(state: &State, index: &str) -> &'static [&'static str] {
     };
     let manifests = state.exists(&format!("{index}/manifests/zarr.json"));
     match (doc.num_objects, doc.layout.as_deref()) {
-        (None, _) => &[],
+        (None, _) => &["data"],
         (Some(_), Some(layout)) if layout == ObjectLayout::Dense.name() => {
             &["manifest_spans", "manifest_blocks"]
         }

@@ -30,7 +30,7 @@ impl Family {
     }
 
     /// The scope of `attribute_specs` that declares such names.
-    fn scope(self) -> Option<&'static str> {
+    pub(super) fn scope(self) -> Option<&'static str> {
         match self {
             Self::Vertex => Some("vertex"),
             Self::Object => Some("object"),

@@ -124,13 +124,7 @@ fn check_level(level: &Level) -> Result<(), WriteError> {
             return Err(refused(path, what, "a level without it"));
         }
     }
-    if let Some(one) = level.refused().first() {
-        return Err(refused(
-            &one.path,
-            one.why.clone(),
-            "links that can be read",
-        ));
-    }
+    level.check_complete()?;
     let encoding = level.vertices().attributes().encoding.as_deref();
     if !matches!(encoding, None | Some("raw")) {
         return Err(refused(

@@ -84,6 +84,7 @@ async fn leftovers(edit: &Edit) -> Result<Vec<String>, WriteError> {
     let mut arrays: Vec<(String, BTreeSet<String>)> = Vec::new();
     for &number in store.levels() {
         let level = store.level(number, &Need::all()).await?;
+        level.check_complete()?;
         for array in cells_of(&level).await? {
             if let Some(known) = expected_cells(&array)? {
                 arrays.push((format!("{}/c/", array.path()), known));

@@ -102,7 +102,9 @@ pub async fn migrate(
 ) -> Result<Report, WriteError> {
     let mut levels = Vec::new();
     for &number in store.levels() {
-        levels.push(store.level(number, &Need::all()).await?);
+        let level = store.level(number, &Need::all()).await?;
+        level.check_complete()?;
+        levels.push(level);
     }
     let (store, address, handle) = (store.clone(), address.to_owned(), Handle::current());
     blocking(move || {
@@ -492,12 +494,6 @@ impl Job {
             let mut placer = self.pairs(source, true);
             push_cut(cut, laid, &[], &mut placer)?;
             placed.push(placer);
-        }
-        for refused in source.level.refused() {
-            self.notes.lost(
-                refused.path.clone(),
-                format!("links that are not read: {}", refused.why),
-            );
         }
         let Some(here) = laid.get(at) else {
             return Ok(counts);

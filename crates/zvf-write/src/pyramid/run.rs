@@ -171,6 +171,11 @@ impl Job<'_> {
             spec.check(store.root().dims())?;
         }
         self.admit(&store, spec)?;
+        if !matches!(work, Work::Remove) {
+            // A level that is made lacks what was left out of the one that it is made of.
+            let all = self.handle.block_on(store.level(0, &Need::all()))?;
+            all.check_complete()?;
+        }
         let report = PyramidReport {
             was_stale: store.root().extra.contains_key(STALE),
             stale: stale(store.root()),

@@ -225,7 +225,8 @@ impl Tree {
                 return Err(error);
             }
             // The links are read; their values are not there.
-            self.warnings.add(format!("left out: {error}"));
+            let left_out = self.left_out(values.path(), None, &error, false);
+            self.state().left_out.push(left_out);
             let attributes = values.attributes().clone();
             let path = values.path().to_owned();
             GridArray::from_memory(

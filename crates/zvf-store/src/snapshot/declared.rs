@@ -1,0 +1,190 @@
+//! The type of the elements of attributes: what their documents state, against what the root declares.
+
+use serde_json::Value;
+use zvf_format::dtype::DType;
+use zvf_meta::ArrayDoc;
+
+use super::Tree;
+use super::blobs::level_of;
+use super::build::MISSING;
+use super::plan::Family;
+use crate::container::{ContainerKind, GridArray, Shared};
+use crate::kv::Question;
+use crate::level::LevelInner;
+use crate::{StoreError, TypedArray};
+
+/// What `attribute_specs` says of the elements of an attribute.
+enum Declared {
+    /// Numbers of this type.
+    Number(DType),
+    /// Texts, which are stored as codes of categories.
+    Text,
+}
+
+impl Tree {
+    /// What the root declares of an attribute. Coarse levels may hold means of integers: it counts for level 0.
+    fn spec_of(&self, path: &str, family: Family, name: &str) -> Option<Declared> {
+        if level_of(path) != Some(0) {
+            return None;
+        }
+        let root = self.state().root.clone()?;
+        let scopes = root.zarr_vectors.attribute_specs.as_ref()?;
+        let spec = scopes.get(family.scope()?)?.get(name)?;
+        let text = spec.get("dtype").and_then(Value::as_str)?;
+        match DType::parse(text) {
+            Ok(dtype) => Some(Declared::Number(dtype)),
+            Err(_) if matches!(text, "str" | "string") => Some(Declared::Text),
+            Err(_) => None,
+        }
+    }
+
+    /// The array of an attribute, when it exists, with the type that its document states. Where it states none, the root
+    /// decides; without either, bytes could be anything.
+    ///
+    /// # Errors
+    /// As [`grid`](Self::grid); a type that contradicts `attribute_specs`; no type at all, from 0.8.1 on: a group of
+    /// blobs without a type is read as `float32` with a warning (0.7, section 17, trap 4).
+    pub(super) fn typed_grid(
+        &self,
+        path: &str,
+        family: Family,
+        name: &str,
+        key_rank: usize,
+        more: &mut Vec<Question>,
+    ) -> Result<Option<Shared>, StoreError> {
+        let declared = self.spec_of(path, family, name);
+        let missing = match &declared {
+            Some(Declared::Number(dtype)) => *dtype,
+            Some(Declared::Text) | None => MISSING,
+        };
+        let Some(array) = self.grid(path, missing, key_rank, more)? else {
+            return Ok(None);
+        };
+        let wrong = |what: String| Err(StoreError::malformed(format!("{path}/zarr.json"), what));
+        let attributes = array.attributes();
+        let stated = attributes.dtype.as_deref();
+        match (&declared, stated) {
+            (Some(Declared::Number(declared)), Some(stated))
+                if array.dtype().kind != declared.kind && attributes.categories.is_none() =>
+            {
+                return wrong(format!(
+                    "dtype is {stated:?}, but attribute_specs of the root says {declared}"
+                ));
+            }
+            (Some(Declared::Text), Some(_)) if attributes.categories.is_none() => {
+                return wrong(
+                    "no categories, but attribute_specs of the root says texts".to_owned(),
+                );
+            }
+            (Some(Declared::Number(declared)), None) if is_typed_by_text(&array) => {
+                self.warnings.add(format!(
+                    "{path}/zarr.json: no dtype, read as {declared}, as attribute_specs of the root says"
+                ));
+            }
+            (_, None) if array.container() == ContainerKind::Blobs => self.warnings.add(format!(
+                "{path}: no dtype, the elements are read as {MISSING}"
+            )),
+            (_, None) if is_typed_by_text(&array) => {
+                return wrong(
+                    "no dtype, and attribute_specs of the root has none: what the bytes are is not known"
+                        .to_owned(),
+                );
+            }
+            _ => {}
+        }
+        Ok(Some(array))
+    }
+
+    /// Warns of a table whose attributes contradict its array.
+    pub(super) fn compare_table(&self, level: u32, table: &TypedArray) {
+        let Some(doc) = table.doc() else { return };
+        let attributes = table.attributes();
+        let stated = attributes.dtype.as_deref();
+        if let Some(stated) = stated
+            && DType::parse(stated).is_ok_and(|stated| stated.kind != table.dtype().kind)
+        {
+            self.warnings.add(format!(
+                "{}/zarr.json: data_type is {}, but dtype is {stated:?}",
+                table.path(),
+                table.dtype()
+            ));
+        }
+        if let Some(stated) = attributes
+            .shape
+            .as_ref()
+            .filter(|stated| **stated != doc.shape)
+        {
+            self.warnings.add(format!(
+                "{}/zarr.json: shape is {:?}, but {stated:?} in its attributes",
+                table.path(),
+                doc.shape
+            ));
+        }
+        self.compare_keys(&level.to_string(), table.path(), doc);
+    }
+
+    /// Warns of an array whose chunks have other keys than those of the level's vertices: chunks that are not found are
+    /// taken for chunks of the fill value.
+    pub(super) fn compare_keys(&self, folder: &str, path: &str, doc: &ArrayDoc) {
+        let level = level_of(folder).unwrap_or_default();
+        let vertices = self
+            .state()
+            .grids
+            .get(&format!("{level}/vertices"))
+            .cloned();
+        let other = vertices.as_ref().and_then(|array| array.doc());
+        if let Some(other) = other.filter(|other| other.key_encoding != doc.key_encoding) {
+            self.warnings.add(format!(
+                "{path}/zarr.json: chunk_key_encoding is {:?}, but {:?} of {level}/vertices: chunks that are not found read as the fill value",
+                doc.key_encoding, other.key_encoding
+            ));
+        }
+    }
+
+    /// Warns of tables that have other rows than the object index, and of lists of chunks of different lengths.
+    pub(super) fn compare_rows(&self, level: &LevelInner) {
+        if let Some(index) = &level.object_index {
+            for table in &level.object_attributes {
+                if table.rows() != index.len() {
+                    self.warnings.add(format!(
+                        "{}: {} rows, but there are {} objects",
+                        table.path(),
+                        table.rows(),
+                        index.len()
+                    ));
+                }
+            }
+        }
+        let count = |array: &GridArray| {
+            let listed = array.attributes().nonempty_chunks.as_ref();
+            listed.map(|keys| keys.len())
+        };
+        if let Some(fragments) = &level.vertex_fragments
+            && let (Some(vertices), Some(fragments)) = (count(&level.vertices), count(fragments))
+            && vertices != fragments
+        {
+            self.warnings.add(format!(
+                "level {}: {vertices} chunks of vertices are listed, but {fragments} of vertex_fragments",
+                level.number
+            ));
+        }
+    }
+
+    /// Positions without a type are `float32` (0.9, section 8.2), with a warning.
+    pub(super) fn warn_of_positions(&self, vertices: &GridArray) {
+        if vertices.attributes().dtype.is_none() && vertices.container() == ContainerKind::Grid {
+            self.warnings.add(format!(
+                "{}/zarr.json: no dtype, positions are read as {MISSING}",
+                vertices.path()
+            ));
+        }
+    }
+}
+
+/// Whether the type of elements inside cells is known from the attribute `dtype` alone.
+fn is_typed_by_text(array: &GridArray) -> bool {
+    matches!(
+        array.container(),
+        ContainerKind::Grid | ContainerKind::Packed
+    )
+}
