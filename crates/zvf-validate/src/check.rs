@@ -251,6 +251,9 @@ checks! {
     LinksHaveFamilies Structure 8 Warning "links-have-families" "0.6 to 0.9" "all" "0.9 §19"
         "A group of links holds at least one family, named by its delta."
         "Remove the empty group.";
+    NodeDamaged Structure 10 Error "node-damaged" "0.6 to 0.9" "all" "0.9 §7.1"
+        "No document of an attribute, a table or a family of links is damaged so that a level can only be read without it."
+        "Restore the document that the finding names.";
     NodeMembers Structure 9 Error "node-members" "0.6 to 0.9" "all" "Zarr v3 core, array and group metadata"
         "A document has the members that Zarr asks for, and no others but those that say they need not be understood."
         "Restore the member's name, or remove the member.";
@@ -261,9 +264,9 @@ checks! {
     CellListed Consistency 2 Error "cell-listed" "0.8.1 to 0.9" "all" "0.9 §7.4"
         "Every cell that is there is listed."
         "Rebuild the presence list.";
-    CellEmpty Consistency 3 Warning "cell-empty" "0.8.1 to 0.9" "all" "0.9 §7.4"
-        "No empty cell is listed."
-        "Rebuild the presence list.";
+    CellEmpty Consistency 3 Error "cell-empty" "0.8.1 to 0.9" "all" "0.9 §7.4"
+        "Every cell that is listed has content: readers refuse a listed cell that is not there."
+        "Restore the cell; if nothing was lost, rebuild the presence list.";
     ObjectStray Consistency 4 Warning "object-stray" "0.9" "all" "0.9 §4.2"
         "Every stored object of an array belongs to a place of its grid."
         "Remove the object.";
@@ -308,7 +311,7 @@ checks! {
     AttributeThere Consistency 31 Warning "attribute-there" "0.6 to 0.9" "all" "0.9 §22 T10"
         "A vertex attribute has a cell for every chunk with vertices."
         "Write the attribute again; absent values have a sentinel.";
-    AttributeWidth Consistency 32 Warning "attribute-width" "0.6 to 0.9" "all" "0.9 §12.1"
+    AttributeWidth Consistency 32 Error "attribute-width" "0.6 to 0.9" "all" "0.9 §12.1"
         "All cells of an attribute have as many values a row as it declares."
         "Correct row_shape.";
     AttributeOrphan Consistency 33 Error "attribute-orphan" "0.6 to 0.9" "all" "0.9 §12.1"

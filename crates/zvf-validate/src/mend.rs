@@ -61,16 +61,16 @@ impl Check {
             | Self::AttributeThere
             | Self::LinkAttributeThere
             | Self::LinkFragmentsThere => OBJECTS,
-            Self::LevelOpens | Self::NodeRead => Mend::Never(
+            Self::LevelOpens | Self::NodeRead | Self::NodeDamaged => Mend::Never(
                 "the document that it names has a finding of its own, or is not understood",
             ),
             Self::NodeKnown | Self::LevelHasChunks => FINE,
             Self::NodeMembers => Mend::Never("nobody knows what the member was"),
             Self::Unfinished => Mend::Never("the writer's own command finishes it"),
             Self::CellListed => Mend::Where("the cell can be read and fits the others"),
-            Self::CellEmpty => {
-                Mend::Where("nothing else refers to the cell; a cell that is lost stays listed")
-            }
+            Self::CellEmpty => Mend::Where(
+                "no other array lists its chunk; a cell that is lost stays listed, unless the loss is accepted",
+            ),
             Self::VertexCount
             | Self::FragmentsTile
             | Self::LinkCount

@@ -88,6 +88,7 @@ pub async fn validate(url: &str, options: &ValidateOptions) -> Result<Report, Va
     // What a list names and is not there is a finding here, not the end.
     let mut open = options.open.clone();
     open.verify = false;
+    open.leave_out_damaged = true;
     let raw = RawStore::open(url, &open)?;
     let under = raw.clone().under_edits(&open).await;
     let raw = run
@@ -196,8 +197,11 @@ impl Run<'_> {
             };
             for refused in level.refused() {
                 let place = Place::at(refused.path.clone());
-                self.findings
-                    .add(Check::NodeRead, place, &refused.why, "links that are read");
+                let (check, expected) = match refused.damaged {
+                    true => (Check::NodeDamaged, "a node that can be read"),
+                    false => (Check::NodeRead, "a node of a kind that is read"),
+                };
+                self.findings.add(check, place, &refused.why, expected);
             }
             told = self.warnings(store, told);
             states.push(LevelState::new(level));

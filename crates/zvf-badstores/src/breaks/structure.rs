@@ -120,6 +120,12 @@ pub(super) const STRUCTURE: &[Break] = &[
     ),
     of(
         "0.9/graph",
+        "an attribute of another rank",
+        "node-damaged",
+        Set("0/vertex_attributes/r/zarr.json", "/shape", "[4]"),
+    ),
+    of(
+        "0.9/graph",
         "an attribute of a type that nobody knows",
         "node-read",
         Set("0/vertex_attributes/r/zarr.json", "@/dtype", "\"quux\""),

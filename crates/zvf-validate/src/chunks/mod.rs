@@ -47,6 +47,8 @@ struct Plan {
     split: Option<u64>,
     tiles: bool,
     raw: bool,
+    /// Whether an empty `row_shape` is one value a row: writers of other kinds put it on wider attributes, too (trap T8).
+    narrow: bool,
     places: bool,
     chains: bool,
     findings: Findings,
@@ -101,6 +103,17 @@ pub(crate) async fn check(run: &mut Run<'_>, state: &mut LevelState) -> Result<(
         state.whole = true;
         run.measured(state.number()).vertices = Some(0);
         return Ok(());
+    }
+    if !plan.raw {
+        let found = plan.vertices.attributes().encoding.clone();
+        let place = Place::at(plan.vertices.path()).pointer("/attributes/encoding");
+        let expected = "raw, which is the encoding that is read";
+        run.findings.add(
+            Check::LevelOpens,
+            place,
+            found.unwrap_or_default(),
+            expected,
+        );
     }
     let count = state.chunks.len();
     let slots = match run.options.sample {
@@ -269,6 +282,7 @@ impl Plan {
                 .filter(|_| level.key_rank() == level.dims() + 1)
                 .map(|values| wide(values.len())),
             tiles: level.doc().fragments_tile,
+            narrow: matches!(level.store().kind(), Kind::PointCloud | Kind::Line),
             raw: level
                 .vertices()
                 .attributes()
@@ -334,24 +348,24 @@ impl Plan {
             if !array.presence().contains(chunk) {
                 return None;
             }
+            let place = || Place::at(array.path()).chunk(chunk);
             let cell = cells.next().unwrap_or(Cell::Absent);
-            match &cell {
+            Some(match cell {
                 Cell::Broken(why) => {
-                    let place = Place::at(array.path()).chunk(chunk);
-                    findings.add(Check::CellReads, place, why, "a cell that decodes");
+                    findings.add(Check::CellReads, place(), &why, "a cell that decodes");
+                    Cell::Broken(why)
                 }
+                // How many rows the chunk had is not known.
                 Cell::Absent if !array.presence().is_listed() => {
-                    let place = Place::at(array.path()).chunk(chunk);
-                    findings.add(
-                        Check::CellEmpty,
-                        place,
-                        "nothing",
-                        "what the presence list names",
-                    );
+                    let expected = "what the presence list names";
+                    findings.add(Check::CellEmpty, place(), "nothing", expected);
+                    match array.path() == self.vertices.path() {
+                        true => Cell::Broken("nothing".to_owned()),
+                        false => Cell::Absent,
+                    }
                 }
-                Cell::Absent | Cell::There(_) => {}
-            }
-            Some(cell)
+                Cell::Absent | Cell::There(_) => cell,
+            })
         };
         let stored = next(&self.vertices, findings);
         let rows = self.rows(chunk, stored.as_ref(), findings);
@@ -530,7 +544,11 @@ impl Plan {
         let columns = self.columns.iter().chain(&self.fragment_columns);
         for ((column, found), known) in columns.zip(&seen.widths).zip(widths) {
             let Some(found) = *found else { continue };
-            let expected = known.or(column.attribute.declared_width);
+            let one = column.attribute.array.attributes().row_shape.as_ref();
+            let one = one
+                .filter(|shape| shape.is_empty() && self.narrow)
+                .map(|_| 1);
+            let expected = known.or(column.attribute.declared_width).or(one);
             if let Some(expected) = expected.filter(|&one| one != found) {
                 let chunk = state
                     .chunks

@@ -119,7 +119,9 @@ pub(crate) async fn check(
         let place = || Place::at(state.path("links/0"));
         match kind {
             Kind::Graph | Kind::Mesh
-                if inside.is_none() && grid && state.level.refused().is_empty() =>
+                if inside.is_none()
+                    && grid
+                    && !state.level.refused().iter().any(|one| one.delta == Some(0)) =>
             {
                 run.findings.add(
                     Check::FamilyThere,
@@ -586,6 +588,7 @@ impl Plan<'_> {
                 if !self.array.array.presence().is_listed() {
                     let expected = "what the presence list names";
                     findings.add(Check::CellEmpty, self.place(key), "nothing", expected);
+                    sums.damaged = true;
                 }
                 return Some(0);
             }
