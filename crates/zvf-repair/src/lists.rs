@@ -11,6 +11,7 @@ use zvf_validate::Check;
 
 use crate::documents::{Look, Memory, document_of};
 use crate::edit::{Edit, Tier};
+use crate::options::RepairOptions;
 
 const LIST: &str = "/attributes/nonempty_chunks";
 
@@ -59,7 +60,7 @@ pub(crate) fn normal(look: &Look<'_>, memory: &mut Memory) -> Vec<Edit> {
 }
 
 /// Edits that follow from the cells.
-pub(crate) fn cells(look: &Look<'_>, memory: &Memory) -> Vec<Edit> {
+pub(crate) fn cells(look: &Look<'_>, memory: &Memory, options: &RepairOptions) -> Vec<Edit> {
     let mut edits = Vec::new();
     for (path, cells) in &look.measured.unlisted {
         let key = format!("{path}/zarr.json");
@@ -83,7 +84,14 @@ pub(crate) fn cells(look: &Look<'_>, memory: &Memory) -> Vec<Edit> {
             of_list.insert(text(chunk.as_slice()));
         }
     }
-    for (key, gone) in gone {
+    for (key, mut gone) in gone {
+        if !options.accept_loss {
+            // Where another array has the chunk, the cell was lost.
+            gone.retain(|chunk| !is_named_elsewhere(look, &key, chunk));
+        }
+        if gone.is_empty() {
+            continue;
+        }
         // What comes and what goes is one list: going waits for the next look.
         if edits.iter().any(|edit| edit.key == key) {
             continue;
@@ -97,6 +105,34 @@ pub(crate) fn cells(look: &Look<'_>, memory: &Memory) -> Vec<Edit> {
         edits.push(Edit::set(&key, LIST, list, Check::CellEmpty, why).tier(Tier::Dropping));
     }
     edits
+}
+
+/// Whether another array whose cells belong to the same rows lists the chunk.
+fn is_named_elsewhere(look: &Look<'_>, key: &str, chunk: &str) -> bool {
+    let Some(own) = rows_of(key) else {
+        return false;
+    };
+    look.measured.documents.keys().any(|other| {
+        other != key
+            && rows_of(other) == Some(own)
+            && look
+                .array(other)
+                .and_then(|doc| doc.attributes.nonempty_chunks)
+                .is_some_and(|keys| keys.iter().any(|one| one == chunk))
+    })
+}
+
+/// What the cells of an array have rows for: the level, and for links delta and offsets.
+fn rows_of(key: &str) -> Option<(&str, &str)> {
+    let (level, path) = key.strip_suffix("/zarr.json")?.split_once('/')?;
+    let (family, rest) = path.split_once('/').unwrap_or((path, ""));
+    match family {
+        "vertices" | "vertex_fragments" | "link_fragments" => Some((level, "")),
+        "vertex_attributes" | "fragment_attributes" => Some((level, "")),
+        "links" => Some((level, rest)),
+        "link_attributes" => Some((level, rest.split_once('/')?.1)),
+        _ => None,
+    }
 }
 
 /// The keys of a list that can be cells of the array's grid; sorted as text they are in ASCII order.
@@ -125,4 +161,25 @@ fn grid(doc: &ArrayDoc) -> Option<Grid> {
 
 fn text(chunk: &[i64]) -> String {
     format_key(chunk).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rows_of;
+
+    #[test]
+    fn arrays_of_the_same_rows() {
+        let vertices = rows_of("0/vertices/zarr.json");
+        assert_eq!(rows_of("0/vertex_attributes/v/zarr.json"), vertices);
+        assert_ne!(rows_of("1/vertices/zarr.json"), vertices);
+        assert_eq!(
+            rows_of("0/link_attributes/w/0/+1.0/zarr.json"),
+            rows_of("0/links/0/+1.0/zarr.json")
+        );
+        assert_ne!(
+            rows_of("0/links/0/+1.0/zarr.json"),
+            rows_of("0/links/0/0.0/zarr.json")
+        );
+        assert_eq!(rows_of("0/object_index/zarr.json"), None);
+    }
 }

@@ -13,6 +13,9 @@ pub struct RepairOptions {
     pub only: Option<Vec<Check>>,
     /// Findings that are kept of one check. Default 100,000: what is beyond them is settled by another round.
     pub most: usize,
+    /// Whether cells that are listed and gone are taken off their lists although other arrays name their chunks: what was
+    /// lost is given up, and reads as missing from then on. Default false: a loss stays an error.
+    pub accept_loss: bool,
     /// Told what goes on.
     pub progress: Progress,
     /// How the store is opened and written.
@@ -25,6 +28,7 @@ impl Default for RepairOptions {
             depth: Depth::Multiscale,
             only: None,
             most: 100_000,
+            accept_loss: false,
             progress: Progress::default(),
             write: WriteOptions::new(),
         }
@@ -43,6 +47,13 @@ impl RepairOptions {
     #[must_use]
     pub fn with_only(mut self, only: impl Into<Vec<Check>>) -> Self {
         self.only = Some(only.into());
+        self
+    }
+
+    /// Sets [`accept_loss`](Self::accept_loss).
+    #[must_use]
+    pub fn with_accept_loss(mut self, accept_loss: bool) -> Self {
+        self.accept_loss = accept_loss;
         self
     }
 

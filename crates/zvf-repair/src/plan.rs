@@ -32,6 +32,8 @@ pub struct Plan {
     pub changes: Vec<Change>,
     /// Findings that stay, by code.
     pub left: Vec<Left>,
+    /// Lost cells that are given up, as [`RepairOptions::accept_loss`] allows: what was in them reads as missing.
+    pub given_up: Vec<Finding>,
     /// What was found in the store as it is.
     pub before: Report,
     /// What would be found in it then.
@@ -213,6 +215,15 @@ async fn work(
     way: Way,
 ) -> Result<Work, RepairError> {
     let mut work = Work::nothing(before.clone());
+    if options.accept_loss {
+        // What a cell that is given up leaves behind was accepted with it.
+        let lost = before
+            .findings
+            .iter()
+            .filter(|one| one.check == Check::CellEmpty);
+        let missing = |one: &Finding| (Check::AttributeThere, one.place.path.clone());
+        work.known.extend(lost.map(missing));
+    }
     for _ in 0..ROUNDS {
         let measured = work.after.measured.take().unwrap_or_default();
         let mut edits = {
@@ -220,6 +231,12 @@ async fn work(
             derive(&look, &mut work.memory, options)
         };
         edits.retain(|edit| !way.left_out().contains(&edit.tier));
+        if !options.accept_loss && work.tiers.contains(&Tier::Dropping) {
+            // A count that was right before cells were dropped states what was lost.
+            edits.retain(|edit| {
+                work.is_known(edit) || !edit.checks.iter().all(|one| is_count(*one))
+            });
+        }
         let opens = |edit: &Edit| edit.tier == Tier::Opening;
         let opening = edits.iter().any(opens);
         if opening {
@@ -246,7 +263,7 @@ fn derive(look: &Look<'_>, memory: &mut Memory, options: &RepairOptions) -> Vec<
     let wants = |check: Check| options.wants(check);
     let mut edits = documents::openings(look, memory);
     edits.extend(lists::normal(look, memory));
-    edits.extend(lists::cells(look, memory));
+    edits.extend(lists::cells(look, memory, options));
     edits.extend(nodes::edits(look, memory));
     edits.extend(root::edits(look, memory, wants));
     edits.extend(scales::edits(look, wants));
@@ -255,7 +272,22 @@ fn derive(look: &Look<'_>, memory: &mut Memory, options: &RepairOptions) -> Vec<
     edits
 }
 
+/// Whether a check compares a stated count with what is there.
+fn is_count(check: Check) -> bool {
+    matches!(check, Check::VertexCount | Check::LinkCount)
+}
+
 impl Work {
+    /// Whether what an edit settles was found before anything was changed.
+    fn is_known(&self, edit: &Edit) -> bool {
+        let path = edit.key.trim_end_matches("/zarr.json");
+        let mut checks = edit.checks.iter();
+        checks.any(|check| {
+            let mut known = self.known.iter();
+            known.any(|(of, at)| of == check && at.trim_end_matches("/zarr.json") == path)
+        })
+    }
+
     fn nothing(before: Report) -> Self {
         Self {
             edits: Vec::new(),
@@ -314,6 +346,13 @@ impl Work {
                 })
             })
             .collect();
+        let lost = |one: &&Finding| {
+            one.check == Check::CellEmpty && !self.after.findings.iter().any(|left| left == *one)
+        };
+        let given_up = match options.accept_loss {
+            true => before.findings.iter().filter(lost).cloned().collect(),
+            false => Vec::new(),
+        };
         let left = self.after.findings.iter().map(|finding| Left {
             finding: finding.clone(),
             why: why_left(finding, options),
@@ -322,6 +361,7 @@ impl Work {
             store: url.to_owned(),
             changes: changes(&documents, self.edits),
             left: left.collect(),
+            given_up,
             before,
             after: self.after,
             documents,

@@ -3,7 +3,7 @@
 use serde_json::json;
 use zvf_repair::{RepairError, apply, plan};
 use zvf_store::Class;
-use zvf_validate::Check;
+use zvf_validate::{Check, Severity};
 
 use crate::support::{ADDRESS, Files, Memory, Outcome};
 
@@ -41,6 +41,37 @@ async fn a_cell_that_is_lost_stays_listed() -> Outcome {
         reasons.iter().any(|why| why.contains("stays listed")),
         "{reasons:?}"
     );
+    Ok(())
+}
+
+/// Adversarial B1: the chunk has vertices and fragments, so that its attribute was lost.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_cell_of_an_attribute_stays_an_error_until_the_loss_is_accepted() -> Outcome {
+    for (case, array) in [
+        ("0.9/graph", "0/vertex_attributes/r"),
+        ("0.9/graph", "0/links/0/0.0.0"),
+        ("0.9/graph", "0/link_attributes/weight/0/0.0.0"),
+        ("0.9/points_bins", "0/vertices"),
+        ("0.9/points_bins", "0/vertex_fragments"),
+    ] {
+        let mut files = Files::of(case)?;
+        let cells = format!("{array}/c/");
+        let lost = files.objects.keys().find(|key| key.starts_with(&cells));
+        let lost = lost.ok_or("no cell")?.clone();
+        files.objects.remove(&lost);
+        let memory = Memory::with(&files).await?;
+        let kept = plan(ADDRESS, &memory.options()).await?;
+        assert!(kept.changes.is_empty(), "{array}: {:?}", kept.changes);
+        assert!(!kept.after.is_clean(Severity::Error), "{array}");
+        assert!(kept.given_up.is_empty(), "{array}");
+        if array.contains("/vertex_attributes/") {
+            let options = memory.options().with_accept_loss(true);
+            let given_up = plan(ADDRESS, &options).await?;
+            assert_eq!(given_up.given_up.len(), 1, "{array}");
+            assert_eq!(given_up.given_up[0].place.path, array);
+            assert!(given_up.after.is_clean(Severity::Error), "{array}");
+        }
+    }
     Ok(())
 }
 

@@ -8,7 +8,8 @@ use zvf_validate::Check;
 #[command(after_help = "\
 Derives presence lists, counts, bounds, what arrays repeat of their paths and the root of its levels, from the cells that are there.
 Without --apply it only says what it would do. No payload is ever touched: what only a payload could settle is left, with the
-reason; `zvf validate --list-checks --json` says for each check whether it is settled. Stores before 0.9 are refused: copy them
+reason, and so is what is lost: a listed cell that is gone stays listed and an error, where other arrays name its chunk, unless
+--accept-loss gives it up. `zvf validate --list-checks --json` says for each check whether it is settled. Stores before 0.9 are refused: copy them
 with `zvf migrate`. Documents that change are kept as they were beside the store; --undo puts them back.
 
 Exit code 0: nothing to do, or all errors are settled; 1: without --apply, there is something to do or an error that stays; with
@@ -31,6 +32,10 @@ pub(crate) struct RepairArgs {
     /// The deepest level of checks
     #[arg(long, value_name = "1..5", default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=5))]
     pub(crate) level: u8,
+    /// Takes cells that are lost off their lists although other arrays name their chunks: what was in them is given up and
+    /// reads as missing
+    #[arg(long, conflicts_with = "undo")]
+    pub(crate) accept_loss: bool,
     /// Where documents are kept as they were [default: beside the store]
     #[arg(long, value_name = "ADDRESS", requires = "apply")]
     pub(crate) backup: Option<String>,

@@ -24,6 +24,7 @@ pub(crate) fn run(args: &RepairArgs, context: &mut Context<'_>) -> Result<()> {
     let mut options = RepairOptions::default()
         .with_write(context.write_options(false))
         .with_depth(Depth::from_number(args.level).unwrap_or(Depth::Multiscale))
+        .with_accept_loss(args.accept_loss)
         .with_progress(told(context));
     if let Some(only) = &args.only {
         options = options.with_only(only.clone());
@@ -119,6 +120,7 @@ fn text(plan: &Plan, applied: Option<&Applied>) -> String {
         let _ = writeln!(text, "  {}: {old} -> {new}", change.pointer);
         let _ = writeln!(text, "    {}; follows from {}", settles(change), change.why);
     }
+    given_up(&mut text, plan);
     left(&mut text, plan);
     match applied {
         None if plan.changes.is_empty() => text.push_str("\nnothing to change\n"),
@@ -160,6 +162,21 @@ fn settles(change: &Change) -> String {
 
 /// Most findings of one check that are shown.
 const MOST: usize = 5;
+
+/// Lost cells that no list names any more.
+fn given_up(text: &mut String, plan: &Plan) {
+    if plan.given_up.is_empty() {
+        return;
+    }
+    let cells = counted(plan.given_up.len(), "lost cell");
+    let _ = writeln!(
+        text,
+        "\ngiven up, {cells}: what was in them reads as missing"
+    );
+    for one in &plan.given_up {
+        let _ = writeln!(text, "  {}", one.place);
+    }
+}
 
 /// Findings that stay, by check and reason.
 fn left(text: &mut String, plan: &Plan) {
@@ -239,6 +256,7 @@ fn document(plan: &Plan, applied: Option<&Applied>) -> Value {
         "documents": plan.documents.iter().map(|one| &one.key).collect::<Vec<_>>(),
         "changes": changes,
         "left": left,
+        "given_up": plan.given_up.iter().map(|one| one.place.to_string()).collect::<Vec<_>>(),
         "before": counts(&plan.before),
         "after": counts(applied.map_or(&plan.after, |one| &one.report)),
     })
