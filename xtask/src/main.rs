@@ -13,6 +13,7 @@ mod bench;
 mod caterva;
 mod ci;
 mod conformance;
+mod damage;
 mod demo;
 mod features;
 mod fixtures;
@@ -70,6 +71,11 @@ const TASKS: &[Task] = &[
         name: "badstores",
         help: "stores that are broken on purpose [--out DIR] [--random N] [--seed S]; how many the validator finds [--detect N] [--python]",
         run: badstores::run,
+    },
+    Task {
+        name: "damage",
+        help: "members of documents removed, changed and contradicted: what every read gives then [--cases N] [--seed S]",
+        run: damage::run,
     },
     Task {
         name: "bench",
