@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::channel::oneshot;
 use serde_json::json;
-use zvf_store::meta::{Kind, Refinement};
+use zvf_store::meta::Refinement;
 use zvf_store::{Class, Deltas, Level, Names, Need, Store, VertexAttribute};
 
 use crate::columns::arrow;
@@ -431,7 +431,7 @@ fn columns(
                     ));
                     continue;
                 }
-                found.push(spec(level, attribute));
+                found.push(spec(attribute));
             }
             found.extend(key.filter(|key| found.iter().all(|column| column.name != key.name)));
             for name in query.filter.iter().flat_map(crate::Filter::names) {
@@ -458,7 +458,7 @@ fn columns(
                             format!("dtype {}", attribute.dtype),
                         ));
                     }
-                    (Some(attribute), _) => found.push(spec(level, attribute)),
+                    (Some(attribute), _) => found.push(spec(attribute)),
                     (None, Some(key)) if key.name == *name => found.push(key.clone()),
                     _ => unknown.push(name.clone()),
                 }
@@ -491,15 +491,13 @@ async fn unknown_name(store: &Store, number: u32, name: &str) -> QueryError {
     ))
 }
 
-fn spec(level: &Level, attribute: &VertexAttribute) -> ColumnSpec {
+fn spec(attribute: &VertexAttribute) -> ColumnSpec {
     let declared = attribute
         .declared_width
         .and_then(|width| usize::try_from(width).ok());
     // Writers of graphs, meshes and polylines state one value also where there are several (trap T8).
     let states_one = declared.is_none()
         && (attribute.array.attributes().row_shape.as_ref()).is_some_and(Vec::is_empty);
-    let reliable = matches!(level.store().kind(), Kind::PointCloud | Kind::Line);
-    let declared = declared.or((states_one && reliable).then_some(1));
     let mut metadata = HashMap::new();
     if let Some(unit) = &attribute.unit {
         metadata.insert("zvf.unit".to_owned(), unit.clone());

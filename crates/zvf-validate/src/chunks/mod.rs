@@ -47,8 +47,6 @@ struct Plan {
     split: Option<u64>,
     tiles: bool,
     raw: bool,
-    /// Whether an empty `row_shape` is one value a row: writers of other kinds put it on wider attributes, too (trap T8).
-    narrow: bool,
     places: bool,
     chains: bool,
     findings: Findings,
@@ -282,7 +280,6 @@ impl Plan {
                 .filter(|_| level.key_rank() == level.dims() + 1)
                 .map(|values| wide(values.len())),
             tiles: level.doc().fragments_tile,
-            narrow: matches!(level.store().kind(), Kind::PointCloud | Kind::Line),
             raw: level
                 .vertices()
                 .attributes()
@@ -544,11 +541,7 @@ impl Plan {
         let columns = self.columns.iter().chain(&self.fragment_columns);
         for ((column, found), known) in columns.zip(&seen.widths).zip(widths) {
             let Some(found) = *found else { continue };
-            let one = column.attribute.array.attributes().row_shape.as_ref();
-            let one = one
-                .filter(|shape| shape.is_empty() && self.narrow)
-                .map(|_| 1);
-            let expected = known.or(column.attribute.declared_width).or(one);
+            let expected = known.or(column.attribute.declared_width);
             if let Some(expected) = expected.filter(|&one| one != found) {
                 let chunk = state
                     .chunks
