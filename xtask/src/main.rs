@@ -14,6 +14,7 @@ mod caterva;
 mod ci;
 mod conformance;
 mod damage;
+mod cycles;
 mod demo;
 mod features;
 mod fixtures;
