@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::{
-    Outcome, conformance, demo, features, fixtures, fuzz, history, no_std, sh, test, tidy,
+    Outcome, conformance, demo, dependencies, features, fixtures, history, no_std, sh, test, tidy,
 };
 
 /// One stage of CI.
@@ -58,12 +58,8 @@ const STAGES: &[Stage] = &[
         run: || fixtures::run(&[]),
     },
     Stage {
-        name: "fuzz-build",
-        run: fuzz::check,
-    },
-    Stage {
         name: "deny",
-        run: deny,
+        run: dependencies::check,
     },
 ];
 
@@ -133,32 +129,4 @@ fn docs() -> Outcome {
         "--no-deps",
         "--quiet",
     ]))
-}
-
-/// Version of cargo-deny that `deny.toml` is written for.
-const DENY: &str = "0.20.2";
-
-/// Licences, duplicate versions and sources; the advisory database is left out because it needs the network.
-fn deny() -> Outcome {
-    let tools = sh::target().join("tools");
-    let program = tools
-        .join("bin")
-        .join(format!("cargo-deny{}", std::env::consts::EXE_SUFFIX));
-    if !program.is_file() {
-        println!("installing cargo-deny {DENY} (about two minutes, once)");
-        sh::run(
-            sh::cargo()
-                .args([
-                    "install",
-                    "cargo-deny",
-                    "--locked",
-                    "--quiet",
-                    "--version",
-                    DENY,
-                    "--root",
-                ])
-                .arg(&tools),
-        )?;
-    }
-    sh::run(sh::command(program).args(["--all-features", "check", "bans", "licenses", "sources"]))
 }

@@ -322,7 +322,7 @@ fn is_word(token: &str) -> bool {
 /// Words, `::` and single signs of a source, without comments, texts, and the tests at its end.
 fn tokens(text: &str) -> Vec<String> {
     let text = text
-        .split("#[cfg(test)]\nmod ")
+        .split("#[cfg(test)]\nmod tests {")
         .next()
         .unwrap_or_default();
     let mut found = Vec::new();

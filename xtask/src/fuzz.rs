@@ -1,6 +1,6 @@
 //! `cargo xtask fuzz`: runs the fuzz targets on stable Rust.
 //!
-//! The bodies are in `crates/zvf-fuzz`, the fuzzer's binaries in `xtask/fuzz`. The committed corpus in `testdata/fuzz` is
+//! The bodies are in `crates/zvf-fuzz`, the fuzzer's program in `xtask/fuzz`. The committed corpus in `testdata/fuzz` is
 //! read; what a run finds goes to `target/fuzz`, crashes to `testdata/fuzz/TARGET`, where `cargo test` replays them.
 
 use std::path::{Path, PathBuf};
@@ -36,14 +36,14 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     if let Some(name) = only.filter(|name| !all.contains(name)) {
         return Err(format!("no target {name}; there are {}", all.join(", ")).into());
     }
-    let programs = build(&[])?;
+    let program = build()?;
     let mut crashed = Vec::new();
     for name in all
         .iter()
         .filter(|name| only.is_none_or(|only| only == *name))
     {
         println!("\n== {name}, {seconds} s");
-        if fuzz(&programs, name, seconds).is_err() {
+        if fuzz(&program, name, seconds).is_err() {
             crashed.push(name.as_str());
         }
     }
@@ -57,39 +57,21 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     .into())
 }
 
-/// Builds every target and runs each for a moment: they must not rot. For that they need not be fast.
-pub(crate) fn check() -> Outcome {
-    let programs = build(&[
-        ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1"),
-        ("CARGO_PROFILE_RELEASE_DEBUG", "0"),
-    ])?;
-    for name in targets()? {
-        fuzz(&programs, &name, 2)?;
-    }
-    Ok(())
-}
-
-/// Names of the targets, one a file of `xtask/fuzz/fuzz_targets`.
+/// Names of the targets, as the table of `crates/zvf-fuzz` has them.
 fn targets() -> Outcome<Vec<String>> {
-    let files = sh::files(&folder().join("fuzz_targets"))?;
-    let name = |path: &PathBuf| {
-        path.file_stem()
-            .map(|stem| stem.to_string_lossy().into_owned())
-    };
-    Ok(files.iter().filter_map(name).collect())
+    let table = sh::root().join("crates/zvf-fuzz/src/lib.rs");
+    let text = std::fs::read_to_string(table)?;
+    let (_, rows) = text
+        .split_once("pub const TARGETS")
+        .ok_or("crates/zvf-fuzz has no table of targets")?;
+    let rows = rows.split_once("];").map_or(rows, |(rows, _)| rows);
+    let name = |row: &str| row.trim().strip_prefix("(\"")?.split('"').next().map(str::to_owned);
+    Ok(rows.lines().filter_map(name).collect())
 }
 
-fn folder() -> PathBuf {
-    sh::root().join("xtask").join("fuzz")
-}
-
-/// Builds the binaries, instrumented and optimised unless `profile` says otherwise, and returns their folder.
-fn build(profile: &[(&str, &str)]) -> Outcome<PathBuf> {
-    let target = sh::target().join(if profile.is_empty() {
-        "fuzz-build"
-    } else {
-        "fuzz-check"
-    });
+/// Builds the fuzzer, instrumented and optimised, and returns its path.
+fn build() -> Outcome<PathBuf> {
+    let target = sh::target().join("fuzz-build");
     let triple = sh::capture(sh::command("rustc").args(["-vV"]))?;
     let triple = triple
         .lines()
@@ -98,22 +80,30 @@ fn build(profile: &[(&str, &str)]) -> Outcome<PathBuf> {
         .to_owned();
     let mut command = sh::cargo();
     command
-        .current_dir(folder())
         .env("CARGO_TARGET_DIR", &target)
-        .env("RUSTFLAGS", FLAGS.join(" "))
-        .envs(profile.iter().copied());
+        .env("RUSTFLAGS", FLAGS.join(" "));
     // With an explicit target the flags leave build scripts alone.
-    sh::run(command.args(["build", "--release", "--quiet", "--target", &triple]))?;
-    Ok(target.join(triple).join("release"))
+    sh::run(command.args([
+        "build",
+        "--release",
+        "--quiet",
+        "--package",
+        "zvf-fuzzer",
+        "--target",
+        &triple,
+    ]))?;
+    let name = format!("zvf-fuzzer{}", std::env::consts::EXE_SUFFIX);
+    Ok(target.join(triple).join("release").join(name))
 }
 
-/// Runs one binary on the committed corpus and what earlier runs found.
-fn fuzz(programs: &Path, name: &str, seconds: u64) -> Outcome {
+/// Runs one target on the committed corpus and what earlier runs found.
+fn fuzz(program: &Path, name: &str, seconds: u64) -> Outcome {
     let found = sh::target().join("fuzz").join(name);
     let committed = sh::root().join("testdata").join("fuzz").join(name);
     std::fs::create_dir_all(&found)?;
     std::fs::create_dir_all(&committed)?;
-    let mut command = sh::command(programs.join(name));
+    let mut command = sh::command(program);
+    command.env("ZVF_FUZZ_TARGET", name);
     command.arg(&found).arg(&committed).arg(LARGEST);
     command.arg(format!("-max_total_time={seconds}"));
     command.args([

@@ -16,6 +16,7 @@ mod conformance;
 mod damage;
 mod cycles;
 mod demo;
+mod dependencies;
 mod features;
 mod fixtures;
 mod fuzz;

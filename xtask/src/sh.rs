@@ -132,11 +132,14 @@ pub(crate) fn files(folder: &Path) -> Outcome<Vec<PathBuf>> {
         for entry in std::fs::read_dir(&folder)? {
             let entry = entry?;
             let name = entry.file_name();
-            if name.to_string_lossy().starts_with('.') || name == "target" {
+            if name.to_string_lossy().starts_with('.') {
                 continue;
             }
             if entry.file_type()?.is_dir() {
-                folders.push(entry.path());
+                // Cargo marks the folders that it builds into.
+                if !entry.path().join("CACHEDIR.TAG").exists() {
+                    folders.push(entry.path());
+                }
             } else {
                 found.push(entry.path());
             }

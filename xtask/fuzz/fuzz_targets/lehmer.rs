@@ -1,4 +1,0 @@
-//! Fuzzer binary of `zvf_fuzz::lehmer`.
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| zvf_fuzz::lehmer(data));

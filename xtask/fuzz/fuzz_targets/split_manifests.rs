@@ -1,4 +1,0 @@
-//! Fuzzer binary of `zvf_fuzz::split_manifests`.
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| zvf_fuzz::split_manifests(data));
