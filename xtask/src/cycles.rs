@@ -422,7 +422,10 @@ mod tests {
     fn comments_strings_and_tests_are_not_read() {
         let all = crate_of(&[
             ("", "mod a; mod b;"),
-            ("a", "// crate::b::X\nconst A: &str = \"crate::b::X\";\n#[cfg(test)]\nmod tests { use crate::b::X; }"),
+            (
+                "a",
+                "// crate::b::X\nconst A: &str = \"crate::b::X\";\n#[cfg(test)]\nmod tests { use crate::b::X; }",
+            ),
             ("b", "use crate::a::A;"),
         ]);
         assert!(cycles(&all).is_empty());

@@ -230,10 +230,7 @@ fn split<'a>(text: &'a str, word: &str) -> Vec<&'a str> {
 /// Every dependency that a manifest declares is named in the crate's sources; those for tests in its sources, tests, examples or benches.
 fn check_used(root: &Path, findings: &mut Vec<String>) -> Outcome {
     for manifest in sh::files(root)? {
-        if manifest
-            .file_name()
-            .is_none_or(|name| name != "Cargo.toml")
-        {
+        if manifest.file_name().is_none_or(|name| name != "Cargo.toml") {
             continue;
         }
         let Some(folder) = manifest.parent().filter(|folder| *folder != root) else {
@@ -322,10 +319,20 @@ mod tests {
             allow: vec!["MIT".into(), "ISC".into()],
             ..Rules::default()
         };
-        for good in ["MIT", "GPL-3.0 OR MIT", "GPL-3.0/MIT", "ISC AND (GPL-3.0 OR MIT)"] {
+        for good in [
+            "MIT",
+            "GPL-3.0 OR MIT",
+            "GPL-3.0/MIT",
+            "ISC AND (GPL-3.0 OR MIT)",
+        ] {
             assert!(rules.allows(good), "{good}");
         }
-        for bad in ["", "GPL-3.0", "MIT AND GPL-3.0", "(GPL-3.0) OR (MIT AND GPL-2.0)"] {
+        for bad in [
+            "",
+            "GPL-3.0",
+            "MIT AND GPL-3.0",
+            "(GPL-3.0) OR (MIT AND GPL-2.0)",
+        ] {
             assert!(!rules.allows(bad), "{bad}");
         }
     }
@@ -356,7 +363,10 @@ mod tests {
     fn manifests_are_read() {
         let manifest = "[package]\nname = \"x\"\n[dependencies]\na-b.workspace = true\n# c = 1\n[dev-dependencies]\nd = \"1\"\n";
         let found = declared(manifest);
-        let found: Vec<_> = found.iter().map(|(s, n)| (s.as_str(), n.as_str())).collect();
+        let found: Vec<_> = found
+            .iter()
+            .map(|(s, n)| (s.as_str(), n.as_str()))
+            .collect();
         assert_eq!(found, [("dependencies", "a-b"), ("dev-dependencies", "d")]);
     }
 }

@@ -65,7 +65,13 @@ fn targets() -> Outcome<Vec<String>> {
         .split_once("pub const TARGETS")
         .ok_or("crates/zvf-fuzz has no table of targets")?;
     let rows = rows.split_once("];").map_or(rows, |(rows, _)| rows);
-    let name = |row: &str| row.trim().strip_prefix("(\"")?.split('"').next().map(str::to_owned);
+    let name = |row: &str| {
+        row.trim()
+            .strip_prefix("(\"")?
+            .split('"')
+            .next()
+            .map(str::to_owned)
+    };
     Ok(rows.lines().filter_map(name).collect())
 }
 

@@ -30,6 +30,7 @@ mod sh;
 mod test;
 mod tet;
 mod tidy;
+mod timings;
 
 use std::process::ExitCode;
 
@@ -108,6 +109,11 @@ const TASKS: &[Task] = &[
         name: "fuzz",
         help: "runs fuzz targets [TARGET] [--seconds N] [--seed]",
         run: fuzz::run,
+    },
+    Task {
+        name: "timings",
+        help: "what building costs from an empty target folder [demo|tests|install|CRATE …]",
+        run: timings::run,
     },
     Task {
         name: "tidy",

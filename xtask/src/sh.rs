@@ -82,12 +82,15 @@ pub(crate) fn has_zvf() -> bool {
     ZVF.get().is_some()
 }
 
+/// Cargo's arguments that build the program alone.
+pub(crate) const BUILD_ZVF: &[&str] = &["build", "--package", "zvf-cli", "--bin", "zvf"];
+
 /// Builds the `zvf` program without release optimisation and returns its path.
 pub(crate) fn build_zvf() -> Outcome<PathBuf> {
     if let Some(program) = ZVF.get() {
         return Ok(program.clone());
     }
-    run(cargo().args(["build", "--quiet", "--package", "zvf-cli", "--bin", "zvf"]))?;
+    run(cargo().args(BUILD_ZVF).arg("--quiet"))?;
     Ok(debug("zvf"))
 }
 
