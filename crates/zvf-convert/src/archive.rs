@@ -3,7 +3,6 @@
 //! The crate reads the directory and finds each member. Members are unpacked here, because its readers borrow the archive, and the
 //! columns of a table are read side by side.
 
-use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -49,7 +48,7 @@ impl Archive {
             }
             other => bad(other.to_string(), "a zip file"),
         };
-        let file = File::open(path).map_err(|error| ConvertError::io(path, error))?;
+        let file = zvf_store::open_file(path).map_err(|error| ConvertError::io(path, error))?;
         let length = file
             .metadata()
             .map_err(|error| ConvertError::io(path, error))?;
@@ -106,7 +105,7 @@ impl Archive {
     /// The bytes of a member, unpacked, forwards.
     pub(crate) fn read(&self, member: &Member) -> Result<Bytes, ConvertError> {
         let io = |error| ConvertError::io(&self.path, error);
-        let mut file = File::open(&self.path).map_err(io)?;
+        let mut file = zvf_store::open_file(&self.path).map_err(io)?;
         file.seek(SeekFrom::Start(member.start)).map_err(io)?;
         let packed = file.take(member.packed);
         let bytes: Box<dyn Read> = if member.deflated {

@@ -20,7 +20,7 @@ pub(crate) struct Lines {
 
 impl Lines {
     pub(crate) fn open(path: &Path, most: u64) -> Result<Self, ConvertError> {
-        let file = File::open(path).map_err(|error| ConvertError::io(path, error))?;
+        let file = zvf_store::open_file(path).map_err(|error| ConvertError::io(path, error))?;
         Ok(Self {
             path: path.to_owned(),
             reader: BufReader::with_capacity(1 << 17, file),

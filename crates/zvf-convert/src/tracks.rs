@@ -1,6 +1,5 @@
 //! What streamline files have in common: numbers in bytes, and chains that become batches.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -18,7 +17,7 @@ pub(crate) struct Bytes {
 
 impl Bytes {
     pub(crate) fn open(path: &Path) -> Result<Self, ConvertError> {
-        let file = File::open(path).map_err(|error| ConvertError::io(path, error))?;
+        let file = zvf_store::open_file(path).map_err(|error| ConvertError::io(path, error))?;
         Ok(Self::of(path, Box::new(file)))
     }
 

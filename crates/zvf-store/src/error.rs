@@ -143,6 +143,8 @@ pub enum StoreError {
         /// Its state now.
         now: String,
     },
+    /// Somebody asked to end: see [`Stop`](crate::Stop).
+    Stopped,
 }
 
 impl StoreError {
@@ -153,7 +155,8 @@ impl StoreError {
             | Self::NoStore { .. }
             | Self::Denied { .. }
             | Self::Backend { .. }
-            | Self::SourceChanged { .. } => Class::Io,
+            | Self::SourceChanged { .. }
+            | Self::Stopped => Class::Io,
             Self::NotSupported { .. }
             | Self::Address { .. }
             | Self::Misuse { .. }
@@ -220,6 +223,7 @@ impl StoreError {
             | Self::NoStore { .. }
             | Self::Misuse { .. }
             | Self::NoSuchLevel { .. }
+            | Self::Stopped
             | Self::Version { .. } => None,
         }
     }
@@ -371,6 +375,7 @@ impl StoreError {
                 found,
                 limit,
             } => Self::limit(key, what, *found, *limit),
+            Self::Stopped => Self::Stopped,
             Self::SourceChanged { key, first, now } => Self::SourceChanged {
                 key: key.clone(),
                 first: first.clone(),
@@ -433,6 +438,7 @@ impl fmt::Display for StoreError {
                 }
                 Ok(())
             }
+            Self::Stopped => f.write_str("interrupted"),
             Self::Document { key, source } => write!(f, "{key}: {source}"),
             Self::Version { found, supported } => {
                 write!(

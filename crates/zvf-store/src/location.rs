@@ -7,8 +7,7 @@ use object_store::ObjectStore;
 use object_store::path::Path;
 use url::Url;
 
-#[cfg(any(feature = "http", feature = "aws", feature = "gcp", feature = "azure"))]
-use crate::kv::checked::Connector;
+use crate::kv::{Kv, Steady};
 use crate::{Merge, OpenOptions, StoreError};
 
 /// What lies at an address that is no store of ours: a file, or an object.
@@ -16,7 +15,8 @@ use crate::{Merge, OpenOptions, StoreError};
 pub enum FileLocation {
     /// A path of the local disk.
     Local(PathBuf),
-    /// An object of an object store.
+    /// An object of an object store that is read as stores are: it sends failed requests again, gives up silence, and keeps to
+    /// the limits. Its errors are [`object_store::Error::Generic`] around a [`StoreError`].
     Object(Arc<dyn ObjectStore>, Path),
 }
 
@@ -41,13 +41,24 @@ impl FileLocation {
         };
         match Location::resolve(base, options)? {
             Location::Local(path) => Ok(Self::Local(path)),
-            Location::Remote { store, prefix, .. } => {
+            Location::Remote {
+                store,
+                prefix,
+                backs,
+            } => {
                 let key = match (prefix.as_str(), name) {
                     ("", name) => name.to_owned(),
                     (prefix, "") => prefix.to_owned(),
                     (prefix, name) => format!("{prefix}/{name}"),
                 };
                 let path = Path::parse(key).map_err(|error| bad(&error.to_string()))?;
+                let bucket = Location::Remote {
+                    store: Arc::clone(&store),
+                    prefix: String::new(),
+                    backs,
+                };
+                let steady = Steady::new(Kv::at(bucket, options));
+                let store = steady.map_or(store, |steady| Arc::new(steady) as Arc<dyn ObjectStore>);
                 Ok(Self::Object(store, path))
             }
         }
@@ -232,7 +243,7 @@ fn s3(url: &Url, options: &OpenOptions) -> Built {
         .with_url(url.as_str())
         .with_config(AmazonS3ConfigKey::Client(AllowHttp), "true")
         .with_config(AmazonS3ConfigKey::Client(Timeout), cloud::TIMEOUT)
-        .with_http_connector(Connector::default())
+        .with_http_connector(crate::lenient::Connector::default())
         .with_retry(cloud::retries());
     let mut builder = cloud::configured!(builder, options, "S3");
     if options.anonymous {
@@ -256,7 +267,7 @@ fn gcs(url: &Url, options: &OpenOptions) -> Built {
     let builder = GoogleCloudStorageBuilder::from_env()
         .with_url(url.as_str())
         .with_config(GoogleConfigKey::Client(Timeout), cloud::TIMEOUT)
-        .with_http_connector(Connector::default())
+        .with_http_connector(crate::lenient::Connector::default())
         .with_retry(cloud::retries());
     let mut builder = cloud::configured!(builder, options, "GCS");
     if options.anonymous {
@@ -281,7 +292,7 @@ fn azure(url: &Url, options: &OpenOptions) -> Built {
         .with_url(url.as_str())
         .with_config(AzureConfigKey::Client(AllowHttp), "true")
         .with_config(AzureConfigKey::Client(Timeout), cloud::TIMEOUT)
-        .with_http_connector(Connector::default())
+        .with_http_connector(crate::lenient::Connector::default())
         .with_retry(cloud::retries());
     let mut builder = cloud::configured!(builder, options, "MicrosoftAzure");
     if options.anonymous {
@@ -321,7 +332,7 @@ fn http(url: &Url, options: &OpenOptions) -> Built {
     let store = HttpBuilder::new()
         .with_url(base)
         .with_client_options(client)
-        .with_http_connector(Connector::default())
+        .with_http_connector(crate::lenient::Connector::default())
         .with_retry(cloud::retries())
         .build()
         .map_err(Remote::Build)?;

@@ -3,18 +3,32 @@
 use std::path::Path;
 
 use crate::StoreError;
-use crate::kv::Backend;
+use crate::kv::{Ask, Backend, Cap};
+use crate::regular;
 use crate::snapshot::Tree;
 
 /// How many names of what is there instead are told.
 const NAMED: usize = 5;
 
+/// What a writer puts first, and removes last.
+const UNFINISHED: &str = "zvf-unfinished.json";
+
 /// The error for an address without a root document.
 #[cold]
-pub(crate) fn no_store(tree: &Tree) -> StoreError {
+pub(crate) async fn no_store(tree: &Tree) -> StoreError {
     let error = tree.missing("zarr.json");
     if !error.is_not_found() {
         return error;
+    }
+    let cap = Cap::document(&tree.kv.limits);
+    if let Ok(Some(_)) = tree.kv.get(2, UNFINISHED, Ask::Whole, cap).await {
+        return StoreError::NoStore {
+            store: tree.address.clone(),
+            what: format!(
+                "an unfinished import or copy ({UNFINISHED} is there, zarr.json is not): its writer is at work or was \
+                 interrupted; if it was, the same command with --clear-leftovers removes what it left and begins again"
+            ),
+        };
     }
     let folders = tree.state().folders("").flatten();
     let what = match &tree.kv.backend {
@@ -37,6 +51,10 @@ fn local(root: &Path, folders: Option<&[String]>) -> String {
     match std::fs::metadata(root) {
         Err(_) => "no store there: no such folder".to_owned(),
         Ok(meta) if meta.is_file() => "is a file, expected the folder of a store".to_owned(),
+        Ok(meta) if !meta.is_dir() => match regular::special(&meta) {
+            Some(kind) => format!("is {kind}, expected the folder of a store"),
+            None => "is no folder".to_owned(),
+        },
         Ok(_) if root.join(".zgroup").exists() || root.join(".zarray").exists() => {
             "no zarr vectors store: the folder holds zarr version 2, looked for zarr.json"
                 .to_owned()

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use object_store::ObjectStore;
 
-use crate::{IoTrace, Limits, Merge, Retry};
+use crate::{IoTrace, Limits, Merge, Retry, Stop};
 
 /// How a store is opened.
 #[derive(Debug, Clone)]
@@ -56,6 +56,8 @@ pub struct OpenOptions {
     /// Objects that are read in the place of those that lie there, by key: how a store would be that somebody is about
     /// to change. Listings stay as they are, so each key has to be one that is there. Default none.
     pub drafts: Arc<BTreeMap<String, Bytes>>,
+    /// What is heard before every request. Default: one that nobody asks.
+    pub stop: Stop,
 }
 
 impl Default for OpenOptions {
@@ -77,6 +79,7 @@ impl Default for OpenOptions {
             leave_out_damaged: false,
             cell_cache_bytes: 0,
             drafts: Arc::default(),
+            stop: Stop::default(),
         }
     }
 }
@@ -176,6 +179,13 @@ impl OpenOptions {
     #[must_use]
     pub fn with_drafts(mut self, drafts: BTreeMap<String, Bytes>) -> Self {
         self.drafts = Arc::new(drafts);
+        self
+    }
+
+    /// Ends what is read or written at its next request when `stop` is asked.
+    #[must_use]
+    pub fn with_stop(mut self, stop: Stop) -> Self {
+        self.stop = stop;
         self
     }
 

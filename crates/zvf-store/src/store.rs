@@ -102,9 +102,9 @@ impl Store {
         }
         tree.ask(questions).await?;
 
-        let bytes = tree
-            .document("zarr.json")
-            .ok_or_else(|| crate::missing::no_store(&tree))?;
+        let Some(bytes) = tree.document("zarr.json") else {
+            return Err(crate::missing::no_store(&tree).await);
+        };
         let root = match RootDoc::parse(&bytes) {
             Ok(root) => Arc::new(root),
             Err(error) => return Err(refused_root(&bytes, error)),

@@ -1,6 +1,7 @@
 //! Where a store lies, for those who write one: addresses mean the same to readers and writers.
 
-use std::path::PathBuf;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use object_store::ObjectStore;
@@ -35,6 +36,63 @@ pub fn fletcher32(data: &[u8]) -> u32 {
 #[must_use]
 pub fn reads_plainly(codecs: &[Codec]) -> bool {
     Chain::new(codecs).is_ok()
+}
+
+/// The outermost store in whose folder a path of the local disk lies; not one at the path itself. A store that is being
+/// written counts. Links on the way are followed.
+#[must_use]
+pub fn store_around(path: &Path) -> Option<PathBuf> {
+    let path = std::path::absolute(path).ok()?;
+    // What is not there yet lies where what is there of its path leads.
+    let whole = path
+        .ancestors()
+        .find_map(|one| Some((one, one.canonicalize().ok()?)));
+    let (there, real) = whole?;
+    let above = match there == path {
+        true => real.parent(),
+        false => Some(real.as_path()),
+    };
+    // The name may be that of a link which itself lies in a store.
+    let named = path.parent().and_then(|one| one.canonicalize().ok());
+    let folders = above.into_iter().flat_map(Path::ancestors);
+    let named = named.iter().flat_map(|one| one.ancestors());
+    folders
+        .chain(named)
+        .filter(|one| is_store(one))
+        .last()
+        .map(Path::to_owned)
+}
+
+/// Whether a folder of the local disk is a store or a part of one, also one that is being written or whose root is damaged.
+#[must_use]
+pub fn is_store(folder: &Path) -> bool {
+    let document = || {
+        let mut bytes = Vec::new();
+        let file = crate::open_file(&folder.join("zarr.json")).ok()?;
+        file.take(LOOKED_AT).read_to_end(&mut bytes).ok()?;
+        Some(bytes)
+    };
+    folder.join("zvf-unfinished.json").is_file()
+        || document().is_some_and(|bytes| is_part_of_store(&bytes))
+}
+
+/// How much of a document is looked at.
+const LOOKED_AT: u64 = 64 << 20;
+
+/// Whether a document `zarr.json` is that of a store or a part of one, also a damaged one.
+#[must_use]
+pub fn is_part_of_store(document: &[u8]) -> bool {
+    const MEMBER: &str = "zarr_vectors";
+    match serde_json::from_slice::<serde_json::Value>(document) {
+        // Attributes of other nodes may stand further down, in consolidated metadata.
+        Ok(value) => value
+            .get("attributes")
+            .and_then(serde_json::Value::as_object)
+            .is_some_and(|members| members.keys().any(|name| name.starts_with(MEMBER))),
+        Err(_) => document
+            .windows(MEMBER.len())
+            .any(|part| part == MEMBER.as_bytes()),
+    }
 }
 
 /// Where the objects of a store go.

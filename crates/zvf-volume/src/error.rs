@@ -12,10 +12,10 @@ pub enum VolumeError {
     Store(#[from] StoreError),
     /// A TET file.
     #[error(transparent)]
-    Tet(#[from] zvf_tet::Error),
+    Tet(zvf_tet::Error),
     /// A Caterva or b2nd frame.
     #[error(transparent)]
-    Caterva(#[from] zvf_caterva::Error),
+    Caterva(zvf_caterva::Error),
     /// A file on its way.
     #[error("{what}: {source}")]
     File {
@@ -104,6 +104,37 @@ impl VolumeError {
             place: place.into(),
             found: found.into(),
             expected: expected.into(),
+        }
+    }
+}
+
+impl From<object_store::Error> for VolumeError {
+    /// What the requests of a store failed with, if it is in there.
+    fn from(error: object_store::Error) -> Self {
+        match error {
+            object_store::Error::Generic { source, .. } => match source.downcast::<StoreError>() {
+                Ok(error) => Self::Store(*error),
+                Err(source) => Self::file("object store")(std::io::Error::other(source)),
+            },
+            error => Self::file("object store")(std::io::Error::other(error)),
+        }
+    }
+}
+
+impl From<zvf_tet::Error> for VolumeError {
+    fn from(error: zvf_tet::Error) -> Self {
+        match error {
+            zvf_tet::Error::Store(error) => error.into(),
+            error => Self::Tet(error),
+        }
+    }
+}
+
+impl From<zvf_caterva::Error> for VolumeError {
+    fn from(error: zvf_caterva::Error) -> Self {
+        match error {
+            zvf_caterva::Error::Store(error) => error.into(),
+            error => Self::Caterva(error),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use object_store::{ObjectStore, ObjectStoreExt};
 use zvf_caterva::{Array, Geometry, NdKind, ObjectArray};
 use zvf_format::dtype::DType;
-use zvf_store::{FileLocation, OpenOptions};
+use zvf_store::{FileLocation, OpenOptions, StoreError};
 use zvf_tet::{RemoteTet, TetFile};
 
 use crate::volume::Source;
@@ -30,8 +30,7 @@ pub(crate) async fn all(
     }
     let arrays = image::arrays(address, options).await?.unwrap_or_default();
     if let Some(failed) = failed.filter(|_| arrays.is_empty()) {
-        let what = format!("reading {address}");
-        return Err(VolumeError::file(what)(std::io::Error::other(failed)));
+        return Err(failed.into());
     }
     if arrays.is_empty() {
         let expected = "a TET file, a Caterva or b2nd frame, a Zarr array, or an image";
@@ -110,7 +109,7 @@ async fn local(path: std::path::PathBuf) -> Result<Found, VolumeError> {
 fn first_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     use std::io::Read;
     let mut first = Vec::new();
-    std::fs::File::open(path)?
+    zvf_store::open_file(path)?
         .take(16)
         .read_to_end(&mut first)?;
     Ok(first)
@@ -123,12 +122,19 @@ async fn remote(
     path: &object_store::path::Path,
 ) -> Result<(Found, Option<object_store::Error>), VolumeError> {
     let mut failed = None;
-    let mut answered = |error| match error {
-        object_store::Error::NotFound { .. } => {}
-        error => failed = Some(error),
+    let mut answered = |error| match (error, &mut failed) {
+        (object_store::Error::NotFound { .. }, _) => Ok(()),
+        // What was tried as often as is allowed is not tried in another way.
+        (error, _) if is_transient(&error) => Err(VolumeError::from(error)),
+        (error, failed) => {
+            *failed = Some(error);
+            Ok(())
+        }
     };
-    let first = store.get_range(path, 0..16).await;
-    let first = first.map_err(&mut answered).ok();
+    let first = match store.get_range(path, 0..16).await {
+        Ok(first) => Some(first),
+        Err(error) => answered(error).map(|()| None)?,
+    };
     let found = match first.as_deref().map(Magic::of) {
         Some(Magic::Tet) => {
             let file = Arc::new(RemoteTet::open(Arc::clone(store), path).await?);
@@ -147,8 +153,8 @@ async fn remote(
         }
         _ => {
             let head = store.head(&path.clone().join(SPARSE)).await;
-            match head.map_err(&mut answered) {
-                Err(()) => None,
+            match head {
+                Err(error) => answered(error).map(|()| None)?,
                 Ok(_) => {
                     let array = ObjectArray::open_sparse(Arc::clone(store), path.clone()).await?;
                     Some(vec![remote_frame(array, true)])
@@ -157,6 +163,16 @@ async fn remote(
         }
     };
     Ok((found, failed))
+}
+
+/// Whether an error of a reader of single objects may pass, though not while it was tried.
+fn is_transient(error: &object_store::Error) -> bool {
+    match error {
+        object_store::Error::Generic { source, .. } => source
+            .downcast_ref::<StoreError>()
+            .is_some_and(StoreError::is_transient),
+        _ => false,
+    }
 }
 
 /// Runs what blocks on a thread that may.

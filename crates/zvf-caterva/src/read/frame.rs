@@ -202,7 +202,14 @@ impl Frame {
 }
 
 fn open(path: &Path) -> Result<FileAt, Error> {
-    let file = File::open(path).map_err(Error::io(format!("opening {}", path.display())))?;
+    let failed = || Error::io(format!("opening {}", path.display()));
+    // Opening a pipe would wait for whoever writes into it.
+    let kind = std::fs::metadata(path).map_err(failed())?;
+    if !kind.is_file() && !kind.is_dir() {
+        let what = "is a pipe, a device or a socket, expected a file";
+        return Err(failed()(std::io::Error::other(what)));
+    }
+    let file = File::open(path).map_err(failed())?;
     Ok(FileAt::new(file))
 }
 

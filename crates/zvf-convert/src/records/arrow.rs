@@ -1,6 +1,5 @@
 //! Arrow IPC files.
 
-use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,7 +24,7 @@ pub(super) struct Arrow {
 impl Arrow {
     pub(super) fn open(path: &Path) -> Result<Self, ConvertError> {
         let io = |error| ConvertError::io(path, error);
-        let mut file = File::open(path).map_err(io)?;
+        let mut file = zvf_store::open_file(path).map_err(io)?;
         let mut magic = [0; 6];
         let got = file.read(&mut magic).map_err(io)?;
         if magic.get(..got) != Some(&MAGIC[..]) {
@@ -53,8 +52,8 @@ impl Source for Arrow {
     }
 
     fn vertices(&self, rows: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
-        let mut file =
-            File::open(&self.path).map_err(|error| ConvertError::io(&self.path, error))?;
+        let mut file = zvf_store::open_file(&self.path)
+            .map_err(|error| ConvertError::io(&self.path, error))?;
         check(&self.path, &mut file)?;
         file.seek(SeekFrom::Start(0))
             .map_err(|error| ConvertError::io(&self.path, error))?;

@@ -49,7 +49,7 @@ const AHEAD: usize = 1 << 16;
 
 impl Rows {
     pub(crate) fn open(path: &Path, options: &Options) -> Result<Self, ConvertError> {
-        let file = File::open(path).map_err(|error| ConvertError::io(path, error))?;
+        let file = zvf_store::open_file(path).map_err(|error| ConvertError::io(path, error))?;
         let most = options.limits.line.saturating_add(2 * AHEAD as u64);
         let left = Rc::new(Cell::new(most));
         let tabs = path

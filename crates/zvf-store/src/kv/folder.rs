@@ -113,6 +113,7 @@ mod at {
     use rustix::io::Errno;
 
     use super::Entry;
+    use crate::regular;
 
     /// A handle that serves to look up names: no right to read is needed for it where the system knows such handles.
     #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -123,7 +124,11 @@ mod at {
         .union(OFlags::NONBLOCK)
         .union(OFlags::CLOEXEC);
 
-    const READ: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC);
+    /// What is no file must not be waited for.
+    const READ: OFlags = OFlags::RDONLY
+        .union(OFlags::NONBLOCK)
+        .union(OFlags::NOCTTY)
+        .union(OFlags::CLOEXEC);
 
     /// The handle, or why there is none. It is not tried again: what came a moment later would be half of an answer.
     #[derive(Debug)]
@@ -151,7 +156,14 @@ mod at {
         }
 
         pub(super) fn open(&self, _: &Path, key: &str) -> io::Result<File> {
-            self.handle(key, READ).map(File::from)
+            match self.handle(key, READ) {
+                Ok(handle) => regular::checked(File::from(handle)),
+                // A socket cannot be opened at all.
+                Err(error) if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {
+                    Err(regular::refused("a socket or a device"))
+                }
+                Err(error) => Err(error),
+            }
         }
 
         pub(super) fn metadata(&self, _: &Path, key: &str) -> io::Result<Metadata> {
@@ -231,7 +243,7 @@ mod at {
         }
 
         pub(super) fn open(&self, path: &Path, key: &str) -> io::Result<File> {
-            File::open(file(path, key))
+            crate::open_file(&file(path, key))
         }
 
         pub(super) fn metadata(&self, path: &Path, key: &str) -> io::Result<Metadata> {

@@ -9,7 +9,7 @@ use super::pins::changed;
 use super::{Ask, Cap, Kv, Object, Question, Reply, Role, State};
 use crate::raw::Usage;
 use crate::trace::Method;
-use crate::{IoTrace, StoreError};
+use crate::{IoTrace, StoreError, regular};
 
 /// Reads a file or part of it; `None` when it does not exist.
 pub(crate) fn read(
@@ -102,7 +102,10 @@ impl OpenFile {
             {
                 Ok(None)
             }
-            Err(error) => Err(StoreError::io(key, error)),
+            Err(error) => match regular::is_refused(&error) {
+                Some(what) => Err(StoreError::malformed(key, what)),
+                None => Err(StoreError::io(key, error)),
+            },
         }
     }
 

@@ -12,6 +12,7 @@ mod pins;
 mod remote;
 mod retry;
 mod sort;
+mod steady;
 mod verify;
 
 use std::collections::BTreeMap;
@@ -25,12 +26,13 @@ use crate::location::Location;
 use crate::raw::Usage;
 use crate::trace::Method;
 use crate::writing::Redo;
-use crate::{IoTrace, Limits, Merge, OpenOptions, StoreError};
+use crate::{IoTrace, Limits, Merge, OpenOptions, Stop, StoreError};
 
 pub(crate) use folder::Folder;
 pub(crate) use pins::{Pins, Role, State};
 pub(crate) use remote::Remote;
 pub use retry::{Answer, Requests, Retry};
+pub(crate) use steady::Steady;
 
 /// Which part of an object is wanted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -114,6 +116,7 @@ pub(crate) struct Kv {
     pub(crate) pins: Arc<Pins>,
     /// What is read in the place of objects that lie there.
     drafts: Arc<BTreeMap<String, Bytes>>,
+    stop: Stop,
 }
 
 /// Unit of the byte semaphore.
@@ -121,7 +124,12 @@ const UNIT: u64 = 4096;
 
 impl Kv {
     pub(crate) fn open(address: &str, options: &OpenOptions) -> Result<Self, StoreError> {
-        let (backend, merge) = match Location::resolve(address, options)? {
+        Ok(Self::at(Location::resolve(address, options)?, options))
+    }
+
+    /// The keys of a place.
+    pub(crate) fn at(location: Location, options: &OpenOptions) -> Self {
+        let (backend, merge) = match location {
             Location::Local(root) => (Backend::Local(Arc::new(Folder::new(root))), Merge::DISK),
             Location::Remote {
                 store,
@@ -135,7 +143,7 @@ impl Kv {
         let concurrency = options.concurrency.clamp(1, 4096);
         let units = (options.limits.in_flight_bytes / UNIT).clamp(1, u64::from(u32::MAX >> 4));
         let memory_units = u32::try_from(units).unwrap_or(u32::MAX >> 4);
-        Ok(Self {
+        Self {
             backend,
             slots: Arc::new(Semaphore::new(concurrency)),
             memory: Arc::new(Semaphore::new(usize::try_from(memory_units).unwrap_or(1))),
@@ -145,7 +153,8 @@ impl Kv {
             merge: options.merge.unwrap_or(merge),
             pins: Arc::new(Pins::new(options.verify)),
             drafts: Arc::clone(&options.drafts),
-        })
+            stop: options.stop.clone(),
+        }
     }
 
     /// What is read in the place of an object.
@@ -204,6 +213,7 @@ impl Kv {
 
     /// Waits for a free request slot.
     pub(crate) async fn slot(&self) -> Result<OwnedSemaphorePermit, StoreError> {
+        self.stop.check()?;
         Arc::clone(&self.slots)
             .acquire_owned()
             .await

@@ -13,7 +13,7 @@ use object_store::{
 
 use super::flight::Flights;
 use super::pins::{Role, State};
-use super::retry::{Failure, Retry, Tries};
+use super::retry::{Failure, Retry, Tries, transfer};
 use super::sort::sort;
 use super::{Ask, Cap, Kv, Object, Question, Reply};
 use crate::location::Backs;
@@ -81,7 +81,7 @@ impl Part {
     }
 
     /// The bytes that the answer has to hold, of an object of `size` bytes.
-    fn of(&self, size: u64) -> Range<u64> {
+    pub(super) fn of(&self, size: u64) -> Range<u64> {
         match self {
             Self::Whole => 0..size,
             Self::State => 0..0,
@@ -325,7 +325,29 @@ impl Remote {
             Err(Error::NotFound { .. }) => return Ok(None),
             Err(error) => return Err(sort(key, error)),
         };
-        let state = state_of(&result.meta);
+        let mut state = state_of(&result.meta);
+        if is_unannounced(&result) {
+            return match part {
+                Part::Whole => {
+                    let bytes = unannounced(result, key, kv, purpose.cap, tries).await?;
+                    state.size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+                    if let Some(role) = purpose.role {
+                        kv.pins.note(key, &state, role, &bytes)?;
+                    }
+                    let object = Object {
+                        bytes,
+                        start: 0,
+                        size: state.size,
+                        etag: state.etag.clone(),
+                    };
+                    Ok(Some(Got { object, state }))
+                }
+                _ => Err(Failure::Final(StoreError::NotSupported {
+                    key: key.to_owned(),
+                    what: "the answer does not say how long the object is".to_owned(),
+                })),
+            };
+        }
         let range = part.of(state.size);
         if *part != Part::State && result.range != range {
             let found = &result.range;
@@ -411,6 +433,38 @@ fn state_of(meta: &ObjectMeta) -> State {
     }
 }
 
+/// Whether a body ends where it ends.
+fn is_unannounced(result: &GetResult) -> bool {
+    #[cfg(any(feature = "http", feature = "aws", feature = "gcp", feature = "azure"))]
+    return result
+        .extensions
+        .get::<crate::lenient::Unannounced>()
+        .is_some();
+    #[cfg(not(any(feature = "http", feature = "aws", feature = "gcp", feature = "azure")))]
+    {
+        let _ = result;
+        false
+    }
+}
+
+/// Reads a body of unknown length to its end.
+async fn unannounced(
+    result: GetResult,
+    key: &str,
+    kv: &Kv,
+    cap: Cap,
+    tries: &mut Tries,
+) -> Result<Bytes, Failure> {
+    let GetResultPayload::Stream(stream) = result.payload else {
+        return Ok(result.bytes().await.map_err(|e| sort(key, e))?);
+    };
+    // How much it will be shows at its end.
+    let _room = kv.room(cap.bytes.min(RESERVED)).await?;
+    let silence = tries.silence();
+    let work = collect(stream, None, cap, key, silence);
+    tries.step(cap.bytes, work).await?
+}
+
 /// Reads a body of `length` bytes: neither fewer nor more, and no pause longer than `silence`.
 async fn body(
     result: GetResult,
@@ -419,7 +473,13 @@ async fn body(
     silence: std::time::Duration,
 ) -> Result<Bytes, Failure> {
     let bytes = match result.payload {
-        GetResultPayload::Stream(stream) => collect(stream, length, key, silence).await?,
+        GetResultPayload::Stream(stream) => {
+            let cap = Cap {
+                what: "cell_bytes",
+                bytes: length,
+            };
+            collect(stream, Some(length), cap, key, silence).await?
+        }
         // Only the local file backend answers so, and only when a caller injects it.
         _ => result.bytes().await.map_err(|e| sort(key, e))?,
     };
@@ -438,10 +498,12 @@ const RESERVED: u64 = 4 << 20;
 /// Collects a body: without a copy when it comes in one piece.
 async fn collect(
     mut stream: futures::stream::BoxStream<'static, object_store::Result<Bytes>>,
-    length: u64,
+    length: Option<u64>,
+    cap: Cap,
     key: &str,
     silence: std::time::Duration,
 ) -> Result<Bytes, Failure> {
+    let start = tokio::time::Instant::now();
     let mut whole = Bytes::new();
     let mut pieces = BytesMut::new();
     loop {
@@ -457,16 +519,30 @@ async fn collect(
             whole = piece;
         } else {
             if pieces.is_empty() {
-                pieces.reserve(usize::try_from(length.min(RESERVED)).unwrap_or(0));
+                let expected = length.unwrap_or(RESERVED).min(RESERVED);
+                pieces.reserve(usize::try_from(expected).unwrap_or(0));
                 pieces.extend_from_slice(&whole);
             }
             pieces.extend_from_slice(&piece);
         }
         let found = u64::try_from(whole.len().max(pieces.len())).unwrap_or(u64::MAX);
-        if found > length {
-            return Err(Failure::passing(format!(
-                "more than the announced {length} bytes came"
-            )));
+        match length {
+            Some(length) if found > length => {
+                return Err(Failure::passing(format!(
+                    "more than the announced {length} bytes came"
+                )));
+            }
+            Some(_) => {}
+            None => {
+                cap.check(key, found)?;
+                // Without a length, what came is all that tells how long it may take.
+                if start.elapsed() > silence.saturating_add(transfer(found)) {
+                    return Err(Failure::passing(format!(
+                        "{found} bytes in {:.1?}, without an end",
+                        start.elapsed()
+                    )));
+                }
+            }
         }
     }
     Ok(if pieces.is_empty() {

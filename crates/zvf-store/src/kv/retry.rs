@@ -122,7 +122,7 @@ impl fmt::Display for Failure {
 const SLOWEST: u64 = 256 << 10;
 
 /// What a body of announced length may take beside the time of its try.
-fn transfer(bytes: u64) -> Duration {
+pub(super) fn transfer(bytes: u64) -> Duration {
     Duration::from_millis(bytes.saturating_mul(1000) / SLOWEST)
 }
 

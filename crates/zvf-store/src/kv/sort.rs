@@ -57,9 +57,11 @@ fn sort_generic(key: &str, error: Error) -> Failure {
         _ => {}
     }
     // The last is what a backend without a server says where one says 416: the object ends before the range begins.
-    const NO_RANGE: [&str; 3] = [
+    const NO_RANGE: [&str; 4] = [
         "Received non-partial response",
         "Content-Range header not present",
+        // A range of an object whose size is not told.
+        "Failed to parse value for CONTENT_RANGE header",
         "Wanted range starting at",
     ];
     if NO_RANGE.iter().any(|part| text.contains(part)) {

@@ -72,6 +72,13 @@ impl TetFile {
     /// [`Error::Io`]; [`Error::Format`] and [`Error::Json`] for what is wrong with the file; [`Error::Limit`] for a front
     /// or footer over [`OpenOptions::front_limit`].
     pub fn open_with(path: impl AsRef<Path>, options: OpenOptions) -> Result<Self, Error> {
+        let path = path.as_ref();
+        // Opening a pipe would wait for whoever writes into it.
+        let kind = std::fs::metadata(path)?;
+        if !kind.is_file() && !kind.is_dir() {
+            let what = "is a pipe, a device or a socket, expected a file";
+            return Err(std::io::Error::other(what).into());
+        }
         Self::from_source(Source::file(File::open(path)?)?, options)
     }
 

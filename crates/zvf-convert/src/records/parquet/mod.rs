@@ -11,7 +11,6 @@ mod pages;
 mod thrift;
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -44,7 +43,7 @@ pub(super) struct Parquet {
 
 impl Parquet {
     pub(super) fn open(path: &Path, options: &Options) -> Result<Self, ConvertError> {
-        let file = File::open(path).map_err(|error| ConvertError::io(path, error))?;
+        let file = zvf_store::open_file(path).map_err(|error| ConvertError::io(path, error))?;
         check::footer(path, &file)?;
         // Statistics are not needed, and what is not read cannot be wrong.
         let skipped = ParquetMetaDataOptions::new()
@@ -81,7 +80,8 @@ impl Parquet {
 
     /// Reads the columns that are wanted, forwards.
     fn reader(&self, rows: usize) -> Result<ParquetRecordBatchReader, ConvertError> {
-        let file = File::open(&self.path).map_err(|error| ConvertError::io(&self.path, error))?;
+        let file = zvf_store::open_file(&self.path)
+            .map_err(|error| ConvertError::io(&self.path, error))?;
         let schema = self.metadata.file_metadata().schema_descr();
         let mask = ProjectionMask::roots(schema, self.columns.iter().copied());
         let groups = Groups {

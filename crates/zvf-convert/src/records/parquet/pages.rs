@@ -80,7 +80,7 @@ impl Iterator for Chunks {
             let (at, left) = chunk.byte_range();
             Ok(Box::new(Pages {
                 pages: SerializedPageReader::new(Arc::clone(&self.file), chunk, rows, None)?,
-                file: File::open(&self.path)?,
+                file: zvf_store::open_file(&self.path)?,
                 at,
                 left,
                 ahead: false,

@@ -1,0 +1,58 @@
+//! A wish to end, heard by everything that was opened with it.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures::future::{Either, select};
+
+use crate::StoreError;
+
+/// Time between two looks whether somebody asked.
+const LOOKS: Duration = Duration::from_millis(50);
+
+/// A wish to end: what reads or writes a store fails with [`StoreError::Stopped`] at its next request, and clears up behind
+/// itself as after any other failure. Clones share the wish.
+#[derive(Debug, Clone, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Asks everybody to end.
+    pub fn ask(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether somebody asked.
+    #[must_use]
+    pub fn is_asked(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Waits for a future, which is dropped once somebody asks.
+    ///
+    /// # Errors
+    /// [`StoreError::Stopped`].
+    pub async fn or<F: Future>(&self, work: F) -> Result<F::Output, StoreError> {
+        let asked = async {
+            while !self.is_asked() {
+                tokio::time::sleep(LOOKS).await;
+            }
+        };
+        match select(pin!(work), pin!(asked)).await {
+            Either::Left((output, _)) => Ok(output),
+            Either::Right(_) => Err(StoreError::Stopped),
+        }
+    }
+
+    /// Fails once somebody asked.
+    ///
+    /// # Errors
+    /// [`StoreError::Stopped`].
+    pub fn check(&self) -> Result<(), StoreError> {
+        match self.is_asked() {
+            true => Err(StoreError::Stopped),
+            false => Ok(()),
+        }
+    }
+}
