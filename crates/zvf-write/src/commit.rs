@@ -52,7 +52,7 @@ pub(crate) fn check(
         return match leftovers {
             Leftovers::Remove => Ok(()),
             Leftovers::Refuse => exists(format!(
-                "an unfinished store lies there ({MARKER}): another writer is at work, or was interrupted"
+                "an unfinished store lies there ({MARKER}): another writer is at work, or was interrupted; --clear-leftovers removes what an interrupted one left"
             )),
         };
     }
@@ -160,6 +160,7 @@ pub(crate) fn abandon(target: &Target, mark: &[u8]) {
         && target.clear_others(MARKER).is_ok()
     {
         let _ = target.remove_own(MARKER, mark);
+        target.unmake();
     }
 }
 

@@ -59,6 +59,19 @@ pub enum WriteError {
         /// What lies there.
         what: String,
     },
+    /// A folder inside a local store is a link: what it leads to lies elsewhere, and is neither written nor removed.
+    #[error(
+        "{}: is a link to {}: folders inside a store that are links are read, but nothing is written or removed through \
+         them; put the folder itself in the place of the link",
+        path.display(),
+        to.display()
+    )]
+    Linked {
+        /// The link.
+        path: PathBuf,
+        /// Where it leads.
+        to: PathBuf,
+    },
     /// There is no store to change.
     #[error("{store}: found no zarr.json, expected a store")]
     Missing {
@@ -182,6 +195,7 @@ impl WriteError {
             | Self::Batch { .. }
             | Self::Input { .. }
             | Self::Exists { .. }
+            | Self::Linked { .. }
             | Self::Missing { .. }
             | Self::Busy { .. }
             | Self::Changed { .. }

@@ -48,6 +48,10 @@ impl FrameFile {
             .truncate(false)
             .open(path)
             .map_err(failed)?;
+        // Reading from a pipe would wait for whoever writes into it.
+        if !file.metadata().map_err(failed)?.is_file() {
+            return Err(misused(path, "a pipe or a device", "a journal, or nothing"));
+        }
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {

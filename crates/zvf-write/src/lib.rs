@@ -142,6 +142,7 @@ mod finish;
 mod form;
 mod fragment_values;
 mod frames;
+mod inside;
 mod int;
 mod journal;
 mod layout;

@@ -29,6 +29,7 @@ use crate::columns::{Columns, column, columns, open, signed};
 use crate::commit::{self, MARKER};
 use crate::finish::{self, Documents, Level, Parts, Present};
 use crate::form::LinksBy;
+use crate::inside;
 use crate::int::{index, narrow, wide};
 use crate::layout::Layout;
 use crate::links::{Family, Placer};
@@ -107,7 +108,12 @@ impl PartedStore {
         let store = Self::new(address, spec, options).await?;
         let (target, place) = (Arc::clone(&store.target), store.address.clone());
         let (details, leftovers) = (store.details(), store.options.leftovers);
-        blocking(move || commit::begin(&target, &place, leftovers, details)).await?;
+        let open = store.options.open.clone();
+        let begin = move || {
+            inside::check(&place, &open)?;
+            commit::begin(&target, &place, leftovers, details)
+        };
+        blocking(begin).await?;
         Ok(store)
     }
 

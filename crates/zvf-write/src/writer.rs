@@ -10,6 +10,7 @@ use crate::WriteError;
 use crate::batch::{Batch, Groups, ObjectTable};
 use crate::commit::{self, Leftovers};
 use crate::finish::{self, Parts};
+use crate::inside;
 use crate::journal::{Call, Given, Journal};
 use crate::lease::LEASE;
 use crate::objects::{HeldGroups, Tables};
@@ -196,6 +197,7 @@ impl StoreWriter {
         let durable = options.durable;
         let target = blocking(move || {
             let target = Target::new(&place, &open, durable)?;
+            inside::check(&place, &open)?;
             commit::check(&target, &place, leftovers)?;
             Ok(target)
         })

@@ -28,6 +28,8 @@ mod mainline;
 mod minimal;
 mod model;
 mod odd;
+#[cfg(unix)]
+mod outside;
 mod parted;
 mod points;
 mod pyramid;

@@ -245,6 +245,8 @@ impl Journal {
     fn list(&self, put: BTreeSet<String>, removed: BTreeSet<String>) -> Result<Redo, WriteError> {
         let removed = removed.difference(&put).cloned().collect::<Vec<_>>();
         let redo = Redo::new(&self.id, put, removed)?;
+        // Once it counts, it has to be carried out.
+        self.target.check(redo.put().chain(redo.removed()))?;
         let manifest = (Redo::manifest_of(&self.id), redo.to_json().into_bytes());
         self.target.put(vec![manifest])?;
         Ok(redo)
@@ -354,7 +356,7 @@ fn copy(change: &Change, target: &Target, redo: &Redo, keys: &[&str]) -> Result<
             objects.push(((*key).to_owned(), bytes));
         }
         change.check()?;
-        target.put(objects)?;
+        target.put_decided(objects)?;
     }
     Ok(())
 }

@@ -45,6 +45,7 @@ pub use report::{LevelCounts, Loss, Repair, Report, Verified};
 use crate::WriteError;
 use crate::commit;
 use crate::form::{Form, Members};
+use crate::inside;
 use crate::int::wide;
 use crate::nodes::Nodes;
 use crate::prepare::Corners;
@@ -175,6 +176,7 @@ impl Job {
     fn run(&self) -> Result<Report, WriteError> {
         let write = &self.options.write;
         let target = Target::new(&self.address, &write.open, write.durable)?;
+        inside::check(&self.address, &write.open)?;
         let mut journal = match &write.journal {
             Some(path) => Some(Journal::open(path, self, &target, write.durable)?),
             None => None,

@@ -4,10 +4,13 @@
 //! no reader looks for before a document is there has its own name at once. Before the document that makes the others
 //! visible gets its name, they are on the disk: files are synced one by one, or, where they are many and the system can, all
 //! at once.
+//!
+//! Nothing outside of the folder is ever written or removed. A file that is a link is replaced, not what it leads to; a
+//! folder that is a link is refused ([`Local::check`]). The folder itself may be one.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -26,7 +29,14 @@ pub(crate) struct Local {
     unsynced: Mutex<Vec<PathBuf>>,
     /// Whether anything is synced at all.
     durable: bool,
+    /// Folders inside that are known to be no links, by key.
+    plain: Mutex<HashSet<String>>,
+    /// The topmost folder that was made to write here.
+    made: Mutex<Option<PathBuf>>,
 }
+
+/// How many folders are kept in mind.
+const KNOWN: usize = 1 << 12;
 
 /// How many files are synced one by one before a sync of the whole file system pays.
 const MANY: usize = 64;
@@ -38,6 +48,49 @@ impl Local {
             next: AtomicU64::new(0),
             unsynced: Mutex::new(Vec::new()),
             durable,
+            plain: Mutex::default(),
+            made: Mutex::default(),
+        }
+    }
+
+    /// Refuses a key that lies below a folder that is a link: what that leads to lies elsewhere.
+    ///
+    /// # Errors
+    /// [`WriteError::Linked`]; I/O.
+    pub(crate) fn check(&self, key: &str) -> Result<(), WriteError> {
+        let Some((folder, _)) = key.rsplit_once('/') else {
+            return Ok(());
+        };
+        let mut next = Some(folder);
+        let mut seen = Vec::new();
+        while let Some(folder) = next.filter(|folder| !lock(&self.plain).contains(*folder)) {
+            if self.check_folder(folder)? {
+                seen.push(folder.to_owned());
+            }
+            next = folder.rsplit_once('/').map(|(above, _)| above);
+        }
+        if !seen.is_empty() {
+            let mut plain = lock(&self.plain);
+            if plain.len().saturating_add(seen.len()) > KNOWN {
+                plain.clear();
+            }
+            plain.extend(seen);
+        }
+        Ok(())
+    }
+
+    /// Refuses a folder that is a link; whether there is one at all.
+    fn check_folder(&self, folder: &str) -> Result<bool, WriteError> {
+        let path = self.path(folder);
+        match fs::symlink_metadata(&path) {
+            Ok(meta) if meta.is_symlink() => Err(linked(path)),
+            Ok(meta) => Ok(meta.is_dir()),
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                Ok(false)
+            }
+            Err(error) => Err(WriteError::io(path, error)),
         }
     }
 
@@ -49,14 +102,45 @@ impl Local {
         path
     }
 
-    /// Creates a file, and the folders above it where they are not there: that is found out by failing, since most are.
-    fn create(path: &Path) -> std::io::Result<File> {
-        match (File::create(path), path.parent()) {
+    /// Creates a file in the place of what has its name, and the folders above it where they are not there: both are
+    /// found out by failing, since most files are new and most folders are there. A link, or a file that has other names,
+    /// is replaced: writing into it would change what lies elsewhere.
+    fn create(&self, path: &Path) -> std::io::Result<File> {
+        match (File::create_new(path), path.parent()) {
             (Err(error), Some(folder)) if error.kind() == ErrorKind::NotFound => {
-                fs::create_dir_all(folder)?;
-                File::create(path)
+                self.make(folder)?;
+                File::create_new(path)
+            }
+            (Err(error), _) if error.kind() == ErrorKind::AlreadyExists => {
+                fs::remove_file(path)?;
+                File::create_new(path)
             }
             (done, _) => done,
+        }
+    }
+
+    /// Makes a folder and those above it, and keeps in mind where that began.
+    fn make(&self, folder: &Path) -> std::io::Result<()> {
+        if !self.folder.exists() {
+            let new = |one: &&Path| !one.as_os_str().is_empty() && !one.exists();
+            let top = self.folder.ancestors().take_while(new).last();
+            if let Some(top) = top {
+                lock(&self.made).get_or_insert_with(|| top.to_owned());
+            }
+        }
+        fs::create_dir_all(folder)
+    }
+
+    /// Removes the folders that were made to write here, where nothing is left in them.
+    pub(crate) fn unmake(&self) {
+        let Some(top) = lock(&self.made).take() else {
+            return;
+        };
+        for folder in self.folder.ancestors() {
+            // Fails where something is left in it, and so above it.
+            if fs::remove_dir(folder).is_err() || folder == top {
+                break;
+            }
         }
     }
 
@@ -66,7 +150,7 @@ impl Local {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let temporary = folder.join(format!("{TEMPORARY}{}-{number}", std::process::id()));
         let write = || -> std::io::Result<()> {
-            let mut file = Self::create(&temporary)?;
+            let mut file = self.create(&temporary)?;
             file.write_all(bytes)?;
             if sync && self.durable {
                 file.sync_all()
@@ -100,10 +184,11 @@ impl Local {
 
     /// Puts a file that no reader looks for yet: half of one, should the program end now, is no worse than none.
     pub(crate) fn put_unseen(&self, key: &str, bytes: &[u8]) -> Result<(), WriteError> {
+        self.check(key)?;
         let path = self.path(key);
         let sync = self.note(&path);
         let write = || -> std::io::Result<()> {
-            let mut file = Self::create(&path)?;
+            let mut file = self.create(&path)?;
             file.write_all(bytes)?;
             if sync { file.sync_all() } else { Ok(()) }
         };
@@ -111,6 +196,7 @@ impl Local {
     }
 
     pub(crate) fn put(&self, key: &str, bytes: &[u8]) -> Result<(), WriteError> {
+        self.check(key)?;
         let path = self.path(key);
         let sync = self.note(&path);
         let temporary = self.temporary(&path, bytes, sync)?;
@@ -122,6 +208,7 @@ impl Local {
     }
 
     pub(crate) fn put_new(&self, key: &str, bytes: &[u8]) -> Result<bool, WriteError> {
+        self.check(key)?;
         let path = self.path(key);
         let temporary = self.temporary(&path, bytes, true)?;
         // A link fails where the name is taken, in one step; a rename would replace it.
@@ -143,6 +230,7 @@ impl Local {
 
     /// Replaces a file that holds `seen`; `false` if it holds something else.
     pub(crate) fn replace(&self, key: &str, seen: &[u8], bytes: &[u8]) -> Result<bool, WriteError> {
+        self.check(key)?;
         let path = self.path(key);
         let temporary = self.temporary(&path, bytes, true)?;
         let same = self.read(key).map(|found| found.as_deref() == Some(seen));
@@ -213,7 +301,10 @@ impl Local {
     }
 
     pub(crate) fn remove_below(&self, group: &str) -> Result<(), WriteError> {
+        self.check(group)?;
+        self.check_folder(group)?;
         let path = self.path(group);
+        lock(&self.plain).clear();
         match fs::remove_dir_all(&path) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(WriteError::io(path, error)),
             _ => Ok(()),
@@ -262,7 +353,12 @@ impl Local {
 
     pub(crate) fn read(&self, key: &str) -> Result<Option<Vec<u8>>, WriteError> {
         let path = self.path(key);
-        match fs::read(&path) {
+        let read = || -> std::io::Result<Vec<u8>> {
+            let mut bytes = Vec::new();
+            zvf_store::open_file(&path)?.read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        match read() {
             Ok(bytes) => Ok(Some(bytes)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(WriteError::io(path, error)),
@@ -270,10 +366,16 @@ impl Local {
     }
 
     /// Keys below a group; below the store itself, if it has no name. A group that is not there has none.
+    ///
+    /// # Errors
+    /// [`WriteError::Linked`]: a folder that is a link; what is listed is listed to be removed or replaced. I/O.
     pub(crate) fn keys_below(&self, group: &str) -> Result<Vec<String>, WriteError> {
         let mut keys = Vec::new();
-        if !group.is_empty() && !self.exists(group)? {
-            return Ok(keys);
+        if !group.is_empty() {
+            self.check(group)?;
+            if !self.check_folder(group)? {
+                return Ok(keys);
+            }
         }
         let mut folders = vec![group.to_owned()];
         while let Some(folder) = folders.pop() {
@@ -294,9 +396,11 @@ impl Local {
                 } else {
                     format!("{folder}/{name}")
                 };
-                // A link to a folder is not followed: what it leads to lies elsewhere.
-                if entry.file_type().map_err(failed)?.is_dir() {
+                let kind = entry.file_type().map_err(failed)?;
+                if kind.is_dir() {
                     folders.push(key);
+                } else if kind.is_symlink() && entry.path().is_dir() {
+                    return Err(linked(entry.path()));
                 } else {
                     keys.push(key);
                 }
@@ -349,6 +453,7 @@ impl Local {
     }
 
     pub(crate) fn remove(&self, key: &str) -> Result<(), WriteError> {
+        self.check(key)?;
         let path = self.path(key);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(WriteError::io(path, error)),
@@ -368,8 +473,12 @@ impl Local {
                 folder = above;
             }
         }
+        lock(&self.plain).clear();
         // What lies in a folder comes behind it.
         for folder in folders.into_iter().rev() {
+            if self.check(folder).is_err() {
+                continue;
+            }
             // Fails where something lies in it, and so above it.
             let _ = fs::remove_dir(self.path(folder));
         }
@@ -396,6 +505,13 @@ impl Local {
         }
         Ok(())
     }
+}
+
+/// A folder that is a link.
+#[cold]
+fn linked(path: PathBuf) -> WriteError {
+    let to = fs::read_link(&path).unwrap_or_default();
+    WriteError::Linked { path, to }
 }
 
 /// What these locks guard is right after every statement.

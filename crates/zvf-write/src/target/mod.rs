@@ -7,10 +7,12 @@ mod stage;
 pub(crate) use local::TEMPORARY;
 pub(crate) use stage::{Stage, Staged};
 
+use std::sync::Arc;
 use std::time::SystemTime;
 
-use zvf_store::OpenOptions;
+use object_store::ObjectStore;
 use zvf_store::writing::Place;
+use zvf_store::{OpenOptions, Stop};
 
 use crate::WriteError;
 use crate::shard::Object;
@@ -86,7 +88,13 @@ impl Seen {
 
 /// A place for one store. All calls block; none is made on a thread that drives futures.
 #[derive(Debug)]
-pub(crate) enum Target {
+pub(crate) struct Target {
+    place: Where,
+    stop: Stop,
+}
+
+#[derive(Debug)]
+enum Where {
     Local(local::Local),
     Remote(remote::Remote),
 }
@@ -101,13 +109,29 @@ impl Target {
         options: &OpenOptions,
         durable: bool,
     ) -> Result<Self, WriteError> {
-        Ok(match Place::of(address, options)? {
-            Place::Folder(folder) => Self::Local(local::Local::new(folder, durable)),
+        let place = match Place::of(address, options)? {
+            Place::Folder(folder) => Where::Local(local::Local::new(folder, durable)),
             Place::Prefix { store, prefix } => {
                 let handle = tokio::runtime::Handle::current();
-                Self::Remote(remote::Remote::new(store, prefix, handle, options))
+                Where::Remote(remote::Remote::new(store, prefix, handle, options))
             }
-        })
+        };
+        let stop = options.stop.clone();
+        Ok(Self { place, stop })
+    }
+
+    /// Another prefix of an object store.
+    pub(crate) fn of_prefix(
+        store: &Arc<dyn ObjectStore>,
+        prefix: &str,
+        options: &OpenOptions,
+    ) -> Self {
+        let handle = tokio::runtime::Handle::current();
+        let (store, prefix) = (Arc::clone(store), prefix.to_owned());
+        Self {
+            place: Where::Remote(remote::Remote::new(store, prefix, handle, options)),
+            stop: options.stop.clone(),
+        }
     }
 
     /// The part below a group.
@@ -122,25 +146,32 @@ impl Target {
 
     /// Puts objects, over what may be there.
     pub(crate) fn put(&self, objects: Vec<Object>) -> Result<(), WriteError> {
-        match self {
-            Self::Local(local) => objects
+        self.stop.check()?;
+        self.put_decided(objects)
+    }
+
+    /// As [`put`](Self::put), of a change that counts already: it is not stopped half way.
+    pub(crate) fn put_decided(&self, objects: Vec<Object>) -> Result<(), WriteError> {
+        match &self.place {
+            Where::Local(local) => objects
                 .into_iter()
                 .try_for_each(|(key, bytes)| local.put(&key, &bytes)),
-            Self::Remote(remote) => remote.put(objects),
+            Where::Remote(remote) => remote.put(objects),
         }
     }
 
     /// Puts objects of arrays that have no document yet. Documents among them are seen as soon as they are there.
     pub(crate) fn put_unseen(&self, objects: Vec<Object>) -> Result<(), WriteError> {
-        match self {
-            Self::Local(local) => {
+        self.stop.check()?;
+        match &self.place {
+            Where::Local(local) => {
                 let put = |(key, bytes): (String, Vec<u8>)| match key.ends_with("zarr.json") {
                     true => local.put(&key, &bytes),
                     false => local.put_unseen(&key, &bytes),
                 };
                 objects.into_iter().try_for_each(put)
             }
-            Self::Remote(remote) => remote.put(objects),
+            Where::Remote(remote) => remote.put(objects),
         }
     }
 
@@ -155,24 +186,24 @@ impl Target {
         key: &str,
         bytes: Vec<u8>,
     ) -> Result<Option<Seen>, WriteError> {
-        match self {
-            Self::Local(local) => {
+        match &self.place {
+            Where::Local(local) => {
                 let made = local.put_new(key, &bytes)?;
                 Ok(made.then(|| Seen::local(bytes, None)))
             }
-            Self::Remote(remote) => remote.put_new(key, bytes),
+            Where::Remote(remote) => remote.put_new(key, bytes),
         }
     }
 
     /// Reads an object that will be replaced.
     pub(crate) fn see(&self, key: &str) -> Result<Option<Seen>, WriteError> {
-        match self {
-            Self::Local(local) => {
+        match &self.place {
+            Where::Local(local) => {
                 let modified = local.modified(key)?;
                 let bytes = local.read(key)?;
                 Ok(bytes.map(|bytes| Seen::local(bytes, modified)))
             }
-            Self::Remote(remote) => remote.see(key),
+            Where::Remote(remote) => remote.see(key),
         }
     }
 
@@ -183,12 +214,12 @@ impl Target {
         seen: &Seen,
         bytes: Vec<u8>,
     ) -> Result<Option<Seen>, WriteError> {
-        match self {
-            Self::Local(local) => {
+        match &self.place {
+            Where::Local(local) => {
                 let done = local.replace(key, &seen.bytes, &bytes)?;
                 Ok(done.then(|| Seen::local(bytes, None)))
             }
-            Self::Remote(remote) => remote.replace(key, seen, bytes),
+            Where::Remote(remote) => remote.replace(key, seen, bytes),
         }
     }
 
@@ -202,22 +233,22 @@ impl Target {
         seen: &Seen,
         bytes: Vec<u8>,
     ) -> Result<Option<Seen>, WriteError> {
-        match self {
-            Self::Local(local) => {
+        match &self.place {
+            Where::Local(local) => {
                 if !local.take_away(key, &seen.bytes)? {
                     return Ok(None);
                 }
                 self.put_new_seen(key, bytes)
             }
-            Self::Remote(remote) => remote.replace(key, seen, bytes),
+            Where::Remote(remote) => remote.replace(key, seen, bytes),
         }
     }
 
     /// What the clock says where the objects lie: `key`, or a temporary file, is put, looked at and removed.
     pub(crate) fn now(&self, key: &str) -> Result<Option<SystemTime>, WriteError> {
-        match self {
-            Self::Local(local) => local.now(),
-            Self::Remote(remote) => {
+        match &self.place {
+            Where::Local(local) => local.now(),
+            Where::Remote(remote) => {
                 remote.put(vec![(key.to_owned(), Vec::new())])?;
                 let seen = remote.see(key)?;
                 remote.remove(key)?;
@@ -228,48 +259,48 @@ impl Target {
 
     /// Waits until everything that was put would survive a loss of power.
     pub(crate) fn barrier(&self) -> Result<(), WriteError> {
-        match self {
-            Self::Local(local) => local.barrier(),
+        match &self.place {
+            Where::Local(local) => local.barrier(),
             // A put that was answered is durable.
-            Self::Remote(_) => Ok(()),
+            Where::Remote(_) => Ok(()),
         }
     }
 
     /// Whether there is an object.
     pub(crate) fn exists(&self, key: &str) -> Result<bool, WriteError> {
-        match self {
-            Self::Local(local) => local.exists(key),
-            Self::Remote(remote) => remote.exists(key),
+        match &self.place {
+            Where::Local(local) => local.exists(key),
+            Where::Remote(remote) => remote.exists(key),
         }
     }
 
     /// The bytes of an object; `None` if it is not there.
     pub(crate) fn read(&self, key: &str) -> Result<Option<Vec<u8>>, WriteError> {
-        match self {
-            Self::Local(local) => local.read(key),
-            Self::Remote(remote) => remote.read(key),
+        match &self.place {
+            Where::Local(local) => local.read(key),
+            Where::Remote(remote) => remote.read(key),
         }
     }
 
     /// The keys of all objects, and of temporary files.
     pub(crate) fn keys(&self) -> Result<Vec<String>, WriteError> {
-        match self {
-            Self::Local(local) => local.keys_below(""),
-            Self::Remote(remote) => remote.keys_below(""),
+        match &self.place {
+            Where::Local(local) => local.keys_below(""),
+            Where::Remote(remote) => remote.keys_below(""),
         }
     }
 
     /// The keys of all objects below a group, and of temporary files.
     pub(crate) fn keys_below(&self, group: &str) -> Result<Vec<String>, WriteError> {
-        match self {
-            Self::Local(local) => local.keys_below(group),
-            Self::Remote(remote) => remote.keys_below(group),
+        match &self.place {
+            Where::Local(local) => local.keys_below(group),
+            Where::Remote(remote) => remote.keys_below(group),
         }
     }
 
     /// Removes the temporary files of a program that was interrupted.
     pub(crate) fn remove_temporary(&self) -> Result<(), WriteError> {
-        let Self::Local(local) = self else {
+        let Where::Local(local) = &self.place else {
             return Ok(());
         };
         let is_temporary = |key: &&String| {
@@ -284,67 +315,93 @@ impl Target {
 
     /// Any object that is there.
     pub(crate) fn any(&self) -> Result<Option<String>, WriteError> {
-        match self {
-            Self::Local(local) => local.any(),
-            Self::Remote(remote) => remote.any(),
+        match &self.place {
+            Where::Local(local) => local.any(),
+            Where::Remote(remote) => remote.any(),
         }
     }
 
     /// Names of the objects right below a group, in no order.
     pub(crate) fn names(&self, group: &str) -> Result<Vec<String>, WriteError> {
-        match self {
-            Self::Local(local) => local.names(group),
-            Self::Remote(remote) => remote.names(group),
+        match &self.place {
+            Where::Local(local) => local.names(group),
+            Where::Remote(remote) => remote.names(group),
         }
     }
 
     /// Removes an object; one that is not there is no error.
     pub(crate) fn remove(&self, key: &str) -> Result<(), WriteError> {
-        match self {
-            Self::Local(local) => local.remove(key),
-            Self::Remote(remote) => remote.remove(key),
+        match &self.place {
+            Where::Local(local) => local.remove(key),
+            Where::Remote(remote) => remote.remove(key),
         }
     }
 
     /// Removes an object if it holds these bytes; one that is not there, or is another's, is no error.
     pub(crate) fn remove_own(&self, key: &str, bytes: &[u8]) -> Result<(), WriteError> {
-        match self {
-            Self::Local(local) => match local.read(key)?.as_deref() == Some(bytes) {
+        match &self.place {
+            Where::Local(local) => match local.read(key)?.as_deref() == Some(bytes) {
                 true => local.remove(key),
                 false => Ok(()),
             },
-            Self::Remote(remote) => remote.remove_own(key, bytes),
+            Where::Remote(remote) => remote.remove_own(key, bytes),
         }
     }
 
     /// Removes the folders of objects that are gone, where nothing is left in them.
     pub(crate) fn prune<'k>(&self, keys: impl Iterator<Item = &'k str>) {
-        match self {
-            Self::Local(local) => local.prune(keys),
+        match &self.place {
+            Where::Local(local) => local.prune(keys),
             // There are no folders.
-            Self::Remote(_) => {}
+            Where::Remote(_) => {}
         }
     }
 
     /// Removes every object below a group; none is no error.
     pub(crate) fn remove_below(&self, group: &str) -> Result<(), WriteError> {
-        match self {
-            Self::Local(local) => local.remove_below(group),
-            Self::Remote(remote) => remote.remove_below(group),
+        match &self.place {
+            Where::Local(local) => local.remove_below(group),
+            Where::Remote(remote) => remote.remove_below(group),
         }
     }
 
     /// Removes every object but `last`, then `last`.
     pub(crate) fn clear(&self, last: &str) -> Result<(), WriteError> {
         self.clear_others(last)?;
-        self.remove(last)
+        self.remove(last)?;
+        self.unmake();
+        Ok(())
+    }
+
+    /// Removes the folders that were made to write here, where nothing is left in them.
+    pub(crate) fn unmake(&self) {
+        match &self.place {
+            Where::Local(local) => local.unmake(),
+            // There are no folders.
+            Where::Remote(_) => {}
+        }
+    }
+
+    /// Refuses keys that must be neither written nor removed, before a change counts.
+    ///
+    /// # Errors
+    /// [`WriteError::Linked`]; I/O.
+    pub(crate) fn check<'k>(
+        &self,
+        mut keys: impl Iterator<Item = &'k str>,
+    ) -> Result<(), WriteError> {
+        match &self.place {
+            Where::Local(local) => keys.try_for_each(|key| local.check(key)),
+            // There are no links.
+            Where::Remote(_) => Ok(()),
+        }
     }
 
     /// Removes every object but `last`.
     pub(crate) fn clear_others(&self, last: &str) -> Result<(), WriteError> {
-        match self {
-            Self::Local(local) => local.clear(last),
-            Self::Remote(remote) => remote.clear(last),
+        match &self.place {
+            Where::Local(local) => local.clear(last),
+            Where::Remote(remote) => remote.clear(last),
         }
     }
 }
