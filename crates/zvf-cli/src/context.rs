@@ -13,6 +13,7 @@ use zvf_write::{Leftovers, WriteOptions};
 use crate::args::Common;
 use crate::error::{CliError, Result};
 use crate::output::table::{count, size};
+use crate::output::{interrupt, outside};
 use crate::progress::Progress;
 
 /// What all commands share.
@@ -55,6 +56,7 @@ impl<'a> Context<'a> {
         let trace_file = match &common.trace_io {
             None => None,
             Some(path) => {
+                outside::check(path)?;
                 let file = File::create(path)
                     .map_err(|e| CliError::file("create the trace file", path, &e))?;
                 Some((path.clone(), BufWriter::new(file)))
@@ -96,6 +98,7 @@ impl<'a> Context<'a> {
     pub(crate) fn options(&self) -> OpenOptions {
         let mut options = OpenOptions::new()
             .with_trace(self.trace.clone())
+            .with_stop(interrupt::stop())
             .with_anonymous(self.common.anonymous);
         if let Some(requests) = self.common.concurrency {
             options = options.with_concurrency(requests);
@@ -149,6 +152,17 @@ impl<'a> Context<'a> {
         let output = runtime.wait(future);
         self.runtime = Some(runtime);
         Ok(output)
+    }
+
+    /// As [`wait`](Self::wait), of a future that is dropped when the program is interrupted, and cleans up then.
+    ///
+    /// # Errors
+    ///
+    /// As there; interrupted.
+    pub(crate) fn wait_unless_stopped<F: Future>(&mut self, future: F) -> Result<F::Output> {
+        let stop = interrupt::stop();
+        let done = self.wait(async move { stop.or(future).await })?;
+        Ok(done?)
     }
 
     /// A progress display, as far as the flags and the terminal allow one.

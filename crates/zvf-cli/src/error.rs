@@ -9,6 +9,8 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
+use crate::output::interrupt::INTERRUPTED;
+
 /// Why a command failed, as far as a script can tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
@@ -22,6 +24,8 @@ pub(crate) enum Class {
     Malformed,
     /// A limit was reached.
     Limit,
+    /// A signal asked the program to end.
+    Interrupted,
     /// Whoever read our output has gone away; nothing is said about it.
     Gone,
     /// All is done, but something is left that no reader looks at and the next writer removes: a warning.
@@ -38,6 +42,7 @@ impl Class {
             Self::Io => 3,
             Self::Malformed => 4,
             Self::Limit => 5,
+            Self::Interrupted => INTERRUPTED,
         }
     }
 }

@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
+    output::interrupt::answer();
     match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failed(&error),

@@ -56,3 +56,49 @@ fn interrupts_remove_what_is_half_written() -> Result<()> {
     }
     Ok(())
 }
+
+/// A writer that was killed left its marker: whoever looks is told.
+#[test]
+fn an_unfinished_store_is_named_as_such() -> Result<()> {
+    let home = Home::new("points_ids")?;
+    fs::write(home.file("p.csv"), "x,y,z\n1,2,3\n4,5,6\n")?;
+    fs::create_dir_all(home.file("new.zv/0/vertices"))?;
+    fs::write(home.file("new.zv/zvf-unfinished.json"), "{}")?;
+    for args in [&["info", "new.zv"][..], &["import", "p.csv", "new.zv"]] {
+        let ran = home.zvf(args)?;
+        assert!(matches!(ran.code, 2 | 3), "{}", ran.stderr);
+        assert!(ran.stderr.contains("unfinished"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("--clear-leftovers"), "{}", ran.stderr);
+    }
+    home.text(&["import", "p.csv", "new.zv", "--clear-leftovers"])?;
+    Ok(())
+}
+
+/// A copy with a wrong option leaves nothing where it was to be.
+#[test]
+fn a_wrong_option_leaves_no_folder() -> Result<()> {
+    let home = Home::new("points_ids")?;
+    for args in [
+        &[
+            "rechunk",
+            STORE,
+            "deep/new.zv",
+            "--bin-shape",
+            "0.3,0.3,0.3",
+        ][..],
+        &[
+            "migrate",
+            STORE,
+            "new.zv",
+            "--to",
+            "0.9.2",
+            "--shard-shape",
+            "2,2",
+        ],
+    ] {
+        let ran = home.zvf(args)?;
+        assert_eq!(ran.code, 2, "{}", ran.stderr);
+        assert_eq!(home.names()?, [STORE], "{args:?}");
+    }
+    Ok(())
+}

@@ -24,6 +24,9 @@ mod killed;
 mod links;
 mod migrate;
 mod objects;
+mod odd_web;
+#[cfg(unix)]
+mod outside;
 mod pyramid;
 mod pyramid_levels;
 mod query;

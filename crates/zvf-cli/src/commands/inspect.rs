@@ -135,7 +135,7 @@ fn bare(args: &InspectArgs, file: &Path) -> Result<Shown> {
             ),
         ));
     }
-    let mut bytes = Bytes::from(std::fs::read(file).map_err(failed)?);
+    let mut bytes = Bytes::from(read_file(file).map_err(failed)?);
     let mut head = vec![
         ("file".to_owned(), file.display().to_string()),
         ("size".to_owned(), size(length)),
@@ -204,6 +204,13 @@ fn nested(dump: &mut Dump, bytes: &[u8], known: &Known) {
     }
 }
 
+/// The bytes of a file, and of nothing else that has a name.
+fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    std::io::Read::read_to_end(&mut zvf_store::open_file(path)?, &mut bytes)?;
+    Ok(bytes)
+}
+
 /// The store around a chunk file, and the file's key in it.
 fn inside_a_store(file: &Path) -> Option<(PathBuf, String)> {
     let file = file.canonicalize().ok()?;
@@ -228,7 +235,7 @@ fn inside_a_store(file: &Path) -> Option<(PathBuf, String)> {
         return None;
     }
     let is_root = |folder: &Path| {
-        std::fs::read(folder.join("zarr.json")).is_ok_and(|bytes| RootDoc::parse(&bytes).is_ok())
+        read_file(&folder.join("zarr.json")).is_ok_and(|bytes| RootDoc::parse(&bytes).is_ok())
     };
     let array = parts.get(chunks + 1)?;
     if !array.join("zarr.json").is_file() {

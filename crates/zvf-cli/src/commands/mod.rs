@@ -23,15 +23,102 @@ mod validate;
 mod volume;
 
 use crate::args::Command;
+use crate::args::volume::VolumeCommand;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Class, CliError, Result};
+use crate::output::interrupt::{self, Changing};
+use crate::output::outside;
 
 /// Runs a command.
 ///
 /// # Errors
 ///
-/// As the command says.
+/// As the command says; usage, for a file to write inside of a store; interrupted.
 pub(crate) fn run(command: &Command, context: &mut Context<'_>) -> Result<()> {
+    check_outputs(command)?;
+    let changing = changed(command).map(|(store, remedy)| Changing::begin(store, remedy));
+    match dispatch(command, context) {
+        Err(_) if interrupt::stop().is_asked() => {
+            let left = changing.as_ref().and_then(Changing::left);
+            let message = match left {
+                Some(left) => format!("interrupted: {left}"),
+                None => "interrupted".to_owned(),
+            };
+            Err(CliError::new(Class::Interrupted, message))
+        }
+        done => done,
+    }
+}
+
+/// Refuses files inside of stores, beside those that are refused when they are begun.
+fn check_outputs(command: &Command) -> Result<()> {
+    let path = match command {
+        Command::Import(args) => args.journal.as_deref(),
+        Command::Migrate(args) => args.storage.journal.as_deref(),
+        Command::Rechunk(args) => args.storage.journal.as_deref(),
+        Command::Validate(args) => args.resume.as_deref(),
+        Command::Repair(args) => {
+            return args
+                .backup
+                .as_deref()
+                .map_or(Ok(()), outside::check_address);
+        }
+        Command::Volume(args) => match &args.command {
+            VolumeCommand::Convert(args) => Some(args.out.as_path()),
+            _ => None,
+        },
+        _ => None,
+    };
+    path.map_or(Ok(()), outside::check)
+}
+
+/// The store that a command changes, and what cleans up when it is interrupted and cannot do so itself.
+fn changed(command: &Command) -> Option<(&str, String)> {
+    fn new<'c>(store: &'c str, name: &str, journal: bool) -> Option<(&'c str, String)> {
+        let remedy = match journal {
+            true => "the same command continues where it was".to_owned(),
+            false => format!("`zvf {name} … --clear-leftovers` removes what it left"),
+        };
+        Some((store, remedy))
+    }
+    fn edited(store: &str) -> Option<(&str, String)> {
+        let remedy = format!("`zvf edit {store} resume` finishes it or takes it back");
+        Some((store, remedy))
+    }
+    match command {
+        Command::Import(args) => new(args.store.as_str(), "import", args.journal.is_some()),
+        Command::Create(args) => new(args.store.as_str(), "create", false),
+        Command::Migrate(args) => new(
+            args.target.as_str(),
+            "migrate",
+            args.storage.journal.is_some(),
+        ),
+        Command::Rechunk(args) => new(
+            args.target.as_str(),
+            "rechunk",
+            args.storage.journal.is_some(),
+        ),
+        Command::Pyramid(args) => {
+            let store = args.store.as_str();
+            let remedy = format!(
+                "`zvf pyramid {store} … --clear-leftovers` removes what it left, or finishes what counts already"
+            );
+            Some((store, remedy))
+        }
+        Command::Append(args) => edited(args.store.as_str()),
+        Command::Edit(args) => edited(args.store.as_str()),
+        Command::Vacuum(args) => edited(args.store.as_str()),
+        Command::Repair(args) => edited(args.store.as_str()),
+        Command::Sample(args) => edited(args.store.as_str()),
+        Command::Volume(args) => match &args.command {
+            VolumeCommand::Convert(args) => Some((args.out.to_str()?, String::new())),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
     match command {
         Command::Info(args) => info::run(args, context),
         Command::Query(args) => query::query(args, context),

@@ -103,7 +103,8 @@ pub(super) fn ids(text: &str) -> Result<Vec<i64>> {
     let (place, text) = match text.strip_prefix('@') {
         Some(file) => {
             let path = Path::new(file);
-            let text = std::fs::read_to_string(path)
+            let text = zvf_store::open_file(path)
+                .and_then(std::io::read_to_string)
                 .map_err(|e| CliError::file("read ids from", path, &e))?;
             (file.to_owned(), text)
         }

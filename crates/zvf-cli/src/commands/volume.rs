@@ -241,7 +241,7 @@ fn converted(args: &ConvertArgs, context: &mut Context<'_>) -> Result<()> {
     let progress = context.progress("chunks");
     let told = move |_, _| progress.add(1);
     let done = context
-        .wait(convert(&volume, &args.out, &wanted, told))?
+        .wait_unless_stopped(convert(&volume, &args.out, &wanted, told))?
         .map_err(at)?;
     if context.common.json {
         return print_json(&json!({

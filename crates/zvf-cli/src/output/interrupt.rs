@@ -1,43 +1,144 @@
-//! What is half written when the program is interrupted goes away with it.
+//! What is half written when the program is interrupted is removed.
 //!
 //! Destructors do not run when a signal ends a program, so everything under a temporary name is also on a list. On the first
-//! interrupt (Ctrl-C, or a polite kill) what is on the list is removed and the program ends with the code that shells give
-//! to interrupted programs.
+//! interrupt (Ctrl-C, or a polite kill) what is on the list is removed. A command that changes a store is asked to stop,
+//! and has a moment to remove what it wrote; where that is not enough, the command that cleans up is named. The program
+//! ends with the code that shells give to interrupted programs.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, Once, PoisonError};
+use std::time::Duration;
+
+use zvf_store::Stop;
 
 /// What a shell says of a program that was interrupted: 128 and the number of the signal.
-const INTERRUPTED: i32 = 130;
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// How long a command that changes a store has to clean up: with what comes before and after, less than a second.
+const GRACE: Duration = Duration::from_millis(700);
 
 /// What lies under a temporary name now.
 static PARTIAL: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
+/// The changes of stores that are under way.
+static CHANGES: Mutex<Vec<Unfinished>> = Mutex::new(Vec::new());
+
+/// Told when a change ends.
+static ENDED: Condvar = Condvar::new();
+
+/// Asked on the first interrupt.
+static STOP: LazyLock<Stop> = LazyLock::new(Stop::default);
+
 /// The list. Whoever holds it cannot be interrupted.
 pub(super) fn partial() -> MutexGuard<'static, BTreeSet<PathBuf>> {
-    PARTIAL.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&PARTIAL)
 }
 
-/// Puts a path that does not exist yet on the list; from now on interrupts are answered.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Puts a path that does not exist yet on the list.
 pub(super) fn watch(path: &Path) {
-    static ANSWERED: Once = Once::new();
     partial().insert(path.to_owned());
+}
+
+/// What is asked on the first interrupt.
+pub(crate) fn stop() -> Stop {
+    STOP.clone()
+}
+
+/// A change of a store, and what cleans up behind it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Unfinished {
+    store: String,
+    remedy: String,
+}
+
+impl Unfinished {
+    /// What to say when the change did not end in time; nothing where a local store shows that nothing is left.
+    fn said(&self) -> Option<String> {
+        let Self { store, remedy } = self;
+        let local = !store.contains("://");
+        let marker = Path::new(store).join("zvf-unfinished.json");
+        if local && !marker.exists() {
+            return None;
+        }
+        Some(format!("{store}: the change is unfinished; {remedy}"))
+    }
+}
+
+/// A change of a store that is under way while this lives.
+#[derive(Debug)]
+pub(crate) struct Changing(Unfinished);
+
+impl Changing {
+    /// Begins a change of `store`; `remedy` says what cleans up when it is interrupted and cannot do so itself.
+    pub(crate) fn begin(store: &str, remedy: String) -> Self {
+        let change = Unfinished {
+            store: store.to_owned(),
+            remedy,
+        };
+        lock(&CHANGES).push(change.clone());
+        Self(change)
+    }
+
+    /// What is to be said of the change where it was interrupted.
+    pub(crate) fn left(&self) -> Option<String> {
+        self.0.said()
+    }
+}
+
+impl Drop for Changing {
+    fn drop(&mut self) {
+        let mut changes = lock(&CHANGES);
+        if let Some(at) = changes.iter().position(|one| *one == self.0) {
+            changes.swap_remove(at);
+        }
+        ENDED.notify_all();
+    }
+}
+
+/// Answers interrupts from now on, also where the program was started with them ignored.
+pub(crate) fn answer() {
+    static ANSWERED: Once = Once::new();
     ANSWERED.call_once(|| {
         // Without an answer the program ends at once and a file stays behind: no reason to refuse the work.
-        let _ = ctrlc::set_handler(|| {
-            let partial = partial();
-            for path in partial.iter() {
-                // Another thread may still be putting files into a directory.
-                for _ in 0..8 {
-                    super::place::remove(path);
-                    if !path.exists() {
-                        break;
-                    }
-                }
-            }
-            // The list stays locked: nothing new is begun and nothing gets its name any more.
-            std::process::exit(INTERRUPTED);
-        });
+        let _ = ctrlc::set_handler(interrupted);
     });
+}
+
+fn interrupted() {
+    STOP.ask();
+    let partial = partial();
+    for path in partial.iter() {
+        // Another thread may still be putting files into a directory.
+        for _ in 0..8 {
+            super::place::remove(path);
+            if !path.exists() {
+                break;
+            }
+        }
+    }
+    let changes = lock(&CHANGES);
+    if !changes.is_empty() {
+        // What is taken off the list on the way out must not be waited for.
+        drop(partial);
+        let waited = ENDED.wait_timeout_while(changes, GRACE, |changes| !changes.is_empty());
+        let (changes, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+        if timeout.timed_out() {
+            crate::complain("interrupted");
+            for said in changes.iter().filter_map(Unfinished::said) {
+                crate::complain(&said);
+            }
+        } else {
+            drop(changes);
+            // The command says how it ended, and ends the program.
+            std::thread::sleep(GRACE);
+        }
+        std::process::exit(INTERRUPTED.into());
+    }
+    // The list stays locked: nothing new is begun and nothing gets its name any more.
+    std::process::exit(INTERRUPTED.into());
 }

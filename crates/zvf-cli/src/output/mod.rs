@@ -6,6 +6,7 @@
 pub(crate) mod dir;
 pub(crate) mod interrupt;
 pub(crate) mod ndjson;
+pub(crate) mod outside;
 pub(crate) mod place;
 pub(crate) mod table;
 

@@ -66,6 +66,7 @@ impl Staged {
     }
 
     fn beside(target: &Path) -> Result<Self> {
+        super::outside::check(target)?;
         let Some(name) = target.file_name() else {
             return Err(CliError::usage(format!(
                 "{}: expected a name to write to",

@@ -4,7 +4,6 @@
 //! text for each value, which is exact, since floats are written with the digits that read back as the same value.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
@@ -54,10 +53,11 @@ impl Table {
             }
             CliError::malformed(format!("{}: {error}", path.display()))
         };
-        let reader = csv::ReaderBuilder::new()
+        let file =
+            zvf_store::open_file(path).map_err(|error| CliError::file("read", path, &error))?;
+        let mut reader = csv::ReaderBuilder::new()
             .delimiter(delimiter)
-            .from_path(path);
-        let mut reader = reader.map_err(failed)?;
+            .from_reader(file);
         let names = reader.headers().map_err(failed)?;
         let mut table = Self {
             names: names.iter().map(|name| name.trim().to_owned()).collect(),
@@ -90,7 +90,7 @@ impl Table {
             ..Self::default()
         };
         let mut places: HashMap<String, usize> = HashMap::new();
-        let lines = BufReader::new(File::open(path).map_err(failed)?).lines();
+        let lines = BufReader::new(zvf_store::open_file(path).map_err(failed)?).lines();
         for (at, line) in lines.enumerate() {
             let line = line.map_err(failed)?;
             let wrong = |what: &str| {

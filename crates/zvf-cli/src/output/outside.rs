@@ -1,0 +1,40 @@
+//! Results, reports and journals do not lie inside of stores, where they would replace cells and documents.
+
+use std::path::Path;
+
+use zvf_store::writing::{is_store, store_around};
+
+use crate::error::{CliError, Result};
+
+/// Refuses a path to write to that is a store or is in the folder of one.
+///
+/// # Errors
+///
+/// Usage.
+pub(crate) fn check(path: &Path) -> Result<()> {
+    let store = match is_store(path) {
+        true => Some(path.to_owned()),
+        false => store_around(path),
+    };
+    match store {
+        None => Ok(()),
+        Some(store) => Err(CliError::usage(format!(
+            "{}: is in the folder of the store {}, expected a place outside of every store",
+            path.display(),
+            store.display()
+        ))),
+    }
+}
+
+/// As [`check`], of an address that may be a URL; only paths of the local disk are looked at.
+///
+/// # Errors
+///
+/// Usage.
+pub(crate) fn check_address(address: &str) -> Result<()> {
+    match address.strip_prefix("file://") {
+        Some(path) => check(Path::new(path)),
+        None if address.contains("://") => Ok(()),
+        None => check(Path::new(address)),
+    }
+}

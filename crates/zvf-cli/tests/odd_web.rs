@@ -1,0 +1,211 @@
+//! Volumes and stores on web servers that lack ranges, lengths, HEAD or legal dates, or that fail for a moment.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use anyhow::{Context, Result};
+
+use crate::run::{Home, STORE};
+
+/// How a server answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Plain,
+    NoRanges,
+    /// HEAD is answered with 405.
+    NoHead,
+    /// `Content-Range: bytes 0-15/*`.
+    NoSize,
+    /// Bodies come in chunks, without their length.
+    Chunked,
+    /// Bodies end with the connection, as in HTTP/1.0.
+    Closing,
+    /// `Last-Modified` is no date.
+    NoDate,
+    /// The first request of each kind for each object is answered with 503.
+    BusyOnce,
+    /// No request is answered.
+    Silent,
+}
+
+fn serve(folder: PathBuf, way: Way) -> Result<String> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let address = format!("http://{}", listener.local_addr()?);
+    let seen = Arc::new(Mutex::new(HashSet::new()));
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let (folder, seen) = (folder.clone(), Arc::clone(&seen));
+            // A client that goes away ends its thread.
+            std::thread::spawn(move || connection(&stream, &folder, way, &seen));
+        }
+    });
+    Ok(address)
+}
+
+fn connection(
+    stream: &TcpStream,
+    folder: &Path,
+    way: Way,
+    seen: &Mutex<HashSet<String>>,
+) -> Option<()> {
+    let mut lines = BufReader::new(stream).lines();
+    let mut out = stream;
+    loop {
+        let first = lines.next()?.ok()?;
+        let mut range = None;
+        loop {
+            let line = lines.next()?.ok()?.to_ascii_lowercase();
+            if line.is_empty() {
+                break;
+            }
+            if let Some(value) = line.strip_prefix("range: bytes=") {
+                range = Some(value.trim().to_owned());
+            }
+        }
+        if way == Way::Silent {
+            // Ends when the client does.
+            lines.next()?.ok()?;
+        }
+        let mut words = first.split(' ');
+        let (method, path) = (words.next()?, words.next()?.trim_start_matches('/'));
+        let head = method == "HEAD";
+        if way == Way::BusyOnce && seen.lock().ok()?.insert(first.clone()) {
+            out.write_all(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")
+                .ok()?;
+            continue;
+        }
+        if way == Way::NoHead && head {
+            out.write_all(b"HTTP/1.1 405 Not Allowed\r\nContent-Length: 0\r\n\r\n")
+                .ok()?;
+            continue;
+        }
+        let Ok(bytes) = fs::read(folder.join(path)) else {
+            out.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+                .ok()?;
+            continue;
+        };
+        let size = bytes.len();
+        let part = range.filter(|_| !matches!(way, Way::NoRanges | Way::Chunked | Way::Closing));
+        let part = part.and_then(|range| {
+            let (from, to) = range.split_once('-')?;
+            Some(
+                match (from.parse::<usize>().ok(), to.parse::<usize>().ok()) {
+                    (Some(from), Some(to)) => from..(to + 1).min(size),
+                    (Some(from), None) => from..size,
+                    (None, last) => size.saturating_sub(last?)..size,
+                },
+            )
+        });
+        if part.as_ref().is_some_and(|part| part.start >= part.end) {
+            out.write_all(b"HTTP/1.1 416 No Such Range\r\nContent-Length: 0\r\n\r\n")
+                .ok()?;
+            continue;
+        }
+        let body = part.clone().map_or(&bytes[..], |part| &bytes[part]);
+        let mut answer = match &part {
+            None => "HTTP/1.1 200 OK\r\n".to_owned(),
+            Some(part) => {
+                let size = match way {
+                    Way::NoSize => "*".to_owned(),
+                    _ => size.to_string(),
+                };
+                let (from, to) = (part.start, part.end - 1);
+                format!("HTTP/1.1 206 Partial\r\nContent-Range: bytes {from}-{to}/{size}\r\n")
+            }
+        };
+        answer.push_str(match way {
+            Way::NoDate => "Last-Modified: yesterday\r\n",
+            _ => "Last-Modified: Fri, 02 Jan 2026 10:00:00 GMT\r\n",
+        });
+        match way {
+            Way::Chunked => answer.push_str("Transfer-Encoding: chunked\r\n\r\n"),
+            Way::Closing => answer.push_str("Connection: close\r\n\r\n"),
+            _ => answer.push_str(&format!("Content-Length: {}\r\n\r\n", body.len())),
+        }
+        out.write_all(answer.as_bytes()).ok()?;
+        if !head && way == Way::Chunked {
+            for piece in body.chunks(1000) {
+                out.write_all(format!("{:x}\r\n", piece.len()).as_bytes())
+                    .ok()?;
+                out.write_all(piece).ok()?;
+                out.write_all(b"\r\n").ok()?;
+            }
+            out.write_all(b"0\r\n\r\n").ok()?;
+        } else if !head {
+            out.write_all(body).ok()?;
+        }
+        if way == Way::Closing {
+            stream.shutdown(std::net::Shutdown::Both).ok()?;
+            return None;
+        }
+    }
+}
+
+/// A folder with a store and a volume in all three forms.
+fn home() -> Result<Home> {
+    let home = Home::new("points_ids")?;
+    let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata");
+    let frame = testdata.join("caterva/b15_f4_2d_shuffle_bytedelta.b2nd");
+    fs::copy(&frame, home.file("v.b2nd")).with_context(|| frame.display().to_string())?;
+    home.text(&["volume", "convert", "v.b2nd", "v.tet"])?;
+    home.text(&["volume", "convert", "v.b2nd", "v.zarr"])?;
+    Ok(home)
+}
+
+#[test]
+fn volumes_and_stores_are_read_from_odd_web_servers() -> Result<()> {
+    let home = home()?;
+    home.text(&["volume", "slice", "v.b2nd", "-o", "wanted.npy"])?;
+    let wanted = fs::read(home.file("wanted.npy"))?;
+    // Names of attributes are listed, which these servers do not do.
+    let query = ["--attributes", "none", "--format", "csv", "-q"];
+    let rows = home.text(&[&["query", STORE][..], &query].concat())?;
+    for way in [
+        Way::Plain,
+        Way::NoRanges,
+        Way::NoHead,
+        Way::NoSize,
+        Way::Chunked,
+        Way::Closing,
+        Way::NoDate,
+        Way::BusyOnce,
+    ] {
+        let server = serve(home.path(), way)?;
+        for form in ["v.tet", "v.b2nd", "v.zarr"] {
+            let url = format!("{server}/{form}");
+            home.text(&["volume", "slice", &url, "-o", "found.npy"])
+                .with_context(|| format!("{way:?}, {form}"))?;
+            let found = fs::read(home.file("found.npy"))?;
+            assert!(found == wanted, "{way:?}, {form}: other elements");
+        }
+        let url = format!("{server}/{STORE}");
+        let found = home
+            .text(&[&["query", url.as_str()][..], &query].concat())
+            .with_context(|| format!("{way:?}"))?;
+        assert_eq!(found, rows, "{way:?}");
+    }
+    Ok(())
+}
+
+/// Without a time-out this test would not end.
+#[test]
+fn silence_is_given_up() -> Result<()> {
+    let home = home()?;
+    let server = serve(home.path(), Way::Silent)?;
+    for form in ["v.tet", "v.b2nd", "v.zarr"] {
+        let url = format!("{server}/{form}");
+        for what in [
+            &["volume", "info", &url, "--timeout", "1"][..],
+            &["volume", "slice", &url, "-o", "x.npy", "--timeout", "1"],
+        ] {
+            let ran = home.zvf(what)?;
+            assert_eq!(ran.code, 3, "{what:?}: {}", ran.stderr);
+            assert!(ran.stderr.contains("no complete answer"), "{}", ran.stderr);
+        }
+    }
+    Ok(())
+}
