@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use zvf_meta::version::{self, Gate};
 use zvf_meta::{LevelDoc, RootDoc};
+use zvf_query::QueryError;
 use zvf_store::{ContainerKind, Need, Store};
 
 use super::base::ChosenBins;
@@ -408,7 +409,17 @@ impl Job<'_> {
             handle: self.handle,
             progress: self.progress,
         };
-        maker.levels(root, wanted)
+        // Level 0 is read while levels are made: a reader may be the first to see that somebody else writes.
+        maker.levels(root, wanted).map_err(|error| match &error {
+            WriteError::Query(QueryError::Store(source)) | WriteError::Store(source)
+                if source.is_changed() =>
+            {
+                WriteError::Changed {
+                    store: self.address.to_owned(),
+                }
+            }
+            _ => error,
+        })
     }
 
     /// Adds levels to a store that has none.
