@@ -1,12 +1,14 @@
-"""Writes testdata/tables: small Parquet files of known values, by PyArrow. Needs `pip install pyarrow`.
+"""Writes testdata/tables: small Parquet and Feather files of known values, by PyArrow. Needs `pip install pyarrow`.
 
 Usage: tables.py FOLDER
 """
 
+import decimal
 import sys
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.feather
 import pyarrow.parquet as pq
 
 ROWS = 40
@@ -41,6 +43,33 @@ def edges():
     )
 
 
+def moments():
+    """Columns of what is no plain number, each with gaps."""
+    rows = range(ROWS)
+
+    def gaps(values):
+        return [None if r % 7 == 3 else values(r) for r in rows]
+
+    # 2024-03-01T00:00:00 is 1709251200 seconds, and 19783 days, since 1970.
+    return pa.table(
+        {
+            "x": pa.array([r * 0.5 for r in rows]),
+            "y": pa.array([-r * 0.25 for r in rows]),
+            "row": pa.array(rows, pa.int32()),
+            "t": pa.array(gaps(lambda r: 1709251200_000_000 + r), pa.timestamp("us")),
+            "zone": pa.array(gaps(lambda r: 1709251200_000 + r), pa.timestamp("ms", "Europe/Berlin")),
+            "day": pa.array(gaps(lambda r: 19783 + r), pa.int32()).cast(pa.date32()),
+            "clock": pa.array(gaps(lambda r: r * 60), pa.time32("s")),
+            "lasted": pa.array(gaps(lambda r: r * 1000), pa.duration("ns")),
+            "price": pa.array(gaps(lambda r: decimal.Decimal(r) / 4), pa.decimal128(9, 2)),
+            "gap": pa.array(gaps(lambda r: r), pa.int16()),
+            "flag": pa.array(gaps(lambda r: r % 2 == 0)),
+            "nothing": pa.nulls(ROWS),
+            "path": pa.array([[1.5] * (r % 3) for r in rows]),
+        }
+    )
+
+
 def main():
     folder = Path(sys.argv[1])
     # As pyarrow writes by default: Snappy, dictionaries, pages of version 1.
@@ -70,6 +99,9 @@ def main():
         use_dictionary=False,
         column_encoding={"small": "DELTA_BINARY_PACKED", "x": "PLAIN", "y": "PLAIN"},
     )
+    pq.write_table(moments(), folder / "moments.parquet")
+    # As pyarrow writes by default: buffers of LZ4.
+    pyarrow.feather.write_feather(moments(), folder / "moments.feather")
     pq.write_table(edges(), folder / "edges.parquet", compression="none")
 
 

@@ -176,7 +176,7 @@ fn what_does_not_fit_leaves_the_store_as_it_was() -> Result<()> {
         (
             &["append", "bad.csv"],
             4,
-            "bad.csv, line 2: expected float32",
+            "bad.csv, line 2, column volume: found \"lots\", expected float32",
         ),
         (&["append", "short.csv"], 2, "no column z"),
         (&["append", "none.csv"], 3, "none.csv"),
@@ -284,7 +284,7 @@ fn what_a_query_writes_is_taken_back() -> Result<()> {
         ("{\"volume\":{\"a\":1}}", "line 1: member \"volume\""),
         (
             "{\"vertex\":\"x\",\"volume\":1}",
-            "line 1: expected the number",
+            "line 1, column vertex: found \"x\", expected the number",
         ),
     ] {
         std::fs::write(home.file("bad.ndjson"), line)?;

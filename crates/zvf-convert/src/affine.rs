@@ -1,6 +1,5 @@
 //! Affines that users give: a table of numbers, or the header of a NIfTI image.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -39,8 +38,8 @@ pub fn read_affine(path: &Path, rank: usize) -> Result<StatedAffine, ConvertErro
         return Err(bad("no regular file".to_owned(), "a file with an affine"));
     }
     let mut head = [0; 2];
-    let start = File::open(path).map_err(io)?.read(&mut head).map_err(io)?;
-    let file = File::open(path).map_err(io)?;
+    let start = zvf_store::open_file(path).map_err(io)?.read(&mut head).map_err(io)?;
+    let file = zvf_store::open_file(path).map_err(io)?;
     let mut reader: Box<dyn Read> = match (start, head) {
         (2, [0x1f, 0x8b]) => Box::new(MultiGzDecoder::new(file)),
         _ => Box::new(file),

@@ -10,7 +10,7 @@ use crate::Found;
 use crate::affine::read_affine;
 use crate::error::ConvertError;
 use crate::frame::{self, Space};
-use crate::options::Options;
+use crate::options::{Nulls, Options};
 
 /// A file format that is read or written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -45,10 +45,11 @@ pub enum Format {
 
 impl Format {
     /// Every format, with its endings.
-    const ENDINGS: [(&'static str, Self); 13] = [
+    const ENDINGS: [(&'static str, Self); 17] = [
         ("swc", Self::Swc),
         ("csv", Self::Csv),
         ("tsv", Self::Csv),
+        ("txt", Self::Csv),
         ("obj", Self::Obj),
         ("stl", Self::Stl),
         ("trk", Self::Trk),
@@ -58,6 +59,9 @@ impl Format {
         ("npy", Self::Npy),
         ("npz", Self::Npz),
         ("arrow", Self::Arrow),
+        ("feather", Self::Arrow),
+        ("ipc", Self::Arrow),
+        ("arrows", Self::Arrow),
         ("parquet", Self::Parquet),
     ];
 
@@ -71,13 +75,17 @@ impl Format {
     /// # Errors
     /// Misuse: an ending that none has.
     pub fn of(path: &Path) -> Result<Self, ConvertError> {
-        let ending = path.extension().and_then(|ending| ending.to_str());
-        let lower = ending.map(str::to_ascii_lowercase);
-        let found = Self::ENDINGS
-            .iter()
-            .find(|(name, _)| lower.as_deref() == Some(name));
-        match found {
-            Some((_, format)) => Ok(*format),
+        let stem = unpacked(path);
+        let ending = stem.unwrap_or(path).extension();
+        let ending = ending.and_then(|ending| ending.to_str());
+        match ending.and_then(Self::from_name) {
+            Some(Self::Csv) => Ok(Self::Csv),
+            Some(format) if stem.is_none() => Ok(format),
+            Some(format) => Err(ConvertError::usage(
+                path.display().to_string(),
+                format!("{}, packed by gzip", format.name()),
+                "a file that is not packed: only those of separated values are read so",
+            )),
             None => {
                 let known: Vec<String> = Self::endings().map(|name| format!(".{name}")).collect();
                 let expected = format!("a file that ends in {}", known.join(", "));
@@ -89,6 +97,14 @@ impl Format {
                 ))
             }
         }
+    }
+
+    /// The format of files with this ending, which is also its name for options.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        let lower = name.to_ascii_lowercase();
+        let found = Self::ENDINGS.iter().find(|(name, _)| lower == *name);
+        found.map(|(_, format)| *format)
     }
 
     /// The name of the format.
@@ -243,6 +259,12 @@ pub(crate) fn map(
     Ok((map, unit))
 }
 
+/// The name of a file that is packed by gzip, without `.gz`.
+pub(crate) fn unpacked(path: &Path) -> Option<&Path> {
+    let packed = path.extension()?.eq_ignore_ascii_case("gz");
+    packed.then(|| path.file_stem().map(Path::new))?
+}
+
 /// The kind asked for, if the files can become it and the options of tables are used with tables.
 pub(crate) fn kind(format: Format, files: usize, options: &Options) -> Result<Kind, ConvertError> {
     let columns = format.is_table() && format != Format::Npy;
@@ -251,6 +273,8 @@ pub(crate) fn kind(format: Format, files: usize, options: &Options) -> Result<Ki
         ("position", !columns && options.position.is_some()),
         ("object column", !columns && options.object_column.is_some()),
         ("attributes", !columns && options.attributes.is_some()),
+        ("exclude", !columns && !options.exclude.is_empty()),
+        ("nulls", !columns && options.nulls != Nulls::default()),
         (
             "delimiter",
             format != Format::Csv && options.links().is_none() && options.delimiter.is_some(),
@@ -278,6 +302,10 @@ pub(crate) fn kind(format: Format, files: usize, options: &Options) -> Result<Ki
             found,
             "one, whose rows they name",
         ));
+    }
+    if options.links().is_some() && options.nulls == Nulls::DropRow {
+        let expected = "another one: links name rows by their numbers";
+        return Err(ConvertError::usage("nulls", "drop-row", expected));
     }
     if options.links().is_none() && options.link_columns.is_some() {
         let expected = "none without a table of edges or faces";

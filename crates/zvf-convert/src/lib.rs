@@ -32,8 +32,8 @@
 //! | ending | kind | objects | vertex attributes |
 //! |---|---|---|---|
 //! | `.swc` | skeleton, or graph | one a file | `radius`, `type`, `node_id` |
-//! | `.csv`, `.tsv` | points; polylines or streamlines with an object column | by the object column, or one a file | all other columns |
-//! | `.arrow` | the same | the same | all other columns; dictionaries and texts are categories |
+//! | `.csv`, `.tsv`, `.txt`, also packed: `.csv.gz` | points; polylines or streamlines with an object column | by the object column, or one a file | all other columns |
+//! | `.arrow`, `.feather`, `.ipc`, `.arrows`: files or streams | the same | the same | all other columns; dictionaries and texts are categories |
 //! | `.parquet` | the same | the same | the same; with the feature `parquet` |
 //! | `.npy` | points | none, or one a file | none: the array is positions, `(N, D)` |
 //! | `.npz` | by its arrays | by `object_id` | all other arrays of a row a vertex; see [`Format::Npz`] |
@@ -49,6 +49,7 @@
 //!
 //! # Numbers
 //!
+//! Moments, dates, times and durations become int64 with a unit ([`time_number`]); [`Nulls`] says what becomes of missing values.
 //! Text becomes float32 where that keeps every decimal that the file shows, for all values of the column, else float64. Whole
 //! numbers become int32, int64 or uint64. Binary numbers keep their type.
 //!
@@ -70,6 +71,7 @@ mod error;
 pub mod export;
 mod format;
 mod frame;
+mod isolate;
 mod names;
 mod numbers;
 mod obj;
@@ -82,6 +84,7 @@ mod swc;
 mod table;
 mod tck;
 mod text;
+mod time;
 mod tracks;
 mod trackvis;
 mod transform;
@@ -99,9 +102,10 @@ pub use affine::{StatedAffine, parse_affine, read_affine};
 pub use error::{ConvertError, Place};
 pub use format::Format;
 pub use frame::{Frame, Space};
-pub use options::{Limits, Options};
-pub use records::read_arrow;
+pub use options::{Limits, Nulls, Options};
+pub use records::read_table;
 use shape::{Chosen, Extent};
+pub use time::number_of_text as time_number;
 use transform::{Moved, Transform};
 
 /// What takes batches: a [`StoreWriter`], or anything else.
@@ -209,9 +213,10 @@ impl Import {
         let Some(first) = files.first() else {
             return Err(ConvertError::usage("files", "none", "at least one"));
         };
-        let format = Format::of(first)?;
+        let of = |file| options.format.map_or_else(|| Format::of(file), Ok);
+        let format = of(first)?;
         for file in files {
-            let other = Format::of(file)?;
+            let other = of(file)?;
             if other != format {
                 let found = format!("{} beside {}", other.name(), format.name());
                 let what = file.display().to_string();

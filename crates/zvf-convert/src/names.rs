@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// The file's name without its ending.
 pub(crate) fn stem(path: &Path) -> String {
+    let path = crate::format::unpacked(path).unwrap_or(path);
     path.file_stem()
         .map(|stem| stem.to_string_lossy().into_owned())
         .unwrap_or_default()

@@ -13,6 +13,7 @@ use arrow_schema::{DataType, Schema};
 use zvf_write::narrow;
 
 use crate::output::raw::elements;
+use crate::records::values::decimals;
 
 /// Numbers of a column, with the channels of a row together.
 #[derive(Debug, Default)]
@@ -66,7 +67,12 @@ pub(crate) fn floats(column: &ArrayRef) -> Floats {
         DataType::Float16 => convert!(Float16Type, |value: half::f16| value.to_f64()),
         DataType::Float32 => convert!(Float32Type, f64::from),
         DataType::Float64 => convert!(Float64Type, std::convert::identity),
-        _ => {}
+        _ => {
+            for (number, whole) in decimals(&items) {
+                values.push(number);
+                exact &= whole;
+            }
+        }
     }
     if column.null_count() > 0 && width > 0 {
         for (row, values) in values.chunks_mut(width).enumerate() {

@@ -303,6 +303,7 @@ fn parse(
     let mut face: Vec<u64> = Vec::new();
     let mut numbers: Vec<f64> = Vec::new();
     while lines.step()? {
+        lines.continued()?;
         let line = lines.content()?;
         if line.ends_with('\\') {
             return Err(lines.bad("a line that goes on in the next", "lines of their own"));

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use zvf_write::Kind;
 
+use crate::Format;
 use crate::frame::Space;
 
 /// How much a file may hold. What is more is an error of class limit, before it is held.
@@ -34,6 +35,39 @@ impl Default for Limits {
     }
 }
 
+/// What becomes of missing values of a table's columns. Missing floats are NaN and missing texts stay missing, whatever is chosen, but
+/// for [`Error`](Self::Error) and [`DropRow`](Self::DropRow); missing moments are the lowest number, which the description of
+/// the attribute says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Nulls {
+    /// Nothing is lost: whole numbers with gaps become float64 with NaN, where float64 holds all of them, else they are refused;
+    /// truth values with gaps become texts, `true` and `false`.
+    #[default]
+    Keep,
+    /// A missing value is an error.
+    Error,
+    /// Rows with a missing value are left out, and counted in a remark.
+    DropRow,
+    /// Missing whole numbers become this one, which no row may have.
+    Value(i64),
+}
+
+impl std::str::FromStr for Nulls {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "keep" => Ok(Self::Keep),
+            "error" => Ok(Self::Error),
+            "drop-row" => Ok(Self::DropRow),
+            number => number
+                .parse()
+                .map(Self::Value)
+                .map_err(|_| "expected keep, error, drop-row or a whole number".to_owned()),
+        }
+    }
+}
+
 /// How files are read. The default finds everything in the files.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -46,6 +80,12 @@ pub struct Options {
     pub object_column: Option<String>,
     /// Tables: the columns that become attributes. Default: all others.
     pub attributes: Option<Vec<String>>,
+    /// Tables: columns that are left out, and never looked at.
+    pub exclude: Vec<String>,
+    /// Tables: what becomes of missing values.
+    pub nulls: Nulls,
+    /// The format of the files. Default: by their endings.
+    pub format: Option<Format>,
     /// Tables: what separates columns. Default: a comma, a tab in files that end in `.tsv`.
     pub delimiter: Option<u8>,
     /// Tables: another table with the edges, by rows of the vertex table from 0: a graph, or a skeleton.
@@ -69,6 +109,8 @@ pub struct Options {
     pub batch: usize,
     /// How much a file may hold.
     pub limits: Limits,
+    /// Whether columns of types that a store does not hold are left out, instead of refused.
+    pub(crate) loose: bool,
 }
 
 impl Default for Options {
@@ -78,6 +120,9 @@ impl Default for Options {
             position: None,
             object_column: None,
             attributes: None,
+            exclude: Vec::new(),
+            nulls: Nulls::default(),
+            format: None,
             delimiter: None,
             edges: None,
             faces: None,
@@ -88,6 +133,7 @@ impl Default for Options {
             scale: None,
             batch: 1 << 16,
             limits: Limits::default(),
+            loose: false,
         }
     }
 }

@@ -6,13 +6,13 @@ pub(crate) mod rows;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use zvf_write::{AttributeSpec, AttributeType, Batch, Kind, ObjectTable, Values};
+use zvf_write::{AttributeSpec, Batch, Kind, ObjectTable, Values};
 
 use crate::error::{ConvertError, Place, shown};
 use crate::names;
-use crate::options::Options;
+use crate::options::{Nulls, Options};
 use crate::records::links::LinkTable;
-use crate::records::whole_in_memory;
+use crate::records::{index_note, refused, too_many_texts, unnamed, whole_in_memory};
 use crate::shape::Extent;
 use crate::text::single_holds;
 use crate::{Found, Sink, draft, float_type};
@@ -55,6 +55,24 @@ impl Layout {
     fn name(&self, at: usize) -> &str {
         self.header.get(at).map_or("", String::as_str)
     }
+
+    /// The first column that is read whose field is empty.
+    fn gap(&self, rows: &Rows) -> Option<usize> {
+        let read = self
+            .position
+            .iter()
+            .chain(&self.object)
+            .chain(&self.attributes);
+        read.copied().find(|at| rows.field(*at).trim().is_empty())
+    }
+
+    /// Remarks on columns that become nothing without being asked for.
+    fn left_out(&self, options: &Options) -> Vec<String> {
+        let names = self.header.iter().filter(|name| {
+            options.attributes.is_none() && unnamed(name) && !options.exclude.contains(name)
+        });
+        names.map(|name| index_note(name)).collect()
+    }
 }
 
 impl Tables {
@@ -67,6 +85,7 @@ impl Tables {
         let mut extent = Extent::new(1);
         let mut columns: Vec<Census> = Vec::new();
         let (mut single, mut ids, mut last) = (true, HashSet::new(), None);
+        let mut dropped = 0_u64;
         for file in files {
             let mut rows = Rows::open(file, options)?;
             let header = rows.header()?;
@@ -94,6 +113,14 @@ impl Tables {
             };
             let mut position = Vec::new();
             while rows.step()? {
+                if options.nulls == Nulls::DropRow && layout.gap(&rows).is_some() {
+                    dropped = dropped.saturating_add(1);
+                    continue;
+                }
+                if let Some(at) = layout.gap(&rows).filter(|_| options.nulls == Nulls::Error) {
+                    let (found, expected) = refused(layout.name(at), "no value".to_owned());
+                    return Err(rows.bad(found, expected));
+                }
                 position.clear();
                 for &at in &layout.position {
                     let value = coordinate(&rows, layout, at)?;
@@ -115,10 +142,8 @@ impl Tables {
                     last = Some(id);
                 }
                 for (census, &at) in columns.iter_mut().zip(&layout.attributes) {
-                    if !census.see(rows.field(at), options.limits.categories) {
-                        let what = format!("different texts in column {}", shown(layout.name(at)));
-                        let limit = options.limits.categories;
-                        return Err(ConvertError::limit(file, rows.place(), what, limit));
+                    if !census.see(rows.field(at), options.limits.categories, options.nulls) {
+                        return Err(too_many_texts(file, rows.place(), layout.name(at), options));
                     }
                 }
             }
@@ -126,22 +151,21 @@ impl Tables {
         let Some(layout) = known else {
             return Err(ConvertError::usage("files", "none", "at least one"));
         };
-        let types: Vec<Type> = columns.iter().map(Census::decide).collect();
+        let types = columns.iter().map(|census| census.decide(options.nulls));
+        let types: Vec<Type> = types.collect();
         let mut texts = types.iter().zip(&columns).zip(&layout.attributes);
         // Whole numbers that no number type holds all of: they are texts only now.
         if let Some((_, &at)) =
             texts.find(|((kind, census), _)| **kind == Type::Text && census.overflows())
         {
-            let what = format!("different texts in column {}", shown(layout.name(at)));
-            let path = files.first().map_or_else(PathBuf::new, Clone::clone);
-            return Err(ConvertError::limit(
-                &path,
-                Place::Whole,
-                what,
-                options.limits.categories,
-            ));
+            let path = files.first().map_or(Path::new(""), PathBuf::as_path);
+            let name = layout.name(at);
+            return Err(too_many_texts(path, Place::Whole, name, options));
         }
-        let mut notes = Vec::new();
+        let mut notes = layout.left_out(options);
+        if dropped > 0 {
+            notes.push(format!("{dropped} rows with empty fields are left out"));
+        }
         let mut objects = ids.len() as u64;
         let owners = match (layout.object, files.len()) {
             (Some(at), _) => Owners::Column(at),
@@ -169,11 +193,25 @@ impl Tables {
         }
         for ((&at, kind), census) in layout.attributes.iter().zip(&types).zip(&columns) {
             let name = layout.name(at);
-            let attribute = match kind.stored() {
-                AttributeType::Number(number) => AttributeSpec::number(name, number),
-                AttributeType::Category | AttributeType::Text => AttributeSpec::category(name),
-            };
-            spec = spec.with_vertex_attribute(attribute);
+            if let (Nulls::Value(fill), true) =
+                (options.nulls, kind.is_whole() && census.has_gaps())
+            {
+                if census.taken() {
+                    let found = format!("missing values, and the number {fill} itself");
+                    let (found, expected) = refused(name, found);
+                    let path = files.first().map_or(Path::new(""), PathBuf::as_path);
+                    return Err(ConvertError::malformed(path, Place::Whole, found, expected));
+                }
+                notes.push(format!(
+                    "column {}: empty fields become {fill}",
+                    shown(name)
+                ));
+                let attribute = kind.spec(name, true);
+                let said = format!("{fill} is a missing value");
+                spec = spec.with_vertex_attribute(attribute.with_description(said));
+                continue;
+            }
+            spec = spec.with_vertex_attribute(kind.spec(name, census.has_gaps()));
             notes.extend(
                 census
                     .note(*kind)
@@ -217,8 +255,15 @@ impl Tables {
                 ));
             }
             let mut held = Held::new(self);
+            let fill = match self.options.nulls {
+                Nulls::Value(fill) => Some(fill.to_string()),
+                _ => None,
+            };
             let mut vertices = 0_u64;
             while rows.step()? {
+                if self.options.nulls == Nulls::DropRow && self.layout.gap(&rows).is_some() {
+                    continue;
+                }
                 vertices = vertices.saturating_add(1);
                 for &at in &self.layout.position {
                     held.positions.push(coordinate(&rows, &self.layout, at)?);
@@ -229,7 +274,10 @@ impl Tables {
                     Owners::Column(at) => held.owner(object(&rows, &self.layout, *at)?),
                 }
                 for (filling, &at) in held.columns.iter_mut().zip(&self.layout.attributes) {
-                    let text = rows.field(at);
+                    let text = match (&fill, rows.field(at)) {
+                        (Some(fill), text) if text.trim().is_empty() && filling.is_whole() => fill,
+                        (_, text) => text,
+                    };
                     if !filling.take(text) {
                         let what =
                             format!("{} in column {}", shown(text), shown(self.layout.name(at)));
@@ -368,7 +416,7 @@ fn layout(file: &Path, header: Vec<String>, options: &Options) -> Result<Layout,
         })
     };
     for (at, name) in header.iter().enumerate() {
-        if header.iter().take(at).any(|other| other == name) {
+        if !name.is_empty() && header.iter().take(at).any(|other| other == name) {
             let found = format!("column {} again", shown(name));
             return Err(ConvertError::malformed(
                 file,
@@ -377,6 +425,9 @@ fn layout(file: &Path, header: Vec<String>, options: &Options) -> Result<Layout,
                 "a name of its own",
             ));
         }
+    }
+    for name in &options.exclude {
+        find("exclude", name)?;
     }
     let position: Vec<usize> = match &options.position {
         Some(names) => {
@@ -428,7 +479,13 @@ fn layout(file: &Path, header: Vec<String>, options: &Options) -> Result<Layout,
     }
     let free = |at: &usize| !position.contains(at) && object != Some(*at);
     let attributes: Vec<usize> = match &options.attributes {
-        None => (0..header.len()).filter(free).collect(),
+        None => {
+            let kept = |at: &usize| {
+                let name = header.get(*at).map_or("", String::as_str);
+                free(at) && !unnamed(name) && !options.exclude.iter().any(|one| one == name)
+            };
+            (0..header.len()).filter(kept).collect()
+        }
         Some(names) => {
             let asked = names.iter().map(|name| find("attributes", name));
             let mut asked = asked.collect::<Result<Vec<usize>, _>>()?;
@@ -442,18 +499,6 @@ fn layout(file: &Path, header: Vec<String>, options: &Options) -> Result<Layout,
             asked
         }
     };
-    if let Some(&at) = attributes
-        .iter()
-        .find(|at| header.get(**at).is_none_or(String::is_empty))
-    {
-        let found = format!("no name of column {}", at.saturating_add(1));
-        return Err(ConvertError::malformed(
-            file,
-            Place::Line(1),
-            found,
-            "a name of every column",
-        ));
-    }
     Ok(Layout {
         header,
         position,

@@ -50,6 +50,31 @@ impl Lines {
         Ok(got > 0)
     }
 
+    /// Joins the line with those behind it, while it ends with a backslash.
+    pub(crate) fn continued(&mut self) -> Result<(), ConvertError> {
+        loop {
+            let line = self.bytes.trim_ascii_end();
+            let Some(line) = line
+                .strip_suffix(b"\\")
+                .filter(|line| !line.starts_with(b"#"))
+            else {
+                return Ok(());
+            };
+            let end = line.len();
+            let mut held = std::mem::take(&mut self.bytes);
+            held.truncate(end);
+            held.push(b' ');
+            self.step()?;
+            held.extend_from_slice(&self.bytes);
+            self.bytes = held;
+            if u64::try_from(self.bytes.len()).is_ok_and(|size| size > self.most) {
+                let place = self.place();
+                let what = "bytes in a line";
+                return Err(ConvertError::limit(&self.path, place, what, self.most));
+            }
+        }
+    }
+
     /// The line without its comment and without blanks around it.
     pub(crate) fn content(&self) -> Result<&str, ConvertError> {
         let end = self.bytes.iter().position(|&byte| byte == b'#');
@@ -57,6 +82,8 @@ impl Lines {
             .and_then(|end| self.bytes.get(..end))
             .unwrap_or(&self.bytes);
         match std::str::from_utf8(bytes) {
+            // A mark of the byte order, as some editors write it.
+            Ok(text) if self.line == 1 => Ok(text.trim_start_matches('\u{feff}').trim()),
             Ok(text) => Ok(text.trim()),
             Err(_) => Err(self.bad("bytes that are no UTF-8", "text")),
         }

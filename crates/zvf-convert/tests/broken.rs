@@ -329,7 +329,7 @@ fn options_and_limits() {
     check(
         &csv,
         Class::Limit,
-        "a.csv, line 4: more than 2 different texts in column \"s\"",
+        "a.csv, line 4: more than 2 different texts in column \"s\": leave it out with --exclude s",
         &|o| o.limits.categories = 2,
     );
     check(
@@ -358,7 +358,7 @@ fn options_and_limits() {
     check(
         &none,
         Class::Misuse,
-        "a.xyz: found .xyz, expected a file that ends in .swc, .csv, .tsv, .obj, .stl, .trk, .tck, .trx, .ply, .npy, .npz, .arrow, .parquet",
+        "a.xyz: found .xyz, expected a file that ends in .swc, .csv, .tsv, .txt, .obj, .stl, .trk, .tck, .trx, .ply, .npy, .npz, .arrow, .feather, .ipc, .arrows, .parquet",
         &|_| {},
     );
     let missing = [none[0].with_file_name("b.swc")];

@@ -8,6 +8,7 @@
 )]
 
 mod broken;
+mod defaults;
 mod export;
 mod frames;
 mod linked;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use arrow_array::types::Int8Type;
 use arrow_array::{
-    ArrayRef, BooleanArray, DictionaryArray, Float32Array, Float64Array, Int16Array, Int32Array,
-    Int64Array, RecordBatch, StringArray, TimestampSecondArray,
+    ArrayRef, BooleanArray, DictionaryArray, Float32Array, Float64Array, Int16Array, Int64Array,
+    IntervalYearMonthArray, RecordBatch, StringArray,
 };
 use proptest::prelude::*;
 use zvf_convert::export::ExportOptions;
@@ -444,28 +444,27 @@ fn arrow_tables_that_do_not_fit_are_refused_by_name() {
     let folder = Folder::new();
     let x = || -> (&'static str, ArrayRef) { ("x", Arc::new(Float32Array::from(vec![1.0, 2.0]))) };
     let y = || -> (&'static str, ArrayRef) { ("y", Arc::new(Float32Array::from(vec![1.0, 2.0]))) };
-    let cases: [(Vec<(&str, ArrayRef)>, &str); 5] = [
+    let cases: [(Vec<(&str, ArrayRef)>, &str); 4] = [
         (
             vec![
                 x(),
                 y(),
-                ("n", Arc::new(Int32Array::from(vec![Some(1), None]))),
+                (
+                    "n",
+                    Arc::new(Int64Array::from(vec![Some((1 << 53) + 1), None])),
+                ),
             ],
-            "found in row 1: no value of \"n\", expected one",
+            "column \"n\" with 1 missing values, and numbers that float64 with NaN does not hold",
         ),
         (
             vec![
                 x(),
                 y(),
-                ("t", Arc::new(TimestampSecondArray::from(vec![1, 2]))),
+                ("t", Arc::new(IntervalYearMonthArray::from(vec![1, 2]))),
             ],
-            "column \"t\" of Timestamp",
+            "column \"t\" of Interval(YearMonth), expected numbers, truth values, texts or moments: leave it out with --exclude t",
         ),
         (vec![x()], "expected a column position, or x and y"),
-        (
-            vec![x(), ("y", Arc::new(Float64Array::from(vec![1.0, 2.0])))],
-            "expected numbers of one type",
-        ),
         (
             vec![
                 x(),

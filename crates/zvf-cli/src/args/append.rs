@@ -29,7 +29,7 @@ pub(crate) struct AppendArgs {
     /// Files of one format, or a directory that `zvf query -o DIR` wrote
     #[arg(value_name = "FILE|DIR", required = true, num_args = 1..)]
     pub(crate) files: Vec<PathBuf>,
-    /// Tables (.csv .tsv .ndjson .arrow): a second table with the links, which name rows of the first one from 0
+    /// Tables (.csv .tsv .ndjson .arrow .parquet): a second table with the links, which name rows of the first one from 0
     #[arg(long, value_name = "FILE")]
     pub(crate) links: Option<PathBuf>,
     /// Gives all objects new ids, behind the largest of the store

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, ValueEnum};
-use zvf_convert::Space;
+use zvf_convert::{Format, Nulls, Space};
 use zvf_write::{Compression, TargetVersion};
 
 /// `zvf import`
@@ -14,8 +14,10 @@ use zvf_write::{Compression, TargetVersion};
     after_help = "\
 What a file becomes follows from its ending, unless --kind says otherwise:
   .swc        skeleton (or graph); one object a file
-  .csv .tsv   point_cloud, a vertex a row; with --object-column also polyline or streamline
-  .arrow      the same, of an Arrow IPC file; a position may be one column of lists
+  .csv .tsv .txt
+              point_cloud, a vertex a row; with --object-column also polyline or streamline; .csv.gz and the like, too
+  .arrow .feather .ipc .arrows
+              the same, of an Arrow IPC file or stream; a position may be one column of lists
   .parquet    the same, of a Parquet file
   .npy        point_cloud: positions, (N, D)
   .npz        by its arrays: positions (N, D), edges (M, 2) or faces (M, 3 or 4), object_id (N,), others attributes
@@ -39,6 +41,8 @@ Examples:
   zvf import hemibrain.swc neuron.zarrvectors --unit 8nm           # voxels of 8 nm: 8 times the numbers, in nanometers
   zvf import spots.csv spots.zarrvectors --affine t1.nii.gz        # voxels of an image, to where the image has them
   zvf import synapses.csv synapses.zarrvectors --attributes type,confidence
+  zvf import flight.parquet flight.zarrvectors --exclude gps_week,raw --nulls -1
+  duckdb -csv -c 'from lidar' | zvf import - lidar.zarrvectors --format csv
   zvf import cells.csv cells.zarrvectors --position cx,cy,cz --object-column cell
   zvf import nodes.parquet vessels.zarrvectors --edges edges.parquet --link-columns node1,node2
   zvf import corners.npy surface.zarrvectors --faces triangles.npy
@@ -74,6 +78,21 @@ pub(crate) struct ImportArgs {
         default_value = "all"
     )]
     pub(crate) attributes: Vec<String>,
+    /// Tables: columns that are left out, and never looked at
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+    pub(crate) exclude: Vec<String>,
+    /// Tables: what becomes of missing values: keep (whole numbers become float64 with NaN where it holds them all, truth values
+    /// the texts true and false), error, drop-row, or a whole number that no row has. Floats are NaN, texts stay missing
+    #[arg(
+        long,
+        value_name = "keep|error|drop-row|NUMBER",
+        default_value = "keep",
+        allow_negative_numbers = true
+    )]
+    pub(crate) nulls: Nulls,
+    /// The format of the files, e.g. csv, parquet, arrow [default: by their endings]; needed where FILE is - (standard input)
+    #[arg(long, value_name = "FORMAT", value_parser = format)]
+    pub(crate) format: Option<Format>,
     /// Tables: the one character between columns; `tab` for a tab [default: a comma, a tab in .tsv]
     #[arg(long, value_name = "C", value_parser = delimiter)]
     pub(crate) delimiter: Option<u8>,
@@ -202,6 +221,14 @@ impl From<TargetArg> for TargetVersion {
             TargetArg::V0_8_1 => Self::V0_8_1,
         }
     }
+}
+
+/// A format by one of its endings.
+fn format(text: &str) -> Result<Format, String> {
+    let name = text.trim_start_matches('.');
+    Format::from_name(name).ok_or_else(|| {
+        format!("found {text:?}, expected an ending such as csv, tsv, arrow, parquet or npy")
+    })
 }
 
 /// One character of one byte.

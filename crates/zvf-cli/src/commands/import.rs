@@ -1,8 +1,10 @@
 //! `zvf import`: a new store from files of other formats.
 
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 use zvf_convert::{Import, Options, Sink, Space};
 use zvf_write::{
     AttributeSpec, AttributeType, Batch, Groups, Kind, ObjectTable, StoreSpec, StoreWriter,
@@ -23,7 +25,8 @@ use crate::progress::Progress;
 /// As the files say, by line or byte; usage, when options do not fit them or something lies at the store's place; as the
 /// storage says.
 pub(crate) fn run(args: &ImportArgs, context: &mut Context<'_>) -> Result<()> {
-    let import = Import::open(&args.files, &options(args)?)?;
+    let (files, _kept) = files(args)?;
+    let import = Import::open(&files, &options(args)?)?;
     let spec = spec(args, &import)?;
     let chosen = args.chunk_shape.is_none();
     if chosen {
@@ -128,6 +131,34 @@ impl Sink for Counted<'_> {
     }
 }
 
+/// The files; what standard input gives is kept in a temporary one, since files are read twice.
+fn files(args: &ImportArgs) -> Result<(Vec<PathBuf>, Option<TempDir>)> {
+    let dash = |file: &&PathBuf| file.as_os_str() == "-";
+    match args.files.iter().filter(dash).count() {
+        0 => return Ok((args.files.clone(), None)),
+        1 if args.format.is_some() => {}
+        1 => {
+            let message = "-: expected --format FORMAT beside it: standard input has no ending";
+            return Err(CliError::usage(message));
+        }
+        more => {
+            let message = format!("-: found it {more} times, expected once");
+            return Err(CliError::usage(message));
+        }
+    }
+    let failed =
+        |error: std::io::Error| CliError::file("keep", Path::new("standard input"), &error);
+    let folder = tempfile::tempdir().map_err(failed)?;
+    let path = folder.path().join("stdin");
+    let mut file = std::fs::File::create(&path).map_err(failed)?;
+    std::io::copy(&mut std::io::stdin().lock(), &mut file).map_err(failed)?;
+    let files = args.files.iter().map(|file| match dash(&file) {
+        true => path.clone(),
+        false => file.clone(),
+    });
+    Ok((files.collect(), Some(folder)))
+}
+
 fn options(args: &ImportArgs) -> Result<Options> {
     let mut options = Options::default();
     if let Some(name) = &args.kind {
@@ -147,6 +178,9 @@ fn options(args: &ImportArgs) -> Result<Options> {
         [one] if one == "none" => Some(Vec::new()),
         names => Some(names.to_vec()),
     };
+    options.exclude.clone_from(&args.exclude);
+    options.nulls = args.nulls;
+    options.format = args.format;
     options.delimiter = args.delimiter;
     options.edges.clone_from(&args.edges);
     options.faces.clone_from(&args.faces);

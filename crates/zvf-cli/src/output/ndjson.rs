@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
-use zvf_convert::output::{Style, TableWriter, write_json_str, write_value};
+use zvf_convert::output::{Style, TableWriter, batch_with_times, write_json_str, write_value};
 
 /// Writes one table as newline-delimited JSON.
 #[derive(Debug)]
@@ -34,6 +34,7 @@ impl<W: Write> NdjsonWriter<W> {
 
 impl<W: Write> TableWriter for NdjsonWriter<W> {
     fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
+        let batch = &batch_with_times(batch)?;
         for row in 0..batch.num_rows() {
             self.line.clear();
             for (head, column) in self.heads.iter().zip(batch.columns()) {

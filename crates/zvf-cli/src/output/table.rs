@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use arrow_array::RecordBatch;
-use zvf_convert::output::{Style, write_value};
+use zvf_convert::output::{Style, batch_with_times, write_value};
 
 /// Longest text of one value in a table.
 const WIDEST: usize = 48;
@@ -36,6 +36,8 @@ impl TextTable {
 
     /// Adds the rows of a batch, with lists in brackets.
     pub(crate) fn batch(&mut self, batch: &RecordBatch) {
+        // A number that is no time of day is shown as it is.
+        let batch = &batch_with_times(batch).unwrap_or_else(|_| batch.clone());
         for row in 0..batch.num_rows() {
             self.row(batch.columns().iter().map(|column| {
                 let mut text = String::new();

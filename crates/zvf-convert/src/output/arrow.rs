@@ -6,7 +6,7 @@ use arrow_array::RecordBatch;
 use arrow_ipc::writer::{DictionaryHandling, FileWriter, IpcWriteOptions};
 use arrow_schema::{ArrowError, Schema};
 
-use super::TableWriter;
+use super::{TableWriter, batch_with_times, with_times};
 
 /// Writes one table as an Arrow IPC file.
 pub struct ArrowWriter<W: Write> {
@@ -29,14 +29,17 @@ impl<W: Write> ArrowWriter<W> {
         // The file format allows one dictionary a column, or growing ones as deltas; every batch of a column brings the same.
         let options =
             IpcWriteOptions::default().with_dictionary_handling(DictionaryHandling::Delta);
-        let inner = FileWriter::try_new_with_options(out, schema, options).map_err(io_error)?;
+        let inner = FileWriter::try_new_with_options(out, &with_times(schema), options)
+            .map_err(io_error)?;
         Ok(Self { inner })
     }
 }
 
 impl<W: Write> TableWriter for ArrowWriter<W> {
     fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
-        self.inner.write(batch).map_err(io_error)
+        self.inner
+            .write(&batch_with_times(batch)?)
+            .map_err(io_error)
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {

@@ -8,9 +8,9 @@ use std::io::{self, Write};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Schema};
 
-use super::TableWriter;
 use super::raw::elements;
 use super::value::{Style, write_value};
+use super::{TableWriter, batch_with_times};
 
 /// Writes one table as CSV.
 #[derive(Debug)]
@@ -49,6 +49,7 @@ impl<W: Write> CsvWriter<W> {
 
 impl<W: Write> TableWriter for CsvWriter<W> {
     fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
+        let batch = &batch_with_times(batch)?;
         let columns: Vec<Flat<'_>> = batch.columns().iter().map(Flat::of).collect();
         for row in 0..batch.num_rows() {
             for column in &columns {

@@ -9,10 +9,13 @@ pub(crate) mod raw;
 mod value;
 
 use std::io;
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::Schema;
+use arrow_schema::{Field, Schema};
 use serde_json::Value;
+
+use crate::time;
 
 pub use arrow::ArrowWriter;
 pub use csv::{CsvWriter, cells, column_names};
@@ -36,6 +39,53 @@ pub trait TableWriter {
     ///
     /// When that cannot be written.
     fn finish(self: Box<Self>) -> io::Result<()>;
+}
+
+/// The schema of an answer with moments, dates, times and durations where the units of its numbers say so.
+#[must_use]
+pub fn with_times(schema: &Schema) -> Schema {
+    let fields = schema
+        .fields()
+        .iter()
+        .map(|field| match time::of_field(field) {
+            Some(kind) => Field::clone(field).with_data_type(kind).with_nullable(true),
+            None => Field::clone(field),
+        });
+    let fields: Vec<Field> = fields.collect();
+    Schema::new_with_metadata(fields, schema.metadata().clone())
+}
+
+/// A batch of an answer with the columns that [`with_times`] says.
+///
+/// # Errors
+///
+/// Where a number is none of its type: a time of day of more than 32 bits.
+pub fn batch_with_times(batch: &RecordBatch) -> io::Result<RecordBatch> {
+    let old = batch.schema();
+    if old
+        .fields()
+        .iter()
+        .all(|field| time::of_field(field).is_none())
+    {
+        return Ok(batch.clone());
+    }
+    let schema = with_times(&old);
+    let columns = batch.columns().iter().zip(schema.fields());
+    let columns = columns.map(|(column, field)| {
+        if column.data_type() == field.data_type() {
+            return Ok(Arc::clone(column));
+        }
+        time::restored(column, field.data_type()).ok_or_else(|| {
+            let what = format!(
+                "column {}: a number that is no {}",
+                field.name(),
+                field.data_type()
+            );
+            io::Error::new(io::ErrorKind::InvalidData, what)
+        })
+    });
+    let columns = columns.collect::<io::Result<Vec<_>>>()?;
+    RecordBatch::try_new(Arc::new(schema), columns).map_err(io::Error::other)
 }
 
 /// Member of a schema's metadata: the names of the axes, as JSON.

@@ -11,7 +11,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 
-use super::TableWriter;
+use super::{TableWriter, batch_with_times, with_times};
 
 /// Rows of a row group: what is held before it is written.
 const ROWS: usize = 1 << 17;
@@ -48,7 +48,7 @@ impl<W: Write + Send> ParquetWriter<W> {
             .set_max_row_group_row_count(Some(ROWS))
             .set_key_value_metadata(Some(pairs.collect()))
             .build();
-        let schema = Arc::new(schema.clone());
+        let schema = Arc::new(with_times(schema));
         let inner = ArrowWriter::try_new(out, schema, Some(properties)).map_err(io_error)?;
         Ok(Self { inner })
     }
@@ -56,7 +56,9 @@ impl<W: Write + Send> ParquetWriter<W> {
 
 impl<W: Write + Send> TableWriter for ParquetWriter<W> {
     fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
-        self.inner.write(batch).map_err(io_error)
+        self.inner
+            .write(&batch_with_times(batch)?)
+            .map_err(io_error)
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {

@@ -8,13 +8,17 @@ use std::fmt::Write as _;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    ArrowDictionaryKeyType, DurationMicrosecondType, DurationMillisecondType,
-    DurationNanosecondType, DurationSecondType, Float16Type, Float32Type, Float64Type, Int8Type,
-    Int16Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
+    ArrowDictionaryKeyType, Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type,
+    Decimal256Type, DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType,
+    DurationSecondType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, Time32MillisecondType, Time32SecondType, Time64MicrosecondType,
+    Time64NanosecondType, TimestampMicrosecondType, TimestampMillisecondType,
     TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
+
+use crate::time::per_second;
 
 /// How a value is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,23 +90,66 @@ pub fn write_value(out: &mut String, array: &dyn Array, row: usize, style: Style
             DataType::UInt32 => write_coded::<UInt32Type>(out, array, row, style),
             _ => write_coded::<UInt64Type>(out, array, row, style),
         },
-        DataType::Timestamp(unit, _) => {
-            let (value, per_second) = match unit {
-                TimeUnit::Second => (array.as_primitive::<TimestampSecondType>().value(row), 1),
-                TimeUnit::Millisecond => (
-                    array.as_primitive::<TimestampMillisecondType>().value(row),
-                    1_000,
-                ),
-                TimeUnit::Microsecond => (
-                    array.as_primitive::<TimestampMicrosecondType>().value(row),
-                    1_000_000,
-                ),
-                TimeUnit::Nanosecond => (
-                    array.as_primitive::<TimestampNanosecondType>().value(row),
-                    1_000_000_000,
-                ),
+        DataType::Utf8View => write_str(out, array.as_string_view().value(row), style),
+        DataType::Timestamp(unit, zone) => {
+            let value = match unit {
+                TimeUnit::Second => array.as_primitive::<TimestampSecondType>().value(row),
+                TimeUnit::Millisecond => {
+                    array.as_primitive::<TimestampMillisecondType>().value(row)
+                }
+                TimeUnit::Microsecond => {
+                    array.as_primitive::<TimestampMicrosecondType>().value(row)
+                }
+                TimeUnit::Nanosecond => array.as_primitive::<TimestampNanosecondType>().value(row),
             };
-            write_str(out, &timestamp(value, per_second), style);
+            let mut text = timestamp(value, per_second(*unit));
+            if zone.is_some() {
+                text.push('Z');
+            }
+            write_str(out, &text, style);
+        }
+        DataType::Date32 => {
+            let days = i64::from(array.as_primitive::<Date32Type>().value(row));
+            write_str(out, &date(days), style);
+        }
+        DataType::Date64 => {
+            let value = array.as_primitive::<Date64Type>().value(row);
+            write_str(out, &date(value.div_euclid(86_400_000)), style);
+        }
+        DataType::Time32(unit) | DataType::Time64(unit) => {
+            let value = match unit {
+                TimeUnit::Second => i64::from(array.as_primitive::<Time32SecondType>().value(row)),
+                TimeUnit::Millisecond => {
+                    i64::from(array.as_primitive::<Time32MillisecondType>().value(row))
+                }
+                TimeUnit::Microsecond => array.as_primitive::<Time64MicrosecondType>().value(row),
+                TimeUnit::Nanosecond => array.as_primitive::<Time64NanosecondType>().value(row),
+            };
+            let per_second = per_second(*unit);
+            let seconds = value.div_euclid(per_second);
+            write_str(
+                out,
+                &clock(seconds, value.rem_euclid(per_second), per_second),
+                style,
+            );
+        }
+        DataType::Decimal32(..)
+        | DataType::Decimal64(..)
+        | DataType::Decimal128(..)
+        | DataType::Decimal256(..) => {
+            let text = match array.data_type() {
+                DataType::Decimal32(..) => {
+                    array.as_primitive::<Decimal32Type>().value_as_string(row)
+                }
+                DataType::Decimal64(..) => {
+                    array.as_primitive::<Decimal64Type>().value_as_string(row)
+                }
+                DataType::Decimal128(..) => {
+                    array.as_primitive::<Decimal128Type>().value_as_string(row)
+                }
+                _ => array.as_primitive::<Decimal256Type>().value_as_string(row),
+            };
+            out.push_str(&text);
         }
         DataType::Duration(unit) => match unit {
             TimeUnit::Second => number!(DurationSecondType),
@@ -210,20 +257,28 @@ fn write_coded<K: ArrowDictionaryKeyType>(
 /// ISO 8601 text of a moment counted from 1970 in units of 1/`per_second` s, UTC, without a zone.
 fn timestamp(value: i64, per_second: i64) -> String {
     let seconds = value.div_euclid(per_second);
+    let mut text = date(seconds.div_euclid(86_400));
+    text.push('T');
     let fraction = value.rem_euclid(per_second);
-    let (year, month, day) = civil(seconds.div_euclid(86_400));
-    let second = seconds.rem_euclid(86_400);
-    let mut text = format!(
-        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}",
-        second / 3600,
-        second / 60 % 60,
-        second % 60
-    );
+    text.push_str(&clock(seconds.rem_euclid(86_400), fraction, per_second));
+    text
+}
+
+/// ISO 8601 text of a time of day.
+fn clock(second: i64, fraction: i64, per_second: i64) -> String {
+    let (hour, minute) = (second / 3600, second / 60 % 60);
+    let mut text = format!("{hour:02}:{minute:02}:{:02}", second % 60);
     if per_second > 1 {
         let digits = per_second.ilog10() as usize;
         let _ = write!(text, ".{fraction:0digits$}");
     }
     text
+}
+
+/// ISO 8601 text of a count of days since 1970-01-01.
+fn date(days: i64) -> String {
+    let (year, month, day) = civil(days);
+    format!("{year:04}-{month:02}-{day:02}")
 }
 
 /// Year, month and day of a count of days since 1970-01-01 in the proleptic Gregorian calendar.

@@ -1,47 +1,113 @@
-//! Arrow IPC files.
+//! Arrow IPC: files with a footer (Feather is one), and streams.
 
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 
 use arrow_array::RecordBatch;
-use arrow_ipc::reader::FileReader;
+use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{ArrowError, SchemaRef};
 
-use super::arrow_check::check;
-use super::{Source, TakeBatch};
+use super::{Source, TakeBatch, arrow_check, chosen, left_out, lists};
 use crate::error::{ConvertError, Place};
+use crate::isolate::{isolate, stream};
+use crate::options::Options;
 
 /// What a file of this format begins and ends with.
 const MAGIC: &[u8; 6] = b"ARROW1";
+
 /// An open table.
 #[derive(Debug)]
 pub(super) struct Arrow {
     path: PathBuf,
+    /// A stream: there is no footer.
+    stream: bool,
+    /// The columns that are read.
+    columns: Vec<usize>,
     schema: SchemaRef,
+    notes: Vec<String>,
 }
 
+/// The batches of either form.
+type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>>>;
+
 impl Arrow {
-    pub(super) fn open(path: &Path) -> Result<Self, ConvertError> {
+    pub(super) fn open(path: &Path, options: &Options) -> Result<Self, ConvertError> {
+        let io = |error| ConvertError::io(path, error);
+        let mut magic = [0; 6];
+        let mut file = zvf_store::open_file(path).map_err(io)?;
+        let got = file.read(&mut magic).map_err(io)?;
+        let stream = match magic.get(..got).unwrap_or_default() {
+            start if start == MAGIC => false,
+            [b'F', b'E', b'A', b'1', ..] => {
+                let expected = "version 2 of it, an Arrow IPC file: pandas and pyarrow write it";
+                let found = "version 1 of Feather";
+                return Err(ConvertError::malformed(
+                    path,
+                    Place::Byte(0),
+                    found,
+                    expected,
+                ));
+            }
+            [0xff, 0xff, 0xff, 0xff, ..] => true,
+            _ => {
+                let expected = "\"ARROW1\", or the head of a stream: Arrow IPC";
+                let found = "another beginning";
+                return Err(ConvertError::malformed(
+                    path,
+                    Place::Byte(0),
+                    found,
+                    expected,
+                ));
+            }
+        };
+        let mut open = Self {
+            path: path.to_owned(),
+            stream,
+            columns: Vec::new(),
+            schema: Arc::new(arrow_schema::Schema::empty()),
+            notes: Vec::new(),
+        };
+        let all = isolate(path, || Ok(open.reader(None)?.0))?;
+        open.columns = chosen(path, &all, options)?;
+        open.notes = left_out(&all, options);
+        let schema = all.project(&open.columns);
+        let schema = Arc::new(schema.map_err(|error| wrong(path, error))?);
+        open.schema = lists::found(&schema, |take| open.first(take))?;
+        Ok(open)
+    }
+
+    /// Hands over the first batch with rows.
+    fn first(&self, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
+        let first = isolate(&self.path, || {
+            let mut batches = self.reader(Some(self.columns.clone()))?.1;
+            let first = batches.find(|batch| !matches!(batch, Ok(batch) if batch.num_rows() == 0));
+            first.transpose().map_err(|error| wrong(&self.path, error))
+        })?;
+        first.iter().try_for_each(take)
+    }
+
+    /// The schema, and the batches with these columns.
+    fn reader(&self, columns: Option<Vec<usize>>) -> Result<(SchemaRef, Batches), ConvertError> {
+        let path = &self.path;
         let io = |error| ConvertError::io(path, error);
         let mut file = zvf_store::open_file(path).map_err(io)?;
-        let mut magic = [0; 6];
-        let got = file.read(&mut magic).map_err(io)?;
-        if magic.get(..got) != Some(&MAGIC[..]) {
-            return Err(ConvertError::malformed(
-                path,
-                Place::Byte(0),
-                "another beginning",
-                "\"ARROW1\": an Arrow IPC file, not a stream",
-            ));
+        if self.stream {
+            arrow_check::stream(path, &mut file)?;
+        } else {
+            arrow_check::file(path, &mut file)?;
         }
-        check(path, &mut file)?;
         file.seek(SeekFrom::Start(0)).map_err(io)?;
-        let reader = FileReader::try_new(BufReader::new(file), None);
-        let reader = reader.map_err(|error| wrong(path, error))?;
-        Ok(Self {
-            path: path.to_owned(),
-            schema: reader.schema(),
+        let file = BufReader::new(file);
+        Ok(if self.stream {
+            let reader = StreamReader::try_new(file, columns);
+            let reader = reader.map_err(|error| wrong(path, error))?;
+            (reader.schema(), Box::new(reader))
+        } else {
+            let reader = FileReader::try_new(file, columns);
+            let reader = reader.map_err(|error| wrong(path, error))?;
+            (reader.schema(), Box::new(reader))
         })
     }
 }
@@ -51,36 +117,24 @@ impl Source for Arrow {
         Arc::clone(&self.schema)
     }
 
-    fn vertices(&self, rows: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
-        let mut file = zvf_store::open_file(&self.path)
-            .map_err(|error| ConvertError::io(&self.path, error))?;
-        check(&self.path, &mut file)?;
-        file.seek(SeekFrom::Start(0))
-            .map_err(|error| ConvertError::io(&self.path, error))?;
-        let reader = FileReader::try_new(BufReader::new(file), None);
-        for batch in reader.map_err(|error| wrong(&self.path, error))? {
-            let batch = batch.map_err(|error| wrong(&self.path, error))?;
-            sliced(&batch, rows, take)?;
-        }
-        Ok(())
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
     }
-}
 
-/// Reads the table of an Arrow IPC file, which is checked before as for an import. Hands its batches over; returns its
-/// schema.
-///
-/// # Cost
-/// One batch of the file at a time.
-///
-/// # Errors
-/// I/O; a file that is no such table; as `take` says.
-pub fn read_arrow(
-    path: &Path,
-    take: &mut dyn FnMut(&RecordBatch) -> Result<(), ConvertError>,
-) -> Result<SchemaRef, ConvertError> {
-    let table = Arrow::open(path)?;
-    table.vertices(usize::MAX, take)?;
-    Ok(table.schema)
+    fn vertices(&self, rows: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
+        let work = |out: &SyncSender<RecordBatch>| {
+            for batch in self.reader(Some(self.columns.clone()))?.1 {
+                let batch = batch.map_err(|error| wrong(&self.path, error))?;
+                if out.send(batch).is_err() {
+                    break;
+                }
+            }
+            Ok(())
+        };
+        stream(&self.path, work, &mut |batch| {
+            sliced(&lists::fixed(&self.path, &self.schema, &batch)?, rows, take)
+        })
+    }
 }
 
 /// Hands a batch over in parts of so many rows.

@@ -15,6 +15,7 @@ use crate::error::{ConvertError, shown};
 use crate::options::Options;
 use crate::table::column::{Census, Filling, Type};
 use crate::table::rows::Rows;
+use crate::time;
 
 /// An open table.
 #[derive(Debug)]
@@ -35,25 +36,39 @@ impl Csv {
         let most = options.limits.categories;
         while rows.step()? {
             for (at, census) in columns.iter_mut().enumerate() {
-                if !census.see(rows.field(at), most) {
+                if !census.see(rows.field(at), most, options.nulls) {
                     let name = header.get(at).map_or("", String::as_str);
                     let what = format!("different texts in column {}", shown(name));
                     return Err(ConvertError::limit(path, rows.place(), what, most));
                 }
             }
         }
-        let types: Vec<Type> = columns.iter().map(Census::decide).collect();
+        let types: Vec<Type> = columns
+            .iter()
+            .map(|census| census.decide(options.nulls))
+            .collect();
+        Ok(Self::of(path, options, header, types))
+    }
+
+    /// As texts, whatever they are.
+    pub(super) fn texts(path: &Path, options: &Options) -> Result<Self, ConvertError> {
+        let header = Rows::open(path, options)?.header()?;
+        let types = vec![Type::Text; header.len()];
+        Ok(Self::of(path, options, header, types))
+    }
+
+    fn of(path: &Path, options: &Options, header: Vec<String>, types: Vec<Type>) -> Self {
         let fields = header
             .iter()
             .zip(&types)
             .map(|(name, kind)| Field::new(name, data_type(*kind), true));
-        Ok(Self {
+        Self {
             path: path.to_owned(),
             options: options.clone(),
             schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
             header,
             types,
-        })
+        }
     }
 
     fn batch(&self, columns: Vec<Filling>, rows: &Rows) -> Result<RecordBatch, ConvertError> {
@@ -104,7 +119,8 @@ fn data_type(kind: Type) -> DataType {
         Type::U64 => DataType::UInt64,
         Type::F32 => DataType::Float32,
         Type::F64 => DataType::Float64,
-        Type::Text => DataType::Utf8,
+        Type::Text | Type::Truths => DataType::Utf8,
+        Type::Time { .. } => kind.time().unwrap_or(DataType::Int64),
     }
 }
 
@@ -120,6 +136,10 @@ fn array(column: Filling, kind: Type) -> ArrayRef {
                 .collect::<Float32Array>(),
         ),
         Filling::Float(list) => Arc::new(Float64Array::from(list)),
-        Filling::Text(list) => Arc::new(StringArray::from(list)),
+        Filling::Text(list) | Filling::Truths(list) => Arc::new(StringArray::from(list)),
+        Filling::Time(list, kind) => {
+            let list = Int64Array::from(list);
+            time::column(&list, &kind).unwrap_or_else(|| Arc::new(list))
+        }
     }
 }

@@ -1,18 +1,20 @@
 //! Which column of a table is what.
 
-use std::collections::HashSet;
 use std::path::Path;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::{DataType, Schema, SchemaRef};
-use zvf_write::{AttributeSpec, AttributeType, NumberType, Values};
+use arrow_select::filter::filter_record_batch;
+use zvf_write::{AttributeType, NumberType, Values};
 
-use super::values::{kind, texts, values};
+use super::attribute::Attribute;
+use super::unnamed;
+use super::values::{kind, values};
 use crate::error::{ConvertError, Place, shown};
 use crate::numbers::floats;
-use crate::options::Options;
+use crate::options::{Nulls, Options};
 use crate::output::axis_names;
 use crate::output::raw::elements;
 
@@ -30,69 +32,7 @@ pub(super) struct Layout {
     pub(super) attributes: Vec<Attribute>,
 }
 
-/// A column that becomes an attribute.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Attribute {
-    pub(super) name: String,
-    pub(super) column: usize,
-    pub(super) values: AttributeType,
-    pub(super) channels: usize,
-}
-
-impl Attribute {
-    pub(super) fn spec(&self) -> AttributeSpec {
-        match self.values {
-            AttributeType::Number(number) => {
-                AttributeSpec::number(&self.name, number).with_channels(self.channels)
-            }
-            _ => AttributeSpec::category(&self.name),
-        }
-    }
-
-    /// How many values are missing; the first row where one may not be.
-    pub(super) fn missing(&self, column: &ArrayRef) -> Result<u64, usize> {
-        let (items, width) = elements(column);
-        let inner = items.null_count() as u64;
-        let outer = column.null_count() as u64;
-        let lost = if width == 1 && !matches!(column.data_type(), DataType::FixedSizeList(..)) {
-            outer
-        } else {
-            inner.saturating_add(outer)
-        };
-        let float = matches!(
-            self.values,
-            AttributeType::Category
-                | AttributeType::Number(NumberType::F16 | NumberType::F32 | NumberType::F64)
-        );
-        if lost == 0 || float {
-            return Ok(lost);
-        }
-        let row = (0..column.len()).find(|row| column.is_null(*row));
-        let item = || (0..items.len()).find(|at| items.is_null(*at));
-        Err(row.or_else(|| item()?.checked_div(width)).unwrap_or(0))
-    }
-
-    /// Adds the texts of a column of texts.
-    pub(super) fn collect(&self, column: &ArrayRef, into: &mut HashSet<String>) {
-        if self.values == AttributeType::Category {
-            for text in texts(column).into_iter().flatten() {
-                if !into.contains(text.as_ref()) {
-                    into.insert(text.into_owned());
-                }
-            }
-        }
-    }
-
-    /// A column of no row.
-    pub(super) fn none(&self) -> Values<'static> {
-        match self.values {
-            AttributeType::Number(number) => none(number),
-            _ => Values::Text(Vec::new()),
-        }
-    }
-}
-
-fn none(number: NumberType) -> Values<'static> {
+pub(super) fn none(number: NumberType) -> Values<'static> {
     macro_rules! none {
         ($($variant:ident $type:ty),*) => {
             match number {
@@ -162,7 +102,13 @@ impl Layout {
         }
         let free = |at: &usize| !position.contains(at) && object != Some(*at);
         let chosen: Vec<usize> = match &options.attributes {
-            None => (0..names.len()).filter(free).collect(),
+            None => {
+                let kept = |at: &usize| {
+                    let name = names.get(*at).copied().unwrap_or_default();
+                    free(at) && !options.exclude.iter().any(|one| one == name) && !unnamed(name)
+                };
+                (0..names.len()).filter(kept).collect()
+            }
             Some(asked) => {
                 let asked = asked.iter().map(|name| find("attributes", name));
                 let mut asked = asked.collect::<Result<Vec<usize>, _>>()?;
@@ -177,25 +123,16 @@ impl Layout {
             let Some(field) = schema.fields().get(at) else {
                 continue;
             };
-            let Some((values, channels)) = kind(field.data_type()) else {
+            let Some(attribute) = Attribute::of(field, at) else {
                 let found = format!("column {} of {}", shown(field.name()), field.data_type());
-                let expected = "numbers, truth values or texts: choose others with the attributes";
-                return Err(ConvertError::usage("attributes", found, expected));
+                let expected = format!(
+                    "numbers, truth values, texts or moments: leave it out with --exclude {}",
+                    field.name()
+                );
+                let what = file.display().to_string();
+                return Err(ConvertError::usage(what, found, expected));
             };
-            if field.name().is_empty() {
-                return Err(ConvertError::malformed(
-                    file,
-                    Place::Whole,
-                    "a column without a name",
-                    "a name",
-                ));
-            }
-            attributes.push(Attribute {
-                name: field.name().clone(),
-                column: at,
-                values,
-                channels,
-            });
+            attributes.push(attribute);
         }
         Ok(Self {
             position,
@@ -225,13 +162,44 @@ impl Layout {
         ))
     }
 
+    /// The rows of a batch that are read: all, or those without a missing value.
+    pub(super) fn whole(&self, batch: &RecordBatch, nulls: Nulls) -> RecordBatch {
+        if nulls != Nulls::DropRow {
+            return batch.clone();
+        }
+        let attributes = self.attributes.iter().map(|one| one.column);
+        let read = self
+            .position
+            .iter()
+            .copied()
+            .chain(self.object)
+            .chain(attributes);
+        let columns: Vec<&ArrayRef> = read.filter_map(|at| batch.columns().get(at)).collect();
+        let gap = |column: &ArrayRef, row: usize| {
+            let (items, width) = elements(column);
+            let first = row.saturating_mul(width);
+            column.is_null(row) || (first..first.saturating_add(width)).any(|at| items.is_null(at))
+        };
+        let kept = (0..batch.num_rows()).map(|row| !columns.iter().any(|one| gap(one, row)));
+        let kept = BooleanArray::from(kept.collect::<Vec<bool>>());
+        // A mask of as many rows as the batch has always fits.
+        filter_record_batch(batch, &kept).unwrap_or_else(|_| batch.clone())
+    }
+
     /// The coordinates of a batch, row by row, checked.
     pub(super) fn positions(&self, batch: &RecordBatch) -> Result<Vec<f64>, Wrong> {
         let dims = self.axes.len();
         let columns: Vec<Vec<f64>> = self
             .columns(batch)
-            .map(|column| floats(column).values)
-            .collect();
+            .map(|column| {
+                let floats = floats(column);
+                if self.number == NumberType::F64 && !floats.exact {
+                    let found = format!("positions of {} that float64 rounds", column.data_type());
+                    return Err((0, (found, "positions that float64 holds".to_owned())));
+                }
+                Ok(floats.values)
+            })
+            .collect::<Result<_, Wrong>>()?;
         let rows = batch.num_rows();
         let mut out = Vec::with_capacity(rows.saturating_mul(dims));
         for row in 0..rows {
@@ -268,6 +236,9 @@ impl Layout {
 
     /// The positions in their own number type.
     pub(super) fn values(&self, batch: &RecordBatch) -> Option<Values<'static>> {
+        if self.number == NumberType::F64 {
+            return self.positions(batch).ok().map(Values::from);
+        }
         let columns: Vec<Values<'static>> =
             self.columns(batch).map(values).collect::<Option<_>>()?;
         if let [one] = columns.as_slice() {
@@ -359,17 +330,24 @@ fn axes(
     let mut axes = Vec::new();
     let mut number = None;
     for field in &fields {
-        let Some((AttributeType::Number(own), width)) = kind(field.data_type()) else {
-            return bad(
-                format!("column {} of {}", shown(field.name()), field.data_type()),
-                "numbers",
-            );
+        let (own, width) = match (kind(field.data_type()), field.data_type()) {
+            (Some((AttributeType::Number(own), width)), _) if own != NumberType::Bool => {
+                (own, width)
+            }
+            (
+                None,
+                DataType::Decimal32(..) | DataType::Decimal64(..) | DataType::Decimal128(..),
+            ) => (NumberType::F64, 1),
+            _ => {
+                let found = format!("column {} of {}", shown(field.name()), field.data_type());
+                return bad(found, "numbers");
+            }
         };
-        if own == NumberType::Bool || number.is_some_and(|number| number != own) {
-            let found = format!("column {} of {own}", shown(field.name()));
-            return bad(found, "numbers of one type");
-        }
-        number = Some(own);
+        // Of several types: float64, which is checked to hold them.
+        number = match number {
+            Some(number) if number != own => Some(NumberType::F64),
+            _ => Some(own),
+        };
         let listed = matches!(field.data_type(), DataType::FixedSizeList(..));
         if listed && fields.len() == 1 {
             let named = axis_names(schema);

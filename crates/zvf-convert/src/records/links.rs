@@ -6,9 +6,9 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, SchemaRef};
 use zvf_write::{AttributeType, Kind, StoreSpec, Values};
 
-use super::layout::Attribute;
-use super::values::{append, kind, values};
-use super::{Source, source};
+use super::attribute::{Attribute, Census, Decided};
+use super::values::{append, kind};
+use super::{Source, refused, source};
 use crate::Format;
 use crate::error::{ConvertError, Place, shown};
 use crate::numbers::whole;
@@ -35,6 +35,9 @@ pub(crate) type Links = (Vec<u64>, Vec<(String, Values<'static>)>);
 type TakeLinks<'a> =
     dyn FnMut(Vec<u64>, Vec<(String, Values<'static>)>) -> Result<(), ConvertError> + 'a;
 
+/// Takes a batch of the table, with the number of its first row, and the ends of its links.
+type TakeRows<'a> = dyn FnMut(u64, &RecordBatch, Vec<u64>) -> Result<(), ConvertError> + 'a;
+
 /// A table of links that was looked at.
 #[derive(Debug)]
 pub(crate) struct LinkTable {
@@ -45,6 +48,8 @@ pub(crate) struct LinkTable {
     /// One column of lists, or one an end.
     ends: Vec<usize>,
     attributes: Vec<Attribute>,
+    /// What becomes of them; empty while the table is looked at.
+    decided: Vec<Decided>,
     /// Ends of a link.
     pub(crate) width: usize,
     /// Rows.
@@ -72,6 +77,7 @@ impl LinkTable {
         // The columns of the vertex table are no business of this one.
         let mut own = options.clone();
         (own.position, own.object_column, own.attributes) = (None, None, None);
+        own.exclude = Vec::new();
         let open = source(path, format, &own)?;
         let schema = open.schema();
         let ends = ends(
@@ -100,18 +106,10 @@ impl LinkTable {
         }
         let (mut attributes, mut notes) = (Vec::new(), open.notes());
         for (column, field) in schema.fields().iter().enumerate() {
-            let number = kind(field.data_type())
-                .filter(|(values, _)| matches!(values, AttributeType::Number(_)));
+            let number = Attribute::of(field, column).filter(|one| !one.is_text());
             match number {
                 _ if ends.contains(&column) => {}
-                Some((values, channels)) if !field.name().is_empty() => {
-                    attributes.push(Attribute {
-                        name: field.name().clone(),
-                        column,
-                        values,
-                        channels,
-                    })
-                }
+                Some(attribute) if !field.name().is_empty() => attributes.push(attribute),
                 _ => notes.push(format!(
                     "column {} of links is not kept: their attributes are numbers",
                     shown(field.name())
@@ -125,11 +123,38 @@ impl LinkTable {
             schema,
             ends,
             attributes,
+            decided: Vec::new(),
             width,
             links: 0,
             notes,
         };
-        table.links = table.walk(open.as_ref(), vertices, &mut |_, _| Ok(()))?;
+        let mut seen: Vec<Census> = Vec::new();
+        seen.resize_with(table.attributes.len(), Census::default);
+        table.links = table.walk(open.as_ref(), vertices, &mut |first, batch, _| {
+            for (one, census) in table.attributes.iter().zip(&mut seen) {
+                let column = batch.columns().get(one.column);
+                let column = column.ok_or_else(|| table.changed())?;
+                one.see(column, table.options.nulls, census)
+                    .map_err(|(row, found)| {
+                        let (found, expected) = refused(&one.name, found);
+                        table.bad(first, row, &found, &expected)
+                    })?;
+            }
+            Ok(())
+        })?;
+        for (one, census) in table.attributes.iter().zip(&seen) {
+            let (decided, note) = one.decide(census, table.options.nulls).map_err(|found| {
+                let (found, expected) = refused(&one.name, found);
+                ConvertError::malformed(path, Place::Whole, found, expected)
+            })?;
+            if !matches!(decided.spec.values, AttributeType::Number(_)) {
+                let found = "truth values, some of them missing".to_owned();
+                let (found, expected) = refused(&one.name, found);
+                return Err(ConvertError::malformed(path, Place::Whole, found, expected));
+            }
+            table.decided.push(decided);
+            table.notes.extend(note);
+        }
         Ok(Some(table))
     }
 
@@ -142,17 +167,17 @@ impl LinkTable {
             // Attributes belong to links that are stored.
             spec = spec.with_explicit_links();
         }
-        for attribute in &self.attributes {
-            spec = spec.with_link_attribute(attribute.spec());
+        for decided in &self.decided {
+            spec = spec.with_link_attribute(decided.spec.clone());
         }
         spec
     }
 
     /// Attributes of no link: every batch has all of them.
     pub(crate) fn none(&self) -> Vec<(String, Values<'static>)> {
-        let attributes = self.attributes.iter();
-        attributes
-            .map(|one| (one.name.clone(), one.none()))
+        let decided = self.decided.iter();
+        decided
+            .map(|one| (one.spec.name.clone(), one.none()))
             .collect()
     }
 
@@ -162,7 +187,16 @@ impl LinkTable {
         if source.schema() != self.schema {
             return Err(self.changed());
         }
-        match self.walk(source.as_ref(), vertices, take)? {
+        let links = self.walk(source.as_ref(), vertices, &mut |_, batch, ends| {
+            let mut attributes = Vec::new();
+            for (one, decided) in self.attributes.iter().zip(&self.decided) {
+                let column = batch.columns().get(one.column);
+                let values = column.and_then(|column| one.values(column, decided));
+                attributes.push((one.name.clone(), values.ok_or_else(|| self.changed())?));
+            }
+            take(ends, attributes)
+        })?;
+        match links {
             links if links == self.links => Ok(()),
             _ => Err(self.changed()),
         }
@@ -195,26 +229,14 @@ impl LinkTable {
         &self,
         source: &dyn Source,
         vertices: u64,
-        take: &mut TakeLinks<'_>,
+        take: &mut TakeRows<'_>,
     ) -> Result<u64, ConvertError> {
         let mut first = 0_u64;
         source.vertices(self.options.batch, &mut |batch| {
             let ends = self.ends(batch, first, vertices)?;
-            let mut attributes = Vec::new();
-            for one in &self.attributes {
-                let Some(column) = batch.columns().get(one.column) else {
-                    return Err(self.changed());
-                };
-                if let Err(row) = one.missing(column) {
-                    let found = format!("no value of {}", shown(&one.name));
-                    let expected = "one: whole numbers and truth values cannot be missing";
-                    return Err(self.bad(first, row, &found, expected));
-                }
-                let values = values(column).ok_or_else(|| self.changed())?;
-                attributes.push((one.name.clone(), values));
-            }
+            let start = first;
             first = first.saturating_add(batch.num_rows() as u64);
-            take(ends, attributes)
+            take(start, batch, ends)
         })?;
         Ok(first)
     }

@@ -2,9 +2,11 @@
 
 mod arrow;
 mod arrow_check;
+mod attribute;
 mod csv;
 mod layout;
 pub(crate) mod links;
+mod lists;
 pub(crate) mod npy;
 mod npz;
 #[cfg(feature = "parquet")]
@@ -15,18 +17,19 @@ mod widths;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_schema::{Field, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
-use zvf_write::{AttributeSpec, AttributeType, Batch, Kind, ObjectTable, Values};
+use zvf_write::{AttributeSpec, Batch, Kind, ObjectTable, Values};
 
 use crate::error::{ConvertError, Place, shown};
 use crate::names;
 use crate::options::Options;
 use crate::shape::Extent;
 use crate::{Format, Found, Sink, draft};
-pub use arrow::read_arrow;
+use attribute::{Attribute, Census, Decided};
 use layout::Layout;
 use links::{LinkTable, Links};
 use widths::Widths;
@@ -36,6 +39,79 @@ type TakeLink<'a> = dyn FnMut(&[u64], Place) -> Result<(), ConvertError> + 'a;
 
 /// Member of a schema's metadata: the column with the object of a row, unless another one is asked for.
 const OBJECT: &str = "object";
+
+/// Member of a field's metadata, and its value, of columns of identifiers of sixteen bytes.
+const UUID: (&str, &str) = ("ARROW:extension:name", "arrow.uuid");
+
+/// Whether a column is the index of a data frame that has no name: such columns become no attributes.
+pub(crate) fn unnamed(name: &str) -> bool {
+    name.is_empty() || (name.starts_with("__index_level_") && name.ends_with("__"))
+}
+
+/// What is said of such a column.
+pub(crate) fn index_note(name: &str) -> String {
+    let name = shown(name);
+    format!("column {name} is left out: it is an index without a name")
+}
+
+/// Remarks on columns that become nothing without being asked for.
+fn left_out(schema: &Schema, options: &Options) -> Vec<String> {
+    let names = schema.fields().iter().map(|field| field.name());
+    let names = names.filter(|name| {
+        options.attributes.is_none() && unnamed(name) && !options.exclude.contains(name)
+    });
+    names.map(|name| index_note(name)).collect()
+}
+
+/// Refuses columns to leave out that are not there.
+fn check_exclude(path: &Path, schema: &Schema, options: &Options) -> Result<(), ConvertError> {
+    let names = || schema.fields().iter().map(|field| field.name().as_str());
+    match options
+        .exclude
+        .iter()
+        .find(|one| names().all(|name| name != one.as_str()))
+    {
+        None => Ok(()),
+        Some(other) => {
+            let all: Vec<&str> = names().collect();
+            let expected = format!(
+                "one of the columns of {}: {}",
+                path.display(),
+                all.join(", ")
+            );
+            Err(ConvertError::usage("exclude", shown(other), expected))
+        }
+    }
+}
+
+/// The columns of a table that are read: all, or the attributes that are named, but those that are left out. The others are never
+/// looked at.
+fn chosen(path: &Path, schema: &Schema, options: &Options) -> Result<Vec<usize>, ConvertError> {
+    check_exclude(path, schema, options)?;
+    let usual = ["position", "positions", "x", "y", "z"];
+    let wanted = |name: &String| {
+        let Some(attributes) = &options.attributes else {
+            return !options.exclude.contains(name) && !unnamed(name)
+                || options.position.iter().flatten().any(|one| one == name)
+                || options.object_column.as_ref() == Some(name);
+        };
+        attributes.contains(name)
+            || options.object_column.as_ref() == Some(name)
+            || schema.metadata().get(OBJECT) == Some(name)
+            || match &options.position {
+                Some(named) => named.contains(name),
+                None => usual.iter().any(|one| name.eq_ignore_ascii_case(one)),
+            }
+    };
+    let held =
+        |field: &Field| !options.loose || Attribute::of(field, 0).is_some() || lists::listed(field);
+    let fields = schema.fields().iter().enumerate();
+    let fields = fields.filter(|(_, field)| held(field));
+    Ok(fields
+        .filter(|(_, field)| wanted(field.name()))
+        .map(|(at, _)| at)
+        .collect())
+}
 
 /// A file that was opened: its vertices as record batches of one schema, and its links.
 trait Source {
@@ -70,8 +146,46 @@ fn source(path: &Path, format: Format, options: &Options) -> Result<Box<dyn Sour
         Format::Parquet => Box::new(parquet::Parquet::open(path, options)?),
         #[cfg(not(feature = "parquet"))]
         Format::Parquet => return Err(ConvertError::not_built(path)),
-        _ => Box::new(arrow::Arrow::open(path)?),
+        _ => Box::new(arrow::Arrow::open(path, options)?),
     })
+}
+
+/// Reads a table of any format that has columns, as the values that it has: those of separated values are texts. Durations are texts
+/// with their unit, identifiers are texts. Hands its batches over; returns the schema.
+///
+/// # Cost
+/// One batch of the file at a time.
+///
+/// # Errors
+/// I/O; a file that is no such table; as `take` says.
+pub fn read_table(
+    path: &Path,
+    options: &Options,
+    take: &mut dyn FnMut(&RecordBatch) -> Result<(), ConvertError>,
+) -> Result<SchemaRef, ConvertError> {
+    let format = options.format.map_or_else(|| Format::of(path), Ok)?;
+    let table: Box<dyn Source> = match format {
+        Format::Csv => Box::new(csv::Csv::texts(path, options)?),
+        Format::Arrow | Format::Parquet | Format::Npy | Format::Npz => {
+            let mut options = options.clone();
+            options.loose = true;
+            source(path, format, &options)?
+        }
+        other => {
+            let expected = "a table: CSV, Arrow, Parquet, NPY or NPZ";
+            let what = path.display().to_string();
+            return Err(ConvertError::usage(what, other.name(), expected));
+        }
+    };
+    let schema = values::plain(&table.schema());
+    table.vertices(options.batch, &mut |batch| {
+        let columns = batch.columns().iter().map(values::plain_column).collect();
+        let batch = RecordBatch::try_new(Arc::clone(&schema), columns).map_err(|error| {
+            ConvertError::malformed(path, Place::Whole, error.to_string(), "rows of one table")
+        })?;
+        take(&batch)
+    })?;
+    Ok(schema)
 }
 
 /// Files to be read again.
@@ -82,6 +196,8 @@ pub(crate) struct Records {
     options: Options,
     kind: Kind,
     layout: Layout,
+    /// What becomes of the attributes of the layout.
+    decided: Vec<Decided>,
     owners: Owners,
     /// Ends of a link; 0 where the kind takes none.
     width: usize,
@@ -108,8 +224,8 @@ impl Records {
         let usual = options.linked().and_then(|kinds| kinds.first().copied());
         let mut known: Option<(Layout, Option<Kind>)> = None;
         let mut extent = Extent::new(1);
-        let mut texts: Vec<HashSet<String>> = Vec::new();
-        let (mut missing, mut notes) = (Vec::new(), Vec::new());
+        let (mut seen, mut notes): (Vec<Census>, Vec<String>) = (Vec::new(), Vec::new());
+        let mut dropped = 0_u64;
         let (mut ids, mut last) = (HashSet::new(), None);
         let mut widths = Widths::default();
         for file in files {
@@ -119,11 +235,13 @@ impl Records {
                     notes.push(note);
                 }
             }
+            if !matches!(format, Format::Arrow | Format::Parquet) {
+                check_exclude(file, &source.schema(), options)?;
+            }
             let layout = Layout::of(file, &source.schema(), options)?;
             if known.is_none() {
                 extent = Extent::new(layout.axes.len());
-                texts.resize_with(layout.attributes.len(), HashSet::new);
-                missing.resize(layout.attributes.len(), 0_u64);
+                seen.resize_with(layout.attributes.len(), Census::default);
             }
             let (layout, linked) = &*known.get_or_insert((layout.clone(), source.linked()));
             layout.same(file, &source.schema(), options)?;
@@ -138,6 +256,9 @@ impl Records {
                     file,
                     first: vertices,
                 };
+                let whole = layout.whole(batch, options.nulls);
+                dropped = dropped.saturating_add((batch.num_rows() - whole.num_rows()) as u64);
+                let batch = &whole;
                 vertices = vertices.saturating_add(batch.num_rows() as u64);
                 let positions = layout
                     .positions(batch)
@@ -153,27 +274,14 @@ impl Records {
                     let Some(column) = batch.columns().get(attribute.column) else {
                         continue;
                     };
-                    let lost = attribute.missing(column).map_err(|row| {
-                        let what = format!("no value of {}", shown(&attribute.name));
-                        rows.bad(
-                            row,
-                            (
-                                what,
-                                "one: whole numbers and truth values cannot be missing".to_owned(),
-                            ),
-                        )
-                    })?;
-                    if let (Some(count), Some(set)) =
-                        (missing.get_mut(number), texts.get_mut(number))
-                    {
-                        *count = count.saturating_add(lost);
-                        attribute.collect(column, set);
-                        if set.len() as u64 > options.limits.categories {
-                            let what =
-                                format!("different texts in column {}", shown(&attribute.name));
-                            let limit = options.limits.categories;
-                            return Err(ConvertError::limit(file, Place::Whole, what, limit));
-                        }
+                    let Some(census) = seen.get_mut(number) else {
+                        continue;
+                    };
+                    attribute
+                        .see(column, options.nulls, census)
+                        .map_err(|(row, found)| rows.bad(row, refused(&attribute.name, found)))?;
+                    if census.texts() > options.limits.categories {
+                        return Err(too_many_texts(file, Place::Whole, &attribute.name, options));
                     }
                 }
                 for (row, id) in layout
@@ -245,14 +353,19 @@ impl Records {
             None if width > 2 => spec = spec.with_link_width(width),
             None => {}
         }
-        for (attribute, missing) in layout.attributes.iter().zip(&missing) {
-            spec = spec.with_vertex_attribute(attribute.spec());
-            if *missing > 0 && attribute.values != AttributeType::Category {
-                notes.push(format!(
-                    "column {}: {missing} missing values become NaN",
-                    shown(&attribute.name)
-                ));
-            }
+        let path = files.first().map_or(Path::new(""), PathBuf::as_path);
+        let mut decided = Vec::new();
+        for (attribute, census) in layout.attributes.iter().zip(&seen) {
+            let (one, note) = attribute.decide(census, options.nulls).map_err(|found| {
+                let (found, expected) = refused(&attribute.name, found);
+                ConvertError::malformed(path, Place::Whole, found, expected)
+            })?;
+            spec = spec.with_vertex_attribute(one.spec.clone());
+            decided.push(one);
+            notes.extend(note);
+        }
+        if dropped > 0 {
+            notes.push(format!("{dropped} rows with missing values are left out"));
         }
         if matches!(owners, Owners::Files(_)) {
             spec = spec.with_object_attribute(AttributeSpec::text("name"));
@@ -271,6 +384,7 @@ impl Records {
             options: options.clone(),
             kind,
             layout,
+            decided,
             owners,
             width,
             table,
@@ -296,6 +410,7 @@ impl Records {
                     file,
                     first: vertices,
                 };
+                let batch = &self.layout.whole(batch, self.options.nulls);
                 vertices = vertices.saturating_add(batch.num_rows() as u64);
                 if whole {
                     held.push(batch.clone());
@@ -382,10 +497,10 @@ impl Records {
                 };
             }
         }
-        for attribute in &self.layout.attributes {
+        for (attribute, decided) in self.layout.attributes.iter().zip(&self.decided) {
             let column = batch.columns().get(attribute.column);
-            let values = column.filter(|column| attribute.missing(column).is_ok());
-            let Some(values) = values.and_then(values::values) else {
+            let values = column.and_then(|column| attribute.values(column, decided));
+            let Some(values) = values else {
                 let found = format!("other values of {}", shown(&attribute.name));
                 return Err(rows.bad(0, (found, changed())));
             };
@@ -439,11 +554,33 @@ impl Records {
     fn empty(&self) -> Batch<'static> {
         let none: Vec<f64> = Vec::new();
         let mut batch = Batch::new(none).with_object_runs(Vec::new());
-        for attribute in &self.layout.attributes {
-            batch = batch.with_attribute(&attribute.name, attribute.none());
+        for decided in &self.decided {
+            batch = batch.with_attribute(&decided.spec.name, decided.none());
         }
         batch
     }
+}
+
+/// What is wrong with a column that cannot become an attribute, and what helps.
+pub(crate) fn refused(name: &str, found: String) -> (String, String) {
+    let expected = format!(
+        "a value in each row, or --nulls drop-row, or a whole number that no row has, or --exclude {name}"
+    );
+    (format!("column {} with {found}", shown(name)), expected)
+}
+
+/// A column of texts that are too many to be a category.
+pub(crate) fn too_many_texts(
+    path: &Path,
+    place: Place,
+    name: &str,
+    options: &Options,
+) -> ConvertError {
+    let what = format!(
+        "different texts in column {}: leave it out with --exclude {name}",
+        shown(name)
+    );
+    ConvertError::limit(path, place, what, options.limits.categories)
 }
 
 /// Refuses what is held as a whole and is too large for that.

@@ -30,10 +30,88 @@ pub(crate) struct Header {
     width: usize,
     /// Whether the shape has a second number.
     listed: bool,
+    /// Whether columns stand one after another, not rows: Fortran order.
+    columns: bool,
+}
+
+/// Columns of an array in Fortran order, which are read side by side.
+const MOST_COLUMNS: usize = 256;
+
+/// The rows of an open array, forwards: from one place, or from where each column is.
+pub(super) struct Parts {
+    header: Header,
+    parts: Vec<Bytes>,
+}
+
+impl Parts {
+    /// Opens an array by its bytes, from its header on, as often as it has to be read.
+    pub(super) fn open(
+        known: &Header,
+        bytes: &mut dyn FnMut() -> Result<Bytes, ConvertError>,
+    ) -> Result<Self, ConvertError> {
+        let count = if known.columns { known.width } else { 1 };
+        let column = known
+            .row_bytes()
+            .and_then(|row| row.checked_div(known.width));
+        let column = column.and_then(|size| known.rows.checked_mul(size as u64));
+        let mut parts = Vec::new();
+        for at in 0..count {
+            let mut bytes = bytes()?;
+            if Header::read(&mut bytes)? != *known {
+                return Err(bytes.bad("another header", "that of when the file was looked at"));
+            }
+            let before = column.and_then(|size| size.checked_mul(at as u64));
+            let before =
+                before.ok_or_else(|| bytes.bad("columns of that size", "columns of a file"))?;
+            bytes.skip(before, "columns of the array")?;
+            parts.push(bytes);
+        }
+        Ok(Self {
+            header: known.clone(),
+            parts,
+        })
+    }
+
+    /// The next rows as a column.
+    pub(super) fn take(&mut self, rows: usize) -> Result<ArrayRef, ConvertError> {
+        let Self { header, parts } = self;
+        if !header.columns {
+            let first = parts.first_mut().map(|bytes| header.take(bytes, rows));
+            return first.unwrap_or_else(|| Ok(Arc::new(arrow_array::NullArray::new(0))));
+        }
+        let size = header
+            .row_bytes()
+            .and_then(|row| row.checked_div(header.width));
+        let size = size.unwrap_or(0);
+        let mut raw = vec![0; rows.saturating_mul(size).saturating_mul(header.width)];
+        for (at, bytes) in parts.iter_mut().enumerate() {
+            let column = bytes.take_some(rows.saturating_mul(size), "a column of the array")?;
+            let places = raw.chunks_mut(size.saturating_mul(header.width).max(1));
+            for (row, value) in places.zip(column.chunks(size.max(1))) {
+                let start = at.saturating_mul(size);
+                if let Some(place) = row.get_mut(start..start.saturating_add(size)) {
+                    place.copy_from_slice(value);
+                }
+            }
+        }
+        match (header.column_of(&raw), parts.first()) {
+            (Some(column), _) => Ok(column),
+            (None, Some(bytes)) => Err(bytes.bad("elements of another type", "numbers")),
+            (None, None) => Ok(Arc::new(arrow_array::NullArray::new(0))),
+        }
+    }
+
+    /// What is wrong with the array.
+    pub(super) fn bad(&self, found: String, expected: &str) -> ConvertError {
+        match self.parts.first() {
+            Some(bytes) => bytes.bad(found, expected),
+            None => ConvertError::usage("array", found, expected),
+        }
+    }
 }
 
 impl Header {
-    /// Reads the header of an array of one or two axes, in C order.
+    /// Reads the header of an array of one or two axes.
     pub(super) fn read(bytes: &mut Bytes) -> Result<Self, ConvertError> {
         let magic: [u8; 6] = bytes.take("the magic of NPY")?;
         if magic != *b"\x93NUMPY" {
@@ -57,7 +135,7 @@ impl Header {
         let text = bytes.take_some(length, "a header")?;
         let text = String::from_utf8_lossy(&text).into_owned();
         parse(&text).ok_or_else(|| {
-            let expected = "a header of numbers or truth values, `(N,)` or `(N, D)`, in C order";
+            let expected = "a header of numbers or truth values, `(N,)` or `(N, D)`";
             bytes.bad(shown(text.trim()), expected)
         })
     }
@@ -85,6 +163,7 @@ impl Header {
             rows: 0,
             width: width.unwrap_or(1),
             listed: width.is_some(),
+            columns: false,
         };
         if header.width == 0 || header.width > 1 << 16 {
             return None;
@@ -128,15 +207,20 @@ impl Header {
             return Err(bytes.bad("rows of that size", "rows that fit the memory"));
         };
         let raw = bytes.take_some(size, "rows of the array")?;
-        let items = items(&self.element, self.big, &raw);
-        let column = match (items, self.column()) {
+        let column = self.column_of(&raw);
+        column.ok_or_else(|| bytes.bad("elements of another type", "numbers"))
+    }
+
+    /// Rows as a column.
+    fn column_of(&self, raw: &[u8]) -> Option<ArrayRef> {
+        let items = items(&self.element, self.big, raw);
+        match (items, self.column()) {
             (Some(items), DataType::FixedSizeList(item, width)) => {
                 let list = FixedSizeListArray::try_new(item, width, items, None);
                 list.ok().map(|list| Arc::new(list) as ArrayRef)
             }
             (items, _) => items,
-        };
-        column.ok_or_else(|| bytes.bad("elements of another type", "numbers"))
+        }
     }
 }
 
@@ -184,18 +268,11 @@ fn parse(text: &str) -> Option<Header> {
         Some(rest.trim_start())
     };
     let descr = member("descr")?.strip_prefix('\'')?.split('\'').next()?;
-    if !member("fortran_order")?.starts_with("False") {
-        // One axis has one order.
-        let shape = member("shape")?.split_once('(')?.1.split(')').next()?;
-        if shape
-            .split(',')
-            .filter(|part| !part.trim().is_empty())
-            .count()
-            != 1
-        {
-            return None;
-        }
-    }
+    let columns = match member("fortran_order")? {
+        order if order.starts_with("False") => false,
+        order if order.starts_with("True") => true,
+        _ => return None,
+    };
     let shape = member("shape")?.strip_prefix('(')?.split(')').next()?;
     let shape = shape
         .split(',')
@@ -228,12 +305,16 @@ fn parse(text: &str) -> Option<Header> {
         ">" => true,
         _ => return None,
     };
-    (width > 0 && width <= 1 << 16).then_some(Header {
+    // One axis, or one column, has one order.
+    let columns = columns && width > 1;
+    let most = if columns { MOST_COLUMNS } else { 1 << 16 };
+    (width > 0 && width <= most).then_some(Header {
         element,
         big,
         rows,
         width,
         listed,
+        columns,
     })
 }
 
@@ -282,19 +363,16 @@ impl Source for Npy {
     }
 
     fn vertices(&self, rows: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
-        let mut bytes = Bytes::open(&self.path)?;
-        if Header::read(&mut bytes)? != self.header {
-            return Err(bytes.bad("another header", "that of when the file was looked at"));
-        }
+        let mut parts = Parts::open(&self.header, &mut || Bytes::open(&self.path))?;
         let mut left = self.header.rows;
         while left > 0 {
             let count = self
                 .header
                 .at_most(rows)
                 .min(usize::try_from(left).unwrap_or(usize::MAX));
-            let column = self.header.take(&mut bytes, count)?;
+            let column = parts.take(count)?;
             let batch = RecordBatch::try_new(Arc::clone(&self.schema), vec![column]);
-            take(&batch.map_err(|error| bytes.bad(error.to_string(), "rows of an array"))?)?;
+            take(&batch.map_err(|error| parts.bad(error.to_string(), "rows of an array"))?)?;
             left = left.saturating_sub(count as u64);
         }
         Ok(())
@@ -313,7 +391,7 @@ mod tests {
         let header = parse("{'descr': '|b1', 'fortran_order': True, 'shape': (7,), }").unwrap();
         assert_eq!((header.rows, header.listed), (7, false));
         for wrong in [
-            "{'descr': '<f4', 'fortran_order': True, 'shape': (7, 3), }",
+            "{'descr': '<f4', 'fortran_order': True, 'shape': (7, 300), }",
             "{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (7, 3), }",
             "{'descr': '<U4', 'fortran_order': False, 'shape': (7, 3), }",
             "{'descr': '<f4', 'fortran_order': False, 'shape': (7, 3, 2), }",

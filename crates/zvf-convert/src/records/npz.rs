@@ -16,13 +16,12 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use zvf_write::Kind;
 
-use super::npy::Header;
+use super::npy::{Header, Parts};
 use super::{OBJECT, Source, TakeBatch, TakeLink};
 use crate::archive::{Archive, Member};
 use crate::error::{ConvertError, Place, shown};
 use crate::numbers::{floats, whole_number};
 use crate::output::raw::elements;
-use crate::tracks::Bytes;
 
 /// The name of positions in the table.
 const POSITIONS: &str = "positions";
@@ -134,15 +133,6 @@ fn header(archive: &Archive, member: &Member) -> Result<Header, ConvertError> {
     Ok(header)
 }
 
-/// The rows of an array, forwards.
-fn rows(archive: &Archive, member: &Member, known: &Header) -> Result<Bytes, ConvertError> {
-    let mut bytes = archive.read(member)?;
-    if Header::read(&mut bytes)? != *known {
-        return Err(bytes.bad("another header", "that of when the file was looked at"));
-    }
-    Ok(bytes)
-}
-
 impl Source for Npz {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
@@ -151,7 +141,7 @@ impl Source for Npz {
     fn vertices(&self, batch: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
         let mut open = Vec::new();
         for (member, header) in &self.columns {
-            open.push((rows(&self.archive, member, header)?, header));
+            open.push(Parts::open(header, &mut || self.archive.read(member))?);
         }
         let batch = self.columns.iter().map(|(_, header)| header.at_most(batch));
         let batch = batch.min().unwrap_or(1);
@@ -161,8 +151,8 @@ impl Source for Npz {
                 .max(1)
                 .min(usize::try_from(left).unwrap_or(usize::MAX));
             let mut columns = Vec::new();
-            for (bytes, header) in &mut open {
-                columns.push(header.take(bytes, count)?);
+            for array in &mut open {
+                columns.push(array.take(count)?);
             }
             let table = RecordBatch::try_new(Arc::clone(&self.schema), columns);
             let table = table.map_err(|error| {
@@ -187,18 +177,18 @@ impl Source for Npz {
         let Some((member, header, _)) = &self.links else {
             return Ok(());
         };
-        let mut bytes = rows(&self.archive, member, header)?;
+        let mut array = Parts::open(header, &mut || self.archive.read(member))?;
         let (mut left, mut ends) = (header.rows, Vec::new());
         while left > 0 {
             let count = usize::try_from(left).unwrap_or(usize::MAX).min(1 << 14);
-            let column = header.take(&mut bytes, count)?;
+            let column = array.take(count)?;
             let (_, width) = elements(&column);
             for link in floats(&column).values.chunks(width.max(1)) {
                 ends.clear();
                 for &end in link {
                     let expected = "the number of a vertex, from 0";
                     let number = whole_number(end);
-                    ends.push(number.ok_or_else(|| bytes.bad(format!("vertex {end}"), expected))?);
+                    ends.push(number.ok_or_else(|| array.bad(format!("vertex {end}"), expected))?);
                 }
                 take(&ends, Place::Whole)?;
             }

@@ -2,9 +2,12 @@
 
 use std::collections::HashSet;
 
-use zvf_write::{AttributeType, NumberType, Values};
+use arrow_schema::{DataType, TimeUnit};
+use zvf_write::{AttributeSpec, AttributeType, NumberType, Values};
 
+use crate::options::Nulls;
 use crate::text::single_holds;
+use crate::time::{self, Moment};
 
 /// What all fields of a column are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +19,14 @@ pub(crate) enum Type {
     F32,
     F64,
     Text,
+    /// Truth values, some of them missing.
+    Truths,
+    /// Dates, or moments with so many digits of a second, and so many minutes east of UTC.
+    Time {
+        dates: bool,
+        digits: u32,
+        offset: Option<Option<i64>>,
+    },
 }
 
 /// What was seen of a column so far. An empty field is a missing value.
@@ -29,9 +40,69 @@ pub(crate) struct Census {
     single: bool,
     lowest: i128,
     highest: i128,
+    moments: Moments,
+    /// The number for missing ones is there.
+    taken: bool,
     texts: HashSet<String>,
     /// Whether there were more texts than are allowed: no matter while all are numbers.
     many: bool,
+}
+
+/// What was seen of the moments of a column.
+#[derive(Debug, Clone, Copy)]
+struct Moments {
+    all: bool,
+    dates: bool,
+    digits: u32,
+    /// Nothing was seen; no offset; an offset, where all have the same.
+    offset: Option<Option<Option<i64>>>,
+    /// Beyond what nanoseconds reach.
+    far: bool,
+}
+
+impl Default for Moments {
+    fn default() -> Self {
+        Self {
+            all: true,
+            dates: true,
+            digits: 0,
+            offset: None,
+            far: false,
+        }
+    }
+}
+
+impl Moments {
+    fn see(&mut self, text: &str) {
+        let Some(moment) = Moment::of(text).filter(|_| self.all) else {
+            self.all = false;
+            return;
+        };
+        self.dates &= moment.is_date();
+        self.digits = self.digits.max(moment.digits);
+        let own = moment.offset.map(Some);
+        self.offset = Some(match self.offset {
+            None => own,
+            Some(before) if before == own => own,
+            Some(Some(_)) if own.is_some() => Some(None),
+            Some(_) => {
+                self.all = false;
+                None
+            }
+        });
+        let zone = moment.offset.map(|_| "UTC".into());
+        let nanoseconds = DataType::Timestamp(TimeUnit::Nanosecond, zone);
+        self.far |= moment.number(&nanoseconds).is_none();
+    }
+
+    fn kind(self) -> Option<Type> {
+        let fits = self.all && !(self.far && self.digits > 6);
+        fits.then_some(Type::Time {
+            dates: self.dates,
+            digits: self.digits,
+            offset: self.offset.flatten(),
+        })
+    }
 }
 
 impl Default for Census {
@@ -45,6 +116,8 @@ impl Default for Census {
             single: true,
             lowest: i128::MAX,
             highest: i128::MIN,
+            moments: Moments::default(),
+            taken: false,
             texts: HashSet::new(),
             many: false,
         }
@@ -56,7 +129,7 @@ const EXACT: i128 = 1 << 53;
 
 impl Census {
     /// Looks at a field; false where a column of texts has more different ones than allowed.
-    pub(crate) fn see(&mut self, field: &str, most: u64) -> bool {
+    pub(crate) fn see(&mut self, field: &str, most: u64, nulls: Nulls) -> bool {
         let text = field.trim();
         if text.is_empty() {
             self.missing += 1;
@@ -68,6 +141,7 @@ impl Census {
             Ok(number) => {
                 self.lowest = self.lowest.min(number);
                 self.highest = self.highest.max(number);
+                self.taken |= matches!(nulls, Nulls::Value(fill) if i128::from(fill) == number);
                 true
             }
             Err(_) => false,
@@ -78,6 +152,9 @@ impl Census {
                 Err(_) => self.numbers = false,
             }
         }
+        if self.moments.all {
+            self.moments.see(text);
+        }
         if !self.many && !self.texts.contains(field) {
             if self.texts.len() as u64 >= most {
                 self.many = true;
@@ -86,19 +163,33 @@ impl Census {
                 self.texts.insert(field.to_owned());
             }
         }
-        !self.many || self.numbers || self.truths
+        !self.many || self.numbers || self.truths || self.moments.all
     }
 
     /// The narrowest type that holds every field.
-    pub(crate) fn decide(&self) -> Type {
-        let fits = |low: i128, high: i128| low <= self.lowest && self.highest <= high;
+    pub(crate) fn decide(&self, nulls: Nulls) -> Type {
         if self.present == 0 {
             return Type::F32;
         }
-        if self.truths && self.missing == 0 {
-            return Type::Bool;
+        if self.truths {
+            return match self.missing {
+                0 => Type::Bool,
+                _ => Type::Truths,
+            };
         }
-        if self.whole && self.missing == 0 {
+        if let Some(kind) = self.moments.kind() {
+            return kind;
+        }
+        let fill = match nulls {
+            Nulls::Value(fill) if self.missing > 0 => Some(i128::from(fill)),
+            _ => None,
+        };
+        let (lowest, highest) = match fill {
+            Some(fill) => (self.lowest.min(fill), self.highest.max(fill)),
+            None => (self.lowest, self.highest),
+        };
+        let fits = |low: i128, high: i128| low <= lowest && highest <= high;
+        if self.whole && (self.missing == 0 || fill.is_some()) {
             if fits(i128::from(i32::MIN), i128::from(i32::MAX)) {
                 return Type::I32;
             }
@@ -124,8 +215,22 @@ impl Census {
             Type::F32 | Type::F64 if self.missing > 0 => {
                 Some(format!("{} empty fields become NaN", self.missing))
             }
+            Type::Truths => Some(format!(
+                "{} truth values are missing, so it becomes the texts true and false, some of them missing",
+                self.missing
+            )),
             _ => None,
         }
+    }
+
+    /// Whether a field was empty.
+    pub(crate) fn has_gaps(&self) -> bool {
+        self.missing > 0
+    }
+
+    /// Whether a row has the number for missing ones.
+    pub(crate) fn taken(&self) -> bool {
+        self.taken
     }
 
     /// Whether the texts are too many to be a category.
@@ -151,8 +256,40 @@ impl Type {
             Self::U64 => NumberType::U64,
             Self::F32 => NumberType::F32,
             Self::F64 => NumberType::F64,
-            Self::Text => return AttributeType::Category,
+            Self::Time { .. } => NumberType::I64,
+            Self::Text | Self::Truths => return AttributeType::Category,
         })
+    }
+
+    /// What a column of this type becomes.
+    pub(crate) fn spec(self, name: &str, gaps: bool) -> AttributeSpec {
+        let number = match self.stored() {
+            AttributeType::Number(number) => number,
+            _ => return AttributeSpec::category(name),
+        };
+        let spec = AttributeSpec::number(name, number);
+        match self.time().and_then(|kind| time::unit(&kind)) {
+            Some(unit) if gaps => spec.with_unit(unit).with_description(time::MISSING_TEXT),
+            Some(unit) => spec.with_unit(unit),
+            None => spec,
+        }
+    }
+
+    /// The type of moments.
+    pub(crate) fn time(self) -> Option<DataType> {
+        match self {
+            Self::Time {
+                dates,
+                digits,
+                offset,
+            } => Some(time::type_of(dates, digits, offset)),
+            _ => None,
+        }
+    }
+
+    /// Whether an empty field becomes a number that is asked for.
+    pub(crate) fn is_whole(self) -> bool {
+        matches!(self, Self::I32 | Self::I64 | Self::U64)
     }
 
     pub(crate) fn filling(self) -> Filling {
@@ -164,6 +301,8 @@ impl Type {
             // Rounded to the stored type by the writer.
             Self::F32 | Self::F64 => Filling::Float(Vec::new()),
             Self::Text => Filling::Text(Vec::new()),
+            Self::Truths => Filling::Truths(Vec::new()),
+            Self::Time { .. } => Filling::Time(Vec::new(), self.time().unwrap_or(DataType::Date32)),
         }
     }
 }
@@ -177,6 +316,8 @@ pub(crate) enum Filling {
     U64(Vec<u64>),
     Float(Vec<f64>),
     Text(Vec<Option<String>>),
+    Truths(Vec<Option<String>>),
+    Time(Vec<i64>, DataType),
 }
 
 impl Filling {
@@ -195,11 +336,20 @@ impl Filling {
             Self::U64(list) => add(list, text.parse().ok()),
             Self::Float(list) if text.is_empty() => add(list, Some(f64::NAN)),
             Self::Float(list) => add(list, text.parse().ok()),
+            Self::Truths(list) if text.is_empty() => add(list, Some(None)),
+            Self::Truths(list) => add(list, truth(text).map(|value| Some(value.to_string()))),
+            Self::Time(list, _) if text.is_empty() => add(list, Some(time::MISSING)),
+            Self::Time(list, kind) => add(list, Moment::of(text).and_then(|one| one.number(kind))),
             Self::Text(list) => {
                 let value = (!text.is_empty()).then(|| field.to_owned());
                 add(list, Some(value))
             }
         }
+    }
+
+    /// Whether whole numbers come in.
+    pub(crate) fn is_whole(&self) -> bool {
+        matches!(self, Self::I32(_) | Self::I64(_) | Self::U64(_))
     }
 
     pub(crate) fn into_values(self) -> Values<'static> {
@@ -209,7 +359,8 @@ impl Filling {
             Self::I64(list) => list.into(),
             Self::U64(list) => list.into(),
             Self::Float(list) => list.into(),
-            Self::Text(list) => Values::Text(list),
+            Self::Text(list) | Self::Truths(list) => Values::Text(list),
+            Self::Time(list, _) => list.into(),
         }
     }
 }
@@ -220,8 +371,12 @@ mod tests {
 
     fn decide(fields: &[&str]) -> Type {
         let mut census = Census::default();
-        assert!(fields.iter().all(|field| census.see(field, 100)));
-        census.decide()
+        assert!(
+            fields
+                .iter()
+                .all(|field| census.see(field, 100, Nulls::Keep))
+        );
+        census.decide(Nulls::Keep)
     }
 
     #[test]
@@ -237,6 +392,25 @@ mod tests {
         assert_eq!(decide(&["0.5", "nan"]), Type::F32);
         assert_eq!(decide(&["0.5", "0.123456789"]), Type::F64);
         assert_eq!(decide(&["a", ""]), Type::Text);
+        assert_eq!(decide(&["True", ""]), Type::Truths);
+        let time = |fields: &[&str]| decide(fields).time();
+        let moment =
+            |unit, zone: Option<&str>| Some(DataType::Timestamp(unit, zone.map(Into::into)));
+        assert_eq!(time(&["2024-01-31", ""]), Some(DataType::Date32));
+        assert_eq!(
+            time(&["2024-01-31", "2024-01-31 10:00:00.25"]),
+            moment(TimeUnit::Millisecond, None)
+        );
+        assert_eq!(
+            time(&["2024-01-31T10:00Z", "2024-01-31 10:00:00+02:00"]),
+            moment(TimeUnit::Second, Some("UTC"))
+        );
+        assert_eq!(
+            time(&["2024-01-31T10:00+02:00"]),
+            moment(TimeUnit::Second, Some("+02:00"))
+        );
+        assert_eq!(time(&["2024-01-31T10:00Z", "2024-01-31 10:00:00"]), None);
+        assert_eq!(time(&["2024-01-31", "soon"]), None);
         assert_eq!(decide(&["", ""]), Type::F32);
         assert_eq!(decide(&[]), Type::F32);
     }
@@ -244,10 +418,14 @@ mod tests {
     #[test]
     fn many_numbers_are_fine_and_many_texts_are_not() {
         let mut census = Census::default();
-        assert!((0..9).all(|number: i32| census.see(&number.to_string(), 3)));
-        assert!(!census.see("text", 3));
+        assert!((0..9).all(|number: i32| census.see(&number.to_string(), 3, Nulls::Keep)));
+        assert!(!census.see("text", 3, Nulls::Keep));
         let mut census = Census::default();
-        assert!(["a", "b", "c", "a"].iter().all(|text| census.see(text, 3)));
-        assert!(!census.see("d", 3));
+        assert!(
+            ["a", "b", "c", "a"]
+                .iter()
+                .all(|text| census.see(text, 3, Nulls::Keep))
+        );
+        assert!(!census.see("d", 3, Nulls::Keep));
     }
 }

@@ -2,20 +2,67 @@
 
 use std::cell::Cell;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use csv::{ErrorKind, Reader, ReaderBuilder, StringRecord};
+use flate2::read::MultiGzDecoder;
 
 use crate::error::{ConvertError, Place};
+use crate::format::unpacked;
 use crate::options::Options;
 
 /// Reads until so many bytes came without a record: a quote that is never closed would take the whole file into memory.
 #[derive(Debug)]
 struct Metered {
-    file: File,
+    file: Unpacked,
     left: Rc<Cell<u64>>,
+}
+
+/// A file, or what it unpacks to.
+#[derive(Debug)]
+enum Unpacked {
+    Plain(File),
+    Packed(Box<MultiGzDecoder<BufReader<File>>>),
+}
+
+impl Unpacked {
+    /// Files whose names end in `.gz` are packed.
+    fn open(path: &Path) -> Result<Self, ConvertError> {
+        let file = zvf_store::open_file(path).map_err(|error| ConvertError::io(path, error))?;
+        Ok(match unpacked(path) {
+            Some(_) => Self::Packed(Box::new(MultiGzDecoder::new(BufReader::new(file)))),
+            None => Self::Plain(file),
+        })
+    }
+}
+
+impl Read for Unpacked {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(file) => file.read(buffer),
+            Self::Packed(file) => file.read(buffer),
+        }
+    }
+}
+
+/// What separates the columns of a file, by its ending; of `.txt` by its first line.
+fn delimiter(path: &Path) -> Result<u8, ConvertError> {
+    let ending = unpacked(path).unwrap_or(path).extension();
+    let is = |name: &str| ending.is_some_and(|ending| ending.eq_ignore_ascii_case(name));
+    if !is("txt") {
+        return Ok(if is("tsv") { b'\t' } else { b',' });
+    }
+    let mut head = Vec::new();
+    let read = Unpacked::open(path)?.take(1 << 16).read_to_end(&mut head);
+    read.map_err(|error| ConvertError::io(path, error))?;
+    let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let usual = [b'\t', b',', b';', b' '];
+    Ok(usual
+        .into_iter()
+        .find(|one| line.contains(one))
+        .unwrap_or(b','))
 }
 
 /// What a meter says when it is used up.
@@ -49,13 +96,13 @@ const AHEAD: usize = 1 << 16;
 
 impl Rows {
     pub(crate) fn open(path: &Path, options: &Options) -> Result<Self, ConvertError> {
-        let file = zvf_store::open_file(path).map_err(|error| ConvertError::io(path, error))?;
+        let file = Unpacked::open(path)?;
         let most = options.limits.line.saturating_add(2 * AHEAD as u64);
         let left = Rc::new(Cell::new(most));
-        let tabs = path
-            .extension()
-            .is_some_and(|ending| ending.eq_ignore_ascii_case("tsv"));
-        let delimiter = options.delimiter.unwrap_or(if tabs { b'\t' } else { b',' });
+        let delimiter = match options.delimiter {
+            Some(delimiter) => delimiter,
+            None => delimiter(path)?,
+        };
         let reader = ReaderBuilder::new()
             .has_headers(false)
             .delimiter(delimiter)

@@ -61,6 +61,7 @@ pub(crate) async fn read(
         let mut attribute =
             AttributeSpec::number(&one.name, number(one.array.path(), &one.dtype.to_string())?);
         attribute.channels = width;
+        attribute.unit.clone_from(&one.unit);
         attribute.channel_names.clone_from(&one.channel_names);
         attribute.channel_names = attribute.channel_names.filter(|names| names.len() == width);
         spec.vertex_attributes.push(attribute);

@@ -207,7 +207,7 @@ impl Given {
         }
         if args.links.is_some() {
             return Err(CliError::usage(
-                "--links: found a table of links, expected tables of vertices: .csv, .tsv, .ndjson or .arrow",
+                "--links: found a table of links, expected tables of vertices: .csv, .tsv, .ndjson, .arrow or .parquet",
             ));
         }
         let store = context.open(&args.store, 0, Need::nothing())?;
@@ -239,31 +239,21 @@ impl Given {
     }
 }
 
-/// A file that is read as a table of texts.
+/// A file that is read as a table of texts: its moments and gaps are brought to those of the store.
 fn is_table(file: &Path) -> bool {
     let ending = file.extension().and_then(|ending| ending.to_str());
     let ending = ending.map(str::to_ascii_lowercase);
-    matches!(
-        ending.as_deref(),
-        Some("csv" | "tsv" | "ndjson" | "jsonl" | "arrow")
-    )
+    matches!(ending.as_deref(), Some("ndjson" | "jsonl"))
+        || matches!(
+            Format::of(file),
+            Ok(Format::Csv | Format::Arrow | Format::Parquet)
+        )
 }
 
 fn import(args: &AppendArgs, store: &Store) -> Result<Import> {
     let mut options = Options::default();
     options.kind = Some(store.kind());
     options.unit.clone_from(&args.unit);
-    let column = args
-        .files
-        .first()
-        .is_some_and(|file| matches!(Format::of(file), Ok(Format::Parquet)));
-    if column {
-        options.object_column = Some("object_id".to_owned());
-        if let Ok(import) = Import::open(&args.files, &options) {
-            return Ok(import);
-        }
-        options.object_column = None;
-    }
     Ok(Import::open(&args.files, &options)?)
 }
 

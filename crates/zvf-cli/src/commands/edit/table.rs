@@ -1,14 +1,16 @@
 //! Tables of texts: what `zvf query` and `zvf links` write, read back.
 //!
-//! CSV, NDJSON and Arrow become the same: columns as a CSV file has them (a list is a column for each of its values), and a
-//! text for each value, which is exact, since floats are written with the digits that read back as the same value.
+//! NDJSON and every table that `zvf import` reads become the same: columns as a CSV file has them (a list is a column for each of its
+//! values), and a text for each value, which is exact, since floats are written with the digits that read back as the same value.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use serde_json::{Map, Value};
 use zvf_convert::output::{cells, column_names};
+use zvf_convert::{Format, Options, read_table, time_number};
 use zvf_write::{At, AttributeSpec, AttributeType, NumberType, StoreSpec, Values};
 
 use crate::error::{CliError, Result};
@@ -28,7 +30,7 @@ pub(super) struct Table {
 type Cell<'t> = (usize, Option<&'t str>);
 
 impl Table {
-    /// Reads a table by the ending of its name: `.ndjson`, `.arrow`, `.tsv`; all others are CSV.
+    /// Reads a table by the ending of its name: `.ndjson`, or one of those that an import reads.
     ///
     /// # Errors
     ///
@@ -36,50 +38,22 @@ impl Table {
     pub(super) fn read(path: &Path) -> Result<Self> {
         let ending = path.extension().and_then(|ending| ending.to_str());
         let mut table = match ending.map(str::to_ascii_lowercase).as_deref() {
-            Some("ndjson" | "jsonl") => Self::ndjson(path),
-            Some("arrow") => Self::arrow(path),
-            Some("tsv") => Self::csv(path, b'\t'),
-            _ => Self::csv(path, b','),
-        }?;
-        table.file = path.display().to_string();
-        Ok(table)
-    }
-
-    fn csv(path: &Path, delimiter: u8) -> Result<Self> {
-        let failed = |error: csv::Error| {
-            if error.is_io_error() {
-                let source = std::io::Error::other(error);
-                return CliError::file("read", path, &source);
+            Some("ndjson" | "jsonl") => Self::ndjson(path)?,
+            _ => {
+                let mut table = Self::default();
+                if Format::of(path)? == Format::Csv {
+                    // The header is line 1.
+                    table.first = Some(2);
+                }
+                let schema = read_table(path, &Options::default(), &mut |batch| {
+                    table.rows.extend(cells(batch));
+                    Ok(())
+                })?;
+                table.names = column_names(&schema);
+                table
             }
-            CliError::malformed(format!("{}: {error}", path.display()))
         };
-        let file =
-            zvf_store::open_file(path).map_err(|error| CliError::file("read", path, &error))?;
-        let mut reader = csv::ReaderBuilder::new()
-            .delimiter(delimiter)
-            .from_reader(file);
-        let names = reader.headers().map_err(failed)?;
-        let mut table = Self {
-            names: names.iter().map(|name| name.trim().to_owned()).collect(),
-            // The header is line 1.
-            first: Some(2),
-            ..Self::default()
-        };
-        for record in reader.records() {
-            let record = record.map_err(failed)?;
-            let cell = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-            table.rows.push(record.iter().map(cell).collect());
-        }
-        Ok(table)
-    }
-
-    fn arrow(path: &Path) -> Result<Self> {
-        let mut table = Self::default();
-        let schema = zvf_convert::read_arrow(path, &mut |batch| {
-            table.rows.extend(cells(batch));
-            Ok(())
-        })?;
-        table.names = column_names(&schema);
+        table.file = path.display().to_string();
         Ok(table)
     }
 
@@ -90,7 +64,7 @@ impl Table {
             ..Self::default()
         };
         let mut places: HashMap<String, usize> = HashMap::new();
-        let lines = BufReader::new(zvf_store::open_file(path).map_err(failed)?).lines();
+        let lines = BufReader::new(File::open(path).map_err(failed)?).lines();
         for (at, line) in lines.enumerate() {
             let line = line.map_err(failed)?;
             let wrong = |what: &str| {
@@ -117,13 +91,17 @@ impl Table {
         Ok(table)
     }
 
-    /// Something else stands in a row.
-    pub(super) fn wrong(&self, row: usize, expected: &str) -> CliError {
+    /// Something else stands in a row of a column.
+    fn wrong(&self, row: usize, column: &str, found: Option<&str>, expected: &str) -> CliError {
+        let found = found.map_or_else(|| "nothing".to_owned(), |text| format!("{text:?}"));
         let place = match self.first {
             Some(first) => format!("line {}", row.saturating_add(first)),
             None => format!("row {row}"),
         };
-        CliError::malformed(format!("{}, {place}: expected {expected}", self.file))
+        CliError::malformed(format!(
+            "{}, {place}, column {column}: found {found}, expected {expected}",
+            self.file
+        ))
     }
 
     /// Number of rows.
@@ -213,7 +191,8 @@ impl Table {
             let name = missing.map_or("position", |axis| axis.name.as_str());
             return Err(CliError::usage(format!("{}: no column {name}", self.file)));
         };
-        self.numbers(spec.positions, &self.cells(columns, "of positions")?, false)
+        let cells = self.cells(columns, "of positions")?;
+        self.numbers("of positions", spec.positions, &cells, false)
     }
 
     /// The object of each row; `None` where no column says so.
@@ -240,7 +219,7 @@ impl Table {
         cells
             .map(|(line, text)| {
                 let number = text.unwrap_or_default().trim().parse();
-                number.map_err(|_| self.wrong(line, expected))
+                number.map_err(|_| self.wrong(line, what, text, expected))
             })
             .collect()
     }
@@ -254,7 +233,19 @@ impl Table {
         let columns = self.channels(&one.name);
         let cells = self.cells(&columns, &one.name)?;
         match one.values {
-            AttributeType::Number(number) => self.numbers(number, &cells, true),
+            AttributeType::Number(NumberType::I64) if one.unit.as_deref().is_some_and(is_time) => {
+                let unit = one.unit.as_deref().unwrap_or_default();
+                let number = |(line, text): &Cell<'_>| match text {
+                    // What stands for a missing moment, as an import has it.
+                    None => Ok(i64::MIN),
+                    Some(text) => time_number(text, unit)
+                        .flatten()
+                        .ok_or_else(|| self.wrong(*line, &one.name, Some(text), unit)),
+                };
+                let numbers = cells.iter().map(number);
+                Ok(numbers.collect::<Result<Vec<i64>>>()?.into())
+            }
+            AttributeType::Number(number) => self.numbers(&one.name, number, &cells, true),
             AttributeType::Category | AttributeType::Text => {
                 let texts = cells.iter().map(|(_, text)| text.map(str::to_owned));
                 Ok(Values::Text(texts.collect()))
@@ -264,6 +255,7 @@ impl Table {
 
     fn numbers(
         &self,
+        what: &str,
         number: NumberType,
         cells: &[Cell<'_>],
         missing: bool,
@@ -277,7 +269,7 @@ impl Table {
                 let mut numbers: Vec<$type> = Vec::with_capacity(cells.len());
                 for (line, text) in cells {
                     let one = text.unwrap_or($missing).trim().parse();
-                    numbers.push(one.map_err(|_| self.wrong(*line, &expected))?);
+                    numbers.push(one.map_err(|_| self.wrong(*line, what, *text, &expected))?);
                 }
                 numbers
             }};
@@ -286,9 +278,9 @@ impl Table {
         Ok(match number {
             NumberType::Bool => {
                 let flag = |(line, text): &Cell<'_>| match text.unwrap_or_default().trim() {
-                    "true" | "1" => Ok(true),
-                    "false" | "0" => Ok(false),
-                    _ => Err(self.wrong(*line, "true or false")),
+                    "true" | "True" | "TRUE" | "1" => Ok(true),
+                    "false" | "False" | "FALSE" | "0" => Ok(false),
+                    _ => Err(self.wrong(*line, what, *text, "true or false")),
                 };
                 cells
                     .iter()
@@ -362,6 +354,11 @@ fn flat(members: Map<String, Value>) -> std::result::Result<Vec<(String, Option<
         }
     }
     Ok(columns)
+}
+
+/// Whether a unit is one of moments, dates, times or durations.
+fn is_time(unit: &str) -> bool {
+    time_number("0", unit).is_some()
 }
 
 /// Which vertices a table is about, or which links.

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-use parquet::basic::{Compression, Type};
 use parquet::file::metadata::ParquetMetaData;
 
 use super::thrift::{I32, LIST, STRUCT, Walk};
@@ -140,14 +139,10 @@ pub(super) fn columns(
         let bad = |found: String, expected: &str| {
             Err(ConvertError::malformed(path, Place::Whole, found, expected))
         };
-        let fixed = column.physical_type() == Type::FIXED_LEN_BYTE_ARRAY;
-        if column.physical_type() == Type::INT96 || (fixed && column.type_length() < 1) {
-            let found = format!("column {} of {}", name(), column.physical_type());
-            return bad(found, "numbers, truth values or texts");
-        }
         if column.max_rep_level() > 1 || column.max_def_level() > 3 {
             let found = format!("column {}, of lists in lists or in groups", name());
-            return bad(found, "plain columns, or lists of numbers");
+            let expected = "plain columns, or lists of numbers: leave it out with --exclude";
+            return bad(found, expected);
         }
         for (number, group) in metadata.row_groups().iter().enumerate() {
             let Some(chunk) = group.columns().get(leaf) else {
@@ -168,16 +163,6 @@ pub(super) fn columns(
                     name()
                 );
                 return bad(found, "inside");
-            }
-            match chunk.compression() {
-                Compression::UNCOMPRESSED
-                | Compression::SNAPPY
-                | Compression::GZIP(_)
-                | Compression::ZSTD(_) => {}
-                other => {
-                    let found = format!("column {} compressed by {other}", name());
-                    return bad(found, "Snappy, gzip, Zstandard or nothing");
-                }
             }
         }
     }

@@ -1,10 +1,11 @@
 //! Parquet files.
 //!
-//! The crate's reader is made for files that are whole: it asserts what it expects, and reserves what is promised. So the footer is
-//! walked before it is read, and every page is checked before it is taken apart (`check.rs`, `pages.rs`).
+//! The crate's reader is made for files that are whole: it asserts what it expects, and reserves what is promised. So it runs on a thread
+//! of its own ([`crate::isolate`]), the footer is walked before it is read (`check.rs`), and what pages may reserve is bounded
+//! (`pages.rs`).
 //!
-//! Types are those of the file's own schema: a schema that Arrow writers leave in the metadata is not looked at. Columns of lists
-//! are read where all lists of a file have one length.
+//! Types are those of the file's own schema; of a schema that Arrow writers leave in the metadata, moments, dates, times and
+//! durations are taken. Columns of lists are read where all lists of a file have one length.
 
 mod check;
 mod pages;
@@ -13,22 +14,25 @@ mod thrift;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 
-use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, FixedSizeListArray, RecordBatch};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels, parquet_to_arrow_schema};
+use parquet::basic::LogicalType;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{
     ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader, ParquetStatisticsPolicy,
 };
 
 use super::arrow::sliced;
-use super::{Source, TakeBatch};
-use crate::error::{ConvertError, Place, shown};
+use super::{Source, TakeBatch, UUID, chosen, left_out, lists};
+use crate::error::{ConvertError, Place};
+use crate::isolate::{isolate, stream};
 use crate::options::Options;
 use crate::output::AXES;
+use crate::time;
 use pages::Groups;
 
 /// An open table.
@@ -36,9 +40,12 @@ use pages::Groups;
 pub(super) struct Parquet {
     path: PathBuf,
     metadata: Arc<ParquetMetaData>,
+    /// All columns of the file, with the types that they are read as.
+    fields: Fields,
     /// Columns of the file that are read.
     columns: Vec<usize>,
     schema: SchemaRef,
+    notes: Vec<String>,
 }
 
 impl Parquet {
@@ -60,21 +67,20 @@ impl Parquet {
             let limit = options.limits.columns;
             return Err(ConvertError::limit(path, Place::Whole, "columns", limit));
         }
-        let names = all.fields().iter().map(|field| field.name().as_str());
-        let wanted = |(_, name): &(usize, &str)| wanted(name, options);
-        let columns: Vec<usize> = names
-            .enumerate()
-            .filter(wanted)
-            .map(|(column, _)| column)
-            .collect();
+        let all = isolate(path, || Ok(typed(&all, &metadata)))?;
+        let columns = chosen(path, &all, options)?;
         check::columns(path, &file, &metadata, &columns)?;
+        let fields = columns.iter().filter_map(|at| all.fields().get(*at));
+        let fields: Vec<Arc<Field>> = fields.map(Arc::clone).collect();
         let mut open = Self {
             path: path.to_owned(),
-            schema: Arc::new(all),
+            fields: all.fields().clone(),
+            schema: Arc::new(Schema::new_with_metadata(fields, all.metadata().clone())),
             columns,
             metadata,
+            notes: left_out(&all, options),
         };
-        open.schema = open.found()?;
+        open.schema = lists::found(&open.schema, |take| open.first(take))?;
         Ok(open)
     }
 
@@ -89,91 +95,55 @@ impl Parquet {
             file: Arc::new(file),
             metadata: Arc::clone(&self.metadata),
         };
-        let levels = parquet_to_arrow_field_levels(schema, mask, None);
+        let levels = parquet_to_arrow_field_levels(schema, mask, Some(&self.fields));
         let reader = levels.and_then(|levels| {
             ParquetRecordBatchReader::try_new_with_row_groups(&levels, &groups, rows.max(1), None)
         });
         reader.map_err(|error| wrong(&self.path, error))
     }
 
-    /// The schema of the columns that are read: lists have the length of the first one.
-    fn found(&self) -> Result<SchemaRef, ConvertError> {
-        let all = &self.schema;
-        let fields = self.columns.iter().filter_map(|at| all.fields().get(*at));
-        let mut fields: Vec<Field> = fields.map(|field| field.as_ref().clone()).collect();
-        let listed = |field: &Field| matches!(field.data_type(), DataType::List(_));
-        if fields.iter().any(listed) {
+    /// Hands over a batch of the first row.
+    fn first(&self, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
+        let first = isolate(&self.path, || {
             let first = self.reader(1)?.next().transpose();
-            let first = first.map_err(|error| wrong(&self.path, error.into()))?;
-            for (field, column) in fields
-                .iter_mut()
-                .zip(first.iter().flat_map(RecordBatch::columns))
-            {
-                let DataType::List(item) = field.data_type().clone() else {
-                    continue;
-                };
-                let width = column
-                    .as_list_opt::<i32>()
-                    .map_or(0, |list| list.value_length(0));
-                field.set_data_type(DataType::FixedSizeList(item, width.max(1)));
-            }
-        }
-        let pairs = self.metadata.file_metadata().key_value_metadata();
-        let axes = pairs.into_iter().flatten().find(|pair| pair.key == AXES);
-        let axes = axes.and_then(|pair| Some((pair.key.clone(), pair.value.clone()?)));
-        let metadata: HashMap<String, String> = axes.into_iter().collect();
-        Ok(Arc::new(Schema::new_with_metadata(fields, metadata)))
-    }
-
-    /// A batch with lists of one length.
-    fn fixed(&self, batch: &RecordBatch) -> Result<RecordBatch, ConvertError> {
-        let columns = batch.columns().iter().zip(self.schema.fields());
-        let columns = columns.map(|(column, field)| match field.data_type() {
-            DataType::FixedSizeList(item, width) => {
-                let list = column.as_list_opt::<i32>();
-                let list = list.filter(|list| {
-                    list.null_count() == 0
-                        && list.offsets().windows(2).all(|ends| {
-                            matches!(ends, [start, end] if end.checked_sub(*start) == Some(*width))
-                        })
-                });
-                let list = list.and_then(|list| {
-                    let start = list.offsets().first().copied().map(usize::try_from)?.ok()?;
-                    let count = usize::try_from(*width).ok()?.checked_mul(list.len())?;
-                    let items = list.values().slice(start, count);
-                    FixedSizeListArray::try_new(Arc::clone(item), *width, items, None).ok()
-                });
-                list.map(|list| Arc::new(list) as ArrayRef).ok_or_else(|| {
-                    let found =
-                        format!("column {} with lists of other lengths", shown(field.name()));
-                    let expected = format!("{width} values in each, as in the first");
-                    ConvertError::malformed(&self.path, Place::Whole, found, expected)
-                })
-            }
-            _ => Ok(Arc::clone(column)),
-        });
-        let columns = columns.collect::<Result<Vec<_>, _>>()?;
-        RecordBatch::try_new(Arc::clone(&self.schema), columns)
-            .map_err(|error| wrong(&self.path, error.into()))
+            first.map_err(|error| wrong(&self.path, error.into()))
+        })?;
+        first.iter().try_for_each(take)
     }
 }
 
-/// Whether a column is read: all are, unless attributes are named.
-fn wanted(name: &str, options: &Options) -> bool {
-    let Some(attributes) = &options.attributes else {
-        return true;
+/// The schema of a file: moments, dates, times and durations as its writer had them, identifiers by their names.
+fn typed(own: &Schema, metadata: &ParquetMetaData) -> Schema {
+    let file = metadata.file_metadata();
+    let schema = file.schema_descr();
+    let noted = parquet_to_arrow_schema(schema, file.key_value_metadata()).ok();
+    let noted = noted.filter(|noted| noted.fields().len() == own.fields().len());
+    let uuid = |at: usize| {
+        let leaves = schema.columns().iter().enumerate();
+        let mut own = leaves.filter(|(leaf, _)| schema.get_column_root_idx(*leaf) == at);
+        own.any(|(_, leaf)| leaf.logical_type_ref() == Some(&LogicalType::Uuid))
     };
-    let named =
-        |list: Option<&Vec<String>>| list.is_some_and(|list| list.iter().any(|one| one == name));
-    let usual = || {
-        ["position", "positions", "x", "y", "z"]
-            .iter()
-            .any(|one| name.eq_ignore_ascii_case(one))
-    };
-    named(Some(attributes))
-        || options.object_column.as_deref() == Some(name)
-        || named(options.position.as_ref())
-        || (options.position.is_none() && usual())
+    let fields = own.fields().iter().enumerate().map(|(at, field)| {
+        let mut field = field.as_ref().clone();
+        let other = noted.as_ref().and_then(|noted| noted.fields().get(at));
+        let other = other.map(|other| other.data_type());
+        if let Some(kind) = other.filter(|kind| time::unit(kind).is_some())
+            && (*field.data_type() == DataType::Int64 || time::unit(field.data_type()).is_some())
+        {
+            field.set_data_type(kind.clone());
+        }
+        if *field.data_type() == DataType::FixedSizeBinary(16) && uuid(at) {
+            let name = (UUID.0.to_owned(), UUID.1.to_owned());
+            field.set_metadata([name].into());
+        }
+        field
+    });
+    let fields: Vec<Field> = fields.collect();
+    let pairs = file.key_value_metadata().into_iter().flatten();
+    let axes = pairs.filter(|pair| pair.key == AXES);
+    let axes = axes.filter_map(|pair| Some((pair.key.clone(), pair.value.clone()?)));
+    let axes: HashMap<String, String> = axes.collect();
+    Schema::new_with_metadata(fields, axes)
 }
 
 impl Source for Parquet {
@@ -181,12 +151,23 @@ impl Source for Parquet {
         Arc::clone(&self.schema)
     }
 
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
+    }
+
     fn vertices(&self, rows: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
-        for batch in self.reader(rows)? {
-            let batch = batch.map_err(|error| wrong(&self.path, error.into()))?;
-            sliced(&self.fixed(&batch)?, rows, take)?;
-        }
-        Ok(())
+        let work = |out: &SyncSender<RecordBatch>| {
+            for batch in self.reader(rows)? {
+                let batch = batch.map_err(|error| wrong(&self.path, error.into()))?;
+                if out.send(batch).is_err() {
+                    break;
+                }
+            }
+            Ok(())
+        };
+        stream(&self.path, work, &mut |batch| {
+            sliced(&lists::fixed(&self.path, &self.schema, &batch)?, rows, take)
+        })
     }
 }
 

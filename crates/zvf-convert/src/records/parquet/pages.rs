@@ -1,20 +1,21 @@
-//! Pages of columns, each checked before the reader sees it: that its head says what is in it, that levels and the numbers of a
-//! dictionary's words are in their range, and that there are as many values as are promised.
+//! Pages of columns, bounded before the reader unpacks them: that a head promises no more than a page may have, that a page unpacks to
+//! no more than its head says, and that lists do not grow without end.
 //!
-//! The reader asserts most of this, or takes it for granted. Encodings that are not checked are refused.
+//! What else may be wrong with a page is found by the reader itself, on a thread of its own ([`crate::isolate`]).
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom, copy};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use flate2::read::MultiGzDecoder;
+use lz4_flex::frame::FrameDecoder;
 use parquet::arrow::arrow_reader::RowGroups;
-use parquet::basic::{Encoding, Type};
+use parquet::basic::{Compression, Encoding};
 use parquet::column::page::{Page, PageIterator, PageMetadata, PageReader};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::serialized_reader::SerializedPageReader;
-use parquet::schema::types::ColumnDescriptor;
 
 use super::thrift::{I32, STRUCT, Walk};
 
@@ -84,8 +85,8 @@ impl Iterator for Chunks {
                 at,
                 left,
                 ahead: false,
-                shape: Shape::of(chunk.column_descr()),
-                words: None,
+                repeated: u64::try_from(chunk.column_descr().max_rep_level()).unwrap_or(0),
+                packed: chunk.compression(),
             }))
         };
         Some(open())
@@ -93,33 +94,6 @@ impl Iterator for Chunks {
 }
 
 impl PageIterator for Chunks {}
-
-/// What a column's values are.
-#[derive(Debug, Clone, Copy)]
-struct Shape {
-    physical: Type,
-    /// Bytes of a value; 0 for truth values and texts.
-    size: usize,
-    levels: [u64; 2],
-}
-
-impl Shape {
-    fn of(column: &ColumnDescriptor) -> Self {
-        let physical = column.physical_type();
-        let size = match physical {
-            Type::INT32 | Type::FLOAT => 4,
-            Type::INT64 | Type::DOUBLE => 8,
-            Type::FIXED_LEN_BYTE_ARRAY => usize::try_from(column.type_length()).unwrap_or(0),
-            _ => 0,
-        };
-        let levels = [column.max_rep_level(), column.max_def_level()];
-        Self {
-            physical,
-            size,
-            levels: levels.map(|level| u64::try_from(level).unwrap_or(0)),
-        }
-    }
-}
 
 /// The pages of a column in a row group.
 struct Pages {
@@ -130,9 +104,9 @@ struct Pages {
     left: u64,
     /// Whether the next head was looked at.
     ahead: bool,
-    shape: Shape,
-    /// Words of the dictionary.
-    words: Option<u64>,
+    /// The highest repetition level: 0 for a column without lists.
+    repeated: u64,
+    packed: Compression,
 }
 
 #[cold]
@@ -150,8 +124,15 @@ impl Pages {
         self.file.seek(SeekFrom::Start(self.at))?;
         let most = self.left.min(LONGEST_HEAD);
         (&mut self.file).take(most).read_to_end(&mut bytes)?;
-        let size = head(&bytes).ok_or_else(|| wrong("a page without a head"))?;
+        let head = head(&bytes).ok_or_else(|| wrong("a page without a head"))?;
+        let size = head.size.saturating_add(head.packed);
         let left = self.left.checked_sub(size);
+        let start = self.at.saturating_add(head.size).saturating_add(head.plain);
+        self.file.seek(SeekFrom::Start(start))?;
+        let part = (&mut self.file).take(head.packed.saturating_sub(head.plain));
+        if unpacks_to_more(self.packed, part, head.unpacked) {
+            return Err(wrong("a page that unpacks to more than it says"));
+        }
         self.left = left.ok_or_else(|| wrong("a page that is longer than its column"))?;
         self.at = self.at.saturating_add(size);
         self.ahead = true;
@@ -159,10 +140,38 @@ impl Pages {
     }
 }
 
-/// The bytes of a page with its head; `None` for a head that is none, or that promises what cannot be.
-fn head(bytes: &[u8]) -> Option<u64> {
+/// Whether packed bytes are more than so many when they are unpacked. The other compressions are unpacked into as many.
+fn unpacks_to_more(packed: Compression, part: impl Read, most: u64) -> bool {
+    let most = most.saturating_add(1);
+    let mut sink = std::io::sink();
+    // Damaged ones are found where they are read.
+    let count = match packed {
+        Compression::GZIP(_) => copy(&mut MultiGzDecoder::new(part).take(most), &mut sink),
+        Compression::BROTLI(_) => {
+            let mut bytes = brotli::Decompressor::new(part, 1 << 16).take(most);
+            copy(&mut bytes, &mut sink)
+        }
+        Compression::LZ4 => copy(&mut FrameDecoder::new(part).take(most), &mut sink),
+        _ => return false,
+    };
+    count.is_ok_and(|count| count >= most)
+}
+
+/// What the head of a page says.
+struct Head {
+    /// Its own bytes.
+    size: u64,
+    /// Bytes of the page, as they are in the file.
+    packed: u64,
+    /// How many of them, at first, are levels that are not packed.
+    plain: u64,
+    unpacked: u64,
+}
+
+/// The head of a page; `None` for one that is none, or that promises what cannot be.
+fn head(bytes: &[u8]) -> Option<Head> {
     let mut walk = Walk::new(bytes);
-    let (mut last, mut numbers, mut described) = (0, [None; 3], None);
+    let (mut last, mut numbers, mut described, mut plain) = (0, [None; 3], None, 0);
     while let Some((field, kind)) = walk.field(&mut last)? {
         let slot = usize::try_from(field)
             .ok()
@@ -187,7 +196,8 @@ fn head(bytes: &[u8]) -> Option<u64> {
                 let whole = numbers.get(1).copied().flatten()?;
                 let [definition, repetition] = lengths;
                 let fits = definition >= 0 && repetition >= 0;
-                (fits && definition.checked_add(repetition)? <= whole).then_some(())?;
+                plain = definition.checked_add(repetition)?;
+                (fits && plain <= whole).then_some(())?;
             }
             _ => walk.skip(kind)?,
         }
@@ -201,8 +211,12 @@ fn head(bytes: &[u8]) -> Option<u64> {
         (0, Some(5)) | (2, Some(7)) | (3, Some(8))
     );
     let known = known && (0..=LARGEST).contains(&unpacked);
-    let head = u64::try_from(walk.taken()).ok()?;
-    head.checked_add(u64::try_from(packed).ok().filter(|_| known)?)
+    Some(Head {
+        size: u64::try_from(walk.taken()).ok()?,
+        packed: u64::try_from(packed).ok().filter(|_| known)?,
+        plain: u64::try_from(plain).ok()?,
+        unpacked: u64::try_from(unpacked).ok()?,
+    })
 }
 
 impl Iterator for Pages {
@@ -218,9 +232,21 @@ impl PageReader for Pages {
         self.look()?;
         let page = self.pages.get_next_page()?;
         self.ahead = false;
-        if let Some(page) = &page {
-            let checked = self.shape.check(page, &mut self.words);
-            checked.map_err(|what| wrong(&format!("a page with {what}")))?;
+        let (mut run, mut begun, most) = (0_usize, false, self.repeated);
+        let mut see = |level: u64, times: usize| {
+            begun |= level == 0;
+            run = match level {
+                0 => 1,
+                _ => run.saturating_add(times),
+            };
+            level <= most && run <= LONGEST_LIST && begun
+        };
+        let mut check =
+            |levels: &[u8], count| hybrid(levels, width(most), count, &mut see).is_some();
+        if let Some(page) = &page
+            && !lists(page, most, &mut check)
+        {
+            return Err(wrong("a page with repetition levels out of range"));
         }
         Ok(page)
     }
@@ -237,159 +263,30 @@ impl PageReader for Pages {
     }
 }
 
-/// What of a page is wrong.
-type Wrong = &'static str;
-
-impl Shape {
-    fn check(self, page: &Page, words: &mut Option<u64>) -> std::result::Result<(), Wrong> {
-        match page {
-            Page::DictionaryPage {
-                buf,
-                num_values,
-                encoding,
-                ..
-            } => {
-                if !matches!(encoding, Encoding::PLAIN | Encoding::PLAIN_DICTIONARY) {
-                    return Err("a dictionary of another encoding");
-                }
-                *words = Some(u64::from(*num_values));
-                self.plain(buf, index(*num_values))
-            }
-            Page::DataPage {
-                buf,
-                num_values,
-                encoding,
-                def_level_encoding,
-                rep_level_encoding,
-                ..
-            } => {
-                let mut walk = Walk::new(buf);
-                let mut part = |max: u64, encoding: Encoding| {
-                    if max == 0 {
-                        return Ok(&[][..]);
-                    }
-                    if encoding != Encoding::RLE {
-                        return Err("levels of another encoding");
-                    }
-                    prefixed(&mut walk).ok_or("levels that end behind it")
-                };
-                let [repetition, definition] = self.levels;
-                let repetition = part(repetition, *rep_level_encoding)?;
-                let definition = part(definition, *def_level_encoding)?;
-                let present = self.levels(repetition, definition, index(*num_values))?;
-                self.values(walk.rest(), *encoding, present, *words)
-            }
-            Page::DataPageV2 {
-                buf,
-                num_values,
-                encoding,
-                def_levels_byte_len,
-                rep_levels_byte_len,
-                ..
-            } => {
-                let mut walk = Walk::new(buf);
-                let mut part = |length: u32| {
-                    let part = walk.take(index(length));
-                    part.ok_or("levels that end behind it")
-                };
-                let repetition = part(*rep_levels_byte_len)?;
-                let definition = part(*def_levels_byte_len)?;
-                let present = self.levels(repetition, definition, index(*num_values))?;
-                self.values(walk.rest(), *encoding, present, *words)
-            }
+/// Checks that a list does not grow without end, and that a page begins with one: a run of one level is a few bytes long.
+fn lists(page: &Page, most: u64, check: &mut dyn FnMut(&[u8], usize) -> bool) -> bool {
+    match page {
+        Page::DictionaryPage { .. } => true,
+        _ if most == 0 => true,
+        Page::DataPage {
+            buf,
+            num_values,
+            rep_level_encoding,
+            ..
+        } => {
+            let levels = prefixed(&mut Walk::new(buf));
+            *rep_level_encoding == Encoding::RLE
+                && levels.is_some_and(|levels| check(levels, index(*num_values)))
         }
-    }
-
-    /// Checks levels; how many values there are.
-    fn levels(
-        self,
-        repetition: &[u8],
-        definition: &[u8],
-        count: usize,
-    ) -> std::result::Result<usize, Wrong> {
-        let [most_repeated, most_defined] = self.levels;
-        if most_repeated > 0 {
-            // A list must not grow without end, and a page begins with one.
-            let (mut run, mut begun) = (0_usize, false);
-            let mut see = |level: u64, times: usize| {
-                begun |= level == 0;
-                run = if level == 0 {
-                    1
-                } else {
-                    run.saturating_add(times)
-                };
-                level <= most_repeated && run <= LONGEST_LIST && begun
-            };
-            hybrid(repetition, width(most_repeated), count, &mut see)
-                .ok_or("repetition levels out of range")?;
+        Page::DataPageV2 {
+            buf,
+            num_values,
+            rep_levels_byte_len,
+            ..
+        } => {
+            let levels = Walk::new(buf).take(index(*rep_levels_byte_len));
+            levels.is_some_and(|levels| check(levels, index(*num_values)))
         }
-        if most_defined == 0 {
-            return Ok(count);
-        }
-        let mut present = 0_usize;
-        let mut see = |level: u64, times: usize| {
-            if level == most_defined {
-                present = present.saturating_add(times);
-            }
-            level <= most_defined
-        };
-        hybrid(definition, width(most_defined), count, &mut see)
-            .ok_or("definition levels out of range")?;
-        Ok(present)
-    }
-
-    fn values(
-        self,
-        bytes: &[u8],
-        encoding: Encoding,
-        count: usize,
-        words: Option<u64>,
-    ) -> std::result::Result<(), Wrong> {
-        match encoding {
-            Encoding::PLAIN => self.plain(bytes, count),
-            Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY => {
-                let words = words.ok_or("numbers of words, without a dictionary")?;
-                if count == 0 {
-                    return Ok(());
-                }
-                let wrong = "numbers of words that the dictionary does not have";
-                let (bits, packed) = bytes.split_first().ok_or(wrong)?;
-                let mut see = |word: u64, _| word < words;
-                let bits = Some(u32::from(*bits)).filter(|bits| *bits <= 32);
-                hybrid(packed, bits.ok_or(wrong)?, count, &mut see).ok_or(wrong)
-            }
-            Encoding::RLE if self.physical == Type::BOOLEAN => {
-                let wrong = "fewer truth values than it says";
-                let packed = prefixed(&mut Walk::new(bytes)).ok_or(wrong)?;
-                hybrid(packed, 1, count, &mut |_, _| true).ok_or(wrong)
-            }
-            Encoding::BYTE_STREAM_SPLIT if self.size > 0 => {
-                let fits = self.size.checked_mul(count) == Some(bytes.len());
-                fits.then_some(()).ok_or("fewer values than it says")
-            }
-            _ => Err(
-                "another encoding than plain, dictionary, runs of truth values and split streams",
-            ),
-        }
-    }
-
-    /// Checks values one after another.
-    fn plain(self, bytes: &[u8], count: usize) -> std::result::Result<(), Wrong> {
-        let wrong = "fewer values than it says";
-        let size = match self.physical {
-            Type::BOOLEAN => Some(count.div_ceil(8)),
-            Type::BYTE_ARRAY => {
-                let mut walk = Walk::new(bytes);
-                for _ in 0..count {
-                    prefixed(&mut walk).ok_or(wrong)?;
-                }
-                return Ok(());
-            }
-            _ => self.size.checked_mul(count),
-        };
-        size.filter(|size| *size <= bytes.len())
-            .map(drop)
-            .ok_or(wrong)
     }
 }
 

@@ -36,11 +36,6 @@ impl<'b> Walk<'b> {
         self.take(1)?.first().copied()
     }
 
-    /// What is left.
-    pub(super) fn rest(&self) -> &'b [u8] {
-        self.bytes
-    }
-
     /// A number of as many bytes as it needs, seven bits each.
     pub(super) fn unsigned(&mut self) -> Option<u64> {
         let mut number = 0_u64;

@@ -1,0 +1,147 @@
+//! Decoders of other projects on threads of their own: what panics there is a malformed file here, by its name.
+//!
+//! The crates `arrow-ipc` and `parquet` are memory-safe, but made for files that are whole: they assert what they expect. What they
+//! may reserve is bounded before they see a file; see `records/arrow.rs` and `records/parquet`.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::path::Path;
+use std::sync::Once;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread;
+
+use crate::error::{ConvertError, Place};
+
+/// Bytes of the stack of such a thread.
+const STACK: usize = 16 << 20;
+
+thread_local! {
+    /// Whether panics of this thread are reported as errors, so that nothing is printed.
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Keeps panics of such threads off the standard error; those of all others are reported as before.
+fn quiet() {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if !QUIET.get() {
+                before(panic);
+            }
+        }));
+    });
+}
+
+/// Runs a decoder of the file at `path`.
+///
+/// # Errors
+/// As `work` says; malformed, where it panics; I/O, where there is no thread.
+pub(crate) fn isolate<T: Send>(
+    path: &Path,
+    work: impl FnOnce() -> Result<T, ConvertError> + Send,
+) -> Result<T, ConvertError> {
+    let mut found = None;
+    stream(
+        path,
+        |out| {
+            let _ = out.send(work()?);
+            Ok(())
+        },
+        &mut |one| {
+            found = Some(one);
+            Ok(())
+        },
+    )?;
+    found.ok_or_else(|| wrong(path, "nothing"))
+}
+
+/// Runs a decoder of the file at `path`, and takes what it sends, one after another, on this thread. A decoder ends where nobody
+/// takes what it sends.
+///
+/// # Errors
+/// As `work` and `take` say; malformed, where `work` panics; I/O, where there is no thread.
+pub(crate) fn stream<T: Send>(
+    path: &Path,
+    work: impl FnOnce(&SyncSender<T>) -> Result<(), ConvertError> + Send,
+    take: &mut dyn FnMut(T) -> Result<(), ConvertError>,
+) -> Result<(), ConvertError> {
+    quiet();
+    thread::scope(|scope| {
+        let (out, items) = sync_channel(1);
+        let worker = thread::Builder::new()
+            .name("zvf-decoder".to_owned())
+            .stack_size(STACK)
+            .spawn_scoped(scope, move || {
+                QUIET.set(true);
+                work(&out)
+            })
+            .map_err(|error| ConvertError::io(path, error))?;
+        let taken = items.iter().try_for_each(take);
+        // A decoder that waits with another item finds that nothing takes it.
+        drop(items);
+        let done = match worker.join() {
+            Ok(done) => done,
+            Err(panic) => Err(wrong(path, &text(panic.as_ref()))),
+        };
+        taken.and(done)
+    })
+}
+
+#[cold]
+fn wrong(path: &Path, found: &str) -> ConvertError {
+    let found = format!("what its decoder cannot take apart ({found})");
+    ConvertError::malformed(path, Place::Whole, found, "an undamaged file")
+}
+
+/// The first line of a panic's message.
+fn text(panic: &(dyn Any + Send)) -> String {
+    let text = match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+        (Some(text), _) => text,
+        (None, Some(text)) => text.as_str(),
+        (None, None) => "no message",
+    };
+    let line = text.lines().next().unwrap_or_default();
+    line.chars().take(120).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn panics_are_errors_that_name_the_file() {
+        let path = Path::new("a.parquet");
+        let none: Option<u8> = None;
+        let error = isolate(path, || Ok(none.unwrap())).unwrap_err().to_string();
+        assert!(
+            error.starts_with("a.parquet: found what its decoder cannot"),
+            "{error}"
+        );
+        assert_eq!(isolate(path, || Ok(3)).unwrap(), 3);
+    }
+
+    #[test]
+    fn items_come_in_order_until_one_is_refused() {
+        let path = Path::new("a.parquet");
+        let numbers = |out: &SyncSender<u32>| {
+            let _ = (0..100).try_for_each(|number| out.send(number));
+            Ok(())
+        };
+        let mut all = Vec::new();
+        stream(path, numbers, &mut |number| {
+            all.push(number);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(all, (0..100).collect::<Vec<_>>());
+        let refused = stream(path, numbers, &mut |number| match number {
+            7 => Err(ConvertError::usage("take", "7", "another")),
+            _ => Ok(()),
+        });
+        assert_eq!(
+            refused.unwrap_err().to_string(),
+            "take: found 7, expected another"
+        );
+    }
+}

@@ -1,0 +1,393 @@
+//! A column that becomes an attribute: what the file has, what was seen of it, and what is decided for it.
+
+use std::collections::HashSet;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::{DataType, Field};
+use zvf_write::{AttributeSpec, AttributeType, NumberType, Values};
+
+use super::UUID;
+use super::values::{decimals, texts, values, wide};
+use crate::error::shown;
+use crate::options::Nulls;
+use crate::output::raw::elements;
+use crate::time;
+
+/// Whole numbers beyond this are not all float64.
+const EXACT: u64 = 1 << 53;
+
+/// What a column of a file is.
+#[derive(Debug, Clone, PartialEq)]
+enum Raw {
+    Number(NumberType),
+    Text,
+    /// Sixteen bytes that are shown as a text.
+    Uuid,
+    /// A moment, date, time or duration.
+    Time(DataType),
+    Decimal,
+    /// No value at all.
+    Nothing,
+}
+
+/// A column that becomes an attribute.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Attribute {
+    pub(super) name: String,
+    pub(super) column: usize,
+    raw: Raw,
+    pub(super) channels: usize,
+}
+
+/// What was seen of a column.
+#[derive(Debug, Default)]
+pub(super) struct Census {
+    missing: u64,
+    /// Whether float64 holds all numbers.
+    rough: bool,
+    /// Whether the number that stands for missing ones is one of a row.
+    taken: bool,
+    /// Decimal numbers that float64 does not hold.
+    rounded: u64,
+    texts: HashSet<String>,
+}
+
+/// How values are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum How {
+    AsTheyAre,
+    /// Float64 with NaN.
+    Floats,
+    /// With this number where one is missing.
+    Filled(i64),
+    /// Texts of truth values.
+    Truths,
+}
+
+/// What is decided for a column.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Decided {
+    pub(super) spec: AttributeSpec,
+    how: How,
+}
+
+impl Attribute {
+    /// The attribute that a column becomes; `None` for a type that a store does not hold.
+    pub(super) fn of(field: &Field, column: usize) -> Option<Self> {
+        let (raw, channels) = Raw::of(field)?;
+        Some(Self {
+            name: field.name().clone(),
+            column,
+            raw,
+            channels,
+        })
+    }
+
+    pub(super) fn is_text(&self) -> bool {
+        matches!(self.raw, Raw::Text | Raw::Uuid)
+    }
+
+    /// Looks at a column, for what is to be decided; the row, and what is wrong with it, where it cannot become an attribute.
+    pub(super) fn see(
+        &self,
+        column: &ArrayRef,
+        nulls: Nulls,
+        census: &mut Census,
+    ) -> Result<(), (usize, String)> {
+        let (items, width) = elements(column);
+        let absent = Absent::of(column, &items, width);
+        census.missing = census.missing.saturating_add(absent.count());
+        if nulls == Nulls::Error
+            && let Some(at) = (0..items.len()).find(|at| absent.is(*at))
+        {
+            let row = at.checked_div(width).unwrap_or(0);
+            return Err((row, "no value".to_owned()));
+        }
+        let fill = match nulls {
+            Nulls::Value(fill) => Some(i128::from(fill)),
+            _ => None,
+        };
+        match &self.raw {
+            Raw::Number(NumberType::F16 | NumberType::F32 | NumberType::F64 | NumberType::Bool)
+            | Raw::Nothing => {}
+            Raw::Number(_) => {
+                for (at, number) in wide(&items).enumerate() {
+                    if !absent.is(at) {
+                        census.rough |= number.unsigned_abs() > u128::from(EXACT);
+                        census.taken |= Some(number) == fill;
+                    }
+                }
+            }
+            Raw::Time(_) => {
+                let numbers = time::numbers(column).unwrap_or_default();
+                if let Some(row) = numbers.iter().position(|one| *one == Some(time::MISSING)) {
+                    let found = format!("{}, which stands for a missing value", time::MISSING);
+                    return Err((row, found));
+                }
+            }
+            Raw::Decimal => {
+                let rounded = decimals(column).into_iter().filter(|(_, exact)| !exact);
+                census.rounded = census.rounded.saturating_add(rounded.count() as u64);
+            }
+            Raw::Text | Raw::Uuid => {
+                for text in texts(column).into_iter().flatten() {
+                    if !census.texts.contains(text.as_ref()) {
+                        census.texts.insert(text.into_owned());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Decides what the column becomes; a remark for people, where something is decided for them.
+    pub(super) fn decide(
+        &self,
+        census: &Census,
+        nulls: Nulls,
+    ) -> Result<(Decided, Option<String>), String> {
+        let name = shown(&self.name);
+        let number =
+            |number| AttributeSpec::number(&self.name, number).with_channels(self.channels);
+        let missing = census.missing;
+        let mut how = How::AsTheyAre;
+        let mut note = None;
+        let spec = match &self.raw {
+            Raw::Number(float @ (NumberType::F16 | NumberType::F32 | NumberType::F64)) => {
+                if missing > 0 {
+                    note = Some(format!(
+                        "column {name}: {missing} missing values become NaN"
+                    ));
+                }
+                number(*float)
+            }
+            Raw::Number(own) if missing == 0 => number(*own),
+            Raw::Number(NumberType::Bool) if self.channels == 1 => {
+                how = How::Truths;
+                note = Some(format!(
+                    "column {name}: {missing} truth values are missing, so it becomes the texts true and false, some of them missing"
+                ));
+                AttributeSpec::category(&self.name)
+            }
+            Raw::Number(own) => match nulls {
+                Nulls::Value(fill) if *own != NumberType::Bool => {
+                    if census.taken {
+                        return Err(format!(
+                            "{missing} missing values and the number {fill} itself, so that --nulls {fill} cannot stand for them"
+                        ));
+                    }
+                    if !holds(*own, fill) {
+                        return Err(format!(
+                            "{missing} missing values, and {own}, which does not hold {fill}"
+                        ));
+                    }
+                    how = How::Filled(fill);
+                    note = Some(format!(
+                        "column {name}: {missing} missing values become {fill}"
+                    ));
+                    number(*own).with_description(format!("{fill} is a missing value"))
+                }
+                _ if *own == NumberType::Bool || census.rough => {
+                    return Err(format!(
+                        "{missing} missing values, and numbers that float64 with NaN does not hold"
+                    ));
+                }
+                _ => {
+                    how = How::Floats;
+                    note = Some(format!(
+                        "column {name}: {missing} values are missing, so its whole numbers become float64 with NaN (--nulls VALUE keeps {own})"
+                    ));
+                    number(NumberType::F64)
+                }
+            },
+            Raw::Text | Raw::Uuid => AttributeSpec::category(&self.name),
+            Raw::Time(kind) => {
+                let spec = number(NumberType::I64);
+                let spec = spec.with_unit(time::unit(kind).unwrap_or_default());
+                match missing {
+                    0 => spec,
+                    _ => spec.with_description(time::MISSING_TEXT),
+                }
+            }
+            Raw::Decimal => {
+                if census.rounded > 0 {
+                    note = Some(format!(
+                        "column {name}: {} decimal numbers have more digits than float64, and are rounded",
+                        census.rounded
+                    ));
+                }
+                number(NumberType::F64)
+            }
+            Raw::Nothing => {
+                note = Some(format!(
+                    "column {name}: no value at all, kept as float32 NaN"
+                ));
+                number(NumberType::F32)
+            }
+        };
+        Ok((Decided { spec, how }, note))
+    }
+
+    /// The values of a column; `None` where it has others than were looked at.
+    pub(super) fn values(&self, column: &ArrayRef, decided: &Decided) -> Option<Values<'static>> {
+        let (items, width) = elements(column);
+        let absent = Absent::of(column, &items, width);
+        match (&self.raw, decided.how) {
+            (Raw::Time(_), _) => {
+                let numbers = time::numbers(column)?.into_iter();
+                let numbers = numbers.map(|number| number.unwrap_or(time::MISSING));
+                Some(numbers.collect::<Vec<i64>>().into())
+            }
+            (Raw::Decimal, _) => {
+                let numbers = decimals(column).into_iter().map(|(number, _)| number);
+                Some(numbers.collect::<Vec<f64>>().into())
+            }
+            (Raw::Nothing, _) => Some(vec![f32::NAN; column.len()].into()),
+            (Raw::Text | Raw::Uuid, _) | (_, How::AsTheyAre) => {
+                let gaps = matches!(
+                    self.raw,
+                    Raw::Text
+                        | Raw::Uuid
+                        | Raw::Number(NumberType::F16 | NumberType::F32 | NumberType::F64)
+                );
+                (gaps || absent.count() == 0).then(|| values(column))?
+            }
+            (_, How::Floats) => {
+                let numbers = wide(&items).enumerate();
+                let numbers = numbers.map(|(at, number)| match absent.is(at) {
+                    true => f64::NAN,
+                    false => float(number),
+                });
+                Some(numbers.collect::<Vec<f64>>().into())
+            }
+            (Raw::Number(own), How::Filled(fill)) => filled(*own, &items, &absent, fill),
+            (_, How::Truths) => {
+                let list = items.as_boolean_opt()?;
+                let word = |at| if list.value(at) { "true" } else { "false" };
+                let words = (0..list.len()).map(|at| (!absent.is(at)).then(|| word(at).to_owned()));
+                Some(Values::Text(words.collect()))
+            }
+        }
+    }
+}
+
+impl Census {
+    pub(super) fn texts(&self) -> u64 {
+        self.texts.len() as u64
+    }
+}
+
+impl Decided {
+    /// A column of no row.
+    pub(super) fn none(&self) -> Values<'static> {
+        match self.spec.values {
+            AttributeType::Number(number) => super::layout::none(number),
+            _ => Values::Text(Vec::new()),
+        }
+    }
+}
+
+impl Raw {
+    fn of(field: &Field) -> Option<(Self, usize)> {
+        let column = field.data_type();
+        if let Some((values, channels)) = super::values::kind(column) {
+            return Some(match values {
+                AttributeType::Number(number) => (Self::Number(number), channels),
+                _ => (Self::Text, 1),
+            });
+        }
+        let raw = match column {
+            DataType::Null => Self::Nothing,
+            DataType::FixedSizeBinary(16)
+                if field.metadata().get(UUID.0).map(String::as_str) == Some(UUID.1) =>
+            {
+                Self::Uuid
+            }
+            DataType::Decimal32(..)
+            | DataType::Decimal64(..)
+            | DataType::Decimal128(..)
+            | DataType::Decimal256(..) => Self::Decimal,
+            other if time::unit(other).is_some() => Self::Time(other.clone()),
+            _ => return None,
+        };
+        Some((raw, 1))
+    }
+}
+
+/// Which values of a column are missing.
+struct Absent<'c> {
+    column: &'c ArrayRef,
+    items: &'c ArrayRef,
+    width: usize,
+}
+
+impl<'c> Absent<'c> {
+    fn of(column: &'c ArrayRef, items: &'c ArrayRef, width: usize) -> Self {
+        Self {
+            column,
+            items,
+            width: width.max(1),
+        }
+    }
+
+    fn is(&self, at: usize) -> bool {
+        self.items.is_null(at) || self.column.is_null(at / self.width)
+    }
+
+    fn count(&self) -> u64 {
+        // A dictionary may also have a word that is none.
+        if self.column.logical_null_count() == 0 && self.items.logical_null_count() == 0 {
+            return 0;
+        }
+        (0..self.items.len()).filter(|at| self.is(*at)).count() as u64
+    }
+}
+
+fn holds(number: NumberType, value: i64) -> bool {
+    match number {
+        NumberType::I8 => i8::try_from(value).is_ok(),
+        NumberType::I16 => i16::try_from(value).is_ok(),
+        NumberType::I32 => i32::try_from(value).is_ok(),
+        NumberType::I64 => true,
+        NumberType::U8 => u8::try_from(value).is_ok(),
+        NumberType::U16 => u16::try_from(value).is_ok(),
+        NumberType::U32 => u32::try_from(value).is_ok(),
+        NumberType::U64 => u64::try_from(value).is_ok(),
+        _ => false,
+    }
+}
+
+/// Whole numbers of their own type, with one of them where one is missing.
+fn filled(
+    number: NumberType,
+    items: &ArrayRef,
+    absent: &Absent<'_>,
+    fill: i64,
+) -> Option<Values<'static>> {
+    macro_rules! fill {
+        ($($variant:ident $type:ty),*) => {
+            match number {
+                $(NumberType::$variant => {
+                    let fill = <$type>::try_from(fill).ok()?;
+                    let one = |(at, number)| match absent.is(at) {
+                        true => Some(fill),
+                        false => <$type>::try_from(number).ok(),
+                    };
+                    let all: Option<Vec<$type>> = wide(items).enumerate().map(one).collect();
+                    Some(all?.into())
+                })*
+                _ => None,
+            }
+        };
+    }
+    fill!(I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64)
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "checked when the column was looked at"
+)]
+fn float(number: i128) -> f64 {
+    number as f64
+}
