@@ -38,7 +38,10 @@ pub fn read_affine(path: &Path, rank: usize) -> Result<StatedAffine, ConvertErro
         return Err(bad("no regular file".to_owned(), "a file with an affine"));
     }
     let mut head = [0; 2];
-    let start = zvf_store::open_file(path).map_err(io)?.read(&mut head).map_err(io)?;
+    let start = zvf_store::open_file(path)
+        .map_err(io)?
+        .read(&mut head)
+        .map_err(io)?;
     let file = zvf_store::open_file(path).map_err(io)?;
     let mut reader: Box<dyn Read> = match (start, head) {
         (2, [0x1f, 0x8b]) => Box::new(MultiGzDecoder::new(file)),
