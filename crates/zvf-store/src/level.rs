@@ -129,16 +129,17 @@ impl Level {
     /// # Errors
     /// Malformed, with the path of the first node that was left out and the reason.
     pub fn check_complete(&self) -> Result<(), StoreError> {
-        match self.inner.refused.first() {
-            None => Ok(()),
-            Some(one) => Err(StoreError::malformed(
-                one.path.clone(),
-                format!(
-                    "{}; a level can be changed or copied only where all of it is read: restore or remove {}",
-                    one.why, one.path
-                ),
-            )),
-        }
+        self.inner.refused.first().map_or(Ok(()), Refused::error)
+    }
+
+    /// Refuses a level of which something damaged was left out on reading. A copy names what is merely not supported in its report,
+    /// and leaves the source as it is.
+    ///
+    /// # Errors
+    /// As [`Level::check_complete`].
+    pub fn check_undamaged(&self) -> Result<(), StoreError> {
+        let damaged = self.inner.refused.iter().find(|one| one.damaged);
+        damaged.map_or(Ok(()), Refused::error)
     }
 
     /// The round of requests that follows those which loaded this level: what a caller passes to its first
@@ -165,6 +166,19 @@ pub struct Refused {
     pub why: String,
     /// Whether the node is damaged. Otherwise it is of a kind that is not supported, or access is denied.
     pub damaged: bool,
+}
+
+impl Refused {
+    /// Why a level without this node is not changed or copied.
+    fn error(&self) -> Result<(), StoreError> {
+        Err(StoreError::malformed(
+            self.path.clone(),
+            format!(
+                "{}; a level can be changed or copied only where all of it is read: restore or remove {}",
+                self.why, self.path
+            ),
+        ))
+    }
 }
 
 impl std::fmt::Display for Refused {

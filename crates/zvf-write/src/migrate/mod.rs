@@ -104,7 +104,7 @@ pub async fn migrate(
     let mut levels = Vec::new();
     for &number in store.levels() {
         let level = store.level(number, &Need::all()).await?;
-        level.check_complete()?;
+        level.check_undamaged()?;
         levels.push(level);
     }
     let (store, address, handle) = (store.clone(), address.to_owned(), Handle::current());
