@@ -94,11 +94,17 @@ fn check_moments(name: &str) {
     let (out, done) = folder.export("out.arrow", &ExportOptions::default());
     assert!(done.notes.is_empty(), "{:?}", done.notes);
     let back = read_arrow(&out);
+    // Parquet counts times of the day in milliseconds at the coarsest.
+    let clock = if name.ends_with(".parquet") {
+        "Time32(ms)"
+    } else {
+        "Time32(s)"
+    };
     for (name, kind) in [
         ("t", "Timestamp(µs)"),
         ("zone", "Timestamp(ms, \"Europe/Berlin\")"),
         ("day", "Date32"),
-        ("clock", "Time32(s)"),
+        ("clock", clock),
         ("lasted", "Duration(ns)"),
     ] {
         let column = back.column_by_name(name).unwrap();
@@ -113,9 +119,13 @@ fn check_moments(name: &str) {
     let first = first.unwrap();
     for said in [
         "2024-03-01T00:00:00.000000,",
-        "2024-03-01T00:00:00.000Z,",
-        "2024-03-01,",
-        ",00:00:00,",
+        ",2024-03-01T00:00:00.000Z",
+        ",2024-03-01,",
+        if name.ends_with(".parquet") {
+            ",00:00:00.000,"
+        } else {
+            ",00:00:00,"
+        },
     ] {
         assert!(first.contains(said), "{first}");
     }
