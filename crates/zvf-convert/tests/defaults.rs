@@ -208,7 +208,7 @@ fn missing_values_become_what_is_asked_for() {
 
 fn sample() -> RecordBatch {
     let words = ["roof", "a word that is longer than twelve bytes", "tree"];
-    let word = |row: usize| (row % 4 > 0).then(|| words[row % 3]);
+    let word = |row: usize| (!row.is_multiple_of(4)).then(|| words[row % 3]);
     let lists = (0..ROWS).map(|row| Some(vec![Some(1); row % 3]));
     let columns: Vec<(&str, ArrayRef)> = vec![
         (

@@ -66,7 +66,15 @@ async fn every_write(broken: &Files, most_left: usize) -> Outcome {
                     .objects
                     .keys()
                     .filter(|key| key.ends_with("zarr.json"));
-                keys.map(|key| files.document(key)).collect()
+                // Which change a root was written by differs from run to run.
+                let document = |key: &String| {
+                    let mut document = files.document(key)?;
+                    if let Some(root) = document.get_mut("attributes") {
+                        root.as_object_mut().map(|all| all.remove("zvf_edited"));
+                    }
+                    Ok(document)
+                };
+                keys.map(document).collect()
             };
             assert_eq!(values(&after)?, values(&mended)?, "write {writes}");
             assert_eq!(after.payloads(), mended.payloads(), "write {writes}");

@@ -254,7 +254,7 @@ async fn levels_that_an_edit_could_not_keep_are_refused() {
     beside(&memory, "gene").await;
     let told = told().await;
     assert!(
-        told.contains("0/vertex_attributes/gene: found another type"),
+        told.contains("0/vertex_attributes/gene/zarr.json: no categories"),
         "{told}"
     );
 }

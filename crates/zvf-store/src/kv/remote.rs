@@ -456,7 +456,7 @@ async fn unannounced(
     tries: &mut Tries,
 ) -> Result<Bytes, Failure> {
     let GetResultPayload::Stream(stream) = result.payload else {
-        return Ok(result.bytes().await.map_err(|e| sort(key, e))?);
+        return result.bytes().await.map_err(|e| sort(key, e));
     };
     // How much it will be shows at its end.
     let _room = kv.room(cap.bytes.min(RESERVED)).await?;

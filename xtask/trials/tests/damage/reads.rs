@@ -161,7 +161,7 @@ pub(crate) async fn all_reads(store: &Store) -> Result<Vec<Read>> {
                 reads.push(get);
             }
         }
-        if number == 0 && level.groups().is_some_and(|groups| groups.len() > 0) {
+        if number == 0 && level.groups().is_some_and(|groups| !groups.is_empty()) {
             reads.push(Read::Group(0));
         }
         for family in level.link_families() {
