@@ -112,8 +112,11 @@ mod tests {
     #[test]
     fn panics_are_errors_that_name_the_file() {
         let path = Path::new("a.parquet");
-        let none: Option<u8> = None;
-        let error = isolate(path, || Ok(none.unwrap())).unwrap_err().to_string();
+        let error = isolate(path, || -> Result<(), ConvertError> {
+            panic!("a decoder fails")
+        })
+        .unwrap_err()
+        .to_string();
         assert!(
             error.starts_with("a.parquet: found what its decoder cannot"),
             "{error}"

@@ -21,10 +21,11 @@ async fn lenient(files: &Files) -> Store {
     Store::open_with("memory:///", options).await.unwrap()
 }
 
-/// Adversarial A1: what is left out for whatever reason is an error, or known to those who change a level.
+/// What is left out for whatever reason is an error, or known to those who change a level.
 #[tokio::test]
 async fn a_damaged_attribute_is_an_error_or_known_to_be_left_out() {
-    let changes: [(&str, fn(&mut Value)); 5] = [
+    type Change = fn(&mut Value);
+    let changes: [(&str, Change); 5] = [
         ("without codecs", |doc| {
             doc.as_object_mut().unwrap().remove("codecs");
         }),
