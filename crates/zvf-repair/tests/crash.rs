@@ -84,7 +84,9 @@ async fn every_write(broken: &Files, most_left: usize) -> Outcome {
                 break;
             }
             assert!(
-                matches!(done, Err(RepairError::Write(ref error)) if !matches!(error, WriteError::Changed { .. })),
+                // A marker that could not be removed is a warning: the death shows when the store is looked at again.
+                matches!(done, Err(RepairError::Validate(_)))
+                    || matches!(done, Err(RepairError::Write(ref error)) if !matches!(error, WriteError::Changed { .. })),
                 "{done:?}"
             );
         }
