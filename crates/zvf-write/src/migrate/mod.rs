@@ -497,6 +497,10 @@ impl Job {
             push_cut(cut, laid, &[], &mut placer)?;
             placed.push(placer);
         }
+        for refused in source.level.refused() {
+            self.notes
+                .lost(refused.path.clone(), format!("not read: {}", refused.why));
+        }
         let Some(here) = laid.get(at) else {
             return Ok(counts);
         };
