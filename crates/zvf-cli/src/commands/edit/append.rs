@@ -154,6 +154,15 @@ impl Numbers {
     ///
     /// Usage: an id that the store has already.
     fn check(&self) -> Result<()> {
+        let distinct: BTreeSet<i64> = self.given.values().copied().collect();
+        if distinct.len() < self.given.len() {
+            return Err(CliError::usage(format!(
+                "objects: found {} in the files, expected no more than there are ids above {}: the largest id is {}",
+                self.given.len(),
+                self.taken.last().copied().unwrap_or_default(),
+                i64::MAX
+            )));
+        }
         let clash: Vec<i64> = self
             .given
             .values()
