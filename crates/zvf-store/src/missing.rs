@@ -10,8 +10,8 @@ use crate::snapshot::Tree;
 /// How many names of what is there instead are told.
 const NAMED: usize = 5;
 
-/// What a writer puts first, and removes last.
-const UNFINISHED: &str = "zvf-unfinished.json";
+/// The marker that a writer of this project puts first, and removes last.
+pub(crate) const UNFINISHED: &str = "zvf-unfinished.json";
 
 /// The error for an address without a root document.
 #[cold]

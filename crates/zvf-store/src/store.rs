@@ -13,6 +13,7 @@ use crate::cells::cache::CellCache;
 use crate::cells::{self, CellWant, ShardCache};
 use crate::kv::{Kv, Question};
 use crate::level::{Level, LevelInner};
+use crate::missing::UNFINISHED;
 use crate::snapshot::Tree;
 use crate::writing::Redo;
 use crate::{GridArray, IoTrace, Limits, Need, OpenOptions, RawStore, StoreError};
@@ -287,7 +288,17 @@ impl Store {
                 continue;
             }
             let mut more = Vec::new();
-            let mut built = inner.tree.build(&inner.root, number, need, &mut more)?;
+            let mut built = match inner.tree.build(&inner.root, number, need, &mut more) {
+                Ok(built) => built,
+                Err(error) => {
+                    // A node without a document is damage, unless a writer is about to give it one.
+                    let marker = Question::Document(UNFINISHED.to_owned());
+                    if inner.tree.ask(vec![marker]).await? {
+                        continue;
+                    }
+                    return Err(error);
+                }
+            };
             if inner.tree.ask(more).await? || inner.tree.probe(&built, &inner.shards).await? {
                 continue;
             }
@@ -468,9 +479,6 @@ fn levels(tree: &Tree, root: &RootDoc) -> Vec<u32> {
     levels.dedup();
     levels
 }
-
-/// What a writer of this project puts beside the root while it changes a store.
-const UNFINISHED: &str = "zvf-unfinished.json";
 
 /// The levels without those that are just being made, or were never finished: the root does not name them, and the marker
 /// of a writer lies there. A writer names new levels last of all.

@@ -72,7 +72,7 @@ pub fn is_store(folder: &Path) -> bool {
         file.take(LOOKED_AT).read_to_end(&mut bytes).ok()?;
         Some(bytes)
     };
-    folder.join("zvf-unfinished.json").is_file()
+    folder.join(crate::missing::UNFINISHED).is_file()
         || document().is_some_and(|bytes| is_part_of_store(&bytes))
 }
 

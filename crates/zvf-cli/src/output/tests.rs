@@ -171,7 +171,7 @@ fn endings_decide() {
     for name in ["out", "out/", "out.csv/", "a.b/out", "..", "."] {
         assert_eq!(target(name), Target::Directory(name.into()));
     }
-    for name in ["box.txt", "box.json", "box.results", "v1.5"] {
+    for name in ["box.docx", "box.json", "box.results", "v1.5"] {
         let error = Target::of(Some(Path::new(name)), None)
             .unwrap_err()
             .to_string();

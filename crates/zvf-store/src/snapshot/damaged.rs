@@ -5,6 +5,7 @@ use zvf_meta::version::Gate;
 use super::plan::Family;
 use super::{Document, Tree};
 use crate::level::Refused;
+use crate::missing::UNFINISHED;
 use crate::{Class, Names, Need, StoreError};
 
 impl Tree {
@@ -62,7 +63,8 @@ impl Tree {
         }
     }
 
-    /// Refuses a node whose folder is listed while it has no document.
+    /// Refuses a node whose folder is listed while it has no document. Where the marker of a writer was read, such a node is being
+    /// written: it is not a part of the store yet.
     pub(super) fn check_there(&self, path: &str) -> Result<(), StoreError> {
         let state = self.state();
         let absent = matches!(
@@ -73,7 +75,11 @@ impl Tree {
             let listed = state.folders(above).flatten();
             listed.is_some_and(|names| names.iter().any(|one| one == name))
         });
-        if absent && named {
+        let writing = matches!(
+            state.documents.get(UNFINISHED),
+            Some(Document::Bytes(_) | Document::Used)
+        );
+        if absent && named && !writing {
             return Err(StoreError::malformed(
                 format!("{path}/zarr.json"),
                 "the document is missing, but its folder is there",
