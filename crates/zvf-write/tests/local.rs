@@ -126,17 +126,29 @@ async fn a_writer_that_is_dropped_leaves_nothing() {
 
 #[tokio::test]
 async fn two_writers_of_one_place_make_one_store() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.zv");
-    let address = path.to_str().unwrap();
-    let (a, b) = tokio::join!(
-        write(address, WriteOptions::new()),
-        write(address, WriteOptions::new())
-    );
-    assert!(a.is_ok() != b.is_ok(), "{a:?} {b:?}");
-    let store = Store::open(address).await.unwrap();
-    assert_eq!(
-        ask(&store, Query::default()).await.vertices.num_rows(),
-        1000
-    );
+    // Each on a thread of its own, often enough for them to meet at every step.
+    for round in 0..50 {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.zv");
+        let address = path.to_str().unwrap();
+        let start = std::sync::Barrier::new(2);
+        let run = || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            start.wait();
+            runtime.block_on(write(address, WriteOptions::new().with_durable(false)))
+        };
+        let (a, b) = std::thread::scope(|scope| {
+            let (one, other) = (scope.spawn(run), scope.spawn(run));
+            (one.join().unwrap(), other.join().unwrap())
+        });
+        assert!(a.is_ok() != b.is_ok(), "round {round}: {a:?} {b:?}");
+        let store = Store::open(address).await.unwrap();
+        assert_eq!(
+            ask(&store, Query::default()).await.vertices.num_rows(),
+            1000
+        );
+    }
 }

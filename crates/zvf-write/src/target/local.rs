@@ -24,6 +24,9 @@ pub(crate) const TEMPORARY: &str = ".zvf-";
 #[derive(Debug)]
 pub(crate) struct Local {
     folder: PathBuf,
+    /// Of this writer, in its temporary names: two writers of one place may be in one process, and on two machines two
+    /// processes may have one number.
+    own: u64,
     next: AtomicU64,
     /// Files that may not be on the disk yet.
     unsynced: Mutex<Vec<PathBuf>>,
@@ -45,6 +48,7 @@ impl Local {
     pub(crate) fn new(folder: PathBuf, durable: bool) -> Self {
         Self {
             folder,
+            own: crate::commit::unique(),
             next: AtomicU64::new(0),
             unsynced: Mutex::new(Vec::new()),
             durable,
@@ -144,11 +148,16 @@ impl Local {
         }
     }
 
+    /// A name that no other file has.
+    fn temporary_name(&self) -> String {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        format!("{TEMPORARY}{:016x}-{number}", self.own)
+    }
+
     /// Writes a temporary file beside `path`.
     fn temporary(&self, path: &Path, bytes: &[u8], sync: bool) -> Result<PathBuf, WriteError> {
         let folder = path.parent().unwrap_or(&self.folder);
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let temporary = folder.join(format!("{TEMPORARY}{}-{number}", std::process::id()));
+        let temporary = folder.join(self.temporary_name());
         let write = || -> std::io::Result<()> {
             let mut file = self.create(&temporary)?;
             file.write_all(bytes)?;
@@ -256,9 +265,7 @@ impl Local {
             return Ok(false);
         }
         let path = self.path(key);
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let name = format!("{TEMPORARY}{}-{number}-taken", std::process::id());
-        let aside = path.with_file_name(name);
+        let aside = path.with_file_name(self.temporary_name());
         match fs::rename(&path, &aside) {
             Ok(()) => {}
             // Another one was quicker.
