@@ -22,10 +22,6 @@ const STAGES: &[Stage] = &[
         run: fmt,
     },
     Stage {
-        name: "features",
-        run: features::check,
-    },
-    Stage {
         name: "test",
         run: || test::run(&[]),
     },
@@ -36,6 +32,10 @@ const STAGES: &[Stage] = &[
     Stage {
         name: "docs",
         run: docs,
+    },
+    Stage {
+        name: "features",
+        run: features::check,
     },
     Stage {
         name: "no-std",

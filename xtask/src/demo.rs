@@ -21,7 +21,7 @@ pub(crate) fn run(_: &[String]) -> Outcome {
     let tracts = unpack("real_tractogram", &folder.join("tracts.zarrvectors"))?;
     println!("building zvf");
     let tour = Tour {
-        program: sh::build_zvf()?,
+        program: sh::build_lean_zvf()?,
         folder,
     };
 

@@ -1,4 +1,4 @@
-//! Whether the program that users build has what the tests had.
+//! Whether the program that users build has what the tests had, and whether crates build with fewer features.
 //!
 //! Cargo unites the features that anybody in the workspace asks for, tests included, so a codec that only a test asks for
 //! is missing in `zvf` when it is built alone, and no test sees it.
@@ -10,9 +10,43 @@ use crate::{Outcome, sh, test};
 /// Features of our crates, by crate.
 type Features = BTreeMap<String, BTreeSet<String>>;
 
+/// Sets of features that no other stage builds, by crate; default features are off.
+const SETS: &[(&str, &str)] = &[
+    ("zvf-store", ""),
+    ("zvf-store", "http"),
+    ("zvf-query", ""),
+    ("zvf-write", ""),
+    ("zvf-validate", ""),
+    ("zvf-cli", ""),
+    ("zvf-cli", "cloud"),
+    ("zvf-cli", "volumes"),
+    ("zvf-cli", "zarrs,parquet"),
+];
+
+/// Compares the program with the tests, then checks every one of [`SETS`], without a warning.
+pub(crate) fn check() -> Outcome {
+    compare()?;
+    for (package, features) in SETS {
+        println!("{package} with [{features}]");
+        sh::run(sh::cargo().args([
+            "clippy",
+            "--quiet",
+            "--package",
+            package,
+            "--no-default-features",
+            "--features",
+            features,
+            "--",
+            "-D",
+            "warnings",
+        ]))?;
+    }
+    Ok(())
+}
+
 /// Compares the features of our crates in `zvf` alone with those under which the tests run. What [`test::FEATURES`] asks
 /// for by name may be missing, and the mere name `default`.
-pub(crate) fn check() -> Outcome {
+fn compare() -> Outcome {
     let alone = tree(&["--package", "zvf-cli", "--edges", "normal"])?;
     let everything = ["--workspace", "--features", test::FEATURES];
     let tested = tree(&[&everything[..], &["--edges", "normal,dev"]].concat())?;

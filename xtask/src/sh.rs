@@ -85,6 +85,25 @@ pub(crate) fn has_zvf() -> bool {
 /// Cargo's arguments that build the program alone.
 pub(crate) const BUILD_ZVF: &[&str] = &["build", "--package", "zvf-cli", "--bin", "zvf"];
 
+/// The same without what only some users need: buckets, Parquet, volumes, every codec of zarrs.
+pub(crate) const BUILD_LEAN_ZVF: &[&str] = &[
+    "build",
+    "--package",
+    "zvf-cli",
+    "--bin",
+    "zvf",
+    "--no-default-features",
+];
+
+/// Builds the program without optional features, unless one was built already, and returns its path.
+pub(crate) fn build_lean_zvf() -> Outcome<PathBuf> {
+    if let Some(program) = ZVF.get() {
+        return Ok(program.clone());
+    }
+    run(cargo().args(BUILD_LEAN_ZVF).arg("--quiet"))?;
+    Ok(debug("zvf"))
+}
+
 /// Builds the `zvf` program without release optimisation and returns its path.
 pub(crate) fn build_zvf() -> Outcome<PathBuf> {
     if let Some(program) = ZVF.get() {

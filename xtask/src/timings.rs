@@ -15,7 +15,7 @@ struct Job {
 const JOBS: &[Job] = &[
     Job {
         name: "demo",
-        arguments: sh::BUILD_ZVF,
+        arguments: sh::BUILD_LEAN_ZVF,
     },
     Job {
         name: "tests",

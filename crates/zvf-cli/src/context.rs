@@ -159,6 +159,7 @@ impl<'a> Context<'a> {
     /// # Errors
     ///
     /// As there; interrupted.
+    #[cfg(feature = "volumes")]
     pub(crate) fn wait_unless_stopped<F: Future>(&mut self, future: F) -> Result<F::Output> {
         let stop = interrupt::stop();
         let done = self.wait(async move { stop.or(future).await })?;

@@ -151,6 +151,7 @@ impl From<zvf_write::WriteError> for CliError {
     }
 }
 
+#[cfg(feature = "volumes")]
 impl From<zvf_volume::VolumeError> for CliError {
     #[cold]
     fn from(error: zvf_volume::VolumeError) -> Self {

@@ -89,7 +89,9 @@ pub(crate) enum BlobArg {
     /// A zarr.json document
     Json,
     /// A TET file
+    #[cfg(feature = "volumes")]
     Tet,
     /// A Blosc2 frame with a Caterva or b2nd array
+    #[cfg(feature = "volumes")]
     Caterva,
 }

@@ -15,11 +15,14 @@ mod inspect;
 mod pyramid;
 mod query;
 mod repair;
+#[cfg(feature = "volumes")]
 mod sample;
 mod validate;
+#[cfg(feature = "volumes")]
 pub(crate) mod volume;
 
 use std::ffi::OsString;
+use std::sync::LazyLock;
 
 use clap::{Parser, Subcommand};
 
@@ -36,9 +39,36 @@ pub(crate) use inspect::{BlobArg, InspectArgs};
 pub(crate) use pyramid::{CrossArg, MethodArg, PyramidArgs, Scale};
 pub(crate) use query::{FormatArg, GetArgs, QueryArgs, ResultArgs, SelectArg, TermArgs};
 pub(crate) use repair::{PlanFormat, RepairArgs};
+#[cfg(feature = "volumes")]
 pub(crate) use sample::{OrderArg, SampleArgs};
 pub(crate) use validate::{ReportFormat, ValidateArgs};
+#[cfg(feature = "volumes")]
 pub(crate) use volume::VolumeArgs;
+
+/// What `--version` prints: what this program was built with is in it.
+static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
+    let parquet = if cfg!(feature = "parquet") {
+        "parquet, "
+    } else {
+        ""
+    };
+    let volumes = if cfg!(feature = "volumes") {
+        "; volumes: tet, b2nd, zarr"
+    } else {
+        ""
+    };
+    let cloud = if cfg!(feature = "cloud") {
+        ", s3://, gs://, az://, http(s)://"
+    } else {
+        ""
+    };
+    format!(
+        "{}\nstores   reads Zarr Vectors 0.6 to 0.9.4, writes 0.9.2 and 0.8.1\n\
+         files    swc, csv, tsv, arrow, {parquet}npy, npz, obj, ply, stl, trk, tck, trx{volumes}\n\
+         storage  folders{cloud}",
+        env!("CARGO_PKG_VERSION")
+    )
+});
 
 /// Looks at, queries and takes apart Zarr Vectors stores.
 ///
@@ -48,12 +78,7 @@ pub(crate) use volume::VolumeArgs;
 #[command(
     name = "zvf",
     version,
-    long_version = concat!(
-        env!("CARGO_PKG_VERSION"),
-        "\nstores   reads Zarr Vectors 0.6 to 0.9.4, writes 0.9.2 and 0.8.1",
-        "\nfiles    swc, csv, tsv, arrow, parquet, npy, npz, obj, ply, stl, trk, tck, trx; volumes: tet, b2nd, zarr",
-        "\nstorage  folders, s3://, gs://, az://, http(s)://"
-    ),
+    long_version = LONG_VERSION.as_str(),
     propagate_version = true,
     max_term_width = 110,
     after_help = "\
@@ -130,8 +155,10 @@ pub(crate) enum Command {
     /// Makes the documents of a store right again where they follow from its cells; says what it would do first
     Repair(RepairArgs),
     /// Samples a dense volume at every vertex and keeps the values as a vertex attribute
+    #[cfg(feature = "volumes")]
     Sample(SampleArgs),
     /// Reads and converts dense volumes: TET files, Caterva and b2nd frames, Zarr images
+    #[cfg(feature = "volumes")]
     Volume(VolumeArgs),
     /// Prints a completion script for a shell
     Completions(CompletionsArgs),

@@ -96,7 +96,9 @@ fn name_of(blob: BlobArg) -> &'static str {
         BlobArg::Names => "names",
         BlobArg::Packed => "packed",
         BlobArg::Json => "json",
+        #[cfg(feature = "volumes")]
         BlobArg::Tet => "tet",
+        #[cfg(feature = "volumes")]
         BlobArg::Caterva => "caterva",
     }
 }

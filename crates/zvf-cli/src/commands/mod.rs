@@ -15,14 +15,17 @@ mod pyramid;
 mod query;
 mod rechunk;
 mod repair;
+#[cfg(feature = "volumes")]
 mod sample;
 mod select;
 mod summary;
 mod vacuum;
 mod validate;
+#[cfg(feature = "volumes")]
 mod volume;
 
 use crate::args::Command;
+#[cfg(feature = "volumes")]
 use crate::args::volume::VolumeCommand;
 use crate::context::Context;
 use crate::error::{Class, CliError, Result};
@@ -63,6 +66,7 @@ fn check_outputs(command: &Command) -> Result<()> {
                 .as_deref()
                 .map_or(Ok(()), outside::check_address);
         }
+        #[cfg(feature = "volumes")]
         Command::Volume(args) => match &args.command {
             VolumeCommand::Convert(args) => Some(args.out.as_path()),
             _ => None,
@@ -109,7 +113,9 @@ fn changed(command: &Command) -> Option<(&str, String)> {
         Command::Edit(args) => edited(args.store.as_str()),
         Command::Vacuum(args) => edited(args.store.as_str()),
         Command::Repair(args) => edited(args.store.as_str()),
+        #[cfg(feature = "volumes")]
         Command::Sample(args) => edited(args.store.as_str()),
+        #[cfg(feature = "volumes")]
         Command::Volume(args) => match &args.command {
             VolumeCommand::Convert(args) => Some((args.out.to_str()?, String::new())),
             _ => None,
@@ -137,7 +143,9 @@ fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Vacuum(args) => vacuum::run(args, context),
         Command::Validate(args) => validate::run(args, context),
         Command::Repair(args) => repair::run(args, context),
+        #[cfg(feature = "volumes")]
         Command::Sample(args) => sample::run(args, context),
+        #[cfg(feature = "volumes")]
         Command::Volume(args) => volume::run(args, context),
         Command::Completions(args) => completions::run(args),
     }

@@ -41,9 +41,11 @@ pub(crate) fn guess(bytes: &[u8]) -> Option<BlobArg> {
     if bytes.starts_with(b"GFVZ") {
         return Some(BlobArg::FragmentIndex);
     }
+    #[cfg(feature = "volumes")]
     if bytes.starts_with(b"TETR") {
         return Some(BlobArg::Tet);
     }
+    #[cfg(feature = "volumes")]
     if bytes.get(2..10) == Some(zvf_caterva::MAGIC.as_slice()) {
         return Some(BlobArg::Caterva);
     }

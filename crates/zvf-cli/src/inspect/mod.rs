@@ -6,6 +6,7 @@
 //! and with bits flipped, the walker finds fault exactly where the decoder refuses.
 
 pub(crate) mod blobs;
+#[cfg(feature = "volumes")]
 pub(crate) mod caterva;
 pub(crate) mod dump;
 pub(crate) mod fragments;
@@ -20,6 +21,7 @@ pub(crate) mod render;
 pub(crate) mod rows;
 pub(crate) mod shard;
 pub(crate) mod tables;
+#[cfg(feature = "volumes")]
 pub(crate) mod tet;
 pub(crate) mod vlen;
 
@@ -91,7 +93,9 @@ pub(crate) fn take_apart(dump: &mut Dump, bytes: &[u8], blob: BlobArg, context: 
         // The index of packed chunks stands in their document.
         BlobArg::Packed => dump.conclude(format!("{} bytes of packed chunks", bytes.len())),
         BlobArg::Json => json::walk(dump, bytes),
+        #[cfg(feature = "volumes")]
         BlobArg::Tet => tet::walk(dump, bytes),
+        #[cfg(feature = "volumes")]
         BlobArg::Caterva => caterva::walk(dump, bytes),
     }
 }
