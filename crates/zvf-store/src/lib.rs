@@ -83,7 +83,7 @@
 //! # Features
 //!
 //! `zstd`, `gzip`, `blosc` (default): codecs. `http`, `aws`, `gcp`, `azure`, or all as `cloud`: backends beside the
-//! local disk. `zarrs`: the generic reader.
+//! local disk, with TLS by rustls and ring ([`use_ring`]). `zarrs`: the generic reader.
 
 mod blob_array;
 pub mod blocking;
@@ -96,7 +96,7 @@ mod generic;
 mod groups;
 mod kv;
 mod layout;
-#[cfg(any(feature = "http", feature = "aws", feature = "gcp", feature = "azure"))]
+#[cfg(feature = "remote")]
 mod lenient;
 mod level;
 mod limits;
@@ -117,6 +117,8 @@ mod side;
 mod snapshot;
 mod stop;
 mod store;
+#[cfg(feature = "remote")]
+mod tls;
 mod trace;
 mod typed;
 mod warnings;
@@ -146,5 +148,7 @@ pub use regular::open_file;
 pub use side::{Composite, Header, Packing, Parametric, ParametricType, SideGroups};
 pub use stop::Stop;
 pub use store::Store;
+#[cfg(feature = "remote")]
+pub use tls::use_ring;
 pub use trace::{IoTrace, Method, Request};
 pub use typed::{TypedArray, TypedValues};

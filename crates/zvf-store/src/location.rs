@@ -182,7 +182,7 @@ enum Remote {
     Missing(&'static str),
     Unknown,
     #[cfg_attr(
-        not(any(feature = "http", feature = "aws", feature = "gcp", feature = "azure")),
+        not(feature = "remote"),
         expect(dead_code, reason = "no backend is compiled in")
     )]
     Build(object_store::Error),
@@ -200,7 +200,7 @@ fn remote(scheme: &str, url: &Url, options: &OpenOptions) -> Built {
     }
 }
 
-#[cfg(any(feature = "http", feature = "aws", feature = "gcp", feature = "azure"))]
+#[cfg(feature = "remote")]
 mod cloud {
     use object_store::RetryConfig;
 

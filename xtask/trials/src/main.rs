@@ -97,6 +97,7 @@ async fn measure(latency: Duration, rounds: usize, folder: PathBuf) -> Result<()
 
 /// One cold box. Returns the time, and requests, rounds and bytes.
 async fn cold(url: &str, latency: Duration) -> Result<(Duration, (usize, u32, u64))> {
+    zvf_store::use_ring();
     let bucket = AmazonS3Builder::new()
         .with_endpoint(url)
         .with_allow_http(true)

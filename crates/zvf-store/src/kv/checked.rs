@@ -17,6 +17,7 @@ pub(crate) struct Connector(ReqwestConnector);
 
 impl HttpConnector for Connector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        crate::tls::use_ring();
         Ok(HttpClient::new(Checked(self.0.connect(options)?)))
     }
 }

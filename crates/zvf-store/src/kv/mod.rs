@@ -2,7 +2,7 @@
 //!
 //! One limit on requests in flight and one on bytes in flight hold for everything a store does.
 
-#[cfg(any(feature = "http", feature = "aws", feature = "gcp", feature = "azure"))]
+#[cfg(feature = "remote")]
 pub(crate) mod checked;
 mod flight;
 mod folder;

@@ -435,12 +435,12 @@ fn state_of(meta: &ObjectMeta) -> State {
 
 /// Whether a body ends where it ends.
 fn is_unannounced(result: &GetResult) -> bool {
-    #[cfg(any(feature = "http", feature = "aws", feature = "gcp", feature = "azure"))]
+    #[cfg(feature = "remote")]
     return result
         .extensions
         .get::<crate::lenient::Unannounced>()
         .is_some();
-    #[cfg(not(any(feature = "http", feature = "aws", feature = "gcp", feature = "azure")))]
+    #[cfg(not(feature = "remote"))]
     {
         let _ = result;
         false

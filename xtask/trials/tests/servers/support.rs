@@ -75,6 +75,7 @@ pub(crate) fn at(url: &str) -> OpenOptions {
 
 /// A client of the S3 server that is not ours.
 pub(crate) fn client(bucket: &str) -> AmazonS3Builder {
+    zvf_store::use_ring();
     AmazonS3Builder::new()
         .with_endpoint(server(Kind::S3).url())
         .with_allow_http(true)
