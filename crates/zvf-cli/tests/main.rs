@@ -38,5 +38,6 @@ mod sendable;
 mod server;
 #[cfg(unix)]
 mod special;
+mod upload;
 mod validate;
 mod volume;

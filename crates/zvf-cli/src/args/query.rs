@@ -13,7 +13,7 @@ Selections combine with AND. Without -o and --format a summary is printed.
 OUT with an ending is a file, which replaces one of that name: .arrow, .csv, .ndjson or .npy get the vertex table (npy: positions
 only), all other endings are formats of `zvf export` (.swc .parquet .obj .ply .trk ..), written as that does. OUT without an ending,
 or with a slash at its end, is a directory with vertices.arrow, links.arrow when the geometry has links, and objects.arrow and a
-column object_id when there is an object index; `zvf append` takes it back.
+column object_id when there is an object index; `zvf append` takes it back. OUT may be a URL of any backend that stores may have.
 CSV has one column an axis and a channel (name_0, name_1, ..); absent values are empty. NDJSON has null for absent values and
 the strings \"NaN\", \"Infinity\", \"-Infinity\" for what JSON lacks.
 

@@ -1,6 +1,6 @@
 //! `zvf export`: a selection of a store as a file of another format.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use zvf_convert::Format;
@@ -13,6 +13,7 @@ use crate::context::Context;
 use crate::error::{CliError, Result};
 use crate::output::place::{Staged, is_special};
 use crate::output::table::counted;
+use crate::output::upload::Output;
 use crate::output::{print_json, print_text};
 
 /// Runs `zvf export`.
@@ -21,18 +22,30 @@ use crate::output::{print_json, print_text};
 ///
 /// Usage, for a format that does not hold the store's kind; as the store, the query and the file say.
 pub(crate) fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<()> {
-    let file = &*args.file;
-    let job = Job {
+    let output = Output::of(&args.file, &args.store, context)?;
+    let file = output.path().to_owned();
+    let links = args.edges.as_deref().or(args.faces.as_deref());
+    let second = links.map(|given| Output::of(given, &args.store, context));
+    let second = second.transpose()?;
+    let links = second.as_ref().map(|second| second.path().to_owned());
+    let mut job = Job {
         store: &args.store,
-        file,
-        format: Format::of(file)?,
-        links: args.edges.as_deref().or(args.faces.as_deref()),
+        file: &file,
+        format: Format::of(&file)?,
+        links: links.as_deref(),
         faces: args.faces.is_some(),
         query: query(args, context)?,
         select: args.select.map(Select::from),
         keep_frame: args.keep_frame,
     };
     let done = job.write(context)?;
+    let sent = output.send(vec![file.clone()], context)?;
+    job.file = sent.first().unwrap_or(&file);
+    let sent = match (second, &links) {
+        (Some(second), Some(links)) => second.send(vec![links.clone()], context)?,
+        _ => Vec::new(),
+    };
+    job.links = sent.first().map(PathBuf::as_path);
     if context.common.json {
         return print_json(&job.document(&done));
     }

@@ -1,6 +1,6 @@
 //! `zvf query` and `zvf get`: a selection, written or summed up.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use zvf_convert::Format;
 use zvf_query::{Query, Select, Table};
@@ -12,6 +12,7 @@ use crate::args::{GetArgs, QueryArgs, ResultArgs};
 use crate::context::Context;
 use crate::error::{CliError, Result};
 use crate::output::table::counted;
+use crate::output::upload::Output;
 use crate::output::{Sink, Target, print_json, print_text};
 
 /// Runs `zvf query`.
@@ -20,13 +21,16 @@ use crate::output::{Sink, Target, print_json, print_text};
 ///
 /// As the store, the query and the output say.
 pub(crate) fn query(args: &QueryArgs, context: &mut Context<'_>) -> Result<()> {
-    let target = target(&args.result, context)?;
+    let output = output(&args.store, &args.result, context)?;
+    let target = target(&args.result, output.as_ref(), context)?;
     let query = select::of_query(args, &target, context.common.memory_budget)?;
-    if let Target::Export(file, format) = &target {
-        let select = args.select.map(Select::from);
-        return export(&args.store, query, (file, *format), select, context);
+    match (&target, output) {
+        (Target::Export(_, format), Some(output)) => {
+            let select = args.select.map(Select::from);
+            export(&args.store, query, (output, *format), select, context)
+        }
+        (target, output) => run(&args.store, query, (target, output), context),
     }
-    run(&args.store, query, &target, context)
 }
 
 /// Runs `zvf get`.
@@ -35,16 +39,24 @@ pub(crate) fn query(args: &QueryArgs, context: &mut Context<'_>) -> Result<()> {
 ///
 /// As [`query`].
 pub(crate) fn get(args: &GetArgs, context: &mut Context<'_>) -> Result<()> {
-    let target = target(&args.result, context)?;
+    let output = output(&args.store, &args.result, context)?;
+    let target = target(&args.result, output.as_ref(), context)?;
     let query = select::of_get(args, &target, context.common.memory_budget)?;
-    if let Target::Export(file, format) = &target {
-        return export(&args.store, query, (file, *format), None, context);
+    match (&target, output) {
+        (Target::Export(_, format), Some(output)) => {
+            export(&args.store, query, (output, *format), None, context)
+        }
+        (target, output) => run(&args.store, query, (target, output), context),
     }
-    run(&args.store, query, &target, context)
 }
 
-fn target(args: &ResultArgs, context: &Context<'_>) -> Result<Target> {
-    let target = Target::of(args.output.as_deref(), args.format)?;
+fn output(store: &str, args: &ResultArgs, context: &Context<'_>) -> Result<Option<Output>> {
+    let of = |given: &PathBuf| Output::of(given, store, context);
+    args.output.as_ref().map(of).transpose()
+}
+
+fn target(args: &ResultArgs, output: Option<&Output>, context: &Context<'_>) -> Result<Target> {
+    let target = Target::of(output.map(Output::path), args.format)?;
     if context.common.json && matches!(target, Target::Stdout(_)) {
         return Err(CliError::usage(
             "--json and --format both want stdout: give -o OUT for the table",
@@ -64,13 +76,14 @@ fn target(args: &ResultArgs, context: &Context<'_>) -> Result<Target> {
 fn export(
     store: &str,
     query: Query,
-    (file, format): (&Path, Format),
+    (output, format): (Output, Format),
     select: Option<Select>,
     context: &mut Context<'_>,
 ) -> Result<()> {
-    let job = Job {
+    let file = output.path().to_owned();
+    let mut job = Job {
         store,
-        file,
+        file: &file,
         format,
         links: None,
         faces: false,
@@ -79,6 +92,8 @@ fn export(
         keep_frame: false,
     };
     let done = job.write(context)?;
+    let sent = output.send(vec![file.clone()], context)?;
+    job.file = sent.first().unwrap_or(&file);
     if context.common.json {
         return print_json(&job.document(&done));
     }
@@ -86,7 +101,12 @@ fn export(
     Ok(())
 }
 
-fn run(url: &str, query: Query, target: &Target, context: &mut Context<'_>) -> Result<()> {
+fn run(
+    url: &str,
+    query: Query,
+    (target, output): (&Target, Option<Output>),
+    context: &mut Context<'_>,
+) -> Result<()> {
     let level = query.level;
     let store = context.open(url, level, select::need(&query))?;
     let mut answer = context
@@ -110,7 +130,10 @@ fn run(url: &str, query: Query, target: &Target, context: &mut Context<'_>) -> R
         sink.write(table, &batch)?;
     }
     drop(progress);
-    let files = sink.finish()?;
+    let mut files = sink.finish()?;
+    if let Some(output) = output {
+        files = output.send(files, context)?;
+    }
     let summary = answer.summary();
     let mut warnings = store.warnings();
     for warning in &summary.warnings {

@@ -9,6 +9,7 @@ pub(crate) mod ndjson;
 pub(crate) mod outside;
 pub(crate) mod place;
 pub(crate) mod table;
+pub(crate) mod upload;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

@@ -1,0 +1,111 @@
+//! Results that go to a URL: made in a temporary folder, and sent when they are whole.
+
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use zvf_store::writing::{Place, put_file};
+
+use crate::context::Context;
+use crate::error::{CliError, Result};
+
+/// Where the files of a result are made, and where they belong.
+#[derive(Debug)]
+pub(crate) struct Output {
+    path: PathBuf,
+    upload: Option<Upload>,
+}
+
+#[derive(Debug)]
+struct Upload {
+    /// What the names of files are appended to.
+    above: String,
+    /// Removed with everything in it.
+    folder: TempDir,
+}
+
+impl Output {
+    /// Of a path or URL that was given; a URL of the local disk is a path.
+    ///
+    /// # Errors
+    ///
+    /// Usage: a URL without a name, of an unknown backend, or in the store that is read. I/O: the temporary folder.
+    pub(crate) fn of(given: &Path, store: &str, context: &Context<'_>) -> Result<Self> {
+        let url = given.to_str().filter(|text| text.contains("://"));
+        let Some(url) = url else {
+            return Ok(Self {
+                path: given.to_owned(),
+                upload: None,
+            });
+        };
+        let address = url.trim_end_matches('/');
+        let store = store.trim_end_matches('/');
+        if address
+            .strip_prefix(store)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        {
+            return Err(CliError::usage(format!(
+                "{url}: is in the store {store}, expected a place outside of every store"
+            )));
+        }
+        let (above, name) = address
+            .rsplit_once('/')
+            .filter(|(above, name)| !name.is_empty() && !above.ends_with('/'))
+            .ok_or_else(|| {
+                CliError::usage(format!(
+                    "{url}: found no name behind the bucket or host, expected that of a file or directory"
+                ))
+            })?;
+        // A slash at the end says that it is a directory.
+        let end = if url.ends_with('/') { "/" } else { "" };
+        if let Place::Folder(path) = Place::of(address, &context.options())? {
+            let mut path = path.into_os_string();
+            path.push(end);
+            return Ok(Self {
+                path: path.into(),
+                upload: None,
+            });
+        }
+        let folder = tempfile::tempdir()
+            .map_err(|error| CliError::file("make a temporary folder for", given, &error))?;
+        Ok(Self {
+            path: folder.path().join(format!("{name}{end}")),
+            upload: Some(Upload {
+                above: above.to_owned(),
+                folder,
+            }),
+        })
+    }
+
+    /// Where the result is made.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Sends the files that were made, in their order, to where they belong; the paths or URLs that they have there.
+    ///
+    /// # Errors
+    ///
+    /// As the backend says.
+    pub(crate) fn send(
+        self,
+        files: Vec<PathBuf>,
+        context: &mut Context<'_>,
+    ) -> Result<Vec<PathBuf>> {
+        let Some(upload) = self.upload else {
+            return Ok(files);
+        };
+        let options = context.options();
+        let mut sent = Vec::new();
+        for file in files {
+            let name = file.strip_prefix(upload.folder.path()).unwrap_or(&file);
+            let parts = name.iter().map(|part| part.to_string_lossy());
+            let name = parts.collect::<Vec<_>>().join("/");
+            let address = format!("{}/{name}", upload.above);
+            context
+                .wait(put_file(&address, &options, &file))?
+                .map_err(|error| CliError::from(error).at(&address))?;
+            sent.push(PathBuf::from(address));
+        }
+        Ok(sent)
+    }
+}
