@@ -20,6 +20,8 @@ pub(crate) struct RaggedArray {
     reader: Reader,
     rows: u64,
     per_chunk: u64,
+    /// How many elements are not empty at least.
+    filled: u64,
     cache: Arc<OnceCache<RaggedChunk>>,
 }
 
@@ -140,8 +142,30 @@ impl RaggedArray {
             reader,
             rows,
             per_chunk,
+            filled: 0,
             cache: Arc::new(OnceCache::new(limits.cache_bytes)),
         })
+    }
+
+    /// An array of which so many elements are not empty: a chunk that is not there is damage where the others have too few.
+    pub(crate) fn with_filled(mut self, filled: u64) -> Self {
+        self.filled = filled;
+        self
+    }
+
+    /// What a chunk without an object holds.
+    fn empty(&self, key: &str, first: u64, end: u64) -> Result<Arc<RaggedChunk>, StoreError> {
+        let rows = end.saturating_sub(first);
+        if self.filled > self.rows.saturating_sub(rows) {
+            return Err(StoreError::malformed(
+                key,
+                format!(
+                    "the chunk is missing, but {} of {} manifests are not empty, as num_present says",
+                    self.filled, self.rows
+                ),
+            ));
+        }
+        Ok(Arc::new(RaggedChunk::empty(first)))
     }
 
     pub(crate) fn path(&self) -> &str {
@@ -201,7 +225,7 @@ impl RaggedArray {
                         .await?;
                 let key = self.path.clone();
                 return match bytes {
-                    None => Ok(Arc::new(RaggedChunk::empty(first))),
+                    None => self.empty(&key, first, end),
                     Some((bytes, elements)) => Ok(Arc::new(RaggedChunk::parse(
                         &key, bytes, elements, first, rows,
                     )?)),
@@ -211,7 +235,7 @@ impl RaggedArray {
         let key = grid::object_key(&self.path, &self.doc, &[number]);
         let cap = Cap::cell(&kv.limits);
         let Some(object) = kv.get_polled(round, &key, Ask::Whole, cap).await? else {
-            return Ok(Arc::new(RaggedChunk::empty(first)));
+            return self.empty(&key, first, end);
         };
         let (chain, elements) = (layout.chain.clone(), layout.elements);
         let decode = move || {

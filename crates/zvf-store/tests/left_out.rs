@@ -152,3 +152,90 @@ async fn an_attribute_without_a_type_is_what_the_root_says() {
     let error = store.level(0, &Need::all()).await.unwrap_err();
     assert!(error.to_string().contains("attribute_specs"), "{error}");
 }
+
+/// What documents name and what is not there: a warning, and no change or copy.
+#[tokio::test]
+async fn what_is_named_and_missing_is_left_out() {
+    let without = |files: &Files, folder: &str| -> Files {
+        let kept = files.iter().filter(|(key, _)| !key.starts_with(folder));
+        kept.map(|(key, bytes)| (key.clone(), bytes.clone()))
+            .collect()
+    };
+    let mut named = points();
+    edit(&mut named, "zarr.json", |doc| {
+        doc["attributes"]["zarr_vectors"]["attribute_specs"] =
+            json!({"vertex": {"v": {"dtype": "float32"}}});
+    });
+    for (files, folder) in [
+        (&named, "0/vertex_attributes/v/"),
+        (&named, "0/vertex_attributes/"),
+        (&bundled("graph"), "0/links/"),
+        (&bundled("lines"), "0/object_index/"),
+    ] {
+        let whole = open_memory(files).await;
+        let level = whole.level(0, &Need::all()).await.unwrap();
+        level.check_complete().unwrap();
+        let store = open_memory(&without(files, folder)).await;
+        let level = store.level(0, &Need::all()).await.unwrap();
+        let path = folder.trim_end_matches('/');
+        let refused = &level.refused()[0];
+        assert!(refused.path.starts_with(path), "{folder}: {refused}");
+        assert!(refused.damaged, "{folder}");
+        assert!(level.check_complete().is_err(), "{folder}");
+        let warnings = store.warnings();
+        assert!(
+            warnings.iter().any(|one| one.contains("is missing")),
+            "{folder}: {warnings:?}"
+        );
+    }
+}
+
+/// The document of the links is asked for alone: that it is lost shows in the names of its folder.
+#[tokio::test]
+async fn links_without_a_document_are_an_error_for_every_need() {
+    let mut files = bundled("graph");
+    files.remove("0/links/0/zarr.json").unwrap();
+    let store = open_memory(&files).await;
+    let mut need = Need::nothing();
+    need.link_deltas = zvf_store::Deltas::List(vec![0]);
+    let error = store.level(0, &need).await.unwrap_err();
+    assert_eq!(error.key(), Some("0/links/0/zarr.json"), "{error}");
+}
+
+#[tokio::test]
+async fn ids_and_manifests_that_are_lost_are_errors() {
+    let mut files = bundled("lines");
+    files.remove("0/object_index/object_ids/zarr.json").unwrap();
+    let store = open_memory(&files).await;
+    let error = store.level(0, &Need::all()).await.unwrap_err();
+    assert_eq!(
+        error.key(),
+        Some("0/object_index/object_ids/zarr.json"),
+        "{error}"
+    );
+
+    let mut files = bundled("lines");
+    files.remove("0/object_index/manifests/c/0").unwrap();
+    let store = open_memory(&files).await;
+    let level = store.level(0, &Need::all()).await.unwrap();
+    let index = level.object_index().unwrap();
+    let error = index.manifests(&[0]).await.unwrap_err();
+    assert!(error.to_string().contains("num_present"), "{error}");
+}
+
+#[tokio::test]
+async fn the_type_of_an_attribute_is_the_declared_one() {
+    for wrong in [">i4", "x", "str", "int64"] {
+        let mut files = points();
+        edit(&mut files, "zarr.json", |doc| {
+            doc["attributes"]["zarr_vectors"]["attribute_specs"] =
+                json!({"vertex": {"v": {"dtype": "int32"}}});
+        });
+        edit(&mut files, V, |doc| {
+            doc["attributes"]["dtype"] = json!(wrong)
+        });
+        let store = open_memory(&files).await;
+        let error = store.level(0, &Need::all()).await.unwrap_err();
+        assert_eq!(error.class(), Class::Malformed, "{wrong}: {error}");
+    }
+}

@@ -119,7 +119,7 @@ impl Tree {
             refused.extend(state.left_out.iter().filter(of_level).cloned());
             state.rounds.saturating_add(1)
         };
-        let built = LevelInner {
+        let mut built = LevelInner {
             number: level,
             doc,
             dims,
@@ -139,6 +139,10 @@ impl Tree {
             next_round,
         };
         self.compare_rows(&built);
+        // Said once, of a level that is complete.
+        if more.is_empty() {
+            self.check_named(root, &mut built);
+        }
         Ok(built)
     }
 

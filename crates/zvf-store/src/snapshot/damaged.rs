@@ -1,10 +1,12 @@
 //! What is damaged: an error, or left out where the caller wants what remains of a damaged store.
 
-use zvf_meta::version::Gate;
+use zvf_format::keys::parse_delta;
+use zvf_meta::version::{Gate, RULED};
+use zvf_meta::{RootDoc, is_known_family};
 
 use super::plan::Family;
 use super::{Document, Tree};
-use crate::level::Refused;
+use crate::level::{LevelInner, Refused};
 use crate::missing::UNFINISHED;
 use crate::{Class, Names, Need, StoreError};
 
@@ -63,8 +65,8 @@ impl Tree {
         }
     }
 
-    /// Refuses a node whose folder is listed while it has no document. Where the marker of a writer was read, such a node is being
-    /// written: it is not a part of the store yet.
+    /// Refuses a node whose folder is listed while it has no document. Links between levels whose writer's marker was read are
+    /// being written: they are not a part of the store yet.
     pub(super) fn check_there(&self, path: &str) -> Result<(), StoreError> {
         let state = self.state();
         let absent = matches!(
@@ -75,10 +77,14 @@ impl Tree {
             let listed = state.folders(above).flatten();
             listed.is_some_and(|names| names.iter().any(|one| one == name))
         });
-        let writing = matches!(
-            state.documents.get(UNFINISHED),
-            Some(Document::Bytes(_) | Document::Used)
-        );
+        let between = path.split('/').any(|part| {
+            parse_delta(part).is_ok_and(|delta| delta != 0) && part.starts_with(['+', '-'])
+        });
+        let writing = between
+            && matches!(
+                state.documents.get(UNFINISHED),
+                Some(Document::Bytes(_) | Document::Used)
+            );
         if absent && named && !writing {
             return Err(StoreError::malformed(
                 format!("{path}/zarr.json"),
@@ -86,6 +92,67 @@ impl Tree {
             ));
         }
         Ok(())
+    }
+}
+
+impl Tree {
+    /// Leaves out what the documents of a level and of the root name and what is not there, as far as its folders were listed:
+    /// families of `arrays_present`, and attributes of level 0 of `attribute_specs`.
+    pub(super) fn check_named(&self, root: &RootDoc, level: &mut LevelInner) {
+        let Gate::Supported(version) = root.gate() else {
+            return;
+        };
+        let number = level.number;
+        let state = self.state();
+        let listed = |path: &str| state.folders(path).flatten();
+        let Some(folders) = listed(&number.to_string()) else {
+            return;
+        };
+        let is_there = |name: &String| folders.contains(name);
+        let mut lost = Vec::new();
+        if version >= RULED {
+            let named = level.doc.arrays_present.iter();
+            for name in named.filter(|name| is_known_family(name) && !is_there(name)) {
+                lost.push((format!("{number}/{name}"), "arrays_present of its level"));
+            }
+        }
+        let objects = level.object_index.as_ref().map_or(0, |index| index.len());
+        let families = [
+            (Family::Vertex, !level.vertices.presence().is_empty()),
+            (Family::Object, objects > 0),
+        ];
+        let scopes = root.zarr_vectors.attribute_specs.as_ref();
+        for (family, _) in families
+            .into_iter()
+            .filter(|(_, rows)| number == 0 && *rows)
+        {
+            let specs = family
+                .scope()
+                .and_then(|scope| scopes?.get(scope)?.as_object());
+            for name in specs.into_iter().flat_map(|specs| specs.keys()) {
+                let of = state.folders_of(number, family);
+                let missing = of
+                    .iter()
+                    .all(|folder| match is_there(&(*folder).to_owned()) {
+                        true => listed(&format!("{number}/{folder}"))
+                            .is_some_and(|names| !names.contains(name)),
+                        false => true,
+                    });
+                if missing {
+                    let path = format!("{number}/{}/{name}", family.folder());
+                    lost.push((path, "attribute_specs of the root"));
+                }
+            }
+        }
+        drop(state);
+        for (path, by) in lost {
+            let error =
+                StoreError::malformed(path.clone(), format!("is missing, but named by {by}"));
+            let delta = path.ends_with("/links").then_some(0);
+            level
+                .refused
+                .push(self.left_out(&path, delta, &error, true));
+        }
     }
 }
 

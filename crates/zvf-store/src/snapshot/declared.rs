@@ -22,17 +22,14 @@ enum Declared {
 }
 
 impl Tree {
-    /// What the root declares of an attribute. Coarse levels may hold means of integers: it counts for level 0.
+    /// What the root declares of an attribute. Coarse levels may hold means of integers: numbers count for level 0.
     fn spec_of(&self, path: &str, family: Family, name: &str) -> Option<Declared> {
-        if level_of(path) != Some(0) {
-            return None;
-        }
         let root = self.state().root.clone()?;
         let scopes = root.zarr_vectors.attribute_specs.as_ref()?;
         let spec = scopes.get(family.scope()?)?.get(name)?;
         let text = spec.get("dtype").and_then(Value::as_str)?;
         match DType::parse(text) {
-            Ok(dtype) => Some(Declared::Number(dtype)),
+            Ok(dtype) => (level_of(path) == Some(0)).then_some(Declared::Number(dtype)),
             Err(_) if matches!(text, "str" | "string") => Some(Declared::Text),
             Err(_) => None,
         }
@@ -57,15 +54,24 @@ impl Tree {
             Some(Declared::Number(dtype)) => *dtype,
             Some(Declared::Text) | None => MISSING,
         };
-        let Some(array) = self.grid(path, missing, key_rank, more)? else {
-            return Ok(None);
+        let array = match self.grid(path, missing, key_rank, more) {
+            Ok(Some(array)) => array,
+            Ok(None) => return Ok(None),
+            // Of a type that is known, so that another one is damage.
+            Err(error) if declared.is_some() && error.is_unsupported() => {
+                return Err(StoreError::malformed(
+                    format!("{path}/zarr.json"),
+                    format!("{error}, but attribute_specs of the root has a type that is"),
+                ));
+            }
+            Err(error) => return Err(error),
         };
         let wrong = |what: String| Err(StoreError::malformed(format!("{path}/zarr.json"), what));
         let attributes = array.attributes();
         let stated = attributes.dtype.as_deref();
         match (&declared, stated) {
             (Some(Declared::Number(declared)), Some(stated))
-                if array.dtype().kind != declared.kind && attributes.categories.is_none() =>
+                if array.dtype() != *declared && attributes.categories.is_none() =>
             {
                 return wrong(format!(
                     "dtype is {stated:?}, but attribute_specs of the root says {declared}"

@@ -60,6 +60,7 @@ impl Tree {
         for delta in deltas {
             let path = format!("{level}/links/{}", format_delta(delta));
             let built = match self.link_node(&path) {
+                Ok(None) if self.ask_for_links(level, more) => Ok(None),
                 Ok(None) => self.check_there(&path).map(|()| None),
                 Ok(Some(Node::Group(doc))) if !is_same_key(&doc) => {
                     self.at_offsets(place, &path, delta, *doc, more).map(Some)
@@ -83,6 +84,20 @@ impl Tree {
             families.push(family);
         }
         Ok(families)
+    }
+
+    /// Asks for the names of a level's link families where a document is missing, and they are not known; whether it did.
+    fn ask_for_links(&self, level: u32, more: &mut Vec<Question>) -> bool {
+        let folder = format!("{level}/links");
+        let state = self.state();
+        let there = state.folders(&level.to_string()).flatten();
+        let there = there.is_some_and(|names| names.iter().any(|name| name == "links"));
+        let question = Question::Names(folder);
+        let asks = there && self.kv.can_list() && !state.knows(&question);
+        if asks {
+            more.push(question);
+        }
+        asks
     }
 
     /// The node at a path, when there is one.

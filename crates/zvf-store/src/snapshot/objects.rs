@@ -305,9 +305,16 @@ impl Tree {
         }
         parts.layout = Some(layout);
         parts.table = table(limits.object_rows)?;
+        if parts.table.is_none() && layout == ObjectLayout::V2 && objects > 0 {
+            return Err(StoreError::malformed(
+                format!("{}/zarr.json", child("object_ids")),
+                format!("is missing: the ids of the {objects} objects are not known"),
+            ));
+        }
         parts.manifests = manifests
             .map(|doc| RaggedArray::new(path, doc, limits))
             .transpose()?
+            .map(|array| array.with_filled(doc.num_present.unwrap_or(0)))
             .map(|array| Manifests::Vlen(Arc::new(array)));
         Ok(parts)
     }

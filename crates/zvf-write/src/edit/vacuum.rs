@@ -125,7 +125,37 @@ async fn leftovers(edit: &Edit) -> Result<Vec<String>, WriteError> {
             .iter()
             .any(|(folder, known)| key.starts_with(folder.as_str()) && !known.contains(key))
     };
-    Ok(keys.into_iter().filter(is_left).collect())
+    let left: Vec<String> = keys.into_iter().filter(is_left).collect();
+    check_lists(&arrays, &left)?;
+    Ok(left)
+}
+
+/// Refuses where a cell that an array does not list belongs to vertices that are there: no edit leaves such a cell, so it is
+/// the list that is wrong.
+fn check_lists(arrays: &[(String, BTreeSet<String>)], left: &[String]) -> Result<(), WriteError> {
+    for key in left {
+        let Some((level, rest)) = key.split_once('/') else {
+            continue;
+        };
+        let cell = rest.strip_prefix("vertex_fragments/c/").or_else(|| {
+            rest.strip_prefix("vertex_attributes/")?
+                .split_once("/c/")
+                .map(|(_, cell)| cell)
+        });
+        let Some(cell) = cell else {
+            continue;
+        };
+        let folder = format!("{level}/vertices/c/");
+        let vertices = arrays.iter().find(|(path, _)| *path == folder);
+        if vertices.is_some_and(|(_, known)| known.contains(&format!("{folder}{cell}"))) {
+            return Err(WriteError::source(
+                key.clone(),
+                "nonempty_chunks of the array does not list this cell, but the vertices of its chunk are there: \
+                 `zvf repair` restores the list; nothing was removed",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The objects of an array of cells that count; `None` where that cannot be told.
