@@ -87,7 +87,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "memory",
-        help: "the most memory that full scans and coarse levels of large stores take [--small] [--debug]",
+        help: "the most memory that full scans, coarse levels, copies and edits of large stores take [--small] [--debug]",
         run: memory::run,
     },
     Task {

@@ -1,4 +1,4 @@
-//! `cargo xtask memory`: the most memory that full scans of large stores take, and coarse levels of them.
+//! `cargo xtask memory`: the most memory that full scans of large stores take, coarse levels, copies and edits of them.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -81,8 +81,9 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         std::fs::remove_dir_all(&folder)?;
     }
     std::fs::create_dir_all(&folder)?;
-    let result =
-        scans(&programs, &folder, divide).and_then(|()| levels(&programs, &folder, divide));
+    let result = scans(&programs, &folder, divide)
+        .and_then(|()| levels(&programs, &folder, divide))
+        .and_then(|()| changes(&programs, &folder, divide));
     std::fs::remove_dir_all(&folder)?;
     result
 }
@@ -150,6 +151,149 @@ fn levels(programs: &Path, folder: &Path, divide: u32) -> Outcome {
         worst = worst.max(job(programs, name, sizes, &arguments)?);
     }
     small_enough(worst)
+}
+
+/// The budget of copies and edits.
+const BUDGET: u64 = 32 << 20;
+
+/// Copies and edits: of one polyline of 5,000,000 vertices, of 5,000 of 1,000 each, of a mesh of one object, and of
+/// 20,000,000 points. Each may take twice its budget and 64 MB.
+fn changes(programs: &Path, folder: &Path, divide: u32) -> Outcome {
+    let at = |name: &str| folder.join(name);
+    let (line, lines) = (at("line.csv"), at("lines.csv"));
+    chains(&line, 1, 5_000_000 / divide)?;
+    chains(&lines, 5_000 / divide, 1_000)?;
+    std::fs::write(at("move.csv"), "object_id,vertex,x,y,z\n0,1000,55,66,77\n")?;
+    std::fs::write(
+        at("more.csv"),
+        "object_id,x,y,z,value\n0,1,2,3,4\n0,5,6,7,8\n",
+    )?;
+    std::fs::write(at("set.csv"), "object_id,vertex,value\n0,1000,7\n")?;
+    let points = sh::capture(
+        sh::command(programs.join("zvf-trials"))
+            .args(["make", "grid", "10", &(20_000 / divide).to_string()])
+            .arg(at("points")),
+    )?;
+    let points = points
+        .trim()
+        .split(' ')
+        .next()
+        .unwrap_or_default()
+        .to_owned();
+    let count = (5_000_000 / divide).to_string();
+    let chains = "--kind polyline --object-column object_id --chunk-shape 200,200,200";
+    let jobs = [
+        (
+            "import of a line",
+            &count,
+            format!("import line.csv line {chains}"),
+        ),
+        (
+            "import of lines",
+            &count,
+            format!("import lines.csv lines {chains}"),
+        ),
+        (
+            "rechunk of the line",
+            &count,
+            "rechunk line a --chunk-shape 300,300,300".into(),
+        ),
+        (
+            "rechunk of the lines",
+            &count,
+            "rechunk lines b --chunk-shape 500,500,500".into(),
+        ),
+        (
+            "rechunk of the mesh",
+            &String::new(),
+            "rechunk mesh c --chunk-shape 300,300,300".into(),
+        ),
+        (
+            "bins of the points",
+            &points,
+            "rechunk points d --bin-shape 5,5,5".into(),
+        ),
+        ("line to 0.8.1", &count, "migrate line e --to 0.8.1".into()),
+        (
+            "points to 0.8.1",
+            &points,
+            "migrate points f --to 0.8.1".into(),
+        ),
+        (
+            "mesh to 0.8.1",
+            &String::new(),
+            "migrate mesh g --to 0.8.1".into(),
+        ),
+        (
+            "a vertex of the line moves",
+            &count,
+            "edit line move --from move.csv".into(),
+        ),
+        (
+            "a vertex of the mesh moves",
+            &String::new(),
+            "edit mesh move --from move.csv".into(),
+        ),
+        (
+            "the line goes on",
+            &count,
+            "edit line append more.csv".into(),
+        ),
+        (
+            "a value of the line",
+            &count,
+            "edit line set-attribute value --from set.csv".into(),
+        ),
+        ("a line is deleted", &count, "edit lines delete 3".into()),
+        ("vacuum of the lines", &count, "vacuum lines".into()),
+    ];
+    let (mut worst, most) = ((0, ""), 2 * BUDGET + 64_000_000);
+    for (name, vertices, line) in &jobs {
+        let mut arguments: Vec<PathBuf> = Vec::new();
+        for word in line.split(' ') {
+            // Files and stores lie in the folder; all other words are what they are.
+            let file = at(word);
+            let is_letter = |c: char| c.is_ascii_lowercase();
+            let is_new = (word.len() == 1 && word.chars().all(is_letter))
+                || matches!(word, "line" | "lines");
+            let is_file = is_new || file.exists();
+            arguments.push(if is_file { file } else { word.into() });
+        }
+        arguments.extend(["--memory-budget".into(), BUDGET.to_string().into()]);
+        let arguments: Vec<&Path> = arguments.iter().map(PathBuf::as_path).collect();
+        let peak = job(programs, name, &format!("{vertices} | "), &arguments)?;
+        worst = worst.max((peak, *name));
+    }
+    if worst.0 > most {
+        return Err(format!(
+            "{}: {} bytes resident, expected at most {most}",
+            worst.1, worst.0
+        )
+        .into());
+    }
+    Ok(())
+}
+
+/// A table of random walks.
+fn chains(file: &Path, objects: u32, vertices: u32) -> Outcome {
+    let mut out = std::io::BufWriter::new(std::fs::File::create(file)?);
+    writeln!(out, "object_id,x,y,z,value")?;
+    let mut seed = 1_u64;
+    let mut draw = || {
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 40) as f64 / f64::from(1 << 24)
+    };
+    for object in 0..objects {
+        let mut at = [0; 3].map(|_: u8| draw() * 1000.0);
+        for vertex in 0..vertices {
+            at = at.map(|value| value + draw() * 4.0 - 2.0);
+            let [x, y, z] = at;
+            writeln!(out, "{object},{x:.3},{y:.3},{z:.3},{vertex}")?;
+        }
+    }
+    Ok(out.flush()?)
 }
 
 /// A bumpy sheet of triangles.

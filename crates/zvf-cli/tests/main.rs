@@ -4,6 +4,8 @@
 
 mod additive;
 mod append;
+#[cfg(target_os = "linux")]
+mod budget;
 mod chunk_by;
 mod codecs;
 mod create;

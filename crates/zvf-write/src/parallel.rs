@@ -2,9 +2,62 @@
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::sync_channel;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use crate::WriteError;
+
+/// What jobs that are under way may take together.
+#[derive(Debug)]
+struct Room {
+    used: Mutex<u64>,
+    most: u64,
+    freed: Condvar,
+}
+
+/// The share of a job, given back when it is dropped.
+#[derive(Debug)]
+struct Share<'r>(&'r Room, u64);
+
+impl Room {
+    /// Waits until there is room; a job that takes more than all of it runs alone.
+    fn share(&self, weight: u64) -> Share<'_> {
+        let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let full = |used: &mut u64| *used > 0 && used.saturating_add(weight) > self.most;
+        let used = self.freed.wait_while(used, full);
+        let mut used = used.unwrap_or_else(PoisonError::into_inner);
+        *used = used.saturating_add(weight);
+        Share(self, weight)
+    }
+}
+
+impl Drop for Share<'_> {
+    fn drop(&mut self) {
+        let Self(room, weight) = self;
+        let mut used = room.used.lock().unwrap_or_else(PoisonError::into_inner);
+        *used = used.saturating_sub(*weight);
+        room.freed.notify_all();
+    }
+}
+
+/// As [`each`], of jobs with weights: those that are under way weigh no more than `most` together, or are one alone.
+pub(crate) fn each_within<J: Send, R: Send>(
+    threads: usize,
+    most: u64,
+    jobs: impl Iterator<Item = (u64, J)> + Send,
+    work: impl Fn(J) -> Result<R, WriteError> + Sync,
+    take: impl FnMut(R) -> Result<(), WriteError>,
+) -> Result<(), WriteError> {
+    let room = Room {
+        used: Mutex::new(0),
+        most,
+        freed: Condvar::new(),
+    };
+    let work = |(weight, job): (u64, J)| {
+        let _share = room.share(weight);
+        work(job)
+    };
+    each(threads, jobs, work, take)
+}
 
 /// Applies `work` to every job on `threads` threads, and `take` to every result on the calling one, in the order in which
 /// they come. Not more than one job a thread is under way beside the results that wait, so that memory is bounded by the
@@ -68,7 +121,7 @@ pub(crate) fn ordered<J: Send, R: Send>(
 
 #[cfg(test)]
 mod tests {
-    use super::{each, ordered};
+    use super::{each, each_within, ordered};
     use crate::WriteError;
 
     #[test]
@@ -91,6 +144,31 @@ mod tests {
             .unwrap();
             assert!(found.iter().copied().eq(0..many));
         }
+    }
+
+    #[test]
+    fn jobs_under_way_weigh_no_more_than_they_may() {
+        use std::sync::atomic::{AtomicU64, Ordering};
+        let (now, most, mut done) = (AtomicU64::new(0), AtomicU64::new(0), 0);
+        // Every tenth job takes more than there is room for.
+        let jobs = (0..200_u64).map(|job| {
+            let weight = if job % 10 == 0 { 50 } else { 4 };
+            (weight, weight)
+        });
+        let work = |weight: u64| {
+            let before = now.fetch_add(weight, Ordering::SeqCst);
+            most.fetch_max(before + weight, Ordering::SeqCst);
+            assert!(before == 0 || before + weight <= 9, "{before} and {weight}");
+            std::thread::yield_now();
+            now.fetch_sub(weight, Ordering::SeqCst);
+            Ok(())
+        };
+        each_within(4, 9, jobs, work, |()| {
+            done += 1;
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!((done, most.into_inner()), (200, 50));
     }
 
     #[test]

@@ -66,6 +66,8 @@ impl Places {
                         out.extend_from_slice(&vertex.to_le_bytes());
                         out.extend_from_slice(&place.to_le_bytes());
                     });
+                    // One chunk may have more rows than the budget holds.
+                    incoming.relieve()?;
                 }
                 None => {
                     let slot = usize::try_from(vertex)
@@ -77,14 +79,7 @@ impl Places {
                 }
             }
         }
-        match self
-            .blocks
-            .as_mut()
-            .and_then(|blocks| blocks.incoming.as_mut())
-        {
-            Some(incoming) => incoming.relieve(),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// Ends the noting.

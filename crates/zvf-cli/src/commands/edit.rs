@@ -9,7 +9,7 @@ use std::path::Path;
 use serde_json::json;
 use zvf_write::{
     AttributeSpec, Batch, Edit, EditSummary, NumberType, ObjectTable, Resumed, StoreSpec,
-    WriteError, WriteOptions,
+    WriteError,
 };
 
 use crate::args::{EditArgs, EditWhat};
@@ -26,7 +26,7 @@ use table::{Place, Table};
 /// Usage, when a table does not fit or the store cannot be edited; as the storage says.
 pub(crate) fn run(args: &EditArgs, context: &mut Context<'_>) -> Result<()> {
     let store = args.store.as_str();
-    let options = WriteOptions::new().with_open(context.options());
+    let options = context.write_options(false);
     if matches!(args.what, EditWhat::Resume) {
         let found = context
             .wait(Edit::resume(store, options))?
@@ -91,7 +91,7 @@ fn resumed(store: &str, found: Resumed, context: &Context<'_>) -> Result<()> {
 
 /// Begins an edit.
 fn opened(store: &str, context: &mut Context<'_>) -> Result<Edit> {
-    let options = WriteOptions::new().with_open(context.options());
+    let options = context.write_options(false);
     match context.wait(Edit::open(store, options))? {
         Ok(edit) => Ok(edit),
         Err(error @ WriteError::Busy { .. }) => {

@@ -66,21 +66,29 @@ pub(crate) fn run(args: &PyramidArgs, context: &mut Context<'_>) -> Result<()> {
 /// About how many vertices the last level has that is chosen by the data.
 const LEFT: u64 = 10_000;
 
-/// Says before the work if it may take clearly more memory than the budget.
+/// What a command may take beside twice its budget.
+const BESIDE: u64 = 64_000_000;
+
+/// Says before the work if it may take more memory than twice the budget and 64 MB.
 fn say_memory(
     store: &str,
     write: &zvf_write::WriteOptions,
     context: &mut Context<'_>,
 ) -> Result<()> {
     // What cannot be read is an error of the work itself.
-    let bytes = context.wait(pyramid_memory(store, write))?.unwrap_or(0);
+    let held = context.wait(pyramid_memory(store, write))?.unwrap_or(0);
     let budget = u64::try_from(write.memory_budget).unwrap_or(u64::MAX);
-    if bytes > budget.saturating_add(64 << 20) {
+    // What is held counts four times: objects that are read together may hold a chunk each, and buffers of other sizes come
+    // and go between them.
+    let held = held.saturating_mul(4);
+    if held > budget {
+        let most = budget.saturating_mul(2).saturating_add(BESIDE);
         context.warn(&[format!(
-            "up to {} MB are held beside the memory budget of {} MB: chunks that objects cross stay decoded until the last of \
-             these objects was read",
-            bytes >> 20,
-            budget >> 20
+            "up to {} MB of memory may be needed, of which the memory budget of {} MB bounds {} MB: chunks that objects cross \
+             stay decoded until the last of these objects was read",
+            most.saturating_add(held) / 1_000_000,
+            budget / 1_000_000,
+            most / 1_000_000
         )]);
     }
     Ok(())

@@ -1,7 +1,6 @@
 //! `zvf vacuum`: what edits leave behind goes.
 
 use serde_json::json;
-use zvf_write::{Leftovers, WriteOptions};
 
 use crate::args::VacuumArgs;
 use crate::context::Context;
@@ -15,9 +14,7 @@ use crate::output::{print_json, print_text};
 ///
 /// Usage, when the store cannot be edited; as the storage says.
 pub(crate) fn run(args: &VacuumArgs, context: &mut Context<'_>) -> Result<()> {
-    let options = WriteOptions::new()
-        .with_open(context.options())
-        .with_leftovers(Leftovers::Remove);
+    let options = context.write_options(true);
     let store = args.store.as_str();
     let done = context
         .wait(zvf_write::vacuum(store, options))?

@@ -122,22 +122,6 @@ impl Keys {
         check_count(count)?;
         Ok(learnt)
     }
-
-    /// A column of values, by their ranks.
-    pub(crate) fn column(&self, ranks: &[i64]) -> Values<'static> {
-        let values = self.values();
-        let listed = |rank: &i64| values.get(usize::try_from(*rank).unwrap_or(usize::MAX));
-        let Some(number) = self.number else {
-            let text = |rank| Some(listed(rank)?.as_str()?.to_owned());
-            return Values::Text(ranks.iter().map(text).collect());
-        };
-        let mut bytes = Vec::with_capacity(ranks.len().saturating_mul(number.size()));
-        for rank in ranks {
-            let code = listed(rank).map_or(0, whole).to_le_bytes();
-            bytes.extend(code.iter().take(number.size()));
-        }
-        Values::of_bytes(number, &bytes)
-    }
 }
 
 /// A truth value or a whole number, as keys count it.
@@ -171,7 +155,7 @@ mod tests {
             json!(["m", "a", "b", "z"]).as_array().unwrap()
         );
         assert_eq!(keys.codes(&column).unwrap(), [3, 1, 2, 3]);
-        assert_eq!(keys.column(&[3, 0]), Values::texts(["z", "m"]));
+        assert_eq!(keys.codes(&Values::texts(["z", "m"])).unwrap(), [3, 0]);
         assert!(keys.learn(&Values::Text(vec![None])).unwrap().is_err());
         assert_eq!(keys.values().len(), 4);
     }
@@ -188,13 +172,14 @@ mod tests {
             keys.values(),
             json!([7, u64::MAX, 0, 9, 1_u64 << 63]).as_array().unwrap()
         );
-        assert_eq!(keys.column(&[1, 4]), vec![u64::MAX, 1 << 63].into());
+        let column = vec![u64::MAX, 1 << 63].into();
+        assert_eq!(keys.codes(&column).unwrap(), [1, 4]);
 
         let int8 = AttributeType::Number(NumberType::I8);
         let list = [json!(-3), json!(5)];
-        let (attribute, keys) = Keys::listed("k", Some(int8), &list).unwrap();
+        let (attribute, mut keys) = Keys::listed("k", Some(int8), &list).unwrap();
         assert_eq!(attribute.values, int8);
-        assert_eq!(keys.column(&[1, 0]), vec![5_i8, -3].into());
+        assert_eq!(keys.codes(&vec![5_i8, -3].into()).unwrap(), [1, 0]);
         // What is declared does not hold all that is listed.
         for (declared, list) in [
             (NumberType::I8, [json!(300), json!(5)]),
@@ -202,13 +187,14 @@ mod tests {
             (NumberType::U64, [json!(-3), json!(5)]),
         ] {
             let declared = Some(AttributeType::Number(declared));
-            let (attribute, keys) = Keys::listed("k", declared, &list).unwrap();
+            let (attribute, mut keys) = Keys::listed("k", declared, &list).unwrap();
             assert_eq!(attribute.values, AttributeType::Number(NumberType::I64));
             let wanted = list.iter().map(|value| value.as_i64().unwrap());
-            assert_eq!(keys.column(&[0, 1]), wanted.collect::<Vec<_>>().into());
+            let column = wanted.collect::<Vec<_>>().into();
+            assert_eq!(keys.codes(&column).unwrap(), [0, 1]);
         }
-        let (_, keys) = listed(json!([true, false])).unwrap();
-        assert_eq!(keys.column(&[0, 1]), vec![true, false].into());
+        let (_, mut keys) = listed(json!([true, false])).unwrap();
+        assert_eq!(keys.codes(&vec![true, false].into()).unwrap(), [0, 1]);
     }
 
     #[test]

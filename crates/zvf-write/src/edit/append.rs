@@ -8,7 +8,8 @@ use zvf_store::{ChunkCoord, StoreError};
 
 use super::Edit;
 use super::index::Index;
-use super::state::{Block, NewLink, Row, State, Vertex};
+use super::rows::Rows;
+use super::state::{Block, NewLink, State, Vertex};
 use crate::WriteError;
 use crate::batch::{Batch, Owners};
 use crate::cell::Encoder;
@@ -22,7 +23,7 @@ use crate::sorter::Placed;
 #[derive(Debug)]
 struct Part {
     chunk: ChunkCoord,
-    fragments: Vec<Vec<Row>>,
+    fragments: Vec<Rows>,
     /// What each fragment is, where there are objects.
     placed: Vec<Placed>,
 }
@@ -60,18 +61,8 @@ fn cut(state: &mut State, batches: &[Batch<'_>]) -> Result<(Cut, Vec<NewLink>), 
         let records = bucket.read(&file)?;
         let part = narrow("chunks of an edit", number)?;
         let encoded = encoder.encode(&chunk, part, &records)?;
-        let rows = sorted_rows(state, &layout, &records, &encoded)?;
-        if spec.takes_links() {
-            cut.vertices.extend(
-                encoded
-                    .vertices
-                    .iter()
-                    .copied()
-                    .zip(rows.iter().map(|row| row.vertex)),
-            );
-        }
-        let mut rows = rows.into_iter();
-        let mut fragments: Vec<Vec<Row>> = Vec::new();
+        let mut rows = 0_usize;
+        let mut fragments = Vec::new();
         let decode = |source| StoreError::Decode {
             key: "vertex_fragments".to_owned(),
             source,
@@ -81,14 +72,20 @@ fn cut(state: &mut State, batches: &[Batch<'_>]) -> Result<(Cut, Vec<NewLink>), 
             .iter()
         {
             if let Fragment::Range { count, .. } = fragment {
-                let count = to_index("rows", count.unsigned_abs())?;
-                fragments.push(rows.by_ref().take(count).collect());
+                let end = rows.saturating_add(to_index("rows", count.unsigned_abs())?);
+                fragments.push(new_rows(state, &layout, &encoded, rows..end)?);
+                rows = end;
             }
         }
+        if spec.takes_links() {
+            let names = fragments.iter().flat_map(Rows::names).copied();
+            cut.vertices
+                .extend(encoded.vertices.iter().copied().zip(names));
+        }
         if spec.kind == Kind::Skeleton && !spec.links.explicit {
-            for pair in fragments.iter().flat_map(|rows| rows.windows(2)) {
-                if let [parent, child] = pair {
-                    cut.implied.insert((child.vertex, parent.vertex));
+            for pair in fragments.iter().flat_map(|rows| rows.names().windows(2)) {
+                if let [parent, child] = *pair {
+                    cut.implied.insert((child, parent));
                 }
             }
         }
@@ -121,36 +118,25 @@ fn cut(state: &mut State, batches: &[Batch<'_>]) -> Result<(Cut, Vec<NewLink>), 
     Ok((cut, links))
 }
 
-/// The rows of a chunk in the order of its cells.
-fn sorted_rows(
+/// Some rows of the cells of a new chunk, with names.
+fn new_rows(
     state: &mut State,
     layout: &Layout,
-    records: &[u8],
     encoded: &crate::cell::Encoded,
-) -> Result<Vec<Row>, WriteError> {
-    let position = layout.position.len();
-    let count = records.len().checked_div(layout.width).unwrap_or(0);
-    let mut rows = Vec::with_capacity(count);
-    for row in 0..count {
-        let mut bytes = Vec::new();
-        let columns = std::iter::once((&encoded.positions, position)).chain(
-            encoded
-                .attributes
-                .iter()
-                .zip(layout.attributes.iter().map(ExactSizeIterator::len)),
-        );
-        for (column, width) in columns {
+    range: std::ops::Range<usize>,
+) -> Result<Rows, WriteError> {
+    let mut rows = Rows::with_capacity(range.len(), layout.width);
+    for row in range {
+        let widths = layout.attributes.iter().map(ExactSizeIterator::len);
+        let columns = encoded.attributes.iter().zip(widths);
+        let columns = std::iter::once((&encoded.positions, layout.position.len())).chain(columns);
+        let parts = columns.map(|(column, width)| {
             let start = row.saturating_mul(width);
-            bytes.extend_from_slice(
-                column
-                    .get(start..start.saturating_add(width))
-                    .unwrap_or_default(),
-            );
-        }
-        rows.push(Row {
-            vertex: state.fresh()?,
-            bytes,
+            column
+                .get(start..start.saturating_add(width))
+                .unwrap_or_default()
         });
+        rows.push(state.fresh()?, parts);
     }
     Ok(rows)
 }
@@ -164,22 +150,7 @@ impl Edit {
             .collect();
         self.check_owners(&ids).await?;
         let batches = batches.iter().map(|batch| self.coded(batch));
-        let batches = batches.collect::<Result<Vec<_>, _>>()?;
-        self.take_coded_of(&batches, &ids).await
-    }
-
-    /// As [`take`](Self::take), with codes in the place of texts.
-    pub(super) async fn take_coded(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
-        let ids = named_ids(&self.state, batch);
-        self.check_owners(&ids).await?;
-        self.take_coded_of(std::slice::from_ref(batch), &ids).await
-    }
-
-    async fn take_coded_of(
-        &mut self,
-        batches: &[Batch<'_>],
-        ids: &BTreeSet<i64>,
-    ) -> Result<(), WriteError> {
+        let batches = &batches.collect::<Result<Vec<_>, _>>()?;
         let before = self.state.links.len();
         let (cut, links) = cut(&mut self.state, batches)?;
         let mut slots = Vec::new();
@@ -192,7 +163,7 @@ impl Edit {
         match &mut self.index {
             Some(index) => {
                 check_chains(&self.state, &cut)?;
-                place_objects(&mut self.state, index, cut, &slots, ids)?;
+                place_objects(&mut self.state, index, cut, &slots, &ids)?;
             }
             None => place_points(&mut self.state, cut, &slots)?,
         }
@@ -208,7 +179,13 @@ impl Edit {
             return Ok(());
         };
         let rows: BTreeSet<usize> = ids.iter().filter_map(|id| index.row(*id)).collect();
-        index.load(&mut self.state, &rows).await?;
+        index.peek_apart(&mut self.state, &rows).await?;
+        if is_chain(self.state.spec.kind) {
+            // What is new goes on behind their last vertices.
+            let last = rows.iter().filter_map(|&row| index.blocks(row).last());
+            let last: BTreeSet<u32> = last.map(|block| block.0).collect();
+            self.state.load(last).await?;
+        }
         let grows = matches!(
             self.state.spec.kind,
             Kind::PointCloud | Kind::Polyline | Kind::Streamline
@@ -242,12 +219,10 @@ impl Edit {
 
     /// Notes the corners of new rows.
     fn reach(&mut self, cut: &Cut) -> Result<(), WriteError> {
-        let rows = cut
-            .parts
-            .iter()
-            .flat_map(|part| part.fragments.iter().flatten());
+        let rows = cut.parts.iter().flat_map(|part| &part.fragments);
+        let rows = rows.flat_map(Rows::iter);
         let positions: Vec<u8> = rows
-            .filter_map(|row| row.bytes.get(self.state.columns.first()?.clone()))
+            .filter_map(|(_, row)| row.get(self.state.columns.first()?.clone()))
             .flatten()
             .copied()
             .collect();
@@ -342,14 +317,17 @@ fn place_points(state: &mut State, cut: Cut, slots: &[u32]) -> Result<(), WriteE
             chunk.fragments = part.fragments;
         } else if chunk.fragments.len() == part.fragments.len() {
             for (fragment, rows) in chunk.fragments.iter_mut().zip(part.fragments) {
-                fragment.extend(rows);
+                fragment.append(rows);
             }
         } else {
             // Fragments that are no bins: nobody may take the new one for one.
-            let rows: Vec<Row> = part.fragments.into_iter().flatten().collect();
-            match chunk.fragments.last_mut() {
-                Some(last) => last.extend(rows),
-                None => chunk.fragments.push(rows),
+            if chunk.fragments.is_empty() {
+                chunk.fragments.push(Rows::default());
+            }
+            if let Some(last) = chunk.fragments.last_mut() {
+                part.fragments
+                    .into_iter()
+                    .for_each(|rows| last.append(rows));
             }
         }
     }
@@ -388,22 +366,16 @@ fn place_objects(
             };
             if is_chain(kind)
                 && goes_on.is_none()
-                && let (Some(last), Some(first)) = (blocks.last(), rows.first())
+                && let (Some(last), Some(&first)) = (blocks.last(), rows.names().first())
             {
-                let last = state.fragment(*last)?.last().map(|row| row.vertex);
+                let last = state.fragment(*last)?.names().last().copied();
                 state.links.extend(last.map(|last| NewLink {
-                    ends: vec![last, first.vertex],
+                    ends: vec![last, first],
                     attributes: Vec::new(),
                 }));
             }
             match goes_on {
-                Some(block) => {
-                    let chunk = state.chunk_mut(slot)?;
-                    chunk.moved = true;
-                    if let Some(fragment) = chunk.fragments.get_mut(index(block.1)) {
-                        fragment.extend(rows);
-                    }
-                }
+                Some(block) => state.extend_fragment(block, rows)?,
                 None => {
                     let block = add_fragment(state, slot, rows)?;
                     insert(state, &mut blocks, block);
@@ -416,11 +388,7 @@ fn place_objects(
 }
 
 /// A new fragment of a chunk.
-pub(super) fn add_fragment(
-    state: &mut State,
-    slot: u32,
-    rows: Vec<Row>,
-) -> Result<Block, WriteError> {
+pub(super) fn add_fragment(state: &mut State, slot: u32, rows: Rows) -> Result<Block, WriteError> {
     let chunk = state.chunk_mut(slot)?;
     chunk.moved = true;
     let number = narrow("fragments of one chunk", chunk.fragments.len())?;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::state::Chunk;
 use super::tables::Table;
 use super::{Added, Edit, Words, ops};
 use crate::WriteError;
@@ -93,7 +94,7 @@ impl Edit {
         let rows: usize = slots
             .iter()
             .filter_map(|&slot| self.state.chunk(slot))
-            .map(|chunk| chunk.rows().count())
+            .map(Chunk::count)
             .sum();
         let Some(bytes) = ops::column_bytes(&stored, values, rows) else {
             let what = format!("vertex attribute {}", spec.name);
@@ -112,9 +113,8 @@ impl Edit {
         for slot in slots {
             let chunk = self.state.chunk_mut(slot)?;
             chunk.changed.insert(column);
-            for row in chunk.fragments.iter_mut().flatten() {
-                row.bytes
-                    .extend_from_slice(pieces.next().unwrap_or_default());
+            for rows in &mut chunk.fragments {
+                rows.widen(&mut pieces, width);
             }
         }
         self.state.spec.vertex_attributes.push(stored);

@@ -1,6 +1,6 @@
 //! Links between levels: those that name a row of level 0 follow it, or go with it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use zvf_format::links::LinkCellBuilder;
 use zvf_meta::LinkFamilyDoc;
@@ -10,7 +10,7 @@ use zvf_store::{
 
 use super::grid::GridEdit;
 use super::links::entry;
-use super::state::{State, Vertex, stored};
+use super::state::{Places, State, stored};
 use crate::WriteError;
 use crate::int::wide;
 
@@ -88,7 +88,7 @@ pub(super) fn check(levels: &[Level]) -> Result<(), WriteError> {
 pub(super) async fn follow(
     state: &mut State,
     levels: &[Level],
-    places: &HashMap<Vertex, (u32, u32)>,
+    places: &Places,
 ) -> Result<Between, WriteError> {
     let mut between = Between::default();
     for level in levels {
@@ -133,7 +133,7 @@ async fn of_array(
     family: &LinkFamily,
     (number, array): (usize, &LinkArray),
     side: Side,
-    places: &HashMap<Vertex, (u32, u32)>,
+    places: &Places,
     between: &mut Between,
 ) -> Result<(u64, u64), WriteError> {
     let rank = array.chunk_rank().max(1);

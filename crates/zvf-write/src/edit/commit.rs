@@ -300,7 +300,7 @@ fn vertex_cells(
         if chunk.moved {
             cut = true;
             dirty.iter_mut().for_each(|dirty| *dirty = true);
-            let count = crate::int::signed(chunk.rows().count());
+            let count = crate::int::signed(chunk.count());
             difference = difference
                 .saturating_add(count)
                 .saturating_sub(crate::int::signed(chunk.before));

@@ -151,18 +151,28 @@ impl Index {
         state: &mut State,
         rows: &BTreeSet<usize>,
     ) -> Result<(), WriteError> {
-        self.peek(state, rows).await?;
-        self.check_apart(rows)?;
-        let slots: BTreeSet<u32> = rows
-            .iter()
-            .flat_map(|&row| self.blocks(row))
-            .map(|block| block.0)
-            .collect();
-        state.load(slots).await?;
+        self.peek_apart(state, rows).await?;
+        state.load(self.slots(rows)).await?;
         for block in rows.iter().flat_map(|&row| self.blocks(row)) {
             state.fragment(*block)?;
         }
         Ok(())
+    }
+
+    /// The chunks that manifests which were read name.
+    pub(crate) fn slots(&self, rows: &BTreeSet<usize>) -> BTreeSet<u32> {
+        let blocks = rows.iter().flat_map(|&row| self.blocks(row));
+        blocks.map(|block| block.0).collect()
+    }
+
+    /// Reads manifests, of objects that share no fragment.
+    pub(crate) async fn peek_apart(
+        &mut self,
+        state: &mut State,
+        rows: &BTreeSet<usize>,
+    ) -> Result<(), WriteError> {
+        self.peek(state, rows).await?;
+        self.check_apart(rows)
     }
 
     /// Refuses fragments that are named twice among these objects: what happens to one of them would happen to the

@@ -103,7 +103,7 @@ impl Edit {
         }
         let mut ends: Vec<Vertex> = Vec::new();
         for spot in self.find(at).await? {
-            ends.extend(self.row(spot).map(|row| row.vertex));
+            ends.extend(self.name(spot));
         }
         let width = self.state.spec.links.width.max(1);
         if !ends.len().is_multiple_of(width) {

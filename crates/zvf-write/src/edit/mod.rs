@@ -14,6 +14,7 @@ mod link_values;
 mod links;
 mod moves;
 mod ops;
+mod rows;
 mod spec;
 mod state;
 mod tables;
@@ -109,8 +110,10 @@ struct Added {
 ///
 /// # Cost
 /// The chunks that are touched, the links that touch them, and the manifests of the objects that are touched are read and
-/// written; the table of ids is read. What moves beyond the lower corner of the grid has every cell of the level written.
-/// All of that is held in memory.
+/// written; the table of ids is read. Of other chunks of these objects only the fragment indexes are read. What moves
+/// beyond the lower corner of the grid has every cell of the level written.
+/// All of that is held in memory; an operation that touches chunks of more vertices than twice the
+/// [memory budget](crate::WriteOptions::memory_budget) and 16 MiB can hold is refused before it reads them.
 ///
 /// # Examples
 ///
@@ -226,7 +229,12 @@ impl Edit {
             Some(stored) => Some(Index::read(stored).await?),
             None => None,
         };
-        Ok((root, State::new(level, spec, keys), index, words))
+        Ok((
+            root,
+            State::new(level, spec, keys, options.memory_budget),
+            index,
+            words,
+        ))
     }
 
     /// Finishes an edit that was interrupted, or takes it back where it did not count yet.
@@ -316,7 +324,7 @@ impl Edit {
     pub async fn append_all(&mut self, batches: &[Batch<'_>]) -> Result<(), WriteError> {
         self.usable()?;
         self.check_structure().await?;
-        let done = self.take(batches).await;
+        let done = Box::pin(self.take(batches)).await;
         self.note(done)
     }
 
@@ -341,7 +349,7 @@ impl Edit {
     pub async fn delete(&mut self, ids: &[i64]) -> Result<(), WriteError> {
         self.usable()?;
         self.check_structure().await?;
-        let done = self.drop_objects(ids).await;
+        let done = Box::pin(self.drop_objects(ids)).await;
         self.note(done)
     }
 
@@ -373,7 +381,7 @@ impl Edit {
     ) -> Result<(), WriteError> {
         self.usable()?;
         self.check_structure().await?;
-        let done = self.shift(&at, positions).await;
+        let done = Box::pin(self.shift(&at, positions)).await;
         self.note(done)
     }
 
@@ -392,7 +400,7 @@ impl Edit {
         if self.is_key(name) {
             self.check_structure().await?;
         }
-        let done = self.set_column(name, &at, values).await;
+        let done = Box::pin(self.set_column(name, &at, values)).await;
         self.note(done)
     }
 
@@ -409,7 +417,7 @@ impl Edit {
         values: &Values<'_>,
     ) -> Result<(), WriteError> {
         self.usable()?;
-        let done = self.add_column(spec, values).await;
+        let done = Box::pin(self.add_column(spec, values)).await;
         self.note(done)
     }
 
@@ -434,7 +442,7 @@ impl Edit {
         values: &Values<'_>,
     ) -> Result<(), WriteError> {
         self.usable()?;
-        let done = self.set_links(name, &at, values).await;
+        let done = Box::pin(self.set_links(name, &at, values)).await;
         self.note(done)
     }
 
@@ -451,7 +459,7 @@ impl Edit {
         values: &Values<'_>,
     ) -> Result<(), WriteError> {
         self.usable()?;
-        let done = self.add_links(spec, values).await;
+        let done = Box::pin(self.add_links(spec, values)).await;
         self.note(done)
     }
 
@@ -512,7 +520,7 @@ impl Edit {
     /// Misuse: an operation failed before; [`WriteError::Changed`]. I/O. The store is as it was, unless
     /// [`WriteError::is_committed`].
     pub async fn commit(self) -> Result<EditSummary, WriteError> {
-        commit::commit(self).await
+        Box::pin(commit::commit(self)).await
     }
 }
 

@@ -1,6 +1,6 @@
 //! Rows that go to other chunks: where vertices move, or get another value of what chunks are cut by.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use zvf_meta::Kind;
 use zvf_meta::space::{bins_per_chunk, chunk_at};
@@ -8,10 +8,10 @@ use zvf_meta::space::{bins_per_chunk, chunk_at};
 use super::append::{add_fragment, insert};
 use super::links::records_near;
 use super::ops::Spot;
-use super::state::{Block, Row, Vertex};
+use super::rows::Rows;
+use super::state::{Block, FRESH, NewLink, State, Vertex, parts};
 use super::{At, Edit};
 use crate::WriteError;
-use crate::batch::Batch;
 use crate::int::{index, to_index, wide};
 use crate::values::Values;
 
@@ -77,17 +77,9 @@ impl Edit {
         let kind = self.state.spec.kind;
         let chains = matches!(kind, Kind::Line | Kind::Polyline | Kind::Streamline);
         let ordered = chains || (kind == Kind::Skeleton && !self.state.spec.links.explicit);
-        // Whose order of rows means something is taken out as a whole, before its rows get new positions.
-        let mut whole = BTreeMap::new();
-        if ordered && away.contains(&true) {
-            let leaving: Vec<Spot> = spots
-                .iter()
-                .zip(&away)
-                .filter(|(_, away)| **away)
-                .map(|(spot, _)| *spot)
-                .collect();
-            whole = self.owners(&leaving).await?;
-        }
+        let mut leaving: Vec<Spot> = Vec::new();
+        leaving
+            .extend(std::iter::zip(spots, &away).filter_map(|(spot, away)| away.then_some(spot)));
         if let Some(bytes) = positions {
             self.state.reach_of(bytes);
             let width = self.state.columns.first().map_or(0, ExactSizeIterator::len);
@@ -96,27 +88,23 @@ impl Edit {
         let moving: HashMap<Vertex, u32> = spots
             .iter()
             .zip(chunks)
-            .filter_map(|(spot, to)| Some((self.row(*spot)?.vertex, *to)))
+            .filter_map(|(spot, to)| Some((self.name(*spot)?, *to)))
             .collect();
-        if ordered {
-            for row in whole.into_keys() {
-                self.replace_object(row, &moving).await?;
-            }
-            return Ok(());
-        }
-        if self.index.is_some() {
-            self.move_rows(spots, &away, &moving).await
+        if chains {
+            Box::pin(self.move_in_chains(&leaving, &moving)).await
+        } else if ordered {
+            Box::pin(self.move_in_trees(&leaving, &moving)).await
+        } else if self.index.is_some() {
+            Box::pin(self.move_rows(&leaving, &moving)).await
         } else {
             self.move_points(spots, &moving)
         }
     }
 
-    pub(super) fn row(&self, (slot, fragment, at): Spot) -> Option<&Row> {
-        self.state
-            .chunk(slot)?
-            .fragments
-            .get(index(fragment))?
-            .get(at)
+    /// The name of a row.
+    pub(super) fn name(&self, (slot, fragment, at): Spot) -> Option<Vertex> {
+        let rows = self.state.chunk(slot)?.fragments.get(index(fragment))?;
+        rows.names().get(at).copied()
     }
 
     /// The objects of rows, with their fragments there.
@@ -140,7 +128,7 @@ impl Edit {
             index.owners(&all, &mut left, &mut owners);
         }
         let rows: BTreeSet<usize> = owners.keys().copied().collect();
-        index.load(&mut self.state, &rows).await?;
+        index.peek_apart(&mut self.state, &rows).await?;
         match left.first() {
             None => Ok(owners),
             Some((slot, fragment)) => {
@@ -157,150 +145,141 @@ impl Edit {
         }
     }
 
-    /// Takes an object out, and in again by its new positions. `moving` says which rows get another value of what chunks
-    /// are cut by: that of their new chunk.
-    async fn replace_object(
+    /// Vertices of chains leave their chunks: the chains are cut where they do, and joined where they meet a neighbour.
+    ///
+    /// Links of the vertices that leave go with their names; new ones stand between the parts.
+    async fn move_in_chains(
         &mut self,
-        row: usize,
+        leaving: &[Spot],
         moving: &HashMap<Vertex, u32>,
     ) -> Result<(), WriteError> {
-        let Some(index) = &mut self.index else {
-            return Ok(());
-        };
-        index.load(&mut self.state, &BTreeSet::from([row])).await?;
-        let Some(&id) = index.ids.get(row) else {
-            return Ok(());
-        };
-        let blocks = index.blocks(row).to_vec();
-        let mut rows: Vec<Row> = Vec::new();
-        // Child and parent, as places in `rows`.
-        let mut edges: Vec<(usize, usize)> = Vec::new();
-        let mut place: HashMap<Vertex, usize> = HashMap::new();
-        let mut leads: Vec<i64> = Vec::new();
-        for block in &blocks {
-            for (at, one) in self.state.fragment(*block)?.iter().enumerate() {
-                if at > 0 {
-                    edges.push((rows.len(), rows.len().saturating_sub(1)));
+        for (owner, touched) in self.owners(leaving).await? {
+            let blocks = self.blocks(owner);
+            let mut chain = Chain::with_capacity(blocks.len());
+            for block in blocks {
+                if !touched.contains(&block) {
+                    chain.push_block(&mut self.state, block).await?;
+                    continue;
                 }
-                place.insert(one.vertex, rows.len());
-                let slot = moving.get(&one.vertex).unwrap_or(&block.0);
-                leads.extend(self.state.lead(*slot));
-                rows.push(one.clone());
-            }
-        }
-        let mut links: Vec<u64> = Vec::new();
-        if self.state.spec.kind == Kind::Skeleton {
-            let near: BTreeSet<u32> = blocks.iter().map(|block| block.0).collect();
-            let mut stored: HashMap<usize, usize> = HashMap::new();
-            for ends in records_near(&mut self.state, &near).await? {
-                let known: Vec<usize> = ends
-                    .iter()
-                    .filter_map(|end| place.get(end).copied())
-                    .collect();
-                if let [child, parent] = *known {
-                    stored.insert(child, parent);
+                let rows = self.state.take_fragment(block)?;
+                let mut home = Some(block);
+                for (to, rows) in runs(&rows, block.0, moving) {
+                    let leaves = to != block.0;
+                    let rows = if leaves {
+                        renamed(&mut self.state, &rows)?
+                    } else {
+                        rows
+                    };
+                    let home = home.take_if(|_| !leaves);
+                    chain
+                        .push_rows(&mut self.state, (to, leaves), rows, home)
+                        .await?;
                 }
             }
-            // What is stored counts more than the order of rows.
-            let implied = edges
-                .into_iter()
-                .filter(|(child, _)| !stored.contains_key(child))
-                .collect::<Vec<_>>();
-            let mut all: Vec<(usize, usize)> = implied.into_iter().chain(stored).collect();
-            all.sort_unstable();
-            links.extend(
-                all.into_iter()
-                    .flat_map(|(child, parent)| [wide(child), wide(parent)]),
-            );
-        }
-        for block in blocks {
-            self.state.empty_fragment(block)?;
-        }
-        index.set(row, Vec::new());
-        let spec = self.state.spec.clone();
-        let column = |at: usize| -> Vec<u8> {
-            let range = self.state.columns.get(at).cloned().unwrap_or_default();
-            rows.iter()
-                .filter_map(|row| row.bytes.get(range.clone()))
-                .flatten()
-                .copied()
-                .collect()
-        };
-        let positions = Values::of_bytes(spec.positions, &column(0));
-        let count = to_index("vertices", wide(rows.len()))?;
-        let mut batch = Batch::new(positions)
-            .with_object_runs(vec![(id, count)])
-            .with_links(links);
-        for (at, one) in (1_usize..).zip(&spec.vertex_attributes) {
-            if let crate::AttributeType::Number(number) = one.values {
-                batch = batch.with_attribute(&one.name, Values::of_bytes(number, &column(at)));
+            if let Some(index_) = &mut self.index {
+                index_.set(owner, chain.blocks);
             }
         }
-        let by = spec.chunk_by.as_ref().filter(|by| !by.stored);
-        if let (Some(keys), Some(by)) = (&self.state.keys, by) {
-            batch = batch.with_attribute(&by.attribute.name, keys.column(&leads));
+        Ok(())
+    }
+
+    /// Vertices of trees whose edges follow from the order of rows leave their chunks: the runs of rows are cut there, and
+    /// what the order does not say any more becomes a link.
+    async fn move_in_trees(
+        &mut self,
+        leaving: &[Spot],
+        moving: &HashMap<Vertex, u32>,
+    ) -> Result<(), WriteError> {
+        let owners = self.owners(leaving).await?;
+        let mut near = BTreeSet::new();
+        for block in owners.values().flatten() {
+            let names = self.state.fragment(*block)?.names().iter();
+            near.extend(names.map(|name| parts(*name).0));
         }
-        // Values are codes already.
-        Box::pin(self.take_coded(&batch)).await
+        near.remove(&FRESH);
+        // What is stored counts more than the order of rows.
+        let stored: HashSet<Vertex> = records_near(&mut self.state, &near)
+            .await?
+            .into_iter()
+            .filter_map(|ends| ends.first().copied())
+            .collect();
+        for (owner, touched) in owners {
+            let mut blocks = self.blocks(owner);
+            blocks.retain(|block| !touched.contains(block));
+            for block in touched {
+                let rows = self.state.take_fragment(block)?;
+                let mut home = Some(block);
+                let mut before: Option<Vertex> = None;
+                for (to, rows) in runs(&rows, block.0, moving) {
+                    let first = rows.names().first().copied();
+                    if let (Some(child), Some(parent)) = (first, before)
+                        && !stored.contains(&child)
+                    {
+                        self.state.links.push(NewLink {
+                            ends: vec![child, parent],
+                            attributes: Vec::new(),
+                        });
+                    }
+                    before = rows.names().last().copied();
+                    let new = match home.take_if(|home| home.0 == to) {
+                        Some(home) => {
+                            self.state.extend_fragment(home, rows)?;
+                            home
+                        }
+                        None => add_fragment(&mut self.state, to, rows)?,
+                    };
+                    insert(&self.state, &mut blocks, new);
+                }
+            }
+            if let Some(index_) = &mut self.index {
+                index_.set(owner, blocks);
+            }
+        }
+        Ok(())
+    }
+
+    /// The fragments of an object that was read.
+    fn blocks(&self, row: usize) -> Vec<Block> {
+        let index = self.index.as_ref();
+        index.map_or(Vec::new(), |index| index.blocks(row).to_vec())
     }
 
     /// Rows that change their chunk go into a fragment of their object there.
     async fn move_rows(
         &mut self,
-        spots: &[Spot],
-        away: &[bool],
+        leaving: &[Spot],
         moving: &HashMap<Vertex, u32>,
     ) -> Result<(), WriteError> {
-        let leaving: Vec<Spot> = spots
-            .iter()
-            .zip(away)
-            .filter(|(_, away)| **away)
-            .map(|(spot, _)| *spot)
-            .collect();
-        let owners = self.owners(&leaving).await?;
-        let left: BTreeSet<Vertex> = leaving
-            .iter()
-            .filter_map(|spot| Some(self.row(*spot)?.vertex))
-            .collect();
+        let owners = self.owners(leaving).await?;
+        let left: BTreeSet<Vertex> = leaving.iter().filter_map(|spot| self.name(*spot)).collect();
         for (owner, from) in owners {
-            let Some(index_) = &mut self.index else {
-                return Ok(());
-            };
-            let mut blocks = index_.blocks(owner).to_vec();
-            let mut gone: Vec<Row> = Vec::new();
+            let mut blocks = self.blocks(owner);
+            let mut gone = Rows::default();
             for block in from {
-                let chunk = self.state.chunk_mut(block.0)?;
-                chunk.moved = true;
-                if let Some(fragment) = chunk.fragments.get_mut(index(block.1)) {
-                    let (out, stay) = std::mem::take(fragment)
-                        .into_iter()
-                        .partition(|row| left.contains(&row.vertex));
-                    *fragment = stay;
-                    gone.extend(out);
-                    if fragment.is_empty() {
-                        blocks.retain(|other| *other != block);
-                    }
+                let mut rows = self.state.take_fragment(block)?;
+                gone.append(rows.take_out(|name| !left.contains(&name)));
+                if rows.is_empty() {
+                    blocks.retain(|other| *other != block);
                 }
+                self.state.extend_fragment(block, rows)?;
             }
-            for row in gone {
-                let Some(&to) = moving.get(&row.vertex) else {
+            for (name, bytes) in gone.iter() {
+                let Some(&to) = moving.get(&name) else {
                     continue;
                 };
+                let mut row = Rows::default();
+                row.push(name, [bytes]);
                 match blocks.iter().rev().find(|block| block.0 == to).copied() {
-                    Some(block) => {
-                        let chunk = self.state.chunk_mut(to)?;
-                        chunk.moved = true;
-                        if let Some(fragment) = chunk.fragments.get_mut(index(block.1)) {
-                            fragment.push(row);
-                        }
-                    }
+                    Some(block) => self.state.extend_fragment(block, row)?,
                     None => {
-                        let block = add_fragment(&mut self.state, to, vec![row])?;
+                        let block = add_fragment(&mut self.state, to, row)?;
                         insert(&self.state, &mut blocks, block);
                     }
                 }
             }
-            index_.set(owner, blocks);
+            if let Some(index_) = &mut self.index {
+                index_.set(owner, blocks);
+            }
         }
         Ok(())
     }
@@ -312,18 +291,20 @@ impl Edit {
         moving: &HashMap<Vertex, u32>,
     ) -> Result<(), WriteError> {
         let from: BTreeSet<Block> = spots.iter().map(|spot| (spot.0, spot.1)).collect();
-        let mut gone: Vec<(Row, Block)> = Vec::new();
+        let mut gone: Vec<(Rows, Block)> = Vec::new();
         for block in from {
-            let fragments = self.state.fragment(block)?.to_vec();
-            let mut stay = Vec::new();
-            for row in fragments {
-                let target = match moving.get(&row.vertex) {
-                    Some(&to) => self.bin(&row, to)?,
+            let fragment = self.state.fragment(block)?.clone();
+            let mut stay = Rows::default();
+            for (name, bytes) in fragment.iter() {
+                let target = match moving.get(&name) {
+                    Some(&to) => self.bin(bytes, to)?,
                     None => block,
                 };
                 if target == block {
-                    stay.push(row);
+                    stay.push(name, [bytes]);
                 } else {
+                    let mut row = Rows::default();
+                    row.push(name, [bytes]);
                     gone.push((row, target));
                 }
             }
@@ -339,10 +320,10 @@ impl Edit {
             chunk.moved = true;
             if chunk.fragments.is_empty() {
                 let count = to_index("bins", bins.iter().product::<u64>())?;
-                chunk.fragments.resize(count, Vec::new());
+                chunk.fragments.resize(count, Rows::default());
             }
             if let Some(fragment) = chunk.fragments.get_mut(index(bin)) {
-                fragment.push(row);
+                fragment.append(row);
             }
         }
         Ok(())
@@ -355,7 +336,7 @@ impl Edit {
     }
 
     /// The fragment that a point belongs to in a chunk.
-    fn bin(&self, row: &Row, slot: u32) -> Result<Block, WriteError> {
+    fn bin(&self, row: &[u8], slot: u32) -> Result<Block, WriteError> {
         let bins = self.bins();
         let count = self
             .state
@@ -373,8 +354,125 @@ impl Edit {
             .state
             .spec
             .positions
-            .to_f64(row.bytes.get(range).unwrap_or_default());
+            .to_f64(row.get(range).unwrap_or_default());
         let bin = crate::cell::bin(&self.state.spec, self.state.coord(slot), &bins, &position);
         Ok((slot, u32::try_from(bin).unwrap_or(u32::MAX)))
+    }
+}
+
+/// The parts of a fragment of chunk `own` by where their rows go: chunk, and rows.
+fn runs(rows: &Rows, own: u32, moving: &HashMap<Vertex, u32>) -> Vec<(u32, Rows)> {
+    let mut runs: Vec<(u32, Rows)> = Vec::new();
+    for (name, bytes) in rows.iter() {
+        let to = moving.get(&name).copied().unwrap_or(own);
+        match runs.last_mut() {
+            Some((last, run)) if *last == to => run.push(name, [bytes]),
+            _ => {
+                let mut run = Rows::default();
+                run.push(name, [bytes]);
+                runs.push((to, run));
+            }
+        }
+    }
+    runs
+}
+
+/// The same rows under new names: no link is theirs any more.
+fn renamed(state: &mut State, rows: &Rows) -> Result<Rows, WriteError> {
+    let mut new = Rows::with_capacity(rows.len(), rows.width());
+    for (_, bytes) in rows.iter() {
+        new.push(state.fresh()?, [bytes]);
+    }
+    Ok(new)
+}
+
+/// A chain that is put together again.
+#[derive(Debug)]
+struct Chain {
+    blocks: Vec<Block>,
+    /// Whether the last vertex so far is one that left its chunk.
+    left: bool,
+}
+
+impl Chain {
+    fn with_capacity(blocks: usize) -> Self {
+        Self {
+            blocks: Vec::with_capacity(blocks),
+            left: false,
+        }
+    }
+
+    /// The last fragment with rows so far, and its last vertex.
+    async fn last(&self, state: &mut State) -> Result<Option<(Block, Vertex)>, WriteError> {
+        for &block in self.blocks.iter().rev() {
+            state.load([block.0]).await?;
+            if let Some(&last) = state.fragment(block)?.names().last() {
+                return Ok(Some((block, last)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A fragment that keeps its rows, unless they join those before it.
+    async fn push_block(&mut self, state: &mut State, block: Block) -> Result<(), WriteError> {
+        if !self.left {
+            self.blocks.push(block);
+            return Ok(());
+        }
+        state.load([block.0]).await?;
+        let Some(&first) = state.fragment(block)?.names().first() else {
+            self.blocks.push(block);
+            return Ok(());
+        };
+        self.left = false;
+        match self.last(state).await? {
+            Some((last, _)) if last.0 == block.0 => {
+                let rows = state.take_fragment(block)?;
+                return state.extend_fragment(last, rows);
+            }
+            Some((_, last)) => state.links.push(step(last, first)),
+            None => {}
+        }
+        self.blocks.push(block);
+        Ok(())
+    }
+
+    /// Rows of a fragment that is cut: they go to chunk `to`, and into the fragment `home` if there is one.
+    async fn push_rows(
+        &mut self,
+        state: &mut State,
+        (to, leaves): (u32, bool),
+        rows: Rows,
+        home: Option<Block>,
+    ) -> Result<(), WriteError> {
+        let before = if self.left || leaves {
+            self.last(state).await?
+        } else {
+            None
+        };
+        self.left = leaves;
+        if let (Some((last, vertex)), Some(&first)) = (before, rows.names().first()) {
+            if last.0 == to {
+                return state.extend_fragment(last, rows);
+            }
+            state.links.push(step(vertex, first));
+        }
+        let block = match home {
+            Some(home) => {
+                state.extend_fragment(home, rows)?;
+                home
+            }
+            None => add_fragment(state, to, rows)?,
+        };
+        self.blocks.push(block);
+        Ok(())
+    }
+}
+
+/// The link between two parts of a chain.
+fn step(from: Vertex, to: Vertex) -> NewLink {
+    NewLink {
+        ends: vec![from, to],
+        attributes: Vec::new(),
     }
 }

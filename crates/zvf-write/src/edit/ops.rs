@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::state::State;
+use super::state::{Block, Chunk, State};
 use super::{At, Edit};
 use crate::WriteError;
 use crate::int::{index, wide};
@@ -11,6 +11,30 @@ use crate::values::Values;
 
 /// A row among the fragments of a chunk: chunk, fragment, place in it.
 pub(super) type Spot = (u32, u32, usize);
+
+/// Fragments one behind the other, to find rows by their place among all.
+#[derive(Debug, Default)]
+struct Sequence {
+    /// Number of the first row, of fragments with rows.
+    blocks: Vec<(u64, Block)>,
+    len: u64,
+}
+
+impl Sequence {
+    fn push(&mut self, block: Block, count: usize) {
+        if count > 0 {
+            self.blocks.push((self.len, block));
+            self.len = self.len.saturating_add(wide(count));
+        }
+    }
+
+    fn spot(&self, row: u64) -> Option<Spot> {
+        let behind = self.blocks.partition_point(|(first, _)| *first <= row);
+        let (first, (slot, fragment)) = *self.blocks.get(behind.checked_sub(1)?)?;
+        let at = usize::try_from(row.checked_sub(first)?).ok()?;
+        (row < self.len).then_some((slot, fragment, at))
+    }
+}
 
 impl Edit {
     /// The rows of objects, known or not.
@@ -38,8 +62,8 @@ impl Edit {
         };
         index.load(&mut self.state, &rows).await?;
         for &row in &rows {
-            for block in index.blocks(row).to_vec() {
-                self.state.empty_fragment(block)?;
+            for &block in index.blocks(row) {
+                self.state.take_fragment(block)?;
             }
             index.set(row, Vec::new());
         }
@@ -72,10 +96,7 @@ impl Edit {
         }
         self.state.load(gone.iter().map(|(slot, _)| *slot)).await?;
         for (slot, rows) in gone {
-            let before = self
-                .state
-                .chunk(slot)
-                .map_or(0, |chunk| chunk.rows().count());
+            let before = self.state.chunk(slot).map_or(0, Chunk::count);
             if let Some(row) = rows.last().filter(|row| **row >= wide(before)) {
                 let place = format!("row {row} of chunk {:?}", self.state.coord(slot));
                 return Err(WriteError::input(
@@ -88,7 +109,7 @@ impl Edit {
             chunk.moved = true;
             let mut row = 0_u64;
             for fragment in &mut chunk.fragments {
-                fragment.retain(|_| {
+                let _gone = fragment.take_out(|_| {
                     let stays = !rows.contains(&row);
                     row = row.saturating_add(1);
                     stays
@@ -98,71 +119,71 @@ impl Edit {
         Ok(())
     }
 
-    /// Finds rows by their address, and reads the chunks they lie in.
+    /// Finds rows by their address, and reads the chunks they lie in, and no others.
     pub(super) async fn find(&mut self, at: &At<'_>) -> Result<Vec<Spot>, WriteError> {
-        match at {
-            At::All => Ok(self.all().await?),
+        let spots = match at {
+            At::All => return self.all().await,
             At::Rows(rows) => {
-                let all = self.all().await?;
-                let spot = |row: &u64| {
-                    let found = usize::try_from(*row)
-                        .ok()
-                        .and_then(|row| all.get(row).copied());
-                    found.ok_or_else(|| {
-                        WriteError::input(
-                            format!("vertex {row}"),
-                            "nothing",
-                            format!("below {}", all.len()),
-                        )
-                    })
-                };
-                rows.iter().map(spot).collect()
-            }
-            At::Objects(places) => {
-                let ids: BTreeSet<i64> = places.iter().map(|(id, _)| *id).collect();
-                let ids: Vec<i64> = ids.into_iter().collect();
-                let rows = self.rows_of(&ids)?;
-                let Some(index) = &mut self.index else {
-                    return Ok(Vec::new());
-                };
-                index
-                    .load(&mut self.state, &rows.iter().copied().collect())
-                    .await?;
-                let mut spots: HashMap<i64, Vec<Spot>> = HashMap::new();
-                for (id, row) in ids.iter().zip(rows) {
-                    let mut of_one = Vec::new();
-                    for &(slot, fragment) in index.blocks(row) {
-                        let count = self.state.fragment((slot, fragment))?.len();
-                        of_one.extend((0..count).map(|at| (slot, fragment, at)));
+                let slots = self.state.all_slots()?;
+                self.state.measure(slots.iter().copied()).await?;
+                let mut all = Sequence::default();
+                for slot in slots {
+                    for (fragment, count) in (0_u32..).zip(self.state.sizes(slot)) {
+                        all.push((slot, fragment), count);
                     }
-                    spots.insert(*id, of_one);
                 }
-                let spot = |(id, at): &(i64, u64)| {
-                    let of_one = spots.get(id).map_or(&[][..], Vec::as_slice);
-                    let found = usize::try_from(*at)
-                        .ok()
-                        .and_then(|at| of_one.get(at).copied());
+                let spot = |row: &u64| {
                     let missing = || {
-                        let what = format!("vertex {at} of object {id}");
-                        WriteError::input(what, "nothing", format!("below {}", of_one.len()))
+                        let what = format!("vertex {row}");
+                        WriteError::input(what, "nothing", format!("below {}", all.len))
                     };
-                    found.ok_or_else(missing)
+                    all.spot(*row).ok_or_else(missing)
                 };
-                places.iter().map(spot).collect()
+                rows.iter().map(spot).collect::<Result<Vec<_>, _>>()?
             }
+            At::Objects(places) => Box::pin(self.find_in_objects(places)).await?,
+        };
+        let slots: BTreeSet<u32> = spots.iter().map(|spot| spot.0).collect();
+        self.state.load(slots).await?;
+        Ok(spots)
+    }
+
+    async fn find_in_objects(&mut self, places: &[(i64, u64)]) -> Result<Vec<Spot>, WriteError> {
+        let ids: BTreeSet<i64> = places.iter().map(|(id, _)| *id).collect();
+        let ids: Vec<i64> = ids.into_iter().collect();
+        let rows = self.rows_of(&ids)?;
+        let Some(index) = &mut self.index else {
+            return Ok(Vec::new());
+        };
+        let all = rows.iter().copied().collect();
+        index.peek_apart(&mut self.state, &all).await?;
+        self.state.measure(index.slots(&all)).await?;
+        let mut objects: HashMap<i64, Sequence> = HashMap::new();
+        for (id, row) in ids.iter().zip(rows) {
+            let mut of_one = Sequence::default();
+            for &block in index.blocks(row) {
+                of_one.push(block, self.state.fragment_len(block)?);
+            }
+            objects.insert(*id, of_one);
         }
+        let spot = |(id, at): &(i64, u64)| {
+            let of_one = objects.get(id);
+            let missing = || {
+                let what = format!("vertex {at} of object {id}");
+                let len = of_one.map_or(0, |one| one.len);
+                WriteError::input(what, "nothing", format!("below {len}"))
+            };
+            of_one.and_then(|one| one.spot(*at)).ok_or_else(missing)
+        };
+        places.iter().map(spot).collect()
     }
 
     /// Every row, in the order of answers.
     async fn all(&mut self) -> Result<Vec<Spot>, WriteError> {
         let mut all = Vec::new();
         for slot in self.state.load_all().await? {
-            let fragments = self
-                .state
-                .chunk(slot)
-                .map_or(&[][..], |chunk| chunk.fragments.as_slice());
-            for (fragment, rows) in (0_u32..).zip(fragments) {
-                all.extend((0..rows.len()).map(|at| (slot, fragment, at)));
+            for (fragment, count) in (0_u32..).zip(self.state.sizes(slot)) {
+                all.extend((0..count).map(|at| (slot, fragment, at)));
             }
         }
         Ok(all)
@@ -231,13 +252,8 @@ impl Edit {
         for (&(slot, fragment, at), value) in spots.iter().zip(bytes.chunks_exact(width.max(1))) {
             let chunk = self.state.chunk_mut(slot)?;
             chunk.changed.insert(column);
-            let row = chunk
-                .fragments
-                .get_mut(index(fragment))
-                .and_then(|rows| rows.get_mut(at));
-            let place = row.and_then(|row| row.bytes.get_mut(range.clone()));
-            if let Some(place) = place.filter(|place| place.len() == value.len()) {
-                place.copy_from_slice(value);
+            if let Some(rows) = chunk.fragments.get_mut(index(fragment)) {
+                rows.set(at, &range, value);
             }
         }
         Ok(())

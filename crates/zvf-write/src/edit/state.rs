@@ -1,17 +1,26 @@
 //! The part of a store that an edit has read, in memory and free to change.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
+use bytes::Bytes;
 use zvf_format::fragments::{Fragment, FragmentIndex, FragmentIndexBuilder};
-use zvf_store::{CellWant, ChunkCoord, Level, StoreError};
+use zvf_store::{CellWant, ChunkCoord, GridArray, Level, StoreError};
 
 use super::link_values::LinkValues;
+use super::rows::Rows;
 use crate::WriteError;
 use crate::chunk_by::Keys;
-use crate::int::{narrow, wide};
+use crate::int::{narrow, to_index, wide};
 use crate::layout::Layout;
 use crate::prepare::Corners;
 use crate::spec::StoreSpec;
+
+/// Chunks whose cells are asked for together.
+const BATCH: usize = 32;
+
+/// Bytes that an edit may take beside twice its budget: the program itself takes the rest of 64 MB.
+const SPARE: u128 = 16 << 20;
 
 /// A vertex: chunk and row where it is stored, or [`FRESH`] and a number.
 pub(crate) type Vertex = u64;
@@ -30,18 +39,11 @@ pub(crate) fn parts(vertex: Vertex) -> (u32, u32) {
     (low(vertex >> 32), low(vertex))
 }
 
-/// One vertex with its bytes: the position, then every attribute.
-#[derive(Debug, Clone)]
-pub(crate) struct Row {
-    pub(crate) vertex: Vertex,
-    pub(crate) bytes: Vec<u8>,
-}
-
 /// One chunk: fragments of rows. Their numbers never change, so that manifests stay right: a fragment that loses its
 /// rows stays as an empty one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Chunk {
-    pub(crate) fragments: Vec<Vec<Row>>,
+    pub(crate) fragments: Vec<Rows>,
     /// Rows that are stored.
     pub(crate) before: usize,
     /// Whether rows came, went or changed places.
@@ -51,12 +53,53 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
-    pub(crate) fn rows(&self) -> impl Iterator<Item = &Row> {
-        self.fragments.iter().flatten()
+    /// The vertices, row for row.
+    pub(crate) fn names(&self) -> impl Iterator<Item = Vertex> {
+        self.fragments.iter().flat_map(Rows::names).copied()
+    }
+
+    /// How many rows there are.
+    pub(crate) fn count(&self) -> usize {
+        self.fragments.iter().map(Rows::len).sum()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.fragments.iter().all(Vec::is_empty)
+        self.fragments.iter().all(Rows::is_empty)
+    }
+}
+
+/// Where the vertices are whose chunks have other rows than before: 8 bytes a row.
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    /// By chunk: the places of the rows that are stored there.
+    stored: HashMap<u32, Vec<u64>>,
+    /// By number.
+    fresh: Vec<u64>,
+}
+
+impl Places {
+    /// No place: the vertex is gone.
+    const GONE: u64 = u64::MAX;
+
+    fn note(&mut self, vertex: Vertex, place: (u32, u32)) {
+        let (slot, row) = parts(vertex);
+        let list = match slot {
+            FRESH => Some(&mut self.fresh),
+            slot => self.stored.get_mut(&slot),
+        };
+        if let Some(one) = list.and_then(|list| list.get_mut(crate::int::index(row))) {
+            *one = stored(place.0, place.1);
+        }
+    }
+
+    fn get(&self, vertex: Vertex) -> Option<(u32, u32)> {
+        let (slot, row) = parts(vertex);
+        let list = match slot {
+            FRESH => Some(&self.fresh),
+            slot => self.stored.get(&slot),
+        };
+        let place = list?.get(crate::int::index(row)).copied();
+        place.filter(|place| *place != Self::GONE).map(parts)
     }
 }
 
@@ -81,6 +124,8 @@ pub(crate) struct State {
     pub(crate) columns: Vec<std::ops::Range<usize>>,
     /// By slot. `None`: not read.
     pub(crate) chunks: Vec<(ChunkCoord, Option<Chunk>)>,
+    /// Rows of the fragments of chunks of which nothing more was read.
+    sizes: HashMap<u32, Vec<u32>>,
     slots: HashMap<ChunkCoord, u32>,
     fresh: u64,
     pub(crate) links: Vec<NewLink>,
@@ -89,10 +134,12 @@ pub(crate) struct State {
     /// Chunks of the first ends of these links.
     pub(crate) relinked: BTreeSet<u32>,
     pub(crate) extent: Option<Corners>,
+    /// Bytes that what is read should not exceed.
+    budget: usize,
 }
 
 impl State {
-    pub(crate) fn new(level: Level, spec: StoreSpec, keys: Option<Keys>) -> Self {
+    pub(crate) fn new(level: Level, spec: StoreSpec, keys: Option<Keys>, budget: usize) -> Self {
         let layout = Layout::new(&spec);
         let start = layout.position.start;
         let shift = |range: &std::ops::Range<usize>| {
@@ -108,12 +155,14 @@ impl State {
             keys,
             columns,
             chunks: Vec::new(),
+            sizes: HashMap::new(),
             slots: HashMap::new(),
             fresh: 0,
             links: Vec::new(),
             link_values: LinkValues::new(),
             relinked: BTreeSet::new(),
             extent: None,
+            budget,
         }
     }
 
@@ -170,32 +219,66 @@ impl State {
         chunk.ok_or_else(|| WriteError::input("chunk", "one that was not read", "one that was"))
     }
 
-    /// The rows of a fragment.
-    pub(crate) fn fragment(&self, block: Block) -> Result<&[Row], WriteError> {
+    /// The rows of a fragment of a chunk that was read.
+    pub(crate) fn fragment(&self, block: Block) -> Result<&Rows, WriteError> {
         let found = self
             .chunk(block.0)
             .and_then(|chunk| chunk.fragments.get(crate::int::index(block.1)));
-        found.map(Vec::as_slice).ok_or_else(|| {
-            let path = self
-                .level
-                .vertex_fragments()
-                .map_or("", |array| array.path());
-            let found = format!(
-                "a manifest that names fragment {} of chunk {:?}",
-                block.1,
-                self.coord(block.0)
-            );
-            WriteError::unsupported(path, found, "manifests of fragments that are there")
-        })
+        found.ok_or_else(|| self.no_fragment(block))
+    }
+
+    /// How many rows a fragment has whose chunk was [measured](Self::measure).
+    pub(crate) fn fragment_len(&self, block: Block) -> Result<usize, WriteError> {
+        if self.chunk(block.0).is_some() {
+            return Ok(self.fragment(block)?.len());
+        }
+        let sizes = self.sizes.get(&block.0);
+        let size = sizes.and_then(|sizes| sizes.get(crate::int::index(block.1)));
+        size.map(|size| crate::int::index(*size))
+            .ok_or_else(|| self.no_fragment(block))
+    }
+
+    /// Rows of each fragment of a chunk that was measured.
+    pub(crate) fn sizes(&self, slot: u32) -> Vec<usize> {
+        match self.chunk(slot) {
+            Some(chunk) => chunk.fragments.iter().map(Rows::len).collect(),
+            None => {
+                let sizes = self.sizes.get(&slot).into_iter().flatten();
+                sizes.map(|size| crate::int::index(*size)).collect()
+            }
+        }
+    }
+
+    #[cold]
+    fn no_fragment(&self, block: Block) -> WriteError {
+        let path = self
+            .level
+            .vertex_fragments()
+            .map_or("", |array| array.path());
+        let found = format!(
+            "a manifest that names fragment {} of chunk {:?}",
+            block.1,
+            self.coord(block.0)
+        );
+        WriteError::unsupported(path, found, "manifests of fragments that are there")
     }
 
     /// Takes all rows out of a fragment; it stays, empty.
-    pub(crate) fn empty_fragment(&mut self, block: Block) -> Result<(), WriteError> {
+    pub(crate) fn take_fragment(&mut self, block: Block) -> Result<Rows, WriteError> {
         self.fragment(block)?;
         let chunk = self.chunk_mut(block.0)?;
+        chunk.moved = true;
+        let fragment = chunk.fragments.get_mut(crate::int::index(block.1));
+        Ok(fragment.map(std::mem::take).unwrap_or_default())
+    }
+
+    /// Puts rows behind those of a fragment.
+    pub(crate) fn extend_fragment(&mut self, block: Block, rows: Rows) -> Result<(), WriteError> {
+        self.fragment(block)?;
+        let chunk = self.chunk_mut(block.0)?;
+        chunk.moved = true;
         if let Some(fragment) = chunk.fragments.get_mut(crate::int::index(block.1)) {
-            fragment.clear();
-            chunk.moved = true;
+            fragment.append(rows);
         }
         Ok(())
     }
@@ -209,6 +292,77 @@ impl State {
         high.iter_mut()
             .zip(&extent.1)
             .for_each(|(all, one)| *all = all.max(*one));
+    }
+
+    /// Reads how many rows the fragments of chunks have, of those that were not read.
+    ///
+    /// # Errors
+    /// I/O; malformed fragment indexes.
+    pub(crate) async fn measure(
+        &mut self,
+        slots: impl IntoIterator<Item = u32>,
+    ) -> Result<(), WriteError> {
+        let slots: BTreeSet<u32> = slots
+            .into_iter()
+            .filter(|slot| self.chunk(*slot).is_none() && !self.sizes.contains_key(slot))
+            .collect();
+        let Some(array) = self.level.vertex_fragments().cloned() else {
+            return Ok(());
+        };
+        let there = |slot: &u32| {
+            let chunk = self.coord(*slot);
+            array.in_grid(chunk) && array.presence().contains(chunk)
+        };
+        let there: Vec<u32> = slots.iter().copied().filter(there).collect();
+        for some in there.chunks(BATCH) {
+            let wants = some
+                .iter()
+                .map(|&slot| CellWant::new(&array, self.coord(slot)));
+            let wants = wants.collect();
+            let cells = self.level.store().fetch(self.level.next_round(), wants);
+            for (&slot, cell) in some.iter().zip(cells.await?) {
+                if let Some(cell) = cell {
+                    let sizes = self.parse_index(slot, &cell)?;
+                    self.sizes.insert(slot, sizes);
+                }
+            }
+        }
+        for slot in slots {
+            self.sizes.entry(slot).or_default();
+        }
+        Ok(())
+    }
+
+    /// The rows of each fragment.
+    fn parse_index(&self, slot: u32, cell: &[u8]) -> Result<Vec<u32>, WriteError> {
+        let coord = self.coord(slot);
+        let path = self
+            .level
+            .vertex_fragments()
+            .map_or("", |array| array.path());
+        let decode = |source| StoreError::Decode {
+            key: format!("{path} at {coord:?}"),
+            source,
+        };
+        let index = FragmentIndex::parse(cell).map_err(decode)?;
+        index.verify().map_err(decode)?;
+        let mut sizes = Vec::new();
+        let mut rows = 0_u64;
+        for fragment in index.iter() {
+            if let Fragment::Range { count, .. } = fragment {
+                sizes.push(narrow(
+                    "rows of one chunk",
+                    to_index("rows", count.unsigned_abs())?,
+                )?);
+                rows = rows.saturating_add(count.unsigned_abs());
+            }
+        }
+        if !index.tiles(rows) {
+            let found = format!("other fragments at chunk {coord:?}");
+            let expected = "fragments that follow each other and hold every row once";
+            return Err(WriteError::unsupported(path, found, expected));
+        }
+        Ok(sizes)
     }
 
     /// Reads chunks that were not read yet.
@@ -244,53 +398,71 @@ impl State {
                     .any(|array| array.presence().contains(self.coord(slot)))
             })
             .collect();
-        let mut wants = Vec::new();
-        for &slot in &there {
-            let chunk = self.coord(slot);
+        self.check_budget(there.len())?;
+        for some in there.chunks(BATCH) {
             // An array may be smaller than another one; what lies outside of it is not there.
-            wants.extend(
-                arrays
-                    .iter()
-                    .map(|array| array.in_grid(chunk).then(|| CellWant::new(array, chunk))),
-            );
-        }
-        let asked: Vec<bool> = wants.iter().map(Option::is_some).collect();
-        let mut found = self
-            .level
-            .store()
-            .fetch(
-                self.level.next_round(),
-                wants.into_iter().flatten().collect(),
-            )
-            .await?
-            .into_iter();
-        let mut cells = asked
-            .into_iter()
-            .map(|asked| if asked { found.next().flatten() } else { None });
-        let mut loaded = BTreeMap::new();
-        for &slot in &there {
-            let mut of_chunk: Vec<Vec<u8>> = Vec::new();
-            for _ in &arrays {
-                of_chunk.push(
-                    cells
-                        .next()
-                        .flatten()
-                        .map(|cell| cell.to_vec())
-                        .unwrap_or_default(),
-                );
+            let asked: Vec<Option<CellWant>> = some
+                .iter()
+                .flat_map(|&slot| {
+                    let chunk = self.coord(slot);
+                    let want = |array: &Arc<GridArray>| {
+                        array.in_grid(chunk).then(|| CellWant::new(array, chunk))
+                    };
+                    arrays.iter().map(want).collect::<Vec<_>>()
+                })
+                .collect();
+            let is_asked: Vec<bool> = asked.iter().map(Option::is_some).collect();
+            let wants = asked.into_iter().flatten().collect();
+            let found = self.level.store().fetch(self.level.next_round(), wants);
+            let mut found = found.await?.into_iter();
+            let mut cells = is_asked.into_iter().map(|asked| {
+                let cell = if asked { found.next().flatten() } else { None };
+                cell.unwrap_or_default()
+            });
+            for &slot in some {
+                let of_chunk: Vec<Bytes> = cells.by_ref().take(arrays.len()).collect();
+                let chunk = self.parse(slot, &of_chunk)?;
+                self.keep(slot, chunk);
             }
-            loaded.insert(slot, self.parse(slot, &of_chunk)?);
         }
         for slot in slots {
-            let chunk = loaded.remove(&slot).unwrap_or_default();
-            if let Some((_, place)) = self.chunks.get_mut(crate::int::index(slot)) {
-                *place = Some(chunk);
+            if self.chunk(slot).is_none() {
+                self.keep(slot, Chunk::default());
             }
         }
         Ok(())
     }
 
-    fn parse(&self, slot: u32, cells: &[Vec<u8>]) -> Result<Chunk, WriteError> {
+    /// Refuses to read `more` chunks, where all that are held would take more than twice the memory budget and a little.
+    fn check_budget(&self, more: usize) -> Result<(), WriteError> {
+        let held = self.chunks.iter().filter(|(_, chunk)| chunk.is_some());
+        let held = held.count().saturating_add(more);
+        let listed = self.level.vertices().presence().len().max(1);
+        let rows = u128::from(self.level.doc().vertex_count)
+            .saturating_mul(u128::from(wide(held.min(listed))))
+            / u128::from(wide(listed));
+        // Of each row its bytes, its name, its new place, and its cells as they are written.
+        let width = self.columns.iter().map(ExactSizeIterator::len).sum();
+        let row = u128::from(wide(width).saturating_mul(2).saturating_add(16));
+        let needed = rows.saturating_mul(row).saturating_sub(SPARE) / 2;
+        if needed <= u128::from(wide(self.budget)) {
+            return Ok(());
+        }
+        let expected = format!(
+            "at least {needed} bytes: this edit holds {held} of {listed} chunks with about {rows} vertices in memory"
+        );
+        let found = format!("{} bytes", self.budget);
+        Err(WriteError::input("memory budget", found, expected))
+    }
+
+    fn keep(&mut self, slot: u32, chunk: Chunk) {
+        self.sizes.remove(&slot);
+        if let Some((_, place)) = self.chunks.get_mut(crate::int::index(slot)) {
+            *place = Some(chunk);
+        }
+    }
+
+    fn parse(&self, slot: u32, cells: &[Bytes]) -> Result<Chunk, WriteError> {
         let coord = self.coord(slot);
         let refused = |path: &str, found: String, expected: &str| {
             WriteError::unsupported(path, format!("{found} at chunk {coord:?}"), expected)
@@ -302,7 +474,7 @@ impl State {
         };
         let (index, attributes) = rest
             .split_first()
-            .map_or((&[][..], &[][..]), |(a, b)| (a.as_slice(), b));
+            .map_or((&[][..], &[][..]), |(a, b)| (a.as_ref(), b));
         let size = self.columns.first().map_or(1, |column| column.len().max(1));
         let count = positions.len() / size;
         if count.saturating_mul(size) != positions.len() {
@@ -319,13 +491,8 @@ impl State {
         if index.is_empty() && count == 0 {
             return Ok(Chunk::default());
         }
-        let decode = |source| StoreError::Decode {
-            key: format!("{path} at {coord:?}"),
-            source,
-        };
-        let index = FragmentIndex::parse(index).map_err(decode)?;
-        index.verify().map_err(decode)?;
-        if !index.tiles(wide(count)) {
+        let sizes = self.parse_index(slot, index)?;
+        if sizes.iter().map(|size| u64::from(*size)).sum::<u64>() != wide(count) {
             let expected = "fragments that follow each other and hold every row once";
             return Err(refused(path, "other fragments".to_owned(), expected));
         }
@@ -341,31 +508,20 @@ impl State {
                 return Err(refused(one.array.path(), found, "a value for every row"));
             }
         }
+        let width = self.columns.iter().map(ExactSizeIterator::len).sum();
         let mut row = 0_usize;
-        let mut fragments = Vec::new();
-        for fragment in index.iter() {
-            let Fragment::Range { count, .. } = fragment else {
-                continue;
-            };
-            let mut rows = Vec::new();
-            for _ in 0..count {
+        let mut fragments = Vec::with_capacity(sizes.len());
+        for size in sizes {
+            let mut rows = Rows::with_capacity(crate::int::index(size), width);
+            for _ in 0..size {
                 let number = narrow("rows of one chunk", row)?;
-                let mut bytes = Vec::new();
-                for (column, cell) in self
-                    .columns
-                    .iter()
-                    .zip(std::iter::once(positions).chain(attributes))
-                {
+                let cells = std::iter::once(positions).chain(attributes);
+                let parts = self.columns.iter().zip(cells).map(|(column, cell)| {
                     let start = row.saturating_mul(column.len());
-                    bytes.extend_from_slice(
-                        cell.get(start..start.saturating_add(column.len()))
-                            .unwrap_or_default(),
-                    );
-                }
-                rows.push(Row {
-                    vertex: stored(slot, number),
-                    bytes,
+                    cell.get(start..start.saturating_add(column.len()))
+                        .unwrap_or_default()
                 });
+                rows.push(stored(slot, number), parts);
                 row = row.saturating_add(1);
             }
             fragments.push(rows);
@@ -379,6 +535,13 @@ impl State {
 
     /// Reads every chunk of the level; returns their slots in the order of answers: by coordinate.
     pub(crate) async fn load_all(&mut self) -> Result<Vec<u32>, WriteError> {
+        let slots = self.all_slots()?;
+        self.load(slots.iter().copied()).await?;
+        Ok(slots)
+    }
+
+    /// The chunks of the level and of the edit, in the order of answers: by coordinate.
+    pub(crate) fn all_slots(&mut self) -> Result<Vec<u32>, WriteError> {
         let mut all: BTreeSet<ChunkCoord> = self
             .level
             .vertices()
@@ -387,37 +550,36 @@ impl State {
             .map(ChunkCoord::new)
             .collect();
         all.extend(self.chunks.iter().map(|(coord, _)| coord.clone()));
-        let mut slots = Vec::new();
-        for chunk in all {
-            slots.push(self.slot(&chunk)?);
-        }
-        self.load(slots.iter().copied()).await?;
-        Ok(slots)
+        all.iter().map(|chunk| self.slot(chunk)).collect()
     }
 
     /// Where the vertices of all chunks whose rows moved are now.
-    pub(crate) fn places(&self) -> Result<HashMap<Vertex, (u32, u32)>, WriteError> {
-        let mut places = HashMap::new();
-        for (slot, (_, chunk)) in self.chunks.iter().enumerate() {
-            let slot = narrow("chunks of an edit", slot)?;
+    pub(crate) fn places(&self) -> Result<Places, WriteError> {
+        let mut places = Places {
+            stored: HashMap::new(),
+            fresh: vec![Places::GONE; to_index("new vertices of an edit", self.fresh)?],
+        };
+        let moved = |chunk: &Chunk| chunk.moved.then_some(chunk.before);
+        for (slot, (_, chunk)) in (0_u32..).zip(&self.chunks) {
+            if let Some(before) = chunk.as_ref().and_then(moved) {
+                places.stored.insert(slot, vec![Places::GONE; before]);
+            }
+        }
+        for (slot, (_, chunk)) in (0_u32..).zip(&self.chunks) {
             let Some(chunk) = chunk.as_ref().filter(|chunk| chunk.moved) else {
                 continue;
             };
-            for (at, row) in chunk.rows().enumerate() {
-                places.insert(row.vertex, (slot, narrow("rows of one chunk", at)?));
+            for (at, name) in chunk.names().enumerate() {
+                places.note(name, (slot, narrow("rows of one chunk", at)?));
             }
         }
         Ok(places)
     }
 
     /// Where a vertex is now; `None`: it is gone.
-    pub(crate) fn place(
-        &self,
-        places: &HashMap<Vertex, (u32, u32)>,
-        vertex: Vertex,
-    ) -> Option<(u32, u32)> {
-        if let Some(place) = places.get(&vertex) {
-            return Some(*place);
+    pub(crate) fn place(&self, places: &Places, vertex: Vertex) -> Option<(u32, u32)> {
+        if let Some(place) = places.get(vertex) {
+            return Some(place);
         }
         let (slot, row) = parts(vertex);
         let untouched = slot != FRESH && !self.chunk(slot).is_some_and(|chunk| chunk.moved);
@@ -427,8 +589,12 @@ impl State {
     /// The payload of a column of a chunk.
     pub(crate) fn column(&self, chunk: &Chunk, at: usize) -> Vec<u8> {
         let range = self.columns.get(at).cloned().unwrap_or_default();
-        let cells = chunk.rows().filter_map(|row| row.bytes.get(range.clone()));
-        cells.flatten().copied().collect()
+        let mut column = Vec::with_capacity(chunk.count().saturating_mul(range.len()));
+        for rows in &chunk.fragments {
+            let cells = rows.iter().filter_map(|(_, row)| row.get(range.clone()));
+            cells.for_each(|cell| column.extend_from_slice(cell));
+        }
+        column
     }
 }
 

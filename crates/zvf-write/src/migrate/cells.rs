@@ -1,5 +1,6 @@
 //! The cells of a level as they are: every chunk keeps its rows and fragments.
 
+use bytes::Bytes;
 use zvf_format::fragments::FragmentIndexBuilder;
 use zvf_meta::ArrayAttributes;
 use zvf_meta::space::chunk_at;
@@ -46,6 +47,9 @@ pub(super) struct Sink<'s> {
     pub(super) journal: Option<&'s Journal<'s>>,
     pub(super) progress: &'s (dyn Fn(u64) + Sync),
 }
+
+/// Rows whose positions are looked at together.
+const ROWS: usize = 4096;
 
 /// The number type of positions.
 pub(super) fn number_type(source: &Source) -> NumberType {
@@ -95,12 +99,13 @@ impl Sink<'_> {
         } else {
             Vec::new()
         };
-        let mut payloads = vec![chunk.positions.to_vec(), index];
-        for (column, cell) in self.source.columns.iter().zip(&chunk.attributes) {
-            payloads.push(self.attribute(column, cell.as_deref(), chunk.rows));
+        // Bytes that nothing else holds become the payload without a copy.
+        let mut payloads = vec![Vec::from(chunk.positions), index];
+        for (column, cell) in self.source.columns.iter().zip(chunk.attributes) {
+            payloads.push(self.attribute(column, cell, chunk.rows));
         }
-        let of_fragments = chunk.fragment_attributes.iter();
-        payloads.extend(of_fragments.map(|cell| cell.as_deref().unwrap_or_default().to_vec()));
+        let of_fragments = chunk.fragment_attributes.into_iter();
+        payloads.extend(of_fragments.map(|cell| cell.map(Vec::from).unwrap_or_default()));
         let present = payloads.iter().skip(2).map(|payload| !payload.is_empty());
         let done = Done {
             slot: chunk.slot,
@@ -118,26 +123,33 @@ impl Sink<'_> {
     /// Corners of the finite positions, and how many lie in another chunk than where they are stored.
     fn look(&self, coord: &[i64], chunk: &Chunk) -> (Option<Corners>, u64) {
         let dims = self.source.level.dims();
-        let values = number_type(self.source).to_f64(&chunk.positions);
+        let number = number_type(self.source);
         let spatial = coord
             .get(coord.len().saturating_sub(dims)..)
             .unwrap_or(coord);
         let (mut low, mut high) = (vec![f64::INFINITY; dims], vec![f64::NEG_INFINITY; dims]);
         let mut misplaced = 0_u64;
-        for position in values.chunks_exact(dims.max(1)) {
-            let mut here = true;
-            for (axis, &value) in position.iter().enumerate() {
-                if !value.is_finite() {
-                    continue;
+        // A few rows at a time: as f64 all of them would take more than they do.
+        let rows = number
+            .size()
+            .saturating_mul(dims.max(1))
+            .saturating_mul(ROWS);
+        for some in chunk.positions.chunks(rows.max(1)) {
+            for position in number.to_f64(some).chunks_exact(dims.max(1)) {
+                let mut here = true;
+                for (axis, &value) in position.iter().enumerate() {
+                    if !value.is_finite() {
+                        continue;
+                    }
+                    let size = self.chunk_shape.get(axis).copied().unwrap_or(1.0);
+                    here &= chunk_at(value, size).as_ref() == spatial.get(axis);
+                    if let (Some(low), Some(high)) = (low.get_mut(axis), high.get_mut(axis)) {
+                        *low = low.min(value);
+                        *high = high.max(value);
+                    }
                 }
-                let size = self.chunk_shape.get(axis).copied().unwrap_or(1.0);
-                here &= chunk_at(value, size).as_ref() == spatial.get(axis);
-                if let (Some(low), Some(high)) = (low.get_mut(axis), high.get_mut(axis)) {
-                    *low = low.min(value);
-                    *high = high.max(value);
-                }
+                misplaced = misplaced.saturating_add(u64::from(!here));
             }
-            misplaced = misplaced.saturating_add(u64::from(!here));
         }
         let finite = low.iter().chain(&high).all(|value| value.is_finite());
         (finite.then_some((low, high)), misplaced)
@@ -145,9 +157,9 @@ impl Sink<'_> {
 
     /// The payload of an attribute. Where rows have no value, the type's word for "none" stands, if it has one: without
     /// it released readers return a shorter column (trap T10).
-    fn attribute(&self, column: &Column, cell: Option<&[u8]>, rows: u32) -> Vec<u8> {
+    fn attribute(&self, column: &Column, cell: Option<Bytes>, rows: u32) -> Vec<u8> {
         let path = column.attribute.array.path();
-        let mut bytes = cell.unwrap_or_default().to_vec();
+        let mut bytes = cell.map(Vec::from).unwrap_or_default();
         let row = column.row_bytes().max(1);
         let missing = wide(index(rows)).saturating_sub(wide(bytes.len() / row));
         if missing == 0 {
@@ -232,10 +244,10 @@ impl Sink<'_> {
 /// # Cost
 /// Every cell is read once and written once, on several threads; memory for a few dozen chunks a thread, and 16 bytes a
 /// chunk beside.
-pub(super) fn copy(sink: Sink<'_>, threads: usize) -> Result<Laid, WriteError> {
+pub(super) fn copy(sink: Sink<'_>, threads: usize, budget: usize) -> Result<Laid, WriteError> {
     let source = sink.source;
     let mut items = Vec::new();
-    let about = super::chunk_bytes(source);
+    let about = source.chunk_bytes();
     for (slot, chunk) in (0_u32..).zip(&source.chunks) {
         items.push((sink.cells.object_index(chunk)?, about, slot));
     }
@@ -285,7 +297,10 @@ pub(super) fn copy(sink: Sink<'_>, threads: usize) -> Result<Laid, WriteError> {
         all.append(&mut done);
         Ok(())
     };
-    parallel::each(threads, pack(items).into_iter(), work, take)?;
+    // Cells as they are read, as they are written, and compressed.
+    let weigh = |job: Vec<u32>| (about.saturating_mul(3 * wide(job.len())), job);
+    let jobs = pack(items).into_iter().map(weigh);
+    parallel::each_within(threads, wide(budget), jobs, work, take)?;
     let mut laid = Laid::of(&source.chunks, &mut all);
     let misplaced = all
         .iter()

@@ -138,14 +138,6 @@ pub async fn compare(old: &Store, new: &Store) -> Result<Verified, WriteError> {
     blocking(move || verify::verify(&old, &new, &handle)).await
 }
 
-/// Bytes of the cells of a chunk, about.
-fn chunk_bytes(source: &Source) -> u64 {
-    let columns = source.columns.iter().map(source::Column::row_bytes);
-    let row = columns.fold(source.position_bytes(), usize::saturating_add);
-    let rows = source.level.doc().vertex_count / wide(source.chunks.len()).max(1);
-    rows.max(1).saturating_mul(wide(row).max(1))
-}
-
 /// Removes a journal that nobody shall go on from. The failure that led here is the one to tell.
 fn forget(journal: Option<Journal<'_>>) {
     let _ = journal.map(Journal::done);
@@ -282,7 +274,7 @@ impl Job {
                 one
             } else {
                 cuts.push(None);
-                cells::copy(self.sink(stage, &below, journal), threads)?
+                cells::copy(self.sink(stage, &below, journal), threads, budget)?
             };
             extent.widen(one.extent.clone());
             laid.push(one);

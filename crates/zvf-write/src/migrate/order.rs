@@ -1,6 +1,6 @@
 //! The order of fragments: as objects name them.
 
-use super::source::{BATCH, Source};
+use super::source::Source;
 use crate::WriteError;
 use crate::int::{index, to_index, wide};
 
@@ -34,9 +34,8 @@ impl Order {
 /// Number of the first fragment of each chunk, and the end.
 pub(super) fn fragment_starts(source: &Source) -> Result<Vec<u64>, WriteError> {
     let mut starts = vec![0_u64];
-    let slots: Vec<u32> = (0..).take(source.chunks.len()).collect();
-    for part in slots.chunks(BATCH) {
-        for chunk in source.read(part)? {
+    for part in source.batches() {
+        for chunk in source.read(&part)? {
             let before = starts.last().copied().unwrap_or_default();
             starts.push(before.saturating_add(wide(chunk.fragments.len())));
         }

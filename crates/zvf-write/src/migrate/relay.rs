@@ -20,7 +20,7 @@ use super::laid::Laid;
 use super::moved::{Moved, Part};
 use super::order::{Order, UNNAMED, fragment_starts, order};
 use super::report::Notes;
-use super::source::{BATCH, Chunk, Column, Rows, Source};
+use super::source::{Chunk, Column, Rows, Source};
 use crate::bucket::{Bucket, Buckets};
 use crate::finish::pack;
 use crate::int::{index, narrow, signed64, wide};
@@ -68,17 +68,41 @@ impl Layout {
     }
 }
 
-/// Bytes of a membership: order, fragment, position, vertex, vertex before, whether it is the last.
-const MEMBER: usize = 8 + 8 + 4 + 8 + 8 + 1;
+/// Bytes of a membership: order, fragment, position, rows, vertex, vertex before, whether the last row is the
+/// fragment's.
+const MEMBER: usize = 8 + 8 + 4 + 4 + 8 + 8 + 1;
 
+/// Rows that a fragment has one behind the other, and that go to one chunk: vertices from `vertex` on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Member {
     order: u64,
     fragment: u64,
     position: u32,
+    rows: u32,
     vertex: u64,
     before: u64,
     last: bool,
+}
+
+impl Member {
+    /// Whether a row continues this one.
+    fn goes_on(&self, position: u32, vertex: u64) -> bool {
+        self.position.checked_add(self.rows) == Some(position)
+            && self.vertex.checked_add(u64::from(self.rows)) == Some(vertex)
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        for number in [self.order, self.fragment] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        for number in [self.position, self.rows] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        for number in [self.vertex, self.before] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        out.push(u8::from(self.last));
+    }
 }
 
 /// Lets the first cell of every column tell its width.
@@ -112,8 +136,8 @@ pub(super) fn gather(
     let sizes = |columns: &[Column]| columns.iter().map(Column::row_bytes).collect();
     let bins = bins.and_then(|bins| Some((bins_per_chunk(shape, &bins)?, bins)));
     let mut gathered = Gathered {
-        rows: Buckets::new(budget / 3, folder),
-        members: Buckets::new(budget / 3, folder),
+        rows: Buckets::new(budget / 4, folder),
+        members: Buckets::new(budget / 8, folder),
         layout: Layout {
             position: source.position_bytes(),
             columns: sizes(&source.columns),
@@ -136,9 +160,8 @@ pub(super) fn gather(
             );
         }
     }
-    let slots: Vec<u32> = (0..).take(source.chunks.len()).collect();
-    for part in slots.chunks(BATCH) {
-        for chunk in source.read(part)? {
+    for part in source.batches() {
+        for chunk in source.read(&part)? {
             gathered.take(source, shape, &chunk)?;
         }
     }
@@ -210,6 +233,7 @@ impl Gathered {
         for (at, fragment) in chunk.fragments.iter().enumerate() {
             let number = first.saturating_add(wide(at));
             let order = self.order.of(number);
+            let mut run: Option<(usize, Member)> = None;
             let mut before = NONE;
             let len = fragment.len();
             for (position, row) in (0_u32..).zip(fragment.iter()) {
@@ -218,29 +242,45 @@ impl Gathered {
                     continue;
                 };
                 let last = index(position).saturating_add(1) == len;
-                let layout = &self.layout;
-                self.members.push(bucket, |out| {
-                    for number in [order, number] {
-                        out.extend_from_slice(&number.to_le_bytes());
+                match &mut run {
+                    Some((of, member)) if *of == bucket && member.goes_on(position, vertex) => {
+                        member.rows = member.rows.saturating_add(1);
+                        member.last = last;
                     }
-                    out.extend_from_slice(&position.to_le_bytes());
-                    for number in [vertex, before] {
-                        out.extend_from_slice(&number.to_le_bytes());
+                    _ => {
+                        let member = Member {
+                            order,
+                            fragment: number,
+                            position,
+                            rows: 1,
+                            vertex,
+                            before,
+                            last,
+                        };
+                        if let Some((bucket, member)) = run.replace((bucket, member)) {
+                            self.push_member(bucket, &member, chunk, at);
+                        }
                     }
-                    out.push(u8::from(last));
-                    for (cell, &size) in chunk
-                        .fragment_attributes
-                        .iter()
-                        .zip(&layout.fragment_columns)
-                    {
-                        flagged(out, cell.as_deref(), at, size);
-                    }
-                });
+                }
                 before = vertex;
+            }
+            if let Some((bucket, member)) = run {
+                self.push_member(bucket, &member, chunk, at);
             }
             self.members.relieve()?;
         }
         Ok(())
+    }
+
+    fn push_member(&mut self, bucket: usize, member: &Member, chunk: &Chunk, fragment: usize) {
+        let cells = chunk.fragment_attributes.iter();
+        let columns = &self.layout.fragment_columns;
+        self.members.push(bucket, |out| {
+            member.write(out);
+            for (cell, &size) in cells.zip(columns) {
+                flagged(out, cell.as_deref(), fragment, size);
+            }
+        });
     }
 
     /// The new chunks.
@@ -330,6 +370,8 @@ pub(super) fn write(
             let rows = rows.read(&sorted.row_file)?;
             let members = members.read(&sorted.member_file)?;
             let (chunk, vertices, parts, cut) = sorted.build(&sink, slot, &rows, &members, tree)?;
+            // The cells hold all that the records did.
+            drop((rows, members));
             (sink.progress)(u64::from(chunk.rows));
             let (payloads, done) = sink.payloads(coord, chunk)?;
             let into = columns.iter_mut().zip(payloads);
@@ -363,7 +405,18 @@ pub(super) fn write(
         }
         Ok(())
     };
-    parallel::each(threads, pack(items).into_iter(), work, take)?;
+    // The records, the cells that are made of them, and those as they are written.
+    let weigh = |job: Vec<(u32, Bucket, Bucket)>| {
+        let bytes = job
+            .iter()
+            .map(|(_, rows, members)| rows.len().saturating_add(members.len()));
+        (
+            bytes.fold(0_u64, u64::saturating_add).saturating_mul(3),
+            job,
+        )
+    };
+    let jobs = pack(items).into_iter().map(weigh);
+    parallel::each_within(threads, wide(budget), jobs, work, take)?;
     places.seal()?;
     parts.sort_unstable();
     let mut laid = Laid::of(&sorted.chunks, &mut all);
@@ -389,20 +442,13 @@ impl Sorted {
         members: &[u8],
         tree: bool,
     ) -> Result<Built, WriteError> {
-        let size = self.layout.row();
-        let mut records: Vec<(u64, &[u8])> = rows
-            .chunks_exact(size)
-            .filter_map(|record| Some((u64::from_le_bytes(*record.first_chunk()?), record)))
-            .collect();
-        records.sort_unstable_by_key(|(vertex, _)| *vertex);
-        let find = |vertex: u64| {
-            records
-                .binary_search_by_key(&vertex, |(vertex, _)| *vertex)
-                .ok()
+        let records = Records {
+            bytes: rows,
+            size: self.layout.row().max(1),
         };
         // The row of each record.
         let mut row_of = vec![u32::MAX; records.len()];
-        let mut order = Vec::with_capacity(records.len());
+        let mut order: Vec<u32> = Vec::with_capacity(records.len());
         let (mut fragments, mut parts, mut cut) = (Vec::new(), Vec::new(), Vec::new());
         let mut fragment_values: Vec<&[u8]> = Vec::new();
         if let Some((bins, counts)) = &self.bins {
@@ -414,24 +460,14 @@ impl Sorted {
                 .filter_map(read_member)
                 .collect();
             list.sort_unstable_by_key(|(member, _)| *member);
-            let mut runs: Vec<Vec<u32>> = Vec::new();
             let mut before: Option<Member> = None;
             for (member, values) in list {
-                let Some(record) = find(member.vertex) else {
+                let Some(first) = records.find(member.vertex) else {
                     continue;
                 };
-                let Some(row) = row_of.get_mut(record) else {
-                    continue;
-                };
-                let new = *row == u32::MAX;
-                if new {
-                    *row = narrow("rows of a chunk", order.len())?;
-                    order.push(record);
-                }
-                let row = *row;
                 let follows = before.is_some_and(|one| {
                     one.fragment == member.fragment
-                        && one.position.checked_add(1) == Some(member.position)
+                        && one.position.checked_add(one.rows) == Some(member.position)
                 });
                 // Parts of one object that no other has, one behind the other.
                 let joins = before.is_some_and(|one| {
@@ -443,56 +479,70 @@ impl Sorted {
                         && self.order.alone(one.fragment)
                         && self.order.alone(member.fragment)
                 });
-                if !follows {
-                    if !joins {
-                        runs.push(Vec::new());
-                        fragment_values.push(values);
-                    }
-                    parts.push(Part {
-                        fragment: member.fragment,
-                        position: member.position,
-                        chunk: slot,
-                        into: narrow("fragments of a chunk", runs.len().saturating_sub(1))?,
-                        goes_on: joins,
-                    });
-                    if tree && new && member.before != NONE {
-                        cut.push((member.vertex, member.before));
-                    }
+                if !follows && !joins {
+                    fragments.push(Rows::Range(0, 0));
+                    fragment_values.push(values);
                 }
-                if let Some(run) = runs.last_mut() {
-                    run.push(row);
+                for step in 0..member.rows {
+                    // Records lie in the order of vertices, and all of these went to this chunk.
+                    let record = first.saturating_add(index(step));
+                    let Some(row) = row_of.get_mut(record) else {
+                        continue;
+                    };
+                    let new = *row == u32::MAX;
+                    if new {
+                        *row = narrow("rows of a chunk", order.len())?;
+                        order.push(narrow("rows of a chunk", record)?);
+                    }
+                    let row = *row;
+                    if step == 0 && !follows {
+                        parts.push(Part {
+                            fragment: member.fragment,
+                            position: member.position,
+                            chunk: slot,
+                            into: narrow(
+                                "fragments of a chunk",
+                                fragments.len().saturating_sub(1),
+                            )?,
+                            goes_on: joins,
+                        });
+                        if tree && new && member.before != NONE {
+                            cut.push((member.vertex, member.before));
+                        }
+                    }
+                    if let Some(run) = fragments.last_mut() {
+                        run.push(row);
+                    }
                 }
                 before = Some(member);
             }
-            fragments.extend(runs.into_iter().map(as_rows));
         }
         // Rows that no fragment has.
-        for (record, row) in row_of.iter().enumerate() {
+        for (record, row) in (0_u32..).zip(&row_of) {
             if self.bins.is_none() && *row == u32::MAX {
                 order.push(record);
             }
         }
-        let rows = narrow("rows of a chunk", order.len())?;
+        drop(row_of);
+        let count = narrow("rows of a chunk", order.len())?;
+        let mut start = self.layout.position.saturating_add(8);
         let mut positions = Vec::with_capacity(order.len().saturating_mul(self.layout.position));
         let mut vertices = Vec::with_capacity(order.len());
-        let mut cells: Vec<Vec<Option<&[u8]>>> = vec![Vec::new(); self.layout.columns.len()];
-        for &record in &order {
-            let Some((vertex, record)) = records.get(record) else {
-                continue;
-            };
-            vertices.push(*vertex);
-            let (_, rest) = record.split_at_checked(8).unwrap_or_default();
-            let (position, mut rest) = rest
-                .split_at_checked(self.layout.position)
-                .unwrap_or_default();
-            positions.extend_from_slice(position);
-            for (cell, &size) in cells.iter_mut().zip(&self.layout.columns) {
-                cell.push(split_flagged(&mut rest, size));
-            }
+        for &at in &order {
+            let record = records.get(index(at)).unwrap_or_default();
+            positions.extend_from_slice(record.get(8..start).unwrap_or_default());
+            vertices.extend(records.vertex(index(at)));
         }
-        let columns = sink.source.columns.iter().zip(cells);
-        let attributes = columns.map(|(column, cell)| joined(column, cell, sink.notes));
-        let attributes = attributes.collect();
+        let mut attributes = Vec::new();
+        for (column, &size) in sink.source.columns.iter().zip(&self.layout.columns) {
+            let end = start.saturating_add(size).saturating_add(1);
+            let cells = order.iter().map(|&at| {
+                let record = records.get(index(at))?;
+                split_flagged(&mut record.get(start..end)?, size)
+            });
+            attributes.push(joined(column, cells, sink.notes));
+            start = end;
+        }
         let mut values: Vec<Vec<Option<&[u8]>>> =
             vec![Vec::new(); self.layout.fragment_columns.len()];
         for mut rest in fragment_values {
@@ -502,11 +552,13 @@ impl Sorted {
         }
         let columns = sink.source.fragment_columns.iter();
         let mut values = values.into_iter();
-        let fragment_attributes =
-            columns.map(|column| joined(column, values.next().unwrap_or_default(), sink.notes));
+        let fragment_attributes = columns.map(|column| {
+            let cell = values.next().unwrap_or_default();
+            joined(column, cell.into_iter(), sink.notes)
+        });
         let chunk = Chunk {
             slot,
-            rows,
+            rows: count,
             positions: positions.into(),
             fragment_attributes: fragment_attributes.collect(),
             fragments,
@@ -520,18 +572,19 @@ impl Sorted {
         &self,
         sink: &Sink<'_>,
         slot: u32,
-        records: &[(u64, &[u8])],
+        records: &Records<'_>,
         bins: &[f64],
         counts: &[u64],
-        order: &mut Vec<usize>,
+        order: &mut Vec<u32>,
     ) -> Result<Vec<Rows>, WriteError> {
         let chunk = self
             .chunks
             .get(index(slot))
             .map_or(&[][..], |chunk| chunk.as_slice());
         let number = number_type(sink.source);
-        let mut keys: Vec<(i64, usize)> = Vec::with_capacity(records.len());
-        for (at, (_, record)) in records.iter().enumerate() {
+        let mut keys: Vec<(i64, u32)> = Vec::with_capacity(records.len());
+        for at in 0..records.len() {
+            let record = records.get(at).unwrap_or_default();
             let end = self.layout.position.saturating_add(8);
             let position = number.to_f64(record.get(8..end).unwrap_or_default());
             let axes = position.iter().zip(bins).zip(chunk).zip(counts);
@@ -542,7 +595,7 @@ impl Sorted {
                 let local = all.saturating_sub(first).clamp(0, count.saturating_sub(1));
                 bin.saturating_mul(count).saturating_add(local)
             });
-            keys.push((bin, at));
+            keys.push((bin, narrow("rows of a chunk", at)?));
         }
         keys.sort_unstable();
         order.extend(keys.iter().map(|(_, at)| *at));
@@ -572,20 +625,46 @@ fn read_member(record: &[u8]) -> Option<(Member, &[u8])> {
         order: long(0)?,
         fragment: long(8)?,
         position: u32::from_le_bytes(*head.get(16..)?.first_chunk()?),
-        vertex: long(20)?,
-        before: long(28)?,
-        last: head.get(36).is_some_and(|last| *last != 0),
+        rows: u32::from_le_bytes(*head.get(20..)?.first_chunk()?),
+        vertex: long(24)?,
+        before: long(32)?,
+        last: head.get(40).is_some_and(|last| *last != 0),
     };
     Some((member, values))
 }
 
-/// A run as a range, where its rows follow each other.
-fn as_rows(run: Vec<u32>) -> Rows {
-    let start = run.first().copied().unwrap_or(0);
-    let range = (start..).zip(&run).all(|(at, row)| at == *row);
-    match u32::try_from(run.len()) {
-        Ok(count) if range => Rows::Range(start, count),
-        _ => Rows::List(run),
+/// The rows of a new chunk, in the order of their old vertices: as they came.
+struct Records<'r> {
+    bytes: &'r [u8],
+    size: usize,
+}
+
+impl<'r> Records<'r> {
+    fn len(&self) -> usize {
+        self.bytes.len() / self.size
+    }
+
+    fn get(&self, at: usize) -> Option<&'r [u8]> {
+        let start = at.checked_mul(self.size)?;
+        self.bytes.get(start..start.checked_add(self.size)?)
+    }
+
+    fn vertex(&self, at: usize) -> Option<u64> {
+        Some(u64::from_le_bytes(*self.get(at)?.first_chunk()?))
+    }
+
+    /// The record of a vertex.
+    fn find(&self, vertex: u64) -> Option<usize> {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            if self.vertex(middle)? < vertex {
+                low = middle.saturating_add(1);
+            } else {
+                high = middle;
+            }
+        }
+        (self.vertex(low)? == vertex).then_some(low)
     }
 }
 
@@ -597,8 +676,12 @@ fn split_flagged<'r>(rest: &mut &'r [u8], size: usize) -> Option<&'r [u8]> {
 }
 
 /// A cell of values. Where no row has one there is no cell; where some have, the others get the word for absence.
-fn joined(column: &Column, cell: Vec<Option<&[u8]>>, notes: &Notes) -> Option<bytes::Bytes> {
-    let missing = cell.iter().filter(|value| value.is_none()).count();
+fn joined<'r>(
+    column: &Column,
+    cell: impl ExactSizeIterator<Item = Option<&'r [u8]>> + Clone,
+    notes: &Notes,
+) -> Option<bytes::Bytes> {
+    let missing = cell.clone().filter(Option::is_none).count();
     if missing == cell.len() {
         return None;
     }
@@ -618,8 +701,7 @@ fn joined(column: &Column, cell: Vec<Option<&[u8]>>, notes: &Notes) -> Option<by
         }
     }
     let absent = absent.unwrap_or_else(|| vec![0; column.row_bytes()]);
-    let values = cell
-        .into_iter()
-        .flat_map(|value| value.unwrap_or(&absent).to_vec());
-    Some(values.collect::<Vec<u8>>().into())
+    let mut values = Vec::with_capacity(cell.len().saturating_mul(column.row_bytes()));
+    cell.for_each(|value| values.extend_from_slice(value.unwrap_or(&absent)));
+    Some(values.into())
 }

@@ -35,6 +35,18 @@ impl Rows {
         range.chain(list.iter().copied())
     }
 
+    /// Appends a row.
+    pub(crate) fn push(&mut self, row: u32) {
+        match self {
+            Self::List(rows) => rows.push(row),
+            Self::Range(start, count) if *count == 0 => (*start, *count) = (row, 1),
+            Self::Range(start, count) if start.checked_add(*count) == Some(row) => {
+                *count = count.saturating_add(1);
+            }
+            Self::Range(..) => *self = Self::List(self.iter().chain([row]).collect()),
+        }
+    }
+
     /// First and last row; `None` of an empty fragment.
     pub(crate) fn ends(&self) -> Option<(u32, u32)> {
         match self {
@@ -156,6 +168,9 @@ pub(crate) struct Source {
 /// Cells that are asked for together.
 pub(crate) const BATCH: usize = 32;
 
+/// Bytes of chunks that are read together, about.
+const BATCH_BYTES: u64 = 4 << 20;
+
 impl Source {
     /// Prepares a level: which chunks it has, and which attributes can be carried.
     pub(crate) fn new(level: Level, handle: Handle, notes: &Notes) -> Result<Self, WriteError> {
@@ -255,6 +270,23 @@ impl Source {
             self.chunks.sort_unstable();
         }
         Ok(())
+    }
+
+    /// Bytes of the cells of a chunk, about.
+    pub(crate) fn chunk_bytes(&self) -> u64 {
+        let columns = self.columns.iter().map(Column::row_bytes);
+        let row = columns.fold(self.position_bytes(), usize::saturating_add);
+        let rows = self.level.doc().vertex_count / wide(self.chunks.len()).max(1);
+        rows.max(1).saturating_mul(wide(row).max(1))
+    }
+
+    /// Numbers of all chunks, as many at a time as are read together.
+    pub(crate) fn batches(&self) -> impl Iterator<Item = Vec<u32>> + use<> {
+        let fit = usize::try_from(BATCH_BYTES / self.chunk_bytes()).unwrap_or(BATCH);
+        let end = u32::try_from(self.chunks.len()).unwrap_or(u32::MAX);
+        let step = fit.clamp(1, BATCH);
+        let first = (0..end).step_by(step);
+        first.map(move |first| (first..end).take(step).collect())
     }
 
     /// The number of a chunk.

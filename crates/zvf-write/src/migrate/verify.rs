@@ -15,7 +15,7 @@ use zvf_store::{ChunkCoord, IdTable, LinkFamily, Need, ObjectIndex, Store, Typed
 use super::records::Family;
 use super::report::{Notes, Verified};
 use super::rows::Copied;
-use super::source::{BATCH, Chunk, Column, Rows, Source};
+use super::source::{Chunk, Column, Rows, Source};
 use crate::WriteError;
 use crate::int::{index, wide};
 
@@ -120,9 +120,8 @@ impl Pair {
             .links(0)
             .is_some_and(|family| !family.rows_trusted());
         let mut seen = 0_usize;
-        let slots: Vec<u32> = (0..).take(self.old.chunks.len()).collect();
-        for part in slots.chunks(BATCH) {
-            let old = self.old.read(part)?;
+        for part in self.old.batches() {
+            let old = self.old.read(&part)?;
             let there: Vec<u32> = part
                 .iter()
                 .filter_map(|&slot| self.new.slot(self.old.chunk(slot)))

@@ -7,13 +7,12 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::sync::Arc;
 
 use zvf_store::LinkFamily;
 
 use super::records::{Family, is_implied_tree};
 use super::report::Verified;
-use super::source::{BATCH, Chunk, Source};
+use super::source::{Chunk, Source};
 use super::verify::{Pair, hash, is_absent};
 use crate::WriteError;
 use crate::int::{index, wide};
@@ -102,9 +101,14 @@ struct Side<'s> {
 struct Cache<'s> {
     source: &'s Source,
     names: Vec<String>,
-    kept: HashMap<u32, Arc<Vec<u64>>>,
+    kept: HashMap<u32, Vec<u64>>,
     order: VecDeque<u32>,
+    /// Rows of all that are kept.
+    rows: usize,
 }
+
+/// Rows whose hashes are kept: 16 MiB of them.
+const KEPT: usize = 1 << 21;
 
 impl<'s> Cache<'s> {
     fn new(source: &'s Source) -> Self {
@@ -113,6 +117,7 @@ impl<'s> Cache<'s> {
             names: names(source),
             kept: HashMap::new(),
             order: VecDeque::new(),
+            rows: 0,
         }
     }
 
@@ -126,12 +131,16 @@ impl<'s> Cache<'s> {
             let hashes = read
                 .first()
                 .map(|chunk| rows(self.source, chunk, &self.names, &mut sums));
-            self.kept.insert(slot, Arc::new(hashes.unwrap_or_default()));
+            let hashes = hashes.unwrap_or_default();
+            self.rows = self.rows.saturating_add(hashes.len());
+            self.kept.insert(slot, hashes);
             self.order.push_back(slot);
-            if self.order.len() > 512
+            while self.order.len() > 1
+                && (self.rows > KEPT || self.order.len() > 512)
                 && let Some(oldest) = self.order.pop_front()
             {
-                self.kept.remove(&oldest);
+                let gone = self.kept.remove(&oldest);
+                self.rows = self.rows.saturating_sub(gone.map_or(0, |rows| rows.len()));
             }
         }
         Ok(self
@@ -167,9 +176,8 @@ fn side<'s>(
         fragments: HashMap::new(),
         edges: (0, 0),
     };
-    let slots: Vec<u32> = (0..).take(source.chunks.len()).collect();
-    for part in slots.chunks(BATCH) {
-        for chunk in source.read(part)? {
+    for part in source.batches() {
+        for chunk in source.read(&part)? {
             let hashes = rows(source, &chunk, names, &mut side.sums);
             side.vertices = side.vertices.saturating_add(u64::from(chunk.rows));
             let mut seen = vec![false; hashes.len()];

@@ -1,0 +1,182 @@
+//! `--memory-budget` is kept by a real process: it holds at most twice the budget and 64 MB.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::run::{Home, command};
+
+const BUDGET: u64 = 4 << 20;
+/// Vertices of the one object.
+const COUNT: u32 = 1_000_000;
+
+/// Runs the program with a budget; returns the most bytes that it held: the resident memory that is of no file. Of the
+/// pages of its own file a program of the dev profile has some forty MB resident, a released one far fewer.
+fn peak(home: &Home, args: &[&str], budget: u64) -> Result<u64> {
+    let budget = budget.to_string();
+    let args = [args, &["--memory-budget", &budget]].concat();
+    let mut child = command(&home.path(), &args)
+        .stdout(Stdio::null())
+        .stderr(Stdio::inherit())
+        .spawn()?;
+    let status = format!("/proc/{}/status", child.id());
+    let mut most = 0;
+    let ended = loop {
+        let ended = child.try_wait()?;
+        // Of a process that ended there is no such line.
+        let said = fs::read_to_string(&status).unwrap_or_default();
+        let line = said.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+        if let Some(line) = line {
+            let kib = line.trim().trim_end_matches(" kB").parse::<u64>()?;
+            most = most.max(kib * 1024);
+        }
+        match ended {
+            Some(ended) => break ended,
+            None => std::thread::sleep(Duration::from_millis(2)),
+        }
+    };
+    ensure!(ended.success(), "zvf {}: {ended}", args.join(" "));
+    Ok(most)
+}
+
+/// Where a vertex of the line is: on a spiral through many chunks.
+fn position(at: u32) -> [f32; 3] {
+    let turn = at as f32 * 0.001;
+    [turn.cos() * 100.0, turn.sin() * 100.0, at as f32 * 0.001]
+}
+
+/// A table of one polyline.
+fn table(home: &Home, count: u32) -> Result<()> {
+    let mut text = String::from("object_id,x,y,z,v\n");
+    for at in 0..count {
+        let [x, y, z] = position(at);
+        writeln!(text, "7,{x},{y},{z},{at}")?;
+    }
+    Ok(fs::write(home.file("line.csv"), text)?)
+}
+
+const IMPORT: [&str; 9] = [
+    "import",
+    "line.csv",
+    "line",
+    "--kind",
+    "polyline",
+    "--object-column",
+    "object_id",
+    "--chunk-shape",
+    "50,50,50",
+];
+
+#[test]
+fn copies_and_edits_keep_to_the_memory_budget() -> Result<()> {
+    let home = Home::made(&[])?;
+    table(&home, COUNT)?;
+    home.text(&IMPORT)?;
+    // Vertex 1000 goes far away.
+    fs::write(
+        home.file("move.csv"),
+        "object_id,vertex,x,y,z\n7,1000,120.5,3,4\n",
+    )?;
+    fs::write(
+        home.file("more.csv"),
+        "object_id,x,y,z,v\n7,1,2,3,4\n7,5,6,7,8\n",
+    )?;
+    fs::write(home.file("set.csv"), "object_id,vertex,v\n7,123456,77\n")?;
+    let jobs: [&[&str]; 6] = [
+        &["rechunk", "line", "copy", "--chunk-shape", "400,400,400"],
+        &["migrate", "line", "old", "--to", "0.8.1"],
+        &["edit", "line", "move", "--from", "move.csv"],
+        &["edit", "line", "append", "more.csv"],
+        &["edit", "line", "set-attribute", "v", "--from", "set.csv"],
+        &["vacuum", "line"],
+    ];
+    for job in jobs {
+        let (most, bound) = (peak(&home, job, BUDGET)?, 2 * BUDGET + 64_000_000);
+        assert!(
+            most > 0 && most <= bound,
+            "{job:?}: {most} bytes, at most {bound}"
+        );
+    }
+    let rows = home.text(&["get", "line", "7", "--format", "csv"])?;
+    let header: Vec<&str> = rows
+        .lines()
+        .next()
+        .context("no header")?
+        .split(',')
+        .collect();
+    let rows: Vec<Vec<&str>> = rows
+        .lines()
+        .skip(1)
+        .map(|row| row.split(',').collect())
+        .collect();
+    assert_eq!(rows.len(), COUNT as usize + 2);
+    let wanted = |at: usize| -> ([f32; 3], i64) {
+        match at {
+            1000 => ([120.5, 3.0, 4.0], 1000),
+            123_456 => (position(123_456), 77),
+            1_000_000 => ([1.0, 2.0, 3.0], 4),
+            1_000_001 => ([5.0, 6.0, 7.0], 8),
+            at => (position(at as u32), at as i64),
+        }
+    };
+    let of = |row: usize, name: &str| -> Result<&str> {
+        let at = header.iter().position(|one| *one == name);
+        rows.get(row)
+            .and_then(|row| row.get(at?).copied())
+            .context("no value")
+    };
+    for at in (0..rows.len())
+        .step_by(997)
+        .chain([999, 1000, 1001, 123_456, 999_999, 1_000_000, 1_000_001])
+    {
+        let (place, value) = wanted(at);
+        for (name, wanted) in ["x", "y", "z"].into_iter().zip(place) {
+            assert_eq!(of(at, name)?.parse::<f32>()?, wanted, "{name} of row {at}");
+        }
+        assert_eq!(of(at, "v")?.parse::<i64>()?, value, "v of row {at}");
+    }
+    // What would hold more is refused before it begins, with the number.
+    let delete = ["edit", "line", "delete", "7"];
+    let ran = home.zvf(&[&delete[..], &["--memory-budget", "4M"]].concat())?;
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    for part in [
+        "memory budget",
+        "4194304 bytes",
+        "at least",
+        "about 1000002 vertices in memory",
+    ] {
+        assert!(ran.stderr.contains(part), "{}", ran.stderr);
+    }
+    home.text(&["validate", "line", "--level", "1"])?;
+    let needed = ran
+        .stderr
+        .split("at least ")
+        .nth(1)
+        .and_then(|rest| rest.split(' ').next());
+    let needed: u64 = needed.context("no number")?.parse()?;
+    let (most, bound) = (peak(&home, &delete, needed)?, 2 * needed + 64_000_000);
+    assert!(most <= bound, "{delete:?}: {most} bytes, at most {bound}");
+    home.text(&["validate", "line"])?;
+    Ok(())
+}
+
+#[test]
+fn a_pyramid_that_may_hold_more_than_the_budget_says_so_before() -> Result<()> {
+    let home = Home::made(&[])?;
+    table(&home, 20_000)?;
+    home.text(&IMPORT)?;
+    let pyramid = |budget: &str| home.zvf(&["pyramid", "line", "--memory-budget", budget]);
+    // 20,000 rows of 16 bytes, four times, beside twice the budget and 64 MB.
+    let ran = pyramid("512K")?;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let wanted = "up to 66 MB of memory may be needed";
+    assert!(ran.stderr.contains(wanted), "{}", ran.stderr);
+    home.text(&["pyramid", "line", "--remove"])?;
+    let ran = pyramid("4M")?;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(!ran.stderr.contains("may be needed"), "{}", ran.stderr);
+    Ok(())
+}
