@@ -162,6 +162,7 @@ async fn what_is_named_and_missing_is_left_out() {
             .collect()
     };
     let mut named = points();
+    add_grid(&mut named, "0/vertices", &[4, 4], &[-2, 0], &[vec![-2, 0]]);
     edit(&mut named, "zarr.json", |doc| {
         doc["attributes"]["zarr_vectors"]["attribute_specs"] =
             json!({"vertex": {"v": {"dtype": "float32"}}});
@@ -178,7 +179,7 @@ async fn what_is_named_and_missing_is_left_out() {
         let store = open_memory(&without(files, folder)).await;
         let level = store.level(0, &Need::all()).await.unwrap();
         let path = folder.trim_end_matches('/');
-        let refused = &level.refused()[0];
+        let refused = level.refused().first().unwrap();
         assert!(refused.path.starts_with(path), "{folder}: {refused}");
         assert!(refused.damaged, "{folder}");
         assert!(level.check_complete().is_err(), "{folder}");
