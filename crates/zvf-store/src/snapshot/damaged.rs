@@ -129,7 +129,12 @@ impl Tree {
             let specs = family
                 .scope()
                 .and_then(|scope| scopes?.get(scope)?.as_object());
+            // Where a level is split by an attribute, chunks hold its values.
+            let split = level.doc.chunk_attribute_name.as_ref();
             for name in specs.into_iter().flat_map(|specs| specs.keys()) {
+                if split == Some(name) {
+                    continue;
+                }
                 let of = state.folders_of(number, family);
                 let missing = of
                     .iter()
@@ -148,10 +153,7 @@ impl Tree {
         for (path, by) in lost {
             let error =
                 StoreError::malformed(path.clone(), format!("is missing, but named by {by}"));
-            let delta = path.ends_with("/links").then_some(0);
-            level
-                .refused
-                .push(self.left_out(&path, delta, &error, true));
+            level.refused.push(self.left_out(&path, None, &error, true));
         }
     }
 }

@@ -60,7 +60,7 @@ impl Tree {
         for delta in deltas {
             let path = format!("{level}/links/{}", format_delta(delta));
             let built = match self.link_node(&path) {
-                Ok(None) if self.ask_for_links(level, more) => Ok(None),
+                Ok(None) if self.ask_for_links(place, more) => Ok(None),
                 Ok(None) => self.check_there(&path).map(|()| None),
                 Ok(Some(Node::Group(doc))) if !is_same_key(&doc) => {
                     self.at_offsets(place, &path, delta, *doc, more).map(Some)
@@ -86,8 +86,16 @@ impl Tree {
         Ok(families)
     }
 
-    /// Asks for the names of a level's link families where a document is missing, and they are not known; whether it did.
-    fn ask_for_links(&self, level: u32, more: &mut Vec<Question>) -> bool {
+    /// Asks for the names of a level's link families where a document is missing that stores of this kind have, and they are
+    /// not known; whether it did.
+    fn ask_for_links(&self, place: Place<'_>, more: &mut Vec<Question>) -> bool {
+        if !matches!(
+            place.root.kind(),
+            Ok(Kind::Graph | Kind::Skeleton | Kind::Mesh)
+        ) {
+            return false;
+        }
+        let level = place.level;
         let folder = format!("{level}/links");
         let state = self.state();
         let there = state.folders(&level.to_string()).flatten();
