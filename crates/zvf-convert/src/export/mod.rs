@@ -254,6 +254,9 @@ impl<'a> Job<'a> {
         let Some(frame) = self.frame.clone() else {
             return Ok(());
         };
+        if !self.options.keep_frame {
+            frame.check()?;
+        }
         let as_in_file = self.format == Format::Trk
             && frame.source == "trk"
             && frame.space() == Some(Space::Voxelmm);
