@@ -452,3 +452,116 @@ fn points_are_deleted_by_what_they_are() -> Result<()> {
     home.text(&["edit", "a.zv", "delete", "17"])?;
     Ok(())
 }
+
+/// Runs the program with a file as its standard input.
+fn fed(home: &Home, file: &str, args: &[&str]) -> Result<(i32, String, String)> {
+    let output = crate::run::command(&home.path(), args)
+        .stdin(fs::File::open(home.file(file))?)
+        .output()?;
+    let code = output.status.code().context("the program was killed")?;
+    Ok((
+        code,
+        String::from_utf8(output.stdout)?,
+        String::from_utf8(output.stderr)?,
+    ))
+}
+
+#[test]
+fn standard_input_is_appended_in_the_format_that_is_named() -> Result<()> {
+    let home = trees()?;
+    fs::write(home.file("p.csv"), "x,y,z,n\n0,0,0,0\n1,0,0,1\n")?;
+    fs::write(home.file("more"), "x,y,z,n\n2,0,0,2\n")?;
+    fs::write(
+        home.file("tabs"),
+        "x\ty\tz\tn\n4,5\t0\t0\t4\n".replace("4,5", "4.5"),
+    )?;
+    fs::write(home.file("lines"), "{\"x\":3,\"y\":0,\"z\":0,\"n\":3}\n")?;
+    home.text(&["import", "p.csv", "p.zv", "--unit", "um"])?;
+    for (file, format) in [("more", "csv"), ("lines", "ndjson"), ("tabs", ".TSV")] {
+        let (code, out, error) = fed(&home, file, &["append", "p.zv", "-", "--format", format])?;
+        assert_eq!(
+            (code, out.as_str()),
+            (0, "p.zv: 1 vertex appended, in 1 chunk\n"),
+            "{error}"
+        );
+    }
+    let rows = home.text(&[
+        "query",
+        "p.zv",
+        "--format",
+        "csv",
+        "--columns",
+        "position,attributes",
+    ])?;
+    let mut rows: Vec<&str> = rows.lines().skip(1).collect();
+    rows.sort_unstable();
+    let wanted = [
+        "0.0,0.0,0.0,0",
+        "1.0,0.0,0.0,1",
+        "2.0,0.0,0.0,2",
+        "3.0,0.0,0.0,3",
+        "4.5,0.0,0.0,4",
+    ];
+    assert_eq!(rows, wanted);
+    // A file by another name than its format, and a format that is no table.
+    fs::rename(home.file("42.swc"), home.file("42"))?;
+    home.text(&["append", "a.zv", "42", "--format", "swc", "--unit", "um"])?;
+    assert_eq!(objects(&home, "a.zv")?.len(), 2);
+    let (code, _, error) = fed(
+        &home,
+        "42",
+        &[
+            "append",
+            "b.zv",
+            "-",
+            "--format",
+            "swc",
+            "--new-ids",
+            "--unit",
+            "um",
+        ],
+    )?;
+    assert_eq!(code, 0, "{error}");
+    assert_eq!(objects(&home, "b.zv")?.len(), 2);
+    // No edit is begun for what cannot be read.
+    for (words, says) in [
+        (&["-"][..], "--format FORMAT"),
+        (&["-", "-", "--format", "csv"], "expected once"),
+        (&["-", "--format", "docx"], "expected an ending such as csv"),
+    ] {
+        let (code, _, error) = fed(&home, "more", &[&["append", "p.zv"], words].concat())?;
+        assert!(
+            code == 2 && error.contains(says),
+            "{words:?}: {code} {error}"
+        );
+    }
+    let report = home.json(&["validate", "p.zv", "--level", "5", "--json"])?;
+    assert_eq!(report["errors"], json!(0), "{report:#}");
+    Ok(())
+}
+
+#[test]
+fn columns_that_an_edit_leaves_out_are_said() -> Result<()> {
+    let home = trees()?;
+    fs::write(home.file("p.csv"), "x,y,z,n\n0,0,0,0\n")?;
+    fs::write(home.file("more.csv"), "x,y,z,n,fresh,other\n1,0,0,1,5,6\n")?;
+    home.text(&["import", "p.csv", "p.zv"])?;
+    let said = "left out, since the store has no such attribute: fresh, other";
+    for words in [
+        &["edit", "p.zv", "append", "more.csv"][..],
+        &["append", "p.zv", "more.csv"],
+    ] {
+        let ran = home.zvf(words)?;
+        assert!(
+            ran.code == 0 && ran.stderr.contains(said),
+            "{words:?}: {}",
+            ran.stderr
+        );
+        let document = home.json(&[words, &["--json"]].concat())?;
+        assert_eq!(document["notes"], json!([said]), "{words:?}");
+    }
+    fs::write(home.file("good.csv"), "x,y,z,n\n1,0,0,1\n")?;
+    let document = home.json(&["edit", "p.zv", "append", "good.csv", "--json"])?;
+    assert_eq!(document["notes"], json!([]));
+    Ok(())
+}

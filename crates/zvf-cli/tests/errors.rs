@@ -205,3 +205,67 @@ fn a_limit_is_5() -> Result<()> {
     );
     Ok(())
 }
+
+#[test]
+fn words_in_place_of_sizes_are_2_and_say_what_a_size_is() -> Result<()> {
+    let home = Home::made(&[("../a.csv", "x,y,z\n1,2,3\n".into())])?;
+    for words in [
+        &["import", "a.csv", "n.zv", "--shard-shape", "auto"][..],
+        &[
+            "create",
+            "n.zv",
+            "--kind",
+            "graph",
+            "--bounds",
+            "0,0:1,1",
+            "--chunk-shape",
+            "1,1",
+            "--shard-shape",
+            "auto",
+        ],
+    ] {
+        let ran = home.zvf(words)?;
+        assert_eq!(ran.code, 2, "{}", ran.stderr);
+        let says = "found \"auto\", expected a whole number of chunks an axis, such as 4,4,2";
+        assert!(ran.stderr.contains(says), "{}", ran.stderr);
+    }
+    for words in [
+        &["import", "a.csv", "n.zv", "--bin-shape", "none"][..],
+        &["import", "a.csv", "n.zv", "--chunk-shape", "none"],
+        &["rechunk", "o.zv", "n.zv", "--bin-shape", "none"],
+        &[
+            "pyramid",
+            "o.zv",
+            "--factors",
+            "2,2,2",
+            "--bin-shape",
+            "none",
+        ],
+    ] {
+        let ran = home.zvf(words)?;
+        assert_eq!(ran.code, 2, "{}", ran.stderr);
+        let says = "found \"none\", expected a number an axis, such as 100,100,50";
+        assert!(ran.stderr.contains(says), "{}", ran.stderr);
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_to_nothing_is_no_place_for_a_store() -> Result<()> {
+    let home = Home::made(&[("../a.csv", "x,y,z\n1,2,3\n".into())])?;
+    home.text(&["import", "a.csv", "a.zv"])?;
+    std::os::unix::fs::symlink(home.file("gone"), home.file("l.zv"))?;
+    for words in [
+        &["import", "a.csv", "l.zv", "-q"][..],
+        &["rechunk", "a.zv", "l.zv", "--chunk-shape", "2,2,2", "-q"],
+    ] {
+        fails(
+            &home.zvf(words)?,
+            2,
+            &["l.zv", "is a link to a place that does not exist"],
+        );
+    }
+    assert!(!home.file("gone").exists());
+    Ok(())
+}

@@ -87,3 +87,101 @@ fn failures_leave_what_was_there() -> Result<()> {
     );
     Ok(())
 }
+
+/// Numbers of the rows of a table that is packed, by the import of it.
+fn packed_rows(home: &Home, file: &str) -> Result<String> {
+    let bytes = std::fs::read(home.file(file))?;
+    assert_eq!(bytes[..2], [0x1f, 0x8b], "{file}: no gzip");
+    let store = format!("{file}.zv");
+    home.text(&["import", file, &store, "-q", "--chunk-shape", "5,5,5"])?;
+    home.text(&["query", &store, "--format", "csv", "--columns", "position"])
+}
+
+#[test]
+fn names_of_gzip_are_packed() -> Result<()> {
+    let home = home()?;
+    let rows = "x,y,z\n0.5,0.0,0.0\n4.0,0.0,0.0\n14.0,0.0,0.0\n";
+    home.text(&["export", "made.zv", "a.csv.gz", "--edges", "e.tsv.gz"])?;
+    home.text(&["export", "made.zv", "b.TSV.GZ"])?;
+    home.text(&["query", "made.zv", "-o", "c.csv.gz"])?;
+    home.text(&["get", "made.zv", "7", "-o", "d.csv.gz"])?;
+    for file in ["a.csv.gz", "b.TSV.GZ", "c.csv.gz", "d.csv.gz"] {
+        assert_eq!(packed_rows(&home, file)?, rows, "{file}");
+    }
+    let made = home.json(&[
+        "import",
+        "a.csv.gz",
+        "--edges",
+        "e.tsv.gz",
+        "linked.zv",
+        "--json",
+    ])?;
+    assert_eq!(made["links"], json!(2), "{made}");
+    for words in [
+        &["query", "made.zv", "-o", "e.csv.gz", "--format", "csv"][..],
+        &["query", "made.zv", "-o", "e.ndjson.gz"],
+        &["export", "made.zv", "e.ply.gz"],
+    ] {
+        let ran = home.zvf(words)?;
+        assert_eq!(ran.code, 2, "{words:?}: {}", ran.stderr);
+    }
+    assert!(
+        !home
+            .names()?
+            .iter()
+            .any(|name| name.starts_with("e.csv") || name.starts_with("e.ply"))
+    );
+    Ok(())
+}
+
+#[test]
+fn a_limit_that_no_object_fits_is_said() -> Result<()> {
+    let lines = "x,y,z,o\n1,1,1,1\n2,2,2,1\n3,3,3,1\n4,4,4,2\n5,5,5,2\n";
+    let home = Home::made(&[("../l.csv", lines.into())])?;
+    home.text(&[
+        "import",
+        "l.csv",
+        "l.zv",
+        "--kind",
+        "polyline",
+        "--object-column",
+        "o",
+        "-q",
+    ])?;
+    for (words, vertices) in [
+        (&["export", "l.zv", "o.csv", "--limit", "2"][..], 0),
+        (&["export", "l.zv", "o.tck", "--limit", "2"], 0),
+        (&["query", "l.zv", "-o", "o.tck", "--limit", "2"], 0),
+        (&["export", "l.zv", "o.tck", "--limit", "3"], 3),
+        (&["export", "l.zv", "o.tck", "--limit", "0"], 0),
+        (
+            &[
+                "export",
+                "l.zv",
+                "o.tck",
+                "--limit",
+                "2",
+                "--bbox",
+                "90,90,90:99,99,99",
+            ],
+            0,
+        ),
+    ] {
+        let said = home.json(&[words, &["--json"]].concat())?;
+        assert_eq!(said["vertices"], json!(vertices), "{words:?}: {said}");
+        let notes = said["notes"].to_string();
+        let meant = vertices == 0 && !words.contains(&"--bbox");
+        assert_eq!(
+            notes.contains("nothing is written"),
+            meant,
+            "{words:?}: {notes}"
+        );
+    }
+    let ran = home.zvf(&["export", "l.zv", "o.csv", "--limit", "2"])?;
+    assert!(
+        ran.code == 0 && ran.stderr.contains("than the limit of 2"),
+        "{}",
+        ran.stderr
+    );
+    Ok(())
+}

@@ -1,6 +1,6 @@
 //! Frames of tractograms, maps of positions, and units, as the program takes and shows them.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use zvf_caterva::{WriteOptions, Writer};
 
@@ -356,6 +356,107 @@ fn units_are_those_of_ome_zarr_everywhere() -> Result<()> {
             "--replace",
         ])?;
         assert_eq!(ran.code == 0, good, "{unit} {image}: {}", ran.stderr);
+    }
+    Ok(())
+}
+
+/// Changes members of `headers/trk`.
+fn header(
+    home: &Home,
+    store: &str,
+    change: impl FnOnce(&mut serde_json::Map<String, Value>),
+) -> Result<()> {
+    let path = home.file(&format!("{store}/headers/trk/zarr.json"));
+    let mut document: Value = serde_json::from_slice(&std::fs::read(&path)?)?;
+    change(
+        document["attributes"]
+            .as_object_mut()
+            .context("attributes")?,
+    );
+    Ok(std::fs::write(path, document.to_string())?)
+}
+
+#[test]
+fn a_frame_that_was_damaged_is_never_guessed() -> Result<()> {
+    let home = home()?;
+    home.text(&["import", "a.trk", "made.zv"])?;
+    home.text(&["export", "made.zv", "b.tck"])?;
+    for (at, said) in ["no member `space`", "null", "contradicts", "contradicts"]
+        .into_iter()
+        .enumerate()
+    {
+        let store = format!("s{at}.zv");
+        home.text(&["import", "a.trk", &store])?;
+        header(&home, &store, |members| {
+            let identity = json!([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]);
+            match at {
+                0 => drop(members.remove("space")),
+                1 => drop(members.insert("space".into(), Value::Null)),
+                2 => drop(members.insert("voxelmm_to_rasmm".into(), identity)),
+                _ => drop(members.insert("voxel_to_rasmm".into(), Value::Null)),
+            }
+        })?;
+        let sample = [
+            "sample",
+            &store,
+            "--volume",
+            "v.b2nd",
+            "--as",
+            "v",
+            "--affine",
+            "affine.txt",
+        ];
+        for words in [
+            &["export", &store, "o.tck", "-q"][..],
+            &["export", &store, "o.trk", "-q"],
+            &["query", &store, "-o", "o.trx", "-q"],
+            &[&sample[..], &["-q"]].concat(),
+            &["append", &store, "b.tck", "-q"],
+        ] {
+            let ran = home.zvf(words)?;
+            assert_eq!(ran.code, 2, "{words:?}: {}", ran.stderr);
+            assert!(
+                ran.stderr.contains(said) && ran.stderr.contains("headers/trk"),
+                "{words:?}: {}",
+                ran.stderr
+            );
+        }
+        home.text(&[&sample[..], &["--keep-frame"]].concat())?;
+        let text = home.text(&["info", &store])?;
+        assert!(
+            text.contains("frame        unknown: ") && text.contains(said),
+            "{text}"
+        );
+    }
+    assert!(!home.names()?.iter().any(|name| name.starts_with("o.")));
+    Ok(())
+}
+
+#[test]
+fn copies_refuse_a_header_that_cannot_be_read() -> Result<()> {
+    let home = home()?;
+    home.text(&["import", "a.trk", "made.zv"])?;
+    let path = home.file("made.zv/headers/trk/zarr.json");
+    let whole = std::fs::read(&path)?;
+    for copy in [
+        &["rechunk", "--chunk-shape", "3,3,3"][..],
+        &["migrate", "--to", "0.9.2"],
+    ] {
+        let words = [&copy[..1], &["made.zv", "copy.zv"], &copy[1..]].concat();
+        let copy = copy[0];
+        std::fs::write(&path, &whole[..whole.len() / 2])?;
+        let ran = home.zvf(&words)?;
+        assert_eq!(ran.code, 4, "{copy}: {}", ran.stderr);
+        assert!(ran.stderr.contains("headers/trk"), "{copy}: {}", ran.stderr);
+        assert!(!home.file("copy.zv").exists(), "{copy}");
+        std::fs::write(&path, &whole)?;
+        home.text(&words)?;
+        home.text(&["export", "copy.zv", "o.trk"])?;
+        assert!(
+            std::fs::read(home.file("o.trk"))?[..1000] == trk()[..1000],
+            "{copy}"
+        );
+        std::fs::remove_dir_all(home.file("copy.zv"))?;
     }
     Ok(())
 }

@@ -18,6 +18,8 @@ enum Way {
     NoRanges,
     /// HEAD is answered with 405.
     NoHead,
+    /// HEAD is answered with 403.
+    HeadForbidden,
     /// `Content-Range: bytes 0-15/*`.
     NoSize,
     /// Bodies come in chunks, without their length.
@@ -78,8 +80,13 @@ fn connection(
                 .ok()?;
             continue;
         }
-        if way == Way::NoHead && head {
-            out.write_all(b"HTTP/1.1 405 Not Allowed\r\nContent-Length: 0\r\n\r\n")
+        let refusal = match way {
+            Way::NoHead => Some("405 Not Allowed"),
+            Way::HeadForbidden => Some("403 Forbidden"),
+            _ => None,
+        };
+        if let (Some(refusal), true) = (refusal, head) {
+            out.write_all(format!("HTTP/1.1 {refusal}\r\nContent-Length: 0\r\n\r\n").as_bytes())
                 .ok()?;
             continue;
         }
@@ -168,6 +175,7 @@ fn volumes_and_stores_are_read_from_odd_web_servers() -> Result<()> {
         Way::Plain,
         Way::NoRanges,
         Way::NoHead,
+        Way::HeadForbidden,
         Way::NoSize,
         Way::Chunked,
         Way::Closing,

@@ -12,6 +12,9 @@ use crate::error::ConvertError;
 use crate::frame::{self, Space};
 use crate::options::{Nulls, Options};
 
+/// The unit of all tractograms.
+const MILLIMETER: &str = "millimeter";
+
 /// A file format that is read or written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -160,11 +163,14 @@ impl Format {
 pub(crate) fn map(
     format: Format,
     options: &Options,
-    unit: Option<f64>,
+    unit: Option<(f64, &str)>,
     found: &Found,
 ) -> Result<(Option<Affine>, Option<&'static str>), ConvertError> {
     let dims = found.extent.dims();
-    let unit = unit.filter(|factor| *factor != 1.0);
+    let named = unit.map(|(_, name)| name);
+    let unit = unit
+        .map(|(factor, _)| factor)
+        .filter(|factor| *factor != 1.0);
     if format.is_tractogram() {
         if options.affine.is_some() || options.scale.is_some() || unit.is_some() {
             let found = format!("one for {}", format.name());
@@ -174,6 +180,11 @@ pub(crate) fn map(
                 found,
                 expected,
             ));
+        }
+        if let Some(name) = named.filter(|name| *name != MILLIMETER) {
+            let found = format!("{name} for {}", format.name());
+            let expected = "millimeter, or none: the format fixes the unit of its positions";
+            return Err(ConvertError::usage("unit", found, expected));
         }
         // TRK is mapped by its reader, and TCK has no voxels.
         let space = options.space.unwrap_or_default();

@@ -9,6 +9,9 @@ use zvf_write::JsonObject;
 use crate::trackvis::{Grid, IDENTITY, ORDER};
 use crate::{ConvertError, Format};
 
+/// What to do about a header that does not place positions.
+const KEEP: &str = "positions are used as they are stored with `--keep-frame`";
+
 /// The formats whose headers are kept.
 const FORMATS: [(Format, &str); 3] = [
     (Format::Trk, "trk"),
@@ -18,6 +21,12 @@ const FORMATS: [(Format, &str); 3] = [
 
 /// Members that other programs put into a header of TRK, and no import of ours: their positions may be in any frame.
 const FOREIGN: [&str; 4] = ["magic", "magic_number", "hdr_size", "nb_streamlines"];
+
+/// Members that imports of ours write beside `space`. Those before did not record the frame of TRK, and had none of them.
+const MAPS: [&str; 2] = ["voxelmm_to_rasmm", "rasmm_to_voxelmm"];
+
+/// By how much of their size the numbers of two maps that say the same may differ.
+const ROUNDING: f64 = 1e-6;
 
 /// What to say of positions that are stored as voxelmm.
 pub(crate) const NOT_SCANNER: &str =
@@ -124,6 +133,12 @@ impl Frame {
         })
     }
 
+    /// Where in the store it is: `headers/trk`.
+    #[must_use]
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
     /// The format of the file: `trk`, `tck` or `trx`.
     #[must_use]
     pub fn source(&self) -> &str {
@@ -135,17 +150,72 @@ impl Frame {
     /// Earlier imports kept the positions of TRK as they are in the file, and not all of them recorded the frame.
     #[must_use]
     pub fn space(&self) -> Option<Space> {
-        let stated = self.get("space");
+        let stated = self.members.get("space");
         match stated.map(Value::as_str) {
             _ if !self.agreed => None,
             Some(Some("rasmm")) => Some(Space::Rasmm),
             Some(Some("voxelmm")) => Some(Space::Voxelmm),
             Some(_) => None,
+            None if self.has_maps() => None,
             None if self.source != "trk" => Some(Space::Rasmm),
             None => match FOREIGN.iter().any(|name| self.members.contains_key(*name)) {
                 true => None,
                 false => Some(Space::Voxelmm),
             },
+        }
+    }
+
+    fn has_maps(&self) -> bool {
+        MAPS.iter().any(|name| self.members.contains_key(*name))
+    }
+
+    /// Why positions cannot be placed by the header: it leaves the frame open, or its maps contradict each other, so that some of its
+    /// members are not those that were written.
+    #[must_use]
+    pub fn problem(&self) -> Option<String> {
+        if !self.is_tractogram() {
+            return None;
+        }
+        if self.space().is_none() {
+            return Some(match self.members.get("space") {
+                _ if !self.agreed => "another one in each of the headers".to_owned(),
+                Some(other) => other.to_string(),
+                None if self.has_maps() => {
+                    format!("no member `space` beside {}", MAPS.join(" and "))
+                }
+                None => "no member `space`, in a header of another program".to_owned(),
+            });
+        }
+        let stated = self.members.get("voxelmm_to_rasmm")?;
+        let follows = grid(&self.source, &self.members).and_then(|grid| grid.to_rasmm());
+        match (stated, follows) {
+            (Value::Null, Err(_)) => None,
+            (Value::Null, Ok(_)) => {
+                Some("no voxelmm_to_rasmm, although one follows from voxel_to_rasmm".to_owned())
+            }
+            (_, Err(why)) => Some(format!("voxelmm_to_rasmm beside {why}")),
+            (_, Ok(follows)) => match self.voxelmm_to_rasmm() {
+                Err(why) => Some(why),
+                Ok(stated) if same(&stated, &follows) => None,
+                Ok(_) => {
+                    Some("voxelmm_to_rasmm that contradicts voxel_to_rasmm, voxel_sizes, dimensions or voxel_order".to_owned())
+                }
+            },
+        }
+    }
+
+    /// Refuses a header with a [`problem`](Self::problem).
+    ///
+    /// # Errors
+    /// Misuse.
+    pub(crate) fn check(&self) -> Result<(), ConvertError> {
+        match self.problem() {
+            None => Ok(()),
+            Some(found) => Err(ConvertError::usage(
+                format!("{}: the frame of the positions", self.place),
+                found,
+                format!("rasmm or voxelmm, and maps that agree; {KEEP}"),
+            )),
         }
     }
 
@@ -168,14 +238,14 @@ impl Frame {
     /// The map from the positions that the store holds to millimetres of the scanner; none where they are that already.
     ///
     /// # Errors
-    /// Misuse: a header that leaves the frame open, or has no usable affine.
+    /// Misuse: a header that leaves the frame open, contradicts itself, or has no usable affine.
     pub fn to_rasmm(&self) -> Result<Option<Affine>, ConvertError> {
         if !self.is_tractogram() {
             return Ok(None);
         }
-        let keep = "positions are used as they are stored with `--keep-frame`";
+        self.check()?;
         match self.space() {
-            Some(Space::Rasmm | Space::File) => Ok(None),
+            Some(Space::Rasmm | Space::File) | None => Ok(None),
             Some(Space::Voxelmm) => match self.voxelmm_to_rasmm() {
                 Ok(map) => Ok(Some(map)),
                 Err(why) => {
@@ -183,17 +253,9 @@ impl Frame {
                         "{}: positions are voxelmm and cannot be converted",
                         self.place
                     );
-                    Err(ConvertError::usage(what, why, keep))
+                    Err(ConvertError::usage(what, why, KEEP))
                 }
             },
-            None => Err(ConvertError::usage(
-                format!("{}: the frame of the positions", self.place),
-                match self.get("space") {
-                    Some(other) => other.to_string(),
-                    None => "no member `space`, in a header of another program".to_owned(),
-                },
-                format!("rasmm or voxelmm; {keep}"),
-            )),
         }
     }
 
@@ -206,6 +268,7 @@ impl Frame {
             "source": self.source,
             "place": self.place,
             "space": self.space().map(Space::name),
+            "problem": self.problem(),
             "voxel_to_rasmm": member("voxel_to_rasmm"),
             "voxel_sizes": match (self.get("voxel_sizes"), grid(&self.source, &self.members)) {
                 (Some(sizes), _) => sizes.clone(),
@@ -257,6 +320,13 @@ impl Frame {
     pub(crate) fn get(&self, key: &str) -> Option<&Value> {
         self.members.get(key).filter(|value| !value.is_null())
     }
+}
+
+/// Whether two maps of three axes are the same but for rounding.
+fn same(a: &Affine, b: &Affine) -> bool {
+    let (a, b) = (a.rows(), b.rows());
+    let mut pairs = a.iter().flatten().zip(b.iter().flatten());
+    pairs.all(|(a, b)| (a - b).abs() <= ROUNDING * (1.0 + a.abs().max(b.abs())))
 }
 
 /// The numbers of a list of lists.

@@ -265,7 +265,7 @@ impl Import {
                 (Reader::Records(reader), found)
             }
         };
-        let (map, stated) = format::map(format, options, unit.map(|(scale, _)| scale), &found)?;
+        let (map, stated) = format::map(format, options, unit, &found)?;
         let transform = map.map(|map| Transform::new(map, found.spec.positions, format));
         if let Some(transform) = &transform {
             found.extent = transform.survey(|sink| reader.read(sink))?;

@@ -156,6 +156,13 @@ impl Open {
                 "positions.3.float32 and offsets.uint64, or of other types",
             ));
         };
+        let stated = header.get("NB_VERTICES").filter(|stated| !stated.is_null());
+        let rows = positions.array.rows;
+        if let Some(stated) = stated.filter(|stated| stated.as_u64() != Some(rows)) {
+            notes.push(format!(
+                "header.json states NB_VERTICES {stated}, but there are {rows} positions: all of them are read"
+            ));
+        }
         for list in &mut columns {
             list.sort_by(|a, b| a.name.cmp(&b.name));
         }

@@ -370,3 +370,28 @@ proptest! {
         prop_assert_eq!(parse::table(&text(&out), ','), parse::table(&lines, ','));
     }
 }
+
+#[test]
+fn separated_values_are_packed_by_gzip() {
+    let folder = Folder::new();
+    let rows: String = (0..3000)
+        .map(|n| format!("{n},{},0,{}\n", n % 7, n * 3))
+        .collect();
+    let file = folder.file("a.csv", format!("x,y,z,v\n{rows}"));
+    folder.store(&open(&[file], &small()), |_| {});
+    let (plain, _) = folder.export("plain.csv", &ExportOptions::default());
+    let mut options = ExportOptions::default();
+    options.gzip = true;
+    let (packed, done) = folder.export("packed.csv", &options);
+    assert_eq!(done.vertices, 3000);
+    let mut text = Vec::new();
+    let packed = std::fs::File::open(packed).unwrap();
+    std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(packed), &mut text).unwrap();
+    assert!(text == std::fs::read(plain).unwrap());
+    assert_eq!(text.iter().filter(|byte| **byte == b'\n').count(), 3001);
+    let error = folder.export_error("out.ply", &options).to_string();
+    assert!(
+        error.contains("only separated values are packed"),
+        "{error}"
+    );
+}

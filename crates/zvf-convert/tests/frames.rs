@@ -1,9 +1,9 @@
 //! Frames of tractograms, and affines of other files. Expected positions are those that nibabel 5.4.2 gives for the same bytes.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use zvf_convert::export::ExportOptions;
 use zvf_convert::{ConvertError, Options, Space};
-use zvf_write::NumberType;
+use zvf_write::{JsonObject, NumberType};
 
 use crate::parse;
 use crate::records::zip;
@@ -579,4 +579,113 @@ fn maps_are_refused_where_they_mean_nothing() {
     both.unit = Some("8nm".to_owned());
     both.scale = Some(vec![2.0]);
     assert!(refused(&[csv], &both).1.contains("before the unit"));
+}
+
+/// What is done to the header of a store, and what is said of it.
+type Damage = (fn(&mut JsonObject), &'static str);
+
+const DAMAGE: [Damage; 9] = [
+    (|header| drop(header.remove("space")), "no member `space`"),
+    (
+        |header| drop(header.insert("space".into(), Value::Null)),
+        "found null",
+    ),
+    (
+        |header| drop(header.insert("voxelmm_to_rasmm".into(), identity())),
+        "contradicts",
+    ),
+    (
+        |header| drop(header.insert("voxelmm_to_rasmm".into(), Value::Null)),
+        "no voxelmm_to_rasmm",
+    ),
+    (
+        |header| drop(header.insert("voxelmm_to_rasmm".into(), json!("x"))),
+        "four rows of four numbers",
+    ),
+    (
+        |header| drop(header.insert("voxel_to_rasmm".into(), Value::Null)),
+        "voxelmm_to_rasmm",
+    ),
+    (
+        |header| drop(header.remove("voxel_to_rasmm")),
+        "voxelmm_to_rasmm",
+    ),
+    (
+        |header| drop(header.insert("voxel_to_rasmm".into(), identity())),
+        "contradicts",
+    ),
+    (
+        |header| drop(header.insert("dimensions".into(), json!([92, 109]))),
+        "dimensions",
+    ),
+];
+
+fn identity() -> Value {
+    json!([
+        [1.0, 0.0, 0.0, 0.0],
+        [0.0, 1.0, 0.0, 0.0],
+        [0.0, 0.0, 1.0, 0.0],
+        [0.0, 0.0, 0.0, 1.0]
+    ])
+}
+
+/// No file has positions of another frame than it says.
+#[test]
+fn headers_that_lost_a_member_are_refused() {
+    let folder = Folder::new();
+    let file = folder.file("a.trk", trk("RPI", 2, [2.0, 1.5, 3.0]));
+    folder.store(&open(std::slice::from_ref(&file), &small()), |_| {});
+    let (made, _) = folder.export("a.trx", &ExportOptions::default());
+    let mut kept = ExportOptions::default();
+    kept.keep_frame = true;
+    for (file, format) in [(file, "trk"), (made, "trx")] {
+        for space in [Space::Rasmm, Space::Voxelmm] {
+            let import = open(std::slice::from_ref(&file), &in_space(space));
+            for (damage, said) in DAMAGE {
+                folder.store(&import, |spec| {
+                    spec.chunk_shape = vec![50.0; 3];
+                    damage(spec.headers.get_mut(format).unwrap());
+                });
+                for out in ["out.tck", "out.trx", "out.trk"] {
+                    let error = folder.export_error(out, &ExportOptions::default());
+                    let text = error.to_string();
+                    assert!(matches!(error, ConvertError::Usage { .. }), "{text}");
+                    assert!(
+                        text.contains(&format!("headers/{format}: the frame of the positions"))
+                            && text.contains(said)
+                            && text.contains("--keep-frame"),
+                        "{said}: {text}"
+                    );
+                }
+                let (out, _) = folder.export("kept.tck", &kept);
+                near(&of_tck(&std::fs::read(out).unwrap()), &stored(&folder));
+            }
+        }
+    }
+}
+
+#[test]
+fn tractograms_are_in_millimetres() {
+    let folder = Folder::new();
+    let file = folder.file("a.trk", trk("LAS", 2, [2.0, 1.5, 3.0]));
+    folder.store(&open(std::slice::from_ref(&file), &small()), |_| {});
+    let (tck, _) = folder.export("a.tck", &ExportOptions::default());
+    let (trx, _) = folder.export("a.trx", &ExportOptions::default());
+    for (file, name) in [(file, "TRK"), (tck, "TCK"), (trx, "TRX")] {
+        let mut options = small();
+        for unit in ["um", "meter", "1000um"] {
+            options.unit = Some(unit.to_owned());
+            let (error, text) = refused(std::slice::from_ref(&file), &options);
+            assert!(matches!(error, ConvertError::Usage { .. }), "{error}");
+            assert!(
+                text.contains(name) && text.contains("the format fixes"),
+                "{text}"
+            );
+        }
+        options.unit = Some("mm".to_owned());
+        let import = open(std::slice::from_ref(&file), &options);
+        for axis in &import.spec().axes {
+            assert_eq!(axis.unit.as_deref(), Some("millimeter"));
+        }
+    }
 }

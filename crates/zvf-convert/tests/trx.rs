@@ -260,3 +260,33 @@ fn archives_that_contradict_themselves_are_refused() {
         let _ = refused(&[folder.file("b.trx", &whole[..at])], &Options::default());
     }
 }
+
+#[test]
+fn a_wrong_number_of_vertices_is_said() {
+    let folder = Folder::new();
+    for (stated, said) in [
+        (json!(5), None),
+        (Value::Null, None),
+        (json!(4), Some("NB_VERTICES 4, but there are 5 positions")),
+        (
+            json!(1_u64 << 62),
+            Some("NB_VERTICES 4611686018427387904, but there are 5 positions"),
+        ),
+        (
+            json!("five"),
+            Some("NB_VERTICES \"five\", but there are 5 positions"),
+        ),
+    ] {
+        let mut members = arrays(true);
+        let mut head: Value = serde_json::from_slice(&members[0].1).unwrap();
+        head["NB_VERTICES"] = stated;
+        members[0].1 = head.to_string().into_bytes();
+        let import = open(&[folder.file("a.trx", zip(&members, true))], &small());
+        assert_eq!((import.vertices(), import.objects()), (5, 3));
+        let notes = import.notes();
+        match said {
+            None => assert!(notes.is_empty(), "{notes:?}"),
+            Some(said) => assert!(notes.len() == 1 && notes[0].contains(said), "{notes:?}"),
+        }
+    }
+}

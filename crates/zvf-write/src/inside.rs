@@ -19,6 +19,14 @@ const ABOVE: usize = 16;
 /// [`WriteError::Exists`].
 pub(crate) fn check(address: &str, options: &OpenOptions) -> Result<(), WriteError> {
     let outer = match Place::of(address, options)? {
+        Place::Folder(folder) if folder.is_symlink() && !folder.exists() => {
+            return Err(WriteError::Exists {
+                store: address.to_owned(),
+                what:
+                    "is a link to a place that does not exist, expected a folder or nothing there"
+                        .to_owned(),
+            });
+        }
         Place::Folder(folder) => store_around(&folder).map(|outer| outer.display().to_string()),
         Place::Prefix { store, prefix } => {
             let mut above = prefix.as_str();

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use zvf_convert::Format;
 
 /// `zvf append`
 #[derive(Debug, Args)]
@@ -22,6 +23,7 @@ Examples:
   zvf append neurons.zarrvectors 1734350908.swc
   zvf append tracts.zarrvectors more.trk --json | jq .ids
   zvf append points.zarrvectors new.parquet
+  zcat new.csv.gz | zvf append points.zarrvectors - --format csv
   zvf query other.zarrvectors --objects 7,9 -o two && zvf append brain.zarrvectors two")]
 pub(crate) struct AppendArgs {
     /// Path or URL of the store
@@ -29,6 +31,9 @@ pub(crate) struct AppendArgs {
     /// Files of one format, or a directory that `zvf query -o DIR` wrote
     #[arg(value_name = "FILE|DIR", required = true, num_args = 1..)]
     pub(crate) files: Vec<PathBuf>,
+    /// The format of the files, e.g. csv, ndjson, trk [default: by their endings]; needed where FILE is - (standard input)
+    #[arg(long, value_name = "FORMAT", value_parser = format)]
+    pub(crate) format: Option<String>,
     /// Tables (.csv .tsv .ndjson .arrow .parquet): a second table with the links, which name rows of the first one from 0
     #[arg(long, value_name = "FILE")]
     pub(crate) links: Option<PathBuf>,
@@ -38,4 +43,15 @@ pub(crate) struct AppendArgs {
     /// Unit of the files, e.g. micrometer [default: what the format says]
     #[arg(long, value_name = "UNIT")]
     pub(crate) unit: Option<String>,
+}
+
+/// A format by one of its endings, in small letters.
+fn format(text: &str) -> Result<String, String> {
+    let name = text.trim_start_matches('.').to_ascii_lowercase();
+    if matches!(&*name, "ndjson" | "jsonl") || Format::from_name(&name).is_some() {
+        return Ok(name);
+    }
+    Err(format!(
+        "found {text:?}, expected an ending such as csv, ndjson, arrow, parquet, swc or trk"
+    ))
 }

@@ -96,10 +96,10 @@ pub(crate) struct RechunkArgs {
     #[arg(value_name = "DST")]
     pub(crate) target: String,
     /// Size of a chunk of level 0 on each axis
-    #[arg(long, value_name = "X,Y,..", value_delimiter = ',')]
+    #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = super::common::size)]
     pub(crate) chunk_shape: Option<Vec<f64>>,
     /// Size of a bin of level 0 on each axis: a whole part of the chunk's
-    #[arg(long, value_name = "X,Y,..", value_delimiter = ',')]
+    #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = super::common::size)]
     pub(crate) bin_shape: Option<Vec<f64>>,
     /// How it is stored, and what is an error.
     #[command(flatten)]

@@ -24,13 +24,13 @@ pub(crate) struct CreateArgs {
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: String,
     /// Size of a chunk on each axis
-    #[arg(long, value_name = "X,Y,..", value_delimiter = ',', required = true)]
+    #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = super::common::size, required = true)]
     pub(crate) chunk_shape: Vec<f64>,
     /// Lowest and highest corner that vertices may have, both ends included; components in axis order
     #[arg(long, value_name = "LO:HI", allow_hyphen_values = true)]
     pub(crate) bounds: String,
     /// Size of a bin on each axis: a whole part of the chunk's
-    #[arg(long, value_name = "X,Y,..", value_delimiter = ',')]
+    #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = super::common::size)]
     pub(crate) bin_shape: Option<Vec<f64>>,
     /// Names of the axes [default: x,y,z,w, as many as the chunk has]
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
@@ -57,7 +57,7 @@ pub(crate) struct CreateArgs {
     #[arg(long, value_name = "CODEC", default_value = "zstd")]
     pub(crate) codec: Compression,
     /// Chunks of a shard along each axis [default: every chunk is a file of its own]
-    #[arg(long, value_name = "X,Y,..", value_delimiter = ',')]
+    #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = super::common::chunks)]
     pub(crate) shard_shape: Option<Vec<u64>>,
     /// Version of the format
     #[arg(long, value_enum, value_name = "VERSION", default_value = "0.9.2")]

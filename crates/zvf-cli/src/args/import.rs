@@ -125,16 +125,16 @@ pub(crate) struct ImportArgs {
     )]
     pub(crate) scale: Option<Vec<f64>>,
     /// Size of a chunk on each axis [default: chosen from the data, and said]
-    #[arg(long, value_name = "X,Y,..", value_delimiter = ',')]
+    #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = super::common::size)]
     pub(crate) chunk_shape: Option<Vec<f64>>,
     /// Size of a bin on each axis: a whole part of the chunk's [default: chosen for points without objects]
-    #[arg(long, value_name = "X,Y,..", value_delimiter = ',')]
+    #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = super::common::size)]
     pub(crate) bin_shape: Option<Vec<f64>>,
     /// How chunks are compressed: none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc, or a list of Zarr codecs in JSON
     #[arg(long, value_name = "CODEC", default_value = "zstd")]
     pub(crate) codec: Compression,
     /// Chunks of a shard along each axis [default: every chunk is a file of its own]
-    #[arg(long, value_name = "X,Y,..", value_delimiter = ',')]
+    #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = super::common::chunks)]
     pub(crate) shard_shape: Option<Vec<u64>>,
     /// Cuts chunks by the value of a vertex attribute, too: truth values, whole numbers or texts. It lies in the keys of
     /// chunks then; worth it where questions name one of few values

@@ -63,7 +63,7 @@ pub(crate) struct PyramidArgs {
     #[arg(
         long,
         value_name = "X,Y,..",
-        value_delimiter = ',',
+        value_delimiter = ',', value_parser = super::common::size,
         requires = "factors"
     )]
     pub(crate) bin_shape: Option<Vec<f64>>,

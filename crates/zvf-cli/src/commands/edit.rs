@@ -33,6 +33,7 @@ pub(crate) fn run(args: &EditArgs, context: &mut Context<'_>) -> Result<()> {
             .map_err(|e| CliError::from(e).at(store))?;
         return resumed(store, found, context);
     }
+    let mut left_out = None;
     let done = match &args.what {
         EditWhat::Delete { ids, terms, .. } if ids.is_empty() => {
             match delete::run(store, terms, context)? {
@@ -44,14 +45,23 @@ pub(crate) fn run(args: &EditArgs, context: &mut Context<'_>) -> Result<()> {
             // A table that cannot be read must not leave a store marked as being changed.
             let tables = Tables::read(what)?;
             let edit = opened(store, context)?;
-            let change = async |edit: &mut Edit| prepare(edit, what, &tables).await;
+            let change = async |edit: &mut Edit| {
+                if matches!(what, EditWhat::Append { .. }) {
+                    left_out = tables.left_out(edit.spec());
+                }
+                prepare(edit, what, &tables).await
+            };
             let done = context.wait(finish(edit, change))?;
             done.map_err(|e| e.at(store))?
         }
     };
+    if let Some(remark) = &left_out {
+        context.remark(remark);
+    }
     if context.common.json {
         return print_json(&json!({
             "store": store,
+            "notes": left_out.iter().collect::<Vec<_>>(),
             "vertices": done.vertices,
             "objects": done.objects,
             "links": done.links,
@@ -296,10 +306,23 @@ struct Tables {
 }
 
 impl Tables {
-    fn of(vertices: &Path, links: Option<&Path>) -> Result<Self> {
+    /// Reads them; the table of vertices in the format that is given, or by the ending of its name.
+    fn of(vertices: &Path, format: Option<&str>, links: Option<&Path>) -> Result<Self> {
+        let links = links.map(|links| Table::read(links, None));
         Ok(Self {
-            main: Table::read(vertices)?,
-            links: links.map(Table::read).transpose()?,
+            main: Table::read(vertices, format)?,
+            links: links.transpose()?,
+        })
+    }
+
+    /// What an append does not keep of the table of vertices, for people.
+    fn left_out(&self, spec: &StoreSpec) -> Option<String> {
+        let unknown = self.main.unknown(spec);
+        (!unknown.is_empty()).then(|| {
+            format!(
+                "left out, since the store has no such attribute: {}",
+                unknown.join(", ")
+            )
         })
     }
 
@@ -307,10 +330,10 @@ impl Tables {
         let mut tables = Self::default();
         match what {
             EditWhat::Append { file, links } => {
-                tables = Self::of(file, links.as_deref())?;
+                tables = Self::of(file, None, links.as_deref())?;
             }
             EditWhat::Move { from } | EditWhat::SetAttribute { from, .. } => {
-                tables.main = Table::read(from)?;
+                tables.main = Table::read(from, None)?;
             }
             EditWhat::Delete { .. } | EditWhat::Resume => {}
         }

@@ -14,7 +14,7 @@ use crate::error::{CliError, Result};
 use crate::output::place::{Staged, is_special};
 use crate::output::table::counted;
 use crate::output::upload::Output;
-use crate::output::{print_json, print_text};
+use crate::output::{is_packed, print_json, print_text};
 
 /// Runs `zvf export`.
 ///
@@ -93,7 +93,7 @@ impl Job<'_> {
         let mut options = ExportOptions::default();
         options.query = self.query.clone();
         options.select = self.select;
-        options.delimiter = delimiter(self.file);
+        (options.delimiter, options.gzip) = separated(self.file);
         options.keep_frame = self.keep_frame;
         let store = context.open(self.store, self.query.level, select::need(&self.query))?;
         let staged = Staged::file(self.file)?;
@@ -101,7 +101,7 @@ impl Job<'_> {
         if let Some(file) = links {
             let place = Staged::file(file)?;
             let mut table = LinksFile::new(Format::of(file)?, place.path(), self.faces);
-            table.delimiter = delimiter(file);
+            (table.delimiter, table.gzip) = separated(file);
             options.links = Some(table);
             second = Some((place, file));
         }
@@ -185,9 +185,11 @@ fn query(args: &ExportArgs, context: &Context<'_>) -> Result<Query> {
     Ok(query)
 }
 
-/// What separates the columns of a file, where it is no comma.
-fn delimiter(file: &Path) -> Option<u8> {
-    let tabs = file.extension();
-    let tabs = tabs.is_some_and(|ending| ending.eq_ignore_ascii_case("tsv"));
-    tabs.then_some(b'\t')
+/// What separates the columns of a file, where it is no comma, and whether the file is packed by gzip.
+fn separated(file: &Path) -> (Option<u8>, bool) {
+    let gzip = is_packed(file);
+    let name = file.file_stem().filter(|_| gzip).map(Path::new);
+    let ending = name.unwrap_or(file).extension();
+    let tabs = ending.is_some_and(|ending| ending.eq_ignore_ascii_case("tsv"));
+    (tabs.then_some(b'\t'), gzip)
 }

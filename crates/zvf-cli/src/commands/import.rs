@@ -25,7 +25,7 @@ use crate::progress::Progress;
 /// As the files say, by line or byte; usage, when options do not fit them or something lies at the store's place; as the
 /// storage says.
 pub(crate) fn run(args: &ImportArgs, context: &mut Context<'_>) -> Result<()> {
-    let (files, _kept) = files(args)?;
+    let (files, _kept) = from_stdin(&args.files, args.format.is_some())?;
     let import = Import::open(&files, &options(args)?)?;
     let spec = spec(args, &import)?;
     let chosen = args.chunk_shape.is_none();
@@ -132,11 +132,18 @@ impl Sink for Counted<'_> {
 }
 
 /// The files; what standard input gives is kept in a temporary one, since files are read twice.
-fn files(args: &ImportArgs) -> Result<(Vec<PathBuf>, Option<TempDir>)> {
+///
+/// # Errors
+///
+/// Usage: standard input without a format, or twice; I/O.
+pub(super) fn from_stdin(
+    files: &[PathBuf],
+    has_format: bool,
+) -> Result<(Vec<PathBuf>, Option<TempDir>)> {
     let dash = |file: &&PathBuf| file.as_os_str() == "-";
-    match args.files.iter().filter(dash).count() {
-        0 => return Ok((args.files.clone(), None)),
-        1 if args.format.is_some() => {}
+    match files.iter().filter(dash).count() {
+        0 => return Ok((files.to_vec(), None)),
+        1 if has_format => {}
         1 => {
             let message = "-: expected --format FORMAT beside it: standard input has no ending";
             return Err(CliError::usage(message));
@@ -152,7 +159,7 @@ fn files(args: &ImportArgs) -> Result<(Vec<PathBuf>, Option<TempDir>)> {
     let path = folder.path().join("stdin");
     let mut file = std::fs::File::create(&path).map_err(failed)?;
     std::io::copy(&mut std::io::stdin().lock(), &mut file).map_err(failed)?;
-    let files = args.files.iter().map(|file| match dash(&file) {
+    let files = files.iter().map(|file| match dash(&file) {
         true => path.clone(),
         false => file.clone(),
     });

@@ -54,6 +54,12 @@ impl Target {
         Ok(match (output, format) {
             (None, None) => Self::Summary,
             (None, Some(format)) => Self::Stdout(format),
+            (Some(path), Some(_)) if is_packed(path) => {
+                return Err(CliError::usage(format!(
+                    "{}: found .gz beside --format, expected no --format: .csv.gz and .tsv.gz are packed without it",
+                    path.display()
+                )));
+            }
             (Some(path), Some(format)) => Self::File(path.to_owned(), format),
             (Some(path), None) if is_directory_name(path) => Self::Directory(path.to_owned()),
             (Some(path), None) => match format_of(path) {
@@ -67,6 +73,12 @@ impl Target {
     pub(crate) fn vertices_only(&self) -> bool {
         matches!(self, Self::Stdout(_) | Self::File(..))
     }
+}
+
+/// Whether a name says that the file is packed by gzip.
+pub(crate) fn is_packed(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|ending| ending.eq_ignore_ascii_case("gz"))
 }
 
 /// Whether a name has no ending, or a slash at its end.

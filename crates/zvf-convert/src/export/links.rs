@@ -19,6 +19,8 @@ pub struct LinksFile {
     pub faces: bool,
     /// Separated values: what separates columns. Default: a comma.
     pub delimiter: Option<u8>,
+    /// Separated values: the file is packed by gzip.
+    pub gzip: bool,
 }
 
 impl LinksFile {
@@ -30,6 +32,7 @@ impl LinksFile {
             path: path.into(),
             faces,
             delimiter: None,
+            gzip: false,
         }
     }
 

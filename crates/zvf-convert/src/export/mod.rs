@@ -95,6 +95,8 @@ pub struct ExportOptions {
     pub delimiter: Option<u8>,
     /// Tables: another table for the links of a graph, skeleton or mesh. Default: none, and that they are not kept is said.
     pub links: Option<LinksFile>,
+    /// Separated values: the file is packed by gzip.
+    pub gzip: bool,
     /// TRK, TCK and TRX: positions are written as they are stored, in whatever frame that is. Default: no, they become those that
     /// the format asks for.
     pub keep_frame: bool,
@@ -169,6 +171,11 @@ pub async fn export(
     if let Some(frame) = job.frame.clone().filter(|_| !job.framed) {
         job.note(format!("the frame (`{}`) is not kept", frame.place));
     }
+    if let (Some(limit), true, 0) = (options.query.limit, job.truncated, job.done.vertices) {
+        job.note(format!(
+            "nothing is written: objects are written as a whole, and the first one has more vertices than the limit of {limit}"
+        ));
+    }
     let mut warnings = store.warnings();
     warnings.extend(job.warnings);
     warnings.dedup();
@@ -191,6 +198,8 @@ struct Job<'a> {
     framed: bool,
     /// Whether the file has the groups.
     grouped: bool,
+    /// Whether the limit left something out.
+    truncated: bool,
     done: Exported,
     warnings: BTreeSet<String>,
 }
@@ -224,6 +233,17 @@ impl<'a> Job<'a> {
         if let Some(links) = &options.links {
             links.fits(format, kind)?;
         }
+        let links = options.links.as_ref();
+        let packed = [(options.gzip, format)].into_iter();
+        let mut packed = packed.chain(links.map(|links| (links.gzip, links.format)));
+        if let Some((_, format)) = packed.find(|(gzip, format)| *gzip && *format != Format::Csv) {
+            let expected = "none: only separated values are packed";
+            return Err(ConvertError::usage(
+                "gzip",
+                format!("one for {}", format.name()),
+                expected,
+            ));
+        }
         let dims = root.chunk_shape.len();
         if !matches!(
             format,
@@ -243,6 +263,7 @@ impl<'a> Job<'a> {
             map: None,
             framed: false,
             grouped: false,
+            truncated: false,
             done: Exported::default(),
             warnings: BTreeSet::new(),
         })
@@ -254,6 +275,9 @@ impl<'a> Job<'a> {
         let Some(frame) = self.frame.clone() else {
             return Ok(());
         };
+        if !self.options.keep_frame {
+            frame.check()?;
+        }
         let as_in_file = self.format == Format::Trk
             && frame.source == "trk"
             && frame.space() == Some(Space::Voxelmm);
@@ -432,8 +456,9 @@ impl<'a> Job<'a> {
         while let Some((table, batch)) = answer.next().await? {
             sink.batch(table, &batch)?;
         }
-        self.warnings
-            .extend(answer.summary().warnings.iter().cloned());
+        let summary = answer.summary();
+        self.truncated |= summary.truncated;
+        self.warnings.extend(summary.warnings.iter().cloned());
         Ok(())
     }
 }

@@ -1,11 +1,13 @@
 //! Tables: a row a vertex.
 
 use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use zvf_query::Table;
 use zvf_store::{Names, Need, TypedArray};
 use zvf_write::Kind;
@@ -30,7 +32,12 @@ pub(super) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     if job.format == Format::Npy {
         query.attributes = Names::None;
     }
-    let vertices = TableFile::new(job.path, job.format, job.options.delimiter, job.create()?);
+    let vertices = TableFile::new(
+        job.path,
+        job.format,
+        (job.options.delimiter, job.options.gzip),
+        job.create()?,
+    );
     let mut links = None;
     if let Some(file) = &job.options.links {
         query.outputs.links = true;
@@ -38,7 +45,7 @@ pub(super) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
         links = Some(TableFile::new(
             &file.path,
             file.format,
-            file.delimiter,
+            (file.delimiter, file.gzip),
             opened,
         ));
     }
@@ -114,17 +121,24 @@ struct TableFile<'a> {
     path: &'a Path,
     format: Format,
     delimiter: u8,
+    gzip: bool,
     file: Option<BufWriter<File>>,
     writer: Option<Box<dyn TableWriter + Send>>,
     rows: u64,
 }
 
 impl<'a> TableFile<'a> {
-    fn new(path: &'a Path, format: Format, delimiter: Option<u8>, file: BufWriter<File>) -> Self {
+    fn new(
+        path: &'a Path,
+        format: Format,
+        (delimiter, gzip): (Option<u8>, bool),
+        file: BufWriter<File>,
+    ) -> Self {
         Self {
             path,
             format,
             delimiter: delimiter.unwrap_or(b','),
+            gzip,
             file: Some(file),
             writer: None,
             rows: 0,
@@ -152,6 +166,11 @@ impl<'a> TableFile<'a> {
             }
             #[cfg(not(feature = "parquet"))]
             Format::Parquet => return Err(ConvertError::not_built(self.path)),
+            _ if self.gzip => {
+                let file = GzEncoder::new(file, Compression::default());
+                let writer = CsvWriter::with_delimiter(file, schema, self.delimiter);
+                Box::new(Packed(writer.map_err(failed)?))
+            }
             _ => {
                 let writer = CsvWriter::with_delimiter(file, schema, self.delimiter);
                 Box::new(writer.map_err(failed)?)
@@ -177,6 +196,19 @@ impl<'a> TableFile<'a> {
             done.map_err(|error| ConvertError::io(self.path, error))?;
         }
         Ok(self.rows)
+    }
+}
+
+/// Separated values on their way into a file that is packed by gzip.
+struct Packed(CsvWriter<GzEncoder<BufWriter<File>>>);
+
+impl TableWriter for Packed {
+    fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
+        self.0.write(batch)
+    }
+
+    fn finish(self: Box<Self>) -> io::Result<()> {
+        self.0.into_inner()?.finish()?.flush()
     }
 }
 

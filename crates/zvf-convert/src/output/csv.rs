@@ -45,6 +45,17 @@ impl<W: Write> CsvWriter<W> {
             text: String::new(),
         })
     }
+
+    /// Writes what is still owed, and gives back what it is written to.
+    ///
+    /// # Errors
+    ///
+    /// When that cannot be written.
+    pub(crate) fn into_inner(self) -> io::Result<W> {
+        self.inner
+            .into_inner()
+            .map_err(csv::IntoInnerError::into_error)
+    }
 }
 
 impl<W: Write> TableWriter for CsvWriter<W> {

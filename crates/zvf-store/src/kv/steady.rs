@@ -101,8 +101,8 @@ impl Inner {
             Part::Whole => Err(false),
             Part::State => match self.send(key, Part::State).await {
                 Ok(Some(got)) => Ok(Some(got)),
-                Err(error) if error.is_transient() || error.is_denied() => return Err(error),
-                // Some servers answer HEAD as if the object were not there.
+                Err(error) if error.is_transient() => return Err(error),
+                // Some servers refuse HEAD, or answer it as if the object were not there.
                 Ok(None) | Err(_) => self.ranged(key, Part::Range(0..1)).await?,
             },
             part => self.ranged(key, part.clone()).await?,

@@ -45,6 +45,9 @@ pub(super) fn copy(
             "it cannot be listed: headers and unknown folders are not copied",
         );
     }
+    // A header that cannot be read is refused: it may hold the frame of all positions.
+    let formats: Vec<&str> = side.headers.iter().map(|one| one.format.as_str()).collect();
+    handle.block_on(store.headers(&formats))?;
     let (mut paths, mut gone) = (Vec::new(), Vec::new());
     if !side.headers.is_empty() {
         paths.push("headers".to_owned());

@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use zvf_convert::{Format, Import, Options, Sink};
+use zvf_convert::{Format, Frame, Import, Options, Sink, Space};
 use zvf_meta::units;
 use zvf_store::{Need, Store};
 use zvf_write::{Batch, Edit, EditSummary, Groups, Kind, ObjectTable, Values, WriteError};
 
-use super::table::Table;
+use super::super::import::from_stdin;
+use super::table::{Table, is_ndjson};
 use super::{Tables, finish, opened, vertices, with_links};
 use crate::args::AppendArgs;
 use crate::context::Context;
@@ -28,7 +29,8 @@ const LISTED: usize = 8;
 /// Usage: files that do not fit the store, ids that are taken; as the files and the storage say.
 pub(crate) fn run(args: &AppendArgs, context: &mut Context<'_>) -> Result<()> {
     let store = args.store.as_str();
-    let given = Given::read(args, context)?;
+    let (files, _kept) = from_stdin(&args.files, args.format.is_some())?;
+    let given = Given::read(args, &files, context)?;
     let edit = opened(store, context)?;
     let mut numbers = Numbers::of(&edit, args.new_ids);
     let mut remarks = BTreeSet::new();
@@ -189,29 +191,28 @@ enum Given {
 }
 
 impl Given {
-    fn read(args: &AppendArgs, context: &mut Context<'_>) -> Result<Self> {
-        if let [folder] = &*args.files
+    fn read(args: &AppendArgs, files: &[PathBuf], context: &mut Context<'_>) -> Result<Self> {
+        let format = args.format.as_deref();
+        if let [folder] = files
             && folder.is_dir()
             && folder.join("vertices.arrow").exists()
         {
             let there = |name: &str| Some(folder.join(name)).filter(|file| file.exists());
             let links = args.links.clone().or_else(|| there("links.arrow"));
-            let tables = Tables::of(&folder.join("vertices.arrow"), links.as_deref())?;
-            let objects = there("objects.arrow")
-                .as_deref()
-                .map(Table::read)
-                .transpose()?;
+            let tables = Tables::of(&folder.join("vertices.arrow"), None, links.as_deref())?;
+            let objects = there("objects.arrow");
+            let objects = objects.map(|file| Table::read(&file, None)).transpose()?;
             return Ok(Self::Tables(vec![tables], objects));
         }
-        if args.files.iter().all(|file| is_table(file)) {
-            if args.links.is_some() && args.files.len() > 1 {
-                let found = counted(args.files.len() as u64, "table");
+        if files.iter().all(|file| is_table(file, format)) {
+            if args.links.is_some() && files.len() > 1 {
+                let found = counted(files.len() as u64, "table");
                 return Err(CliError::usage(format!(
                     "--links: found {found} of vertices, expected one"
                 )));
             }
-            let read = |file: &PathBuf| Tables::of(file, args.links.as_deref());
-            let tables = args.files.iter().map(read).collect::<Result<_>>()?;
+            let read = |file: &PathBuf| Tables::of(file, format, args.links.as_deref());
+            let tables = files.iter().map(read).collect::<Result<_>>()?;
             return Ok(Self::Tables(tables, None));
         }
         if args.links.is_some() {
@@ -220,10 +221,10 @@ impl Given {
             ));
         }
         let store = context.open(&args.store, 0, Need::nothing())?;
-        let import = import(args, &store)?;
-        let headers = context.wait(store.headers(&["trk", "tck", "trx"]))?;
-        let headers = headers.map_err(|e| CliError::from(e).at(&args.store))?;
-        check_frame(&import, &store, &headers).map_err(|e| e.at(&args.store))?;
+        let import = import(args, files, &store)?;
+        let frame = context.wait(Frame::of_store(&store))?;
+        let frame = frame.map_err(|e| CliError::from(e).at(&args.store))?;
+        check_frame(&import, &store, frame.as_ref()).map_err(|e| e.at(&args.store))?;
         Ok(Self::Import(Box::new(import)))
     }
 
@@ -249,29 +250,24 @@ impl Given {
 }
 
 /// A file that is read as a table of texts: its moments and gaps are brought to those of the store.
-fn is_table(file: &Path) -> bool {
-    let ending = file.extension().and_then(|ending| ending.to_str());
-    let ending = ending.map(str::to_ascii_lowercase);
-    matches!(ending.as_deref(), Some("ndjson" | "jsonl"))
-        || matches!(
-            Format::of(file),
-            Ok(Format::Csv | Format::Arrow | Format::Parquet)
-        )
+fn is_table(file: &Path, format: Option<&str>) -> bool {
+    let known = match format {
+        Some(name) => Format::from_name(name),
+        None => Format::of(file).ok(),
+    };
+    is_ndjson(file, format) || matches!(known, Some(Format::Csv | Format::Arrow | Format::Parquet))
 }
 
-fn import(args: &AppendArgs, store: &Store) -> Result<Import> {
+fn import(args: &AppendArgs, files: &[PathBuf], store: &Store) -> Result<Import> {
     let mut options = Options::default();
     options.kind = Some(store.kind());
     options.unit.clone_from(&args.unit);
-    Ok(Import::open(&args.files, &options)?)
+    options.format = args.format.as_deref().and_then(Format::from_name);
+    Ok(Import::open(files, &options)?)
 }
 
 /// Refuses files of another unit or frame than the store's, as far as both say.
-fn check_frame(
-    import: &Import,
-    store: &Store,
-    headers: &BTreeMap<String, serde_json::Map<String, Value>>,
-) -> Result<()> {
+fn check_frame(import: &Import, store: &Store, own: Option<&Frame>) -> Result<()> {
     for (own, theirs) in store.root().axes().iter().zip(&import.spec().axes) {
         if let (Some(own_unit), Some(unit)) = (&own.unit, &theirs.unit)
             && !units::same(own_unit, unit)
@@ -282,33 +278,23 @@ fn check_frame(
             )));
         }
     }
-    let Some(frame) = import.frame() else {
+    let theirs = import.frame().and_then(|frame| frame.get("space"));
+    let (Some(own), Some(theirs)) = (own, theirs.and_then(Value::as_str)) else {
         return Ok(());
     };
-    let source = frame
-        .get("source")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    let theirs = space(source, frame.get("space"));
-    let mut headers = headers.iter();
-    let own =
-        headers.find_map(|(format, header)| Some((format, space(format, header.get("space"))?)));
-    match (own, theirs) {
-        (Some((format, own)), Some(theirs)) if own != theirs => Err(CliError::usage(format!(
-            "frame: found positions in {theirs}, expected {own} as in the store's headers/{format}"
+    if let Some(problem) = own.problem() {
+        return Err(CliError::usage(format!(
+            "frame: found {problem} in the store's {}, expected the frame of its positions: the files have {theirs}",
+            own.place()
+        )));
+    }
+    match own.space().map(Space::name) {
+        Some(own_space) if own_space != theirs => Err(CliError::usage(format!(
+            "frame: found positions in {theirs}, expected {own_space} as in the store's {}",
+            own.place()
         ))),
         _ => Ok(()),
     }
-}
-
-/// The space of positions that a header states. Where it states none, that of TCK and TRX is the scanner's, and earlier imports kept
-/// that of TRK.
-fn space<'h>(format: &str, stated: Option<&'h Value>) -> Option<&'h str> {
-    stated.and_then(Value::as_str).or(match format {
-        "tck" | "trx" => Some("rasmm"),
-        "trk" => Some("voxelmm"),
-        _ => None,
-    })
 }
 
 /// Appends one table, which is typed by the store.
@@ -341,13 +327,7 @@ async fn append_table(
         let ids: Vec<i64> = ids.into_iter().map(|id| numbers.of_file(id)).collect();
         batch = batch.with_object_ids(ids);
     }
-    let unknown = tables.main.unknown(&spec);
-    if !unknown.is_empty() {
-        remarks.insert(format!(
-            "left out, since the store has no such attribute: {}",
-            unknown.join(", ")
-        ));
-    }
+    remarks.extend(tables.left_out(&spec));
     if let Some(links) = tables.links.as_ref().filter(|_| spec.takes_links()) {
         batch = with_links(batch, &spec, links)?;
     }

@@ -15,6 +15,13 @@ use zvf_write::{At, AttributeSpec, AttributeType, NumberType, StoreSpec, Values}
 
 use crate::error::{CliError, Result};
 
+/// Whether a table is NDJSON, by the format that is given or by the ending of its name.
+pub(super) fn is_ndjson(path: &Path, format: Option<&str>) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    let name = format.or(ending).map(str::to_ascii_lowercase);
+    matches!(name.as_deref(), Some("ndjson" | "jsonl"))
+}
+
 /// A table of texts.
 #[derive(Debug, Default)]
 pub(super) struct Table {
@@ -30,22 +37,26 @@ pub(super) struct Table {
 type Cell<'t> = (usize, Option<&'t str>);
 
 impl Table {
-    /// Reads a table by the ending of its name: `.ndjson`, or one of those that an import reads.
+    /// Reads a table in the format that is given, or by the ending of its name: `ndjson`, or one of those that an import reads.
     ///
     /// # Errors
     ///
     /// I/O; a file that is no such table.
-    pub(super) fn read(path: &Path) -> Result<Self> {
-        let ending = path.extension().and_then(|ending| ending.to_str());
-        let mut table = match ending.map(str::to_ascii_lowercase).as_deref() {
-            Some("ndjson" | "jsonl") => Self::ndjson(path)?,
-            _ => {
+    pub(super) fn read(path: &Path, format: Option<&str>) -> Result<Self> {
+        let mut table = match is_ndjson(path, format) {
+            true => Self::ndjson(path)?,
+            false => {
                 let mut table = Self::default();
-                if Format::of(path)? == Format::Csv {
+                let mut options = Options::default();
+                options.format = format.and_then(Format::from_name);
+                if format == Some("tsv") {
+                    options.delimiter = Some(b'\t');
+                }
+                if options.format.map_or_else(|| Format::of(path), Ok)? == Format::Csv {
                     // The header is line 1.
                     table.first = Some(2);
                 }
-                let schema = read_table(path, &Options::default(), &mut |batch| {
+                let schema = read_table(path, &options, &mut |batch| {
                     table.rows.extend(cells(batch));
                     Ok(())
                 })?;

@@ -110,6 +110,9 @@ impl Facts {
         if let Some(frame) = &self.frame {
             let text = |key: &str| frame[key].as_str().filter(|text| !text.is_empty());
             let mut parts = vec![match text("space") {
+                _ if !frame["problem"].is_null() => {
+                    format!("unknown: {}", text("problem").unwrap_or_default())
+                }
                 Some("rasmm") => "rasmm, scanner RAS+ millimetres".to_owned(),
                 Some("voxelmm") => {
                     "voxelmm, TrackVis millimetres from the corner of the first voxel".to_owned()
