@@ -162,7 +162,13 @@ async fn what_is_named_and_missing_is_left_out() {
             .collect()
     };
     let mut named = points();
-    add_grid(&mut named, "0/vertices", &[4, 4], &[-2, 0], &[vec![-2, 0]]);
+    add_grid(
+        &mut named,
+        "0/vertices",
+        &[4, 4],
+        &[-2, 0],
+        &[(vec![-2, 0], Vec::new())],
+    );
     edit(&mut named, "zarr.json", |doc| {
         doc["attributes"]["zarr_vectors"]["attribute_specs"] =
             json!({"vertex": {"v": {"dtype": "float32"}}});

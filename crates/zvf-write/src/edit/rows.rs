@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::state::Vertex;
+/// A vertex: chunk and row where it is stored, or [`FRESH`](super::state::FRESH) and a number.
+pub(crate) type Vertex = u64;
 
 /// Vertices with their bytes: of each the position, then every attribute. All rows are equally long.
 #[derive(Debug, Clone, Default)]

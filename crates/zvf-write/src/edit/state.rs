@@ -9,6 +9,7 @@ use zvf_store::{CellWant, ChunkCoord, GridArray, Level, StoreError};
 
 use super::link_values::LinkValues;
 use super::rows::Rows;
+pub(crate) use super::rows::Vertex;
 use crate::WriteError;
 use crate::chunk_by::Keys;
 use crate::int::{narrow, to_index, wide};
@@ -21,9 +22,6 @@ const BATCH: usize = 32;
 
 /// Bytes that an edit may take beside twice its budget: the program itself takes the rest of 64 MB.
 const SPARE: u128 = 16 << 20;
-
-/// A vertex: chunk and row where it is stored, or [`FRESH`] and a number.
-pub(crate) type Vertex = u64;
 
 /// The chunk of vertices that are stored nowhere yet.
 pub(crate) const FRESH: u32 = u32::MAX;
