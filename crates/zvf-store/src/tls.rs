@@ -1,5 +1,8 @@
 //! The one TLS stack: rustls, with the cryptography of ring.
 
+// The client of object_store, named as a dependency for its feature of TLS without a provider.
+use reqwest as _;
+
 /// Makes ring the process's provider of cryptography for rustls, unless the program has installed another one.
 ///
 /// The features `http`, `aws`, `gcp` and `azure` build the client of `object_store` without a provider of its own, and
