@@ -19,6 +19,9 @@ use crate::number::NumberType;
 use crate::spec::LinkSpec;
 use crate::{Groups, StoreSpec, WriteError};
 
+/// How many objects are asked for at the most to see how many values a row of an attribute has.
+const LOOKED_AT: usize = 16;
+
 /// What belongs to level 0 beside its vertices and links.
 #[derive(Debug)]
 pub(crate) struct About {
@@ -88,9 +91,17 @@ impl About {
 
     /// Declares positions and attributes before vertices are read.
     pub(super) fn declare_first(&mut self, from: Reading<'_>) -> Result<(), WriteError> {
-        // Of no object, or of a box far from everything: the columns are known before cells are read.
-        let mut asked = self.ask(0..0, from.placed);
-        if !self.spec.objects {
+        // Of no object, or of a box far from everything: the columns are known before cells are read. Where a document does not
+        // say how many values a row has, or says one as writers do for any number (trap T8), a cell tells.
+        let attributes = self.level.vertex_attributes();
+        let declared = attributes.iter().all(|one| one.declared_width.is_some());
+        let objects = if declared {
+            0
+        } else {
+            self.ids.len().min(LOOKED_AT)
+        };
+        let mut asked = self.ask(0..objects, from.placed);
+        if !self.spec.objects && declared {
             let far: Vec<f64> = self
                 .spec
                 .chunk_shape
