@@ -76,14 +76,14 @@
 //!
 //! # What can go wrong
 //!
-//! Every count in a file is untrusted and spends from [`Limits`]. A [`StoreError`] tells four classes apart
+//! Every count in a file is untrusted and spends from [`Limits`]. A [`StoreError`] tells classes of failure apart
 //! ([`Class`]): I/O, malformed, misuse, limit; and absent, denied and failed are three things. An absent cell is no
 //! error: it is `None`. Nothing panics on input.
 //!
 //! # Features
 //!
-//! `zstd`, `gzip`, `blosc` (default): codecs. `http`, `aws`, `gcp`, `azure`, or all as `cloud`: backends beside the
-//! local disk, with TLS by rustls and ring ([`use_ring`]). `zarrs`: the generic reader.
+//! `zstd`, `gzip`, `blosc` (default): codecs. `http`: web servers, with TLS by rustls and ring
+//! ([`use_ring`]); `cloud`: those, S3, Google Cloud Storage and Azure. `zarrs`: the generic reader.
 
 mod blob_array;
 pub mod blocking;
@@ -96,7 +96,7 @@ mod generic;
 mod groups;
 mod kv;
 mod layout;
-#[cfg(feature = "remote")]
+#[cfg(feature = "http")]
 mod lenient;
 mod level;
 mod limits;
@@ -117,7 +117,7 @@ mod side;
 mod snapshot;
 mod stop;
 mod store;
-#[cfg(feature = "remote")]
+#[cfg(feature = "http")]
 mod tls;
 mod trace;
 mod typed;
@@ -148,7 +148,7 @@ pub use regular::open_file;
 pub use side::{Composite, Header, Packing, Parametric, ParametricType, SideGroups};
 pub use stop::Stop;
 pub use store::Store;
-#[cfg(feature = "remote")]
+#[cfg(feature = "http")]
 pub use tls::use_ring;
 pub use trace::{IoTrace, Method, Request};
 pub use typed::{TypedArray, TypedValues};

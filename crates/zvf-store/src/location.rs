@@ -176,13 +176,13 @@ fn scheme(address: &str) -> Option<&str> {
 
 enum Remote {
     #[cfg_attr(
-        all(feature = "http", feature = "aws", feature = "gcp", feature = "azure"),
+        feature = "cloud",
         expect(dead_code, reason = "every backend is compiled in")
     )]
     Missing(&'static str),
     Unknown,
     #[cfg_attr(
-        not(feature = "remote"),
+        not(feature = "http"),
         expect(dead_code, reason = "no backend is compiled in")
     )]
     Build(object_store::Error),
@@ -192,123 +192,34 @@ type Built = Result<(Arc<dyn ObjectStore>, Backs), Remote>;
 
 fn remote(scheme: &str, url: &Url, options: &OpenOptions) -> Built {
     match scheme {
-        "s3" | "s3a" => s3(url, options),
-        "gs" => gcs(url, options),
-        "az" | "azure" | "abfs" | "abfss" | "adl" => azure(url, options),
+        "s3" | "s3a" => cloud::s3(url, options),
+        "gs" => cloud::gcs(url, options),
+        "az" | "azure" | "abfs" | "abfss" | "adl" => cloud::azure(url, options),
         "http" | "https" => http(url, options),
         _ => Err(Remote::Unknown),
     }
 }
 
-#[cfg(feature = "remote")]
+/// None: requests are sent again by one layer, which counts and records them (`kv::retry`).
+#[cfg(feature = "http")]
+fn retries() -> object_store::RetryConfig {
+    object_store::RetryConfig {
+        max_retries: 0,
+        ..object_store::RetryConfig::default()
+    }
+}
+
+#[cfg(feature = "cloud")]
+mod cloud;
+
+#[cfg(not(feature = "cloud"))]
 mod cloud {
-    use object_store::RetryConfig;
+    use super::{Built, OpenOptions, Remote, Url};
 
-    /// None: requests are sent again by one layer, which counts and records them (`kv::retry`).
-    pub(super) fn retries() -> RetryConfig {
-        RetryConfig {
-            max_retries: 0,
-            ..RetryConfig::default()
-        }
+    pub(super) fn s3(_: &Url, _: &OpenOptions) -> Built {
+        Err(Remote::Missing("cloud"))
     }
-
-    /// The client's own limit on a whole transfer: a day, that is none. Ours looks at silence and at the length of
-    /// the body instead.
-    pub(super) const TIMEOUT: &str = "86400 seconds";
-
-    /// Applies `key=value` pairs to a builder.
-    macro_rules! configured {
-        ($builder:expr, $options:expr, $store:literal) => {{
-            let mut builder = $builder;
-            for (key, value) in &$options.backend {
-                let parsed = key.to_ascii_lowercase().parse().map_err(|_| {
-                    Remote::Build(object_store::Error::UnknownConfigurationKey {
-                        key: key.clone(),
-                        store: $store,
-                    })
-                })?;
-                builder = builder.with_config(parsed, value);
-            }
-            builder
-        }};
-    }
-    pub(super) use configured;
-}
-
-#[cfg(feature = "aws")]
-fn s3(url: &Url, options: &OpenOptions) -> Built {
-    use object_store::ClientConfigKey::{AllowHttp, Timeout};
-    use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
-    let builder = AmazonS3Builder::from_env()
-        .with_url(url.as_str())
-        .with_config(AmazonS3ConfigKey::Client(AllowHttp), "true")
-        .with_config(AmazonS3ConfigKey::Client(Timeout), cloud::TIMEOUT)
-        .with_http_connector(crate::lenient::Connector::default())
-        .with_retry(cloud::retries());
-    let mut builder = cloud::configured!(builder, options, "S3");
-    if options.anonymous {
-        builder = builder.with_skip_signature(true);
-    }
-    Ok((
-        Arc::new(builder.build().map_err(Remote::Build)?),
-        Backs::BUCKET,
-    ))
-}
-
-#[cfg(not(feature = "aws"))]
-fn s3(_: &Url, _: &OpenOptions) -> Built {
-    Err(Remote::Missing("aws"))
-}
-
-#[cfg(feature = "gcp")]
-fn gcs(url: &Url, options: &OpenOptions) -> Built {
-    use object_store::ClientConfigKey::Timeout;
-    use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
-    let builder = GoogleCloudStorageBuilder::from_env()
-        .with_url(url.as_str())
-        .with_config(GoogleConfigKey::Client(Timeout), cloud::TIMEOUT)
-        .with_http_connector(crate::lenient::Connector::default())
-        .with_retry(cloud::retries());
-    let mut builder = cloud::configured!(builder, options, "GCS");
-    if options.anonymous {
-        builder = builder.with_skip_signature(true);
-    }
-    Ok((
-        Arc::new(builder.build().map_err(Remote::Build)?),
-        Backs::BUCKET,
-    ))
-}
-
-#[cfg(not(feature = "gcp"))]
-fn gcs(_: &Url, _: &OpenOptions) -> Built {
-    Err(Remote::Missing("gcp"))
-}
-
-#[cfg(feature = "azure")]
-fn azure(url: &Url, options: &OpenOptions) -> Built {
-    use object_store::ClientConfigKey::{AllowHttp, Timeout};
-    use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
-    let builder = MicrosoftAzureBuilder::from_env()
-        .with_url(url.as_str())
-        .with_config(AzureConfigKey::Client(AllowHttp), "true")
-        .with_config(AzureConfigKey::Client(Timeout), cloud::TIMEOUT)
-        .with_http_connector(crate::lenient::Connector::default())
-        .with_retry(cloud::retries());
-    let mut builder = cloud::configured!(builder, options, "MicrosoftAzure");
-    if options.anonymous {
-        builder = builder.with_skip_signature(true);
-    }
-    // Azure answers no suffix ranges; its client refuses to send them.
-    let backs = Backs {
-        suffixes: false,
-        ..Backs::BUCKET
-    };
-    Ok((Arc::new(builder.build().map_err(Remote::Build)?), backs))
-}
-
-#[cfg(not(feature = "azure"))]
-fn azure(_: &Url, _: &OpenOptions) -> Built {
-    Err(Remote::Missing("azure"))
+    pub(super) use {s3 as azure, s3 as gcs};
 }
 
 /// A plain web server: it cannot list, unless the caller says that it speaks WebDAV (`webdav=true`).
@@ -333,7 +244,7 @@ fn http(url: &Url, options: &OpenOptions) -> Built {
         .with_url(base)
         .with_client_options(client)
         .with_http_connector(crate::lenient::Connector::default())
-        .with_retry(cloud::retries())
+        .with_retry(retries())
         .build()
         .map_err(Remote::Build)?;
     let backs = Backs {

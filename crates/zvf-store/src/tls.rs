@@ -5,7 +5,7 @@ use reqwest as _;
 
 /// Makes ring the process's provider of cryptography for rustls, unless the program has installed another one.
 ///
-/// The features `http`, `aws`, `gcp` and `azure` build the client of `object_store` without a provider of its own, and
+/// The features `http` and `cloud` build the client of `object_store` without a provider of its own, and
 /// such a client cannot be made before there is one. Stores that are opened by address see to that themselves; a program
 /// that makes clients of `object_store` itself calls this first. Calling it again does nothing.
 ///

@@ -120,7 +120,7 @@
 //!
 //! # Features
 //!
-//! `zarrs`: [`Compression::Blosc`] and [`Compression::Pipeline`], any bytes-to-bytes codec of the `zarrs` crate. `http`, `aws`, `gcp`, `azure` or `cloud` of `zvf-store` say which backends an address can name; writing needs nothing
+//! `zarrs`: [`Compression::Blosc`] and [`Compression::Pipeline`], any bytes-to-bytes codec of the `zarrs` crate. `http` or `cloud` of `zvf-store` say which backends an address can name; writing needs nothing
 //! of its own.
 
 mod batch;

@@ -2,7 +2,7 @@
 //!
 //! One limit on requests in flight and one on bytes in flight hold for everything a store does.
 
-#[cfg(feature = "remote")]
+#[cfg(feature = "http")]
 pub(crate) mod checked;
 mod flight;
 mod folder;

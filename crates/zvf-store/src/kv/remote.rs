@@ -435,12 +435,12 @@ fn state_of(meta: &ObjectMeta) -> State {
 
 /// Whether a body ends where it ends.
 fn is_unannounced(result: &GetResult) -> bool {
-    #[cfg(feature = "remote")]
+    #[cfg(feature = "http")]
     return result
         .extensions
         .get::<crate::lenient::Unannounced>()
         .is_some();
-    #[cfg(not(feature = "remote"))]
+    #[cfg(not(feature = "http"))]
     {
         let _ = result;
         false
