@@ -24,6 +24,8 @@ pub(crate) enum Class {
     Malformed,
     /// A limit was reached.
     Limit,
+    /// This program is wrong.
+    Bug,
     /// A signal asked the program to end.
     Interrupted,
     /// Whoever read our output has gone away; nothing is said about it.
@@ -42,6 +44,7 @@ impl Class {
             Self::Io => 3,
             Self::Malformed => 4,
             Self::Limit => 5,
+            Self::Bug => 70,
             Self::Interrupted => INTERRUPTED,
         }
     }
@@ -172,6 +175,7 @@ fn class_of(class: zvf_store::Class) -> Class {
         zvf_store::Class::Io => Class::Io,
         zvf_store::Class::Misuse => Class::Usage,
         zvf_store::Class::Limit => Class::Limit,
+        zvf_store::Class::Bug => Class::Bug,
         zvf_store::Class::Malformed => Class::Malformed,
     }
 }

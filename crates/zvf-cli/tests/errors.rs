@@ -209,43 +209,23 @@ fn a_limit_is_5() -> Result<()> {
 #[test]
 fn words_in_place_of_sizes_are_2_and_say_what_a_size_is() -> Result<()> {
     let home = Home::made(&[("../a.csv", "x,y,z\n1,2,3\n".into())])?;
-    for words in [
-        &["import", "a.csv", "n.zv", "--shard-shape", "auto"][..],
-        &[
-            "create",
-            "n.zv",
-            "--kind",
-            "graph",
-            "--bounds",
-            "0,0:1,1",
-            "--chunk-shape",
-            "1,1",
-            "--shard-shape",
-            "auto",
-        ],
+    let chunks = "found \"auto\", expected a whole number of chunks an axis, such as 4,4,2";
+    let sizes = "found \"none\", expected a number an axis, such as 100,100,50";
+    for (line, says) in [
+        ("import a.csv n.zv --shard-shape auto", chunks),
+        (
+            "create n.zv --kind graph --bounds 0,0:1,1 --chunk-shape 1,1 --shard-shape auto",
+            chunks,
+        ),
+        ("import a.csv n.zv --bin-shape none", sizes),
+        ("import a.csv n.zv --chunk-shape none", sizes),
+        ("rechunk o.zv n.zv --bin-shape none", sizes),
+        ("pyramid o.zv --factors 2,2,2 --bin-shape none", sizes),
     ] {
-        let ran = home.zvf(words)?;
-        assert_eq!(ran.code, 2, "{}", ran.stderr);
-        let says = "found \"auto\", expected a whole number of chunks an axis, such as 4,4,2";
-        assert!(ran.stderr.contains(says), "{}", ran.stderr);
-    }
-    for words in [
-        &["import", "a.csv", "n.zv", "--bin-shape", "none"][..],
-        &["import", "a.csv", "n.zv", "--chunk-shape", "none"],
-        &["rechunk", "o.zv", "n.zv", "--bin-shape", "none"],
-        &[
-            "pyramid",
-            "o.zv",
-            "--factors",
-            "2,2,2",
-            "--bin-shape",
-            "none",
-        ],
-    ] {
-        let ran = home.zvf(words)?;
-        assert_eq!(ran.code, 2, "{}", ran.stderr);
-        let says = "found \"none\", expected a number an axis, such as 100,100,50";
-        assert!(ran.stderr.contains(says), "{}", ran.stderr);
+        let words: Vec<&str> = line.split(' ').collect();
+        let ran = home.zvf(&words)?;
+        assert_eq!(ran.code, 2, "{line}: {}", ran.stderr);
+        assert!(ran.stderr.contains(says), "{line}: {}", ran.stderr);
     }
     Ok(())
 }

@@ -87,7 +87,7 @@ pub enum ConvertError {
 }
 
 impl ConvertError {
-    /// Which of the four classes of failure this is.
+    /// Which class of failure this is.
     #[must_use]
     pub fn class(&self) -> Class {
         match self {

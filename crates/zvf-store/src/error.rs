@@ -11,7 +11,7 @@ use zvf_meta::MetaError;
 /// A boxed source error.
 pub type Source = Box<dyn StdError + Send + Sync + 'static>;
 
-/// The four classes of failure a caller can act on.
+/// The classes of failure a caller can act on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Class {
     /// The bytes could not be had: absent, denied, or the backend failed. Trying again may help.
@@ -22,6 +22,8 @@ pub enum Class {
     Misuse,
     /// A count in a file exceeds what [`Limits`](crate::Limits) allows.
     Limit,
+    /// This library broke a rule of its own: please report it. What was asked for was not done.
+    Bug,
 }
 
 /// Why a store could not answer. Retrying helps only where [`is_transient`](Self::is_transient) says so.

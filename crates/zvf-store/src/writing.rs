@@ -126,14 +126,17 @@ impl Place {
 /// Files up to this size are put by one request, larger ones in parts of it.
 const PART: usize = 32 << 20;
 
-/// Puts a file of the local disk at an address, in the place of what is there; a path, or a URL of any backend that is
+/// Uploads a local file to an address, and replaces what is there. The address is a path, or a URL of any backend that is
 /// compiled in.
 ///
-/// At most 32 MiB of it are in memory. A request that fails in a way that may pass is sent again, as often as
-/// [`OpenOptions::retry`] says; a file of several parts begins anew then. Nothing is there before all of it is.
+/// # Cost
+/// One request up to 32 MiB, else a multipart upload in parts of 32 MiB; one part is in memory. A request that fails in a way that
+/// may pass is sent again, as often as [`OpenOptions::retry`] says; a multipart upload is started over. Readers see the file only
+/// when it is complete.
 ///
 /// # Errors
-/// Misuse: an address that is none. I/O: the file, the backend, or one without parts (a web server) where the file is larger.
+/// Misuse: an address without a file name, or of a backend that is not compiled in. I/O: the file cannot be read, the backend
+/// failed, or a file over 32 MiB goes to a backend without multipart uploads (a web server).
 pub async fn put_file(address: &str, options: &OpenOptions, file: &Path) -> Result<(), StoreError> {
     let bad = |what: &str| StoreError::Address {
         url: address.to_owned(),

@@ -11,6 +11,16 @@ use zvf_store::{Class, StoreError};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
+    /// The writer broke a rule of its own: please report it. Nothing is committed.
+    #[error("{file}:{line}: this is a bug, please report it: {what}")]
+    Bug {
+        /// The rule.
+        what: String,
+        /// Where it was found broken.
+        file: &'static str,
+        /// The line there.
+        line: u32,
+    },
     /// A member of the specification is not legal, or contradicts another one.
     #[error("{member}: found {found}, expected {expected}")]
     Spec {
@@ -187,7 +197,7 @@ pub enum WriteError {
 }
 
 impl WriteError {
-    /// Which of the four classes of failure this is.
+    /// Which class of failure this is.
     #[must_use]
     pub fn class(&self) -> Class {
         match self {
@@ -203,6 +213,7 @@ impl WriteError {
             | Self::Document(_)
             | Self::Broken { .. } => Class::Misuse,
             Self::Differs { .. } | Self::Data { .. } => Class::Malformed,
+            Self::Bug { .. } => Class::Bug,
             Self::Encode { .. } | Self::Limit { .. } => Class::Limit,
             Self::Store(source) => source.class(),
             Self::Query(source) => source.class(),
@@ -218,6 +229,18 @@ impl WriteError {
     #[must_use]
     pub fn is_committed(&self) -> bool {
         matches!(self, Self::Tidying { .. } | Self::Pending { .. })
+    }
+
+    /// A broken rule of the caller's.
+    #[cold]
+    #[track_caller]
+    pub(crate) fn bug(what: impl Into<String>) -> Self {
+        let place = std::panic::Location::caller();
+        Self::Bug {
+            what: what.into(),
+            file: place.file(),
+            line: place.line(),
+        }
     }
 
     #[cold]

@@ -82,7 +82,8 @@ static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     propagate_version = true,
     max_term_width = 110,
     after_help = "\
-Exit codes: 0 done, 1 the validator found something, 2 wrong usage, 3 I/O, 4 malformed data, 5 a limit was reached, 130 interrupted.
+Exit codes: 0 done, 1 the validator found something, 2 wrong usage, 3 I/O, 4 malformed data, 5 a limit was reached, 70 a bug of
+this program, 130 interrupted.
 
 Examples:
   zvf info brain.zarrvectors

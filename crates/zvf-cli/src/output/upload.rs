@@ -6,7 +6,7 @@ use tempfile::TempDir;
 use zvf_store::writing::{Place, put_file};
 
 use crate::context::Context;
-use crate::error::{CliError, Result};
+use crate::error::{Class, CliError, Result};
 
 /// Where the files of a result are made, and where they belong.
 #[derive(Debug)]
@@ -39,6 +39,7 @@ impl Output {
         };
         let address = url.trim_end_matches('/');
         let store = store.trim_end_matches('/');
+        // A store at a path is looked at when the file is made.
         if address
             .strip_prefix(store)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -97,7 +98,10 @@ impl Output {
         let options = context.options();
         let mut sent = Vec::new();
         for file in files {
-            let name = file.strip_prefix(upload.folder.path()).unwrap_or(&file);
+            let name = file.strip_prefix(upload.folder.path()).map_err(|_| {
+                let what = format!("{}: is in no folder for uploads", file.display());
+                CliError::new(Class::Bug, what)
+            })?;
             let parts = name.iter().map(|part| part.to_string_lossy());
             let name = parts.collect::<Vec<_>>().join("/");
             let address = format!("{}/{name}", upload.above);

@@ -46,11 +46,11 @@ impl<W: Write> CsvWriter<W> {
         })
     }
 
-    /// Writes what is still owed, and gives back what it is written to.
+    /// Writes what is buffered, and returns the writer below.
     ///
     /// # Errors
     ///
-    /// When that cannot be written.
+    /// I/O.
     pub(crate) fn into_inner(self) -> io::Result<W> {
         self.inner
             .into_inner()

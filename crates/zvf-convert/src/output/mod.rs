@@ -33,7 +33,7 @@ pub trait TableWriter {
     /// When they cannot be written.
     fn write(&mut self, batch: &RecordBatch) -> io::Result<()>;
 
-    /// Writes what is still owed and flushes.
+    /// Writes what is buffered and flushes.
     ///
     /// # Errors
     ///

@@ -104,7 +104,11 @@ fn cut(state: &mut State, batches: &[Batch<'_>]) -> Result<(Cut, Vec<NewLink>), 
                 .iter()
                 .map(|n| cut.vertices.get(n).copied())
                 .collect();
-            let Some(ends) = ends else { continue };
+            let ends = ends.ok_or_else(|| {
+                WriteError::bug(format!(
+                    "a link of vertices {numbers:?} that are in no batch"
+                ))
+            })?;
             let implied =
                 matches!(&*ends, &[child, parent] if cut.implied.contains(&(child, parent)));
             if !implied {
@@ -125,18 +129,26 @@ fn new_rows(
     encoded: &crate::cell::Encoded,
     range: std::ops::Range<usize>,
 ) -> Result<Rows, WriteError> {
-    let mut rows = Rows::with_capacity(range.len(), layout.width);
+    // The position, then the attributes: what a row has in the router besides is not kept.
+    let cells = std::iter::once(&encoded.positions).chain(&encoded.attributes);
+    let widths = std::iter::once(&layout.position).chain(&layout.attributes);
+    let columns: Vec<(&Vec<u8>, usize)> = cells.zip(widths.map(ExactSizeIterator::len)).collect();
+    let width = columns.iter().map(|(_, width)| width).sum();
+    let mut rows = Rows::with_capacity(range.len(), width);
+    let mut parts = Vec::with_capacity(columns.len());
     for row in range {
-        let widths = layout.attributes.iter().map(ExactSizeIterator::len);
-        let columns = encoded.attributes.iter().zip(widths);
-        let columns = std::iter::once((&encoded.positions, layout.position.len())).chain(columns);
-        let parts = columns.map(|(column, width)| {
-            let start = row.saturating_mul(width);
-            column
-                .get(start..start.saturating_add(width))
-                .unwrap_or_default()
-        });
-        rows.push(state.fresh()?, parts);
+        parts.clear();
+        for (column, width) in &columns {
+            let start = row.saturating_mul(*width);
+            let part = column.get(start..start.saturating_add(*width));
+            parts.push(part.ok_or_else(|| {
+                WriteError::bug(format!(
+                    "row {row} is not in a column of {} bytes",
+                    column.len()
+                ))
+            })?);
+        }
+        rows.push(state.fresh()?, parts.iter().copied())?;
     }
     Ok(rows)
 }
@@ -181,7 +193,7 @@ impl Edit {
         let rows: BTreeSet<usize> = ids.iter().filter_map(|id| index.row(*id)).collect();
         index.peek_apart(&mut self.state, &rows).await?;
         if is_chain(self.state.spec.kind) {
-            // What is new goes on behind their last vertices.
+            // New vertices are appended to the last fragments of these objects.
             let last = rows.iter().filter_map(|&row| index.blocks(row).last());
             let last: BTreeSet<u32> = last.map(|block| block.0).collect();
             self.state.load(last).await?;
@@ -317,18 +329,15 @@ fn place_points(state: &mut State, cut: Cut, slots: &[u32]) -> Result<(), WriteE
             chunk.fragments = part.fragments;
         } else if chunk.fragments.len() == part.fragments.len() {
             for (fragment, rows) in chunk.fragments.iter_mut().zip(part.fragments) {
-                fragment.append(rows);
+                fragment.append(rows)?;
             }
         } else {
             // Fragments that are no bins: nobody may take the new one for one.
-            if chunk.fragments.is_empty() {
-                chunk.fragments.push(Rows::default());
+            let mut all = chunk.fragments.pop().unwrap_or_default();
+            for rows in part.fragments {
+                all.append(rows)?;
             }
-            if let Some(last) = chunk.fragments.last_mut() {
-                part.fragments
-                    .into_iter()
-                    .for_each(|rows| last.append(rows));
-            }
+            chunk.fragments.push(all);
         }
     }
     Ok(())

@@ -114,7 +114,7 @@ impl Edit {
             let chunk = self.state.chunk_mut(slot)?;
             chunk.changed.insert(column);
             for rows in &mut chunk.fragments {
-                rows.widen(&mut pieces, width);
+                rows.widen(&mut pieces, width)?;
             }
         }
         self.state.spec.vertex_attributes.push(stored);

@@ -313,7 +313,7 @@ fn vertex_cells(
         }
         for (at, column) in columns.iter_mut().enumerate() {
             if chunk.moved || chunk.changed.contains(&at) {
-                column.set(coord, state.column(chunk, at));
+                column.set(coord, state.column(chunk, at)?);
                 if let Some(dirty) = dirty.get_mut(at) {
                     *dirty = true;
                 }

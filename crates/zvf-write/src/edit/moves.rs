@@ -12,7 +12,7 @@ use super::rows::Rows;
 use super::state::{Block, FRESH, NewLink, State, Vertex, parts};
 use super::{At, Edit};
 use crate::WriteError;
-use crate::int::{index, to_index, wide};
+use crate::int::{narrow, to_index, wide};
 use crate::values::Values;
 
 impl Edit {
@@ -77,19 +77,16 @@ impl Edit {
         let kind = self.state.spec.kind;
         let chains = matches!(kind, Kind::Line | Kind::Polyline | Kind::Streamline);
         let ordered = chains || (kind == Kind::Skeleton && !self.state.spec.links.explicit);
-        let mut leaving: Vec<Spot> = Vec::new();
-        leaving
-            .extend(std::iter::zip(spots, &away).filter_map(|(spot, away)| away.then_some(spot)));
+        let leaving = std::iter::zip(spots, &away).filter_map(|(spot, away)| away.then_some(*spot));
+        let leaving: Vec<Spot> = leaving.collect();
         if let Some(bytes) = positions {
             self.state.reach_of(bytes);
             let width = self.state.columns.first().map_or(0, ExactSizeIterator::len);
             self.overwrite(0, spots, bytes, width)?;
         }
-        let moving: HashMap<Vertex, u32> = spots
-            .iter()
-            .zip(chunks)
-            .filter_map(|(spot, to)| Some((self.name(*spot)?, *to)))
-            .collect();
+        let moving = spots.iter().zip(chunks);
+        let moving = moving.map(|(spot, to)| Ok((self.name(*spot)?, *to)));
+        let moving = moving.collect::<Result<HashMap<Vertex, u32>, WriteError>>()?;
         if chains {
             Box::pin(self.move_in_chains(&leaving, &moving)).await
         } else if ordered {
@@ -102,9 +99,10 @@ impl Edit {
     }
 
     /// The name of a row.
-    pub(super) fn name(&self, (slot, fragment, at): Spot) -> Option<Vertex> {
-        let rows = self.state.chunk(slot)?.fragments.get(index(fragment))?;
-        rows.names().get(at).copied()
+    pub(super) fn name(&self, (slot, fragment, at): Spot) -> Result<Vertex, WriteError> {
+        let name = self.state.fragment((slot, fragment))?.names().get(at);
+        let missing = || WriteError::bug(format!("row {at} of fragment {fragment} is gone"));
+        name.copied().ok_or_else(missing)
     }
 
     /// The objects of rows, with their fragments there.
@@ -163,7 +161,7 @@ impl Edit {
                 }
                 let rows = self.state.take_fragment(block)?;
                 let mut home = Some(block);
-                for (to, rows) in runs(&rows, block.0, moving) {
+                for (to, rows) in runs(&rows, block.0, moving)? {
                     let leaves = to != block.0;
                     let rows = if leaves {
                         renamed(&mut self.state, &rows)?
@@ -210,7 +208,7 @@ impl Edit {
                 let rows = self.state.take_fragment(block)?;
                 let mut home = Some(block);
                 let mut before: Option<Vertex> = None;
-                for (to, rows) in runs(&rows, block.0, moving) {
+                for (to, rows) in runs(&rows, block.0, moving)? {
                     let first = rows.names().first().copied();
                     if let (Some(child), Some(parent)) = (first, before)
                         && !stored.contains(&child)
@@ -251,24 +249,23 @@ impl Edit {
         moving: &HashMap<Vertex, u32>,
     ) -> Result<(), WriteError> {
         let owners = self.owners(leaving).await?;
-        let left: BTreeSet<Vertex> = leaving.iter().filter_map(|spot| self.name(*spot)).collect();
+        let left = leaving.iter().map(|spot| self.name(*spot));
+        let left = left.collect::<Result<BTreeSet<Vertex>, _>>()?;
         for (owner, from) in owners {
             let mut blocks = self.blocks(owner);
             let mut gone = Rows::default();
             for block in from {
                 let mut rows = self.state.take_fragment(block)?;
-                gone.append(rows.take_out(|name| !left.contains(&name)));
+                gone.append(rows.take_out(|name| !left.contains(&name))?)?;
                 if rows.is_empty() {
                     blocks.retain(|other| *other != block);
                 }
                 self.state.extend_fragment(block, rows)?;
             }
             for (name, bytes) in gone.iter() {
-                let Some(&to) = moving.get(&name) else {
-                    continue;
-                };
-                let mut row = Rows::default();
-                row.push(name, [bytes]);
+                let to = moving.get(&name).copied();
+                let to = to.ok_or_else(|| WriteError::bug("a row that leaves for no chunk"))?;
+                let row = Rows::of(name, bytes);
                 match blocks.iter().rev().find(|block| block.0 == to).copied() {
                     Some(block) => self.state.extend_fragment(block, row)?,
                     None => {
@@ -301,17 +298,13 @@ impl Edit {
                     None => block,
                 };
                 if target == block {
-                    stay.push(name, [bytes]);
+                    stay.push(name, [bytes])?;
                 } else {
-                    let mut row = Rows::default();
-                    row.push(name, [bytes]);
-                    gone.push((row, target));
+                    gone.push((Rows::of(name, bytes), target));
                 }
             }
-            let chunk = self.state.chunk_mut(block.0)?;
-            if let Some(fragment) = chunk.fragments.get_mut(index(block.1)) {
-                chunk.moved |= stay.len() != fragment.len();
-                *fragment = stay;
+            if stay.len() != fragment.len() {
+                *self.state.fragment_mut(block)? = stay;
             }
         }
         for (row, (slot, bin)) in gone {
@@ -322,9 +315,7 @@ impl Edit {
                 let count = to_index("bins", bins.iter().product::<u64>())?;
                 chunk.fragments.resize(count, Rows::default());
             }
-            if let Some(fragment) = chunk.fragments.get_mut(index(bin)) {
-                fragment.append(row);
-            }
+            self.state.extend_fragment((slot, bin), row)?;
         }
         Ok(())
     }
@@ -344,44 +335,44 @@ impl Edit {
             .map_or(0, |chunk| chunk.fragments.len());
         if count != 0 && wide(count) != bins.iter().product::<u64>() {
             // Fragments that are no bins.
-            return Ok((
-                slot,
-                u32::try_from(count.saturating_sub(1)).unwrap_or(u32::MAX),
-            ));
+            return Ok((slot, narrow("fragments of one chunk", count - 1)?));
         }
-        let range = self.state.columns.first().cloned().unwrap_or_default();
-        let position = self
+        let bytes = self
             .state
-            .spec
-            .positions
-            .to_f64(row.get(range).unwrap_or_default());
+            .columns
+            .first()
+            .and_then(|range| row.get(range.clone()));
+        let bytes = bytes.ok_or_else(|| WriteError::bug("a row without a position"))?;
+        let position = self.state.spec.positions.to_f64(bytes);
         let bin = crate::cell::bin(&self.state.spec, self.state.coord(slot), &bins, &position);
-        Ok((slot, u32::try_from(bin).unwrap_or(u32::MAX)))
+        let bin =
+            u32::try_from(bin).map_err(|_| WriteError::bug(format!("bin {bin} of a chunk")))?;
+        Ok((slot, bin))
     }
 }
 
 /// The parts of a fragment of chunk `own` by where their rows go: chunk, and rows.
-fn runs(rows: &Rows, own: u32, moving: &HashMap<Vertex, u32>) -> Vec<(u32, Rows)> {
+fn runs(
+    rows: &Rows,
+    own: u32,
+    moving: &HashMap<Vertex, u32>,
+) -> Result<Vec<(u32, Rows)>, WriteError> {
     let mut runs: Vec<(u32, Rows)> = Vec::new();
     for (name, bytes) in rows.iter() {
         let to = moving.get(&name).copied().unwrap_or(own);
         match runs.last_mut() {
-            Some((last, run)) if *last == to => run.push(name, [bytes]),
-            _ => {
-                let mut run = Rows::default();
-                run.push(name, [bytes]);
-                runs.push((to, run));
-            }
+            Some((last, run)) if *last == to => run.push(name, [bytes])?,
+            _ => runs.push((to, Rows::of(name, bytes))),
         }
     }
-    runs
+    Ok(runs)
 }
 
 /// The same rows under new names: no link is theirs any more.
 fn renamed(state: &mut State, rows: &Rows) -> Result<Rows, WriteError> {
     let mut new = Rows::with_capacity(rows.len(), rows.width());
     for (_, bytes) in rows.iter() {
-        new.push(state.fresh()?, [bytes]);
+        new.push(state.fresh()?, [bytes])?;
     }
     Ok(new)
 }

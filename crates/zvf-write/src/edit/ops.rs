@@ -113,7 +113,7 @@ impl Edit {
                     let stays = !rows.contains(&row);
                     row = row.saturating_add(1);
                     stays
-                });
+                })?;
             }
         }
         Ok(())
@@ -252,9 +252,9 @@ impl Edit {
         for (&(slot, fragment, at), value) in spots.iter().zip(bytes.chunks_exact(width.max(1))) {
             let chunk = self.state.chunk_mut(slot)?;
             chunk.changed.insert(column);
-            if let Some(rows) = chunk.fragments.get_mut(index(fragment)) {
-                rows.set(at, &range, value);
-            }
+            let rows = chunk.fragments.get_mut(index(fragment));
+            let missing = || WriteError::bug(format!("fragment {fragment} is gone"));
+            rows.ok_or_else(missing)?.set(at, &range, value)?;
         }
         Ok(())
     }

@@ -79,15 +79,20 @@ impl Places {
     /// No place: the vertex is gone.
     const GONE: u64 = u64::MAX;
 
-    fn note(&mut self, vertex: Vertex, place: (u32, u32)) {
+    fn note(&mut self, vertex: Vertex, place: (u32, u32)) -> Result<(), WriteError> {
         let (slot, row) = parts(vertex);
         let list = match slot {
             FRESH => Some(&mut self.fresh),
             slot => self.stored.get_mut(&slot),
         };
-        if let Some(one) = list.and_then(|list| list.get_mut(crate::int::index(row))) {
-            *one = stored(place.0, place.1);
-        }
+        let one = list.and_then(|list| list.get_mut(crate::int::index(row)));
+        let one = one.ok_or_else(|| {
+            WriteError::bug(format!(
+                "row {row} of chunk {slot} was in no chunk that changed"
+            ))
+        })?;
+        *one = stored(place.0, place.1);
+        Ok(())
     }
 
     fn get(&self, vertex: Vertex) -> Option<(u32, u32)> {
@@ -263,22 +268,21 @@ impl State {
 
     /// Takes all rows out of a fragment; it stays, empty.
     pub(crate) fn take_fragment(&mut self, block: Block) -> Result<Rows, WriteError> {
+        Ok(std::mem::take(self.fragment_mut(block)?))
+    }
+
+    /// A fragment of a chunk that was read, to change its rows.
+    pub(crate) fn fragment_mut(&mut self, block: Block) -> Result<&mut Rows, WriteError> {
         self.fragment(block)?;
         let chunk = self.chunk_mut(block.0)?;
         chunk.moved = true;
         let fragment = chunk.fragments.get_mut(crate::int::index(block.1));
-        Ok(fragment.map(std::mem::take).unwrap_or_default())
+        fragment.ok_or_else(|| WriteError::bug(format!("fragment {} is gone", block.1)))
     }
 
     /// Puts rows behind those of a fragment.
     pub(crate) fn extend_fragment(&mut self, block: Block, rows: Rows) -> Result<(), WriteError> {
-        self.fragment(block)?;
-        let chunk = self.chunk_mut(block.0)?;
-        chunk.moved = true;
-        if let Some(fragment) = chunk.fragments.get_mut(crate::int::index(block.1)) {
-            fragment.append(rows);
-        }
-        Ok(())
+        self.fragment_mut(block)?.append(rows)
     }
 
     /// Notes where a new or moved vertex is.
@@ -519,7 +523,7 @@ impl State {
                     cell.get(start..start.saturating_add(column.len()))
                         .unwrap_or_default()
                 });
-                rows.push(stored(slot, number), parts);
+                rows.push(stored(slot, number), parts)?;
                 row = row.saturating_add(1);
             }
             fragments.push(rows);
@@ -568,7 +572,7 @@ impl State {
                 continue;
             };
             for (at, name) in chunk.names().enumerate() {
-                places.note(name, (slot, narrow("rows of one chunk", at)?));
+                places.note(name, (slot, narrow("rows of one chunk", at)?))?;
             }
         }
         Ok(places)
@@ -585,14 +589,14 @@ impl State {
     }
 
     /// The payload of a column of a chunk.
-    pub(crate) fn column(&self, chunk: &Chunk, at: usize) -> Vec<u8> {
-        let range = self.columns.get(at).cloned().unwrap_or_default();
+    pub(crate) fn column(&self, chunk: &Chunk, at: usize) -> Result<Vec<u8>, WriteError> {
+        let missing = || WriteError::bug(format!("a row without column {at}"));
+        let range = self.columns.get(at).ok_or_else(missing)?;
         let mut column = Vec::with_capacity(chunk.count().saturating_mul(range.len()));
-        for rows in &chunk.fragments {
-            let cells = rows.iter().filter_map(|(_, row)| row.get(range.clone()));
-            cells.for_each(|cell| column.extend_from_slice(cell));
+        for (_, row) in chunk.fragments.iter().flat_map(Rows::iter) {
+            column.extend_from_slice(row.get(range.clone()).ok_or_else(missing)?);
         }
-        column
+        Ok(column)
     }
 }
 

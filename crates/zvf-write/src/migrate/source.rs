@@ -283,10 +283,9 @@ impl Source {
     /// Numbers of all chunks, as many at a time as are read together.
     pub(crate) fn batches(&self) -> impl Iterator<Item = Vec<u32>> + use<> {
         let fit = usize::try_from(BATCH_BYTES / self.chunk_bytes()).unwrap_or(BATCH);
-        let end = u32::try_from(self.chunks.len()).unwrap_or(u32::MAX);
-        let step = fit.clamp(1, BATCH);
-        let first = (0..end).step_by(step);
-        first.map(move |first| (first..end).take(step).collect())
+        let slots: Vec<u32> = (0..).take(self.chunks.len()).collect();
+        let batches = slots.chunks(fit.clamp(1, BATCH)).map(<[u32]>::to_vec);
+        batches.collect::<Vec<_>>().into_iter()
     }
 
     /// The number of a chunk.
