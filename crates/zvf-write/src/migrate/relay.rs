@@ -168,6 +168,13 @@ pub(super) fn gather(
     Ok(gathered)
 }
 
+/// What a copy has kept and does not find again.
+#[cold]
+#[track_caller]
+fn lost(what: &str, number: u64) -> WriteError {
+    WriteError::bug(format!("{what} {number} of a chunk is lost"))
+}
+
 fn flagged(out: &mut Vec<u8>, cell: Option<&[u8]>, at: usize, size: usize) {
     let start = at.saturating_mul(size);
     let value = cell.and_then(|cell| cell.get(start..start.saturating_add(size)));
@@ -211,11 +218,14 @@ impl Gathered {
             coords.push(members);
             let layout = &self.layout;
             let vertex = base.saturating_add(wide(row));
+            let start = row.saturating_mul(layout.position);
+            let bytes = chunk
+                .positions
+                .get(start..start.saturating_add(layout.position));
+            let bytes = bytes.ok_or_else(|| lost("position", wide(row)))?;
             self.rows.push(rows, |out| {
                 out.extend_from_slice(&vertex.to_le_bytes());
-                let start = row.saturating_mul(layout.position);
-                let end = start.saturating_add(layout.position);
-                out.extend_from_slice(chunk.positions.get(start..end).unwrap_or_default());
+                out.extend_from_slice(bytes);
                 for (cell, &size) in chunk.attributes.iter().zip(&layout.columns) {
                     flagged(out, cell.as_deref(), row, size);
                 }
@@ -238,9 +248,8 @@ impl Gathered {
             let len = fragment.len();
             for (position, row) in (0_u32..).zip(fragment.iter()) {
                 let vertex = base.saturating_add(u64::from(row));
-                let Some(&bucket) = coords.get(index(row)) else {
-                    continue;
-                };
+                let bucket = coords.get(index(row)).copied();
+                let bucket = bucket.ok_or_else(|| lost("row", u64::from(row)))?;
                 let last = index(position).saturating_add(1) == len;
                 match &mut run {
                     Some((of, member)) if *of == bucket && member.goes_on(position, vertex) => {
@@ -415,8 +424,21 @@ pub(super) fn write(
             job,
         )
     };
-    let jobs = pack(items).into_iter().map(weigh);
-    parallel::each_within(threads, wide(budget), jobs, work, take)?;
+    let jobs: Vec<_> = pack(items).into_iter().map(weigh).collect();
+    let most = jobs.iter().map(|(bytes, _)| *bytes).max().unwrap_or(0);
+    if most > wide(budget) {
+        let unit = if sink.cells.shards.is_some() {
+            "shard"
+        } else {
+            "chunk"
+        };
+        let [most, budget] = [most, wide(budget)].map(|bytes| bytes.div_ceil(1 << 20));
+        sink.notes.note(format!(
+            "level {number}: the largest {unit} took up to {most} MB of memory, more than the budget of {budget} MB: \
+             smaller {unit}s take less"
+        ));
+    }
+    parallel::each_within(threads, wide(budget), jobs.into_iter(), work, take)?;
     places.seal()?;
     parts.sort_unstable();
     let mut laid = Laid::of(&sorted.chunks, &mut all);
@@ -455,16 +477,15 @@ impl Sorted {
             fragments = self.binned(sink, slot, &records, bins, counts, &mut order)?;
         } else {
             let width = self.layout.member();
-            let mut list: Vec<(Member, &[u8])> = members
-                .chunks_exact(width)
-                .filter_map(read_member)
-                .collect();
+            let mut list = Vec::with_capacity(members.len() / width);
+            for (at, member) in members.chunks_exact(width).enumerate() {
+                list.push(read_member(member).ok_or_else(|| lost("membership", wide(at)))?);
+            }
             list.sort_unstable_by_key(|(member, _)| *member);
             let mut before: Option<Member> = None;
             for (member, values) in list {
-                let Some(first) = records.find(member.vertex) else {
-                    continue;
-                };
+                let first = records.find(member.vertex);
+                let first = first.ok_or_else(|| lost("vertex", member.vertex))?;
                 let follows = before.is_some_and(|one| {
                     one.fragment == member.fragment
                         && one.position.checked_add(one.rows) == Some(member.position)
@@ -486,9 +507,8 @@ impl Sorted {
                 for step in 0..member.rows {
                     // Records lie in the order of vertices, and all of these went to this chunk.
                     let record = first.saturating_add(index(step));
-                    let Some(row) = row_of.get_mut(record) else {
-                        continue;
-                    };
+                    let row = row_of.get_mut(record);
+                    let row = row.ok_or_else(|| lost("record", wide(record)))?;
                     let new = *row == u32::MAX;
                     if new {
                         *row = narrow("rows of a chunk", order.len())?;
@@ -529,9 +549,10 @@ impl Sorted {
         let mut positions = Vec::with_capacity(order.len().saturating_mul(self.layout.position));
         let mut vertices = Vec::with_capacity(order.len());
         for &at in &order {
-            let record = records.get(index(at)).unwrap_or_default();
-            positions.extend_from_slice(record.get(8..start).unwrap_or_default());
-            vertices.extend(records.vertex(index(at)));
+            let missing = || lost("record", u64::from(at));
+            let record = records.get(index(at)).ok_or_else(missing)?;
+            positions.extend_from_slice(record.get(8..start).ok_or_else(missing)?);
+            vertices.push(records.vertex(index(at)).ok_or_else(missing)?);
         }
         let mut attributes = Vec::new();
         for (column, &size) in sink.source.columns.iter().zip(&self.layout.columns) {
@@ -584,9 +605,9 @@ impl Sorted {
         let number = number_type(sink.source);
         let mut keys: Vec<(i64, u32)> = Vec::with_capacity(records.len());
         for at in 0..records.len() {
-            let record = records.get(at).unwrap_or_default();
             let end = self.layout.position.saturating_add(8);
-            let position = number.to_f64(record.get(8..end).unwrap_or_default());
+            let position = records.get(at).and_then(|record| record.get(8..end));
+            let position = number.to_f64(position.ok_or_else(|| lost("record", wide(at)))?);
             let axes = position.iter().zip(bins).zip(chunk).zip(counts);
             let bin = axes.fold(0_i64, |bin, (((&value, &size), &chunk), &count)| {
                 let count = i64::try_from(count).unwrap_or(i64::MAX);
