@@ -24,6 +24,7 @@ mod inspect_volumes;
 mod interrupt;
 mod killed;
 mod links;
+mod lost;
 mod migrate;
 mod objects;
 mod odd_web;

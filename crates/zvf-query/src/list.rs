@@ -8,10 +8,7 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt32Array, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use zvf_store::format::manifest::Manifest;
-use zvf_store::{
-    CellWant, ChunkCoord, Deltas, Endpoint, Level, LinkArray, LinkFamily, Names, Need, Placement,
-    Store,
-};
+use zvf_store::{CellWant, ChunkCoord, Deltas, Endpoint, Level, LinkFamily, Names, Need, Store};
 
 use crate::answer::{Answer, Emit, Schemas, Summary, Table};
 use crate::chain::objects::{ObjectUnion, Sums};
@@ -315,17 +312,11 @@ struct LinkList {
     schema: SchemaRef,
     /// Whether rows say which level they are of.
     numbered: bool,
-    /// How many links the family's document states.
-    stated: Option<u64>,
 }
 
 impl LinkList {
     fn new(level: &Level, family: LinkFamily, numbered: bool) -> Self {
         let width = family.width();
-        let by_offsets = |one: &LinkArray| matches!(one.placement(), Placement::Offsets { .. });
-        // Before 0.9 the count is that of the links between chunks.
-        let counted = family.arrays().iter().all(by_offsets);
-        let stated = family.doc().num_links.filter(|_| counted);
         let family = Arc::new(Family::new(family, level.number()));
         let mut fields = Vec::new();
         if numbered {
@@ -350,7 +341,6 @@ impl LinkList {
             family,
             schema: Arc::new(Schema::new(fields)),
             numbered,
-            stated,
         }
     }
 }
@@ -408,18 +398,11 @@ async fn links(
             async move { done.await? }
         });
         let mut batches = stream::iter(batches).buffered(8);
-        let before = summary.links;
         while let Some(batch) = batches.try_next().await? {
             let batch = fitted(list.level.number(), "links", &schema, &batch)?;
             summary.links += send(emit, Table::Links, &batch, 1 << 16).await;
         }
-        let found = summary.links.saturating_sub(before);
-        if let Some(stated) = list.stated.filter(|stated| *stated != found) {
-            summary.warnings.push(format!(
-                "level {}: num_links is {stated}, but {found} links were read",
-                list.level.number()
-            ));
-        }
+        summary.warnings.extend(list.family.count_warning());
     }
     Ok(summary)
 }

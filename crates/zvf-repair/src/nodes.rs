@@ -6,6 +6,7 @@ use zvf_meta::rules::Rule;
 use zvf_meta::{LinkFamilyDoc, ObjectIndexDoc, Role};
 use zvf_validate::{Check, Finding};
 
+use crate::RepairOptions;
 use crate::documents::{Look, Memory, document_of, inside};
 use crate::edit::Edit;
 
@@ -15,12 +16,12 @@ const LEVEL: &str = "/attributes/zarr_vectors_level";
 const PATH: &str = "its path";
 
 /// Edits of levels, arrays and families.
-pub(crate) fn edits(look: &Look<'_>, memory: &Memory) -> Vec<Edit> {
+pub(crate) fn edits(look: &Look<'_>, memory: &Memory, options: &RepairOptions) -> Vec<Edit> {
     let mut edits = levels(look, memory);
     for finding in &look.report.findings {
         edits.extend(node(look, finding));
     }
-    edits.extend(counts(look));
+    edits.extend(counts(look, options));
     edits
 }
 
@@ -374,16 +375,22 @@ fn rows_of_index(look: &Look<'_>, level: u32, check: Check) -> Vec<Edit> {
     }
 }
 
-/// Counts of objects and links, where a finding is about them.
-fn counts(look: &Look<'_>) -> Vec<Edit> {
+/// Counts of objects and links, where a finding is about them. A count that is lower than stated may be the only sign of a
+/// loss: setting it takes [`RepairOptions::accept_loss`].
+fn counts(look: &Look<'_>, options: &RepairOptions) -> Vec<Edit> {
     let mut edits = Vec::new();
+    let kept = |check: Check, stated: u64, found: u64| {
+        let may_be_loss = matches!(check, Check::LinkCount | Check::PresentCount);
+        found >= stated || options.accept_loss || !may_be_loss
+    };
     for rule in [Check::PresentCount, Check::Document(Rule::IndexCounts)] {
         for finding in look.of(rule) {
             let key = document_of(finding);
             let present = inside(&key).and_then(|(level, _)| {
                 let doc = ObjectIndexDoc::parse(look.bytes(&key)?).ok()?;
-                doc.num_present?;
-                look.measured.levels.get(&level)?.present
+                let stated = doc.num_present?;
+                let present = look.measured.levels.get(&level)?.present;
+                present.filter(|&found| kept(rule, stated, found))
             });
             if let Some(present) = present {
                 let why = "its manifests";
@@ -414,7 +421,7 @@ fn counts(look: &Look<'_>) -> Vec<Edit> {
                 ),
             ];
             for (name, stated, count) in members {
-                if stated.is_some() {
+                if stated.is_some_and(|stated| kept(check, stated, count)) {
                     let at = format!("/attributes/{name}");
                     edits.push(Edit::set(&key, &at, count, check, "its cells"));
                 }

@@ -264,7 +264,7 @@ fn derive(look: &Look<'_>, memory: &mut Memory, options: &RepairOptions) -> Vec<
     let mut edits = documents::openings(look, memory);
     edits.extend(lists::normal(look, memory));
     edits.extend(lists::cells(look, memory, options));
-    edits.extend(nodes::edits(look, memory));
+    edits.extend(nodes::edits(look, memory, options));
     edits.extend(root::edits(look, memory, wants));
     edits.extend(scales::edits(look, wants));
     let begun = |edit: &Edit| memory.lists.contains(&edit.key) && edit.tier == Tier::Opening;

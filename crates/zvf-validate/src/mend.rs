@@ -71,10 +71,11 @@ impl Check {
             Self::CellEmpty => Mend::Where(
                 "no other array lists its chunk; a cell that is lost stays listed, unless the loss is accepted",
             ),
+            Self::LinkCount | Self::PresentCount => Mend::Where(
+                "there are more than the document states; fewer may be a loss, which has to be accepted",
+            ),
             Self::VertexCount
             | Self::FragmentsTile
-            | Self::LinkCount
-            | Self::PresentCount
             | Self::ObjectIdsSorted
             | Self::VertexBounds
             | Self::CrossCapability

@@ -151,7 +151,7 @@ rules! {
     LevelZeroBins "level-zero-bins" Warning "0.9 §6" "The block of level 0 has no bin shape.";
     LevelBinsKnown "level-bins-known" Warning "0.9 §6" "The bin shape of a coarse level is written somewhere.";
     LevelVertices "level-vertices" Error "0.9 §19" "A level has vertices.";
-    LevelFragments "level-fragments" Warning "0.9 §19" "A level has vertex fragments.";
+    LevelFragments "level-fragments" Error "0.9 §19" "A level has vertex fragments.";
     StorageTransformers "storage-transformers" Error "0.9 §4.2" "Arrays have no storage transformers.";
     KeyEncoding "key-encoding" Warning "0.9 §4.2" "Objects are named by the default encoding with a slash.";
     VlenDataType "vlen-data-type" Error "0.9 §4.2" "Arrays of payloads have the data type variable_length_bytes.";

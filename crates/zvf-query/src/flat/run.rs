@@ -136,6 +136,9 @@ pub(crate) async fn run(mut p: Prepared, emit: &mut Emit) -> Result<Summary, Que
     };
     if let Some(table) = links {
         summary.links = send_links(&p, &mut scan, table, &kept, resolved.clone(), emit).await?;
+        let family = p.family.as_ref();
+        p.warnings
+            .extend(family.and_then(|family| family.count_warning()));
     }
     if let (Some(resolved), true) = (&resolved, counted && p.part.is_some()) {
         emit.tell(Item::Counts(counts(&scan.side, resolved))).await;

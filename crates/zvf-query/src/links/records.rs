@@ -1,9 +1,10 @@
 //! Stored link records: which cells a query needs, and their endpoints in the order of the application.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use zvf_store::format::keys::format_key;
+use zvf_store::format::keys::{format_delta, format_key};
 use zvf_store::{CellWant, ChunkCoord, Chunks, Endpoint, LinkArray, LinkAttribute, LinkFamily};
 
 pub(crate) use zvf_store::Touch;
@@ -27,6 +28,9 @@ pub(crate) struct Family {
     /// One for each of them.
     pub(crate) columns: Vec<ColumnSpec>,
     pub(crate) level: u32,
+    /// Cells and links that were read.
+    cells_read: AtomicU64,
+    links_read: AtomicU64,
 }
 
 /// One cell to read: the array's number in the family, and the chunk.
@@ -89,7 +93,29 @@ impl Family {
             attributes,
             columns,
             level,
+            cells_read: AtomicU64::new(0),
+            links_read: AtomicU64::new(0),
         }
+    }
+
+    /// A warning where every cell of the family was read and the links are not as many as its document states: links were
+    /// lost, or the number is out of date (`zvf-0.9`, section 13.2).
+    pub(crate) fn count_warning(&self) -> Option<String> {
+        let arrays = self.links.arrays();
+        let cells = arrays
+            .iter()
+            .map(|one| int::wide(one.array.presence().len()));
+        let stated = self.links.stated_links()?;
+        let found = self.links_read.load(Ordering::Relaxed);
+        let all = self.cells_read.load(Ordering::Relaxed) == cells.sum::<u64>();
+        (all && found != stated).then(|| {
+            let (level, delta) = (self.level, self.links.delta());
+            let lost = if found < stated { "links are lost, or the number" } else { "the number" };
+            format!(
+                "{level}/links/{}: num_links is {stated}, but {found} links were read: {lost} is out of date; `zvf validate` finds where",
+                format_delta(delta)
+            )
+        })
     }
 
     /// Endpoints a record.
@@ -263,6 +289,9 @@ impl Family {
         let cell = array.decode(&at.source, &bytes)?;
         // Copies of other chunks are skipped as a whole: all records of a cell have the same endpoint chunks.
         let records = if array.is_copy(ends) { 0 } else { cell.len() };
+        self.cells_read.fetch_add(1, Ordering::Relaxed);
+        self.links_read
+            .fetch_add(int::wide(records), Ordering::Relaxed);
         for i in 0..records {
             if !cell.record(i, record) {
                 return Err(QueryError::malformed(

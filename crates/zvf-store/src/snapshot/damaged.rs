@@ -120,6 +120,10 @@ impl Tree {
         let families = [
             (Family::Vertex, !level.vertices.presence().is_empty()),
             (Family::Object, objects > 0),
+            (
+                Family::Link,
+                level.links.iter().any(|family| family.delta() == 0),
+            ),
         ];
         let scopes = root.zarr_vectors.attribute_specs.as_ref();
         for (family, _) in families

@@ -68,6 +68,19 @@ impl Tree {
         let Some(first) = arrays.iter().flatten().next() else {
             return Ok(None);
         };
+        // Values lie in the same cells as the links that they are of (0.9 §13.8); copies of older stores whose values were
+        // those of some arrays only are the exception.
+        let bare = family.arrays.iter().zip(&arrays).find(|(link, values)| {
+            let offsets = matches!(link.placement(), Placement::Offsets { .. });
+            offsets && values.is_none() && !link.array.presence().is_empty()
+        });
+        if let Some((link, _)) = bare {
+            let (level, delta) = (place.level, format_delta(family.delta));
+            let path = format!("{level}/link_attributes/{name}/{delta}/{}", link.segment());
+            self.warnings.add(format!(
+                "{path}: is missing: the links with these offsets have no values"
+            ));
+        }
         let dtype = first.dtype();
         if let Some(other) = arrays.iter().flatten().find(|a| a.dtype() != dtype) {
             return Err(StoreError::malformed(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use zvf_format::dtype::DTypeKind;
-use zvf_format::keys::cmp_ascii;
+use zvf_format::keys::{cmp_ascii, format_delta};
 use zvf_meta::{Kind, LinksConvention};
 use zvf_store::{CellWant, Endpoint, GridArray, LinkAttribute, LinkFamily};
 
@@ -59,13 +59,17 @@ impl<'f> Family<'f> {
     /// Calls `each` with every record, copies of duplicate families once, and returns how many pairs were turned around.
     ///
     /// # Errors
-    /// I/O; damaged cells; values that are not as many as records.
+    /// I/O; damaged cells; values that are not as many as records; fewer links than the family's document states.
     pub(super) fn each(
         &self,
         source: &Source,
         mut each: impl FnMut(&Record<'_>) -> Result<(), WriteError>,
     ) -> Result<u64, WriteError> {
-        let mut turned = 0_u64;
+        let (mut turned, mut found) = (0_u64, 0_u64);
+        let mut each = |record: &Record<'_>| {
+            found = found.saturating_add(1);
+            each(record)
+        };
         for (number, array) in self.links.arrays().iter().enumerate() {
             let mut keys: Vec<&[i64]> = array.array.presence().iter().collect();
             keys.sort_unstable_by(|a, b| cmp_ascii(a, b));
@@ -102,6 +106,18 @@ impl<'f> Family<'f> {
                     );
                 }
             }
+        }
+        if let Some(stated) = self.links.stated_links().filter(|&stated| found < stated) {
+            let path = format!(
+                "{}/links/{}",
+                source.level.number(),
+                format_delta(self.links.delta())
+            );
+            let what = format!(
+                "num_links is {stated}, but there are {found} links: restore what is missing, or accept the number that is \
+                 there with `zvf repair --accept-loss`"
+            );
+            return Err(WriteError::source(path, what));
         }
         Ok(turned)
     }

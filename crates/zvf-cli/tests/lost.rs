@@ -1,0 +1,197 @@
+//! Changes of stores of which something is lost.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+use crate::run::{Home, STORE};
+
+/// Lines of ten points, `a.zv`, with an attribute; and rows to append, `more.csv`.
+fn lines() -> Result<Home> {
+    let mut text = "x,y,z,o,v\n".to_owned();
+    for row in 0..120 {
+        text += &format!("{row},{},{},{},{}.5\n", row % 7, row % 3, row / 10, row);
+    }
+    let more = "object_id,x,y,z,v\n500,1,1,1,7\n500,2,2,2,8\n";
+    let home = Home::made(&[
+        ("../lines.csv", text.into_bytes()),
+        ("../more.csv", more.into()),
+    ])?;
+    home.text(&[
+        "import",
+        "lines.csv",
+        "a.zv",
+        "--kind",
+        "polyline",
+        "--object-column",
+        "o",
+        "--chunk-shape",
+        "20,20,20",
+    ])?;
+    Ok(home)
+}
+
+fn files(folder: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                found.insert(path.clone(), std::fs::read(path)?);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// No command changes the store, and each says why.
+fn refused(home: &Home, commands: &[&[&str]], says: &str) -> Result<()> {
+    let before = files(&home.file("a.zv"))?;
+    for command in commands {
+        let ran = home.zvf(command)?;
+        ensure!(ran.code == 4, "{command:?}: {} {}", ran.code, ran.stderr);
+        ensure!(ran.stderr.contains(says), "{command:?}: {}", ran.stderr);
+        ensure!(files(&home.file("a.zv"))? == before, "{command:?}");
+    }
+    Ok(())
+}
+
+const CHANGES: &[&[&str]] = &[
+    &["edit", "a.zv", "delete", "1"],
+    &["edit", "a.zv", "append", "more.csv"],
+    &["append", "a.zv", "more.csv"],
+    &["vacuum", "a.zv"],
+    &["pyramid", "a.zv", "--factors", "2"],
+    &["rechunk", "a.zv", "b.zv", "--chunk-shape", "40,40,40"],
+];
+
+#[test]
+fn a_level_that_lost_an_attribute_is_not_changed() -> Result<()> {
+    let home = lines()?;
+    let attribute = home.file("a.zv/0/vertex_attributes/v");
+    let (document, aside) = (attribute.join("zarr.json"), home.file("aside"));
+    std::fs::rename(&document, &aside)?;
+    refused(&home, CHANGES, "0/vertex_attributes/v")?;
+    std::fs::rename(&aside, &document)?;
+
+    std::fs::rename(&attribute, &aside)?;
+    refused(&home, CHANGES, "named by attribute_specs")?;
+    let ran = home.zvf(&["query", "a.zv"])?;
+    ensure!(
+        ran.stderr.contains("0/vertex_attributes/v"),
+        "{}",
+        ran.stderr
+    );
+    ensure!(home.zvf(&["validate", "a.zv"])?.code == 1);
+    std::fs::rename(&aside, &attribute)?;
+    // Nothing was lost, and nothing was left behind.
+    home.text(&["edit", "a.zv", "delete", "1"])?;
+    home.text(&["validate", "a.zv", "--level", "5"])?;
+    Ok(())
+}
+
+#[test]
+fn a_vacuum_keeps_cells_that_a_damaged_list_lacks() -> Result<()> {
+    let home = lines()?;
+    let path = home.file("a.zv/0/vertex_attributes/v/zarr.json");
+    let mut document: Value = serde_json::from_slice(&std::fs::read(&path)?)?;
+    document["attributes"]["nonempty_chunks"] = json!([]);
+    std::fs::write(&path, document.to_string())?;
+    refused(&home, &[&["vacuum", "a.zv"]], "nonempty_chunks")
+}
+
+/// The folders of one folder.
+fn folders(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+#[test]
+fn lost_links_are_told_and_not_copied() -> Result<()> {
+    let home = Home::to_damage("graph")?;
+    let level = home.file(STORE).join("0");
+    let arrays = folders(&level.join("links/0"))?;
+    ensure!(arrays.len() > 1, "{arrays:?}");
+    let lost = arrays.first().context("an array of links")?;
+    let offsets = lost.file_name().context("a name")?;
+    std::fs::remove_dir_all(lost)?;
+    for attribute in folders(&level.join("link_attributes"))? {
+        std::fs::remove_dir_all(attribute.join("0").join(offsets))?;
+    }
+    for command in [&["query", STORE][..], &["links", STORE]] {
+        let ran = home.zvf(command)?;
+        ensure!(ran.code == 0, "{command:?}: {} {}", ran.code, ran.stderr);
+        ensure!(
+            ran.stderr.contains("0/links/0: num_links is"),
+            "{command:?}: {}",
+            ran.stderr
+        );
+    }
+    for command in [
+        &["rechunk", STORE, "b.zv", "--chunk-shape", "40,40,40"][..],
+        &["rechunk", STORE, "b.zv", "--codec", "zstd"],
+    ] {
+        let ran = home.zvf(command)?;
+        ensure!(ran.code == 4, "{command:?}: {} {}", ran.code, ran.stderr);
+        ensure!(ran.stderr.contains("num_links"), "{}", ran.stderr);
+    }
+    ensure!(home.zvf(&["validate", STORE])?.code == 1);
+    let ran = home.zvf(&["repair", STORE, "--apply"])?;
+    ensure!(ran.code == 1, "{} {}", ran.code, ran.stderr);
+    ensure!(home.zvf(&["validate", STORE])?.code == 1);
+    home.text(&["repair", STORE, "--apply", "--accept-loss"])?;
+    home.text(&["validate", STORE])?;
+    Ok(())
+}
+
+#[test]
+fn values_of_links_that_are_lost_are_told() -> Result<()> {
+    let home = Home::to_damage("graph")?;
+    let level = home.file(STORE).join("0");
+    let attributes = folders(&level.join("link_attributes"))?;
+    let attribute = attributes.first().context("an attribute of links")?;
+    let arrays = folders(&attribute.join("0"))?;
+    std::fs::remove_dir_all(arrays.last().context("an array of values")?)?;
+    let ran = home.zvf(&["query", STORE])?;
+    ensure!(ran.code == 0, "{} {}", ran.code, ran.stderr);
+    let says = "have no values";
+    ensure!(ran.stderr.contains(says), "{}", ran.stderr);
+    Ok(())
+}
+
+#[test]
+fn a_level_without_fragments_is_no_valid_one() -> Result<()> {
+    let home = lines()?;
+    std::fs::remove_dir_all(home.file("a.zv/0/vertex_fragments"))?;
+    ensure!(home.zvf(&["validate", "a.zv"])?.code == 1);
+    Ok(())
+}
+
+#[test]
+fn a_large_chunk_that_takes_more_than_the_budget_is_told() -> Result<()> {
+    let home = lines()?;
+    let rechunk = |out: &str, budget: &str| {
+        let shape = ["--chunk-shape", "400,400,400", "--memory-budget", budget];
+        home.zvf(&[&["rechunk", "a.zv", out][..], &shape].concat())
+    };
+    let ran = rechunk("b.zv", "8K")?;
+    ensure!(ran.code == 0, "{} {}", ran.code, ran.stderr);
+    let said = [ran.stderr, String::from_utf8(ran.stdout)?].concat();
+    ensure!(said.contains("more than the budget"), "{said}");
+    let ran = rechunk("c.zv", "64M")?;
+    let said = [ran.stderr, String::from_utf8(ran.stdout)?].concat();
+    ensure!(!said.contains("more than the budget"), "{said}");
+    Ok(())
+}
