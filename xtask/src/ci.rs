@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use crate::{
-    Outcome, conformance, demo, dependencies, features, fixtures, history, no_std, sh, test, tidy,
+    Outcome, conformance, demo, dependencies, features, fixtures, history, no_std, sh, targets,
+    test, tidy,
 };
 
 /// One stage of CI.
@@ -40,6 +41,10 @@ const STAGES: &[Stage] = &[
     Stage {
         name: "no-std",
         run: || no_std::run(&[]),
+    },
+    Stage {
+        name: "targets",
+        run: || targets::run(&[]),
     },
     Stage {
         name: "demo",

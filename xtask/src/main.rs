@@ -27,6 +27,7 @@ mod memory;
 mod no_std;
 mod python;
 mod sh;
+mod targets;
 mod test;
 mod tet;
 mod tidy;
@@ -59,6 +60,11 @@ const TASKS: &[Task] = &[
         name: "no-std",
         help: "builds and links the bare-metal probe, reports its code size",
         run: no_std::run,
+    },
+    Task {
+        name: "targets",
+        help: "checks the crates for 32-bit, big-endian and wasm32 targets, and runs the tests of the codecs on a big-endian machine",
+        run: targets::run,
     },
     Task {
         name: "fixtures",
@@ -138,6 +144,10 @@ fn main() -> ExitCode {
         help();
         return ExitCode::from(2);
     };
+    if rest.iter().any(|argument| argument == "--help") {
+        println!("cargo xtask {name}: {}", task.help);
+        return ExitCode::SUCCESS;
+    }
     match (task.run)(rest) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

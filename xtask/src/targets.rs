@@ -1,0 +1,117 @@
+//! `cargo xtask targets`: machines of other word sizes and byte orders, and the browser's.
+//!
+//! Checks that the crates compile there, and runs the tests of the codecs on a big-endian machine, where a compiler and an
+//! emulator for it are installed.
+
+use std::process::{Command, Stdio};
+
+use crate::{Outcome, sh};
+
+/// A kind of machine, and what must compile for it.
+struct Machine {
+    target: &'static str,
+    what: &'static str,
+    /// Arguments of `cargo check`.
+    checks: &'static [&'static [&'static str]],
+}
+
+/// The codecs, and the documents of stores. What their default features have in C needs a compiler of C for the target.
+const CODECS: &[&str] = &[
+    "--no-default-features",
+    "--features=zvf-format/alloc,zvf-blosc/alloc,zvf-tet/alloc",
+    "--package=zvf-format",
+    "--package=zvf-grid",
+    "--package=zvf-blosc",
+    "--package=zvf-meta",
+    "--package=zvf-tet",
+];
+
+const MACHINES: &[Machine] = &[
+    Machine {
+        target: "i686-unknown-linux-gnu",
+        what: "32 bits",
+        checks: &[CODECS, &["--package=zvf-query", "--no-default-features"]],
+    },
+    Machine {
+        target: BIG,
+        what: "big-endian",
+        checks: &[CODECS],
+    },
+    Machine {
+        target: "wasm32-unknown-unknown",
+        what: "browsers",
+        checks: &[CODECS],
+    },
+];
+
+/// The big-endian machine on which tests run.
+const BIG: &str = "s390x-unknown-linux-gnu";
+const LINKER: &str = "s390x-linux-gnu-gcc";
+const EMULATORS: &[&str] = &["qemu-s390x-static", "qemu-s390x"];
+
+/// Checks every machine whose standard library can be had, and says which one cannot.
+pub(crate) fn run(_: &[String]) -> Outcome {
+    for machine in MACHINES {
+        let (target, what) = (machine.target, machine.what);
+        if let Err(error) = install(target) {
+            println!("{target} ({what}): not checked, {error}");
+            continue;
+        }
+        for packages in machine.checks {
+            println!("{target} ({what}): {}", packages.join(" "));
+            let mut check = sh::cargo();
+            check.args(["check", "--quiet", "--target", target]);
+            sh::run(check.args(*packages))?;
+        }
+        if target == BIG {
+            tests()?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs the tests of the codecs on the big-endian machine.
+fn tests() -> Outcome {
+    let emulator = EMULATORS.iter().find(|name| is_there(name));
+    let (Some(emulator), true) = (emulator, is_there(LINKER)) else {
+        println!(
+            "{BIG}: tests not run, they need {LINKER}, its C library and {}: \
+             apt install gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user-static",
+            EMULATORS.join(" or ")
+        );
+        return Ok(());
+    };
+    println!("{BIG}: tests of zvf-format, zvf-grid and zvf-blosc by {emulator}");
+    let mut test = sh::cargo();
+    test.env("CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_LINKER", LINKER)
+        .env(
+            "CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_RUNNER",
+            format!("{emulator} -L /usr/s390x-linux-gnu"),
+        )
+        .args(["test", "--quiet", "--target", BIG, "--tests"]);
+    sh::run(test.args([
+        "--package=zvf-format",
+        "--package=zvf-grid",
+        "--package=zvf-blosc",
+    ]))
+}
+
+/// Makes sure that the standard library of a target is installed.
+fn install(target: &str) -> Outcome {
+    let mut rustup = sh::command("rustup");
+    rustup.args(["target", "add", target]);
+    let output = rustup.stdin(Stdio::null()).output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let last = said.lines().last().unwrap_or("rustup failed");
+    Err(format!("its standard library cannot be installed: {last}").into())
+}
+
+/// Whether a program can be started.
+fn is_there(program: &str) -> bool {
+    let mut command = Command::new(program);
+    command.arg("--version").stdout(Stdio::null());
+    command.stderr(Stdio::null()).status().is_ok()
+}
