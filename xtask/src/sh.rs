@@ -93,6 +93,8 @@ pub(crate) const BUILD_LEAN_ZVF: &[&str] = &[
     "--bin",
     "zvf",
     "--no-default-features",
+    "--profile",
+    "lean",
 ];
 
 /// Builds the program without optional features, unless one was built already, and returns its path.
@@ -101,7 +103,7 @@ pub(crate) fn build_lean_zvf() -> Outcome<PathBuf> {
         return Ok(program.clone());
     }
     run(cargo().args(BUILD_LEAN_ZVF).arg("--quiet"))?;
-    Ok(debug("zvf"))
+    Ok(built("lean", "zvf"))
 }
 
 /// Builds the `zvf` program without release optimisation and returns its path.
@@ -113,10 +115,15 @@ pub(crate) fn build_zvf() -> Outcome<PathBuf> {
     Ok(debug("zvf"))
 }
 
-/// Where cargo puts a program without release optimisation.
+/// Where cargo puts a program of the dev profile.
 pub(crate) fn debug(name: &str) -> PathBuf {
+    built("debug", name)
+}
+
+/// Where cargo puts a program of a profile that has this folder.
+fn built(folder: &str, name: &str) -> PathBuf {
     let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
-    target().join("debug").join(file)
+    target().join(folder).join(file)
 }
 
 /// Builds the measuring program of the trials with release optimisation and returns its path.
