@@ -37,7 +37,8 @@ impl NodeKind {
 ///
 /// # Errors
 ///
-/// When the bytes are not a JSON object, `zarr_format` is not 3, or `node_type` is neither `group` nor `array`.
+/// When the bytes are not a JSON object, `zarr_format` is not 3, or `node_type` is neither `group` nor `array`, or it is
+/// `group` and there is a `chunk_grid`, which only arrays have.
 pub fn node_kind(bytes: &[u8]) -> Result<NodeKind, MetaError> {
     #[derive(Deserialize)]
     struct Head {
@@ -45,10 +46,19 @@ pub fn node_kind(bytes: &[u8]) -> Result<NodeKind, MetaError> {
         node_type: Option<Value>,
         #[serde(rename = "attributes")]
         _attributes: Option<IgnoredAny>,
+        chunk_grid: Option<IgnoredAny>,
     }
     let head: Head =
         serde_json::from_slice(bytes).map_err(|source| MetaError::json("node", source))?;
-    kind_of(head.zarr_format, head.node_type)
+    let kind = kind_of(head.zarr_format, head.node_type)?;
+    if kind == NodeKind::Group && head.chunk_grid.is_some() {
+        return Err(MetaError::unexpected(
+            "/node_type",
+            "\"group\" beside a chunk_grid",
+            "\"array\"",
+        ));
+    }
+    Ok(kind)
 }
 
 /// What is odd about the members of a node; JSON pointers.

@@ -10,6 +10,7 @@ use crate::codec::Data;
 use crate::container::grid::{self, Reader};
 use crate::kv::{Ask, Cap, Kv, blocking};
 use crate::once_cache::OnceCache;
+use crate::warnings::Warnings;
 use crate::{Limits, StoreError};
 
 /// A one-dimensional variable-length array, read chunk by chunk; each chunk is loaded once and shared.
@@ -20,9 +21,20 @@ pub(crate) struct RaggedArray {
     reader: Reader,
     rows: u64,
     per_chunk: u64,
-    /// How many elements are not empty at least.
-    filled: u64,
+    /// How many elements are not empty, where a document says it; otherwise whom to tell of a chunk that is missing.
+    filled: Filled,
     cache: Arc<OnceCache<RaggedChunk>>,
+}
+
+/// What is known of the elements that are not empty.
+#[derive(Debug)]
+enum Filled {
+    /// Nothing, and a chunk that is missing is nothing to tell of.
+    Any,
+    /// A document states the number.
+    Stated(u64),
+    /// No document states it.
+    Unknown(Arc<Warnings>),
 }
 
 /// The elements of one chunk.
@@ -142,28 +154,37 @@ impl RaggedArray {
             reader,
             rows,
             per_chunk,
-            filled: 0,
+            filled: Filled::Any,
             cache: Arc::new(OnceCache::new(limits.cache_bytes)),
         })
     }
 
     /// An array of which so many elements are not empty: a chunk that is not there is damage where the others have too few.
-    pub(crate) fn with_filled(mut self, filled: u64) -> Self {
-        self.filled = filled;
+    /// Without a number it is worth a warning.
+    pub(crate) fn with_filled(mut self, filled: Option<u64>, warnings: &Arc<Warnings>) -> Self {
+        self.filled = match filled {
+            Some(filled) => Filled::Stated(filled),
+            None => Filled::Unknown(Arc::clone(warnings)),
+        };
         self
     }
 
     /// What a chunk without an object holds.
     fn empty(&self, key: &str, first: u64, end: u64) -> Result<Arc<RaggedChunk>, StoreError> {
         let rows = end.saturating_sub(first);
-        if self.filled > self.rows.saturating_sub(rows) {
-            return Err(StoreError::malformed(
-                key,
-                format!(
-                    "the chunk is missing, but {} of {} manifests are not empty, as num_present says",
-                    self.filled, self.rows
-                ),
-            ));
+        match &self.filled {
+            Filled::Stated(filled) if *filled > self.rows.saturating_sub(rows) => {
+                let what = format!(
+                    "the chunk is missing, but {filled} of {} manifests are not empty, as num_present says",
+                    self.rows
+                );
+                return Err(StoreError::malformed(key, what));
+            }
+            Filled::Unknown(warnings) => warnings.add(format!(
+                "{key}: the chunk is missing: the objects from {first} to {} have no vertices",
+                end.saturating_sub(1)
+            )),
+            Filled::Stated(_) | Filled::Any => {}
         }
         Ok(Arc::new(RaggedChunk::empty(first)))
     }

@@ -110,6 +110,7 @@ pub(crate) async fn run(mut p: Prepared, emit: &mut Emit) -> Result<Summary, Que
         }
     }
 
+    p.warnings.extend(vertex_count_warning(&p, &scan));
     if p.part.is_some() {
         let end = VerticesEnd {
             rows: scan.vertices,
@@ -152,6 +153,27 @@ pub(crate) async fn run(mut p: Prepared, emit: &mut Emit) -> Result<Summary, Que
     summary.warnings = p.warnings;
     summary.warnings.append(&mut scan.warnings);
     Ok(summary)
+}
+
+/// A warning where all vertices of a level were read and they are not as many as its document states: some were lost, or the
+/// number is out of date (`zvf-0.9`, section 6). Zero is what some writers put there.
+fn vertex_count_warning(p: &Prepared, scan: &Scan) -> Option<String> {
+    let (stated, found) = (p.level.doc().vertex_count, scan.vertices);
+    let all = p.query.outputs.vertices
+        && p.query.bbox.is_none()
+        && p.query.filter.is_none()
+        && p.query.limit.is_none();
+    (all && stated > 0 && found != stated).then(|| {
+        let lost = if found < stated {
+            "vertices are lost, or the number"
+        } else {
+            "the number"
+        };
+        format!(
+            "level {}: vertex_count is {stated}, but {found} vertices were read: {lost} is out of date; `zvf validate` finds where",
+            p.level.number()
+        )
+    })
 }
 
 /// The objects of a result, with their rows in it.

@@ -290,8 +290,10 @@ impl Family {
         // Copies of other chunks are skipped as a whole: all records of a cell have the same endpoint chunks.
         let records = if array.is_copy(ends) { 0 } else { cell.len() };
         self.cells_read.fetch_add(1, Ordering::Relaxed);
-        self.links_read
-            .fetch_add(int::wide(records), Ordering::Relaxed);
+        if self.links.counts(array) {
+            self.links_read
+                .fetch_add(int::wide(records), Ordering::Relaxed);
+        }
         for i in 0..records {
             if !cell.record(i, record) {
                 return Err(QueryError::malformed(

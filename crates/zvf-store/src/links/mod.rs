@@ -66,12 +66,16 @@ impl LinkFamily {
         &self.doc
     }
 
-    /// How many links the document says that there are, where it counts all of them: before 0.9 it is the number of those
-    /// between chunks. A number may be out of date (0.9, section 13.2).
+    /// How many links the document says that there are in the arrays that it [counts](Self::counts). A number may be out of
+    /// date (0.9, section 13.2).
     pub fn stated_links(&self) -> Option<u64> {
-        let by_offsets = |one: &LinkArray| matches!(one.placement(), Placement::Offsets { .. });
-        let counted = self.arrays.iter().all(by_offsets);
+        let counted = self.arrays.is_empty() || self.arrays.iter().any(|one| self.counts(one));
         self.doc.num_links.filter(|_| counted)
+    }
+
+    /// Whether `num_links` counts the links of an array: before 0.9 it is the number of those between chunks.
+    pub fn counts(&self, array: &LinkArray) -> bool {
+        !matches!(array.placement(), Placement::SameKey)
     }
 
     /// The arrays, in the order of record numbers: ASCII order of segments (0.9, section 13.5); before 0.9 first the

@@ -82,6 +82,16 @@ impl Tree {
             ));
         }
         let dtype = first.dtype();
+        for (link, values) in family.arrays.iter().zip(&arrays) {
+            let Some(values) = values else { continue };
+            let (cells, valued) = (link.array.presence().len(), values.presence().len());
+            if valued < cells {
+                self.warnings.add(format!(
+                    "{}: {valued} cells beside {cells} of links: the links in the others have no values",
+                    values.path()
+                ));
+            }
+        }
         if let Some(other) = arrays.iter().flatten().find(|a| a.dtype() != dtype) {
             return Err(StoreError::malformed(
                 other.path(),

@@ -229,6 +229,12 @@ impl Tree {
         if array.container() == ContainerKind::Grid {
             array.check_presence()?;
         }
+        if array.dtype() != MISSING_LINK {
+            self.warnings.add(format!(
+                "{path}: dtype is {}, where writers of these versions have {MISSING_LINK} only: the links may be others",
+                array.dtype()
+            ));
+        }
         let padded = array.container() == ContainerKind::Padded;
         let width = match (&family.doc.link_width, node) {
             (_, Node::Array(doc)) if padded => {

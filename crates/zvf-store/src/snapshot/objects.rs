@@ -314,7 +314,7 @@ impl Tree {
         parts.manifests = manifests
             .map(|doc| RaggedArray::new(path, doc, limits))
             .transpose()?
-            .map(|array| array.with_filled(doc.num_present.unwrap_or(0)))
+            .map(|array| array.with_filled(doc.num_present, &self.warnings))
             .map(|array| Manifests::Vlen(Arc::new(array)));
         Ok(parts)
     }

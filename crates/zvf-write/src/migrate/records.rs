@@ -66,11 +66,12 @@ impl<'f> Family<'f> {
         mut each: impl FnMut(&Record<'_>) -> Result<(), WriteError>,
     ) -> Result<u64, WriteError> {
         let (mut turned, mut found) = (0_u64, 0_u64);
-        let mut each = |record: &Record<'_>| {
-            found = found.saturating_add(1);
-            each(record)
-        };
         for (number, array) in self.links.arrays().iter().enumerate() {
+            let counted = u64::from(self.links.counts(array));
+            let mut each = |record: &Record<'_>| {
+                found = found.saturating_add(counted);
+                each(record)
+            };
             let mut keys: Vec<&[i64]> = array.array.presence().iter().collect();
             keys.sort_unstable_by(|a, b| cmp_ascii(a, b));
             let of: Vec<Option<&Arc<GridArray>>> = self
