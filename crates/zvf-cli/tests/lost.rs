@@ -157,21 +157,6 @@ fn lost_links_are_told_and_not_copied() -> Result<()> {
 }
 
 #[test]
-fn values_of_links_that_are_lost_are_told() -> Result<()> {
-    let home = Home::to_damage("graph")?;
-    let level = home.file(STORE).join("0");
-    let attributes = folders(&level.join("link_attributes"))?;
-    let attribute = attributes.first().context("an attribute of links")?;
-    let arrays = folders(&attribute.join("0"))?;
-    std::fs::remove_dir_all(arrays.last().context("an array of values")?)?;
-    let ran = home.zvf(&["query", STORE])?;
-    ensure!(ran.code == 0, "{} {}", ran.code, ran.stderr);
-    let says = "have no values";
-    ensure!(ran.stderr.contains(says), "{}", ran.stderr);
-    Ok(())
-}
-
-#[test]
 fn a_level_without_fragments_is_no_valid_one() -> Result<()> {
     let home = lines()?;
     std::fs::remove_dir_all(home.file("a.zv/0/vertex_fragments"))?;

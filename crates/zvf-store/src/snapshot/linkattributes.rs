@@ -68,24 +68,13 @@ impl Tree {
         let Some(first) = arrays.iter().flatten().next() else {
             return Ok(None);
         };
-        // Values lie in the same cells as the links that they are of (0.9 §13.8); copies of older stores whose values were
-        // those of some arrays only are the exception.
-        let bare = family.arrays.iter().zip(&arrays).find(|(link, values)| {
-            let offsets = matches!(link.placement(), Placement::Offsets { .. });
-            offsets && values.is_none() && !link.array.presence().is_empty()
-        });
-        if let Some((link, _)) = bare {
-            let (level, delta) = (place.level, format_delta(family.delta));
-            let path = format!("{level}/link_attributes/{name}/{delta}/{}", link.segment());
-            self.warnings.add(format!(
-                "{path}: is missing: the links with these offsets have no values"
-            ));
-        }
         let dtype = first.dtype();
         for (link, values) in family.arrays.iter().zip(&arrays) {
             let Some(values) = values else { continue };
             let (cells, valued) = (link.array.presence().len(), values.presence().len());
-            if valued < cells {
+            // Values lie in the same cells as the links (0.9 §13.8). Those in one blob have no cells of
+            // their own (0.8, doubt 6).
+            if valued < cells && (valued > 0 || *link.placement() != Placement::Tuple) {
                 self.warnings.add(format!(
                     "{}: {valued} cells beside {cells} of links: the links in the others have no values",
                     values.path()

@@ -229,13 +229,13 @@ impl Tree {
         if array.container() == ContainerKind::Grid {
             array.check_presence()?;
         }
-        if array.dtype() != MISSING_LINK {
+        let padded = array.container() == ContainerKind::Padded;
+        if !padded && array.dtype() != MISSING_LINK {
             self.warnings.add(format!(
                 "{path}: dtype is {}, where writers of these versions have {MISSING_LINK} only: the links may be others",
                 array.dtype()
             ));
         }
-        let padded = array.container() == ContainerKind::Padded;
         let width = match (&family.doc.link_width, node) {
             (_, Node::Array(doc)) if padded => {
                 doc.shape.last().and_then(|n| u32::try_from(*n).ok())
