@@ -72,9 +72,14 @@ impl Tree {
         for (link, values) in family.arrays.iter().zip(&arrays) {
             let Some(values) = values else { continue };
             let (cells, valued) = (link.array.presence().len(), values.presence().len());
-            // Values lie in the same cells as the links (0.9 §13.8). Those in one blob have no cells of
-            // their own (0.8, doubt 6).
-            if valued < cells && (valued > 0 || *link.placement() != Placement::Tuple) {
+            // Before 0.9 values lie in the same cells as the links, but for those in one blob, which have no cells of
+            // their own (0.8, doubt 6). Copies in 0.9 of such stores have cells of links without values.
+            let gaps = match link.placement() {
+                Placement::Offsets { .. } => false,
+                Placement::SameKey => valued < cells,
+                Placement::Tuple => valued > 0 && valued < cells,
+            };
+            if gaps {
                 self.warnings.add(format!(
                     "{}: {valued} cells beside {cells} of links: the links in the others have no values",
                     values.path()
