@@ -66,6 +66,12 @@ impl LinkFamily {
         &self.doc
     }
 
+    /// Whether the links lie by the offsets of their chunks, as all of 0.9 do.
+    pub fn by_offsets(&self) -> bool {
+        let offsets = |one: &LinkArray| matches!(one.placement(), Placement::Offsets { .. });
+        self.arrays.iter().all(offsets)
+    }
+
     /// How many links the document says that there are in the arrays that it [counts](Self::counts). A number may be out of
     /// date (0.9, section 13.2).
     pub fn stated_links(&self) -> Option<u64> {

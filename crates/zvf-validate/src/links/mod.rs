@@ -263,10 +263,7 @@ fn bases(state: &LevelState) -> (Vec<u64>, u64) {
 fn counts(run: &mut Run<'_>, state: &LevelState, family: &LinkFamily, path: &str, sums: &Sums) {
     let doc = family.doc();
     // Before 0.9 the counts are those of the links between chunks.
-    let by_offsets = family
-        .arrays()
-        .iter()
-        .all(|one| matches!(one.placement(), Placement::Offsets { .. }));
+    let by_offsets = family.by_offsets();
     let links = if by_offsets {
         sums.links
     } else {

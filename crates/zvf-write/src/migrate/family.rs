@@ -108,7 +108,7 @@ impl Job {
         let rank = source.level.key_rank().max(1);
         let tree = records::is_implied_tree(source) && links.delta() == 0;
         let mut children: Vec<u64> = Vec::new();
-        let turned = family.each(source, |record| {
+        let read = family.each(source, |record| {
             ends.clear();
             for (which, (chunk, &row)) in record.chunks.chunks(rank).zip(record.rows).enumerate() {
                 let level = if which == 0 { at } else { there };
@@ -140,7 +140,19 @@ impl Job {
         })?;
         // Trap T5.
         let what = "pairs from parent to child were turned around";
-        self.notes.repaired(&path, what, turned);
+        self.notes.repaired(&path, what, read.turned);
+        if let Some(stated) = links.stated_links().filter(|&stated| read.counted < stated) {
+            let what = format!(
+                "num_links is {stated}, but there are {} links",
+                read.counted
+            );
+            if links.by_offsets() {
+                let help = "restore what is missing, or accept the loss with `zvf repair STORE --apply --accept-loss`";
+                return Err(WriteError::source(path, format!("{what}: {help}")));
+            }
+            // `repair` does not change the counts of older stores.
+            self.notes.lost(path.clone(), what);
+        }
         if gone > 0 {
             let what = format!("{gone} links to vertices that are not there were left out");
             self.notes.lost(path, what);
