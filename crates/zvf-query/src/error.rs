@@ -195,6 +195,21 @@ pub(crate) fn existing<'a>(names: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
+/// A warning where a number of a document is not that of what was read: either is wrong.
+pub(crate) fn count_warning(
+    place: &str,
+    (member, stated): (&str, u64),
+    (found, what): (u64, &str),
+) -> Option<String> {
+    let lost = match found < stated {
+        true => format!("{what} are lost, or the number"),
+        false => "the number".to_owned(),
+    };
+    (found != stated).then(|| {
+        format!("{place}: {member} is {stated}, but {found} {what} were read: {lost} is out of date; `zvf validate` finds where")
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

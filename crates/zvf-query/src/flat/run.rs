@@ -10,6 +10,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use super::owners::Owners;
 use super::scan::{Ask, Scan, Side, started};
 use crate::answer::{Count, Emit, Item, Schemas, Summary, Table, VerticesEnd};
+use crate::error::count_warning;
 use crate::kept::KeptTable;
 use crate::links::Rule;
 use crate::links::branches::{Branches, Parents};
@@ -163,17 +164,9 @@ fn vertex_count_warning(p: &Prepared, scan: &Scan) -> Option<String> {
         && p.query.bbox.is_none()
         && p.query.filter.is_none()
         && p.query.limit.is_none();
-    (all && stated > 0 && found != stated).then(|| {
-        let lost = if found < stated {
-            "vertices are lost, or the number"
-        } else {
-            "the number"
-        };
-        format!(
-            "level {}: vertex_count is {stated}, but {found} vertices were read: {lost} is out of date; `zvf validate` finds where",
-            p.level.number()
-        )
-    })
+    let place = p.level.number().to_string();
+    count_warning(&place, ("vertex_count", stated), (found, "vertices"))
+        .filter(|_| all && stated > 0)
 }
 
 /// The objects of a result, with their rows in it.

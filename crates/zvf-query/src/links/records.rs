@@ -11,7 +11,7 @@ pub(crate) use zvf_store::Touch;
 
 use crate::columns::arrow;
 use crate::columns::attribute::{Cell, ColumnSpec};
-use crate::error::Place;
+use crate::error::{Place, count_warning};
 use crate::kept::Key;
 use crate::plan::chunks::{ChunkTable, Slot};
 use crate::{QueryError, int};
@@ -108,14 +108,9 @@ impl Family {
         let stated = self.links.stated_links()?;
         let found = self.links_read.load(Ordering::Relaxed);
         let all = self.cells_read.load(Ordering::Relaxed) == cells.sum::<u64>();
-        (all && found != stated).then(|| {
-            let (level, delta) = (self.level, self.links.delta());
-            let lost = if found < stated { "links are lost, or the number" } else { "the number" };
-            format!(
-                "{level}/links/{}: num_links is {stated}, but {found} links were read: {lost} is out of date; `zvf validate` finds where",
-                format_delta(delta)
-            )
-        })
+        let delta = format_delta(self.links.delta());
+        let place = format!("{}/links/{delta}", self.level);
+        count_warning(&place, ("num_links", stated), (found, "links")).filter(|_| all)
     }
 
     /// Endpoints a record.
