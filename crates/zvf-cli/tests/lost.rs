@@ -1,12 +1,11 @@
 //! Changes of stores of which something is lost.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::run::{Home, STORE};
+use crate::run::{Home, STORE, files};
 
 /// Lines of ten points, `a.zv`, with an attribute; and rows to append, `more.csv`.
 fn lines() -> Result<Home> {
@@ -31,22 +30,6 @@ fn lines() -> Result<Home> {
         "20,20,20",
     ])?;
     Ok(home)
-}
-
-fn files(folder: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
-    let mut found = BTreeMap::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder)? {
-            let path = entry?.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                found.insert(path.clone(), std::fs::read(path)?);
-            }
-        }
-    }
-    Ok(found)
 }
 
 /// No command changes the store, and each says why.
@@ -95,13 +78,19 @@ fn a_level_that_lost_an_attribute_is_not_changed() -> Result<()> {
     Ok(())
 }
 
+/// Sets a member of a document.
+fn set(path: &Path, pointer: &str, value: Value) -> Result<()> {
+    let mut document: Value = serde_json::from_slice(&std::fs::read(path)?)?;
+    let member = document.pointer_mut(pointer);
+    *member.with_context(|| format!("{}: no {pointer}", path.display()))? = value;
+    Ok(std::fs::write(path, document.to_string())?)
+}
+
 #[test]
 fn a_vacuum_keeps_cells_that_a_damaged_list_lacks() -> Result<()> {
     let home = lines()?;
     let path = home.file("a.zv/0/vertex_attributes/v/zarr.json");
-    let mut document: Value = serde_json::from_slice(&std::fs::read(&path)?)?;
-    document["attributes"]["nonempty_chunks"] = json!([]);
-    std::fs::write(&path, document.to_string())?;
+    set(&path, "/attributes/nonempty_chunks", json!([]))?;
     refused(&home, &[&["vacuum", "a.zv"]], "nonempty_chunks")
 }
 
@@ -119,7 +108,7 @@ fn folders(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 #[test]
-fn lost_links_are_told_and_not_copied() -> Result<()> {
+fn lost_links_are_warned_of_and_not_copied() -> Result<()> {
     let home = Home::to_damage("graph")?;
     let level = home.file(STORE).join("0");
     let arrays = folders(&level.join("links/0"))?;
@@ -165,7 +154,7 @@ fn a_level_without_fragments_is_no_valid_one() -> Result<()> {
 }
 
 #[test]
-fn a_large_chunk_that_takes_more_than_the_budget_is_told() -> Result<()> {
+fn a_large_chunk_that_takes_more_than_the_budget_is_noted() -> Result<()> {
     let home = lines()?;
     let rechunk = |out: &str, budget: &str| {
         let shape = ["--chunk-shape", "400,400,400", "--memory-budget", budget];
@@ -178,5 +167,111 @@ fn a_large_chunk_that_takes_more_than_the_budget_is_told() -> Result<()> {
     let ran = rechunk("c.zv", "64M")?;
     let said = [ran.stderr, String::from_utf8(ran.stdout)?].concat();
     ensure!(!said.contains("more than the budget"), "{said}");
+    Ok(())
+}
+
+#[test]
+fn a_level_with_another_number_of_vertices_is_warned_of() -> Result<()> {
+    let home = lines()?;
+    let document = home.file("a.zv/0/zarr.json");
+    let count = "/attributes/zarr_vectors_level/vertex_count";
+    for (stated, lost) in [(121, true), (119, false)] {
+        set(&document, count, json!(stated))?;
+        let ran = home.zvf(&["query", "a.zv"])?;
+        let says = format!("vertex_count is {stated}, but 120 vertices were read");
+        ensure!(ran.stderr.contains(&says), "{}", ran.stderr);
+        ensure!(ran.stderr.contains("are lost") == lost, "{}", ran.stderr);
+        // A part of a level has any number.
+        let ran = home.zvf(&["query", "a.zv", "--limit", "7"])?;
+        ensure!(!ran.stderr.contains("vertex_count"), "{}", ran.stderr);
+    }
+    for sound in [0, 120] {
+        set(&document, count, json!(sound))?;
+        let ran = home.zvf(&["query", "a.zv"])?;
+        ensure!(!ran.stderr.contains("vertex_count"), "{}", ran.stderr);
+    }
+    Ok(())
+}
+
+#[test]
+fn what_older_stores_lack_is_warned_of() -> Result<()> {
+    let [list, dtype] = ["nonempty_chunks", "dtype"].map(|name| format!("/attributes/{name}"));
+    let query = &["query", STORE][..];
+    let coarse = &["links", STORE, "--level", "1", "--delta", "-1"][..];
+    let gone = ("0/object_index/manifests/c/0", None);
+    let cells = "0/cross_chunk_link_attributes/weight/0/zarr.json";
+    let crossing = "0/cross_chunk_links/0/zarr.json";
+    let links = "1/links/-1/zarr.json";
+    let fewer = |case: &str, key: &str| -> Result<Value> {
+        let home = Home::new(case)?;
+        let document: Value = serde_json::from_slice(&std::fs::read(home.file(STORE).join(key))?)?;
+        let cells = document.pointer(&list).and_then(Value::as_array);
+        let cells = cells.with_context(|| format!("{case}: {key} without a list"))?;
+        Ok(json!(cells.iter().skip(1).collect::<Vec<_>>()))
+    };
+    let shorter = fewer("0.8/native_graph", cells)?;
+    let fewer_links = fewer("0.8/native_graph", crossing)?;
+    for (case, (key, change), command, says) in [
+        ("0.8/skeleton", gone, query, "have no vertices"),
+        (
+            "0.8/native_graph",
+            (cells, Some((&list, shorter))),
+            query,
+            "have no values",
+        ),
+        (
+            "0.8/native_graph",
+            (crossing, Some((&list, fewer_links))),
+            query,
+            "links are lost",
+        ),
+        (
+            "0.8/points_bins",
+            (links, Some((&dtype, json!("int32")))),
+            coarse,
+            "int64 only",
+        ),
+    ] {
+        let sound = Home::new(case)?.zvf(command)?;
+        ensure!(!sound.stderr.contains(says), "{case}: {}", sound.stderr);
+        let home = Home::to_damage(case)?;
+        let path = home.file(STORE).join(key);
+        match change {
+            None => std::fs::remove_file(&path)?,
+            Some((pointer, value)) => set(&path, pointer, value)?,
+        }
+        let ran = home.zvf(command)?;
+        ensure!(
+            ran.stderr.contains(says),
+            "{case} {key}: {} {}",
+            ran.code,
+            ran.stderr
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn an_older_store_with_too_high_a_number_of_links_is_copied_and_says_so() -> Result<()> {
+    let home = Home::to_damage("0.8/native_graph")?;
+    let family = home.file(STORE).join("0/cross_chunk_links/0/zarr.json");
+    set(&family, "/attributes/num_links", json!(9000))?;
+    let ran = home.zvf(&["migrate", "--to", "0.9.2", STORE, "new.zv"])?;
+    ensure!(ran.code == 0, "{} {}", ran.code, ran.stderr);
+    let said = [ran.stderr, String::from_utf8(ran.stdout)?].concat();
+    ensure!(said.contains("num_links is 9000"), "{said}");
+    home.text(&["validate", "new.zv"])?;
+    Ok(())
+}
+
+#[test]
+fn an_array_that_calls_itself_a_group_is_refused() -> Result<()> {
+    let home = lines()?;
+    let document = home.file("a.zv/0/vertex_attributes/v/zarr.json");
+    set(&document, "/node_type", json!("group"))?;
+    refused(&home, CHANGES, "node_type")?;
+    let ran = home.zvf(&["query", "a.zv"])?;
+    ensure!(ran.code == 4, "{} {}", ran.code, ran.stderr);
+    ensure!(home.zvf(&["validate", "a.zv"])?.code == 1);
     Ok(())
 }

@@ -1,6 +1,5 @@
 //! Files that a command writes do not lie in the folder of a store, and only files are read.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -8,30 +7,7 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 
-use crate::run::{Home, STORE};
-
-/// All files below a folder with their bytes; what is no file, by its name.
-fn files(folder: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
-    let mut all = BTreeMap::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(at) = folders.pop() {
-        for entry in fs::read_dir(at)? {
-            let path = entry?.path();
-            let meta = fs::metadata(&path)?;
-            if meta.is_dir() {
-                folders.push(path);
-                continue;
-            }
-            let bytes = if meta.is_file() {
-                fs::read(&path)?
-            } else {
-                Vec::new()
-            };
-            all.insert(path.display().to_string(), bytes);
-        }
-    }
-    Ok(all)
-}
+use crate::run::{Home, STORE, files};
 
 #[test]
 fn no_output_lies_in_a_store() -> Result<()> {

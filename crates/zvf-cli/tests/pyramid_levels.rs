@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::run::Home;
+use crate::run::{Home, files};
 
 type Point = [f64; 3];
 
@@ -77,18 +76,6 @@ fn rows(home: &Home, level: usize, ids: &[String]) -> Result<BTreeMap<i64, Vec<P
     Ok(objects)
 }
 
-fn files(folder: &Path) -> Result<usize> {
-    let mut many = 0;
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        many += match entry.file_type()?.is_dir() {
-            true => files(&entry.path())?,
-            false => 1,
-        };
-    }
-    Ok(many)
-}
-
 /// Makes levels and checks what is the same for all kinds; returns how many levels there are.
 fn levels(home: &Home, until: &str, vertices: u64) -> Result<usize> {
     let pyramid = ["pyramid", "made.zv", "--levels-until", until, "--json"];
@@ -114,9 +101,9 @@ fn levels(home: &Home, until: &str, vertices: u64) -> Result<usize> {
     }
     assert!(!reads.is_empty(), "{trace}");
     assert!(reads.values().all(|many| *many <= 2), "{reads:?}");
-    let coarse = (1..=levels.len()).map(|level| files(&home.file(&format!("made.zv/{level}"))));
-    let coarse: usize = coarse.sum::<Result<usize>>()?;
-    assert!(coarse < files(&home.file("made.zv/0"))?, "{coarse}");
+    let many = |level: usize| Ok(files(&home.file(&format!("made.zv/{level}")))?.len());
+    let coarse = (1..=levels.len()).map(many).sum::<Result<usize>>()?;
+    assert!(coarse < many(0)?, "{coarse}");
     home.text(&[
         "validate",
         "made.zv",

@@ -1,32 +1,12 @@
 //! A copy that is killed goes on from its journal, and becomes what an undisturbed one is.
 
-use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
 use anyhow::{Result, ensure};
 use zvf_testkit::StoppingServer;
 
-use crate::run::{command, zvf_in};
-
-/// Every file below a folder, by its path.
-fn files(folder: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
-    let mut found = BTreeMap::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(at) = folders.pop() {
-        for entry in fs::read_dir(at)? {
-            let path = entry?.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                let key = path.strip_prefix(folder)?.to_string_lossy().into_owned();
-                found.insert(key, fs::read(&path)?);
-            }
-        }
-    }
-    Ok(found)
-}
+use crate::run::{command, files, zvf_in};
 
 fn arguments<'a>(url: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let mut all = vec!["rechunk", url, "new.zv", "--journal", "kept", "--quiet"];

@@ -1,5 +1,6 @@
 //! Runs the program and keeps what it said.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -147,4 +148,27 @@ pub(crate) fn blessed(name: &str, text: &str) -> Result<()> {
         "{name}, line {}:\nblessed: {want}\nfound:   {got}",
         line + 1
     );
+}
+
+/// All files below a folder with their bytes, by their path in it; what is neither file nor folder has none.
+pub(crate) fn files(folder: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
+    let mut all = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(at) = folders.pop() {
+        for entry in std::fs::read_dir(at)? {
+            let path = entry?.path();
+            let meta = std::fs::metadata(&path)?;
+            if meta.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let bytes = match meta.is_file() {
+                true => std::fs::read(&path)?,
+                false => Vec::new(),
+            };
+            let key = path.strip_prefix(folder)?.to_string_lossy().into_owned();
+            all.insert(key, bytes);
+        }
+    }
+    Ok(all)
 }

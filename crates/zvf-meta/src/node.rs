@@ -323,6 +323,7 @@ mod tests {
             b"{\"zarr_format\":3}",
             b"{\"zarr_format\":2,\"node_type\":\"group\"}",
             b"{\"zarr_format\":3,\"node_type\":\"tree\"}",
+            b"{\"zarr_format\":3,\"node_type\":\"group\",\"chunk_grid\":{}}",
             b"\xff",
         ] {
             assert!(node_kind(bad).is_err());

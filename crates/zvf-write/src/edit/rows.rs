@@ -171,36 +171,38 @@ mod tests {
     use super::Rows;
     use crate::WriteError;
 
-    fn rows() -> Rows {
+    fn rows() -> Result<Rows, WriteError> {
         let mut rows = Rows::with_capacity(2, 3);
-        rows.push(7, [&b"ab"[..], b"c"]).unwrap();
-        rows.push(9, [&b"def"[..]]).unwrap();
-        rows
+        rows.push(7, [&b"ab"[..], b"c"])?;
+        rows.push(9, [&b"def"[..]])?;
+        Ok(rows)
     }
 
     #[test]
-    fn rows_are_kept_taken_out_set_and_widened() {
-        let mut all = rows();
-        all.set(1, &(1..3), b"XY").unwrap();
-        all.widen(&mut [&b"1"[..], b"2"].into_iter(), 1).unwrap();
-        let mut out = all.take_out(|name| name == 9).unwrap();
+    fn rows_are_kept_taken_out_set_and_widened() -> Result<(), WriteError> {
+        let mut all = rows()?;
+        all.set(1, &(1..3), b"XY")?;
+        all.widen(&mut [&b"1"[..], b"2"].into_iter(), 1)?;
+        let mut out = all.take_out(|name| name == 9)?;
         assert_eq!(all.iter().collect::<Vec<_>>(), [(9, &b"dXY2"[..])]);
         assert_eq!(out.iter().collect::<Vec<_>>(), [(7, &b"abc1"[..])]);
-        out.append(all).unwrap();
+        out.append(all)?;
         assert_eq!(out.names(), [7, 9]);
+        Ok(())
     }
 
     #[test]
-    fn rows_that_do_not_fit_are_bugs() {
+    fn rows_that_do_not_fit_are_bugs() -> Result<(), WriteError> {
         let fails = |done: Result<(), WriteError>| {
             assert!(matches!(done, Err(WriteError::Bug { .. })), "{done:?}");
         };
-        fails(rows().push(1, [&b"ab"[..]]));
-        fails(rows().append(Rows::of(1, b"ab")));
-        fails(rows().set(2, &(0..1), b"x"));
-        fails(rows().set(0, &(2..4), b"xy"));
-        fails(rows().set(0, &(0..2), b"x"));
-        fails(rows().widen(&mut [&b"1"[..]].into_iter(), 1));
-        fails(rows().widen(&mut [&b"1"[..], b"22"].into_iter(), 1));
+        fails(rows()?.push(1, [&b"ab"[..]]));
+        fails(rows()?.append(Rows::of(1, b"ab")));
+        fails(rows()?.set(2, &(0..1), b"x"));
+        fails(rows()?.set(0, &(2..4), b"xy"));
+        fails(rows()?.set(0, &(0..2), b"x"));
+        fails(rows()?.widen(&mut [&b"1"[..]].into_iter(), 1));
+        fails(rows()?.widen(&mut [&b"1"[..], b"22"].into_iter(), 1));
+        Ok(())
     }
 }
