@@ -69,7 +69,9 @@ impl Tree {
             return Ok(None);
         };
         let dtype = first.dtype();
-        for (link, values) in family.arrays.iter().zip(&arrays) {
+        // Until everything that was asked for is known, arrays have no cells yet.
+        let known = more.is_empty();
+        for (link, values) in family.arrays.iter().zip(&arrays).filter(|_| known) {
             let Some(values) = values else { continue };
             let (cells, valued) = (link.array.presence().len(), values.presence().len());
             // Before 0.9 values lie in the same cells as the links, but for those in one blob, which have no cells of
