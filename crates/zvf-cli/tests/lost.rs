@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
 use crate::run::{Home, STORE, files};
@@ -82,11 +82,17 @@ fn a_level_that_lost_an_attribute_is_not_changed() -> Result<()> {
 fn set(path: &Path, pointer: &str, value: Value) -> Result<()> {
     let mut document: Value = serde_json::from_slice(&std::fs::read(path)?)?;
     let (parent, name) = pointer.rsplit_once('/').context("no pointer")?;
-    let parent = document
-        .pointer_mut(parent)
-        .and_then(Value::as_object_mut)
-        .with_context(|| format!("{}: no {parent}", path.display()))?;
-    parent.insert(name.to_owned(), value);
+    match document.pointer_mut(parent) {
+        Some(Value::Object(members)) => {
+            members.insert(name.to_owned(), value);
+        }
+        Some(Value::Array(elements)) => {
+            *elements
+                .get_mut(name.parse::<usize>()?)
+                .context("no element")? = value;
+        }
+        _ => bail!("{}: no {parent}", path.display()),
+    }
     Ok(std::fs::write(path, document.to_string())?)
 }
 
@@ -208,7 +214,174 @@ fn packed_cells_of_link_attributes_are_not_taken_for_lost() -> Result<()> {
         )?;
         let ran = home.zvf(&["validate", STORE])?;
         let said = String::from_utf8(ran.stdout)?;
-        ensure!(!said.contains("have no values"), "{case}: {said}");
+        ensure!(!said.contains("values are missing"), "{case}: {said}");
+    }
+    Ok(())
+}
+
+/// Removes a member of a document, or with an empty pointer the whole file.
+fn remove(path: &Path, pointer: &str) -> Result<()> {
+    if pointer.is_empty() {
+        return Ok(std::fs::remove_file(path)?);
+    }
+    let mut document: Value = serde_json::from_slice(&std::fs::read(path)?)?;
+    let (parent, name) = pointer.rsplit_once('/').context("no pointer")?;
+    let parent = document.pointer_mut(parent).and_then(Value::as_object_mut);
+    parent
+        .and_then(|parent| parent.remove(name))
+        .with_context(|| format!("no {pointer}"))?;
+    Ok(std::fs::write(path, document.to_string())?)
+}
+
+#[test]
+fn what_contradicts_itself_in_older_stores_is_told() -> Result<()> {
+    let query = &["query", STORE][..];
+    let links = &["links", STORE][..];
+    let coarse = &["links", STORE, "--level", "1", "--delta", "-1"][..];
+    let objects = &["objects", STORE][..];
+    let validate = &["validate", STORE][..];
+    let (list, chunk) = (
+        "/attributes/nonempty_chunks",
+        "/chunk_grid/configuration/chunk_shape",
+    );
+    let separator = "/chunk_key_encoding/configuration/separator";
+    let mask = "/attributes/has_present_mask";
+    let pair = "0/cross_chunk_link_attributes/pair/0/zarr.json";
+    let score = "0/object_attributes/score/zarr.json";
+    let data = "0/object_attributes/score/data/zarr.json";
+    let manifests = "0/object_index/manifests/zarr.json";
+    let index = "0/object_index/zarr.json";
+    for (case, key, pointer, value, command, says) in [
+        (
+            "0.8/native_graph",
+            pair,
+            "/shape/2",
+            Some(json!(0)),
+            links,
+            "outside the grid",
+        ),
+        (
+            "0.8/native_graph",
+            "0/links/0/zarr.json",
+            list,
+            Some(json!([])),
+            links,
+            "values are missing",
+        ),
+        (
+            "0.7/real_skeleton",
+            "1/links/-1/2.4.3/zarr.json",
+            "/shape/0",
+            Some(json!(1)),
+            coarse,
+            "one chunk of as many bytes",
+        ),
+        (
+            "0.8/points_bins",
+            "1/links/-1/zarr.json",
+            "/attributes/link_width",
+            Some(json!(1)),
+            coarse,
+            "expected 2 to 255",
+        ),
+        ("0.6/points", data, "", None, objects, "left out"),
+        (
+            "0.8/graph_080",
+            score,
+            mask,
+            None,
+            objects,
+            "has_present_mask is missing",
+        ),
+        (
+            "0.8/sentinels",
+            "0/object_attributes/gone/zarr.json",
+            "/attributes",
+            Some(json!({})),
+            objects,
+            "no dtype",
+        ),
+        (
+            "0.8/sentinels",
+            "0/object_attributes/vector/zarr.json",
+            "/shape/1",
+            Some(json!(0)),
+            objects,
+            "rows of no elements",
+        ),
+        (
+            "padded/mesh",
+            "0/links/0/zarr.json",
+            "/shape/1",
+            Some(json!(0)),
+            links,
+            "no chunks of an array",
+        ),
+        (
+            "padded/mesh",
+            "0/vertices/zarr.json",
+            separator,
+            Some(json!(".")),
+            query,
+            "no chunks of an array",
+        ),
+        (
+            "padded/zeros",
+            "0/vertices/zarr.json",
+            separator,
+            Some(json!(".")),
+            query,
+            "chunk_key_encoding",
+        ),
+        (
+            "padded/points",
+            "0/vertices/zarr.json",
+            chunk,
+            Some(json!([3, 17, 1, 1, 1])),
+            query,
+            "one cell a chunk",
+        ),
+        (
+            "padded/points_bare",
+            "0/vertex_attributes/mass/zarr.json",
+            chunk,
+            Some(json!([14, 1, 1])),
+            query,
+            "one cell a chunk",
+        ),
+        (
+            "0.7/forest",
+            manifests,
+            "/shape/0",
+            Some(json!(1)),
+            validate,
+            "the number of manifests",
+        ),
+        (
+            "0.8/directed_graph",
+            index,
+            "/attributes/num_objects",
+            Some(json!(0)),
+            validate,
+            "the number of manifests",
+        ),
+    ] {
+        let home = Home::to_damage(case)?;
+        let sound = home.zvf(command)?;
+        ensure!(sound.code == 0, "{case}: {}", sound.stderr);
+        let path = home.file(STORE).join(key);
+        match value {
+            None => remove(&path, pointer)?,
+            Some(value) => set(&path, pointer, value)?,
+        }
+        let ran = home.zvf(command)?;
+        let said = [&ran.stderr, &*String::from_utf8_lossy(&ran.stdout)].concat();
+        ensure!(
+            said.contains(says),
+            "{case} {key} {pointer}: {} {said}",
+            ran.code
+        );
+        ensure!(command != validate || ran.code == 1, "{case}: {}", ran.code);
     }
     Ok(())
 }
@@ -237,7 +410,7 @@ fn what_older_stores_lack_is_warned_of() -> Result<()> {
             "0.8/native_graph",
             (cells, Some((&list, shorter))),
             query,
-            "have no values",
+            "values are missing",
         ),
         (
             "0.8/native_graph",

@@ -445,7 +445,7 @@ async fn hostile_children_are_refused_by_name() {
     let cases: [(Files, &str, Class); 9] = [
         (
             with(&|d| d["shape"] = json!([9])),
-            "9 bytes in chunks of 8",
+            "shape is [9] in chunks of [8]",
             Class::Malformed,
         ),
         (

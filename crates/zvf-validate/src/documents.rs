@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures::{FutureExt, TryStreamExt};
 use zvf_meta::rules::{Problem, Rule, check_documents};
 use zvf_meta::version::is_ruled;
-use zvf_meta::{ObjectIndexDoc, OddMember, node_kind, odd_member};
+use zvf_meta::{ArrayDoc, ObjectIndexDoc, OddMember, node_kind, odd_member};
 use zvf_store::{RawStore, StoreError};
 
 use crate::check::{Check, Depth};
@@ -242,13 +242,20 @@ impl Tree {
             let expected = "the other half of the table";
             findings.add(Check::DocumentReads, place, "nothing", expected);
         }
-        if path.ends_with("/object_index") && (data || has("manifests")) {
-            let counted =
-                ObjectIndexDoc::parse(bytes).is_ok_and(|index| index.num_objects.is_some());
-            if !counted {
-                let check = Check::Document(Rule::Manifests);
-                let place = Place::at(key).pointer("/attributes/num_objects");
-                findings.add(check, place, "absent", "the number of manifests");
+        let manifests = self.documents.get(&format!("{path}/manifests/zarr.json"));
+        if path.ends_with("/object_index") && (data || manifests.is_some()) {
+            let check = Check::Document(Rule::Manifests);
+            let place = || Place::at(key).pointer("/attributes/num_objects");
+            let counted = ObjectIndexDoc::parse(bytes).map(|index| index.num_objects);
+            let shape = manifests.and_then(|bytes| ArrayDoc::parse(bytes).ok());
+            let rows = shape.and_then(|doc| doc.shape.first().copied());
+            match (counted, rows) {
+                (Ok(Some(objects)), Some(rows)) if objects != rows => {
+                    let expected = format!("{rows}, the number of manifests");
+                    findings.add(check, place(), objects, expected);
+                }
+                (Ok(Some(_)), _) => {}
+                _ => findings.add(check, place(), "absent", "the number of manifests"),
             }
         }
     }

@@ -77,6 +77,10 @@ pub fn object_ids(array: ArrayAt<'_>) -> Vec<Problem> {
             "\"int64\"",
         );
     }
+    // An id of 0 that stands alone in its chunk is not stored (0.9 §4.5).
+    if array.doc.fill_value.as_i64() != Some(0) {
+        problems.add(Rule::ObjectIds, "/fill_value", &array.doc.fill_value, "0");
+    }
     let index = array
         .index
         .filter(|index| index.layout.as_deref() == Some(ObjectLayout::V2.name()));

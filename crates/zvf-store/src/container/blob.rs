@@ -51,10 +51,12 @@ impl Blob {
             ));
         };
         let (length, chunk) = (*length, *chunk);
-        if chunk < length {
-            return Err(StoreError::unsupported(
+        if chunk != length.max(1) {
+            return Err(StoreError::malformed(
                 key(),
-                format!("a blob of {length} bytes in chunks of {chunk}"),
+                format!(
+                    "shape is [{length}] in chunks of [{chunk}], expected one chunk of as many bytes"
+                ),
             ));
         }
         if doc.key_encoding.object_key(&[0]) != CHUNK {

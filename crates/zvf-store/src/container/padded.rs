@@ -80,8 +80,8 @@ impl Padded {
     /// Reads the document of a padded array with `rank` grid axes.
     ///
     /// # Errors
-    /// An array without rows behind its grid; rows without elements; a type without size; a cell beyond
-    /// `cell_bytes`.
+    /// An array without rows behind its grid; rows without elements; a type without size; a chunk of several cells or
+    /// parts of rows; a cell beyond `cell_bytes`.
     pub(crate) fn new(
         path: &str,
         doc: &ArrayDoc,
@@ -122,6 +122,20 @@ impl Padded {
                 format!(
                     "shape is {:?}, rows of at least one element are expected",
                     doc.shape
+                ),
+            ));
+        }
+        let plain = doc
+            .codecs
+            .first()
+            .is_some_and(|codec| codec.name == "bytes");
+        let (grid, block) = doc.chunk_shape.split_at(rank.min(doc.chunk_shape.len()));
+        if plain && (grid.iter().any(|n| *n != 1) || block.get(1..) != Some(rest)) {
+            return Err(StoreError::malformed(
+                key(),
+                format!(
+                    "chunk_shape is {:?} of shape {:?}, expected one cell a chunk",
+                    doc.chunk_shape, doc.shape
                 ),
             ));
         }
@@ -337,15 +351,11 @@ fn source(doc: &ArrayDoc, rank: usize, rows: u64) -> (Source, ByteOrder) {
         Ok(chain) => chain,
         Err(name) => return foreign(name),
     };
-    let (grid, block) = doc.chunk_shape.split_at(rank.min(doc.chunk_shape.len()));
-    let (Some((piece_rows, width)), Some(whole)) = (block.split_first(), doc.shape.get(rank + 1..))
-    else {
+    let Some(&piece_rows) = doc.chunk_shape.get(rank) else {
         return foreign("a chunk without rows".to_owned());
     };
-    let pieces = rows.div_ceil((*piece_rows).max(1));
-    if grid.iter().any(|n| *n != 1) || width != whole || pieces > MOST_PIECES {
+    if rows.div_ceil(piece_rows.max(1)) > MOST_PIECES {
         return foreign(format!("padded rows in chunks of {:?}", doc.chunk_shape));
     }
-    let piece_rows = *piece_rows;
     (Source::Own { chain, piece_rows }, order)
 }

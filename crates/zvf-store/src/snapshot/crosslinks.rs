@@ -177,7 +177,7 @@ impl Tree {
             return self.leave_out(&path, Some(delta), error, refused);
         };
         let key = format!("{path}/zarr.json");
-        let width = check_width(&key, width)?;
+        let width = check_width(&key, width, 1)?;
         if own.width != 0 && own.width != width {
             let why = format!(
                 "link_width is {width}, but {} in {}",

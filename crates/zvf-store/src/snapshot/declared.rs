@@ -106,6 +106,13 @@ impl Tree {
         let Some(doc) = table.doc() else { return };
         let attributes = table.attributes();
         let stated = attributes.dtype.as_deref();
+        if stated.is_none() {
+            // Every writer states it, beside what the fill value means.
+            self.warnings.add(format!(
+                "{}/zarr.json: no dtype in its attributes: rows without a value may read as the fill value",
+                table.path()
+            ));
+        }
         if let Some(stated) = stated
             && DType::parse(stated).is_ok_and(|stated| stated.kind != table.dtype().kind)
         {

@@ -10,7 +10,7 @@ use super::Tree;
 use super::build::MISSING;
 use super::links::Place;
 use super::plan::Family;
-use crate::container::{GridArray, Shared};
+use crate::container::{ContainerKind, GridArray, Shared};
 use crate::kv::Question;
 use crate::level::Refused;
 use crate::links::{LinkArray, LinkAttribute, LinkFamily, Placement};
@@ -73,17 +73,22 @@ impl Tree {
         let known = more.is_empty();
         for (link, values) in family.arrays.iter().zip(&arrays).filter(|_| known) {
             let Some(values) = values else { continue };
+            if values.container() != ContainerKind::Blobs {
+                values.check_presence()?;
+            }
             let (cells, valued) = (link.array.presence().len(), values.presence().len());
-            // Before 0.9 values lie in the same cells as the links, but for those in one blob, which have no cells of
-            // their own (0.8, doubt 6). Copies in 0.9 of such stores have cells of links without values.
+            // Before 0.9 values lie in the same cells as the links (0.8, doubt 6), but for those in one blob, which have no
+            // cells of their own, and groups of blobs, where writers add empty cells. Copies in 0.9 of such stores have
+            // cells of links without values.
             let gaps = match link.placement() {
                 Placement::Offsets { .. } => false,
+                Placement::SameKey if values.container() == ContainerKind::Grid => valued != cells,
                 Placement::SameKey => valued < cells,
                 Placement::Tuple => valued > 0 && valued < cells,
             };
             if gaps {
                 self.warnings.add(format!(
-                    "{}: {valued} cells beside {cells} of links: the links in the others have no values",
+                    "{}: {valued} cells beside {cells} of links: links or their values are missing",
                     values.path()
                 ));
             }

@@ -147,7 +147,7 @@ impl Tree {
             return Ok(family);
         };
         check_rank(&key, rank, place.key_rank)?;
-        family.width = check_width(&key, width)?;
+        family.width = check_width(&key, width, 1)?;
         let anchor = match delta {
             0 => None,
             _ => Some(Arc::new(self.factors(place, delta)?)),
@@ -248,7 +248,7 @@ impl Tree {
                 "link_width is missing: the links cannot be read",
             ));
         };
-        family.width = check_width(&key, width)?;
+        family.width = check_width(&key, width, 2)?;
         family
             .arrays
             .push(LinkArray::same_key(array, delta, family.width, padded)?);
@@ -337,13 +337,13 @@ pub(super) fn check_rank(key: &str, found: u32, key_rank: usize) -> Result<(), S
     ))
 }
 
-/// The number of endpoints, when it can be one.
-pub(super) fn check_width(key: &str, width: u32) -> Result<usize, StoreError> {
+/// The number of endpoints of a link: `least` to 255. Before 0.9 links inside of chunks have two or more (0.8, L2).
+pub(super) fn check_width(key: &str, width: u32, least: usize) -> Result<usize, StoreError> {
     match usize::try_from(width) {
-        Ok(endpoints) if (1..=255).contains(&endpoints) => Ok(endpoints),
+        Ok(endpoints) if (least..=255).contains(&endpoints) => Ok(endpoints),
         _ => Err(StoreError::malformed(
             key,
-            format!("link_width is {width}, expected 1 to 255"),
+            format!("link_width is {width}, expected {least} to 255"),
         )),
     }
 }

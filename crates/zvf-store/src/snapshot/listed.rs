@@ -30,14 +30,25 @@ impl Tree {
                 }
                 // Of a padded array several objects may belong to one chunk.
                 let mut seen = HashSet::new();
+                let mut strange = (0u64, None);
                 for key in keys.iter() {
-                    let Some(mut index) = parse_object_key(doc, key, doc.shape.len()) else {
+                    let index = parse_object_key(doc, key, doc.shape.len());
+                    let Some(mut index) = index.filter(|index| in_shape(doc, index)) else {
+                        if key != "zarr.json" {
+                            strange = (strange.0 + 1, strange.1.or(Some(key)));
+                        }
                         continue;
                     };
                     index.truncate(rank);
                     if rank == doc.shape.len() || seen.insert(index.clone()) {
                         block(&index)?;
                     }
+                }
+                if let (count, Some(key)) = strange {
+                    self.warnings.add(format!(
+                        "{path}: {count} objects are no chunks of an array of shape {:?}, such as {key:?}: they are not read",
+                        doc.shape
+                    ));
                 }
             }
             None => {
@@ -67,6 +78,12 @@ impl Tree {
         }
         Ok(Presence::from_listing(rank, flat))
     }
+}
+
+/// Whether a chunk begins inside of its array.
+fn in_shape(doc: &ArrayDoc, index: &[u64]) -> bool {
+    let mut axes = index.iter().zip(&doc.chunk_shape).zip(&doc.shape);
+    axes.all(|((i, chunk), shape)| i.saturating_mul(*chunk) < *shape)
 }
 
 /// Adds all cells of a stored object, as absolute coordinates.

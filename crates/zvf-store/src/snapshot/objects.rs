@@ -114,8 +114,19 @@ impl Tree {
             }
             Some(Node::Group(attributes)) => {
                 let Some(data) = self.blob_array(format!("{path}/data"))? else {
-                    return Ok(None);
+                    let slot = attributes.shape.is_none() && attributes.dtype.is_none();
+                    return if slot {
+                        Ok(None)
+                    } else {
+                        Err(self.missing(&format!("{path}/data/zarr.json")))
+                    };
                 };
+                if attributes.has_present_mask.is_none() && path.contains("/object_attributes/") {
+                    return Err(StoreError::malformed(
+                        format!("{path}/zarr.json"),
+                        "has_present_mask is missing: it is not known which objects have a value",
+                    ));
+                }
                 let mask = if attributes.has_present_mask == Some(true) {
                     let mask = format!("{path}/present_mask");
                     let found = self.blob_array(mask.clone())?;

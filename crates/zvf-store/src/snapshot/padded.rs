@@ -78,6 +78,9 @@ impl Tree {
         if more.len() > before {
             return Ok(Some(Arc::new(array)));
         }
+        if let Some(companion) = count.companion() {
+            self.compare_grids(&array, companion, rank)?;
+        }
         let mut array = array;
         if !listed {
             let presence = match count.companion() {
@@ -99,6 +102,33 @@ impl Tree {
             .grids
             .insert(path.to_owned(), Arc::clone(&array));
         Ok(Some(array))
+    }
+
+    /// Refuses an array whose chunks are not those of the array that counts its rows: what is not found reads as fill.
+    fn compare_grids(
+        &self,
+        array: &GridArray,
+        companion: &GridArray,
+        rank: usize,
+    ) -> Result<(), StoreError> {
+        let (Some(doc), Some(other)) = (array.doc(), companion.doc()) else {
+            return Ok(());
+        };
+        let grids = [doc, other].map(|doc| doc.shape.get(..rank));
+        if grids[0] == grids[1] && doc.key_encoding == other.key_encoding {
+            return Ok(());
+        }
+        Err(StoreError::malformed(
+            format!("{}/zarr.json", array.path()),
+            format!(
+                "shape is {:?} and chunk_key_encoding {:?}, but {:?} and {:?} of {}",
+                doc.shape,
+                doc.key_encoding,
+                other.shape,
+                other.key_encoding,
+                companion.path()
+            ),
+        ))
     }
 
     /// An array that counts the rows of another; its document is asked for when that was not done yet.

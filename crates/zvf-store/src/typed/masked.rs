@@ -17,7 +17,7 @@ use bytes::Bytes;
 use zvf_format::dtype::{ByteOrder, DType};
 use zvf_meta::ArrayAttributes;
 
-use super::{Source, TypedArray, TypedValues, product};
+use super::{Source, TypedArray, TypedValues, row_width};
 use crate::StoreError;
 use crate::blob_array::BlobArray;
 use crate::kv::Kv;
@@ -54,11 +54,10 @@ impl TypedArray {
         };
         let size = u64::try_from(stated.size()).unwrap_or(u64::MAX).max(1);
         let (rows, width) = match attributes.shape.as_deref().map(<[u64]>::split_first) {
-            Some(Some((rows, rest))) => (*rows, product(rest)),
+            Some(Some((rows, rest))) => (*rows, row_width(&path, rest)?),
             Some(None) => return Err(StoreError::malformed(key(), "shape is empty")),
-            None => (data.length() / size, Some(1)),
+            None => (data.length() / size, 1),
         };
-        let width = width.ok_or_else(|| StoreError::malformed(key(), "shape is too large"))?;
         let limit = kv.limits.object_rows;
         if rows > limit {
             return Err(StoreError::limit(key(), "object_rows", rows, limit));

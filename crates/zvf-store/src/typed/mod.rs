@@ -202,8 +202,7 @@ impl TypedArray {
         if rows > most {
             return Err(StoreError::limit(key(), "object_rows", rows, most));
         }
-        let width =
-            product(rest).ok_or_else(|| StoreError::malformed(key(), "shape is too large"))?;
+        let width = row_width(&path, rest)?;
         if doc.chunk_shape.len() != doc.shape.len() || doc.chunk_shape.contains(&0) {
             return Err(StoreError::malformed(
                 key(),
@@ -345,6 +344,16 @@ impl TypedArray {
             Source::Array(doc, reader) => read::rows(self, doc, reader, round, rows).await,
             Source::Blobs(masked) => masked.rows(self, round, rows).await,
         }
+    }
+}
+
+/// Elements of a row of the table at `path`, from what stands behind the rows in its shape.
+fn row_width(path: &str, rest: &[u64]) -> Result<u64, StoreError> {
+    let wrong = |what| Err(StoreError::malformed(format!("{path}/zarr.json"), what));
+    match product(rest) {
+        None => wrong("shape is too large"),
+        Some(0) => wrong("shape has rows of no elements, expected at least one"),
+        Some(width) => Ok(width),
     }
 }
 
