@@ -298,7 +298,7 @@ fn what_contradicts_itself_in_older_stores_is_told() -> Result<()> {
             "0/object_attributes/gone/zarr.json",
             "/attributes",
             Some(json!({})),
-            objects,
+            validate,
             "no dtype",
         ),
         (
@@ -381,7 +381,8 @@ fn what_contradicts_itself_in_older_stores_is_told() -> Result<()> {
             "{case} {key} {pointer}: {} {said}",
             ran.code
         );
-        ensure!(command != validate || ran.code == 1, "{case}: {}", ran.code);
+        let counted = says == "the number of manifests";
+        ensure!(!counted || ran.code == 1, "{case}: {}", ran.code);
     }
     Ok(())
 }

@@ -106,8 +106,10 @@ impl Tree {
         let Some(doc) = table.doc() else { return };
         let attributes = table.attributes();
         let stated = attributes.dtype.as_deref();
-        if stated.is_none() {
-            // Every writer states it, beside what the fill value means.
+        let vertices = self.vertices_of(level);
+        let padded = vertices.map(|array| array.container() == ContainerKind::Padded);
+        if stated.is_none() && padded == Some(false) {
+            // Writers state it, but for those of padded arrays, beside what the fill value means.
             self.warnings.add(format!(
                 "{}/zarr.json: no dtype in its attributes: rows without a value may read as the fill value",
                 table.path()
@@ -136,15 +138,17 @@ impl Tree {
         self.compare_keys(&level.to_string(), table.path(), doc);
     }
 
+    /// The array of a level's vertices, when it is built.
+    fn vertices_of(&self, level: u32) -> Option<Shared> {
+        let path = format!("{level}/vertices");
+        self.state().grids.get(&path).cloned()
+    }
+
     /// Warns of an array whose chunks have other keys than those of the level's vertices: chunks that are not found are
     /// taken for chunks of the fill value.
     pub(super) fn compare_keys(&self, folder: &str, path: &str, doc: &ArrayDoc) {
         let level = level_of(folder).unwrap_or_default();
-        let vertices = self
-            .state()
-            .grids
-            .get(&format!("{level}/vertices"))
-            .cloned();
+        let vertices = self.vertices_of(level);
         let other = vertices.as_ref().and_then(|array| array.doc());
         if let Some(other) = other.filter(|other| other.key_encoding != doc.key_encoding) {
             self.warnings.add(format!(
