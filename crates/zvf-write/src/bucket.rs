@@ -55,18 +55,26 @@ impl<K: Eq + Hash> Buckets<K> {
         number
     }
 
-    /// Appends to a bucket what `write` appends; a number that is no bucket's takes nothing.
-    pub(crate) fn push(&mut self, number: usize, write: impl FnOnce(&mut Vec<u8>)) {
-        if let Some(bucket) = self.buckets.get_mut(number) {
-            let before = bucket.tail.capacity();
-            if let Some(last) = bucket.parts.last().filter(|_| before == 0) {
-                // What came before the last spill comes again, more or less: no growing in small steps.
-                let usual = usize::try_from(last.len).unwrap_or(0).min(1 << 16);
-                bucket.tail.reserve(usual);
-            }
-            write(&mut bucket.tail);
-            self.memory = self.memory.saturating_add(bucket.tail.capacity() - before);
+    /// Appends to a bucket what `write` appends.
+    ///
+    /// # Errors
+    /// Bug: a number that is no bucket's.
+    pub(crate) fn push(
+        &mut self,
+        number: usize,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<(), WriteError> {
+        let bucket = self.buckets.get_mut(number);
+        let bucket = bucket.ok_or_else(|| WriteError::bug(format!("no bucket {number}")))?;
+        let before = bucket.tail.capacity();
+        if let Some(last) = bucket.parts.last().filter(|_| before == 0) {
+            // What came before the last spill comes again, more or less: no growing in small steps.
+            let usual = usize::try_from(last.len).unwrap_or(0).min(1 << 16);
+            bucket.tail.reserve(usual);
         }
+        write(&mut bucket.tail);
+        self.memory = self.memory.saturating_add(bucket.tail.capacity() - before);
+        Ok(())
     }
 
     /// Bytes reserved in memory.
@@ -153,6 +161,7 @@ impl Bucket {
 #[cfg(test)]
 mod tests {
     use super::Buckets;
+    use crate::WriteError;
 
     #[test]
     fn buckets_keep_their_order_through_spills() {
@@ -161,9 +170,15 @@ mod tests {
             for i in 0..1000_u32 {
                 let key = format!("{}", i % 7);
                 let number = buckets.number(key.as_str(), str::to_owned);
-                buckets.push(number, |out| out.extend_from_slice(&i.to_le_bytes()));
+                let write = |out: &mut Vec<u8>| out.extend_from_slice(&i.to_le_bytes());
+                buckets.push(number, write).unwrap();
                 buckets.relieve().unwrap();
             }
+            let last = buckets.buckets.len();
+            assert!(matches!(
+                buckets.push(last, |_| {}),
+                Err(WriteError::Bug { .. })
+            ));
             let (all, file) = buckets.finish();
             assert_eq!(all.len(), 7);
             for (key, bucket) in all {

@@ -126,8 +126,14 @@ impl<'s> Placer<'s> {
         let mut order = placement.iter().map(|&at| usize::from(at));
         let first = order.next().unwrap_or(0);
         let (Some(source), Some(&(slot, _))) = (points.get(first), ends.get(first)) else {
-            return Ok(());
+            return Err(WriteError::bug("a link without ends"));
         };
+        if placement
+            .iter()
+            .any(|&at| usize::from(at) >= ends.len().min(points.len()))
+        {
+            return Err(WriteError::bug("a link that is placed by ends it has not"));
+        }
         self.offsets.clear();
         for at in order {
             let chunk = points.get(at).map_or(source.chunk, |point| point.chunk);
@@ -148,7 +154,7 @@ impl<'s> Placer<'s> {
                 out.extend_from_slice(&row.to_le_bytes());
             }
             out.extend_from_slice(attributes);
-        });
+        })?;
         self.records = self.records.saturating_add(1);
         self.buckets.relieve()
     }

@@ -65,7 +65,7 @@ impl Places {
                     incoming.push(number, |out| {
                         out.extend_from_slice(&vertex.to_le_bytes());
                         out.extend_from_slice(&place.to_le_bytes());
-                    });
+                    })?;
                     // One chunk may have more rows than the budget holds.
                     incoming.relieve()?;
                 }
@@ -73,9 +73,9 @@ impl Places {
                     let slot = usize::try_from(vertex)
                         .ok()
                         .and_then(|at| self.table.get_mut(at));
-                    if let Some(slot) = slot {
-                        *slot = place;
-                    }
+                    let slot =
+                        slot.ok_or_else(|| WriteError::bug(format!("no vertex {vertex}")))?;
+                    *slot = place;
                 }
             }
         }

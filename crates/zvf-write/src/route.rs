@@ -242,9 +242,10 @@ impl Router {
             let runs = prepared.blocks.get(place).into_iter();
             for (chunk, count) in runs.flat_map(|block| block.runs(rank)) {
                 let size = count.saturating_mul(width);
-                let (run, others) = rest.split_at_checked(size).unwrap_or_default();
+                let parts = rest.split_at_checked(size);
+                let (run, others) = parts.ok_or_else(|| WriteError::bug("rows end early"))?;
                 let bucket = buckets.number(chunk, ChunkCoord::new);
-                buckets.push(bucket, |out| out.extend_from_slice(run));
+                buckets.push(bucket, |out| out.extend_from_slice(run))?;
                 rest = others;
             }
             place = place.saturating_add(1);

@@ -163,6 +163,9 @@ impl Tuples {
             let found = || WriteError::input("link", format!("row {}", end.row), "below 2^32");
             rows.push(row.map_err(|_| found())?);
         }
+        if rows.len() != placement.len() {
+            return Err(WriteError::bug("a link that is placed by ends it has not"));
+        }
         let sizes = &self.values;
         buckets.push(number, |out| {
             out.extend_from_slice(placement);
@@ -177,7 +180,7 @@ impl Tuples {
                     None => out.resize(out.len().saturating_add(one.size), 0),
                 }
             }
-        });
+        })?;
         buckets.relieve()
     }
 

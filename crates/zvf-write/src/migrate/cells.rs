@@ -52,10 +52,10 @@ pub(super) struct Sink<'s> {
 const ROWS: usize = 4096;
 
 /// The number type of positions.
-pub(super) fn number_type(source: &Source) -> NumberType {
+pub(super) fn number_type(source: &Source) -> Result<NumberType, WriteError> {
     let mut all = NumberType::ALL.iter().copied();
     let found = all.find(|number| number.dtype() == source.position);
-    found.unwrap_or(NumberType::F32)
+    found.ok_or_else(|| WriteError::bug(format!("positions of type {}", source.position)))
 }
 
 impl Sink<'_> {
@@ -92,7 +92,7 @@ impl Sink<'_> {
         } else {
             Vec::new()
         };
-        let (extent, misplaced) = self.look(coord, &chunk);
+        let (extent, misplaced) = self.look(coord, &chunk)?;
         // A chunk whose vertices are gone, or never were, has no cells.
         let index = if chunk.rows > 0 {
             fragments.finish()
@@ -121,9 +121,9 @@ impl Sink<'_> {
     }
 
     /// Corners of the finite positions, and how many lie in another chunk than where they are stored.
-    fn look(&self, coord: &[i64], chunk: &Chunk) -> (Option<Corners>, u64) {
+    fn look(&self, coord: &[i64], chunk: &Chunk) -> Result<(Option<Corners>, u64), WriteError> {
         let dims = self.source.level.dims();
-        let number = number_type(self.source);
+        let number = number_type(self.source)?;
         let spatial = coord
             .get(coord.len().saturating_sub(dims)..)
             .unwrap_or(coord);
@@ -152,7 +152,7 @@ impl Sink<'_> {
             }
         }
         let finite = low.iter().chain(&high).all(|value| value.is_finite());
-        (finite.then_some((low, high)), misplaced)
+        Ok((finite.then_some((low, high)), misplaced))
     }
 
     /// The payload of an attribute. Where rows have no value, the type's word for "none" stands, if it has one: without

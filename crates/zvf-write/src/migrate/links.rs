@@ -262,7 +262,7 @@ impl Placer {
     ) -> Result<(), WriteError> {
         let mut order = placement.iter().map(|&at| usize::from(at));
         let Some(source) = order.next().and_then(|at| ends.get(at)) else {
-            return Ok(());
+            return Err(WriteError::bug("a link without ends"));
         };
         let mut from = source.chunk.to_vec();
         if let Some((here, there)) = &self.policy.factors {
@@ -284,12 +284,17 @@ impl Placer {
         let place = (self.segment(offsets), source.slot);
         let number = self.buckets.number(&place, |&place| place);
         let sizes = &self.values;
+        let rows: Vec<u32> = placement
+            .iter()
+            .filter_map(|&at| ends.get(usize::from(at)).map(|end| end.row))
+            .collect();
+        if rows.len() != placement.len() {
+            return Err(WriteError::bug("a link that is placed by ends it has not"));
+        }
         self.buckets.push(number, |out| {
             out.extend_from_slice(placement);
-            for &at in placement {
-                let row = ends.get(usize::from(at)).map_or(0, |end| end.row);
-                out.extend_from_slice(&row.to_le_bytes());
-            }
+            rows.iter()
+                .for_each(|row| out.extend_from_slice(&row.to_le_bytes()));
             for (at, valued) in sizes.iter().enumerate() {
                 let value = values.get(at).copied().flatten();
                 let value = value.filter(|value| value.len() == valued.size);
@@ -299,7 +304,7 @@ impl Placer {
                     None => out.resize(out.len().saturating_add(valued.size), 0),
                 }
             }
-        });
+        })?;
         self.records = self.records.saturating_add(1);
         self.buckets.relieve()
     }

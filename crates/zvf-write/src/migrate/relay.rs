@@ -195,7 +195,7 @@ impl Gathered {
         let base = self.vertices.last().copied().unwrap_or_default();
         self.vertices
             .push(base.saturating_add(u64::from(chunk.rows)));
-        let values = number_type(source).to_f64(&chunk.positions);
+        let values = number_type(source)?.to_f64(&chunk.positions);
         let mut coords = Vec::with_capacity(index(chunk.rows));
         let mut last: Option<(Vec<i64>, usize, usize)> = None;
         for (row, position) in values.chunks_exact(dims.max(1)).enumerate() {
@@ -229,7 +229,7 @@ impl Gathered {
                 for (cell, &size) in chunk.attributes.iter().zip(&layout.columns) {
                     flagged(out, cell.as_deref(), row, size);
                 }
-            });
+            })?;
         }
         self.rows.relieve()?;
         if self.bins.is_some() {
@@ -267,21 +267,27 @@ impl Gathered {
                             last,
                         };
                         if let Some((bucket, member)) = run.replace((bucket, member)) {
-                            self.push_member(bucket, &member, chunk, at);
+                            self.push_member(bucket, &member, chunk, at)?;
                         }
                     }
                 }
                 before = vertex;
             }
             if let Some((bucket, member)) = run {
-                self.push_member(bucket, &member, chunk, at);
+                self.push_member(bucket, &member, chunk, at)?;
             }
             self.members.relieve()?;
         }
         Ok(())
     }
 
-    fn push_member(&mut self, bucket: usize, member: &Member, chunk: &Chunk, fragment: usize) {
+    fn push_member(
+        &mut self,
+        bucket: usize,
+        member: &Member,
+        chunk: &Chunk,
+        fragment: usize,
+    ) -> Result<(), WriteError> {
         let cells = chunk.fragment_attributes.iter();
         let columns = &self.layout.fragment_columns;
         self.members.push(bucket, |out| {
@@ -289,7 +295,7 @@ impl Gathered {
             for (cell, &size) in cells.zip(columns) {
                 flagged(out, cell.as_deref(), fragment, size);
             }
-        });
+        })
     }
 
     /// The new chunks.
@@ -602,7 +608,7 @@ impl Sorted {
             .chunks
             .get(index(slot))
             .map_or(&[][..], |chunk| chunk.as_slice());
-        let number = number_type(sink.source);
+        let number = number_type(sink.source)?;
         let mut keys: Vec<(i64, u32)> = Vec::with_capacity(records.len());
         for at in 0..records.len() {
             let end = self.layout.position.saturating_add(8);

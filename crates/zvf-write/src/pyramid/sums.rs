@@ -78,22 +78,27 @@ impl Waiting {
         let parts = narrow("parts", self.numbers.len())?.max(1);
         for &(fragment, entry) in self.entries.get(one.slot).into_iter().flatten() {
             let mut number = u64::from(entry) << 32;
+            let mut failed = Ok(());
             one.chunk.fragment(fragment, |row| {
                 let (bin, position) = (of.get(row), one.chunk.position(row, dims));
-                let Some((&bin, position)) = bin.zip(position) else {
+                let part = bin.and_then(|bin| self.numbers.get(index(bin % parts)));
+                let (Some(&bin), Some(position), Some(&part)) = (bin, position, part) else {
+                    failed = Err(WriteError::bug(format!("row {row} has no bin")));
                     return;
                 };
-                if let Some(&part) = self.numbers.get(index(bin % parts)) {
-                    self.parts.push(part, |out| {
-                        out.extend_from_slice(&number.to_le_bytes());
-                        out.extend_from_slice(&(bin / parts).to_le_bytes());
-                        for value in position {
-                            out.extend_from_slice(&value.to_le_bytes());
-                        }
-                    });
+                let pushed = self.parts.push(part, |out| {
+                    out.extend_from_slice(&number.to_le_bytes());
+                    out.extend_from_slice(&(bin / parts).to_le_bytes());
+                    for value in position {
+                        out.extend_from_slice(&value.to_le_bytes());
+                    }
+                });
+                if pushed.is_err() {
+                    failed = pushed;
                 }
                 number = number.saturating_add(1);
             })?;
+            failed?;
         }
         self.parts.relieve()
     }

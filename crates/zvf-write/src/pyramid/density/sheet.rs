@@ -207,7 +207,7 @@ fn push(
     bucket: usize,
     write: impl FnOnce(&mut Vec<u8>),
 ) -> Result<(), WriteError> {
-    buckets.push(bucket, write);
+    buckets.push(bucket, write)?;
     held.set(buckets.memory());
     buckets.relieve()?;
     held.set(buckets.memory());
