@@ -190,20 +190,23 @@ impl Answer {
     /// # Errors
     ///
     /// As [`next`](Self::next).
-    pub async fn collect(mut self) -> Result<Collected, QueryError> {
-        let mut all = Collected {
-            schemas: self.schemas.clone(),
-            ..Collected::default()
-        };
-        while let Some((table, batch)) = self.next().await? {
-            match table {
-                Table::Vertices => all.vertices.push(batch),
-                Table::Links => all.links.push(batch),
-                Table::Objects => all.objects.push(batch),
+    pub fn collect(self) -> BoxFuture<'static, Result<Collected, QueryError>> {
+        Box::pin(async move {
+            let mut this = self;
+            let mut all = Collected {
+                schemas: this.schemas.clone(),
+                ..Collected::default()
+            };
+            while let Some((table, batch)) = this.next().await? {
+                match table {
+                    Table::Vertices => all.vertices.push(batch),
+                    Table::Links => all.links.push(batch),
+                    Table::Objects => all.objects.push(batch),
+                }
             }
-        }
-        all.summary = self.summary;
-        Ok(all)
+            all.summary = this.summary;
+            Ok(all)
+        })
     }
 
     fn tally(&mut self, table: Table, rows: usize) {

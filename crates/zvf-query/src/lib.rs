@@ -131,29 +131,34 @@ pub use zvf_store::{Class, Names};
 /// # Examples
 ///
 /// See the crate's page.
-pub async fn query(store: &zvf_store::Store, query: Query) -> Result<Answer, QueryError> {
-    let by_object =
-        query.objects.is_some() || query.groups.is_some() || query.select == Select::Objects;
-    let prepared = Box::pin(prepare::prepare(store, query)).await;
-    // The documents of a level are the second round of requests.
-    let mut levels = answer::or_changed(prepared, store, 2).await?;
-    let only = if levels.len() == 1 {
-        levels.pop()
-    } else {
-        None
-    };
-    let first = levels.iter().chain(&only).map(|p| p.round).max();
-    // Cells are one round, by object manifests are one before them.
-    let reading = 1 + u32::from(by_object);
-    let (store, last) = (store.clone(), first.unwrap_or(0).saturating_add(reading));
-    Answer::start(|mut emit| async move {
-        let run = match (only, by_object) {
-            (Some(prepared), true) => grouped::run::run(prepared, &mut emit).await,
-            (Some(prepared), false) => flat::run::run(prepared, &mut emit).await,
-            (None, true) => chain::grouped::run(levels, &mut emit).await,
-            (None, false) => chain::flat::run(levels, &mut emit).await,
+pub fn query<'a>(
+    store: &'a zvf_store::Store,
+    query: Query,
+) -> futures::future::BoxFuture<'a, Result<Answer, QueryError>> {
+    Box::pin(async move {
+        let by_object =
+            query.objects.is_some() || query.groups.is_some() || query.select == Select::Objects;
+        let prepared = Box::pin(prepare::prepare(store, query)).await;
+        // The documents of a level are the second round of requests.
+        let mut levels = answer::or_changed(prepared, store, 2).await?;
+        let only = if levels.len() == 1 {
+            levels.pop()
+        } else {
+            None
         };
-        emit.end(run, &store, last).await
+        let first = levels.iter().chain(&only).map(|p| p.round).max();
+        // Cells are one round, by object manifests are one before them.
+        let reading = 1 + u32::from(by_object);
+        let (store, last) = (store.clone(), first.unwrap_or(0).saturating_add(reading));
+        Answer::start(|mut emit| async move {
+            let run = match (only, by_object) {
+                (Some(prepared), true) => grouped::run::run(prepared, &mut emit).await,
+                (Some(prepared), false) => flat::run::run(prepared, &mut emit).await,
+                (None, true) => chain::grouped::run(levels, &mut emit).await,
+                (None, false) => chain::flat::run(levels, &mut emit).await,
+            };
+            emit.end(run, &store, last).await
+        })
+        .await
     })
-    .await
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt32Array, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use zvf_store::format::manifest::Manifest;
 use zvf_store::{CellWant, ChunkCoord, Deltas, Endpoint, Level, LinkFamily, Names, Need, Store};
@@ -50,24 +51,26 @@ const BATCH: usize = 1 << 14;
 ///
 /// Misuse where the level does not exist. I/O; malformed manifests and fragment indexes. Source: `zvf-0.9`,
 /// section 11.
-pub async fn list_objects(
-    store: &Store,
+pub fn list_objects<'a>(
+    store: &'a Store,
     level: u32,
     own_level_only: bool,
-) -> Result<Answer, QueryError> {
-    let need = Need {
-        object_attributes: Names::All,
-        objects: true,
-        ..Need::default()
-    };
-    let levels = chain(store, level, own_level_only, &need).await?;
-    let store = store.clone();
-    Answer::start(|mut emit| async move {
-        let last = levels.iter().map(Level::next_round).max().unwrap_or(0);
-        let run = objects(levels, &mut emit).await;
-        emit.end(run, &store, last.saturating_add(2)).await
+) -> BoxFuture<'a, Result<Answer, QueryError>> {
+    Box::pin(async move {
+        let need = Need {
+            object_attributes: Names::All,
+            objects: true,
+            ..Need::default()
+        };
+        let levels = chain(store, level, own_level_only, &need).await?;
+        let store = store.clone();
+        Answer::start(|mut emit| async move {
+            let last = levels.iter().map(Level::next_round).max().unwrap_or(0);
+            let run = objects(levels, &mut emit).await;
+            emit.end(run, &store, last.saturating_add(2)).await
+        })
+        .await
     })
-    .await
 }
 
 async fn objects(levels: Vec<Level>, emit: &mut Emit) -> Result<Summary, QueryError> {
@@ -263,46 +266,48 @@ fn count(
 /// # Errors
 ///
 /// Misuse where the level or the family does not exist. I/O; malformed cells. Source: `zvf-0.9`, section 13.
-pub async fn list_links(
-    store: &Store,
+pub fn list_links<'a>(
+    store: &'a Store,
     level: u32,
     delta: i32,
     own_level_only: bool,
-) -> Result<Answer, QueryError> {
-    let need = Need {
-        link_attributes: Names::All,
-        link_deltas: Deltas::List(vec![delta]),
-        ..Need::default()
-    };
-    let levels = chain(store, level, own_level_only, &need).await?;
-    let mut lists = Vec::new();
-    for opened in &levels {
-        if let Some(refused) = opened
-            .refused()
-            .iter()
-            .find(|refused| refused.delta == Some(delta))
-        {
-            let place = Place::array(opened.number(), &refused.path);
-            return Err(QueryError::unsupported(place, refused.why.clone()));
+) -> BoxFuture<'a, Result<Answer, QueryError>> {
+    Box::pin(async move {
+        let need = Need {
+            link_attributes: Names::All,
+            link_deltas: Deltas::List(vec![delta]),
+            ..Need::default()
+        };
+        let levels = chain(store, level, own_level_only, &need).await?;
+        let mut lists = Vec::new();
+        for opened in &levels {
+            if let Some(refused) = opened
+                .refused()
+                .iter()
+                .find(|refused| refused.delta == Some(delta))
+            {
+                let place = Place::array(opened.number(), &refused.path);
+                return Err(QueryError::unsupported(place, refused.why.clone()));
+            }
+            let family = opened.links(delta).filter(|family| family.width() > 0);
+            if let Some(family) = family.cloned() {
+                lists.push(LinkList::new(opened, family, levels.len() > 1));
+            }
         }
-        let family = opened.links(delta).filter(|family| family.width() > 0);
-        if let Some(family) = family.cloned() {
-            lists.push(LinkList::new(opened, family, levels.len() > 1));
+        if lists.is_empty() {
+            return Err(QueryError::misuse(format!(
+                "level {level} has no links of delta {delta}"
+            )));
         }
-    }
-    if lists.is_empty() {
-        return Err(QueryError::misuse(format!(
-            "level {level} has no links of delta {delta}"
-        )));
-    }
-    let numbers = levels.iter().map(Level::number).collect();
-    let last = levels.iter().map(Level::next_round).max().unwrap_or(0);
-    let store = store.clone();
-    Answer::start(|mut emit| async move {
-        let run = links(lists, numbers, &mut emit).await;
-        emit.end(run, &store, last.saturating_add(2)).await
+        let numbers = levels.iter().map(Level::number).collect();
+        let last = levels.iter().map(Level::next_round).max().unwrap_or(0);
+        let store = store.clone();
+        Answer::start(|mut emit| async move {
+            let run = links(lists, numbers, &mut emit).await;
+            emit.end(run, &store, last.saturating_add(2)).await
+        })
+        .await
     })
-    .await
 }
 
 /// The family of one level on its way into a list.

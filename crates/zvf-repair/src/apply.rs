@@ -1,5 +1,6 @@
 //! A plan is carried out, and taken back.
 
+use futures::future::BoxFuture;
 use zvf_validate::{Report, ValidateOptions, validate};
 use zvf_write::{backup_address, replace_documents, restore_documents};
 
@@ -28,27 +29,29 @@ pub struct Applied {
 /// # Errors
 /// [`WriteError::Changed`](zvf_write::WriteError::Changed): a document is not what it was when the plan was made; nothing was
 /// replaced. Misuse: a backup that is there already, a store that has nothing beside it, another change that goes on. I/O.
-pub async fn apply(
-    plan: &Plan,
-    backup: Option<&str>,
-    options: &RepairOptions,
-) -> Result<Applied, RepairError> {
-    let mut kept = None;
-    if !plan.documents.is_empty() {
-        let backup = match backup {
-            Some(backup) => backup.to_owned(),
-            None => backup_address(&plan.store)?,
-        };
-        let documents = plan.documents.clone();
-        replace_documents(&plan.store, documents, &backup, &options.write).await?;
-        kept = Some(backup);
-    }
-    let mut wanted = ValidateOptions::new(options.depth).with_open(options.write.open.clone());
-    wanted.progress = options.progress.clone();
-    Ok(Applied {
-        backup: kept,
-        documents: plan.documents.len(),
-        report: validate(&plan.store, &wanted).await?,
+pub fn apply<'a>(
+    plan: &'a Plan,
+    backup: Option<&'a str>,
+    options: &'a RepairOptions,
+) -> BoxFuture<'a, Result<Applied, RepairError>> {
+    Box::pin(async move {
+        let mut kept = None;
+        if !plan.documents.is_empty() {
+            let backup = match backup {
+                Some(backup) => backup.to_owned(),
+                None => backup_address(&plan.store)?,
+            };
+            let documents = plan.documents.clone();
+            replace_documents(&plan.store, documents, &backup, &options.write).await?;
+            kept = Some(backup);
+        }
+        let mut wanted = ValidateOptions::new(options.depth).with_open(options.write.open.clone());
+        wanted.progress = options.progress.clone();
+        Ok(Applied {
+            backup: kept,
+            documents: plan.documents.len(),
+            report: validate(&plan.store, &wanted).await?,
+        })
     })
 }
 
@@ -57,11 +60,11 @@ pub async fn apply(
 /// # Errors
 /// [`WriteError::Changed`](zvf_write::WriteError::Changed): a document is not the one that the repair wrote, and `force` does
 /// not say that this does not matter; nothing was replaced. Misuse: no backup there. I/O.
-pub async fn undo(
-    store: &str,
-    backup: &str,
+pub fn undo<'a>(
+    store: &'a str,
+    backup: &'a str,
     force: bool,
-    options: &RepairOptions,
-) -> Result<usize, RepairError> {
-    Ok(restore_documents(store, backup, force, &options.write).await?)
+    options: &'a RepairOptions,
+) -> BoxFuture<'a, Result<usize, RepairError>> {
+    Box::pin(async move { Ok(restore_documents(store, backup, force, &options.write).await?) })
 }

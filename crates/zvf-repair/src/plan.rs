@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use futures::future::BoxFuture;
 use serde_json::Value;
 use zvf_meta::rules::Severity;
 use zvf_meta::version::is_ruled;
@@ -80,31 +81,36 @@ pub struct Left {
 /// # Errors
 /// Misuse: a version before 0.9, a writer's unfinished change, storage that does not list. Otherwise as [`validate`]:
 /// what is wrong with the store is no error.
-pub async fn plan(url: &str, options: &RepairOptions) -> Result<Plan, RepairError> {
-    let open = &options.write.open;
-    let raw = RawStore::open(url, open)?;
-    check_finished(&raw, url).await?;
-    let before = look(url, options, &Drafts::default()).await?;
-    let measured = before.measured.clone().unwrap_or_default();
-    check_version(&before, &measured, url)?;
-    let mut chosen = None;
-    let mut tried: Option<Vec<Tier>> = None;
-    for way in Way::ALL {
-        // A way that leaves out what the one before did not do comes to the same.
-        let other = |tiers: &Vec<Tier>| way.left_out().iter().any(|one| tiers.contains(one));
-        if !tried.as_ref().is_none_or(other) {
-            continue;
+pub fn plan<'a>(
+    url: &'a str,
+    options: &'a RepairOptions,
+) -> BoxFuture<'a, Result<Plan, RepairError>> {
+    Box::pin(async move {
+        let open = &options.write.open;
+        let raw = RawStore::open(url, open)?;
+        check_finished(&raw, url).await?;
+        let before = look(url, options, &Drafts::default()).await?;
+        let measured = before.measured.clone().unwrap_or_default();
+        check_version(&before, &measured, url)?;
+        let mut chosen = None;
+        let mut tried: Option<Vec<Tier>> = None;
+        for way in Way::ALL {
+            // A way that leaves out what the one before did not do comes to the same.
+            let other = |tiers: &Vec<Tier>| way.left_out().iter().any(|one| tiers.contains(one));
+            if !tried.as_ref().is_none_or(other) {
+                continue;
+            }
+            let work = work(url, options, &before, way).await?;
+            if work.is_better() {
+                chosen = Some(work);
+                break;
+            }
+            tried = Some(work.tiers);
         }
-        let work = work(url, options, &before, way).await?;
-        if work.is_better() {
-            chosen = Some(work);
-            break;
-        }
-        tried = Some(work.tiers);
-    }
-    let work = chosen.unwrap_or_else(|| Work::nothing(before.clone()));
-    check_finished(&raw, url).await?;
-    Ok(work.into_plan(url, before, &measured, options))
+        let work = chosen.unwrap_or_else(|| Work::nothing(before.clone()));
+        check_finished(&raw, url).await?;
+        Ok(work.into_plan(url, before, &measured, options))
+    })
 }
 
 /// How much of what follows is done.

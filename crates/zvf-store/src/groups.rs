@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use zvf_meta::ArrayAttributes;
 
 use crate::StoreError;
@@ -140,54 +141,59 @@ impl Groups {
     ///
     /// # Errors
     /// As [`members`](Self::members).
-    pub async fn members_in(&self, round: u32, g: u64) -> Result<Vec<i64>, StoreError> {
-        if g >= self.len() {
-            return Err(StoreError::misuse(format!(
-                "no group {g}: the level has {} groups",
-                self.len()
-            )));
-        }
-        // Ranges come first: the element of such a group is empty (0.8, section 10.3).
-        if let Some(ids) = self.range_of(g)? {
-            return Ok(ids);
-        }
-        let wrong = |what: String| {
-            StoreError::malformed(format!("{} group {g}", self.members.path()), what)
-        };
-        let blob = match &self.members {
-            Members::Ragged(array) => {
-                let chunk = array.chunk(&self.kv, round, array.chunk_of(g)).await?;
-                let inside = usize::try_from(g.saturating_sub(chunk.first)).unwrap_or(usize::MAX);
-                chunk.get_shared(inside).unwrap_or_default()
+    pub fn members_in(&self, round: u32, g: u64) -> BoxFuture<'_, Result<Vec<i64>, StoreError>> {
+        Box::pin(async move {
+            if g >= self.len() {
+                return Err(StoreError::misuse(format!(
+                    "no group {g}: the level has {} groups",
+                    self.len()
+                )));
             }
-            Members::Split { data, offsets } => {
-                let (data, offsets) =
-                    futures::try_join!(data.load(&self.kv, round), offsets.load(&self.kv, round))?;
-                cut(&data, &offsets, g).map_err(wrong)?
+            // Ranges come first: the element of such a group is empty (0.8, section 10.3).
+            if let Some(ids) = self.range_of(g)? {
+                return Ok(ids);
             }
-            Members::Padded(table) => {
-                let row = table
-                    .read_rows_in(round, g..g.saturating_add(1))
-                    .await?
-                    .to_i64();
-                let ids = row.ok_or_else(|| {
-                    wrong(format!(
-                        "ids are {}, expected integers within 64 bits",
-                        table.dtype()
-                    ))
-                })?;
-                // Ids are not below zero; the rest of the row is -1.
-                return Ok(ids.into_iter().take_while(|id| *id >= 0).collect());
+            let wrong = |what: String| {
+                StoreError::malformed(format!("{} group {g}", self.members.path()), what)
+            };
+            let blob = match &self.members {
+                Members::Ragged(array) => {
+                    let chunk = array.chunk(&self.kv, round, array.chunk_of(g)).await?;
+                    let inside =
+                        usize::try_from(g.saturating_sub(chunk.first)).unwrap_or(usize::MAX);
+                    chunk.get_shared(inside).unwrap_or_default()
+                }
+                Members::Split { data, offsets } => {
+                    let (data, offsets) = futures::try_join!(
+                        data.load(&self.kv, round),
+                        offsets.load(&self.kv, round)
+                    )?;
+                    cut(&data, &offsets, g).map_err(wrong)?
+                }
+                Members::Padded(table) => {
+                    let row = table
+                        .read_rows_in(round, g..g.saturating_add(1))
+                        .await?
+                        .to_i64();
+                    let ids = row.ok_or_else(|| {
+                        wrong(format!(
+                            "ids are {}, expected integers within 64 bits",
+                            table.dtype()
+                        ))
+                    })?;
+                    // Ids are not below zero; the rest of the row is -1.
+                    return Ok(ids.into_iter().take_while(|id| *id >= 0).collect());
+                }
+            };
+            let (ids, rest) = blob.as_chunks::<8>();
+            if !rest.is_empty() {
+                let found = blob.len();
+                return Err(wrong(format!(
+                    "{found} bytes found, expected a multiple of 8"
+                )));
             }
-        };
-        let (ids, rest) = blob.as_chunks::<8>();
-        if !rest.is_empty() {
-            let found = blob.len();
-            return Err(wrong(format!(
-                "{found} bytes found, expected a multiple of 8"
-            )));
-        }
-        Ok(ids.iter().map(|id| i64::from_le_bytes(*id)).collect())
+            Ok(ids.iter().map(|id| i64::from_le_bytes(*id)).collect())
+        })
     }
 
     /// The members of a group that is a run of ids.

@@ -1,6 +1,7 @@
 //! Objects by key, before anything about the store is understood: for tools that show or repair what is there.
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use zvf_meta::Codec;
 
 use crate::codec::{Chain, Data};
@@ -56,13 +57,13 @@ impl RawStore {
     /// # Errors
     /// I/O; a document or codec that `zarrs` does not know; malformed chunks.
     #[cfg(feature = "zarrs")]
-    pub async fn read_box(
-        &self,
-        path: &str,
+    pub fn read_box<'a>(
+        &'a self,
+        path: &'a str,
         document: serde_json::Value,
-        ranges: &[std::ops::Range<u64>],
-    ) -> Result<Bytes, StoreError> {
-        crate::generic::read_box(&self.0, path, document, ranges).await
+        ranges: &'a [std::ops::Range<u64>],
+    ) -> BoxFuture<'a, Result<Bytes, StoreError>> {
+        Box::pin(async move { crate::generic::read_box(&self.0, path, document, ranges).await })
     }
 
     pub(crate) fn of(kv: Kv) -> Self {
@@ -77,21 +78,26 @@ impl RawStore {
     ///
     /// # Errors
     /// I/O; malformed, for a damaged name or manifest of an edit.
-    pub async fn under_edits(self, options: &OpenOptions) -> Result<Self, StoreError> {
-        let Some(root) = self.read("zarr.json").await? else {
-            return Ok(self);
-        };
-        // What is no root names no edit: tools for damaged stores go on.
-        let root: serde_json::Value = serde_json::from_slice(&root).unwrap_or_default();
-        let attributes = root.get("attributes").and_then(|a| a.as_object());
-        let named = attributes.map_or(Ok(None), Redo::named)?;
-        let redo = match &named {
-            Some(id) => self.0.redo_of(id).await?,
-            None => None,
-        };
-        Ok(match redo {
-            Some(redo) => Self(self.0.under(redo, options)),
-            None => self,
+    pub fn under_edits<'a>(
+        self,
+        options: &'a OpenOptions,
+    ) -> BoxFuture<'a, Result<Self, StoreError>> {
+        Box::pin(async move {
+            let Some(root) = self.read("zarr.json").await? else {
+                return Ok(self);
+            };
+            // What is no root names no edit: tools for damaged stores go on.
+            let root: serde_json::Value = serde_json::from_slice(&root).unwrap_or_default();
+            let attributes = root.get("attributes").and_then(|a| a.as_object());
+            let named = attributes.map_or(Ok(None), Redo::named)?;
+            let redo = match &named {
+                Some(id) => self.0.redo_of(id).await?,
+                None => None,
+            };
+            Ok(match redo {
+                Some(redo) => Self(self.0.under(redo, options)),
+                None => self,
+            })
         })
     }
 
@@ -103,13 +109,15 @@ impl RawStore {
     /// # Errors
     /// Misuse for a key with an empty, `.` or `..` segment; I/O; limit, for an object of more than
     /// [`Limits::cell_bytes`].
-    pub async fn read(&self, key: &str) -> Result<Option<Bytes>, StoreError> {
-        check_key(key)?;
-        let object = self
-            .0
-            .get(1, key, Ask::Whole, Cap::cell(&self.0.limits))
-            .await?;
-        Ok(object.map(|object| object.bytes))
+    pub fn read<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Bytes>, StoreError>> {
+        Box::pin(async move {
+            check_key(key)?;
+            let object = self
+                .0
+                .get(1, key, Ask::Whole, Cap::cell(&self.0.limits))
+                .await?;
+            Ok(object.map(|object| object.bytes))
+        })
     }
 
     /// Adds up the objects below a prefix; `None` when the backend cannot list.
@@ -119,9 +127,14 @@ impl RawStore {
     ///
     /// # Errors
     /// As [`read`](Self::read); limit, for more objects than [`Limits::cells_per_query`].
-    pub async fn usage(&self, prefix: &str) -> Result<Option<Usage>, StoreError> {
-        check_prefix(prefix)?;
-        self.0.usage(1, prefix).await
+    pub fn usage<'a>(
+        &'a self,
+        prefix: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Usage>, StoreError>> {
+        Box::pin(async move {
+            check_prefix(prefix)?;
+            self.0.usage(1, prefix).await
+        })
     }
 
     /// Names the folders directly below a prefix, ascending; `None` when the backend cannot list.

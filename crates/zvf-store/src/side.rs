@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 
+use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 use zvf_format::keys::parse_level;
 use zvf_meta::NodeKind;
@@ -150,33 +151,38 @@ impl Store {
     ///
     /// # Errors
     /// I/O, and limits. Documents that are damaged are [`problems`](SideGroups::problems).
-    pub async fn side_groups(&self) -> Result<SideGroups, StoreError> {
-        let tree = self.tree();
-        let levels = self.levels().to_vec();
-        tree.ask(first_round(&levels)).await?;
-        let mut found = Finder::new(tree);
-        let headers = found.names("headers");
-        let kinds: Vec<(u32, String)> = levels
-            .iter()
-            .flat_map(|level| {
-                let kinds = found.kinds(*level);
-                kinds.into_iter().map(|kind| (*level, kind))
-            })
-            .collect();
-        tree.ask(second_round(&headers, &kinds)).await?;
-        found.side.listed = tree.state().folders("headers").flatten().is_some();
-        found.parametric();
-        for format in headers {
-            found.header(format);
-        }
-        for (level, kind) in kinds {
-            found.composite(level, kind);
-        }
-        found.packing();
-        found.unknown(&levels);
-        Ok(found.side)
+    pub fn side_groups(&self) -> BoxFuture<'_, Result<SideGroups, StoreError>> {
+        Box::pin(async move {
+            let tree = self.tree();
+            let levels = self.levels().to_vec();
+            tree.ask(first_round(&levels)).await?;
+            let mut found = Finder::new(tree);
+            let headers = found.names("headers");
+            let kinds: Vec<(u32, String)> = levels
+                .iter()
+                .flat_map(|level| {
+                    let kinds = found.kinds(*level);
+                    kinds.into_iter().map(|kind| (*level, kind))
+                })
+                .collect();
+            tree.ask(second_round(&headers, &kinds)).await?;
+            found.side.listed = tree.state().folders("headers").flatten().is_some();
+            found.parametric();
+            for format in headers {
+                found.header(format);
+            }
+            for (level, kind) in kinds {
+                found.composite(level, kind);
+            }
+            found.packing();
+            found.unknown(&levels);
+            Ok(found.side)
+        })
     }
 }
+
+/// Headers of source files, by format.
+type Headers = BTreeMap<String, Map<String, Value>>;
 
 impl Store {
     /// The headers of source files of these formats, as they were kept; nothing where the store has none.
@@ -188,26 +194,28 @@ impl Store {
     /// I/O, limits, and a document that cannot be understood.
     ///
     /// Source: specification 0.9, section 16.2.
-    pub async fn headers(
-        &self,
-        formats: &[&str],
-    ) -> Result<BTreeMap<String, Map<String, Value>>, StoreError> {
-        let tree = self.tree();
-        let paths = formats.iter().map(|format| format!("headers/{format}"));
-        let paths: Vec<String> = paths.collect();
-        tree.ask(paths.iter().map(|path| document(path)).collect())
-            .await?;
-        let mut finder = Finder::new(tree);
-        let mut headers = BTreeMap::new();
-        for (format, path) in formats.iter().zip(&paths) {
-            if let Some(node) = finder.node(path) {
-                headers.insert((*format).to_owned(), node.attributes);
+    pub fn headers<'a>(
+        &'a self,
+        formats: &'a [&'a str],
+    ) -> BoxFuture<'a, Result<Headers, StoreError>> {
+        Box::pin(async move {
+            let tree = self.tree();
+            let paths = formats.iter().map(|format| format!("headers/{format}"));
+            let paths: Vec<String> = paths.collect();
+            tree.ask(paths.iter().map(|path| document(path)).collect())
+                .await?;
+            let mut finder = Finder::new(tree);
+            let mut headers = BTreeMap::new();
+            for (format, path) in formats.iter().zip(&paths) {
+                if let Some(node) = finder.node(path) {
+                    headers.insert((*format).to_owned(), node.attributes);
+                }
             }
-        }
-        match finder.side.problems.pop() {
-            Some(problem) => Err(StoreError::malformed("headers", problem)),
-            None => Ok(headers),
-        }
+            match finder.side.problems.pop() {
+                Some(problem) => Err(StoreError::malformed("headers", problem)),
+                None => Ok(headers),
+            }
+        })
     }
 }
 

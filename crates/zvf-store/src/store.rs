@@ -5,13 +5,14 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use zvf_format::keys::parse_level;
 use zvf_meta::version::Gate;
 use zvf_meta::{Kind, RootDoc};
 
 use crate::cells::cache::CellCache;
 use crate::cells::{self, CellWant, ShardCache};
-use crate::kv::{Kv, Question};
+use crate::kv::{Handover, Kv, Question};
 use crate::level::{Level, LevelInner};
 use crate::missing::UNFINISHED;
 use crate::snapshot::Tree;
@@ -66,23 +67,28 @@ impl Store {
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub async fn open_with(url: &str, options: OpenOptions) -> Result<Self, StoreError> {
-        let mut redo = None;
-        for _ in 0..OPENINGS {
-            let mut kv = Kv::open(url, &options)?;
-            if let Some(redo) = redo.take() {
-                kv = kv.under(redo, &options);
+    pub fn open_with<'a>(
+        url: &'a str,
+        options: OpenOptions,
+    ) -> BoxFuture<'a, Result<Self, StoreError>> {
+        Box::pin(async move {
+            let mut redo = None;
+            for _ in 0..OPENINGS {
+                let mut kv = Kv::open(url, &options)?;
+                if let Some(redo) = redo.take() {
+                    kv = kv.under(redo, &options);
+                }
+                let (store, other) = Self::open_once(kv, url, &options).await?;
+                match other {
+                    None => return Ok(store),
+                    Some(other) => redo = other,
+                }
             }
-            let (store, other) = Self::open_once(kv, url, &options).await?;
-            match other {
-                None => return Ok(store),
-                Some(other) => redo = other,
-            }
-        }
-        Err(StoreError::SourceChanged {
-            key: "zarr.json".to_owned(),
-            first: "a root that names an edit".to_owned(),
-            now: format!("another one, {OPENINGS} times"),
+            Err(StoreError::SourceChanged {
+                key: "zarr.json".to_owned(),
+                first: "a root that names an edit".to_owned(),
+                now: format!("another one, {OPENINGS} times"),
+            })
         })
     }
 
@@ -247,8 +253,8 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::SourceChanged`]; I/O.
-    pub async fn verify(&self, round: u32) -> Result<(), StoreError> {
-        self.inner.tree.kv.verify(round).await
+    pub fn verify(&self, round: u32) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move { self.inner.tree.kv.verify(round).await })
     }
 
     /// Loads the documents of a level that `need` names and that are not loaded yet.
@@ -262,65 +268,71 @@ impl Store {
     /// need that names the others ([`Names::List`](crate::Names::List)) can be met without it. Under
     /// [`Names::All`](crate::Names::All) an attribute of a kind that is not supported, or that may not be read, is left
     /// out with a warning and listed in [`Level::refused`].
-    pub async fn level(&self, number: u32, need: &Need) -> Result<Level, StoreError> {
-        let inner = &self.inner;
-        if !inner.levels.contains(&number) {
-            return Err(StoreError::NoSuchLevel {
-                level: number,
-                levels: inner.levels.clone(),
-            });
-        }
-        if let Some(ready) = self.recent(number, need) {
-            return Ok(Level {
-                store: self.clone(),
-                inner: ready,
-            });
-        }
-        // Every round names all that is known; names found in one round make the next one. The tree of a level is
-        // some four rounds deep, and building may add listings, packs and a look at one chunk.
-        let mut level = None;
-        for _ in 0..ROUNDS {
-            let questions = inner.tree.plan(number, need)?;
-            let (asked, ids) =
-                futures::join!(inner.tree.ask(questions), self.prefetch_ids(number, need));
-            ids?;
-            if asked? {
-                continue;
+    pub fn level<'a>(
+        &'a self,
+        number: u32,
+        need: &'a Need,
+    ) -> BoxFuture<'a, Result<Level, StoreError>> {
+        Box::pin(async move {
+            let inner = &self.inner;
+            if !inner.levels.contains(&number) {
+                return Err(StoreError::NoSuchLevel {
+                    level: number,
+                    levels: inner.levels.clone(),
+                });
             }
-            let mut more = Vec::new();
-            let mut built = match inner.tree.build(&inner.root, number, need, &mut more) {
-                Ok(built) => built,
-                Err(error) => {
-                    // A node without a document is damage, unless a writer is about to give it one.
-                    let marker = Question::Document(UNFINISHED.to_owned());
-                    if inner.tree.ask(vec![marker]).await? {
-                        continue;
-                    }
-                    return Err(error);
+            if let Some(ready) = self.recent(number, need) {
+                return Ok(Level {
+                    store: self.clone(),
+                    inner: ready,
+                });
+            }
+            // Every round names all that is known; names found in one round make the next one. The tree of a level is
+            // some four rounds deep, and building may add listings, packs and a look at one chunk.
+            let mut level = None;
+            for _ in 0..ROUNDS {
+                let questions = inner.tree.plan(number, need)?;
+                let (asked, ids) =
+                    futures::join!(inner.tree.ask(questions), self.prefetch_ids(number, need));
+                ids?;
+                if asked? {
+                    continue;
                 }
-            };
-            if inner.tree.ask(more).await? || inner.tree.probe(&built, &inner.shards).await? {
-                continue;
+                let mut more = Vec::new();
+                let mut built = match inner.tree.build(&inner.root, number, need, &mut more) {
+                    Ok(built) => built,
+                    Err(error) => {
+                        // A node without a document is damage, unless a writer is about to give it one.
+                        let marker = Question::Document(UNFINISHED.to_owned());
+                        if inner.tree.ask(vec![marker]).await? {
+                            continue;
+                        }
+                        return Err(error);
+                    }
+                };
+                if inner.tree.ask(more).await? || inner.tree.probe(&built, &inner.shards).await? {
+                    continue;
+                }
+                // Looking at a chunk was a round, too.
+                built.next_round = inner.tree.state().rounds.saturating_add(1);
+                level = Some(built);
+                break;
             }
-            // Looking at a chunk was a round, too.
-            built.next_round = inner.tree.state().rounds.saturating_add(1);
-            level = Some(built);
-            break;
-        }
-        let Some(level) = level else {
-            return Err(too_deep(&format!("{number}/zarr.json")));
-        };
-        inner.tree.kv.pins.use_level(number);
-        let level = Arc::new(level);
-        let mut recent = inner.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        if recent.len() >= RECENT {
-            recent.pop_front();
-        }
-        recent.push_back((need.clone(), Arc::clone(&level)));
-        drop(recent);
-        Ok(Level {
-            store: self.clone(),
-            inner: level,
+            let Some(level) = level else {
+                return Err(too_deep(&format!("{number}/zarr.json")));
+            };
+            inner.tree.kv.pins.use_level(number);
+            let level = Arc::new(level);
+            let mut recent = inner.recent.lock().unwrap_or_else(PoisonError::into_inner);
+            if recent.len() >= RECENT {
+                recent.pop_front();
+            }
+            recent.push_back((need.clone(), Arc::clone(&level)));
+            drop(recent);
+            Ok(Level {
+                store: self.clone(),
+                inner: level,
+            })
         })
     }
 
@@ -381,32 +393,34 @@ impl Store {
     ///
     /// # Errors
     /// Misuse, for a path with an empty, `.` or `..` segment; I/O; a document that is not what the format says.
-    pub async fn grid_array(
-        &self,
+    pub fn grid_array<'a>(
+        &'a self,
         level: u32,
-        path: &str,
-    ) -> Result<Option<Arc<GridArray>>, StoreError> {
-        for segment in path.split('/') {
-            crate::kv::check_segment(&level.to_string(), segment)?;
-        }
-        let tree = &self.inner.tree;
-        let (path, of_level) = (format!("{level}/{path}"), format!("{level}/zarr.json"));
-        let keys = [format!("{path}/zarr.json"), of_level.clone()];
-        tree.ask(keys.map(Question::Document).to_vec()).await?;
-        // Chunks that follow an attribute have one component more.
-        let doc = tree.document(&of_level);
-        let doc = doc.and_then(|bytes| zvf_meta::LevelDoc::parse(&bytes).ok());
-        let dims = self.inner.root.dims();
-        let key_rank = doc.map_or(dims, |doc| doc.key_rank(dims));
-        // Cells without a list are listed, and packs among them read.
-        for _ in 0..ROUNDS {
-            let mut more = Vec::new();
-            let array = tree.named_grid(&path, key_rank, &mut more)?;
-            if !tree.ask(more).await? {
-                return Ok(array);
+        path: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Arc<GridArray>>, StoreError>> {
+        Box::pin(async move {
+            for segment in path.split('/') {
+                crate::kv::check_segment(&level.to_string(), segment)?;
             }
-        }
-        Err(too_deep(&format!("{path}/zarr.json")))
+            let tree = &self.inner.tree;
+            let (path, of_level) = (format!("{level}/{path}"), format!("{level}/zarr.json"));
+            let keys = [format!("{path}/zarr.json"), of_level.clone()];
+            tree.ask(keys.map(Question::Document).to_vec()).await?;
+            // Chunks that follow an attribute have one component more.
+            let doc = tree.document(&of_level);
+            let doc = doc.and_then(|bytes| zvf_meta::LevelDoc::parse(&bytes).ok());
+            let dims = self.inner.root.dims();
+            let key_rank = doc.map_or(dims, |doc| doc.key_rank(dims));
+            // Cells without a list are listed, and packs among them read.
+            for _ in 0..ROUNDS {
+                let mut more = Vec::new();
+                let array = tree.named_grid(&path, key_rank, &mut more)?;
+                if !tree.ask(more).await? {
+                    return Ok(array);
+                }
+            }
+            Err(too_deep(&format!("{path}/zarr.json")))
+        })
     }
 
     /// Reads cells, then runs `f` on them on a worker thread.
@@ -432,17 +446,33 @@ impl Store {
         R: Send + 'static,
         F: FnOnce(Vec<Option<Bytes>>) -> R + Send + 'static,
     {
+        let result = Handover::new();
+        let to = result.clone();
+        let work = self.fetch_and(round, wants, Box::new(move |cells| to.put(f(cells))));
+        async move {
+            work.await?;
+            result.take()
+        }
+    }
+
+    /// As [`fetch_map`](Self::fetch_map), of one type whatever is done with the cells.
+    fn fetch_and(
+        &self,
+        round: u32,
+        wants: Vec<CellWant>,
+        then: cells::Then,
+    ) -> BoxFuture<'static, Result<(), StoreError>> {
         let (kv, shards) = (self.inner.tree.kv.clone(), Arc::clone(&self.inner.shards));
         let cache = self.inner.cells.clone();
-        async move {
+        Box::pin(async move {
             let Some(cache) = cache else {
-                return cells::fetch_map(kv, shards, round, wants, f).await;
+                return cells::fetch(kv, shards, round, wants, then).await;
             };
             let (ready, places, rest) = cache.split(wants).into_parts();
             let names = rest.clone();
-            let join = move |fresh| f(cache.merge(ready, &places, names, fresh));
-            cells::fetch_map(kv, shards, round, rest, join).await
-        }
+            let join = move |fresh| then(cache.merge(ready, &places, names, fresh));
+            cells::fetch(kv, shards, round, rest, Box::new(join)).await
+        })
     }
 
     /// Reads cells. [`fetch_map`](Self::fetch_map) saves a hop between threads where the cells are used at once.

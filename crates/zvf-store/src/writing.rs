@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use object_store::{Error, ObjectStore, ObjectStoreExt, PutPayload};
 use zvf_meta::Codec;
 
@@ -137,55 +138,61 @@ const PART: usize = 32 << 20;
 /// # Errors
 /// Misuse: an address without a file name, or of a backend that is not compiled in. I/O: the file cannot be read, the backend
 /// failed, or a file over 32 MiB goes to a backend without multipart uploads (a web server).
-pub async fn put_file(address: &str, options: &OpenOptions, file: &Path) -> Result<(), StoreError> {
-    let bad = |what: &str| StoreError::Address {
-        url: address.to_owned(),
-        what: what.to_owned(),
-    };
-    let (folder, name) = address
-        .rsplit_once('/')
-        .filter(|(folder, name)| !name.is_empty() && !folder.ends_with('/'))
-        .ok_or_else(|| bad("found no name behind the last slash, expected that of a file"))?;
-    let local = |source: std::io::Error| StoreError::Backend {
-        key: file.display().to_string(),
-        source: Box::new(source),
-        tries: 1,
-        elapsed: std::time::Duration::ZERO,
-        transient: false,
-    };
-    let (store, prefix) = match Place::of(folder, options)? {
-        Place::Folder(folder) => {
-            return std::fs::copy(file, folder.join(name))
-                .map(|_| ())
-                .map_err(local);
-        }
-        Place::Prefix { store, prefix } => (store, prefix),
-    };
-    let path = match prefix.is_empty() {
-        true => object_store::path::Path::parse(name),
-        false => object_store::path::Path::parse(format!("{prefix}/{name}")),
-    };
-    let path = path.map_err(|error| bad(&error.to_string()))?;
-    let size = std::fs::metadata(file).map_err(local)?.len();
-    let requests = Requests::new(options);
-    let answer = if size <= PART as u64 {
-        let bytes = Bytes::from(std::fs::read(file).map_err(local)?);
-        let put = |_| {
-            let (store, path, bytes) = (&store, &path, bytes.clone());
-            async move { store.put(path, PutPayload::from_bytes(bytes)).await }
+pub fn put_file<'a>(
+    address: &'a str,
+    options: &'a OpenOptions,
+    file: &'a Path,
+) -> BoxFuture<'a, Result<(), StoreError>> {
+    Box::pin(async move {
+        let bad = |what: &str| StoreError::Address {
+            url: address.to_owned(),
+            what: what.to_owned(),
         };
-        requests.send(name, bytes.len(), put).await?.map(|_| ())
-    } else {
-        let length = usize::try_from(size).unwrap_or(usize::MAX);
-        let put = |_| put_parts(store.as_ref(), &path, file);
-        requests.send(name, length, put).await?
-    };
-    answer.map_err(|error| StoreError::Backend {
-        key: address.to_owned(),
-        source: Box::new(error),
-        tries: 1,
-        elapsed: std::time::Duration::ZERO,
-        transient: false,
+        let (folder, name) = address
+            .rsplit_once('/')
+            .filter(|(folder, name)| !name.is_empty() && !folder.ends_with('/'))
+            .ok_or_else(|| bad("found no name behind the last slash, expected that of a file"))?;
+        let local = |source: std::io::Error| StoreError::Backend {
+            key: file.display().to_string(),
+            source: Box::new(source),
+            tries: 1,
+            elapsed: std::time::Duration::ZERO,
+            transient: false,
+        };
+        let (store, prefix) = match Place::of(folder, options)? {
+            Place::Folder(folder) => {
+                return std::fs::copy(file, folder.join(name))
+                    .map(|_| ())
+                    .map_err(local);
+            }
+            Place::Prefix { store, prefix } => (store, prefix),
+        };
+        let path = match prefix.is_empty() {
+            true => object_store::path::Path::parse(name),
+            false => object_store::path::Path::parse(format!("{prefix}/{name}")),
+        };
+        let path = path.map_err(|error| bad(&error.to_string()))?;
+        let size = std::fs::metadata(file).map_err(local)?.len();
+        let requests = Requests::new(options);
+        let answer = if size <= PART as u64 {
+            let bytes = Bytes::from(std::fs::read(file).map_err(local)?);
+            let put = |_| {
+                let (store, path, bytes) = (&store, &path, bytes.clone());
+                async move { store.put(path, PutPayload::from_bytes(bytes)).await }
+            };
+            requests.send(name, bytes.len(), put).await?.map(|_| ())
+        } else {
+            let length = usize::try_from(size).unwrap_or(usize::MAX);
+            let put = |_| put_parts(store.as_ref(), &path, file);
+            requests.send(name, length, put).await?
+        };
+        answer.map_err(|error| StoreError::Backend {
+            key: address.to_owned(),
+            source: Box::new(error),
+            tries: 1,
+            elapsed: std::time::Duration::ZERO,
+            transient: false,
+        })
     })
 }
 

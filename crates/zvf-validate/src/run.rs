@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use futures::future::BoxFuture;
 use zvf_store::{Need, RawStore, Store, StoreError};
 
 use crate::chains::Steps;
@@ -75,74 +76,79 @@ impl Run<'_> {
 ///
 /// # Errors
 /// I/O, nothing at all at the address, an address that is none, an option that names no level.
-pub async fn validate(url: &str, options: &ValidateOptions) -> Result<Report, ValidateError> {
-    let mut run = Run {
-        options,
-        findings: Findings::new(options.most),
-        seen: Seen::default(),
-        skipped: Vec::new(),
-        measured: Measured::default(),
-        between: BTreeMap::new(),
-        journal: None,
-    };
-    // What a list names and is not there is a finding here, not the end.
-    let mut open = options.open.clone();
-    open.verify = false;
-    open.leave_out_damaged = true;
-    let raw = RawStore::open(url, &open)?;
-    let under = raw.clone().under_edits(&open).await;
-    let raw = run
-        .keep(Check::Unfinished, || Place::at("zarr.json"), under)?
-        .unwrap_or(raw);
-    let tree = Tree::read(&raw, &mut run.findings).await?;
-    if tree.documents.is_empty()
-        && raw.folders("").await?.unwrap_or_default().is_empty()
-        && let Err(error) = Store::open_with(url, open.clone()).await
-        && error.is_not_found()
-    {
-        // There is nothing that could be damaged.
-        return Err(error.into());
-    }
-    run.seen.documents = u64::try_from(tree.documents.len()).unwrap_or(u64::MAX);
-    if raw.read(MARKER).await.unwrap_or(None).is_some() {
-        let found = "the marker of a writer";
-        run.findings
-            .add(Check::Unfinished, Place::at(MARKER), found, "none");
-    }
-    if let Some(path) = &options.journal {
-        run.journal = Some(Journal::open(path, options, &tree)?);
-    }
-    let readable = tree.check(options.depth, &mut run.findings);
-    let version = tree
-        .documents
-        .get("zarr.json")
-        .and_then(|root| version_of(root));
-    let mut kind = None;
-    if readable && options.depth >= Depth::Structure {
-        let opened = Store::open_with(url, open).await;
-        if let Some(store) = run.keep(Check::StoreOpens, || Place::at("zarr.json"), opened)? {
-            kind = Some(store.kind().name().to_owned());
-            run.store(&store).await?;
+pub fn validate<'a>(
+    url: &'a str,
+    options: &'a ValidateOptions,
+) -> BoxFuture<'a, Result<Report, ValidateError>> {
+    Box::pin(async move {
+        let mut run = Run {
+            options,
+            findings: Findings::new(options.most),
+            seen: Seen::default(),
+            skipped: Vec::new(),
+            measured: Measured::default(),
+            between: BTreeMap::new(),
+            journal: None,
+        };
+        // What a list names and is not there is a finding here, not the end.
+        let mut open = options.open.clone();
+        open.verify = false;
+        open.leave_out_damaged = true;
+        let raw = RawStore::open(url, &open)?;
+        let under = raw.clone().under_edits(&open).await;
+        let raw = run
+            .keep(Check::Unfinished, || Place::at("zarr.json"), under)?
+            .unwrap_or(raw);
+        let tree = Tree::read(&raw, &mut run.findings).await?;
+        if tree.documents.is_empty()
+            && raw.folders("").await?.unwrap_or_default().is_empty()
+            && let Err(error) = Store::open_with(url, open.clone()).await
+            && error.is_not_found()
+        {
+            // There is nothing that could be damaged.
+            return Err(error.into());
         }
-    }
-    if let Some(why) = run.journal.as_ref().and_then(Journal::end) {
-        run.skipped.push(why);
-    }
-    if options.measure {
-        run.measured.documents = tree.documents;
-        run.measured.folders = tree.listed.then_some(tree.folders);
-    }
-    let (findings, counts) = run.findings.finish();
-    Ok(Report {
-        store: url.to_owned(),
-        version,
-        kind,
-        depth: options.depth,
-        findings,
-        counts,
-        skipped: run.skipped,
-        seen: run.seen,
-        measured: options.measure.then_some(run.measured),
+        run.seen.documents = u64::try_from(tree.documents.len()).unwrap_or(u64::MAX);
+        if raw.read(MARKER).await.unwrap_or(None).is_some() {
+            let found = "the marker of a writer";
+            run.findings
+                .add(Check::Unfinished, Place::at(MARKER), found, "none");
+        }
+        if let Some(path) = &options.journal {
+            run.journal = Some(Journal::open(path, options, &tree)?);
+        }
+        let readable = tree.check(options.depth, &mut run.findings);
+        let version = tree
+            .documents
+            .get("zarr.json")
+            .and_then(|root| version_of(root));
+        let mut kind = None;
+        if readable && options.depth >= Depth::Structure {
+            let opened = Store::open_with(url, open).await;
+            if let Some(store) = run.keep(Check::StoreOpens, || Place::at("zarr.json"), opened)? {
+                kind = Some(store.kind().name().to_owned());
+                run.store(&store).await?;
+            }
+        }
+        if let Some(why) = run.journal.as_ref().and_then(Journal::end) {
+            run.skipped.push(why);
+        }
+        if options.measure {
+            run.measured.documents = tree.documents;
+            run.measured.folders = tree.listed.then_some(tree.folders);
+        }
+        let (findings, counts) = run.findings.finish();
+        Ok(Report {
+            store: url.to_owned(),
+            version,
+            kind,
+            depth: options.depth,
+            findings,
+            counts,
+            skipped: run.skipped,
+            seen: run.seen,
+            measured: options.measure.then_some(run.measured),
+        })
     })
 }
 

@@ -1,5 +1,6 @@
 //! The value of a volume at given places.
 
+use futures::future::BoxFuture;
 use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
 use zvf_grid::{Axis, MAX_RANK, Selection};
 
@@ -156,46 +157,48 @@ impl Sampler {
     ///
     /// # Errors
     /// As [`Volume::read`].
-    pub async fn sample(&self, places: &[f64]) -> Result<Sampled, VolumeError> {
-        let rank = self.to_voxel.rank();
-        let count = places.len().checked_div(rank).unwrap_or(0);
-        let mut voxels = vec![0.0; count.saturating_mul(rank)];
-        for (to, from) in voxels
-            .chunks_exact_mut(rank.max(1))
-            .zip(places.chunks_exact(rank.max(1)))
-        {
-            self.to_voxel.apply(from, to);
-        }
-        let extents = self.extents();
-        let inside: Vec<usize> = voxels
-            .chunks_exact(rank.max(1))
-            .enumerate()
-            .filter(|(_, voxel)| self.is_inside(voxel, &extents))
-            .map(|(at, _)| at)
-            .collect();
-        let size = self.result.size();
-        let mut bytes = Vec::with_capacity(count.saturating_mul(size));
-        let mut none = Vec::with_capacity(size);
-        put(self.result, self.outside, &mut none);
-        (0..count).for_each(|_| bytes.extend_from_slice(&none));
-        let mut sampled = Sampled {
-            outside: u64::try_from(count.saturating_sub(inside.len())).unwrap_or(u64::MAX),
-            bytes,
-            counts: Counts::default(),
-        };
-        let mut groups = vec![inside];
-        while let Some(group) = groups.pop() {
-            let Some(region) = self.around(&voxels, &group, &extents) else {
-                continue;
-            };
-            if let Some((one, other)) = self.cut(&voxels, &group, &region) {
-                groups.push(other);
-                groups.push(one);
-                continue;
+    pub fn sample<'a>(&'a self, places: &'a [f64]) -> BoxFuture<'a, Result<Sampled, VolumeError>> {
+        Box::pin(async move {
+            let rank = self.to_voxel.rank();
+            let count = places.len().checked_div(rank).unwrap_or(0);
+            let mut voxels = vec![0.0; count.saturating_mul(rank)];
+            for (to, from) in voxels
+                .chunks_exact_mut(rank.max(1))
+                .zip(places.chunks_exact(rank.max(1)))
+            {
+                self.to_voxel.apply(from, to);
             }
-            self.read(&voxels, &group, &region, &mut sampled).await?;
-        }
-        Ok(sampled)
+            let extents = self.extents();
+            let inside: Vec<usize> = voxels
+                .chunks_exact(rank.max(1))
+                .enumerate()
+                .filter(|(_, voxel)| self.is_inside(voxel, &extents))
+                .map(|(at, _)| at)
+                .collect();
+            let size = self.result.size();
+            let mut bytes = Vec::with_capacity(count.saturating_mul(size));
+            let mut none = Vec::with_capacity(size);
+            put(self.result, self.outside, &mut none);
+            (0..count).for_each(|_| bytes.extend_from_slice(&none));
+            let mut sampled = Sampled {
+                outside: u64::try_from(count.saturating_sub(inside.len())).unwrap_or(u64::MAX),
+                bytes,
+                counts: Counts::default(),
+            };
+            let mut groups = vec![inside];
+            while let Some(group) = groups.pop() {
+                let Some(region) = self.around(&voxels, &group, &extents) else {
+                    continue;
+                };
+                if let Some((one, other)) = self.cut(&voxels, &group, &region) {
+                    groups.push(other);
+                    groups.push(one);
+                    continue;
+                }
+                self.read(&voxels, &group, &region, &mut sampled).await?;
+            }
+            Ok(sampled)
+        })
     }
 
     /// Extents of the axes of space.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use zvf_caterva::{Array, ObjectArray};
 use zvf_grid::Selection;
 use zvf_store::OpenOptions;
@@ -58,54 +59,64 @@ impl Volume {
     ///
     /// # Errors
     /// I/O; nothing there that is a volume, or a damaged one.
-    pub async fn list(address: &str, options: &OpenOptions) -> Result<Vec<Self>, VolumeError> {
-        let place = VolumeAddress::parse(address);
-        let found = all(&place.file, options).await?;
-        let count = found.len();
-        let volumes = found.into_iter().map(|(info, source)| Self {
-            address: place.file.clone(),
-            info: Arc::new(info),
-            source,
-        });
-        let volumes: Vec<Self> = match &place.pick {
-            None => volumes.collect(),
-            Some(Pick::Number(number)) => volumes.skip(*number).take(1).collect(),
-            // Names need not be unique: the first one is meant.
-            Some(Pick::Name(name)) => volumes
-                .filter(|one| one.info.name == *name)
-                .take(1)
-                .collect(),
-        };
-        if volumes.is_empty() {
-            let file = &place.file;
-            return Err(VolumeError::misuse(format!(
-                "{address}: {file} has no such volume; it holds {count}, see `zvf volume info {file}`"
-            )));
-        }
-        Ok(volumes)
+    pub fn list<'a>(
+        address: &'a str,
+        options: &'a OpenOptions,
+    ) -> BoxFuture<'a, Result<Vec<Self>, VolumeError>> {
+        Box::pin(async move {
+            let place = VolumeAddress::parse(address);
+            let found = all(&place.file, options).await?;
+            let count = found.len();
+            let volumes = found.into_iter().map(|(info, source)| Self {
+                address: place.file.clone(),
+                info: Arc::new(info),
+                source,
+            });
+            let volumes: Vec<Self> = match &place.pick {
+                None => volumes.collect(),
+                Some(Pick::Number(number)) => volumes.skip(*number).take(1).collect(),
+                // Names need not be unique: the first one is meant.
+                Some(Pick::Name(name)) => volumes
+                    .filter(|one| one.info.name == *name)
+                    .take(1)
+                    .collect(),
+            };
+            if volumes.is_empty() {
+                let file = &place.file;
+                return Err(VolumeError::misuse(format!(
+                    "{address}: {file} has no such volume; it holds {count}, see `zvf volume info {file}`"
+                )));
+            }
+            Ok(volumes)
+        })
     }
 
     /// Opens one volume: the one that `#` picks, the only one, or the first level of an image.
     ///
     /// # Errors
     /// As [`Self::list`]; misuse where a file holds several datasets and none is picked.
-    pub async fn open(address: &str, options: &OpenOptions) -> Result<Self, VolumeError> {
-        let mut found = Self::list(address, options).await?;
-        let is_image = found
-            .first()
-            .is_some_and(|one| one.info.axes.iter().any(|axis| axis.place.is_some()));
-        if found.len() > 1 && !is_image {
-            let names: Vec<String> = found
-                .iter()
-                .map(|one| format!("#{}", one.info.name))
-                .collect();
-            return Err(VolumeError::misuse(format!(
-                "{address} holds {} volumes, pick one: {}",
-                found.len(),
-                names.join(", ")
-            )));
-        }
-        Ok(found.swap_remove(0))
+    pub fn open<'a>(
+        address: &'a str,
+        options: &'a OpenOptions,
+    ) -> BoxFuture<'a, Result<Self, VolumeError>> {
+        Box::pin(async move {
+            let mut found = Self::list(address, options).await?;
+            let is_image = found
+                .first()
+                .is_some_and(|one| one.info.axes.iter().any(|axis| axis.place.is_some()));
+            if found.len() > 1 && !is_image {
+                let names: Vec<String> = found
+                    .iter()
+                    .map(|one| format!("#{}", one.info.name))
+                    .collect();
+                return Err(VolumeError::misuse(format!(
+                    "{address} holds {} volumes, pick one: {}",
+                    found.len(),
+                    names.join(", ")
+                )));
+            }
+            Ok(found.swap_remove(0))
+        })
     }
 
     /// What is known of it.
@@ -127,17 +138,23 @@ impl Volume {
     ///
     /// # Errors
     /// As [`Self::read`].
-    pub async fn read_box(&self, low: &[u64], high: &[u64]) -> Result<Vec<u8>, VolumeError> {
-        if low.len() != high.len() {
-            return Err(VolumeError::misuse("a box with corners of different ranks"));
-        }
-        let axes: Vec<Axis> = low
-            .iter()
-            .zip(high)
-            .map(|(&low, &high)| Axis::new(low, high, 1))
-            .collect();
-        let selection = Selection::new(&axes, &self.info.shape)?;
-        Ok(self.read(&selection).await?.0)
+    pub fn read_box<'a>(
+        &'a self,
+        low: &'a [u64],
+        high: &'a [u64],
+    ) -> BoxFuture<'a, Result<Vec<u8>, VolumeError>> {
+        Box::pin(async move {
+            if low.len() != high.len() {
+                return Err(VolumeError::misuse("a box with corners of different ranks"));
+            }
+            let axes: Vec<Axis> = low
+                .iter()
+                .zip(high)
+                .map(|(&low, &high)| Axis::new(low, high, 1))
+                .collect();
+            let selection = Selection::new(&axes, &self.info.shape)?;
+            Ok(self.read(&selection).await?.0)
+        })
     }
 
     /// The elements of a selection, C order, bytes as stored (Zarr: in the byte order of this machine); and what that took.
@@ -147,52 +164,58 @@ impl Volume {
     ///
     /// # Errors
     /// I/O; malformed payloads, by tile, chunk and block; a result that memory does not hold.
-    pub async fn read(&self, selection: &Selection) -> Result<(Vec<u8>, Counts), VolumeError> {
-        let selection = *selection;
-        let chunks = || -> Result<u64, VolumeError> {
-            Ok(selection
-                .cells(&self.info.chunk)?
-                .total()
-                .unwrap_or(u64::MAX))
-        };
-        match &self.source {
-            Source::Tet(file, number) => {
-                let (file, number) = (Arc::clone(file), *number);
-                let (bytes, stats) = blocking(move || {
-                    let dataset = file.datasets().get(number);
+    pub fn read<'a>(
+        &'a self,
+        selection: &'a Selection,
+    ) -> BoxFuture<'a, Result<(Vec<u8>, Counts), VolumeError>> {
+        Box::pin(async move {
+            let selection = *selection;
+            let chunks = || -> Result<u64, VolumeError> {
+                Ok(selection
+                    .cells(&self.info.chunk)?
+                    .total()
+                    .unwrap_or(u64::MAX))
+            };
+            match &self.source {
+                Source::Tet(file, number) => {
+                    let (file, number) = (Arc::clone(file), *number);
+                    let (bytes, stats) = blocking(move || {
+                        let dataset = file.datasets().get(number);
+                        let dataset =
+                            dataset.ok_or_else(|| VolumeError::misuse("no such dataset"))?;
+                        Ok(file.read(dataset, &selection)?)
+                    })
+                    .await?;
+                    Ok((bytes, tet_counts(stats)))
+                }
+                Source::RemoteTet(file, number) => {
+                    let dataset = file.datasets().get(*number);
                     let dataset = dataset.ok_or_else(|| VolumeError::misuse("no such dataset"))?;
-                    Ok(file.read(dataset, &selection)?)
-                })
-                .await?;
-                Ok((bytes, tet_counts(stats)))
+                    let (bytes, stats) = file.read(dataset, &selection).await?;
+                    Ok((bytes, tet_counts(stats)))
+                }
+                Source::Caterva(array) => {
+                    let array = Arc::clone(array);
+                    let (bytes, before, after) = blocking(move || {
+                        let before = array.frame().counts();
+                        let bytes = array.read(&selection)?;
+                        Ok((bytes, before, array.frame().counts()))
+                    })
+                    .await?;
+                    Ok((bytes, caterva_counts(chunks()?, before, after)))
+                }
+                Source::RemoteCaterva(array) => {
+                    let before = array.counts();
+                    let bytes = array.read(&selection).await?;
+                    Ok((bytes, caterva_counts(chunks()?, before, array.counts())))
+                }
+                Source::Zarr(array) => {
+                    let mut out = self.buffer(&selection)?;
+                    let counts = array.read(&self.info, &selection, &mut out).await?;
+                    Ok((out, counts))
+                }
             }
-            Source::RemoteTet(file, number) => {
-                let dataset = file.datasets().get(*number);
-                let dataset = dataset.ok_or_else(|| VolumeError::misuse("no such dataset"))?;
-                let (bytes, stats) = file.read(dataset, &selection).await?;
-                Ok((bytes, tet_counts(stats)))
-            }
-            Source::Caterva(array) => {
-                let array = Arc::clone(array);
-                let (bytes, before, after) = blocking(move || {
-                    let before = array.frame().counts();
-                    let bytes = array.read(&selection)?;
-                    Ok((bytes, before, array.frame().counts()))
-                })
-                .await?;
-                Ok((bytes, caterva_counts(chunks()?, before, after)))
-            }
-            Source::RemoteCaterva(array) => {
-                let before = array.counts();
-                let bytes = array.read(&selection).await?;
-                Ok((bytes, caterva_counts(chunks()?, before, array.counts())))
-            }
-            Source::Zarr(array) => {
-                let mut out = self.buffer(&selection)?;
-                let counts = array.read(&self.info, &selection, &mut out).await?;
-                Ok((out, counts))
-            }
-        }
+        })
     }
 
     /// Zeros for the result of a selection.

@@ -18,6 +18,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use zvf_meta::LevelDoc;
 use zvf_store::ChunkCoord;
@@ -100,40 +101,44 @@ impl PartedStore {
     ///
     /// # Errors
     /// Misuse: such a specification, or something that lies there. I/O.
-    pub async fn begin(
-        address: &str,
+    pub fn begin<'a>(
+        address: &'a str,
         spec: StoreSpec,
         options: WriteOptions,
-    ) -> Result<Self, WriteError> {
-        let store = Self::new(address, spec, options).await?;
-        let (target, place) = (Arc::clone(&store.target), store.address.clone());
-        let (details, leftovers) = (store.details(), store.options.leftovers);
-        let open = store.options.open.clone();
-        let begin = move || {
-            inside::check(&place, &open)?;
-            commit::begin(&target, &place, leftovers, details)
-        };
-        blocking(begin).await?;
-        Ok(store)
+    ) -> BoxFuture<'a, Result<Self, WriteError>> {
+        Box::pin(async move {
+            let store = Self::new(address, spec, options).await?;
+            let (target, place) = (Arc::clone(&store.target), store.address.clone());
+            let (details, leftovers) = (store.details(), store.options.leftovers);
+            let open = store.options.open.clone();
+            let begin = move || {
+                inside::check(&place, &open)?;
+                commit::begin(&target, &place, leftovers, details)
+            };
+            blocking(begin).await?;
+            Ok(store)
+        })
     }
 
     /// Joins a store that another program began, with the same specification.
     ///
     /// # Errors
     /// Misuse: nothing was begun there, or something else. I/O.
-    pub async fn join(
-        address: &str,
+    pub fn join<'a>(
+        address: &'a str,
         spec: StoreSpec,
         options: WriteOptions,
-    ) -> Result<Self, WriteError> {
-        let store = Self::new(address, spec, options).await?;
-        let (target, place, details) = (
-            Arc::clone(&store.target),
-            store.address.clone(),
-            store.details(),
-        );
-        blocking(move || check_begun(&target, &place, &details)).await?;
-        Ok(store)
+    ) -> BoxFuture<'a, Result<Self, WriteError>> {
+        Box::pin(async move {
+            let store = Self::new(address, spec, options).await?;
+            let (target, place, details) = (
+                Arc::clone(&store.target),
+                store.address.clone(),
+                store.details(),
+            );
+            blocking(move || check_begun(&target, &place, &details)).await?;
+            Ok(store)
+        })
     }
 
     async fn new(
@@ -215,31 +220,33 @@ impl PartedStore {
     /// Misuse: a part that was begun and not finished, no part at all, objects that parts must not share, groups with members
     /// that do not exist. I/O. No store is there after an error, and all parts are still there, unless
     /// [`WriteError::is_committed`].
-    pub async fn commit(self, groups: &Groups<'_>) -> Result<Summary, WriteError> {
-        let groups = if groups.members.is_empty() {
-            HeldGroups::default()
-        } else {
-            HeldGroups::new(&self.spec, groups)?
-        };
-        blocking(move || {
-            check_begun(&self.target, &self.address, &self.details())?;
-            let folder = self
-                .options
-                .temporary_folder
-                .clone()
-                .unwrap_or_else(std::env::temp_dir);
-            let joined = Joined {
-                spec: &self.spec,
-                target: &self.target,
-                budget: self.options.memory_budget,
-                threads: self.options.threads,
-                folder,
+    pub fn commit<'a>(self, groups: &'a Groups<'a>) -> BoxFuture<'a, Result<Summary, WriteError>> {
+        Box::pin(async move {
+            let groups = if groups.members.is_empty() {
+                HeldGroups::default()
+            } else {
+                HeldGroups::new(&self.spec, groups)?
             };
-            let (root, summary) = joined.fill(&self.address, &groups, &self.options)?;
-            commit::commit(&self.target, &self.address, root, Some(NOTES))?;
-            Ok(summary)
+            blocking(move || {
+                check_begun(&self.target, &self.address, &self.details())?;
+                let folder = self
+                    .options
+                    .temporary_folder
+                    .clone()
+                    .unwrap_or_else(std::env::temp_dir);
+                let joined = Joined {
+                    spec: &self.spec,
+                    target: &self.target,
+                    budget: self.options.memory_budget,
+                    threads: self.options.threads,
+                    folder,
+                };
+                let (root, summary) = joined.fill(&self.address, &groups, &self.options)?;
+                commit::commit(&self.target, &self.address, root, Some(NOTES))?;
+                Ok(summary)
+            })
+            .await
         })
-        .await
     }
 }
 

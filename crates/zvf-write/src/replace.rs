@@ -13,6 +13,7 @@
 
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use zvf_meta::RootDoc;
 
@@ -78,21 +79,23 @@ pub fn backup_address(store: &str) -> Result<String, WriteError> {
 /// # Errors
 /// [`WriteError::Changed`]: a document is not what it was; nothing was replaced. Misuse: a key that is no document's, a
 /// backup that is there already, another change that goes on. I/O.
-pub async fn replace_documents(
-    address: &str,
+pub fn replace_documents<'a>(
+    address: &'a str,
     changes: Vec<DocumentChange>,
-    backup: &str,
-    options: &WriteOptions,
-) -> Result<(), WriteError> {
-    let places = Places::new(address, backup, options);
-    blocking(move || {
-        check_keys(&changes)?;
-        let (target, kept) = (places.target()?, places.kept()?);
-        check_unchanged(&target, &changes, &places.address)?;
-        keep(&kept, &changes, &places)?;
-        replace(&Arc::new(target), &places.address, changes)
+    backup: &'a str,
+    options: &'a WriteOptions,
+) -> BoxFuture<'a, Result<(), WriteError>> {
+    Box::pin(async move {
+        let places = Places::new(address, backup, options);
+        blocking(move || {
+            check_keys(&changes)?;
+            let (target, kept) = (places.target()?, places.kept()?);
+            check_unchanged(&target, &changes, &places.address)?;
+            keep(&kept, &changes, &places)?;
+            replace(&Arc::new(target), &places.address, changes)
+        })
+        .await
     })
-    .await
 }
 
 /// Puts the documents back that were kept at `backup`. Returns how many were changed.
@@ -100,41 +103,43 @@ pub async fn replace_documents(
 /// # Errors
 /// [`WriteError::Changed`]: a document is neither as it was nor as it became, unless `force` says that this does not
 /// matter; nothing was replaced. Misuse: no backup there. Else as [`replace_documents`].
-pub async fn restore_documents(
-    address: &str,
-    backup: &str,
+pub fn restore_documents<'a>(
+    address: &'a str,
+    backup: &'a str,
     force: bool,
-    options: &WriteOptions,
-) -> Result<usize, WriteError> {
-    let places = Places::new(address, backup, options);
-    blocking(move || {
-        let (target, kept) = (places.target()?, places.kept()?);
-        let mut changes = Vec::new();
-        for key in listed(&kept, &places.backup)? {
-            let before = kept_document(&kept, "before", &key)?;
-            let after = kept_document(&kept, "after", &key)?;
-            let Some(now) = target.read(&key)? else {
-                return Err(places.changed());
-            };
-            if now == before {
-                continue;
+    options: &'a WriteOptions,
+) -> BoxFuture<'a, Result<usize, WriteError>> {
+    Box::pin(async move {
+        let places = Places::new(address, backup, options);
+        blocking(move || {
+            let (target, kept) = (places.target()?, places.kept()?);
+            let mut changes = Vec::new();
+            for key in listed(&kept, &places.backup)? {
+                let before = kept_document(&kept, "before", &key)?;
+                let after = kept_document(&kept, "after", &key)?;
+                let Some(now) = target.read(&key)? else {
+                    return Err(places.changed());
+                };
+                if now == before {
+                    continue;
+                }
+                if !force && !same(&now, &after) {
+                    return Err(places.changed());
+                }
+                changes.push(DocumentChange {
+                    key,
+                    was: now,
+                    now: before,
+                });
             }
-            if !force && !same(&now, &after) {
-                return Err(places.changed());
+            let count = changes.len();
+            if count > 0 {
+                replace(&Arc::new(target), &places.address, changes)?;
             }
-            changes.push(DocumentChange {
-                key,
-                was: now,
-                now: before,
-            });
-        }
-        let count = changes.len();
-        if count > 0 {
-            replace(&Arc::new(target), &places.address, changes)?;
-        }
-        Ok(count)
+            Ok(count)
+        })
+        .await
     })
-    .await
 }
 
 /// Store and backup.

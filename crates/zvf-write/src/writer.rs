@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use zvf_store::OpenOptions;
 
 use crate::WriteError;
@@ -186,27 +187,29 @@ impl StoreWriter {
     ///
     /// # Errors
     /// Misuse: a specification that contradicts itself, an address that is none, something that lies there. I/O.
-    pub async fn create(
-        address: &str,
+    pub fn create<'a>(
+        address: &'a str,
         spec: StoreSpec,
         options: WriteOptions,
-    ) -> Result<Self, WriteError> {
-        spec.check()?;
-        let (place, open, leftovers) =
-            (address.to_owned(), options.open.clone(), options.leftovers);
-        let durable = options.durable;
-        let target = blocking(move || {
-            let target = Target::new(&place, &open, durable)?;
-            inside::check(&place, &open)?;
-            commit::check(&target, &place, leftovers)?;
-            Ok(target)
+    ) -> BoxFuture<'a, Result<Self, WriteError>> {
+        Box::pin(async move {
+            spec.check()?;
+            let (place, open, leftovers) =
+                (address.to_owned(), options.open.clone(), options.leftovers);
+            let durable = options.durable;
+            let target = blocking(move || {
+                let target = Target::new(&place, &open, durable)?;
+                inside::check(&place, &open)?;
+                commit::check(&target, &place, leftovers)?;
+                Ok(target)
+            })
+            .await?;
+            let mut writer = Self::new(Arc::new(target), address.to_owned(), spec, options);
+            if let Some(path) = writer.options.journal.clone() {
+                writer = blocking(move || writer.replay(&path)).await?;
+            }
+            Ok(writer)
         })
-        .await?;
-        let mut writer = Self::new(Arc::new(target), address.to_owned(), spec, options);
-        if let Some(path) = writer.options.journal.clone() {
-            writer = blocking(move || writer.replay(&path)).await?;
-        }
-        Ok(writer)
     }
 
     fn new(target: Arc<Target>, address: String, spec: StoreSpec, options: WriteOptions) -> Self {
@@ -386,37 +389,39 @@ impl StoreWriter {
     /// # Errors
     /// Misuse: no vertices and no bounds; chains whose vertices come in pieces; groups with members that do not exist; a
     /// place that is taken meanwhile. I/O. No store is there after an error, unless [`WriteError::is_committed`].
-    pub async fn finish(self) -> Result<Summary, WriteError> {
-        self.usable()?;
-        let folder = self
-            .options
-            .temporary_folder
-            .clone()
-            .unwrap_or_else(std::env::temp_dir);
-        let parts = Parts {
-            address: self.address,
-            spec: self.spec,
-            target: self.target,
-            router: self.router,
-            tables: self.tables,
-            groups: self.groups,
-            folder,
-            budget: self.options.memory_budget,
-            threads: self.options.threads,
-            leftovers: self.options.leftovers,
-            watch: self.options.watch,
-        };
-        let (journal, part) = (self.journal, self.part);
-        blocking(move || {
-            let summary = match part {
-                Some(part) => part.write(parts)?,
-                None => finish::write(parts)?,
+    pub fn finish(self) -> BoxFuture<'static, Result<Summary, WriteError>> {
+        Box::pin(async move {
+            self.usable()?;
+            let folder = self
+                .options
+                .temporary_folder
+                .clone()
+                .unwrap_or_else(std::env::temp_dir);
+            let parts = Parts {
+                address: self.address,
+                spec: self.spec,
+                target: self.target,
+                router: self.router,
+                tables: self.tables,
+                groups: self.groups,
+                folder,
+                budget: self.options.memory_budget,
+                threads: self.options.threads,
+                leftovers: self.options.leftovers,
+                watch: self.options.watch,
             };
-            // The store exists: nobody will go on from the journal.
-            journal.map_or(Ok(()), Journal::done)?;
-            Ok(summary)
+            let (journal, part) = (self.journal, self.part);
+            blocking(move || {
+                let summary = match part {
+                    Some(part) => part.write(parts)?,
+                    None => finish::write(parts)?,
+                };
+                // The store exists: nobody will go on from the journal.
+                journal.map_or(Ok(()), Journal::done)?;
+                Ok(summary)
+            })
+            .await
         })
-        .await
     }
 }
 
@@ -424,10 +429,11 @@ impl StoreWriter {
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, WriteError> + Send + 'static,
 ) -> Result<T, WriteError> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        Err(error) => Err(WriteError::Broken {
-            what: error.to_string(),
-        }),
-    }
+    // Of one type whatever the work is, so that the code of the runtime is compiled once.
+    let (to, result) = tokio::sync::oneshot::channel();
+    let work: Box<dyn FnOnce() + Send> = Box::new(move || drop(to.send(work())));
+    let broken = |what: String| WriteError::Broken { what };
+    let ended = tokio::task::spawn_blocking(work).await;
+    ended.map_err(|error| broken(error.to_string()))?;
+    result.await.map_err(|error| broken(error.to_string()))?
 }

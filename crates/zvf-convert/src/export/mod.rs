@@ -71,6 +71,7 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_schema::{Schema, SchemaRef};
+use futures::future::BoxFuture;
 use zvf_meta::Affine;
 use zvf_query::{Answer, Column, Outputs, Query, Select, Table, list_objects, query};
 use zvf_store::{Names, Need, Store};
@@ -134,53 +135,55 @@ fn chained(kind: Kind) -> bool {
 /// # Errors
 /// Misuse: a kind or number of axes that the format does not hold, a query that does not fit the store. I/O; malformed data; a
 /// limit. What was written by then stays at `path`.
-pub async fn export(
-    store: &Store,
+pub fn export<'a>(
+    store: &'a Store,
     format: Format,
-    path: &Path,
-    options: &ExportOptions,
-) -> Result<Exported, ConvertError> {
-    let frame = Frame::of(store, format).await?;
-    let mut job = Job::new(store, format, path, options)?;
-    job.frame = frame.map(Arc::new);
-    if format.is_tractogram() {
-        job.choose_frame()?;
-    }
-    match format {
-        Format::Csv | Format::Npy | Format::Arrow | Format::Parquet => {
-            table::write(&mut job).await?;
+    path: &'a Path,
+    options: &'a ExportOptions,
+) -> BoxFuture<'a, Result<Exported, ConvertError>> {
+    Box::pin(async move {
+        let frame = Frame::of(store, format).await?;
+        let mut job = Job::new(store, format, path, options)?;
+        job.frame = frame.map(Arc::new);
+        if format.is_tractogram() {
+            job.choose_frame()?;
         }
-        Format::Swc => swc::write(&mut job).await?,
-        Format::Obj => mesh::write(&mut job).await?,
-        Format::Npz => npz::write(&mut job).await?,
-        Format::Ply => ply::write(&mut job).await?,
-        Format::Stl => stl::write(&mut job).await?,
-        Format::Trk => trk::write(&mut job).await?,
-        Format::Tck => tck::write(&mut job).await?,
-        Format::Trx => trx::write(&mut job).await?,
-    }
-    let groups = Need {
-        groups: true,
-        ..Need::nothing()
-    };
-    let level = store.level(options.query.level, &groups).await?;
-    let groups = level.groups().is_some_and(|groups| !groups.is_empty());
-    if groups && !job.grouped {
-        job.note("groups are not kept");
-    }
-    if let Some(frame) = job.frame.clone().filter(|_| !job.framed) {
-        job.note(format!("the frame (`{}`) is not kept", frame.place));
-    }
-    if let (Some(limit), true, 0) = (options.query.limit, job.truncated, job.done.vertices) {
-        job.note(format!(
+        match format {
+            Format::Csv | Format::Npy | Format::Arrow | Format::Parquet => {
+                table::write(&mut job).await?;
+            }
+            Format::Swc => swc::write(&mut job).await?,
+            Format::Obj => mesh::write(&mut job).await?,
+            Format::Npz => npz::write(&mut job).await?,
+            Format::Ply => ply::write(&mut job).await?,
+            Format::Stl => stl::write(&mut job).await?,
+            Format::Trk => trk::write(&mut job).await?,
+            Format::Tck => tck::write(&mut job).await?,
+            Format::Trx => trx::write(&mut job).await?,
+        }
+        let groups = Need {
+            groups: true,
+            ..Need::nothing()
+        };
+        let level = store.level(options.query.level, &groups).await?;
+        let groups = level.groups().is_some_and(|groups| !groups.is_empty());
+        if groups && !job.grouped {
+            job.note("groups are not kept");
+        }
+        if let Some(frame) = job.frame.clone().filter(|_| !job.framed) {
+            job.note(format!("the frame (`{}`) is not kept", frame.place));
+        }
+        if let (Some(limit), true, 0) = (options.query.limit, job.truncated, job.done.vertices) {
+            job.note(format!(
             "nothing is written: objects are written as a whole, and the first one has more vertices than the limit of {limit}"
         ));
-    }
-    let mut warnings = store.warnings();
-    warnings.extend(job.warnings);
-    warnings.dedup();
-    job.done.warnings = warnings;
-    Ok(job.done)
+        }
+        let mut warnings = store.warnings();
+        warnings.extend(job.warnings);
+        warnings.dedup();
+        job.done.warnings = warnings;
+        Ok(job.done)
+    })
 }
 
 /// One export under way.

@@ -24,7 +24,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::container::grid::{Reader, object_key};
 use crate::container::{Container, GridArray};
 use crate::coord::Dotted;
-use crate::kv::{Ask, Backend, Cap, Folder, Kv, blocking, driven};
+use crate::kv::{Ask, Backend, Cap, Folder, Handover, Kv, blocking, driven};
 use crate::{ChunkCoord, StoreError};
 
 use blobs::{BlobWant, PackWant};
@@ -267,14 +267,17 @@ impl Sorter {
     }
 }
 
-/// Reads and decodes cells, then runs `f` on them. `cells[i]` belongs to `wants[i]`; `None` = empty or missing.
-pub(crate) async fn fetch_map<R: Send + 'static>(
+/// What is done with cells as soon as they are decoded.
+pub(crate) type Then = Box<dyn FnOnce(Vec<Option<Bytes>>) + Send>;
+
+/// Reads and decodes cells, then runs `then` on them. `cells[i]` belongs to `wants[i]`; `None` = empty or missing.
+pub(crate) async fn fetch(
     kv: Kv,
     shards: Arc<ShardCache>,
     round: u32,
     wants: Vec<CellWant>,
-    f: impl FnOnce(Vec<Option<Bytes>>) -> R + Send + 'static,
-) -> Result<R, StoreError> {
+    then: Then,
+) -> Result<(), StoreError> {
     let count = u64::try_from(wants.len()).unwrap_or(u64::MAX);
     if count > kv.limits.cells_per_query {
         return Err(StoreError::limit(
@@ -291,21 +294,41 @@ pub(crate) async fn fetch_map<R: Send + 'static>(
         && let Some(permit) = kv.free_slot()
     {
         let cells = plan.slots()?;
-        return read_files(&kv, root, shards, round, (plan, cells), permit, f).await;
+        return read_files(&kv, root, shards, round, (plan, cells), permit, then).await;
     }
-    driven(fetch_all(kv, shards, round, plan, f)).await
+    driven(fetch_all(kv, shards, round, plan, then)).await
 }
 
-/// Reads and decodes cells of local files and runs `f` on them, in one blocking task.
-async fn read_files<R: Send + 'static>(
+/// Reads and decodes cells. `cells[i]` belongs to `wants[i]`; `None` = empty or missing.
+pub(crate) async fn fetch_cells(
+    kv: Kv,
+    shards: Arc<ShardCache>,
+    round: u32,
+    wants: Vec<CellWant>,
+) -> Result<Vec<Option<Bytes>>, StoreError> {
+    let result = Handover::new();
+    let to = result.clone();
+    fetch(
+        kv,
+        shards,
+        round,
+        wants,
+        Box::new(move |cells| to.put(cells)),
+    )
+    .await?;
+    result.take()
+}
+
+/// Reads and decodes cells of local files and runs `then` on them, in one blocking task.
+async fn read_files(
     kv: &Kv,
     root: &Arc<Folder>,
     shards: Arc<ShardCache>,
     round: u32,
     (plan, mut cells): (Plan, Vec<Option<Bytes>>),
     permit: OwnedSemaphorePermit,
-    f: impl FnOnce(Vec<Option<Bytes>>) -> R + Send + 'static,
-) -> Result<R, StoreError> {
+    then: Then,
+) -> Result<(), StoreError> {
     let (kv, root) = (kv.clone(), Arc::clone(root));
     blocking(move || {
         let mut budget = Budget::new(&kv);
@@ -329,19 +352,20 @@ async fn read_files<R: Send + 'static>(
         }
         plan.finish(&mut cells, Cap::cell(&kv.limits), &mut budget)?;
         drop(permit);
-        Ok(f(cells))
+        then(cells);
+        Ok(())
     })
     .await?
 }
 
 /// Reads the cells of a plan one request at a time for generic ones, all at once for the others.
-async fn fetch_all<R: Send + 'static>(
+async fn fetch_all(
     kv: Kv,
     shards: Arc<ShardCache>,
     round: u32,
     mut plan: Plan,
-    f: impl FnOnce(Vec<Option<Bytes>>) -> R + Send + 'static,
-) -> Result<R, StoreError> {
+    then: Then,
+) -> Result<(), StoreError> {
     let mut cells = plan.slots()?;
     for (want, cell) in &plan.generic {
         let bytes = crate::generic::read_cell(&kv, round, &cell.array, &cell.chunk).await?;
@@ -350,7 +374,7 @@ async fn fetch_all<R: Send + 'static>(
     match &kv.backend {
         Backend::Local(root) => {
             let permit = kv.slot().await?;
-            read_files(&kv, root, shards, round, (plan, cells), permit, f).await
+            read_files(&kv, root, shards, round, (plan, cells), permit, then).await
         }
         Backend::Remote(_) => {
             let fetched = std::mem::take(&mut plan.objects)
@@ -384,7 +408,8 @@ async fn fetch_all<R: Send + 'static>(
                     block.decode(&mut cells, cap, &mut budget)?;
                 }
                 plan.finish(&mut cells, cap, &mut budget)?;
-                Ok(f(cells))
+                then(cells);
+                Ok(())
             })
             .await?
         }

@@ -13,6 +13,7 @@ mod remote;
 mod retry;
 mod sort;
 mod steady;
+mod task;
 mod verify;
 
 use std::collections::BTreeMap;
@@ -33,6 +34,7 @@ pub(crate) use pins::{Pins, Role, State};
 pub(crate) use remote::Remote;
 pub use retry::{Answer, Requests, Retry};
 pub(crate) use steady::Steady;
+pub(crate) use task::{Handover, blocking, driven};
 
 /// Which part of an object is wanted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -405,59 +407,6 @@ impl Cap {
         } else {
             Ok(())
         }
-    }
-}
-
-/// The runtime that polls the caller.
-pub(crate) fn runtime() -> Result<tokio::runtime::Handle, StoreError> {
-    tokio::runtime::Handle::try_current().map_err(|_| {
-        StoreError::misuse(
-            "no tokio runtime is running here: call from one, or use `zvf_store::blocking`",
-        )
-    })
-}
-
-/// Lets a future go on while nobody polls it; dropped, it ends.
-///
-/// Requests stand in line for a slot. A slot that is given to a future which is not polled, such as one in a buffered
-/// stream whose owner waits for something else, is lost for everyone behind it: with few slots all of them wait for
-/// ever.
-pub(crate) async fn driven<T: Send + 'static>(
-    work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
-) -> Result<T, StoreError> {
-    struct Task<T>(tokio::task::JoinHandle<T>);
-    impl<T> Drop for Task<T> {
-        fn drop(&mut self) {
-            self.0.abort();
-        }
-    }
-    let runtime = runtime()?;
-    let mut task = Task(runtime.spawn(work));
-    match (&mut task.0).await {
-        Ok(result) => result,
-        // A panic belongs to the caller's closure or to a bug: it goes on.
-        Err(error) => match error.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            Err(_) => Err(StoreError::misuse(
-                "the runtime was shut down while the store was read",
-            )),
-        },
-    }
-}
-
-/// Runs `work` on a thread that may block.
-pub(crate) async fn blocking<R: Send + 'static>(
-    work: impl FnOnce() -> R + Send + 'static,
-) -> Result<R, StoreError> {
-    match runtime()?.spawn_blocking(work).await {
-        Ok(result) => Ok(result),
-        // A panic belongs to the caller's closure or to a bug: it goes on.
-        Err(error) => match error.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            Err(_) => Err(StoreError::misuse(
-                "the runtime was shut down while the store was read",
-            )),
-        },
     }
 }
 

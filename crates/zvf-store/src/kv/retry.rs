@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::TryStreamExt;
+use futures::future::BoxFuture;
 use object_store::path::Path;
 use object_store::{Error, ObjectMeta, ObjectStore, ObjectStoreExt};
 use tokio::time::{Instant, sleep, timeout};
@@ -248,20 +249,22 @@ impl Requests {
     ///
     /// # Errors
     /// As [`send`](Self::send).
-    pub async fn read(
-        &self,
-        store: &dyn ObjectStore,
-        key: &str,
-        path: &Path,
-    ) -> Result<Option<(ObjectMeta, Bytes)>, StoreError> {
-        let mut tries = Tries::new(self.retry, self.silence);
-        loop {
-            tries.made = tries.made.saturating_add(1);
-            match read_once(&mut tries, store, key, path).await {
-                Ok(found) => return Ok(found),
-                Err(failure) => tries.after(key, failure).await?,
+    pub fn read<'a>(
+        &'a self,
+        store: &'a dyn ObjectStore,
+        key: &'a str,
+        path: &'a Path,
+    ) -> BoxFuture<'a, Result<Option<(ObjectMeta, Bytes)>, StoreError>> {
+        Box::pin(async move {
+            let mut tries = Tries::new(self.retry, self.silence);
+            loop {
+                tries.made = tries.made.saturating_add(1);
+                match read_once(&mut tries, store, key, path).await {
+                    Ok(found) => return Ok(found),
+                    Err(failure) => tries.after(key, failure).await?,
+                }
             }
-        }
+        })
     }
 
     /// All objects below a prefix; none is no error. A listing that breaks off goes on behind the last object it brought,
@@ -269,40 +272,42 @@ impl Requests {
     ///
     /// # Errors
     /// As [`send`](Self::send).
-    pub async fn list(
-        &self,
-        store: &dyn ObjectStore,
-        prefix: Option<&Path>,
-    ) -> Result<Vec<ObjectMeta>, StoreError> {
-        let name = prefix.map_or("", |prefix| prefix.as_ref());
-        let mut tries = Tries::new(self.retry, self.silence);
-        let mut found: Vec<ObjectMeta> = Vec::new();
-        loop {
-            tries.made = tries.made.saturating_add(1);
-            let ordered = found.is_sorted_by(|a, b| a.location < b.location);
-            let mut list = match found.last() {
-                Some(last) if ordered => store.list_with_offset(prefix, &last.location),
-                _ => {
-                    found.clear();
-                    store.list(prefix)
-                }
-            };
-            let failure = loop {
-                match tries.step(0, list.try_next()).await {
-                    Ok(Ok(Some(meta))) => {
-                        found.push(meta);
-                        if ordered {
-                            // A listing may be long: what counts is that it goes on.
-                            tries.restart();
-                        }
+    pub fn list<'a>(
+        &'a self,
+        store: &'a dyn ObjectStore,
+        prefix: Option<&'a Path>,
+    ) -> BoxFuture<'a, Result<Vec<ObjectMeta>, StoreError>> {
+        Box::pin(async move {
+            let name = prefix.map_or("", |prefix| prefix.as_ref());
+            let mut tries = Tries::new(self.retry, self.silence);
+            let mut found: Vec<ObjectMeta> = Vec::new();
+            loop {
+                tries.made = tries.made.saturating_add(1);
+                let ordered = found.is_sorted_by(|a, b| a.location < b.location);
+                let mut list = match found.last() {
+                    Some(last) if ordered => store.list_with_offset(prefix, &last.location),
+                    _ => {
+                        found.clear();
+                        store.list(prefix)
                     }
-                    Ok(Ok(None) | Err(Error::NotFound { .. })) => return Ok(found),
-                    Ok(Err(error)) => break sort(name, error),
-                    Err(silent) => break silent,
-                }
-            };
-            tries.after(name, failure).await?;
-        }
+                };
+                let failure = loop {
+                    match tries.step(0, list.try_next()).await {
+                        Ok(Ok(Some(meta))) => {
+                            found.push(meta);
+                            if ordered {
+                                // A listing may be long: what counts is that it goes on.
+                                tries.restart();
+                            }
+                        }
+                        Ok(Ok(None) | Err(Error::NotFound { .. })) => return Ok(found),
+                        Ok(Err(error)) => break sort(name, error),
+                        Err(silent) => break silent,
+                    }
+                };
+                tries.after(name, failure).await?;
+            }
+        })
     }
 }
 

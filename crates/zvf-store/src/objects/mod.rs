@@ -13,6 +13,7 @@ mod split;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use zvf_meta::{ObjectIndexDoc, ObjectLayout};
 
 use crate::StoreError;
@@ -139,13 +140,15 @@ impl ObjectIndex {
     ///
     /// # Errors
     /// As [`ids`](Self::ids).
-    pub async fn ids_in(&self, round: u32) -> Result<Arc<IdTable>, StoreError> {
-        if let Some(ids) = self.source.ids.get() {
-            return Ok(ids);
-        }
-        let source = Arc::clone(&self.source);
-        // Others may wait for the one who loads, so it goes on while nobody polls it.
-        driven(async move { source.ids.get_or_load(source.load(round)).await }).await
+    pub fn ids_in(&self, round: u32) -> BoxFuture<'_, Result<Arc<IdTable>, StoreError>> {
+        Box::pin(async move {
+            if let Some(ids) = self.source.ids.get() {
+                return Ok(ids);
+            }
+            let source = Arc::clone(&self.source);
+            // Others may wait for the one who loads, so it goes on while nobody polls it.
+            driven(async move { source.ids.get_or_load(source.load(round)).await }).await
+        })
     }
 
     /// Parts in which the manifests are loaded: stored chunks of up to 16384 rows in stores of the reference.
@@ -176,16 +179,18 @@ impl ObjectIndex {
     ///
     /// # Errors
     /// As [`manifest_chunk`](Self::manifest_chunk).
-    pub async fn manifest_chunk_in(
+    pub fn manifest_chunk_in(
         &self,
         round: u32,
         i: u64,
-    ) -> Result<Arc<ManifestChunk>, StoreError> {
-        let Some(manifests) = &self.manifests else {
-            return Err(StoreError::misuse("the object index has no manifests"));
-        };
-        let part = manifests.part(&self.kv, round, i, self.len()).await?;
-        Ok(Arc::new(part))
+    ) -> BoxFuture<'_, Result<Arc<ManifestChunk>, StoreError>> {
+        Box::pin(async move {
+            let Some(manifests) = &self.manifests else {
+                return Err(StoreError::misuse("the object index has no manifests"));
+            };
+            let part = manifests.part(&self.kv, round, i, self.len()).await?;
+            Ok(Arc::new(part))
+        })
     }
 
     /// The manifests of the given rows, in that order; a row past the end has none.
@@ -203,10 +208,16 @@ impl ObjectIndex {
     ///
     /// # Errors
     /// As [`manifest_chunk`](Self::manifest_chunk).
-    pub async fn manifests_in(&self, round: u32, slots: &[u64]) -> Result<Vec<Bytes>, StoreError> {
-        match &self.manifests {
-            Some(manifests) => manifests.of(&self.kv, round, slots, self.len()).await,
-            None => Ok(vec![Bytes::new(); slots.len()]),
-        }
+    pub fn manifests_in<'a>(
+        &'a self,
+        round: u32,
+        slots: &'a [u64],
+    ) -> BoxFuture<'a, Result<Vec<Bytes>, StoreError>> {
+        Box::pin(async move {
+            match &self.manifests {
+                Some(manifests) => manifests.of(&self.kv, round, slots, self.len()).await,
+                None => Ok(vec![Bytes::new(); slots.len()]),
+            }
+        })
     }
 }

@@ -121,7 +121,7 @@ async fn look(
             CellWant::new(&vertices, chunk),
             CellWant::new(&fragments, chunk),
         ];
-        let fetched = cells::fetch_map(kv.clone(), Arc::clone(&shards), round, wants, |c| c);
+        let fetched = cells::fetch_cells(kv.clone(), Arc::clone(&shards), round, wants);
         let found = match fetched.await {
             Ok(found) => found,
             Err(error) if error.is_transient() => return Err(error),

@@ -12,6 +12,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use zvf_format::dtype::{ByteOrder, DType, DTypeKind, TimeUnit};
 use zvf_meta::{ArrayAttributes, ArrayDoc, DataType};
 
@@ -333,17 +334,19 @@ impl TypedArray {
     ///
     /// # Errors
     /// As [`read`](Self::read).
-    pub async fn read_rows_in(
+    pub fn read_rows_in(
         &self,
         round: u32,
         rows: Range<u64>,
-    ) -> Result<TypedValues, StoreError> {
-        let rows = rows.start.min(self.rows)..rows.end.min(self.rows);
-        let rows = rows.start..rows.end.max(rows.start);
-        match &self.source {
-            Source::Array(doc, reader) => read::rows(self, doc, reader, round, rows).await,
-            Source::Blobs(masked) => masked.rows(self, round, rows).await,
-        }
+    ) -> BoxFuture<'_, Result<TypedValues, StoreError>> {
+        Box::pin(async move {
+            let rows = rows.start.min(self.rows)..rows.end.min(self.rows);
+            let rows = rows.start..rows.end.max(rows.start);
+            match &self.source {
+                Source::Array(doc, reader) => read::rows(self, doc, reader, round, rows).await,
+                Source::Blobs(masked) => masked.rows(self, round, rows).await,
+            }
+        })
     }
 }
 

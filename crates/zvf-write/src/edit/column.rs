@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use zvf_meta::{ArrayAttributes, KeyEncoding};
 use zvf_store::writing::Redo;
 use zvf_store::{CellWant, ChunkCoord};
@@ -74,35 +75,37 @@ impl ColumnEdit {
     ///
     /// # Errors
     /// As [`Edit::open`]; misuse: a name that is taken, or that no attribute can have; an attribute of texts.
-    pub async fn open(
-        address: &str,
+    pub fn open<'a>(
+        address: &'a str,
         spec: AttributeSpec,
         replace: bool,
         options: WriteOptions,
-    ) -> Result<Self, WriteError> {
-        let edit = Edit::open(address, options).await?;
-        let (cells, chunks, old, path) = match plan(&edit, &spec, replace) {
-            Ok(planned) => planned,
-            Err(error) => {
-                edit.abandon().await?;
-                return Err(error);
-            }
-        };
-        Ok(Self {
-            edit,
-            spec,
-            path,
-            cells,
-            chunks,
-            given: 0,
-            done: 0,
-            ready: Vec::new(),
-            waiting: None,
-            filling: Vec::new(),
-            object: Vec::new(),
-            put: BTreeSet::new(),
-            old,
-            vertices: 0,
+    ) -> BoxFuture<'a, Result<Self, WriteError>> {
+        Box::pin(async move {
+            let edit = Edit::open(address, options).await?;
+            let (cells, chunks, old, path) = match plan(&edit, &spec, replace) {
+                Ok(planned) => planned,
+                Err(error) => {
+                    edit.abandon().await?;
+                    return Err(error);
+                }
+            };
+            Ok(Self {
+                edit,
+                spec,
+                path,
+                cells,
+                chunks,
+                given: 0,
+                done: 0,
+                ready: Vec::new(),
+                waiting: None,
+                filling: Vec::new(),
+                object: Vec::new(),
+                put: BTreeSet::new(),
+                old,
+                vertices: 0,
+            })
         })
     }
 
@@ -117,41 +120,49 @@ impl ColumnEdit {
     /// # Errors
     /// Misuse: the chunk before has no values yet. I/O; malformed cells.
     pub async fn next(&mut self) -> Result<Option<ChunkPositions>, WriteError> {
-        if let Some((chunk, _)) = &self.waiting {
-            let found = format!("no values of chunk {:?}", chunk.as_slice());
-            return Err(WriteError::input(
-                "column",
-                found,
-                "values before the next chunk",
-            ));
-        }
-        if self.ready.is_empty() {
-            let end = self.given.saturating_add(BATCH).min(self.chunks.len());
-            let batch = self.chunks.get(self.given..end).unwrap_or_default();
-            self.ready = read(&self.edit, batch).await?;
-            self.ready.reverse();
-            self.given = end;
-        }
-        let Some(next) = self.ready.pop() else {
-            return Ok(None);
-        };
-        self.waiting = Some((next.chunk.clone(), next.count()));
-        Ok(Some(next))
+        self.next_chunk().await
+    }
+
+    fn next_chunk(&mut self) -> BoxFuture<'_, Result<Option<ChunkPositions>, WriteError>> {
+        Box::pin(async move {
+            if let Some((chunk, _)) = &self.waiting {
+                let found = format!("no values of chunk {:?}", chunk.as_slice());
+                return Err(WriteError::input(
+                    "column",
+                    found,
+                    "values before the next chunk",
+                ));
+            }
+            if self.ready.is_empty() {
+                let end = self.given.saturating_add(BATCH).min(self.chunks.len());
+                let batch = self.chunks.get(self.given..end).unwrap_or_default();
+                self.ready = read(&self.edit, batch).await?;
+                self.ready.reverse();
+                self.given = end;
+            }
+            let Some(next) = self.ready.pop() else {
+                return Ok(None);
+            };
+            self.waiting = Some((next.chunk.clone(), next.count()));
+            Ok(Some(next))
+        })
     }
 
     /// Takes the values of the chunk that [`next`](Self::next) gave last: a row for each vertex, in its order.
     ///
     /// # Errors
     /// Misuse: no such chunk, values of another number or type. I/O.
-    pub async fn put(&mut self, values: &Values<'_>) -> Result<(), WriteError> {
-        let rows = self.waiting.as_ref().map_or(0, |(_, rows)| *rows);
-        match ops::column_bytes(&self.spec, values, rows) {
-            Some(bytes) => self.put_bytes(bytes).await,
-            None => Err(self.unfit(
-                format!("{} values of {}", values.len(), values.type_name()),
-                rows,
-            )),
-        }
+    pub fn put<'a>(&'a mut self, values: &'a Values<'a>) -> BoxFuture<'a, Result<(), WriteError>> {
+        Box::pin(async move {
+            let rows = self.waiting.as_ref().map_or(0, |(_, rows)| *rows);
+            match ops::column_bytes(&self.spec, values, rows) {
+                Some(bytes) => self.put_bytes(bytes).await,
+                None => Err(self.unfit(
+                    format!("{} values of {}", values.len(), values.type_name()),
+                    rows,
+                )),
+            }
+        })
     }
 
     fn unfit(&self, found: String, rows: usize) -> WriteError {
@@ -169,34 +180,36 @@ impl ColumnEdit {
     ///
     /// # Errors
     /// As [`put`](Self::put).
-    pub async fn put_bytes(&mut self, bytes: Vec<u8>) -> Result<(), WriteError> {
-        let Some((chunk, rows)) = self.waiting.take() else {
-            return Err(WriteError::input(
-                "column",
-                "values",
-                "a chunk before its values",
-            ));
-        };
-        if Some(bytes.len()) != rows.checked_mul(crate::layout::row_size(&self.spec)) {
-            return Err(self.unfit(format!("{} bytes", bytes.len()), rows));
-        }
-        let object = self.cells.object_index(&chunk)?;
-        if object != self.object {
-            self.flush().await?;
-            self.object = object;
-        }
-        self.filling.push((chunk, bytes));
-        self.done = self.done.saturating_add(1);
-        self.vertices = self.vertices.saturating_add(wide(rows));
-        Ok(())
+    pub fn put_bytes(&mut self, bytes: Vec<u8>) -> BoxFuture<'_, Result<(), WriteError>> {
+        Box::pin(async move {
+            let Some((chunk, rows)) = self.waiting.take() else {
+                return Err(WriteError::input(
+                    "column",
+                    "values",
+                    "a chunk before its values",
+                ));
+            };
+            if Some(bytes.len()) != rows.checked_mul(crate::layout::row_size(&self.spec)) {
+                return Err(self.unfit(format!("{} bytes", bytes.len()), rows));
+            }
+            let object = self.cells.object_index(&chunk)?;
+            if object != self.object {
+                self.flush().await?;
+                self.object = object;
+            }
+            self.filling.push((chunk, bytes));
+            self.done = self.done.saturating_add(1);
+            self.vertices = self.vertices.saturating_add(wide(rows));
+            Ok(())
+        })
     }
 
     /// Gives the edit up: the store is as it was.
     ///
     /// # Errors
     /// The worker was shut down.
-    pub async fn abandon(self) -> Result<(), WriteError> {
-        self.edit.abandon().await
+    pub fn abandon(self) -> BoxFuture<'static, Result<(), WriteError>> {
+        Box::pin(async move { self.edit.abandon().await })
     }
 
     /// Makes the edit.
@@ -204,33 +217,36 @@ impl ColumnEdit {
     /// # Errors
     /// Misuse: chunks without values. [`WriteError::Changed`]; I/O. The store is as it was, unless
     /// [`WriteError::is_committed`].
-    pub async fn commit(mut self) -> Result<EditSummary, WriteError> {
-        let ready = self.finish().await;
-        let root = match ready {
-            Ok(root) => root,
-            Err(error) => {
-                self.edit.abandon().await?;
-                return Err(error);
-            }
-        };
-        let Self {
-            edit,
-            put,
-            old,
-            chunks,
-            ..
-        } = self;
-        let journal = edit.journal;
-        blocking(move || {
-            let written = journal.commit_staged(put, old, &root)?;
-            Ok(EditSummary {
-                chunks: wide(chunks.len()),
-                put: written.put,
-                removed: written.removed,
-                ..EditSummary::default()
+    pub fn commit(self) -> BoxFuture<'static, Result<EditSummary, WriteError>> {
+        Box::pin(async move {
+            let mut this = self;
+            let ready = this.finish().await;
+            let root = match ready {
+                Ok(root) => root,
+                Err(error) => {
+                    this.edit.abandon().await?;
+                    return Err(error);
+                }
+            };
+            let Self {
+                edit,
+                put,
+                old,
+                chunks,
+                ..
+            } = this;
+            let journal = edit.journal;
+            blocking(move || {
+                let written = journal.commit_staged(put, old, &root)?;
+                Ok(EditSummary {
+                    chunks: wide(chunks.len()),
+                    put: written.put,
+                    removed: written.removed,
+                    ..EditSummary::default()
+                })
             })
+            .await
         })
-        .await
     }
 
     /// Stages what is left, and the documents; returns the new root.

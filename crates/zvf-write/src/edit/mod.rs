@@ -23,6 +23,7 @@ mod vacuum;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use serde_json::Value;
 use zvf_meta::RootDoc;
 use zvf_store::Store;
@@ -165,38 +166,43 @@ impl Edit {
     /// # Errors
     /// Misuse: no store; another change that goes on; a store that an edit could not keep as it is, by the node that is
     /// to blame. I/O.
-    pub async fn open(address: &str, options: WriteOptions) -> Result<Self, WriteError> {
-        let (place, open, leftovers) =
-            (address.to_owned(), options.open.clone(), options.leftovers);
-        let (durable, lease) = (options.durable, options.lease);
-        let (target, journal) = blocking(move || {
-            let target = Arc::new(Target::new(&place, &open, durable)?);
-            let journal = Journal::begin(Arc::clone(&target), &place, leftovers, lease)?;
-            Ok((target, journal))
-        })
-        .await?;
-        let known = Self::know(&journal, address, &options).await;
-        match known {
-            Ok((root, state, index, words)) => Ok(Self {
-                journal,
-                target,
-                root,
-                state,
-                index,
-                tables: Tables::new(),
-                words,
-                added: Vec::new(),
-                broken: None,
-            }),
-            Err(error) => {
-                blocking(move || {
-                    journal.abandon();
-                    Ok(())
-                })
-                .await?;
-                Err(error)
+    pub fn open<'a>(
+        address: &'a str,
+        options: WriteOptions,
+    ) -> BoxFuture<'a, Result<Self, WriteError>> {
+        Box::pin(async move {
+            let (place, open, leftovers) =
+                (address.to_owned(), options.open.clone(), options.leftovers);
+            let (durable, lease) = (options.durable, options.lease);
+            let (target, journal) = blocking(move || {
+                let target = Arc::new(Target::new(&place, &open, durable)?);
+                let journal = Journal::begin(Arc::clone(&target), &place, leftovers, lease)?;
+                Ok((target, journal))
+            })
+            .await?;
+            let known = Self::know(&journal, address, &options).await;
+            match known {
+                Ok((root, state, index, words)) => Ok(Self {
+                    journal,
+                    target,
+                    root,
+                    state,
+                    index,
+                    tables: Tables::new(),
+                    words,
+                    added: Vec::new(),
+                    broken: None,
+                }),
+                Err(error) => {
+                    blocking(move || {
+                        journal.abandon();
+                        Ok(())
+                    })
+                    .await?;
+                    Err(error)
+                }
             }
-        }
+        })
     }
 
     async fn know(
@@ -241,17 +247,23 @@ impl Edit {
     ///
     /// # Errors
     /// Misuse: no store, or an interrupted change of another kind. I/O.
-    pub async fn resume(address: &str, options: WriteOptions) -> Result<Resumed, WriteError> {
-        let (place, open, durable) = (address.to_owned(), options.open.clone(), options.durable);
-        let settled = blocking(move || {
-            let target = Arc::new(Target::new(&place, &open, durable)?);
-            journal::settle(&target, &place, options.lease)
-        })
-        .await?;
-        Ok(match settled {
-            Settled::Nothing => Resumed::Nothing,
-            Settled::Finished => Resumed::Finished,
-            Settled::TakenBack => Resumed::TakenBack,
+    pub fn resume<'a>(
+        address: &'a str,
+        options: WriteOptions,
+    ) -> BoxFuture<'a, Result<Resumed, WriteError>> {
+        Box::pin(async move {
+            let (place, open, durable) =
+                (address.to_owned(), options.open.clone(), options.durable);
+            let settled = blocking(move || {
+                let target = Arc::new(Target::new(&place, &open, durable)?);
+                journal::settle(&target, &place, options.lease)
+            })
+            .await?;
+            Ok(match settled {
+                Settled::Nothing => Resumed::Nothing,
+                Settled::Finished => Resumed::Finished,
+                Settled::TakenBack => Resumed::TakenBack,
+            })
         })
     }
 
@@ -281,12 +293,14 @@ impl Edit {
     ///
     /// # Errors
     /// Misuse: a store without objects. I/O.
-    pub async fn object_attribute(
-        &mut self,
-        name: &str,
-    ) -> Result<Option<AttributeSpec>, WriteError> {
-        self.load_tables().await?;
-        Ok(self.tables.get(name).map(|table| table.spec.clone()))
+    pub fn object_attribute<'a>(
+        &'a mut self,
+        name: &'a str,
+    ) -> BoxFuture<'a, Result<Option<AttributeSpec>, WriteError>> {
+        Box::pin(async move {
+            self.load_tables().await?;
+            Ok(self.tables.get(name).map(|table| table.spec.clone()))
+        })
     }
 
     /// The specifications of all object attributes.
@@ -296,13 +310,15 @@ impl Edit {
     ///
     /// # Errors
     /// Misuse: a store without objects. I/O.
-    pub async fn object_attributes(&mut self) -> Result<Vec<AttributeSpec>, WriteError> {
-        self.load_tables().await?;
-        Ok(self
-            .tables
-            .values()
-            .map(|table| table.spec.clone())
-            .collect())
+    pub fn object_attributes(&mut self) -> BoxFuture<'_, Result<Vec<AttributeSpec>, WriteError>> {
+        Box::pin(async move {
+            self.load_tables().await?;
+            Ok(self
+                .tables
+                .values()
+                .map(|table| table.spec.clone())
+                .collect())
+        })
     }
 
     /// Adds vertices. A batch is what it is for [`StoreWriter::push`](crate::StoreWriter::push); its objects are new ones,
@@ -313,19 +329,24 @@ impl Edit {
     ///
     /// # Errors
     /// Misuse: a batch that does not fit the store; an object that cannot go on. Nothing was taken then. I/O.
-    pub async fn append(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
-        self.append_all(std::slice::from_ref(batch)).await
+    pub fn append<'a>(&'a mut self, batch: &'a Batch<'a>) -> BoxFuture<'a, Result<(), WriteError>> {
+        Box::pin(async move { self.append_all(std::slice::from_ref(batch)).await })
     }
 
     /// As [`append`](Self::append), of several batches, which are one: links between batches may join vertices of all of them.
     ///
     /// # Errors
     /// As [`append`](Self::append).
-    pub async fn append_all(&mut self, batches: &[Batch<'_>]) -> Result<(), WriteError> {
-        self.usable()?;
-        self.check_structure().await?;
-        let done = Box::pin(self.take(batches)).await;
-        self.note(done)
+    pub fn append_all<'a>(
+        &'a mut self,
+        batches: &'a [Batch<'a>],
+    ) -> BoxFuture<'a, Result<(), WriteError>> {
+        Box::pin(async move {
+            self.usable()?;
+            self.check_structure().await?;
+            let done = Box::pin(self.take(batches)).await;
+            self.note(done)
+        })
     }
 
     /// Adds objects without vertices, or sets the attributes of those that are there: one row an object.
@@ -334,10 +355,15 @@ impl Edit {
     ///
     /// # Errors
     /// Misuse: a store without objects, an attribute that is not there. I/O.
-    pub async fn put_objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError> {
-        self.usable()?;
-        let done = self.take_objects(table).await;
-        self.note(done)
+    pub fn put_objects<'a>(
+        &'a mut self,
+        table: &'a ObjectTable<'a>,
+    ) -> BoxFuture<'a, Result<(), WriteError>> {
+        Box::pin(async move {
+            self.usable()?;
+            let done = self.take_objects(table).await;
+            self.note(done)
+        })
     }
 
     /// Deletes objects with all of their vertices, and the links of these. Their rows stay, so that no other object's row
@@ -346,11 +372,13 @@ impl Edit {
     ///
     /// # Errors
     /// Misuse: an id that is not there. I/O.
-    pub async fn delete(&mut self, ids: &[i64]) -> Result<(), WriteError> {
-        self.usable()?;
-        self.check_structure().await?;
-        let done = Box::pin(self.drop_objects(ids)).await;
-        self.note(done)
+    pub fn delete<'a>(&'a mut self, ids: &'a [i64]) -> BoxFuture<'a, Result<(), WriteError>> {
+        Box::pin(async move {
+            self.usable()?;
+            self.check_structure().await?;
+            let done = Box::pin(self.drop_objects(ids)).await;
+            self.note(done)
+        })
     }
 
     /// Deletes points that belong to no object, by chunk and row there, as a query gives them in its columns `chunk` and `row`.
@@ -360,11 +388,16 @@ impl Edit {
     ///
     /// # Errors
     /// Misuse: a store with objects, whose vertices go with their object ([`delete`](Self::delete)); a row that is not there. I/O.
-    pub async fn delete_points(&mut self, rows: &[(Vec<i64>, u64)]) -> Result<(), WriteError> {
-        self.usable()?;
-        self.check_structure().await?;
-        let done = self.drop_points(rows).await;
-        self.note(done)
+    pub fn delete_points<'a>(
+        &'a mut self,
+        rows: &'a [(Vec<i64>, u64)],
+    ) -> BoxFuture<'a, Result<(), WriteError>> {
+        Box::pin(async move {
+            self.usable()?;
+            self.check_structure().await?;
+            let done = self.drop_points(rows).await;
+            self.note(done)
+        })
     }
 
     /// Moves vertices, with all that belongs to them. The bounds of the store grow where they have to.
@@ -374,15 +407,17 @@ impl Edit {
     ///
     /// # Errors
     /// Misuse: positions that do not fit, a vertex twice, a place outside of every chunk. I/O.
-    pub async fn move_vertices(
-        &mut self,
-        at: At<'_>,
-        positions: &Values<'_>,
-    ) -> Result<(), WriteError> {
-        self.usable()?;
-        self.check_structure().await?;
-        let done = Box::pin(self.shift(&at, positions)).await;
-        self.note(done)
+    pub fn move_vertices<'a>(
+        &'a mut self,
+        at: At<'a>,
+        positions: &'a Values<'a>,
+    ) -> BoxFuture<'a, Result<(), WriteError>> {
+        Box::pin(async move {
+            self.usable()?;
+            self.check_structure().await?;
+            let done = Box::pin(self.shift(&at, positions)).await;
+            self.note(done)
+        })
     }
 
     /// Replaces values of a vertex attribute. Vertices stay untouched, unless chunks are cut by the attribute: then each
@@ -390,18 +425,20 @@ impl Edit {
     ///
     /// # Errors
     /// Misuse: an attribute that is not there, values that do not fit. I/O.
-    pub async fn set_vertex_attribute(
-        &mut self,
-        name: &str,
-        at: At<'_>,
-        values: &Values<'_>,
-    ) -> Result<(), WriteError> {
-        self.usable()?;
-        if self.is_key(name) {
-            self.check_structure().await?;
-        }
-        let done = Box::pin(self.set_column(name, &at, values)).await;
-        self.note(done)
+    pub fn set_vertex_attribute<'a>(
+        &'a mut self,
+        name: &'a str,
+        at: At<'a>,
+        values: &'a Values<'a>,
+    ) -> BoxFuture<'a, Result<(), WriteError>> {
+        Box::pin(async move {
+            self.usable()?;
+            if self.is_key(name) {
+                self.check_structure().await?;
+            }
+            let done = Box::pin(self.set_column(name, &at, values)).await;
+            self.note(done)
+        })
     }
 
     /// Adds a vertex attribute: a value for every vertex, in the order of [`At::All`].
@@ -411,14 +448,16 @@ impl Edit {
     ///
     /// # Errors
     /// Misuse: a name that is taken, values that do not fit. I/O.
-    pub async fn add_vertex_attribute(
-        &mut self,
+    pub fn add_vertex_attribute<'a>(
+        &'a mut self,
         spec: AttributeSpec,
-        values: &Values<'_>,
-    ) -> Result<(), WriteError> {
-        self.usable()?;
-        let done = Box::pin(self.add_column(spec, values)).await;
-        self.note(done)
+        values: &'a Values<'a>,
+    ) -> BoxFuture<'a, Result<(), WriteError>> {
+        Box::pin(async move {
+            self.usable()?;
+            let done = Box::pin(self.add_column(spec, values)).await;
+            self.note(done)
+        })
     }
 
     /// Replaces values of a link attribute. Links stay where they are.
@@ -435,15 +474,17 @@ impl Edit {
     /// # Errors
     /// Misuse: an attribute that is not there, ends that no stored link joins (links of this edit have their values
     /// from their batch), values that do not fit. I/O.
-    pub async fn set_link_attribute(
-        &mut self,
-        name: &str,
-        at: At<'_>,
-        values: &Values<'_>,
-    ) -> Result<(), WriteError> {
-        self.usable()?;
-        let done = Box::pin(self.set_links(name, &at, values)).await;
-        self.note(done)
+    pub fn set_link_attribute<'a>(
+        &'a mut self,
+        name: &'a str,
+        at: At<'a>,
+        values: &'a Values<'a>,
+    ) -> BoxFuture<'a, Result<(), WriteError>> {
+        Box::pin(async move {
+            self.usable()?;
+            let done = Box::pin(self.set_links(name, &at, values)).await;
+            self.note(done)
+        })
     }
 
     /// Adds a link attribute: numbers for every link, in the order in which links are listed.
@@ -453,24 +494,31 @@ impl Edit {
     ///
     /// # Errors
     /// Misuse: a name that is taken, no links or links that are implied, values that do not fit. I/O.
-    pub async fn add_link_attribute(
-        &mut self,
+    pub fn add_link_attribute<'a>(
+        &'a mut self,
         spec: AttributeSpec,
-        values: &Values<'_>,
-    ) -> Result<(), WriteError> {
-        self.usable()?;
-        let done = Box::pin(self.add_links(spec, values)).await;
-        self.note(done)
+        values: &'a Values<'a>,
+    ) -> BoxFuture<'a, Result<(), WriteError>> {
+        Box::pin(async move {
+            self.usable()?;
+            let done = Box::pin(self.add_links(spec, values)).await;
+            self.note(done)
+        })
     }
 
     /// Adds an object attribute. Objects have no value of it before [`put_objects`](Self::put_objects) gives one.
     ///
     /// # Errors
     /// Misuse: a store without objects, a name that is taken or none. I/O.
-    pub async fn add_object_attribute(&mut self, spec: AttributeSpec) -> Result<(), WriteError> {
-        self.usable()?;
-        let done = self.add_table(spec).await;
-        self.note(done)
+    pub fn add_object_attribute(
+        &mut self,
+        spec: AttributeSpec,
+    ) -> BoxFuture<'_, Result<(), WriteError>> {
+        Box::pin(async move {
+            self.usable()?;
+            let done = self.add_table(spec).await;
+            self.note(done)
+        })
     }
 
     /// Refuses what a change of rows could not keep.
@@ -505,13 +553,15 @@ impl Edit {
     ///
     /// # Errors
     /// The worker was shut down.
-    pub async fn abandon(self) -> Result<(), WriteError> {
-        let journal = self.journal;
-        blocking(move || {
-            journal.abandon();
-            Ok(())
+    pub fn abandon(self) -> BoxFuture<'static, Result<(), WriteError>> {
+        Box::pin(async move {
+            let journal = self.journal;
+            blocking(move || {
+                journal.abandon();
+                Ok(())
+            })
+            .await
         })
-        .await
     }
 
     /// Makes the edit.
@@ -519,8 +569,8 @@ impl Edit {
     /// # Errors
     /// Misuse: an operation failed before; [`WriteError::Changed`]. I/O. The store is as it was, unless
     /// [`WriteError::is_committed`].
-    pub async fn commit(self) -> Result<EditSummary, WriteError> {
-        Box::pin(commit::commit(self)).await
+    pub fn commit(self) -> BoxFuture<'static, Result<EditSummary, WriteError>> {
+        Box::pin(async move { Box::pin(commit::commit(self)).await })
     }
 }
 

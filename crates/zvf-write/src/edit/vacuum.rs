@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use zvf_format::vlen::VlenBuilder;
 use zvf_meta::ArrayDoc;
 use zvf_store::writing::Redo;
@@ -40,39 +41,45 @@ pub struct VacuumSummary {
 ///
 /// # Errors
 /// As [`Edit::open`]. Misuse: coarse levels that keep the rows of level 0.
-pub async fn vacuum(address: &str, options: WriteOptions) -> Result<VacuumSummary, WriteError> {
-    let mut edit = Edit::open(address, options).await?;
-    let work = async {
-        let leftovers = leftovers(&edit).await?;
-        let plan = drop_rows(&mut edit).await?;
-        Ok((leftovers, plan))
-    };
-    let (leftovers, plan) = match work.await {
-        Ok(done) => done,
-        Err(error) => {
+pub fn vacuum<'a>(
+    address: &'a str,
+    options: WriteOptions,
+) -> BoxFuture<'a, Result<VacuumSummary, WriteError>> {
+    Box::pin(async move {
+        let mut edit = Edit::open(address, options).await?;
+        let work = async {
+            let leftovers = leftovers(&edit).await?;
+            let plan = drop_rows(&mut edit).await?;
+            Ok((leftovers, plan))
+        };
+        let (leftovers, plan) = match work.await {
+            Ok(done) => done,
+            Err(error) => {
+                edit.abandon().await?;
+                return Err(error);
+            }
+        };
+        let mut summary = VacuumSummary {
+            leftovers: wide(leftovers.len()),
+            ..VacuumSummary::default()
+        };
+        // Under the marker: no edit begins meanwhile.
+        let target = Arc::clone(&edit.target);
+        let removed =
+            blocking(move || leftovers.iter().try_for_each(|key| target.remove(key))).await;
+        if let Err(error) = removed {
             edit.abandon().await?;
             return Err(error);
         }
-    };
-    let mut summary = VacuumSummary {
-        leftovers: wide(leftovers.len()),
-        ..VacuumSummary::default()
-    };
-    // Under the marker: no edit begins meanwhile.
-    let target = Arc::clone(&edit.target);
-    let removed = blocking(move || leftovers.iter().try_for_each(|key| target.remove(key))).await;
-    if let Err(error) = removed {
-        edit.abandon().await?;
-        return Err(error);
-    }
-    match plan {
-        Some((rows, plan)) => {
-            summary.rows = rows;
-            summary.edit = make(edit.journal, plan).await?;
+        match plan {
+            Some((rows, plan)) => {
+                summary.rows = rows;
+                summary.edit = make(edit.journal, plan).await?;
+            }
+            None => edit.abandon().await?,
         }
-        None => edit.abandon().await?,
-    }
-    Ok(summary)
+        Ok(summary)
+    })
 }
 
 /// Keys of objects that nobody asks for.

@@ -35,6 +35,7 @@ mod tables;
 mod verify;
 mod verify_moved;
 
+use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 use zvf_meta::{Kind, LevelDoc};
 use zvf_store::{Class, Level, Need, Store};
@@ -96,30 +97,32 @@ use source::Source;
 /// # Ok(())
 /// # }
 /// ```
-pub async fn migrate(
-    store: &Store,
-    address: &str,
+pub fn migrate<'a>(
+    store: &'a Store,
+    address: &'a str,
     options: MigrateOptions,
-) -> Result<Report, WriteError> {
-    let mut levels = Vec::new();
-    for &number in store.levels() {
-        let level = store.level(number, &Need::all()).await?;
-        level.check_undamaged()?;
-        levels.push(level);
-    }
-    let (store, address, handle) = (store.clone(), address.to_owned(), Handle::current());
-    blocking(move || {
-        let job = Job {
-            store,
-            levels,
-            address,
-            handle,
-            options,
-            notes: Notes::default(),
-        };
-        job.run()
+) -> BoxFuture<'a, Result<Report, WriteError>> {
+    Box::pin(async move {
+        let mut levels = Vec::new();
+        for &number in store.levels() {
+            let level = store.level(number, &Need::all()).await?;
+            level.check_undamaged()?;
+            levels.push(level);
+        }
+        let (store, address, handle) = (store.clone(), address.to_owned(), Handle::current());
+        blocking(move || {
+            let job = Job {
+                store,
+                levels,
+                address,
+                handle,
+                options,
+                notes: Notes::default(),
+            };
+            job.run()
+        })
+        .await
     })
-    .await
 }
 
 /// Compares two stores by what they hold: levels, vertices with their attributes, objects, links, tables and groups.
@@ -133,9 +136,11 @@ pub async fn migrate(
 ///
 /// # Errors
 /// [`WriteError::Differs`] with the first difference: level, and chunk, object or attribute. As the stores say.
-pub async fn compare(old: &Store, new: &Store) -> Result<Verified, WriteError> {
-    let (old, new, handle) = (old.clone(), new.clone(), Handle::current());
-    blocking(move || verify::verify(&old, &new, &handle)).await
+pub fn compare<'a>(old: &'a Store, new: &'a Store) -> BoxFuture<'a, Result<Verified, WriteError>> {
+    Box::pin(async move {
+        let (old, new, handle) = (old.clone(), new.clone(), Handle::current());
+        blocking(move || verify::verify(&old, &new, &handle)).await
+    })
 }
 
 /// Removes a journal that nobody shall go on from. The failure that led here is the one to tell.

@@ -1,5 +1,6 @@
 //! What making levels takes beside the memory budget.
 
+use futures::future::BoxFuture;
 use zvf_store::{Names, Need, Store};
 
 use crate::int::wide;
@@ -16,22 +17,27 @@ use crate::{WriteError, WriteOptions};
 ///
 /// # Errors
 /// Malformed data. I/O.
-pub async fn pyramid_memory(address: &str, options: &WriteOptions) -> Result<u64, WriteError> {
-    let store = Store::open_with(address, options.open.clone()).await?;
-    let need = Need {
-        vertex_attributes: Names::All,
-        objects: true,
-        ..Need::nothing()
-    };
-    let level = store.level(0, &need).await?;
-    if level.object_index().is_none() {
-        return Ok(0);
-    }
-    let position = level.dims().saturating_mul(level.vertices().dtype().size());
-    let attributes = level.vertex_attributes().iter().map(|one| {
-        let width = one.declared_width.unwrap_or(1);
-        width.saturating_mul(wide(one.dtype.size()))
-    });
-    let row = attributes.fold(wide(position), u64::saturating_add);
-    Ok(level.doc().vertex_count.saturating_mul(row))
+pub fn pyramid_memory<'a>(
+    address: &'a str,
+    options: &'a WriteOptions,
+) -> BoxFuture<'a, Result<u64, WriteError>> {
+    Box::pin(async move {
+        let store = Store::open_with(address, options.open.clone()).await?;
+        let need = Need {
+            vertex_attributes: Names::All,
+            objects: true,
+            ..Need::nothing()
+        };
+        let level = store.level(0, &need).await?;
+        if level.object_index().is_none() {
+            return Ok(0);
+        }
+        let position = level.dims().saturating_mul(level.vertices().dtype().size());
+        let attributes = level.vertex_attributes().iter().map(|one| {
+            let width = one.declared_width.unwrap_or(1);
+            width.saturating_mul(wide(one.dtype.size()))
+        });
+        let row = attributes.fold(wide(position), u64::saturating_add);
+        Ok(level.doc().vertex_count.saturating_mul(row))
+    })
 }

@@ -18,6 +18,7 @@
 
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use zvf_meta::version::{self, Gate};
@@ -80,14 +81,16 @@ pub struct PyramidReport {
 /// than 0.9, or whose chunks are cut by an attribute (but for levels of the density method without links between them); another change that goes on, or was interrupted (unless
 /// [`WriteOptions::leftovers`] lets it be cleared). Malformed data. I/O. The store is as before then, unless
 /// [`WriteError::is_committed`].
-pub async fn build_pyramid(
-    address: &str,
-    spec: &PyramidSpec,
-    options: &WriteOptions,
+pub fn build_pyramid<'a>(
+    address: &'a str,
+    spec: &'a PyramidSpec,
+    options: &'a WriteOptions,
     progress: Arc<dyn Fn(u64) + Send + Sync>,
-) -> Result<PyramidReport, WriteError> {
-    let work = Work::Build(spec.clone());
-    start(address, work, options, progress).await
+) -> BoxFuture<'a, Result<PyramidReport, WriteError>> {
+    Box::pin(async move {
+        let work = Work::Build(spec.clone());
+        start(address, work, options, progress).await
+    })
 }
 
 /// Makes the coarse levels of a store anew, in one change, if edits of level 0 left them out of date (`zvf_stale` of the root).
@@ -100,12 +103,12 @@ pub async fn build_pyramid(
 ///
 /// # Errors
 /// As [`build_pyramid`]. Misuse: no coarse levels; levels whose documents do not say exactly how they were made.
-pub async fn refresh_pyramid(
-    address: &str,
-    options: &WriteOptions,
+pub fn refresh_pyramid<'a>(
+    address: &'a str,
+    options: &'a WriteOptions,
     progress: Arc<dyn Fn(u64) + Send + Sync>,
-) -> Result<PyramidReport, WriteError> {
-    start(address, Work::Refresh, options, progress).await
+) -> BoxFuture<'a, Result<PyramidReport, WriteError>> {
+    Box::pin(async move { start(address, Work::Refresh, options, progress).await })
 }
 
 /// Removes all coarse levels of a store, and the links between levels, in one change.
@@ -115,11 +118,11 @@ pub async fn refresh_pyramid(
 ///
 /// # Errors
 /// As [`build_pyramid`]. Misuse: no coarse levels.
-pub async fn remove_pyramid(
-    address: &str,
-    options: &WriteOptions,
-) -> Result<PyramidReport, WriteError> {
-    start(address, Work::Remove, options, Arc::new(|_| ())).await
+pub fn remove_pyramid<'a>(
+    address: &'a str,
+    options: &'a WriteOptions,
+) -> BoxFuture<'a, Result<PyramidReport, WriteError>> {
+    Box::pin(async move { start(address, Work::Remove, options, Arc::new(|_| ())).await })
 }
 
 async fn start(
