@@ -128,11 +128,11 @@ impl<'s> Placer<'s> {
         let (Some(source), Some(&(slot, _))) = (points.get(first), ends.get(first)) else {
             return Err(WriteError::bug("a link without ends"));
         };
-        if placement
-            .iter()
-            .any(|&at| usize::from(at) >= ends.len().min(points.len()))
-        {
-            return Err(WriteError::bug("a link that is placed by ends it has not"));
+        let has = |&at: &u8| usize::from(at) < ends.len().min(points.len());
+        if !placement.iter().all(has) {
+            return Err(WriteError::bug(
+                "a link is placed by ends that it does not have",
+            ));
         }
         self.offsets.clear();
         for at in order {

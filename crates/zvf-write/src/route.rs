@@ -239,8 +239,9 @@ impl Router {
         let mut place = 0_usize;
         let take = |bytes: Vec<u8>| {
             let mut rest = &*bytes;
-            let runs = prepared.blocks.get(place).into_iter();
-            for (chunk, count) in runs.flat_map(|block| block.runs(rank)) {
+            let block = prepared.blocks.get(place);
+            let block = block.ok_or_else(|| WriteError::bug("rows of no block"))?;
+            for (chunk, count) in block.runs(rank) {
                 let size = count.saturating_mul(width);
                 let parts = rest.split_at_checked(size);
                 let (run, others) = parts.ok_or_else(|| WriteError::bug("rows end early"))?;

@@ -13,6 +13,7 @@
 //! combination of chunks (0.8 §3.4).
 
 use std::collections::BTreeMap;
+use std::hash::Hash;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -85,6 +86,55 @@ pub(crate) struct Sink<'s> {
     pub(crate) target: &'s Below<'s>,
     pub(crate) threads: usize,
     pub(crate) missing: Missing<'s>,
+}
+
+/// A placed link on its way into a bucket: the placement, a row for each end, and for each attribute whether there is a value,
+/// and the value or as many zeros.
+pub(crate) struct Record<'r> {
+    /// The ends in the order in which they are stored.
+    pub(crate) placement: &'r [u8],
+    /// Their rows, in that order.
+    pub(crate) rows: &'r [u32],
+    /// For each attribute the bytes of the value, if there is one.
+    pub(crate) values: &'r [Option<&'r [u8]>],
+}
+
+impl Record<'_> {
+    /// Appends the record to a bucket; `sizes` are the bytes of a value of each attribute.
+    ///
+    /// # Errors
+    /// Bug: ends without rows, or values that are not those of the attributes.
+    pub(crate) fn append<K: Eq + Hash>(
+        &self,
+        buckets: &mut Buckets<K>,
+        number: usize,
+        sizes: impl ExactSizeIterator<Item = usize> + Clone,
+    ) -> Result<(), WriteError> {
+        if self.rows.len() != self.placement.len() {
+            return Err(WriteError::bug(
+                "a link is placed by ends that it does not have",
+            ));
+        }
+        let fits = |(value, size): (&Option<&[u8]>, usize)| value.is_none_or(|v| v.len() == size);
+        if self.values.len() != sizes.len() || !self.values.iter().zip(sizes.clone()).all(fits) {
+            return Err(WriteError::bug(
+                "values of a link do not fit its attributes",
+            ));
+        }
+        buckets.push(number, |out| {
+            out.extend_from_slice(self.placement);
+            for row in self.rows {
+                out.extend_from_slice(&row.to_le_bytes());
+            }
+            for (value, size) in self.values.iter().zip(sizes) {
+                out.push(u8::from(value.is_some()));
+                match value {
+                    Some(value) => out.extend_from_slice(value),
+                    None => out.resize(out.len().saturating_add(size), 0),
+                }
+            }
+        })
+    }
 }
 
 impl Tuples {
@@ -163,24 +213,12 @@ impl Tuples {
             let found = || WriteError::input("link", format!("row {}", end.row), "below 2^32");
             rows.push(row.map_err(|_| found())?);
         }
-        if rows.len() != placement.len() {
-            return Err(WriteError::bug("a link that is placed by ends it has not"));
-        }
-        let sizes = &self.values;
-        buckets.push(number, |out| {
-            out.extend_from_slice(placement);
-            rows.iter()
-                .for_each(|row| out.extend_from_slice(&row.to_le_bytes()));
-            for (at, one) in sizes.iter().enumerate() {
-                let value = values.get(at).copied().flatten();
-                let value = value.filter(|value| value.len() == one.size);
-                out.push(u8::from(value.is_some()));
-                match value {
-                    Some(value) => out.extend_from_slice(value),
-                    None => out.resize(out.len().saturating_add(one.size), 0),
-                }
-            }
-        })?;
+        let record = Record {
+            placement,
+            rows: &rows,
+            values,
+        };
+        record.append(buckets, number, self.values.iter().map(|one| one.size))?;
         buckets.relieve()
     }
 

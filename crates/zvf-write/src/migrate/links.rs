@@ -283,28 +283,17 @@ impl Placer {
         }
         let place = (self.segment(offsets), source.slot);
         let number = self.buckets.number(&place, |&place| place);
-        let sizes = &self.values;
         let rows: Vec<u32> = placement
             .iter()
             .filter_map(|&at| ends.get(usize::from(at)).map(|end| end.row))
             .collect();
-        if rows.len() != placement.len() {
-            return Err(WriteError::bug("a link that is placed by ends it has not"));
-        }
-        self.buckets.push(number, |out| {
-            out.extend_from_slice(placement);
-            rows.iter()
-                .for_each(|row| out.extend_from_slice(&row.to_le_bytes()));
-            for (at, valued) in sizes.iter().enumerate() {
-                let value = values.get(at).copied().flatten();
-                let value = value.filter(|value| value.len() == valued.size);
-                out.push(u8::from(value.is_some()));
-                match value {
-                    Some(value) => out.extend_from_slice(value),
-                    None => out.resize(out.len().saturating_add(valued.size), 0),
-                }
-            }
-        })?;
+        let record = tuples::Record {
+            placement,
+            rows: &rows,
+            values,
+        };
+        let sizes = self.values.iter().map(|valued| valued.size);
+        record.append(&mut self.buckets, number, sizes)?;
         self.records = self.records.saturating_add(1);
         self.buckets.relieve()
     }

@@ -155,3 +155,34 @@ fn quads_and_links_between_levels() {
     // Two ends of one key: one group of rows, no permutation (0.8 §8.5).
     assert_eq!(files["0/links/+1/1.1.0"], [1, 0, 4, 9]);
 }
+
+#[test]
+fn records_that_do_not_fit_their_family_are_bugs() -> Result<(), WriteError> {
+    let mut buckets: Buckets<u8> = Buckets::new(1 << 20, &std::env::temp_dir());
+    let number = buckets.number(&0, |key| *key);
+    let record = |rows, values| Record {
+        placement: &[1, 0],
+        rows,
+        values,
+    };
+    let sizes = || [2, 1].into_iter();
+    let (full, none): ([Option<&[u8]>; 2], [Option<&[u8]>; 2]) = ([Some(b"ab"), None], [None; 2]);
+    record(&[7, 9], &full).append(&mut buckets, number, sizes())?;
+    record(&[7, 9], &none).append(&mut buckets, number, sizes())?;
+    for (rows, values) in [
+        (&[7][..], &full[..]),
+        (&[7, 9], &full[..1]),
+        (&[7, 9], &[Some(b"abc"), None]),
+    ] {
+        let failed = record(rows, values).append(&mut buckets, number, sizes());
+        assert!(matches!(failed, Err(WriteError::Bug { .. })), "{failed:?}");
+    }
+    let (all, file) = buckets.finish();
+    let head = [1, 0, 7, 0, 0, 0, 9, 0, 0, 0];
+    let expected = [&head[..], &[1, b'a', b'b', 0, 0], &head, &[0, 0, 0, 0, 0]].concat();
+    assert_eq!(all.len(), 1);
+    for (_, bucket) in all {
+        assert_eq!(bucket.read(&file)?, expected);
+    }
+    Ok(())
+}
