@@ -369,6 +369,8 @@ fn what_contradicts_itself_in_older_stores_is_told() -> Result<()> {
         let home = Home::to_damage(case)?;
         let sound = home.zvf(command)?;
         ensure!(sound.code == 0, "{case}: {}", sound.stderr);
+        let said = [&sound.stderr, &*String::from_utf8_lossy(&sound.stdout)].concat();
+        ensure!(!said.contains(says), "{case}: {said}");
         let path = home.file(STORE).join(key);
         match value {
             None => remove(&path, pointer)?,

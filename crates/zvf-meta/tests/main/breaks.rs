@@ -521,6 +521,9 @@ pub(crate) const FAMILIES: &[Break] = &[
     (Rule::ObjectIds, |store| {
         store.set("0/object_index/object_ids", "/shape", json!([4]))
     }),
+    (Rule::ObjectIds, |store| {
+        store.set("0/object_index/object_ids", "/fill_value", json!(-1))
+    }),
     (Rule::Manifests, |store| {
         store.set("0/object_index/manifests", "/shape", json!([4]))
     }),
