@@ -95,7 +95,7 @@ pub fn plan<'a>(
         let mut chosen = None;
         let mut tried: Option<Vec<Tier>> = None;
         for way in Way::ALL {
-            // A way that leaves out what the one before did not do comes to the same.
+            // A way that leaves out only tiers that the last attempt did not use gives the same plan.
             let other = |tiers: &Vec<Tier>| way.left_out().iter().any(|one| tiers.contains(one));
             if !tried.as_ref().is_none_or(other) {
                 continue;

@@ -50,7 +50,7 @@ impl BlobArray {
             return Ok(bytes);
         }
         let (array, kv) = (Arc::clone(self), kv.clone());
-        // Others may wait for the one who loads, so it goes on while nobody polls it.
+        // Several callers may wait for one load, so it runs as a task, which does not depend on any of them being polled.
         driven(async move { array.bytes.get_or_load(array.read(&kv, round)).await }).await
     }
 

@@ -43,7 +43,7 @@ impl Runtime {
     /// # Panics
     /// When called from inside another runtime.
     pub fn wait<F: Future>(&self, future: F) -> F::Output {
-        // Of one type for all futures with the same result, so that the runtime's code is compiled for few of them.
+        // Boxed, so that `block_on` is compiled once for each type of result and not for each future.
         let future: Pin<Box<dyn Future<Output = F::Output> + '_>> = Box::pin(future);
         self.runtime.block_on(future)
     }

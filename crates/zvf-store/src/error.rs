@@ -147,6 +147,11 @@ pub enum StoreError {
     },
     /// Somebody asked to end: see [`Stop`](crate::Stop).
     Stopped,
+    /// This library broke a rule of its own.
+    Bug {
+        /// Which rule.
+        what: &'static str,
+    },
 }
 
 impl StoreError {
@@ -170,6 +175,7 @@ impl StoreError {
             Self::Decode { source, .. } if source.is_limit() => Class::Limit,
             Self::Decode { .. } => Class::Malformed,
             Self::Limit { .. } => Class::Limit,
+            Self::Bug { .. } => Class::Bug,
         }
     }
 
@@ -226,6 +232,7 @@ impl StoreError {
             | Self::Misuse { .. }
             | Self::NoSuchLevel { .. }
             | Self::Stopped
+            | Self::Bug { .. }
             | Self::Version { .. } => None,
         }
     }
@@ -377,6 +384,7 @@ impl StoreError {
                 found,
                 limit,
             } => Self::limit(key, what, *found, *limit),
+            Self::Bug { what } => Self::Bug { what },
             Self::Stopped => Self::Stopped,
             Self::SourceChanged { key, first, now } => Self::SourceChanged {
                 key: key.clone(),
@@ -441,6 +449,7 @@ impl fmt::Display for StoreError {
                 Ok(())
             }
             Self::Stopped => f.write_str("interrupted"),
+            Self::Bug { what } => write!(f, "a bug in zvf: {what}; please report it"),
             Self::Document { key, source } => write!(f, "{key}: {source}"),
             Self::Version { found, supported } => {
                 write!(

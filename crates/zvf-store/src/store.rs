@@ -446,8 +446,7 @@ impl Store {
         R: Send + 'static,
         F: FnOnce(Vec<Option<Bytes>>) -> R + Send + 'static,
     {
-        let result = Handover::new();
-        let to = result.clone();
+        let (to, result) = Handover::pair();
         let work = self.fetch_and(round, wants, Box::new(move |cells| to.put(f(cells))));
         async move {
             work.await?;

@@ -306,16 +306,9 @@ pub(crate) async fn fetch_cells(
     round: u32,
     wants: Vec<CellWant>,
 ) -> Result<Vec<Option<Bytes>>, StoreError> {
-    let result = Handover::new();
-    let to = result.clone();
-    fetch(
-        kv,
-        shards,
-        round,
-        wants,
-        Box::new(move |cells| to.put(cells)),
-    )
-    .await?;
+    let (to, result) = Handover::pair();
+    let then = Box::new(move |cells| to.put(cells));
+    fetch(kv, shards, round, wants, then).await?;
     result.take()
 }
 

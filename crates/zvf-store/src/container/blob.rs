@@ -25,8 +25,6 @@ pub(crate) const CHUNK: &str = "c/0";
 pub(crate) struct Blob {
     /// Bytes of the blob.
     pub(crate) length: u64,
-    /// Bytes of the decoded chunk: the blob, and padding behind it where the chunk is longer.
-    chunk: u64,
     fill: u8,
     chain: Chain,
 }
@@ -95,15 +93,14 @@ impl Blob {
             chain.map_err(|name| StoreError::unsupported(key(), format!("codec {name}")))?;
         Ok(Self {
             length,
-            chunk,
             fill,
             chain,
         })
     }
 
-    /// Bytes of the stored chunk, where it is [plain](Self::is_plain).
+    /// Bytes of the decoded chunk: those of the blob, or one where the blob is empty.
     pub(crate) fn stored(&self) -> u64 {
-        self.chunk
+        self.length.max(1)
     }
 
     /// A part of a blob whose chunk is not stored; the caller has checked that `length` is not too much.
@@ -138,14 +135,13 @@ impl Blob {
         let key = format!("{path}/{CHUNK}");
         let data = self.chain.decode(&key, data, cap)?;
         let found = data.as_slice().len();
-        if u64::try_from(found) != Ok(self.chunk) {
+        if found != length {
             return Err(StoreError::malformed(
                 key,
-                format!("{found} bytes found, expected {}", self.chunk),
+                format!("{found} bytes found, expected {length}"),
             ));
         }
-        data.slice(0..length)
-            .ok_or_else(|| StoreError::malformed(path, "the blob is shorter than its chunk"))
+        Ok(data.into_bytes())
     }
 }
 

@@ -128,7 +128,7 @@ impl Remote {
                     Ok(Err(error)) => break Err(sort(prefix, error)),
                     Err(silent) => break Err(silent),
                 };
-                // A listing may be long: what counts is that it goes on.
+                // A long listing is no failure while pages keep coming: the time-out is for one page.
                 tries.restart();
                 found = found.saturating_add(1);
                 ordered = ordered && last.as_ref().is_none_or(|last| *last < meta.location);

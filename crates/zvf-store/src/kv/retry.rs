@@ -296,7 +296,7 @@ impl Requests {
                         Ok(Ok(Some(meta))) => {
                             found.push(meta);
                             if ordered {
-                                // A listing may be long: what counts is that it goes on.
+                                // A long listing is no failure while pages keep coming: the time-out is for one page.
                                 tries.restart();
                             }
                         }

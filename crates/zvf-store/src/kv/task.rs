@@ -1,7 +1,7 @@
-//! Work that goes on beside its caller: as a task of the runtime, or on a thread that may block.
+//! Tasks: futures that the runtime polls, and closures on its blocking threads.
 //!
-//! What the runtime is given has one type, whatever it results in: the code of the runtime is compiled once, and not for
-//! each of some hundred closures in every crate that reads stores.
+//! Both are boxed before the runtime gets them. It is generic over what it runs, so that its code would be compiled again
+//! for each of some hundred closures, in every crate that reads stores.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,29 +10,30 @@ use tokio::task::{JoinError, JoinHandle};
 
 use crate::StoreError;
 
-/// The place where work leaves its result.
+/// One end of a slot for the result of a task.
 #[derive(Debug)]
 pub(crate) struct Handover<T>(Arc<Mutex<Option<T>>>);
 
-impl<T> Clone for Handover<T> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
-
 impl<T> Handover<T> {
-    pub(crate) fn new() -> Self {
-        Self(Arc::new(Mutex::new(None)))
+    /// The end of the task and the end of its caller.
+    pub(crate) fn pair() -> (Self, Self) {
+        let slot = Arc::new(Mutex::new(None));
+        (Self(Arc::clone(&slot)), Self(slot))
     }
 
     pub(crate) fn put(&self, value: T) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
     }
 
-    /// The result of work that ended.
+    /// The result of a task that ended.
+    ///
+    /// # Errors
+    /// Bug: the task left none.
     pub(crate) fn take(&self) -> Result<T, StoreError> {
         let value = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        value.ok_or_else(|| StoreError::misuse("work on a store ended without a result"))
+        value.ok_or(StoreError::Bug {
+            what: "a task ended without a result",
+        })
     }
 }
 
@@ -45,7 +46,7 @@ pub(crate) fn runtime() -> Result<tokio::runtime::Handle, StoreError> {
     })
 }
 
-/// A task that ends when it is dropped.
+/// A task that is cancelled when it is dropped.
 struct Task(JoinHandle<()>);
 
 impl Drop for Task {
@@ -54,16 +55,15 @@ impl Drop for Task {
     }
 }
 
-/// Lets a future go on while nobody polls it; dropped, it ends.
+/// Runs a future as a task, so that the runtime polls it even while its caller is not polled. Dropping the caller cancels
+/// the task.
 ///
-/// Requests stand in line for a slot. A slot that is given to a future which is not polled, such as one in a buffered
-/// stream whose owner waits for something else, is lost for everyone behind it: with few slots all of them wait for
-/// ever.
+/// Requests queue for slots. A future that holds a slot and is not polled, such as one in a buffered stream whose owner
+/// waits for something else, would block the requests behind it; with few slots, forever.
 pub(crate) async fn driven<T: Send + 'static>(
     work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
 ) -> Result<T, StoreError> {
-    let result = Handover::new();
-    let to = result.clone();
+    let (to, result) = Handover::pair();
     drive(Box::pin(async move { to.put(work.await) })).await?;
     result.take()?
 }
@@ -72,8 +72,7 @@ pub(crate) async fn driven<T: Send + 'static>(
 pub(crate) async fn blocking<R: Send + 'static>(
     work: impl FnOnce() -> R + Send + 'static,
 ) -> Result<R, StoreError> {
-    let result = Handover::new();
-    let to = result.clone();
+    let (to, result) = Handover::pair();
     block(Box::new(move || to.put(work()))).await?;
     result.take()
 }
@@ -89,7 +88,7 @@ fn block(work: Box<dyn FnOnce() + Send>) -> BoxFuture<'static, Result<(), StoreE
     Box::pin(async move { ended(runtime()?.spawn_blocking(work).await) })
 }
 
-/// A panic belongs to the caller's closure or to a bug: it goes on.
+/// Resumes a panic of the task in its caller.
 fn ended(result: Result<(), JoinError>) -> Result<(), StoreError> {
     match result.map_err(JoinError::try_into_panic) {
         Ok(()) => Ok(()),
@@ -97,5 +96,69 @@ fn ended(result: Result<(), JoinError>) -> Result<(), StoreError> {
         Err(Err(_)) => Err(StoreError::misuse(
             "the runtime was shut down while the store was read",
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::panic::AssertUnwindSafe;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::task::Poll;
+    use std::time::Duration;
+
+    use futures::FutureExt;
+
+    use super::{Handover, blocking, driven};
+    use crate::{Class, StoreError};
+
+    #[tokio::test]
+    async fn tasks_give_their_results_and_errors() -> Result<(), StoreError> {
+        assert_eq!(blocking(|| 7).await?, 7);
+        assert_eq!(driven(async { Ok("seven") }).await?, "seven");
+        let failed: Result<(), _> = driven(async { Err(StoreError::misuse("no")) }).await;
+        assert!(
+            matches!(failed, Err(StoreError::Misuse { .. })),
+            "{failed:?}"
+        );
+        let (_, nothing) = Handover::<u8>::pair();
+        assert!(
+            nothing
+                .take()
+                .is_err_and(|error| error.class() == Class::Bug)
+        );
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn panics_of_tasks_reach_their_callers() {
+        let text =
+            |panic: Box<dyn std::any::Any + Send>| panic.downcast::<&str>().map(|text| *text);
+        let caught = AssertUnwindSafe(blocking(|| panic!("one")))
+            .catch_unwind()
+            .await;
+        assert!(caught.is_err_and(|panic| text(panic).is_ok_and(|text| text == "one")));
+        let work = poll_fn(|_| -> Poll<Result<(), StoreError>> { panic!("two") });
+        let caught = AssertUnwindSafe(driven(work)).catch_unwind().await;
+        assert!(caught.is_err_and(|panic| text(panic).is_ok_and(|text| text == "two")));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_task_ends_with_its_caller() {
+        let done = Arc::new(AtomicBool::new(false));
+        let set = Arc::clone(&done);
+        let work = driven(async move {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            set.store(true, Ordering::SeqCst);
+            Ok(())
+        });
+        assert!(
+            tokio::time::timeout(Duration::from_millis(10), work)
+                .await
+                .is_err()
+        );
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        assert!(!done.load(Ordering::SeqCst));
     }
 }

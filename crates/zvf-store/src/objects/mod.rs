@@ -146,7 +146,7 @@ impl ObjectIndex {
                 return Ok(ids);
             }
             let source = Arc::clone(&self.source);
-            // Others may wait for the one who loads, so it goes on while nobody polls it.
+            // Several callers may wait for one load, so it runs as a task, which does not depend on any of them being polled.
             driven(async move { source.ids.get_or_load(source.load(round)).await }).await
         })
     }

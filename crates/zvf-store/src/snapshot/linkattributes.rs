@@ -69,28 +69,12 @@ impl Tree {
             return Ok(None);
         };
         let dtype = first.dtype();
-        // Until everything that was asked for is known, arrays have no cells yet.
-        let known = more.is_empty();
-        for (link, values) in family.arrays.iter().zip(&arrays).filter(|_| known) {
-            let Some(values) = values else { continue };
-            if values.container() != ContainerKind::Blobs {
-                values.check_presence()?;
-            }
-            let (cells, valued) = (link.array.presence().len(), values.presence().len());
-            // Before 0.9 values lie in the same cells as the links (0.8, doubt 6), but for those in one blob, which have no
-            // cells of their own, and groups of blobs, where writers add empty cells. Copies in 0.9 of such stores have
-            // cells of links without values.
-            let gaps = match link.placement() {
-                Placement::Offsets { .. } => false,
-                Placement::SameKey if values.container() == ContainerKind::Grid => valued != cells,
-                Placement::SameKey => valued < cells,
-                Placement::Tuple => valued > 0 && valued < cells,
-            };
-            if gaps {
-                self.warnings.add(format!(
-                    "{}: {valued} cells beside {cells} of links: links or their values are missing",
-                    values.path()
-                ));
+        // Before everything that was asked for is known, arrays have no cells yet.
+        if more.is_empty() {
+            for (link, values) in family.arrays.iter().zip(&arrays) {
+                if let Some(values) = values {
+                    self.compare_cells(link, values)?;
+                }
             }
         }
         if let Some(other) = arrays.iter().flatten().find(|a| a.dtype() != dtype) {
@@ -110,6 +94,29 @@ impl Tree {
             unit: first.attributes().unit.clone(),
             arrays,
         }))
+    }
+
+    /// Warns where values do not lie in the same cells as their links; refuses a list of cells that cannot be right.
+    fn compare_cells(&self, link: &LinkArray, values: &GridArray) -> Result<(), StoreError> {
+        if values.container() != ContainerKind::Blobs {
+            values.check_presence()?;
+        }
+        let (cells, valued) = (link.array.presence().len(), values.presence().len());
+        // Before 0.9 they do (0.8, doubt 6), but for values in one blob, which have no cells of their own, and groups of
+        // blobs, where writers add empty cells. Copies in 0.9 of such stores have cells of links without values.
+        let differ = match link.placement() {
+            Placement::Offsets { .. } => false,
+            Placement::SameKey if values.container() == ContainerKind::Grid => valued != cells,
+            Placement::SameKey => valued < cells,
+            Placement::Tuple => valued > 0 && valued < cells,
+        };
+        if differ {
+            self.warnings.add(format!(
+                "{}: {valued} cells beside {cells} of links: links or their values are missing",
+                values.path()
+            ));
+        }
+        Ok(())
     }
 
     /// The array with the values of one attribute beside one array of links.

@@ -30,12 +30,12 @@ impl Tree {
                 }
                 // Of a padded array several objects may belong to one chunk.
                 let mut seen = HashSet::new();
-                let mut strange = (0u64, None);
+                let mut outside = Vec::new();
                 for key in keys.iter() {
                     let index = parse_object_key(doc, key, doc.shape.len());
                     let Some(mut index) = index.filter(|index| in_shape(doc, index)) else {
                         if key != "zarr.json" {
-                            strange = (strange.0 + 1, strange.1.or(Some(key)));
+                            outside.push(key);
                         }
                         continue;
                     };
@@ -44,9 +44,10 @@ impl Tree {
                         block(&index)?;
                     }
                 }
-                if let (count, Some(key)) = strange {
+                if let Some(key) = outside.first() {
                     self.warnings.add(format!(
-                        "{path}: {count} objects are no chunks of an array of shape {:?}, such as {key:?}: they are not read",
+                        "{path}: {} objects are no chunks of an array of shape {:?}, such as {key:?}: they are not read",
+                        outside.len(),
                         doc.shape
                     ));
                 }

@@ -92,7 +92,7 @@ impl Tree {
         let mut tables = Vec::with_capacity(names.len());
         for name in names {
             let path = format!("{level}/{}/{name}", family.folder());
-            match self.table(path.clone(), name) {
+            match self.table(family, path.clone(), name) {
                 Ok(Some(table)) => {
                     self.compare_table(level, &table);
                     tables.push(table);
@@ -105,7 +105,12 @@ impl Tree {
     }
 
     /// One table: an array, or a group of blobs. A group without blobs is a slot that was reserved (0.8, section 10.2).
-    fn table(&self, path: String, name: String) -> Result<Option<TypedArray>, StoreError> {
+    fn table(
+        &self,
+        family: Family,
+        path: String,
+        name: String,
+    ) -> Result<Option<TypedArray>, StoreError> {
         let round = self.state().rounds.saturating_add(1);
         match self.node_at(&path)? {
             None => Ok(None),
@@ -114,14 +119,13 @@ impl Tree {
             }
             Some(Node::Group(attributes)) => {
                 let Some(data) = self.blob_array(format!("{path}/data"))? else {
-                    let slot = attributes.shape.is_none() && attributes.dtype.is_none();
-                    return if slot {
-                        Ok(None)
-                    } else {
-                        Err(self.missing(&format!("{path}/data/zarr.json")))
-                    };
+                    if attributes.shape.is_none() && attributes.dtype.is_none() {
+                        return Ok(None);
+                    }
+                    return Err(self.missing(&format!("{path}/data/zarr.json")));
                 };
-                if attributes.has_present_mask.is_none() && path.contains("/object_attributes/") {
+                // Tables of groups have none (0.7, section 10.5).
+                if family == Family::Object && attributes.has_present_mask.is_none() {
                     return Err(StoreError::malformed(
                         format!("{path}/zarr.json"),
                         "has_present_mask is missing: it is not known which objects have a value",
