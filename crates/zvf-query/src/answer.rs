@@ -190,21 +190,20 @@ impl Answer {
     /// # Errors
     ///
     /// As [`next`](Self::next).
-    pub fn collect(self) -> BoxFuture<'static, Result<Collected, QueryError>> {
+    pub fn collect(mut self) -> BoxFuture<'static, Result<Collected, QueryError>> {
         Box::pin(async move {
-            let mut this = self;
             let mut all = Collected {
-                schemas: this.schemas.clone(),
+                schemas: self.schemas.clone(),
                 ..Collected::default()
             };
-            while let Some((table, batch)) = this.next().await? {
+            while let Some((table, batch)) = self.next().await? {
                 match table {
                     Table::Vertices => all.vertices.push(batch),
                     Table::Links => all.links.push(batch),
                     Table::Objects => all.objects.push(batch),
                 }
             }
-            all.summary = this.summary;
+            all.summary = self.summary;
             Ok(all)
         })
     }

@@ -179,12 +179,12 @@ fn is_transient(error: &object_store::Error) -> bool {
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, VolumeError> + Send + 'static,
 ) -> Result<T, VolumeError> {
-    let (to, result) = tokio::sync::oneshot::channel();
-    let work: Box<dyn FnOnce() + Send> = Box::new(move || drop(to.send(work())));
-    let ended = tokio::task::spawn_blocking(work).await;
-    let down = |error: String| VolumeError::misuse(format!("the runtime was shut down: {error}"));
-    ended.map_err(|error| down(error.to_string()))?;
-    result.await.map_err(|error| down(error.to_string()))?
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => Err(VolumeError::misuse(format!(
+            "the runtime was shut down: {error}"
+        ))),
+    }
 }
 
 /// The codecs that tiles of a dataset have.

@@ -229,11 +229,7 @@ impl PartedStore {
             };
             blocking(move || {
                 check_begun(&self.target, &self.address, &self.details())?;
-                let folder = self
-                    .options
-                    .temporary_folder
-                    .clone()
-                    .unwrap_or_else(std::env::temp_dir);
+                let folder = self.options.folder();
                 let joined = Joined {
                     spec: &self.spec,
                     target: &self.target,

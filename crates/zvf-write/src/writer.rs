@@ -73,6 +73,12 @@ impl Default for WriteOptions {
 }
 
 impl WriteOptions {
+    /// The folder for temporary files: the one that was chosen, else the system's.
+    pub(crate) fn folder(&self) -> PathBuf {
+        let chosen = self.temporary_folder.clone();
+        chosen.unwrap_or_else(std::env::temp_dir)
+    }
+
     /// The defaults.
     #[must_use]
     pub fn new() -> Self {
@@ -213,10 +219,7 @@ impl StoreWriter {
     }
 
     fn new(target: Arc<Target>, address: String, spec: StoreSpec, options: WriteOptions) -> Self {
-        let folder = options
-            .temporary_folder
-            .clone()
-            .unwrap_or_else(std::env::temp_dir);
+        let folder = options.folder();
         Self {
             target,
             address,
@@ -392,11 +395,7 @@ impl StoreWriter {
     pub fn finish(self) -> BoxFuture<'static, Result<Summary, WriteError>> {
         Box::pin(async move {
             self.usable()?;
-            let folder = self
-                .options
-                .temporary_folder
-                .clone()
-                .unwrap_or_else(std::env::temp_dir);
+            let folder = self.options.folder();
             let parts = Parts {
                 address: self.address,
                 spec: self.spec,
@@ -416,7 +415,7 @@ impl StoreWriter {
                     Some(part) => part.write(parts)?,
                     None => finish::write(parts)?,
                 };
-                // The store exists: nobody will go on from the journal.
+                // The store is complete, so the journal is not needed any more.
                 journal.map_or(Ok(()), Journal::done)?;
                 Ok(summary)
             })
@@ -429,7 +428,7 @@ impl StoreWriter {
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, WriteError> + Send + 'static,
 ) -> Result<T, WriteError> {
-    // Of one type whatever the work is, so that the code of the runtime is compiled once.
+    // Boxed, so that the runtime's code is compiled once and not for each closure.
     let (to, result) = tokio::sync::oneshot::channel();
     let work: Box<dyn FnOnce() + Send> = Box::new(move || drop(to.send(work())));
     let broken = |what: String| WriteError::Broken { what };

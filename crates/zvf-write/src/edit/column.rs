@@ -209,7 +209,7 @@ impl ColumnEdit {
     /// # Errors
     /// The worker was shut down.
     pub fn abandon(self) -> BoxFuture<'static, Result<(), WriteError>> {
-        Box::pin(async move { self.edit.abandon().await })
+        self.edit.abandon()
     }
 
     /// Makes the edit.
@@ -217,14 +217,13 @@ impl ColumnEdit {
     /// # Errors
     /// Misuse: chunks without values. [`WriteError::Changed`]; I/O. The store is as it was, unless
     /// [`WriteError::is_committed`].
-    pub fn commit(self) -> BoxFuture<'static, Result<EditSummary, WriteError>> {
+    pub fn commit(mut self) -> BoxFuture<'static, Result<EditSummary, WriteError>> {
         Box::pin(async move {
-            let mut this = self;
-            let ready = this.finish().await;
+            let ready = self.finish().await;
             let root = match ready {
                 Ok(root) => root,
                 Err(error) => {
-                    this.edit.abandon().await?;
+                    self.edit.abandon().await?;
                     return Err(error);
                 }
             };
@@ -234,7 +233,7 @@ impl ColumnEdit {
                 old,
                 chunks,
                 ..
-            } = this;
+            } = self;
             let journal = edit.journal;
             blocking(move || {
                 let written = journal.commit_staged(put, old, &root)?;

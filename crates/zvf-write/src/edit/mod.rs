@@ -330,7 +330,7 @@ impl Edit {
     /// # Errors
     /// Misuse: a batch that does not fit the store; an object that cannot go on. Nothing was taken then. I/O.
     pub fn append<'a>(&'a mut self, batch: &'a Batch<'a>) -> BoxFuture<'a, Result<(), WriteError>> {
-        Box::pin(async move { self.append_all(std::slice::from_ref(batch)).await })
+        self.append_all(std::slice::from_ref(batch))
     }
 
     /// As [`append`](Self::append), of several batches, which are one: links between batches may join vertices of all of them.
@@ -570,7 +570,7 @@ impl Edit {
     /// Misuse: an operation failed before; [`WriteError::Changed`]. I/O. The store is as it was, unless
     /// [`WriteError::is_committed`].
     pub fn commit(self) -> BoxFuture<'static, Result<EditSummary, WriteError>> {
-        Box::pin(async move { Box::pin(commit::commit(self)).await })
+        Box::pin(commit::commit(self))
     }
 }
 

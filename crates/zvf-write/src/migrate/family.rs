@@ -41,8 +41,7 @@ impl Job {
     }
 
     pub(super) fn folder(&self) -> PathBuf {
-        let folder = self.options.write.temporary_folder.clone();
-        folder.unwrap_or_else(std::env::temp_dir)
+        self.options.write.folder()
     }
 
     /// Places the links of one family.

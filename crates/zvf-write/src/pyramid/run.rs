@@ -87,10 +87,7 @@ pub fn build_pyramid<'a>(
     options: &'a WriteOptions,
     progress: Arc<dyn Fn(u64) + Send + Sync>,
 ) -> BoxFuture<'a, Result<PyramidReport, WriteError>> {
-    Box::pin(async move {
-        let work = Work::Build(spec.clone());
-        start(address, work, options, progress).await
-    })
+    start(address, Work::Build(spec.clone()), options, progress)
 }
 
 /// Makes the coarse levels of a store anew, in one change, if edits of level 0 left them out of date (`zvf_stale` of the root).
@@ -108,7 +105,7 @@ pub fn refresh_pyramid<'a>(
     options: &'a WriteOptions,
     progress: Arc<dyn Fn(u64) + Send + Sync>,
 ) -> BoxFuture<'a, Result<PyramidReport, WriteError>> {
-    Box::pin(async move { start(address, Work::Refresh, options, progress).await })
+    start(address, Work::Refresh, options, progress)
 }
 
 /// Removes all coarse levels of a store, and the links between levels, in one change.
@@ -122,29 +119,31 @@ pub fn remove_pyramid<'a>(
     address: &'a str,
     options: &'a WriteOptions,
 ) -> BoxFuture<'a, Result<PyramidReport, WriteError>> {
-    Box::pin(async move { start(address, Work::Remove, options, Arc::new(|_| ())).await })
+    start(address, Work::Remove, options, Arc::new(|_| ()))
 }
 
-async fn start(
-    address: &str,
+fn start<'a>(
+    address: &'a str,
     work: Work,
-    options: &WriteOptions,
+    options: &'a WriteOptions,
     progress: Arc<dyn Fn(u64) + Send + Sync>,
-) -> Result<PyramidReport, WriteError> {
-    let (address, options) = (address.to_owned(), options.clone());
-    let handle = Handle::current();
-    crate::writer::blocking(move || {
-        let target = Arc::new(Target::new(&address, &options.open, options.durable)?);
-        let job = Job {
-            address: &address,
-            options: &options,
-            handle: &handle,
-            progress: &*progress,
-            target: &target,
-        };
-        job.run(&work)
+) -> BoxFuture<'a, Result<PyramidReport, WriteError>> {
+    Box::pin(async move {
+        let (address, options) = (address.to_owned(), options.clone());
+        let handle = Handle::current();
+        crate::writer::blocking(move || {
+            let target = Arc::new(Target::new(&address, &options.open, options.durable)?);
+            let job = Job {
+                address: &address,
+                options: &options,
+                handle: &handle,
+                progress: &*progress,
+                target: &target,
+            };
+            job.run(&work)
+        })
+        .await
     })
-    .await
 }
 
 #[derive(Debug)]
@@ -396,8 +395,7 @@ impl Job<'_> {
         wanted: &Wanted<'_>,
         stage: Option<&Stage>,
     ) -> Result<Levels, WriteError> {
-        let folder = self.options.temporary_folder.clone();
-        let folder = folder.unwrap_or_else(std::env::temp_dir);
+        let folder = self.options.folder();
         let maker = Maker {
             store,
             sink: Sink {
