@@ -53,7 +53,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "test",
-        help: "runs every test of the workspace, doc tests and tests against real servers included [--random]",
+        help: "runs every test of the workspace, doc tests and tests against real servers included [--random] [--jobs N] [-- FILTER]",
         run: test::run,
     },
     Task {

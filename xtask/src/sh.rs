@@ -21,15 +21,20 @@ pub(crate) fn target() -> PathBuf {
 
 /// The cargo that runs this program.
 pub(crate) fn cargo() -> Command {
-    let mut cargo = command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    // What `cargo xtask` says of this program makes the build script of ring run again, and everything above it.
+    independent(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// A program started in the workspace's root, without what `cargo xtask` says of this one: it makes the build script of ring run
+/// again, and everything above it.
+pub(crate) fn independent(program: impl AsRef<OsStr>) -> Command {
+    let mut command = command(program);
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
         if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
-            cargo.env_remove(&*name);
+            command.env_remove(&*name);
         }
     }
-    cargo
+    command
 }
 
 /// A program started in the workspace's root.

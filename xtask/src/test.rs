@@ -1,8 +1,14 @@
 //! `cargo xtask test`: the whole test suite with one line a test program.
 
+use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
+
+use serde_json::Value;
 
 use crate::{Outcome, python, sh};
 
@@ -16,54 +22,121 @@ const ALL: [&str; 4] = ["test", "--workspace", "--features", FEATURES];
 /// The variable by which property tests draw, and what they draw by unless `--random` is given.
 const SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "20261121");
 
-/// Builds and runs `cargo test --workspace`, doc tests and the tests against real servers included. Property tests draw the
-/// same cases in every run, so that a failure is the fault of a change; `--random` draws others. Arguments are passed on to
-/// cargo.
+/// How many programs run at a time unless `--jobs` says otherwise. Each runs its tests on all cores; two, because many tests wait:
+/// for servers, for retries, for the disk, for the programs that they start.
+const JOBS: usize = 2;
+
+/// The programs that take longest, longest first: they are started first, so that none runs on when all others have ended.
+const LONG: [&str; 7] = [
+    "zvf-write/main",
+    "trials/servers",
+    "zvf-query/main",
+    "zvf-cli/main",
+    "fuzz/replay",
+    "trials/faults",
+    "zvf-store/main",
+];
+
+/// Builds and runs all tests, documentation tests and the tests against real servers included. Property tests draw the same cases
+/// in every run, so that a failure is the fault of a change; `--random` draws others. `--jobs N` says how many test programs run
+/// at a time. Arguments after `--` go to the test programs, the others to cargo.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
+    let (arguments, filters) = match arguments.iter().position(|one| one == "--") {
+        Some(at) => (&arguments[..at], &arguments[at + 1..]),
+        None => (arguments, &[][..]),
+    };
     let random = sh::flag(arguments, "--random");
-    let arguments: Vec<&String> = arguments.iter().filter(|one| *one != "--random").collect();
+    let jobs = sh::option(arguments, "--jobs")?.unwrap_or(JOBS).max(1);
+    let arguments = without(arguments, &[("--random", 1), ("--jobs", 2)]);
     let servers = python::interpreter(python::SERVERS)?;
     println!("building the tests");
-    build(&arguments)?;
-    let (reader, writer) = std::io::pipe()?;
-    let mut command = sh::cargo();
-    command
-        .args(ALL)
-        .arg("--no-fail-fast")
-        .args(&arguments)
-        .env("ZVF_SERVERS_PYTHON", servers);
-    if !random && std::env::var_os(SEED.0).is_none() {
-        command.env(SEED.0, SEED.1);
+    let mut programs = build(&arguments)?;
+    if !arguments.iter().any(|one| selects_targets(one)) {
+        programs.push(Program::documentation(&arguments, filters));
     }
-    command.stdout(writer.try_clone()?).stderr(writer);
-    let mut child = command.spawn()?;
-    // The parent's copies of the writing end go away with the command, so that reading ends with the child.
-    drop(command);
+    for program in &mut programs {
+        if !program.documentation {
+            program.arguments.extend(filters.iter().map(OsString::from));
+        }
+        let environment = &mut program.environment;
+        environment.push(("ZVF_SERVERS_PYTHON", servers.clone().into()));
+        if !random && std::env::var_os(SEED.0).is_none() {
+            environment.push((SEED.0, SEED.1.into()));
+        }
+    }
+    programs.sort_by_key(|program| {
+        let known = LONG.iter().position(|name| *name == program.name);
+        known.unwrap_or(LONG.len())
+    });
 
-    let mut report = Report::default();
-    for line in BufReader::new(reader).split(b'\n') {
-        report.line(&String::from_utf8_lossy(&line?));
-    }
-    let status = child.wait()?;
-    let Report {
-        passed,
-        failed,
-        programs,
-        ..
-    } = report;
-    println!("\n{programs} test programs");
-    println!("{passed} passed, {failed} failed");
-    if status.success() {
+    let queue = Mutex::new(VecDeque::from(programs));
+    let report = Mutex::new(Report::default());
+    std::thread::scope(|scope| {
+        for _ in 0..jobs {
+            scope.spawn(|| {
+                loop {
+                    // The lock is not held while the program runs.
+                    let next = lock(&queue).pop_front();
+                    let Some(program) = next else { break };
+                    program.run(&report);
+                }
+            });
+        }
+    });
+    let report = report.into_inner().unwrap_or_else(PoisonError::into_inner);
+    println!("\n{} test programs", report.programs);
+    println!("{} passed, {} failed", report.passed, report.failed);
+    if report.bad.is_empty() {
         Ok(())
     } else {
-        Err("some tests failed".into())
+        Err(format!("failed: {}", report.bad.join(", ")).into())
     }
 }
 
-fn build(arguments: &[&String]) -> Outcome {
+/// The arguments without some options, each given with how many arguments it takes up.
+fn without(arguments: &[String], options: &[(&str, usize)]) -> Vec<String> {
+    let mut left = Vec::new();
+    let mut rest = arguments.iter();
+    while let Some(one) = rest.next() {
+        match options.iter().find(|(name, _)| name == one) {
+            Some((_, length)) => {
+                for _ in 1..*length {
+                    rest.next();
+                }
+            }
+            None => left.push(one.clone()),
+        }
+    }
+    left
+}
+
+/// Whether an argument of cargo says which test programs to build; documentation tests are not among those.
+fn selects_targets(argument: &str) -> bool {
+    const OPTIONS: [&str; 8] = [
+        "--lib",
+        "--bin",
+        "--bins",
+        "--test",
+        "--tests",
+        "--example",
+        "--examples",
+        "--all-targets",
+    ];
+    let name = argument.split('=').next().unwrap_or_default();
+    OPTIONS.contains(&name)
+}
+
+/// Builds the test programs, and the programs that they start.
+fn build(arguments: &[String]) -> Outcome<Vec<Program>> {
     let mut command = sh::cargo();
     command.args(ALL).args(["--no-run", "--quiet"]);
-    sh::run(command.args(arguments))
+    command.arg("--message-format=json-render-diagnostics");
+    let messages = sh::capture(command.args(arguments))?;
+    let mut programs = Vec::new();
+    for line in messages.lines() {
+        programs.extend(Program::from_message(&serde_json::from_str(line)?));
+    }
+    Ok(programs)
 }
 
 /// Builds the tests, and with them the program, whose path is returned.
@@ -72,101 +145,160 @@ pub(crate) fn build_zvf() -> Outcome<PathBuf> {
     Ok(sh::debug("zvf"))
 }
 
-/// Follows the output of `cargo test` and prints the short form of it.
-#[derive(Default)]
-struct Report {
+/// A test program, or cargo where it runs the tests of the documentation.
+#[derive(Debug)]
+struct Program {
+    /// The folder of its package and its own name, as in `zvf-store/main`.
     name: String,
-    package: String,
-    /// Lines of the current test program, shown when it fails.
-    lines: Vec<String>,
-    started: Option<Instant>,
-    seen: u64,
+    program: OsString,
+    arguments: Vec<OsString>,
+    /// The folder of its package, where cargo starts it.
+    folder: PathBuf,
+    environment: Vec<(&'static str, OsString)>,
+    documentation: bool,
+}
+
+impl Program {
+    /// The test program that cargo says it has built, if the message is about one.
+    fn from_message(message: &Value) -> Option<Self> {
+        if message["reason"] != "compiler-artifact" || message["profile"]["test"] != true {
+            return None;
+        }
+        let folder = Path::new(message["manifest_path"].as_str()?).parent()?;
+        let package = folder.file_name()?.to_string_lossy();
+        let target = &message["target"];
+        let name = if target["kind"][0] == "test" {
+            target["name"].as_str()?
+        } else {
+            "unit"
+        };
+        Some(Self {
+            name: format!("{package}/{name}"),
+            program: message["executable"].as_str()?.into(),
+            arguments: Vec::new(),
+            folder: folder.to_path_buf(),
+            environment: vec![("CARGO_MANIFEST_DIR", folder.into())],
+            documentation: false,
+        })
+    }
+
+    fn documentation(arguments: &[String], filters: &[String]) -> Self {
+        let options = ALL.into_iter().chain(["--doc", "--no-fail-fast"]);
+        let mut all: Vec<OsString> = options.map(OsString::from).collect();
+        all.extend(arguments.iter().map(OsString::from));
+        all.push("--".into());
+        all.extend(filters.iter().map(OsString::from));
+        Self {
+            name: "documentation".into(),
+            program: sh::cargo().get_program().into(),
+            arguments: all,
+            folder: sh::root(),
+            environment: Vec::new(),
+            documentation: true,
+        }
+    }
+
+    /// Runs the program and adds what came of it to the report.
+    fn run(&self, report: &Mutex<Report>) {
+        let start = Instant::now();
+        lock(report).running.push(self.name.clone());
+        let mut result = Tests::default();
+        let ended = self.follow(|line| {
+            result.line(line);
+            if line.starts_with("test ") {
+                lock(report).progress();
+            }
+        });
+        let sound = match ended {
+            Ok(sound) => sound,
+            Err(error) => {
+                result.lines.push(error.to_string());
+                false
+            }
+        };
+        lock(report).end(&self.name, &result, sound, start);
+    }
+
+    /// Runs the program and hands each line that it writes to `line`; whether it ended well.
+    fn follow(&self, mut line: impl FnMut(&str)) -> Outcome<bool> {
+        let (reader, writer) = std::io::pipe()?;
+        let mut command = sh::independent(&self.program);
+        command.args(&self.arguments).current_dir(&self.folder);
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.stdin(Stdio::null());
+        command.stdout(writer.try_clone()?).stderr(writer);
+        let mut child = command.spawn()?;
+        // The parent's copies of the writing end go away with the command, so that reading ends with the child.
+        drop(command);
+        for bytes in BufReader::new(reader).split(b'\n') {
+            line(&String::from_utf8_lossy(&bytes?));
+        }
+        Ok(child.wait()?.success())
+    }
+}
+
+/// What the lines of one test program say.
+#[derive(Debug, Default)]
+struct Tests {
     passed: u64,
     failed: u64,
+    /// Shown when a test fails.
+    lines: Vec<String>,
+}
+
+impl Tests {
+    fn line(&mut self, line: &str) {
+        if let Some(result) = line.strip_prefix("test result: ") {
+            self.passed += number(result, " passed");
+            self.failed += number(result, " failed");
+        }
+        self.lines.push(line.to_owned());
+    }
+}
+
+/// What all test programs said so far.
+#[derive(Debug, Default)]
+struct Report {
+    running: Vec<String>,
+    /// Tests that have ended in programs that still run.
+    seen: u64,
     programs: u64,
+    passed: u64,
+    failed: u64,
+    /// The programs with failures.
+    bad: Vec<String>,
 }
 
 impl Report {
-    fn line(&mut self, line: &str) {
-        let text = line.trim();
-        if let Some(rest) = text.strip_prefix("Running ") {
-            let name = self.program_name(rest);
-            self.begin(&name);
-        } else if let Some(rest) = text.strip_prefix("Doc-tests ") {
-            self.begin(&format!("{} (documentation)", rest.replace('_', "-")));
-        } else if let Some(rest) = text.strip_prefix("test result: ") {
-            self.end(rest);
-        } else {
-            if text.starts_with("test ") {
-                self.seen += 1;
-                self.progress();
-            } else if text.starts_with("error") {
-                println!("{line}");
-            }
-            self.lines.push(line.to_owned());
-        }
-    }
-
-    /// `unittests src/lib.rs (target/debug/deps/zvf_format-0123)` becomes `zvf-format (unit)`; the integration tests
-    /// that follow belong to the same package.
-    fn program_name(&mut self, text: &str) -> String {
-        let (kind, file) = text.split_once(" (").unwrap_or((text, ""));
-        if !kind.starts_with("unittests") {
-            return format!("{} ({kind})", self.package);
-        }
-        let stem = file
-            .trim_end_matches(')')
-            .rsplit(['/', '\\'])
-            .next()
-            .unwrap_or_default();
-        self.package = stem
-            .rsplit_once('-')
-            .map_or(stem, |(name, _)| name)
-            .replace('_', "-");
-        format!("{} (unit)", self.package)
-    }
-
-    fn begin(&mut self, name: &str) {
-        name.clone_into(&mut self.name);
-        self.lines.clear();
-        self.seen = 0;
-        self.started = Some(Instant::now());
-    }
-
-    fn progress(&self) {
+    fn progress(&mut self) {
+        self.seen += 1;
         if std::io::stdout().is_terminal() {
-            print!("\r  {:<44} {:>5} ", self.name, self.seen);
+            let running = self.running.join(", ");
+            print!("\r  {} tests, in {running:<50.50}", self.seen);
             // A progress line that cannot be written is not worth an error.
             let _ = std::io::stdout().flush();
         }
     }
 
-    fn end(&mut self, result: &str) {
-        let (passed, failed) = (number(result, " passed"), number(result, " failed"));
-        self.passed += passed;
-        self.failed += failed;
-        self.programs += u64::from(passed + failed > 0);
-        if passed + failed == 0 {
+    fn end(&mut self, name: &str, tests: &Tests, sound: bool, start: Instant) {
+        self.running.retain(|one| one != name);
+        let Tests { passed, failed, .. } = *tests;
+        if sound && passed + failed == 0 {
             return;
         }
-        let seconds = self
-            .started
-            .map_or(0.0, |start| start.elapsed().as_secs_f64());
+        self.programs += 1;
+        self.passed += passed;
+        self.failed += failed;
         let back = if std::io::stdout().is_terminal() {
             "\r"
         } else {
             ""
         };
-        println!(
-            "{back}  {:<44} {passed:>5} passed {:>7.1} s",
-            self.name, seconds
-        );
-        if failed > 0 {
-            println!(
-                "{}\n  {} failed: {failed}",
-                self.lines.join("\n"),
-                self.name
-            );
+        let seconds = start.elapsed().as_secs_f64();
+        println!("{back}  {name:<44} {passed:>5} passed {seconds:>7.1} s        ");
+        if !sound {
+            println!("{}\n  {name} failed: {failed}", tests.lines.join("\n"));
+            self.bad.push(name.to_owned());
         }
     }
 }
@@ -181,25 +313,42 @@ fn number(text: &str, word: &str) -> u64 {
         .unwrap_or(0)
 }
 
+/// A thread that panics while it holds a lock has printed why.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn results_are_read() {
-        let line = "ok. 12 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out";
-        assert_eq!((number(line, " passed"), number(line, " failed")), (12, 3));
+        let mut tests = Tests::default();
+        tests.line("test result: FAILED. 12 passed; 3 failed; 0 ignored; 0 measured");
+        assert_eq!((tests.passed, tests.failed), (12, 3));
     }
 
     #[test]
-    fn programs_are_named_after_their_package() {
-        let mut report = Report::default();
-        let unit = "unittests src/lib.rs (target/debug/deps/zvf_format-01ab)";
-        assert_eq!(report.program_name(unit), "zvf-format (unit)");
-        let integration = "tests/main.rs (target/debug/deps/main-01ab)";
-        assert_eq!(
-            report.program_name(integration),
-            "zvf-format (tests/main.rs)"
-        );
+    fn test_programs_are_found_in_the_messages_of_cargo() -> Result<(), serde_json::Error> {
+        let text = r#"{"reason":"compiler-artifact","manifest_path":"/w/crates/zvf-store/Cargo.toml",
+            "target":{"kind":["test"],"name":"main"},"profile":{"test":true},"executable":"/t/main-01"}"#;
+        let mut message: Value = serde_json::from_str(text)?;
+        let found = Program::from_message(&message).map(|one| one.name);
+        assert_eq!(found.as_deref(), Some("zvf-store/main"));
+        message["target"]["kind"][0] = "lib".into();
+        let found = Program::from_message(&message).map(|one| one.name);
+        assert_eq!(found.as_deref(), Some("zvf-store/unit"));
+        message["profile"]["test"] = false.into();
+        assert!(Program::from_message(&message).is_none());
+        Ok(())
+    }
+
+    #[test]
+    fn own_options_are_taken_out() {
+        let given = ["-p", "x", "--jobs", "3", "--random", "--lib"].map(str::to_owned);
+        let left = without(&given, &[("--random", 1), ("--jobs", 2)]);
+        assert_eq!(left, ["-p", "x", "--lib"]);
+        assert!(selects_targets("--test=main") && !selects_targets("-p"));
     }
 }
