@@ -6,10 +6,10 @@ use zvf_format::dtype::DType;
 use zvf_format::keys::format_delta;
 use zvf_meta::ArrayAttributes;
 
-use super::Tree;
 use super::build::MISSING;
 use super::links::Place;
 use super::plan::Family;
+use super::{Document, Tree};
 use crate::container::{ContainerKind, GridArray, Shared};
 use crate::kv::Question;
 use crate::level::Refused;
@@ -119,6 +119,28 @@ impl Tree {
         Ok(())
     }
 
+    /// Warns of an attribute that has a folder for the values of links between chunks, and nothing in it beside the only links that
+    /// there are. Writers that give values to links inside chunks alone make no such folder (0.8, doubt 6).
+    fn compare_names(&self, level: u32, name: &str, delta: &str) {
+        let state = self.state();
+        let folder = format!("{level}/{}", Family::CrossLink.folder());
+        let path = format!("{folder}/{name}/{delta}");
+        let absent = matches!(
+            state.documents.get(&format!("{path}/zarr.json")),
+            Some(Document::Absent)
+        );
+        let listed = |path: &str| state.folders(path).flatten();
+        let named = listed(&folder).is_some_and(|names| names.iter().any(|one| one == name));
+        let others = listed(&format!("{level}/cross_chunk_links"));
+        let alone = others.is_none_or(|names| names.iter().all(|one| one == delta));
+        drop(state);
+        if absent && named && alone {
+            self.warnings.add(format!(
+                "{path}/zarr.json: the document is missing, but {folder}/{name} is there: values of links between chunks are null"
+            ));
+        }
+    }
+
     /// The array with the values of one attribute beside one array of links.
     fn values_of(
         &self,
@@ -149,7 +171,11 @@ impl Tree {
                     Some(array) => Ok(Some(array)),
                     None => {
                         let rank = link.array.key_rank();
-                        self.typed_grid(&path, Family::CrossLink, name, rank, more)
+                        let array = self.typed_grid(&path, Family::CrossLink, name, rank, more)?;
+                        if array.is_none() && !link.array.presence().is_empty() {
+                            self.compare_names(level, name, &delta.to_string());
+                        }
+                        Ok(array)
                     }
                 }
             }
