@@ -140,7 +140,7 @@ pub(crate) async fn all_reads(store: &Store) -> Result<Vec<Read>> {
         let middle = |from: f64, pair: (&f64, &f64)| pair.0 + (pair.1 - pair.0) * from;
         let corner =
             |from: f64| -> Vec<f64> { lo.iter().zip(&hi).map(|pair| middle(from, pair)).collect() };
-        if !lo.is_empty() && number == 0 {
+        if !lo.is_empty() {
             reads.push(Read::Box(number, corner(0.2), corner(0.6)));
         }
         let level = store.level(number, &Need::all()).await?;
