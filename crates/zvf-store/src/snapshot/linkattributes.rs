@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use zvf_format::dtype::DType;
-use zvf_format::keys::format_delta;
+use zvf_format::keys::{format_delta, parse_delta};
 use zvf_meta::ArrayAttributes;
 
 use super::build::MISSING;
@@ -119,11 +119,11 @@ impl Tree {
         Ok(())
     }
 
-    /// Warns of an attribute that has a folder for the values of links between chunks, and nothing in it beside the only links that
-    /// there are. Writers that give values to links inside chunks alone make no such folder (0.8, doubt 6).
-    fn compare_names(&self, level: u32, name: &str, delta: &str) {
+    /// Warns of an attribute that has a folder, and nothing in it beside the links of the only family that may have values there.
+    /// Writers that give values to links inside chunks alone make no folder for links between chunks (0.8, doubt 6).
+    fn compare_names(&self, level: u32, kind: Family, name: &str, delta: &str) {
         let state = self.state();
-        let folder = format!("{level}/{}", Family::CrossLink.folder());
+        let folder = format!("{level}/{}", kind.folder());
         let path = format!("{folder}/{name}/{delta}");
         let absent = matches!(
             state.documents.get(&format!("{path}/zarr.json")),
@@ -131,12 +131,19 @@ impl Tree {
         );
         let listed = |path: &str| state.folders(path).flatten();
         let named = listed(&folder).is_some_and(|names| names.iter().any(|one| one == name));
-        let others = listed(&format!("{level}/cross_chunk_links"));
-        let alone = others.is_none_or(|names| names.iter().all(|one| one == delta));
+        let links = match kind {
+            Family::CrossLink => "cross_chunk_links",
+            _ => "links",
+        };
+        let families = listed(&format!("{level}/{links}"));
+        let alone = families.is_none_or(|names| {
+            let mut others = names.iter().filter(|one| *one != delta);
+            others.all(|one| parse_delta(one).is_err())
+        });
         drop(state);
         if absent && named && alone {
             self.warnings.add(format!(
-                "{path}/zarr.json: the document is missing, but {folder}/{name} is there: values of links between chunks are null"
+                "{path}/zarr.json: the document is missing, but {folder}/{name} is there: values of {links} are null"
             ));
         }
     }
@@ -158,7 +165,11 @@ impl Tree {
             }
             Placement::SameKey => {
                 let path = format!("{level}/link_attributes/{name}/{delta}");
-                self.typed_grid(&path, Family::Link, name, place.key_rank, more)
+                let array = self.typed_grid(&path, Family::Link, name, place.key_rank, more)?;
+                if array.is_none() && !link.array.presence().is_empty() {
+                    self.compare_names(level, Family::Link, name, &delta.to_string());
+                }
+                Ok(array)
             }
             Placement::Tuple => {
                 let path = format!("{level}/cross_chunk_link_attributes/{name}/{delta}");
@@ -173,7 +184,7 @@ impl Tree {
                         let rank = link.array.key_rank();
                         let array = self.typed_grid(&path, Family::CrossLink, name, rank, more)?;
                         if array.is_none() && !link.array.presence().is_empty() {
-                            self.compare_names(level, name, &delta.to_string());
+                            self.compare_names(level, Family::CrossLink, name, &delta.to_string());
                         }
                         Ok(array)
                     }
