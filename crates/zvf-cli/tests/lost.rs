@@ -269,6 +269,38 @@ fn what_contradicts_itself_in_older_stores_is_told() -> Result<()> {
             "values are missing",
         ),
         (
+            "0.7/graph_attributes",
+            "0/link_attributes/pair/0/zarr.json",
+            "",
+            None,
+            links,
+            "values of links are null",
+        ),
+        (
+            "0.8/graph_080",
+            "0/link_attributes/weight/0/zarr.json",
+            "",
+            None,
+            links,
+            "values of links are null",
+        ),
+        (
+            "0.8/sentinels",
+            "0/object_attributes/a_int8/zarr.json",
+            separator,
+            Some(json!(".")),
+            objects,
+            "chunk_key_encoding",
+        ),
+        (
+            "padded/streamlines",
+            "0/groupings/zarr.json",
+            separator,
+            Some(json!(".")),
+            validate,
+            "chunk_key_encoding",
+        ),
+        (
             "0.7/real_skeleton",
             "1/links/-1/2.4.3/zarr.json",
             "/shape/0",
@@ -469,5 +501,149 @@ fn an_array_that_calls_itself_a_group_is_refused() -> Result<()> {
     let ran = home.zvf(&["query", "a.zv"])?;
     ensure!(ran.code == 4, "{} {}", ran.code, ran.stderr);
     ensure!(home.zvf(&["validate", "a.zv"])?.code == 1);
+    Ok(())
+}
+
+#[test]
+fn a_box_is_warned_of_where_documents_contradict_the_chunk_shape() -> Result<()> {
+    let (root, level) = ("/attributes/zarr_vectors", "/attributes/zarr_vectors_level");
+    let base = ["query", STORE, "--bbox"];
+    for (case, key, pointer, value, bbox, at) in [
+        (
+            "0.6/points",
+            "zarr.json",
+            format!("{root}/chunk_shape/1"),
+            json!(11.0),
+            "-5,-4,0:9,10.9,9",
+            "0",
+        ),
+        (
+            "0.9/points_bins",
+            "zarr.json",
+            format!("{root}/chunk_shape/2"),
+            json!(90.0),
+            "0,0,0:30,30,30",
+            "0",
+        ),
+        (
+            "0.8/real_skeleton",
+            "zarr.json",
+            format!("{root}/chunk_shape/0"),
+            json!(4400.0),
+            "0,0,0:9000,9000,9000",
+            "1",
+        ),
+        (
+            "0.8/pyramid_cells",
+            "1/zarr.json",
+            format!("{level}/chunk_shape/1"),
+            json!(25.0),
+            "0,0,0:9,9,9",
+            "1",
+        ),
+    ] {
+        let home = Home::to_damage(case)?;
+        let boxed = [&base[..], &[bbox, "--level", at]].concat();
+        let sound = home.zvf(&boxed)?;
+        ensure!(sound.code == 0, "{case}: {}", sound.stderr);
+        ensure!(!sound.stderr.contains("chunk_shape"), "{}", sound.stderr);
+        set(&home.file(STORE).join(key), &pointer, value)?;
+        let says = format!("level {at}: chunk_shape is [");
+        let ran = home.zvf(&boxed)?;
+        ensure!(ran.stderr.contains(&says), "{case}: {}", ran.stderr);
+        // A whole level is read by no chunk shape.
+        let ran = home.zvf(&["query", STORE, "--level", at])?;
+        ensure!(!ran.stderr.contains(&says), "{case}: {}", ran.stderr);
+    }
+    Ok(())
+}
+
+/// What `zvf links` and `zvf validate` say of a store, and the latter's exit code.
+fn told(home: &Home, store: &str) -> Result<(String, i32)> {
+    let listed = home.zvf(&["links", store])?;
+    ensure!(listed.code == 0, "{}", listed.stderr);
+    let queried = home.zvf(&["query", store])?;
+    let validated = home.zvf(&["validate", store])?;
+    Ok(([listed.stderr, queried.stderr].concat(), validated.code))
+}
+
+#[test]
+fn lost_values_of_links_are_warned_of() -> Result<()> {
+    const SAYS: &str = "link attribute weight: some links have no values";
+    let list = "/attributes/nonempty_chunks";
+    for case in ["0.9/graph", "0.9.4/additive_graph"] {
+        for whole in [false, true] {
+            let home = Home::to_damage(case)?;
+            let (said, code) = told(&home, STORE)?;
+            ensure!(!said.contains(SAYS) && code == 0, "{case}: {code} {said}");
+            let values = home.file(STORE).join("0/link_attributes/weight/0");
+            let arrays = folders(&values)?;
+            ensure!(arrays.len() > 1, "{case}: {arrays:?}");
+            let array = arrays.last().context("an array of values")?;
+            if whole {
+                std::fs::remove_dir_all(array)?;
+            } else {
+                let path = array.join("zarr.json");
+                let document: Value = serde_json::from_slice(&std::fs::read(&path)?)?;
+                let cells = document.pointer(list).and_then(Value::as_array);
+                let rest: Vec<&Value> = cells.context("no list")?.iter().skip(1).collect();
+                set(&path, list, json!(rest))?;
+            }
+            let (said, code) = told(&home, STORE)?;
+            ensure!(said.matches(SAYS).count() == 2, "{case} {whole}: {said}");
+            ensure!(code == 1, "{case} {whole}: {code}");
+            let rechunk = ["rechunk", STORE, "b.zv", "--chunk-shape", "80,80,80"];
+            let ran = home.zvf(&[&rechunk[..], &["--strict"]].concat())?;
+            ensure!(ran.code == 4, "{case}: {} {}", ran.code, ran.stderr);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn copies_state_that_links_without_values_are_meant() -> Result<()> {
+    const SAYS: &str = "some links have no values";
+    for case in ["0.7/graph", "0.8/graph"] {
+        let home = Home::to_damage(case)?;
+        home.text(&["migrate", "--to", "0.9.2", STORE, "new.zv"])?;
+        // Of the copy there is a copy again.
+        let shape = ["--chunk-shape", "80,80,80"];
+        home.text(&[&["rechunk", "new.zv", "again.zv"][..], &shape].concat())?;
+        for copy in ["new.zv", "again.zv"] {
+            let (said, code) = told(&home, copy)?;
+            ensure!(
+                !said.contains(SAYS) && code == 0,
+                "{case} {copy}: {code} {said}"
+            );
+        }
+        let mut stated = 0;
+        for array in folders(&home.file("new.zv/0/link_attributes/weight/0"))? {
+            remove(&array.join("zarr.json"), "/attributes/links_without_values")?;
+            stated += 1;
+        }
+        ensure!(stated > 0, "{case}");
+        let (said, code) = told(&home, "new.zv")?;
+        ensure!(said.contains(SAYS) && code == 1, "{case}: {code} {said}");
+    }
+    // Where every link has a value there is no such statement.
+    let home = Home::to_damage("0.9/graph")?;
+    home.text(&["migrate", "--to", "0.9.2", STORE, "new.zv"])?;
+    for array in folders(&home.file("new.zv/0/link_attributes/weight/0"))? {
+        let document = std::fs::read_to_string(array.join("zarr.json"))?;
+        ensure!(!document.contains("links_without_values"), "{document}");
+    }
+    Ok(())
+}
+
+#[test]
+fn lost_values_of_links_between_chunks_are_warned_of_in_older_stores() -> Result<()> {
+    const SAYS: &str = "0/cross_chunk_link_attributes/pair/0/zarr.json: the document is missing";
+    let home = Home::to_damage("0.8/native_graph")?;
+    let (said, code) = told(&home, STORE)?;
+    ensure!(!said.contains(SAYS) && code == 0, "{code} {said}");
+    let pair = home.file(STORE).join("0/cross_chunk_link_attributes/pair");
+    std::fs::remove_file(pair.join("0/zarr.json"))?;
+    let (said, _) = told(&home, STORE)?;
+    ensure!(said.contains(SAYS), "{said}");
     Ok(())
 }

@@ -49,6 +49,9 @@ pub struct ArrayAttributes {
     pub link_width: Option<u32>,
     /// Levels spanned; repeats the path.
     pub level_delta: Option<i32>,
+    /// Some links have no value, and none is missing: a member of ours in copies of stores before 0.9, whose writers gave values to
+    /// links inside chunks alone.
+    pub links_without_values: Option<bool>,
     /// Rows and channels of an object or group attribute; repeats the array's shape (§11.4).
     pub shape: Option<Vec<u64>>,
     /// Whether a table of objects has a child `present_mask` (0.7 §10.3).
@@ -152,6 +155,7 @@ impl ArrayAttributes {
             has_perm: members.optional("has_perm")?,
             link_width: members.optional("link_width")?,
             level_delta: members.optional("level_delta")?,
+            links_without_values: members.optional("links_without_values")?,
             shape: members.optional("shape")?,
             has_present_mask: members.optional("has_present_mask")?,
             fill_sentinel_meaning: members.optional("fill_sentinel_meaning")?,
@@ -179,6 +183,7 @@ impl ArrayAttributes {
             .put_some("has_perm", self.has_perm.as_ref())
             .put_some("link_width", self.link_width.as_ref())
             .put_some("level_delta", self.level_delta.as_ref())
+            .put_some("links_without_values", self.links_without_values.as_ref())
             .put_some("row_shape", self.row_shape.as_ref())
             .put_some("channel_names", self.channel_names.as_ref())
             .put_some("shape", self.shape.as_ref())

@@ -407,7 +407,7 @@ async fn links(
             let batch = fitted(list.level.number(), "links", &schema, &batch)?;
             summary.links += send(emit, Table::Links, &batch, 1 << 16).await;
         }
-        summary.warnings.extend(list.family.count_warning());
+        summary.warnings.extend(list.family.warnings());
     }
     Ok(summary)
 }

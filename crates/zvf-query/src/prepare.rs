@@ -6,7 +6,8 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::channel::oneshot;
 use serde_json::json;
-use zvf_store::meta::Refinement;
+use zvf_store::meta::rules::{self, LevelAt};
+use zvf_store::meta::{Refinement, RootDoc};
 use zvf_store::{Class, Deltas, Level, Names, Need, Store, VertexAttribute};
 
 use crate::columns::arrow;
@@ -310,6 +311,8 @@ fn tie(
     let round = level.next_round();
     let reader = Reader {
         short: Arc::default(),
+        probe: None,
+        displaced: Arc::default(),
         number: query.level,
         table: ChunkTable::default(),
         position,
@@ -325,6 +328,9 @@ fn tie(
         level: level.clone(),
     };
     check_presence(&level, query.bbox.is_some(), &mut warnings)?;
+    if query.bbox.is_some() {
+        warnings.extend(doubts(store.root(), &level));
+    }
     Ok(Prepared {
         query,
         level,
@@ -406,6 +412,35 @@ fn check_presence(
     }
     warnings.push(problem.to_string());
     Ok(())
+}
+
+/// What contradicts the chunk shape by which a box is looked up: the chunks of another shape may hold rows that are not read.
+fn doubts(root: &RootDoc, level: &Level) -> Vec<String> {
+    let name = level.number().to_string();
+    let at = LevelAt {
+        root,
+        name: &name,
+        doc: level.doc(),
+    };
+    let mut problems = rules::level_chunk_nests(at);
+    problems.extend(rules::level_chunk_bins(at));
+    if level.number() == 0 || level.doc().chunk_shape.is_none() {
+        problems.extend(rules::bins_divide_chunk(root));
+        // A transform that was left out contradicts nothing.
+        let base = root.level_transform(0);
+        if base.is_some_and(|base| base.translation().is_some()) {
+            problems.extend(rules::translation_base(root));
+        }
+    }
+    let shape = level.chunk_shape();
+    let tell = |one: rules::Problem| {
+        format!(
+            "level {name}: chunk_shape is {shape:?}, but {} is {}, expected {}: if chunk_shape is wrong, rows of the box are missing; \
+             `zvf validate` compares it with the rows",
+            one.path, one.found, one.expected
+        )
+    };
+    problems.into_iter().map(tell).collect()
 }
 
 /// The attributes that are read: those that come out, then those that only the filter names; and the names that

@@ -13,7 +13,7 @@ use crate::columns::position::{Extent, PositionSpec};
 use crate::error::Place;
 use crate::filter::{BoundFilter, Fault, Operand, Truths};
 use crate::fragments::Fragments;
-use crate::plan::candidates::Grid;
+use crate::plan::candidates::{Grid, farthest};
 use crate::plan::chunks::{ChunkTable, Slot};
 use crate::{BBox, QueryError, int};
 
@@ -52,7 +52,14 @@ pub(crate) struct Reader {
     pub(crate) test: RowTest,
     /// Set once the fragments of a chunk are far from reaching over its rows.
     pub(crate) short: Arc<AtomicBool>,
+    /// The chunk of the table of which some rows are compared with its key, where no box compares them all.
+    pub(crate) probe: Option<Slot>,
+    /// Set where none of these rows lies in the chunk.
+    pub(crate) displaced: Arc<AtomicBool>,
 }
+
+/// Most rows of a chunk that are compared with its key where no box is asked for.
+const PROBED: usize = 1024;
 
 /// What the cells of one chunk say.
 #[derive(Debug, Clone)]
@@ -89,6 +96,22 @@ impl Decoded {
 }
 
 impl Reader {
+    /// Takes the chunks of a query.
+    pub(crate) fn set_table(&mut self, table: ChunkTable) {
+        let far = farthest(table.iter(), self.grid.dims());
+        self.probe = far
+            .and_then(|chunk| table.slot(chunk))
+            .filter(|_| !self.test.placed && !self.test.worthless_keys);
+        self.table = table;
+    }
+
+    /// Whether none of the first rows of a chunk, as they are stored, lies in it.
+    fn is_displaced(&self, chunk: &[i64], rows: &[u8]) -> bool {
+        let most = PROBED.saturating_mul(self.position.row_bytes());
+        let extent = self.position.extent(rows.get(..most).unwrap_or(rows));
+        self.grid.is_elsewhere(chunk, &extent.min, &extent.max)
+    }
+
     /// The cells that are wanted of one chunk. Cells that the array's presence list lacks are left out, except of
     /// `vertices`: a manifest may know a chunk that the list does not.
     pub(crate) fn wants(&self, slot: Slot, what: &What, out: &mut Vec<CellWant>) {
@@ -176,6 +199,8 @@ impl Reader {
                 .offset
                 .is_empty()
                 .then_some(stored_extent);
+        } else if self.probe == Some(slot) && self.is_displaced(chunk, &little) {
+            self.displaced.store(true, Ordering::Relaxed);
         }
         let positions = match self.position.to_world(little) {
             Cow::Borrowed(_) => stored.clone(),

@@ -349,7 +349,7 @@ checks! {
         "A cell of a link attribute has as many rows as the cell of links."
         "Restore the cell, or write the attribute again.";
     LinkAttributeThere Consistency 47 Error "link-attribute-there" "0.6 to 0.9" "all" "0.9 §13.8"
-        "A link attribute has a cell where its family has one."
+        "A link attribute has a cell where its family has one, unless its document states `links_without_values`."
         "Write the attribute again.";
     LinkFragments Consistency 48 Error "link-fragments" "0.6 to 0.9" "all" "0.9 §13.7"
         "The groups of a chunk's links are a fragment index over them."

@@ -98,7 +98,7 @@ pub(crate) fn pace(p: &Prepared, reader: &Reader, what: &What, limit: Option<u64
 }
 
 /// Whether the chunk that would show it best is where its key says. Asked only where the listed chunks are not those
-/// that the store's bounds lead to.
+/// that the store's bounds lead to: of a coarse level, whose rows may reach less far, where they lie beyond, or where the box meets none.
 pub(crate) async fn witness(
     p: &Prepared,
     reader: &Arc<Reader>,
@@ -106,20 +106,25 @@ pub(crate) async fn witness(
 ) -> Result<bool, QueryError> {
     let presence = p.level.vertices().presence();
     let pruned = scope.is_some() && reader.table.len() < presence.len();
-    if !pruned || p.query.level != 0 {
+    if !pruned {
         return Ok(true);
     }
     let dims = p.level.dims();
     let (lo, hi) = &p.level.store().root().zarr_vectors.bounds;
     let expected = reader.grid.extents(lo, hi);
     let agrees = presence.extent().is_some_and(|(first, last)| {
+        if expected.len() != dims {
+            return false;
+        }
         let skip = first.len().saturating_sub(dims);
-        first
-            .iter()
-            .zip(&last)
-            .skip(skip)
-            .map(|(first, last)| (*first, *last))
-            .eq(expected.iter().copied())
+        let mut listed = first.iter().zip(&last).skip(skip).zip(&expected);
+        match p.query.level {
+            0 => listed.all(|((first, last), (lo, hi))| first == lo && last == hi),
+            _ => {
+                reader.table.len() > 0
+                    && listed.all(|((first, last), (lo, hi))| first >= lo && last <= hi)
+            }
+        }
     });
     let far = farthest(presence.iter(), dims)
         .filter(|chunk| !agrees && reader.table.slot(chunk).is_none());

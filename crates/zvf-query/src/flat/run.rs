@@ -140,7 +140,7 @@ pub(crate) async fn run(mut p: Prepared, emit: &mut Emit) -> Result<Summary, Que
         summary.links = send_links(&p, &mut scan, table, &kept, resolved.clone(), emit).await?;
         let family = p.family.as_ref();
         p.warnings
-            .extend(family.and_then(|family| family.count_warning()));
+            .extend(family.into_iter().flat_map(|family| family.warnings()));
     }
     if let (Some(resolved), true) = (&resolved, counted && p.part.is_some()) {
         emit.tell(Item::Counts(counts(&scan.side, resolved))).await;

@@ -102,9 +102,9 @@ impl Scan {
         let (table, scope) = plan_chunks(p, prune)?;
         let prune = scope.is_some();
         let mut reader = p.reader.clone();
-        reader.table = table;
         reader.test.placed = prune;
         reader.test.worthless_keys = !prune && p.query.bbox.is_some();
+        reader.set_table(table);
         let reader = Arc::new(reader);
         let what = What {
             vertices: true,
@@ -364,6 +364,12 @@ pub(crate) fn gaps(
     if reader.short.load(Ordering::Relaxed) {
         warnings.push(format!(
             "level {}: fragments reach over a part of the rows of their chunk: the dtype of vertices may be too short",
+            reader.number
+        ));
+    }
+    if reader.displaced.load(Ordering::Relaxed) {
+        warnings.push(format!(
+            "level {}: rows lie in other chunks than chunk_shape says: it is wrong, or the dtype of vertices is",
             reader.number
         ));
     }

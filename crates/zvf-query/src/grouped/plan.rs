@@ -60,13 +60,13 @@ impl Run {
             entries,
         } = choose(&blobs, &names, p.query.level, rank, visible)?;
         let mut reader = p.reader.clone();
-        reader.table = table;
         reader.test.placed = scope.is_some();
         reader.test.worthless_keys = scope.is_none() && p.query.bbox.is_some();
         if whole {
             reader.test = RowTest::default();
             reader.filter = None;
         }
+        reader.set_table(table);
         let reader = Arc::new(reader);
         let owners: Vec<u32> = owners(&starts);
         check_grid(&reader, &entries, &owners, &names)?;

@@ -134,7 +134,7 @@ pub(crate) async fn deliver(
     if let Some(table) = links {
         summary.links = run.links(&p, emit, table, &mut answer).await?;
         let family = p.family.as_ref();
-        warnings.extend(family.and_then(|family| family.count_warning()));
+        warnings.extend(family.into_iter().flat_map(|family| family.warnings()));
     }
     if let Some((table, values)) = answer.objects.take() {
         summary.objects = run.objects(&p, emit, &table, values, &answer).await?;

@@ -1,7 +1,7 @@
 //! Stored link records: which cells a query needs, and their endpoints in the order of the application.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use zvf_store::format::keys::{format_delta, format_key};
@@ -31,6 +31,8 @@ pub(crate) struct Family {
     /// Cells and links that were read.
     cells_read: AtomicU64,
     links_read: AtomicU64,
+    /// Whether links without values were read, of which each should have one; one for each attribute.
+    missing: Vec<AtomicBool>,
 }
 
 /// One cell to read: the array's number in the family, and the chunk.
@@ -90,6 +92,7 @@ impl Family {
             .collect();
         Self {
             links,
+            missing: attributes.iter().map(|_| AtomicBool::default()).collect(),
             attributes,
             columns,
             level,
@@ -98,9 +101,23 @@ impl Family {
         }
     }
 
+    /// What the links that were read, and their values, lack.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let mut all: Vec<String> = self.count_warning().into_iter().collect();
+        let level = self.level;
+        let missing = self.attributes.iter().zip(&self.missing);
+        for (attribute, _) in missing.filter(|(_, missing)| missing.load(Ordering::Relaxed)) {
+            all.push(format!(
+                "level {level}, link attribute {}: some links have no values, they are null; `zvf validate` finds where",
+                attribute.name
+            ));
+        }
+        all
+    }
+
     /// A warning where every cell of the family was read and the links are not as many as its document states: links were
     /// lost, or the number is out of date (`zvf-0.9`, section 13.2).
-    pub(crate) fn count_warning(&self) -> Option<String> {
+    fn count_warning(&self) -> Option<String> {
         let arrays = self.links.arrays();
         let cells = arrays
             .iter()
@@ -303,7 +320,8 @@ impl Family {
             each(ends, record);
         }
         let mut attributes = Vec::with_capacity(self.columns.len());
-        for (spec, attribute) in self.columns.iter().zip(&self.attributes) {
+        let wanted = self.columns.iter().zip(&self.attributes).zip(&self.missing);
+        for ((spec, attribute), missing) in wanted {
             let array = attribute.arrays.get(at.array).and_then(Option::as_ref);
             let values = match array.filter(|array| array.presence().contains(&at.source)) {
                 None => Cell::Missing,
@@ -319,6 +337,10 @@ impl Family {
                     }
                 },
             };
+            if records > 0 && matches!(values, Cell::Missing) && attribute.is_complete(&self.links)
+            {
+                missing.store(true, Ordering::Relaxed);
+            }
             attributes.push((values, int::row32(records).unwrap_or(u32::MAX)));
         }
         Ok(attributes)

@@ -73,6 +73,20 @@ impl Grid {
             })
     }
 
+    /// Whether a cell whose rows reach from `min` to `max` has no row where one of the two rules puts it, which is more than what
+    /// rounding does. `chunk` is as in [`in_place`](Self::in_place).
+    pub(crate) fn is_elsewhere(&self, chunk: &[i64], min: &[f64], max: &[f64]) -> bool {
+        let skip = chunk.len().saturating_sub(self.dims());
+        let axes = chunk.iter().skip(skip).zip(min).zip(max).enumerate();
+        axes.filter(|(_, ((_, min), max))| min <= max)
+            .any(|(axis, ((&at, &min), &max))| {
+                let outside = |first: i64, last: i64| at < first || last < at;
+                let binned = self.binned(axis, min).zip(self.binned(axis, max));
+                outside(self.straight(axis, min), self.straight(axis, max))
+                    && binned.is_none_or(|(first, last)| outside(first, last))
+            })
+    }
+
     /// The chunks a box meets.
     pub(crate) fn candidates(&self, bbox: &BBox, world: &World) -> Candidates {
         let (mut straight, mut binned) = (Vec::new(), Vec::new());
@@ -245,6 +259,22 @@ mod tests {
             candidates(&drift, "91:92").contains(&[10])
                 && candidates(&drift, "91:92").contains(&[9])
         );
+    }
+
+    #[test]
+    fn rows_are_elsewhere_where_none_is_in_the_chunk() {
+        let grid = Grid::new(&[10.0, 10.0], None);
+        // One row over the border is a matter of rounding.
+        assert!(!grid.is_elsewhere(&[0, 1], &[5.0, 9.0], &[10.0, 19.0]));
+        assert!(grid.is_elsewhere(&[0, 1], &[5.0, 1.0], &[9.0, 9.0]));
+        assert!(grid.is_elsewhere(&[3, 0, 1], &[1e9, 11.0], &[2e9, 12.0]));
+        let nothing = [f64::INFINITY; 2].map(|one| [one, -one]);
+        let [min, max] = [0, 1].map(|end| nothing.map(|one| one[end]));
+        assert!(!grid.is_elsewhere(&[4, 4], &min, &max));
+        // Through bins of 3 the chunk 10 begins at 90.
+        let drift = Grid::new(&[10.0], Some(&[3.0]));
+        assert!(!drift.is_elsewhere(&[10], &[91.0], &[92.0]));
+        assert!(drift.is_elsewhere(&[8], &[91.0], &[92.0]));
     }
 
     #[test]

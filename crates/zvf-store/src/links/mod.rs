@@ -131,3 +131,13 @@ pub struct LinkAttribute {
     /// One place for each array of the family.
     pub arrays: Vec<Option<Arc<GridArray>>>,
 }
+
+impl LinkAttribute {
+    /// Whether every link has a value: what 0.9 says of all attributes of links but those whose document states otherwise. Before 0.9
+    /// there are writers that give values to links inside chunks alone (0.8, doubt 6).
+    pub fn is_complete(&self, family: &LinkFamily) -> bool {
+        let mut arrays = self.arrays.iter().flatten();
+        let partial = arrays.any(|one| one.attributes().links_without_values == Some(true));
+        family.by_offsets() && !partial
+    }
+}

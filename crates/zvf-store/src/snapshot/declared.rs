@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use zvf_format::dtype::DType;
-use zvf_meta::ArrayDoc;
+use zvf_meta::{ArrayDoc, KeyScheme};
 
 use super::Tree;
 use super::blobs::level_of;
@@ -144,16 +144,23 @@ impl Tree {
         self.state().grids.get(&path).cloned()
     }
 
-    /// Warns of an array whose chunks have other keys than those of the level's vertices: chunks that are not found are
-    /// taken for chunks of the fill value.
+    /// Warns of an array whose chunks have other keys than those of the level's vertices, or where these are a group of blobs, than the
+    /// writers of such stores know: chunks that are not found are taken for chunks of the fill value.
     pub(super) fn compare_keys(&self, folder: &str, path: &str, doc: &ArrayDoc) {
         let level = level_of(folder).unwrap_or_default();
-        let vertices = self.vertices_of(level);
-        let other = vertices.as_ref().and_then(|array| array.doc());
-        if let Some(other) = other.filter(|other| other.key_encoding != doc.key_encoding) {
+        let Some(vertices) = self.vertices_of(level) else {
+            return;
+        };
+        let (scheme, separator) = match vertices.doc() {
+            Some(other) => (other.key_encoding.scheme, other.key_encoding.separator),
+            None => (KeyScheme::Default, '/'),
+        };
+        let own = &doc.key_encoding;
+        if own.scheme != scheme || own.separator != separator {
             self.warnings.add(format!(
-                "{path}/zarr.json: chunk_key_encoding is {:?}, but {:?} of {level}/vertices: chunks that are not found read as the fill value",
-                doc.key_encoding, other.key_encoding
+                "{path}/zarr.json: chunk_key_encoding is {:?} with {:?}, expected {scheme:?} with {separator:?} beside {level}/vertices: \
+                 chunks that are not found read as the fill value",
+                own.scheme, own.separator
             ));
         }
     }

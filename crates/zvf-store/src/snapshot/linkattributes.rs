@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use zvf_format::dtype::DType;
-use zvf_format::keys::format_delta;
+use zvf_format::keys::{format_delta, parse_delta};
 use zvf_meta::ArrayAttributes;
 
-use super::Tree;
 use super::build::MISSING;
 use super::links::Place;
 use super::plan::Family;
+use super::{Document, Tree};
 use crate::container::{ContainerKind, GridArray, Shared};
 use crate::kv::Question;
 use crate::level::Refused;
@@ -119,6 +119,35 @@ impl Tree {
         Ok(())
     }
 
+    /// Warns of an attribute that has a folder, and nothing in it beside the links of the only family that may have values there.
+    /// Writers that give values to links inside chunks alone make no folder for links between chunks (0.8, doubt 6).
+    fn compare_names(&self, level: u32, kind: Family, name: &str, delta: &str) {
+        let state = self.state();
+        let folder = format!("{level}/{}", kind.folder());
+        let path = format!("{folder}/{name}/{delta}");
+        let absent = matches!(
+            state.documents.get(&format!("{path}/zarr.json")),
+            Some(Document::Absent)
+        );
+        let listed = |path: &str| state.folders(path).flatten();
+        let named = listed(&folder).is_some_and(|names| names.iter().any(|one| one == name));
+        let links = match kind {
+            Family::CrossLink => "cross_chunk_links",
+            _ => "links",
+        };
+        let families = listed(&format!("{level}/{links}"));
+        let alone = families.is_none_or(|names| {
+            let mut others = names.iter().filter(|one| *one != delta);
+            others.all(|one| parse_delta(one).is_err())
+        });
+        drop(state);
+        if absent && named && alone {
+            self.warnings.add(format!(
+                "{path}/zarr.json: the document is missing, but {folder}/{name} is there: values of {links} are null"
+            ));
+        }
+    }
+
     /// The array with the values of one attribute beside one array of links.
     fn values_of(
         &self,
@@ -136,7 +165,11 @@ impl Tree {
             }
             Placement::SameKey => {
                 let path = format!("{level}/link_attributes/{name}/{delta}");
-                self.typed_grid(&path, Family::Link, name, place.key_rank, more)
+                let array = self.typed_grid(&path, Family::Link, name, place.key_rank, more)?;
+                if array.is_none() && !link.array.presence().is_empty() {
+                    self.compare_names(level, Family::Link, name, &delta.to_string());
+                }
+                Ok(array)
             }
             Placement::Tuple => {
                 let path = format!("{level}/cross_chunk_link_attributes/{name}/{delta}");
@@ -149,7 +182,11 @@ impl Tree {
                     Some(array) => Ok(Some(array)),
                     None => {
                         let rank = link.array.key_rank();
-                        self.typed_grid(&path, Family::CrossLink, name, rank, more)
+                        let array = self.typed_grid(&path, Family::CrossLink, name, rank, more)?;
+                        if array.is_none() && !link.array.presence().is_empty() {
+                            self.compare_names(level, Family::CrossLink, name, &delta.to_string());
+                        }
+                        Ok(array)
                     }
                 }
             }

@@ -344,6 +344,7 @@ impl Tree {
         let (attributes, members) = match self.node_at(&path)? {
             Some(Node::Array(doc)) => {
                 let attributes = doc.attributes.clone();
+                self.compare_keys(&level.to_string(), &path, &doc);
                 let array = RaggedArray::new(path, *doc, &self.kv.limits)?;
                 (attributes, Members::Ragged(Arc::new(array)))
             }
@@ -362,6 +363,9 @@ impl Tree {
                 let Some(table) = self.index_table(path, self.kv.limits.object_rows)? else {
                     return Ok(None);
                 };
+                if let Some(doc) = table.doc() {
+                    self.compare_keys(&level.to_string(), table.path(), doc);
+                }
                 (table.attributes().clone(), Members::Padded(Box::new(table)))
             }
         };

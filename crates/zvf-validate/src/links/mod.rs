@@ -212,8 +212,19 @@ async fn one_family(
         };
         plan.orphans(run).await?;
         plan.lonely_groups(run).await?;
+        let before = sums.records;
         plan.cells(run, &mut sums, tree.as_mut(), covered.as_mut())
             .await?;
+        let records = sums.records.saturating_sub(before);
+        for attribute in family.attributes().iter().filter(|_| records > 0) {
+            let is_there = attribute.arrays.get(number).is_some_and(Option::is_some);
+            if !is_there && attribute.is_complete(family) {
+                let found = format!("no array of {} for {records} links", attribute.name);
+                let place = Place::at(array.array.path());
+                run.findings
+                    .add(Check::LinkAttributeThere, place, found, "one");
+            }
+        }
     }
     run.seen.links = run.seen.links.saturating_add(sums.records);
     if run.options.sample.is_none() && !sums.damaged {
@@ -511,7 +522,10 @@ impl Plan<'_> {
                     }
                     (_, None) => {}
                     (Cell::Absent, Some(records)) => {
-                        if records > 0 {
+                        // Before 0.9 there are no documents that state it.
+                        let stated =
+                            self.family.by_offsets() && !attribute.is_complete(self.family);
+                        if records > 0 && !stated {
                             let found = format!("no cell for {records} links");
                             findings.add(Check::LinkAttributeThere, place(), found, "one");
                         }

@@ -44,6 +44,7 @@ pub(super) fn carried(attributes: &ArrayAttributes) -> ArrayAttributes {
         has_perm: None,
         link_width: None,
         level_delta: None,
+        links_without_values: None,
         shape: None,
         has_present_mask: None,
         fill_sentinel_meaning: None,

@@ -193,7 +193,8 @@ impl Job {
         let same = elems.iter().all(|one| *one == elem);
         let mut values = Vec::new();
         for attribute in &family.attributes {
-            values.push(Valued::new(attribute, records::value_bytes(attribute)?));
+            let size = records::value_bytes(attribute)?;
+            values.push(Valued::new(attribute, size, links));
         }
         let kind = self.store.kind();
         let policy = Policy {

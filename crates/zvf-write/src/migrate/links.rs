@@ -10,7 +10,7 @@ use zvf_format::links::{
     CellForm, Elem, Endpoint, LinkCellBuilder, anchor, canonical_order, duplicate_order,
 };
 use zvf_meta::{ArrayAttributes, LinkAttributeFamilyDoc, LinkFamilyDoc, LinkStore};
-use zvf_store::LinkAttribute;
+use zvf_store::{LinkAttribute, LinkFamily};
 
 use super::report::Notes;
 use crate::bucket::{Bucket, Buckets};
@@ -71,10 +71,12 @@ pub(super) struct Valued {
     pub(super) attributes: ArrayAttributes,
     /// Bytes of a value.
     pub(super) size: usize,
+    /// Whether every link of the source should have a value.
+    complete: bool,
 }
 
 impl Valued {
-    pub(super) fn new(attribute: &LinkAttribute, size: usize) -> Self {
+    pub(super) fn new(attribute: &LinkAttribute, size: usize, family: &LinkFamily) -> Self {
         let array = attribute.arrays.iter().flatten().next();
         Self {
             name: attribute.name.clone(),
@@ -84,6 +86,7 @@ impl Valued {
                 .map(|array| super::documents::carried(array.attributes()))
                 .unwrap_or_default(),
             size,
+            complete: attribute.is_complete(family),
         }
     }
 
@@ -521,6 +524,19 @@ impl Written<'_> {
                 .map(<[i64]>::to_vec)
                 .collect()
         };
+        let lacks = |at: usize| {
+            let valued = |done: &Done| done.valued.get(at).copied().unwrap_or(false);
+            done.iter().any(|done| !valued(done))
+        };
+        for (at, one) in self.values.iter().enumerate() {
+            if one.complete && lacks(at) {
+                let path = format!("link_attributes/{}", one.name);
+                self.notes.lost(
+                    path,
+                    "some links have no values, and nothing states that they have none",
+                );
+            }
+        }
         for (array, _) in (0_u32..).zip(&self.segments) {
             let segment = self.segment(array);
             let here = || done.iter().filter(|done| done.array == array);
@@ -556,6 +572,8 @@ impl Written<'_> {
                     dtype: Some(one.dtype.to_string()),
                     offsets: Some(lists(array)),
                     level_delta: Some(self.policy.delta),
+                    // What is lost in the source stays what is warned of.
+                    links_without_values: (lacks(at) && !one.complete).then_some(true),
                     row_shape: Some(if channels == 1 {
                         Vec::new()
                     } else {

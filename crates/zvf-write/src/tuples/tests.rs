@@ -166,7 +166,8 @@ fn records_that_do_not_fit_their_family_are_bugs() -> Result<(), WriteError> {
         values,
     };
     let sizes = || [2, 1].into_iter();
-    let (full, none): ([Option<&[u8]>; 2], [Option<&[u8]>; 2]) = ([Some(b"ab"), None], [None; 2]);
+    let full: [Option<&[u8]>; 2] = [Some(b"ab"), None];
+    let none: [Option<&[u8]>; 2] = [None; 2];
     record(&[7, 9], &full).append(&mut buckets, number, sizes())?;
     record(&[7, 9], &none).append(&mut buckets, number, sizes())?;
     for (rows, values) in [

@@ -35,6 +35,10 @@ pub(crate) fn is_stated_once(base: &Base, case: &Case) -> bool {
     if pointer.starts_with("/attributes/zarr_vectors/geometry_types") {
         return case.bytes.is_some();
     }
+    // A skeleton may have all of its links stored, as `padded/skeleton` has: what others imply is another forest.
+    if pointer == "/attributes/zarr_vectors/links_convention" && after_is(case, "explicit") {
+        return is_skeleton(base);
+    }
     // Nothing says how many values a row of the attribute has: its bytes are as many of another type.
     let document: Option<Value> =
         (base.files.get(&case.key)).and_then(|bytes| serde_json::from_slice(bytes).ok());
@@ -96,4 +100,21 @@ fn is_declared(base: &Base, case: &Case) -> bool {
         name.unwrap_or_default()
     );
     level == Some("0") && root.pointer(&at).is_some()
+}
+
+/// Whether the case sets its member to a text.
+fn after_is(case: &Case, text: &str) -> bool {
+    let after: Option<Value> =
+        (case.bytes.as_ref()).and_then(|bytes| serde_json::from_slice(bytes).ok());
+    after.is_some_and(|after| after.pointer(&case.pointer).and_then(Value::as_str) == Some(text))
+}
+
+/// Whether the store is one of skeletons.
+fn is_skeleton(base: &Base) -> bool {
+    let root = base.files.get("zarr.json");
+    let root: Option<Value> = root.and_then(|bytes| serde_json::from_slice(bytes).ok());
+    let kinds = root
+        .as_ref()
+        .map(|root| &root["attributes"]["zarr_vectors"]["geometry_types"]);
+    kinds.is_some_and(|kinds| *kinds == serde_json::json!(["skeleton"]))
 }
