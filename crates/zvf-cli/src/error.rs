@@ -248,6 +248,21 @@ mod tests {
     }
 
     #[test]
+    fn a_bug_has_a_code_of_its_own_and_asks_for_a_report() {
+        let bug = zvf_write::WriteError::Bug {
+            what: "row 7 has no bin".to_owned(),
+            file: "sums.rs",
+            line: 86,
+        };
+        let error = CliError::from(bug);
+        assert_eq!((error.class(), error.class().code()), (Class::Bug, 70));
+        let text = error.at("a.zv").to_string();
+        for part in ["a.zv", "sums.rs:86", "row 7 has no bin", "please report it"] {
+            assert!(text.contains(part), "{part:?} in {text}");
+        }
+    }
+
+    #[test]
     fn a_closed_pipe_is_quiet() {
         let error = CliError::stdout(&io::Error::from(io::ErrorKind::BrokenPipe));
         assert_eq!((error.class(), error.class().code()), (Class::Gone, 0));

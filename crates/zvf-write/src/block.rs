@@ -3,6 +3,8 @@
 use rustc_hash::FxHashMap;
 use zvf_meta::space::chunk_at;
 
+use crate::WriteError;
+use crate::error::{OrBug, internal};
 use crate::int::{index, wide};
 use crate::spec::StoreSpec;
 
@@ -47,16 +49,16 @@ impl Block {
         start: usize,
         positions: &[u8],
         keys: Option<&[i64]>,
-    ) -> Result<Self, Unplaced> {
+    ) -> Result<Result<Self, Unplaced>, WriteError> {
         let dims = spec.dims();
         let lead = usize::from(keys.is_some());
-        let rank = dims.saturating_add(lead);
+        let rank = dims + lead;
         let values = spec.positions.to_f64(positions);
         let rows = values.len() / dims.max(1);
-        let mut chunks = vec![0_i64; rows.saturating_mul(rank)];
+        let mut chunks = vec![0_i64; rows * rank];
         let leading = chunks.iter_mut().step_by(rank);
         leading
-            .zip(keys.unwrap_or_default())
+            .zip(keys.into_iter().flatten())
             .for_each(|(slot, key)| *slot = *key);
         let (mut low, mut high) = (vec![f64::INFINITY; dims], vec![f64::NEG_INFINITY; dims]);
         // Axis by axis: one size, one pair of corners, no lookups in between.
@@ -80,22 +82,22 @@ impl Block {
             let limits = reach.and_then(|(low, high)| Some((*low.get(axis)?, *high.get(axis)?)));
             let inside = limits.is_none_or(|(from, to)| least >= from && most <= to);
             if !(placed && inside) {
-                return Err(first_unplaced(spec, reach, start, &values));
+                return Ok(Err(first_unplaced(spec, reach, start, &values)));
             }
             (*low, *high) = (least, most);
         }
-        let (order, firsts, counts) = sort(&chunks, rank);
+        let (order, firsts, counts) = sort(&chunks, rank)?;
         let coordinates = firsts
             .iter()
-            .flat_map(|&row| chunks.iter().skip(row.saturating_mul(rank)).take(rank));
-        Ok(Self {
+            .flat_map(|&row| chunks.iter().skip(row * rank).take(rank));
+        Ok(Ok(Self {
             start,
             chunks: coordinates.copied().collect(),
             order,
             counts,
             low,
             high,
-        })
+        }))
     }
 
     /// The chunks with rows, and how many each has, in the order of `order`.
@@ -123,7 +125,7 @@ fn first_unplaced(
             let nowhere = chunk_at(value, size).is_none();
             if nowhere || beyond.is_some() {
                 return Unplaced {
-                    row: start.saturating_add(row),
+                    row: start + row,
                     axis,
                     value,
                     beyond: beyond.filter(|_| !nowhere),
@@ -140,13 +142,15 @@ fn first_unplaced(
 }
 
 /// Sorts rows by chunk: the rows, and for each chunk with rows the first of them and how many there are.
-fn sort(chunks: &[i64], dims: usize) -> (Vec<u32>, Vec<usize>, Vec<usize>) {
+type Sorted = (Vec<u32>, Vec<usize>, Vec<usize>);
+
+fn sort(chunks: &[i64], dims: usize) -> Result<Sorted, WriteError> {
     let rows = chunks.len() / dims.max(1);
     let (numbers, many) = dense(chunks, dims, rows).unwrap_or_else(|| hashed(chunks, dims));
     let mut ends = vec![0_usize; many];
     for &number in &numbers {
         if let Some(count) = ends.get_mut(index(number)) {
-            *count = count.saturating_add(1);
+            *count += 1;
         }
     }
     let counts: Vec<usize> = ends.iter().copied().filter(|&count| count > 0).collect();
@@ -154,24 +158,26 @@ fn sort(chunks: &[i64], dims: usize) -> (Vec<u32>, Vec<usize>, Vec<usize>) {
     for end in &mut ends {
         let count = *end;
         *end = sum;
-        sum = sum.saturating_add(count);
+        sum += count;
     }
+    // What follows puts each row in a place of its own then.
+    internal!(sum == rows, "{sum} of {rows} rows are in chunks");
     let mut order = vec![0_u32; rows];
     for (row, &number) in (0_u32..).zip(&numbers) {
         if let Some(place) = ends.get_mut(index(number)) {
             if let Some(slot) = order.get_mut(*place) {
                 *slot = row;
             }
-            *place = place.saturating_add(1);
+            *place += 1;
         }
     }
     let mut at = 0_usize;
     let mut firsts = Vec::with_capacity(counts.len());
     for &count in &counts {
-        firsts.push(order.get(at).map_or(0, |&row| index(row)));
-        at = at.saturating_add(count);
+        firsts.push(index(*order.get(at).or_bug("a chunk without rows")?));
+        at += count;
     }
-    (order, firsts, counts)
+    Ok((order, firsts, counts))
 }
 
 /// Chunks as numbers in the box that they span, axis 0 slowest, and how many that box has; `None` if it is much larger
@@ -235,7 +241,7 @@ mod tests {
             let rows = numbers.len() / dims;
             let chunks = &numbers[..rows * dims];
             let chunk = |row: usize| &chunks[row * dims..][..dims];
-            let (order, firsts, counts) = sort(chunks, dims);
+            let (order, firsts, counts) = sort(chunks, dims).unwrap();
             let mut seen: Vec<usize> = order.iter().map(|&row| row as usize).collect();
             let mut at = 0;
             let mut keys = Vec::new();

@@ -7,6 +7,7 @@ use std::path::Path;
 use rustc_hash::FxHashMap;
 
 use crate::WriteError;
+use crate::error::OrBug;
 use crate::int::{to_index, wide};
 use crate::spill::{Part, SpillFile};
 
@@ -65,15 +66,15 @@ impl<K: Eq + Hash> Buckets<K> {
         write: impl FnOnce(&mut Vec<u8>),
     ) -> Result<(), WriteError> {
         let bucket = self.buckets.get_mut(number);
-        let bucket = bucket.ok_or_else(|| WriteError::bug(format!("no bucket {number}")))?;
+        let bucket = bucket.or_bug(format_args!("no bucket {number}"))?;
         let before = bucket.tail.capacity();
         if let Some(last) = bucket.parts.last().filter(|_| before == 0) {
             // What came before the last spill comes again, more or less: no growing in small steps.
-            let usual = usize::try_from(last.len).unwrap_or(0).min(1 << 16);
+            let usual = to_index("bytes of a bucket", last.len.min(1 << 16))?;
             bucket.tail.reserve(usual);
         }
         write(&mut bucket.tail);
-        self.memory = self.memory.saturating_add(bucket.tail.capacity() - before);
+        self.memory += bucket.tail.capacity() - before;
         Ok(())
     }
 
@@ -101,34 +102,20 @@ impl<K: Eq + Hash> Buckets<K> {
         Ok(())
     }
 
-    /// All keys with their buckets, in no order, and the file to read them from.
-    pub(crate) fn finish(mut self) -> (Vec<(K, Bucket)>, SpillFile) {
-        let buckets = &mut self.buckets;
-        let all = self
-            .numbers
-            .into_iter()
-            .map(|(key, number)| {
-                (
-                    key,
-                    buckets
-                        .get_mut(number)
-                        .map(std::mem::take)
-                        .unwrap_or_default(),
-                )
-            })
-            .collect();
-        (all, self.file)
+    /// All keys with their buckets, in the order in which they came, and the file to read them from.
+    pub(crate) fn finish(self) -> (Vec<(K, Bucket)>, SpillFile) {
+        // Keys have the numbers 0, 1, 2, …: in this order they are those of the buckets.
+        let mut keys: Vec<(K, usize)> = self.numbers.into_iter().collect();
+        keys.sort_unstable_by_key(|(_, number)| *number);
+        let keys = keys.into_iter().map(|(key, _)| key);
+        (keys.zip(self.buckets).collect(), self.file)
     }
 }
 
 impl Bucket {
     /// Bytes of all records.
     pub(crate) fn len(&self) -> u64 {
-        let spilled = self
-            .parts
-            .iter()
-            .fold(0_u64, |sum, part| sum.saturating_add(part.len));
-        spilled.saturating_add(wide(self.tail.len()))
+        self.parts.iter().map(|part| part.len).sum::<u64>() + wide(self.tail.len())
     }
 
     /// All records in the order in which they came, as they were spilled; none is torn apart.

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use crate::WriteError;
-use crate::int::{narrow, wide};
+use crate::error::OrBug;
+use crate::int::{index, narrow, wide};
 use crate::number::NumberType;
 
 /// The code of a missing text until the end.
@@ -44,12 +45,8 @@ impl Categories {
         texts.sort_unstable();
         let mut codes = vec![0; texts.len()];
         for (at, (_, code)) in texts.iter().enumerate() {
-            let slot = usize::try_from(*code)
-                .ok()
-                .and_then(|code| codes.get_mut(code));
-            if let Some(slot) = slot {
-                *slot = narrow("categories", at)?;
-            }
+            let slot = codes.get_mut(index(*code));
+            *slot.or_bug(format_args!("code {code} of fewer texts"))? = narrow("categories", at)?;
         }
         let count = wide(texts.len());
         let number = match (self.missing, count) {
@@ -84,15 +81,19 @@ pub(crate) struct Dictionary {
 
 impl Dictionary {
     /// Appends the stored form of a code given before.
-    pub(crate) fn put(&self, code: [u8; 4], out: &mut Vec<u8>) {
+    pub(crate) fn put(&self, code: [u8; 4], out: &mut Vec<u8>) -> Result<(), WriteError> {
         let code = u32::from_le_bytes(code);
         let stored = if code == MISSING {
             [0xff; 4]
         } else {
-            let code = usize::try_from(code).ok().and_then(|at| self.codes.get(at));
-            code.copied().unwrap_or_default().to_le_bytes()
+            let known = self.codes.get(index(code));
+            known
+                .or_bug(format_args!("no category {code}"))?
+                .to_le_bytes()
         };
-        out.extend_from_slice(stored.get(..self.number.size()).unwrap_or(&stored));
+        let stored = stored.get(..self.number.size());
+        out.extend_from_slice(stored.or_bug("categories of more than 4 bytes")?);
+        Ok(())
     }
 }
 
@@ -113,8 +114,12 @@ mod tests {
         let mut stored = Vec::new();
         codes
             .iter()
-            .for_each(|code| done.put(code.to_le_bytes(), &mut stored));
+            .for_each(|code| done.put(code.to_le_bytes(), &mut stored).unwrap());
         assert_eq!(stored, [2, 1, 2, 0]);
+        // A code that was never given is not that of the first text.
+        let unknown = done.put(3_u32.to_le_bytes(), &mut stored);
+        assert!(matches!(unknown, Err(crate::WriteError::Bug { .. })));
+        assert_eq!(stored.len(), 4);
     }
 
     #[test]

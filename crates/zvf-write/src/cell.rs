@@ -9,10 +9,12 @@ use zvf_meta::space::{bins_per_chunk, chunk_at};
 use crate::WriteError;
 use crate::categories::Dictionary;
 use crate::copy::gather;
+use crate::error::{OrBug, internal};
 use crate::fragment_values::together;
 use crate::int::{index, narrow, signed64, wide};
 use crate::layout::Layout;
 use crate::number::NumberType;
+use crate::record::{records, row_of};
 use crate::sorter::Placed;
 use crate::spec::StoreSpec;
 
@@ -72,24 +74,25 @@ impl<'s> Encoder<'s> {
         spec: &'s StoreSpec,
         layout: Layout,
         dictionaries: Vec<Option<Dictionary>>,
-    ) -> Self {
+    ) -> Result<Self, WriteError> {
         let cut = match spec.kind {
             Kind::PointCloud if !spec.objects && !spec.cuts_by_value() => {
                 let bins = spec.bin_shape.as_ref().unwrap_or(&spec.chunk_shape);
-                Cut::Bins(bins_per_chunk(&spec.chunk_shape, bins).unwrap_or_default())
+                let bins = bins_per_chunk(&spec.chunk_shape, bins);
+                Cut::Bins(bins.or_bug("bins that do not divide the chunk")?)
             }
             Kind::PointCloud | Kind::Graph | Kind::Mesh => Cut::Objects,
             Kind::Line | Kind::Polyline | Kind::Streamline => Cut::Runs,
             Kind::Skeleton => Cut::Trees,
         };
         let vertices = spec.takes_links();
-        Self {
+        Ok(Self {
             spec,
             layout,
             dictionaries,
             cut,
             vertices,
-        }
+        })
     }
 
     /// Gives the vertex of each row, links or not.
@@ -118,25 +121,25 @@ impl<'s> Encoder<'s> {
         slot: u32,
         records: &[u8],
     ) -> Result<Encoded, WriteError> {
-        let keys = self.sorted(chunk, records);
+        let keys = self.sorted(chunk, records)?;
         narrow("rows of one chunk", keys.len())?;
         let (fragments, placed) = self.fragments(slot, &keys, records)?;
-        let fragment_attributes = self.fragment_attributes(&keys, &placed, records);
+        let fragment_attributes = self.fragment_attributes(&keys, &placed, records)?;
         let column = |range: &Range<usize>| {
             let order = keys.iter().map(|key| key.record);
             gather(records, self.layout.width, range.start, range.len(), order)
         };
-        let positions = column(&self.layout.position);
+        let positions = column(&self.layout.position)?;
         let mut attributes = Vec::new();
         for (range, dictionary) in self.layout.attributes.iter().zip(&self.dictionaries) {
-            let values = column(range);
+            let values = column(range)?;
             attributes.push(match dictionary {
                 Some(dictionary) => {
                     let mut cell = Vec::with_capacity(values.len());
                     let (codes, _) = values.as_chunks();
-                    codes
-                        .iter()
-                        .for_each(|code| dictionary.put(*code, &mut cell));
+                    for code in codes {
+                        dictionary.put(*code, &mut cell)?;
+                    }
                     cell
                 }
                 None => values,
@@ -162,50 +165,56 @@ impl<'s> Encoder<'s> {
         })
     }
 
-    fn record<'r>(&self, records: &'r [u8], at: usize) -> &'r [u8] {
-        let start = at.saturating_mul(self.layout.width);
-        records
-            .get(start..start.saturating_add(self.layout.width))
-            .unwrap_or_default()
+    fn record<'r>(&self, records: &'r [u8], at: usize) -> Result<&'r [u8], WriteError> {
+        row_of(records, at, self.layout.width).or_bug(format_args!("no record {at}"))
     }
 
     /// The records by group, then in the order of their vertices.
-    fn sorted(&self, chunk: &[i64], records: &[u8]) -> Vec<Key> {
-        let rows = records.chunks_exact(self.layout.width).enumerate();
-        let key = |group: i64, (at, record): (usize, &[u8])| Key {
-            group,
-            number: Layout::number(record),
-            record: at,
+    fn sorted(&self, chunk: &[i64], bytes: &[u8]) -> Result<Vec<Key>, WriteError> {
+        let rows = records(bytes, self.layout.width)?.enumerate();
+        let key = |group: i64, (at, record): (usize, &[u8])| -> Result<Key, WriteError> {
+            Ok(Key {
+                group,
+                number: Layout::number(record)?,
+                record: at,
+            })
         };
         let Cut::Bins(bins) = &self.cut else {
-            let mut keys: Vec<Key> = rows
-                .map(|row| key(self.layout.object(row.1), row))
-                .collect();
+            let mut keys = rows
+                .map(|row| key(self.layout.object(row.1)?, row))
+                .collect::<Result<Vec<Key>, _>>()?;
             keys.sort_unstable();
             if self.cut == Cut::Objects && self.spec.cuts_by_value() {
-                let value = |key: &Key| self.layout.fragment(self.record(records, key.record));
+                let value = |key: &Key| self.layout.fragment(self.record(bytes, key.record)?);
                 for object in keys.chunk_by_mut(|a, b| a.group == b.group) {
-                    together(object, value);
+                    together(object, value)?;
                 }
             }
-            return keys;
+            return Ok(keys);
         };
         if bins.iter().all(|&count| count == 1) {
-            return in_order(rows.map(|row| key(0, row)).collect());
+            return Ok(in_order(
+                rows.map(|row| key(0, row)).collect::<Result<_, _>>()?,
+            ));
         }
-        let groups = self.bins(chunk, bins, records);
+        let groups = self.bins(chunk, bins, bytes)?;
         let many = groups.iter().max().map_or(0, |&last| last as usize + 1);
         let mut places = vec![0_usize; many];
         for &group in &groups {
             if let Some(place) = places.get_mut(group as usize) {
-                *place = place.saturating_add(1);
+                *place += 1;
             }
         }
         let mut sum = 0_usize;
         for place in &mut places {
             let count = std::mem::replace(place, sum);
-            sum = sum.saturating_add(count);
+            sum += count;
         }
+        internal!(
+            sum == rows.len(),
+            "{sum} of {} rows are in bins",
+            rows.len()
+        );
         let nothing = Key {
             group: 0,
             number: 0,
@@ -215,20 +224,20 @@ impl<'s> Encoder<'s> {
         for (&group, row) in groups.iter().zip(rows) {
             if let Some(place) = places.get_mut(group as usize) {
                 if let Some(slot) = keys.get_mut(*place) {
-                    *slot = key(i64::from(group), row);
+                    *slot = key(i64::from(group), row)?;
                 }
-                *place = place.saturating_add(1);
+                *place += 1;
             }
         }
-        in_order(keys)
+        Ok(in_order(keys))
     }
 
     /// The number of each row's bin in its chunk, axis 0 slowest.
-    fn bins(&self, chunk: &[i64], bins: &[u64], records: &[u8]) -> Vec<u32> {
+    fn bins(&self, chunk: &[i64], bins: &[u64], records: &[u8]) -> Result<Vec<u32>, WriteError> {
         let (dims, layout) = (self.spec.dims(), &self.layout);
-        let rows = records.len() / layout.width.max(1);
+        let rows = records.len() / layout.width;
         let (at, width) = (layout.position.start, layout.position.len());
-        let stored = gather(records, layout.width, at, width, 0..rows);
+        let stored = gather(records, layout.width, at, width, 0..rows)?;
         let positions = self.spec.positions.to_f64(&stored);
         let sizes = self
             .spec
@@ -237,16 +246,15 @@ impl<'s> Encoder<'s> {
             .unwrap_or(&self.spec.chunk_shape);
         let mut numbers = vec![0_u32; rows];
         for (axis, ((&size, &chunk), &bins)) in sizes.iter().zip(chunk).zip(bins).enumerate() {
-            // There are at most 2^24 bins.
-            let bins = u32::try_from(bins).unwrap_or(u32::MAX);
+            let bins = u32::try_from(bins).or_bug("more than 2^24 bins")?;
             let column = positions.iter().skip(axis).step_by(dims);
             for (&value, number) in column.zip(&mut numbers) {
-                let local = local_bin(value, size, chunk, i64::from(bins));
-                let local = u32::try_from(local).unwrap_or(0);
-                *number = number.wrapping_mul(bins).wrapping_add(local);
+                // Below `bins`, and so is the number below the product of all of them.
+                let local = local_bin(value, size, chunk, i64::from(bins))? as u32;
+                *number = *number * bins + local;
             }
         }
-        numbers
+        Ok(numbers)
     }
 
     fn fragments(
@@ -261,7 +269,7 @@ impl<'s> Encoder<'s> {
             let count = bins.iter().product::<u64>();
             let mut start = 0_usize;
             for bin in 0..signed64("bins", count)? {
-                let rest = keys.get(start..).unwrap_or_default();
+                let rest = keys.get(start..).or_bug("bins beyond the rows")?;
                 let rows = if count == 1 {
                     rest.len()
                 } else {
@@ -273,26 +281,31 @@ impl<'s> Encoder<'s> {
                         signed64("rows", wide(rows))?,
                     )
                     .map_err(failed)?;
-                start = start.saturating_add(rows);
+                start += rows;
             }
             return Ok((index.finish(), Vec::new()));
         }
         let mut placed: Vec<Placed> = Vec::new();
         let mut before: Option<&Key> = None;
         for (row, key) in (0_u32..).zip(keys) {
-            let goes_on = before.is_some_and(|before| {
-                before.group == key.group
-                    && self.layout.fragment(self.record(records, before.record))
-                        == self.layout.fragment(self.record(records, key.record))
-                    && match self.cut {
-                        Cut::Runs => before.number.checked_add(1) == Some(key.number),
-                        Cut::Trees => !self.layout.is_root(self.record(records, key.record)),
-                        _ => true,
-                    }
-            });
+            let fragment = |key: &Key| self.layout.fragment(self.record(records, key.record)?);
+            let goes_on = match before {
+                Some(before) => {
+                    before.group == key.group
+                        && fragment(before)? == fragment(key)?
+                        && match self.cut {
+                            Cut::Runs => before.number.checked_add(1) == Some(key.number),
+                            Cut::Trees => {
+                                !self.layout.is_root(self.record(records, key.record)?)?
+                            }
+                            _ => true,
+                        }
+                }
+                None => false,
+            };
             before = Some(key);
             match placed.last_mut() {
-                Some(fragment) if goes_on => fragment.rows = fragment.rows.saturating_add(1),
+                Some(fragment) if goes_on => fragment.rows += 1,
                 _ => {
                     let fragment = narrow("fragments of one chunk", placed.len())?;
                     let order = match self.cut {
@@ -319,30 +332,42 @@ impl<'s> Encoder<'s> {
     }
 
     /// The values of fragments: those of their first rows, and their objects.
-    fn fragment_attributes(&self, keys: &[Key], placed: &[Placed], records: &[u8]) -> Vec<Vec<u8>> {
-        let firsts = placed.iter().filter_map(|one| keys.get(index(one.row)));
-        let firsts: Vec<usize> = firsts.map(|key| key.record).collect();
+    fn fragment_attributes(
+        &self,
+        keys: &[Key],
+        placed: &[Placed],
+        records: &[u8],
+    ) -> Result<Vec<Vec<u8>>, WriteError> {
+        let mut firsts = Vec::with_capacity(placed.len());
+        for one in placed {
+            firsts.push(
+                keys.get(index(one.row))
+                    .or_bug("a fragment without rows")?
+                    .record,
+            );
+        }
         let column = |range: &Range<usize>| {
             let order = firsts.iter().copied();
             gather(records, self.layout.width, range.start, range.len(), order)
         };
         let ranges = self.layout.fragment_attributes.iter();
-        let mut columns: Vec<Vec<u8>> = ranges.map(column).collect();
+        let mut columns = ranges.map(column).collect::<Result<Vec<Vec<u8>>, _>>()?;
         if self.spec.fragment_owners {
             let owners = placed.iter().flat_map(|one| one.object.to_le_bytes());
             columns.push(owners.collect());
         }
-        columns
+        Ok(columns)
     }
 
     /// The stored dtype of attribute `at`, as numpy spells it.
-    pub(crate) fn stored_type(&self, at: usize) -> NumberType {
+    pub(crate) fn stored_type(&self, at: usize) -> Result<NumberType, WriteError> {
         use crate::spec::AttributeType;
         match self.spec.vertex_attributes.get(at).map(|one| one.values) {
-            Some(AttributeType::Number(number)) => number,
-            _ => self
-                .dictionary(at)
-                .map_or(NumberType::U8, |dictionary| dictionary.number),
+            Some(AttributeType::Number(number)) => Ok(number),
+            _ => {
+                let dictionary = self.dictionary(at);
+                Ok(dictionary.or_bug("texts without a dictionary")?.number)
+            }
         }
     }
 }
@@ -357,20 +382,56 @@ fn in_order(mut keys: Vec<Key>) -> Vec<Key> {
 
 /// The number of a position's bin in its chunk along one axis. A position that rounds into the bins of a neighbour stays in
 /// its own chunk (trap T13).
-fn local_bin(value: f64, size: f64, chunk: i64, bins: i64) -> i64 {
-    let all = chunk_at(value, size).unwrap_or(i64::MIN);
-    let first = chunk.saturating_mul(bins);
-    all.saturating_sub(first).clamp(0, bins.saturating_sub(1))
+fn local_bin(value: f64, size: f64, chunk: i64, bins: i64) -> Result<i64, WriteError> {
+    match (chunk_at(value, size), chunk.checked_mul(bins)) {
+        (Some(all), Some(first)) => Ok(all.saturating_sub(first).clamp(0, bins - 1)),
+        _ => {
+            let expected = "a number whose bin is counted in 64 bits";
+            Err(WriteError::input("positions", value.to_string(), expected))
+        }
+    }
 }
 
 /// The number of a position's bin in its chunk, axis 0 slowest.
-pub(crate) fn bin(spec: &StoreSpec, chunk: &[i64], bins: &[u64], position: &[f64]) -> i64 {
-    let sizes = spec.bin_shape.as_deref().unwrap_or(&spec.chunk_shape);
-    let axes = position.iter().zip(sizes).zip(chunk).zip(bins);
-    axes.fold(0, |number, (((&value, &size), &chunk), &bins)| {
-        // There are at most 2^24 bins.
-        let bins = i64::try_from(bins).unwrap_or(i64::MAX);
-        let local = local_bin(value, size, chunk, bins);
-        number.saturating_mul(bins).saturating_add(local)
+pub(crate) fn bin_of(
+    position: &[f64],
+    sizes: &[f64],
+    chunk: &[i64],
+    bins: &[u64],
+) -> Result<i64, WriteError> {
+    let mut axes = position.iter().zip(sizes).zip(chunk).zip(bins);
+    axes.try_fold(0_i64, |number, (((&value, &size), &chunk), &bins)| {
+        let bins = signed64("bins", bins)?;
+        let local = local_bin(value, size, chunk, bins)?;
+        let number = number
+            .checked_mul(bins)
+            .and_then(|number| number.checked_add(local));
+        number
+            .ok_or_else(|| WriteError::limit("bins of a chunk", u64::MAX, i64::MAX.unsigned_abs()))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use zvf_meta::Kind;
+
+    use super::Encoder;
+    use crate::WriteError;
+    use crate::layout::Layout;
+    use crate::spec::StoreSpec;
+
+    #[test]
+    fn no_row_of_a_chunk_is_left_out() {
+        for spec in [
+            StoreSpec::new(Kind::PointCloud, [10.0; 3]).with_bin_shape([5.0; 3]),
+            StoreSpec::new(Kind::Streamline, [10.0; 3]),
+        ] {
+            let encoder = Encoder::new(&spec, Layout::new(&spec), Vec::new()).unwrap();
+            let records = vec![0; 3 * Layout::new(&spec).width];
+            let whole = encoder.encode(&[0; 3], 0, &records).unwrap();
+            assert_eq!(whole.positions.len(), 3 * 12);
+            let cut = encoder.encode(&[0; 3], 0, &records[1..]);
+            assert!(matches!(cut, Err(WriteError::Bug { .. })));
+        }
+    }
 }

@@ -11,6 +11,7 @@ use zvf_store::ChunkCoord;
 
 use crate::WriteError;
 use crate::bucket::Bucket;
+use crate::error::OrBug;
 use crate::int::wide;
 use crate::number::NumberType;
 use crate::spec::{AttributeSpec, AttributeType, StoreSpec};
@@ -63,8 +64,7 @@ impl StoreSpec {
     /// Components of a chunk's key: the axes, and one more in front where chunks are cut by an attribute.
     #[must_use]
     pub fn key_rank(&self) -> usize {
-        self.dims()
-            .saturating_add(usize::from(self.chunk_by.is_some()))
+        self.dims() + usize::from(self.chunk_by.is_some())
     }
 
     /// The attributes that batches have a value of for each vertex: those of the vertices, and the one that chunks are cut by.
@@ -183,6 +183,7 @@ impl Keys {
             known: None,
         };
         if let Some(values) = values {
+            // The values were checked with the specification: without codes every value is one that is not known.
             let codes = keys.codes(values).unwrap_or_default();
             keys.known = Some(keys.ranked(codes.into_iter().collect()));
         }
@@ -294,12 +295,16 @@ impl Keys {
         if let Some(known) = self.known {
             return Ok(known);
         }
-        let first = |chunk: &ChunkCoord| chunk.as_slice().first().copied().unwrap_or_default();
-        let codes: BTreeSet<i64> = chunks.iter().map(|(chunk, _)| first(chunk)).collect();
+        let codes = chunks
+            .iter()
+            .map(|(chunk, _)| chunk.as_slice().first().copied());
+        let codes = codes
+            .collect::<Option<BTreeSet<i64>>>()
+            .or_bug("a chunk without a key")?;
         check_count(codes.len())?;
         if codes.is_empty() {
-            let name = spec.chunk_by.as_ref().map(|one| &*one.attribute.name);
-            let what = format!("attribute {}", name.unwrap_or_default());
+            let key = spec.chunk_by.as_ref().or_bug("keys of no attribute")?;
+            let what = format!("attribute {}", key.attribute.name);
             let expected = "vertices, or values in the specification";
             return Err(WriteError::input(what, "no value", expected));
         }
@@ -307,7 +312,8 @@ impl Keys {
         for (chunk, _) in chunks {
             let mut components = chunk.as_slice().to_vec();
             if let Some(code) = components.first_mut() {
-                *code = split.ranks.get(code).copied().unwrap_or_default();
+                let rank = split.ranks.get(code).copied();
+                *code = rank.or_bug(format_args!("key {code} has no rank"))?;
             }
             *chunk = ChunkCoord::new(&components);
         }

@@ -9,6 +9,7 @@
 use serde_json::{Value, json};
 
 use crate::WriteError;
+use crate::error::OrBug;
 use crate::int::wide;
 use crate::number::NumberType;
 use crate::values::Values;
@@ -21,25 +22,24 @@ pub(crate) struct Columns {
 
 impl Columns {
     /// Adds a column; returns what the document says of it.
-    pub(crate) fn add(&mut self, values: &Values<'_>) -> Value {
-        match values.number_type() {
-            Some(number) => {
-                let bytes = values.bytes_as(number).unwrap_or_default();
-                self.bytes.extend_from_slice(&bytes);
-                json!({"type": number.to_string(), "bytes": bytes.len()})
-            }
-            None => match values {
-                Values::Text(texts) => json!({"texts": texts}),
-                _ => Value::Null,
-            },
+    pub(crate) fn add(&mut self, values: &Values<'_>) -> Result<Value, WriteError> {
+        if let Values::Text(texts) = values {
+            return Ok(json!({"texts": texts}));
         }
+        let number = values.number_type().or_bug("numbers without a type")?;
+        let bytes = values.bytes_as(number).or_bug("numbers of another type")?;
+        self.bytes.extend_from_slice(&bytes);
+        Ok(json!({"type": number.to_string(), "bytes": bytes.len()}))
     }
 
-    pub(crate) fn add_all(&mut self, columns: &[(String, Values<'_>)]) -> Value {
+    pub(crate) fn add_all(
+        &mut self,
+        columns: &[(String, Values<'_>)],
+    ) -> Result<Value, WriteError> {
         let all = columns
             .iter()
-            .map(|(name, values)| json!([name, self.add(values)]));
-        Value::Array(all.collect())
+            .map(|(name, values)| Ok(json!([name, self.add(values)?])));
+        Ok(Value::Array(all.collect::<Result<_, WriteError>>()?))
     }
 
     /// The document and all columns as bytes.

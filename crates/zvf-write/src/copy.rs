@@ -1,5 +1,9 @@
 //! Columns into records and back. The width is a constant inside the loops: a value is a move or two, not a call.
 
+use crate::WriteError;
+use crate::error::internal;
+use crate::record::row_of;
+
 /// Calls a generic function with the width as a constant, for the widths that positions and attributes mostly have;
 /// otherwise the second expression.
 macro_rules! by_width {
@@ -20,6 +24,9 @@ macro_rules! by_width {
 }
 
 /// Puts a column into records of `record` bytes each, `at` bytes into them: record `i` gets row `order[i]`.
+///
+/// # Errors
+/// Bug: a row that the column does not have, or records that do not have the place.
 pub(crate) fn scatter(
     out: &mut [u8],
     record: usize,
@@ -27,7 +34,7 @@ pub(crate) fn scatter(
     column: &[u8],
     width: usize,
     order: &[u32],
-) {
+) -> Result<(), WriteError> {
     fn fixed<const W: usize>(
         out: &mut [u8],
         record: usize,
@@ -43,32 +50,40 @@ pub(crate) fn scatter(
             }
         }
     }
-    if width == 0 {
-        return;
+    if width == 0 || order.is_empty() {
+        return Ok(());
     }
+    // Checked once, so that no copy below is left out.
+    let last = order.iter().fold(0, |last, &row| last.max(row)) as usize;
+    internal!(
+        at + width <= record && out.len() == order.len() * record && last < column.len() / width,
+        "values of {width} bytes at {at}, records of {record}, row {last} of {} bytes",
+        column.len()
+    );
     by_width!(
         width,
         fixed(out, record, at, column, order),
         for (into, &row) in out.chunks_exact_mut(record).zip(order) {
-            let into = into.get_mut(at..at.saturating_add(width));
-            let start = (row as usize).saturating_mul(width);
-            if let (Some(into), Some(value)) =
-                (into, column.get(start..start.saturating_add(width)))
-            {
+            let into = into.get_mut(at..at + width);
+            if let (Some(into), Some(value)) = (into, row_of(column, row as usize, width)) {
                 into.copy_from_slice(value);
             }
         }
     );
+    Ok(())
 }
 
 /// Takes a column out of records of `record` bytes each, `at` bytes into them, in the order given.
+///
+/// # Errors
+/// Bug: a record that is not there.
 pub(crate) fn gather(
     records: &[u8],
     record: usize,
     at: usize,
     width: usize,
     order: impl ExactSizeIterator<Item = usize>,
-) -> Vec<u8> {
+) -> Result<Vec<u8>, WriteError> {
     fn fixed<const W: usize>(
         records: &[u8],
         record: usize,
@@ -77,7 +92,7 @@ pub(crate) fn gather(
         out: &mut Vec<u8>,
     ) {
         for row in order {
-            let start = row.saturating_mul(record).saturating_add(at);
+            let start = row * record + at;
             if let Some(value) = records
                 .get(start..)
                 .and_then(|rest| rest.first_chunk::<W>())
@@ -86,22 +101,31 @@ pub(crate) fn gather(
             }
         }
     }
-    let mut out = Vec::with_capacity(order.len().saturating_mul(width));
+    let length = order.len() * width;
+    let mut out = Vec::with_capacity(length);
     by_width!(
         width,
         fixed(records, record, at, order, &mut out),
         for row in order {
-            let start = row.saturating_mul(record).saturating_add(at);
-            let value = records.get(start..start.saturating_add(width));
-            out.extend_from_slice(value.unwrap_or_default());
+            let start = row * record + at;
+            if let Some(value) = records.get(start..start + width) {
+                out.extend_from_slice(value);
+            }
         }
     );
-    out
+    internal!(
+        out.len() == length,
+        "{} of {length} bytes are in {} bytes of records",
+        out.len(),
+        records.len()
+    );
+    Ok(out)
 }
 
 #[cfg(test)]
 mod tests {
     use super::{gather, scatter};
+    use crate::WriteError;
 
     #[test]
     fn what_is_scattered_is_gathered() {
@@ -110,7 +134,7 @@ mod tests {
             let column: Vec<u8> = (0..4 * width).map(|i| i as u8).collect();
             let record = width + 5;
             let mut records = vec![0xee; 4 * record];
-            scatter(&mut records, record, 3, &column, width, &order);
+            scatter(&mut records, record, 3, &column, width, &order).unwrap();
             for (i, &row) in order.iter().enumerate() {
                 let found = &records[i * record..][..record];
                 let row = row as usize;
@@ -118,8 +142,25 @@ mod tests {
                 assert_eq!((found[0], found[record - 1]), (0xee, 0xee));
             }
             // Record 1 holds row 0, 3 row 1, 2 row 2, 0 row 3.
-            let back = gather(&records, record, 3, width, [1, 3, 2, 0].into_iter());
+            let back = gather(&records, record, 3, width, [1, 3, 2, 0].into_iter()).unwrap();
             assert_eq!(back, column);
+        }
+    }
+
+    #[test]
+    fn no_row_is_left_out() {
+        for width in [4_usize, 5] {
+            let (column, mut records) = (vec![1; 3 * width], vec![0; 20]);
+            for (order, at) in [(&[0, 3][..], 0), (&[0, 1], 11 - width), (&[0], 0)] {
+                let done = scatter(&mut records, 10, at, &column, width, order);
+                assert!(
+                    matches!(done, Err(WriteError::Bug { .. })),
+                    "{order:?} at {at}"
+                );
+            }
+            assert_eq!(records, [0; 20]);
+            let gathered = gather(&records, 10, 0, width, [0, 2].into_iter());
+            assert!(matches!(gathered, Err(WriteError::Bug { .. })));
         }
     }
 }

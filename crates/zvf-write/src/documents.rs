@@ -122,10 +122,10 @@ pub(crate) fn vertex_attribute(
     spec: &AttributeSpec,
     at: usize,
     encoder: &Encoder<'_>,
-) -> ArrayAttributes {
+) -> Result<ArrayAttributes, WriteError> {
     let mut attributes = ArrayAttributes {
         zv_array: Some("attribute".to_owned()),
-        dtype: Some(encoder.stored_type(at).to_string()),
+        dtype: Some(encoder.stored_type(at)?.to_string()),
         ..channels(spec)
     };
     if let Some(dictionary) = encoder.dictionary(at) {
@@ -140,7 +140,7 @@ pub(crate) fn vertex_attribute(
         attributes.ordered = Some(false);
         attributes.fill_code = dictionary.missing.then_some(-1);
     }
-    attributes
+    Ok(attributes)
 }
 
 /// The root document of a store of one level.

@@ -1,5 +1,6 @@
 //! Why something could not be written.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use zvf_format::EncodeError;
@@ -196,6 +197,44 @@ pub enum WriteError {
     },
 }
 
+/// Returns an error of the class bug from the function around it, with file and line, unless something holds.
+macro_rules! internal {
+    ($holds:expr, $($what:tt)+) => {
+        if !$holds {
+            return Err($crate::WriteError::bug(format!($($what)+)));
+        }
+    };
+}
+pub(crate) use internal;
+
+/// What must be there is there, or it is a bug: never a default.
+pub(crate) trait OrBug<T> {
+    /// The value, or an error of the class bug with file and line of the caller. `what` says which rule is broken; it is
+    /// formatted only then.
+    #[track_caller]
+    fn or_bug(self, what: impl fmt::Display) -> Result<T, WriteError>;
+}
+
+impl<T> OrBug<T> for Option<T> {
+    #[track_caller]
+    fn or_bug(self, what: impl fmt::Display) -> Result<T, WriteError> {
+        match self {
+            Some(value) => Ok(value),
+            None => Err(WriteError::bug(what.to_string())),
+        }
+    }
+}
+
+impl<T, E: fmt::Display> OrBug<T> for Result<T, E> {
+    #[track_caller]
+    fn or_bug(self, what: impl fmt::Display) -> Result<T, WriteError> {
+        match self {
+            Ok(value) => Ok(value),
+            Err(source) => Err(WriteError::bug(format!("{what}: {source}"))),
+        }
+    }
+}
+
 impl WriteError {
     /// Which class of failure this is.
     #[must_use]
@@ -231,7 +270,7 @@ impl WriteError {
         matches!(self, Self::Tidying { .. } | Self::Pending { .. })
     }
 
-    /// A broken rule of the caller's.
+    /// A broken rule of the writer's own; see [`internal!`] and [`OrBug`].
     #[cold]
     #[track_caller]
     pub(crate) fn bug(what: impl Into<String>) -> Self {

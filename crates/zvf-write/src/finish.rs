@@ -13,14 +13,16 @@ use crate::bucket::{Bucket, Buckets};
 use crate::cell::{Encoded, Encoder};
 use crate::chunk_by::{Keys, Split};
 use crate::commit::{self, Leftovers};
+use crate::error::OrBug;
 use crate::form::{IdsIn, Members};
-use crate::int::{index, narrow, to_index, wide};
+use crate::int::{index, narrow, wide};
 use crate::links::{CUT, Family, LinkCell, Placer, queued_size, split};
 use crate::nodes::Nodes;
 use crate::objects::{self, HeldGroups, Tables};
 use crate::places::Places;
 use crate::prepare::Corners;
 use crate::progress::{Step, Steps, Watch};
+use crate::record::records;
 use crate::route::Router;
 use crate::shard::{Cells, Object, Payloads};
 use crate::sorter::{Placed, Sorter};
@@ -140,7 +142,7 @@ pub(crate) fn write_arrays(
         });
     }
     let traced = router.trace.is_some();
-    let encoder = Encoder::new(spec, router.layout, dictionaries).with_vertices(traced);
+    let encoder = Encoder::new(spec, router.layout, dictionaries)?.with_vertices(traced);
     let chunks: Vec<&[i64]> = coords.iter().map(ChunkCoord::as_slice).collect();
     let form = spec.target.form();
     let cells = form.cells(
@@ -173,7 +175,7 @@ pub(crate) fn write_arrays(
     if spec.has_objects() && (spec.kind != Kind::PointCloud || some) {
         level.write_objects(&mut documents, sorter, &tables, &groups, &mut placer)?;
     }
-    let mut steps = watch.step(Step::Links, router.link_count.saturating_mul(2));
+    let mut steps = watch.step(Step::Links, router.link_count * 2);
     let mut found = None;
     if let Some(mut places) = places {
         places.seal()?;
@@ -292,13 +294,13 @@ pub(crate) fn place_links(
     placer: &mut Placer<'_>,
     steps: &mut Steps<'_>,
 ) -> Result<(), WriteError> {
-    let size = to_index("bytes of a link", queued_size(spec))?.max(1);
+    let size = queued_size(spec);
     let mut ends = Vec::new();
     for piece in queue.pieces() {
         let piece = piece?;
         steps.add(wide(piece.len() / size));
-        for record in piece.chunks_exact(size) {
-            let (vertices, attributes) = split(record, spec.links.width);
+        for record in records(&piece, size)? {
+            let (vertices, attributes) = split(record, spec.links.width)?;
             ends.clear();
             let cut = spec.kind == Kind::Skeleton
                 && vertices.first().is_some_and(|child| child & CUT != 0);
@@ -361,15 +363,16 @@ pub(crate) fn pack<T>(mut items: Vec<Item<T>>) -> Vec<Vec<T>> {
                 bytes = 0;
             }
         }
-        bytes = bytes.saturating_add(size);
+        bytes += size;
         before = object;
     }
     jobs
 }
 
 impl<'s> Level<'s> {
-    fn chunk(&self, slot: u32) -> &'s [i64] {
-        self.chunks.get(index(slot)).copied().unwrap_or_default()
+    fn chunk(&self, slot: u32) -> Result<&'s [i64], WriteError> {
+        let chunk = self.chunks.get(index(slot)).copied();
+        chunk.or_bug(format_args!("no chunk {slot}"))
     }
 
     /// Encodes and puts the cells of all chunks.
@@ -383,13 +386,11 @@ impl<'s> Level<'s> {
     ) -> Result<(), WriteError> {
         let mut items = Vec::new();
         let width = encoder.record_size();
-        let bytes = buckets
-            .iter()
-            .fold(0_u64, |sum, bucket| sum.saturating_add(bucket.len()));
+        let bytes: u64 = buckets.iter().map(Bucket::len).sum();
         let mut steps = self.watch.step(Step::Vertices, bytes / width);
         for (slot, bucket) in (0_u32..).zip(buckets) {
             items.push((
-                self.cells.object_index(self.chunk(slot))?,
+                self.cells.object_index(self.chunk(slot)?)?,
                 bucket.len(),
                 (slot, bucket),
             ));
@@ -432,7 +433,7 @@ impl<'s> Level<'s> {
         let mut columns: Vec<Payloads<'_>> = paths.iter().map(|_| Vec::new()).collect();
         let mut noted = Vec::new();
         for (slot, bucket) in job {
-            let chunk = self.chunk(slot);
+            let chunk = self.chunk(slot)?;
             let rows = bucket.len() / encoder.record_size();
             let Encoded {
                 positions,
@@ -476,7 +477,7 @@ impl<'s> Level<'s> {
         let fragments = "vertex_fragments";
         add(fragments.to_owned(), documents::fragments(fragments));
         for (at, one) in self.spec.vertex_attributes.iter().enumerate() {
-            let attributes = documents::vertex_attribute(one, at, encoder);
+            let attributes = documents::vertex_attribute(one, at, encoder)?;
             add(format!("vertex_attributes/{}", one.name), attributes);
         }
         for one in self.spec.stored_fragment_attributes() {
@@ -547,7 +548,7 @@ impl<'s> Level<'s> {
         let mut present: Present<'s> = family.arrays().map(|array| (array, Vec::new())).collect();
         let mut items = Vec::new();
         for ((array, slot), bucket) in cells {
-            let chunk = self.chunk(slot);
+            let chunk = self.chunk(slot)?;
             present.entry(array).or_default().push(chunk);
             let mut object = vec![u64::from(array)];
             object.extend(self.cells.object_index(chunk)?);
@@ -575,12 +576,12 @@ impl<'s> Level<'s> {
             let doc = |attributes: ArrayAttributes| {
                 documents::grid_doc(self.cells, keys.clone(), attributes)
             };
-            let segment = family.segment(array);
+            let segment = family.segment(array)?;
             docs.push((
                 format!("links/0/{segment}"),
-                doc(family.links_attributes(array)),
+                doc(family.links_attributes(array)?),
             ));
-            if family.is_inner(array) {
+            if family.is_inner(array)? {
                 docs.push((
                     "link_fragments".to_owned(),
                     doc(documents::fragments("link_fragments")),
@@ -588,11 +589,13 @@ impl<'s> Level<'s> {
             }
             for one in &self.spec.links.attributes {
                 let path = format!("link_attributes/{}/0/{segment}", one.name);
-                docs.push((path, doc(family.attribute_attributes(array, one))));
+                docs.push((path, doc(family.attribute_attributes(array, one)?)));
             }
         }
         let doc = family.family_doc();
-        documents.summary.links = doc.num_links.unwrap_or(0);
+        documents.summary.links = doc
+            .num_links
+            .or_bug("a family that does not count its links")?;
         let groups = &mut documents.nodes.groups;
         groups.insert("links/0".to_owned(), doc.to_group().to_json_line());
         for one in &self.spec.links.attributes {
@@ -611,19 +614,19 @@ impl<'s> Level<'s> {
         let mut records = 0_u64;
         let mut columns: BTreeMap<String, Payloads<'_>> = BTreeMap::new();
         for (array, slot, bucket) in job {
-            let chunk = self.chunk(slot);
+            let chunk = self.chunk(slot)?;
             let LinkCell {
                 rows,
                 attributes,
                 count,
             } = family.cell(array, &bucket.read(file)?)?;
-            records = records.saturating_add(count.unsigned_abs());
-            let segment = family.segment(array);
+            records += count.unsigned_abs();
+            let segment = family.segment(array)?;
             columns
                 .entry(format!("links/0/{segment}"))
                 .or_default()
                 .push((chunk, rows));
-            if family.is_inner(array) {
+            if family.is_inner(array)? {
                 let mut index = FragmentIndexBuilder::new();
                 index
                     .push_range(0, count)

@@ -101,7 +101,9 @@ impl Form {
             }
             for (shape, origin) in grid.shape.iter_mut().zip(&mut grid.origin) {
                 let end = i128::from(std::mem::take(origin)) + i128::from(*shape);
-                *shape = u64::try_from(end.max(1)).unwrap_or(u64::MAX);
+                *shape = u64::try_from(end.max(1)).map_err(|_| {
+                    WriteError::limit("cells along an axis", u64::MAX, i64::MAX.unsigned_abs())
+                })?;
             }
         }
         Ok(Cells {
@@ -157,18 +159,18 @@ impl Form {
         if spec.shard_shape.is_none() || !self.begins_at_zero() {
             return Ok(());
         }
-        match low.iter().position(|low| *low < 0.0) {
-            Some(axis) => Err((axis, low.get(axis).map(f64::to_string).unwrap_or_default())),
+        match low.iter().enumerate().find(|(_, low)| **low < 0.0) {
+            Some((axis, low)) => Err((axis, low.to_string())),
             None => Ok(()),
         }
     }
 
     /// The first id that no object of the version can have.
     pub(crate) fn bad_id(self, ids: &[i64]) -> Option<i64> {
-        let most = i64::try_from(MOST).unwrap_or(i64::MAX);
+        let fits = |id: i64| u64::try_from(id).is_ok_and(|id| id < MOST);
         match self.ids {
             IdsIn::Table => None,
-            IdsIn::Rows => ids.iter().copied().find(|id| !(0..most).contains(id)),
+            IdsIn::Rows => ids.iter().copied().find(|id| !fits(*id)),
         }
     }
 }

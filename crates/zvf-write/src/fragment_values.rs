@@ -91,24 +91,25 @@ pub(crate) fn document(one: &AttributeSpec) -> ArrayAttributes {
 }
 
 /// Brings items of one group together by value: values in the order in which they first come, the items of one in theirs.
-pub(crate) fn together<'v, T: Copy>(items: &mut [T], value: impl Fn(&T) -> &'v [u8]) {
+pub(crate) fn together<'v, T: Copy>(
+    items: &mut [T],
+    value: impl Fn(&T) -> Result<&'v [u8], WriteError>,
+) -> Result<(), WriteError> {
     let mut firsts: HashMap<&[u8], usize> = HashMap::new();
-    let ranked: Vec<(usize, T)> = items
-        .iter()
-        .map(|item| {
-            let next = firsts.len();
-            (*firsts.entry(value(item)).or_insert(next), *item)
-        })
-        .collect();
-    if ranked.is_sorted_by_key(|(rank, _)| *rank) {
-        return;
+    let mut ranked: Vec<(usize, T)> = Vec::with_capacity(items.len());
+    for item in &*items {
+        let next = firsts.len();
+        ranked.push((*firsts.entry(value(item)?).or_insert(next), *item));
     }
-    let mut ranked = ranked;
+    if ranked.is_sorted_by_key(|(rank, _)| *rank) {
+        return Ok(());
+    }
     ranked.sort_by_key(|(rank, _)| *rank);
     items
         .iter_mut()
         .zip(ranked)
         .for_each(|(slot, (_, item))| *slot = item);
+    Ok(())
 }
 
 #[cfg(test)]
@@ -125,7 +126,7 @@ mod tests {
             (4, b"a"),
             (5, b"b"),
         ];
-        together(&mut items, |(_, value)| value);
+        together(&mut items, |(_, value)| Ok(value)).unwrap();
         let order: Vec<u32> = items.iter().map(|(at, _)| *at).collect();
         assert_eq!(order, [0, 2, 5, 1, 4, 3]);
     }

@@ -14,7 +14,9 @@ use std::io::{BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use crate::WriteError;
+use crate::error::OrBug;
 use crate::int::{to_index, wide};
+use crate::record::take_array;
 
 /// Bytes before a payload.
 const HEAD: usize = 13;
@@ -158,16 +160,17 @@ struct Frames<'p> {
 impl Frames<'_> {
     /// The next frame; `None` at the end, or where a crash cut one short.
     fn next(&mut self) -> Result<Option<(u8, Vec<u8>)>, WriteError> {
-        let left = self.length.saturating_sub(self.at);
+        let left = self.length.checked_sub(self.at);
+        let left = left.or_bug("a frame behind the end of its journal")?;
         let Some(left) = left.checked_sub(wide(HEAD)) else {
             return Ok(None);
         };
         let mut head = [0; HEAD];
         self.fill(&mut head)?;
-        let [kind, rest @ ..] = head;
-        let (length, sum) = rest.split_at(8);
-        let length = u64::from_le_bytes(length.try_into().unwrap_or_default());
-        let sum = u32::from_le_bytes(sum.try_into().unwrap_or_default());
+        let mut rest = &head[..];
+        let [kind] = take_array(&mut rest)?;
+        let length = u64::from_le_bytes(take_array(&mut rest)?);
+        let sum = u32::from_le_bytes(take_array(&mut rest)?);
         if length > left {
             return Ok(None);
         }
@@ -181,7 +184,7 @@ impl Frames<'_> {
                 Err(damaged(self.path, self.at, "the bytes that were written"))
             };
         }
-        self.at = self.at.saturating_add(wide(HEAD)).saturating_add(length);
+        self.at += wide(HEAD) + length;
         Ok(Some((kind, payload)))
     }
 

@@ -38,7 +38,11 @@ pub(crate) fn signed64(what: &'static str, value: u64) -> Result<i64, WriteError
 }
 
 /// Upper and lower half of a number.
-pub(crate) fn halves(value: u64) -> [u32; 2] {
-    let low = value & u64::from(u32::MAX);
-    [value >> 32, low].map(|half| u32::try_from(half).unwrap_or(0))
+pub(crate) const fn halves(value: u64) -> [u32; 2] {
+    [(value >> 32) as u32, value as u32]
+}
+
+/// Upper and lower half of a number of 128 bits.
+pub(crate) const fn halves128(value: u128) -> [u64; 2] {
+    [(value >> 64) as u64, value as u64]
 }

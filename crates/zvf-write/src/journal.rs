@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::WriteError;
 use crate::batch::{Batch, Groups, Numbering, ObjectTable, Owners};
 use crate::columns::{Columns, column, columns, open, signed, unsigned};
+use crate::describe;
 use crate::frames::{FrameFile, damaged, misused};
 use crate::int::wide;
 use crate::spec::StoreSpec;
@@ -74,8 +75,7 @@ impl Journal {
         sync: bool,
         mut replay: impl FnMut(Call) -> Result<(), WriteError>,
     ) -> Result<Self, WriteError> {
-        // The whole specification, as this version spells it.
-        let expected = format!("{} {spec:?}", env!("CARGO_PKG_VERSION")).into_bytes();
+        let expected = describe::spec(spec)?;
         let mut empty = true;
         let mut kept = VecDeque::new();
         let file = FrameFile::open(path, sync, SPEC, |at, kind, payload| {
@@ -139,11 +139,11 @@ impl Journal {
 fn encode(given: Given<'_>) -> Result<(u8, Vec<u8>), WriteError> {
     let mut columns = Columns::default();
     let (kind, document) = match given {
-        Given::Batch(batch) => (BATCH, batch_document(batch, &mut columns)),
+        Given::Batch(batch) => (BATCH, batch_document(batch, &mut columns)?),
         Given::Objects(table) => {
             let document = json!({
-                "ids": columns.add(&Values::I64(Cow::Borrowed(&table.ids))),
-                "attributes": columns.add_all(&table.attributes),
+                "ids": columns.add(&Values::I64(Cow::Borrowed(&table.ids)))?,
+                "attributes": columns.add_all(&table.attributes)?,
             });
             (OBJECTS, document)
         }
@@ -151,7 +151,7 @@ fn encode(given: Given<'_>) -> Result<(u8, Vec<u8>), WriteError> {
             let document = json!({
                 "members": groups.members,
                 "names": groups.names,
-                "attributes": columns.add_all(&groups.attributes),
+                "attributes": columns.add_all(&groups.attributes)?,
             });
             (GROUPS, document)
         }
@@ -159,26 +159,26 @@ fn encode(given: Given<'_>) -> Result<(u8, Vec<u8>), WriteError> {
     Ok((kind, columns.close(&document)?))
 }
 
-fn batch_document(batch: &Batch<'_>, columns: &mut Columns) -> Value {
-    let positions = columns.add(&batch.positions);
+fn batch_document(batch: &Batch<'_>, columns: &mut Columns) -> Result<Value, WriteError> {
+    let positions = columns.add(&batch.positions)?;
     let objects = match &batch.objects {
         Owners::None => Value::Null,
-        Owners::Each(ids) => columns.add(&Values::I64(Cow::Borrowed(ids))),
+        Owners::Each(ids) => columns.add(&Values::I64(Cow::Borrowed(ids)))?,
         Owners::Runs(runs) => {
             let ids: Vec<i64> = runs.iter().map(|(id, _)| *id).collect();
             let counts: Vec<u64> = runs.iter().map(|(_, count)| wide(*count)).collect();
-            json!({"ids": columns.add(&Values::from(ids)), "counts": columns.add(&Values::from(counts))})
+            json!({"ids": columns.add(&Values::from(ids))?, "counts": columns.add(&Values::from(counts))?})
         }
     };
-    json!({
+    Ok(json!({
         "positions": positions,
         "objects": objects,
-        "attributes": columns.add_all(&batch.attributes),
-        "fragment_attributes": columns.add_all(&batch.fragment_attributes),
-        "links": columns.add(&Values::U64(Cow::Borrowed(&batch.links))),
+        "attributes": columns.add_all(&batch.attributes)?,
+        "fragment_attributes": columns.add_all(&batch.fragment_attributes)?,
+        "links": columns.add(&Values::U64(Cow::Borrowed(&batch.links)))?,
         "all": batch.numbering == Numbering::All,
-        "link_attributes": columns.add_all(&batch.link_attributes),
-    })
+        "link_attributes": columns.add_all(&batch.link_attributes)?,
+    }))
 }
 
 /// Takes a frame apart; `None` if it is none of ours.

@@ -13,8 +13,12 @@
 
 use std::ops::Range;
 
+use zvf_format::dtype::DType;
 use zvf_meta::Kind;
 
+use crate::WriteError;
+use crate::error::OrBug;
+use crate::int::{to_index, wide};
 use crate::spec::{AttributeSpec, AttributeType, StoreSpec};
 
 /// Where the parts of a record lie.
@@ -35,7 +39,22 @@ pub(crate) fn row_size(attribute: &AttributeSpec) -> usize {
         AttributeType::Number(number) => number.size(),
         AttributeType::Category | AttributeType::Text => 4,
     };
-    one.saturating_mul(attribute.channels)
+    one * attribute.channels
+}
+
+/// Most bytes of a row of an attribute: more than any writer makes.
+const MOST_ROW: u64 = 1 << 24;
+
+/// Bytes of a row of so many values, at least one.
+///
+/// # Errors
+/// Limit: a document that says more than any store has.
+pub(crate) fn row_bytes(what: &'static str, width: u64, dtype: DType) -> Result<usize, WriteError> {
+    let most = MOST_ROW / wide(dtype.size()).max(1);
+    if width > most {
+        return Err(WriteError::limit(what, width, most));
+    }
+    Ok(to_index(what, width.max(1))? * dtype.size())
 }
 
 impl Layout {
@@ -43,12 +62,12 @@ impl Layout {
         let mut end = 8_usize;
         let mut take = |size: usize| {
             let start = end;
-            end = start.saturating_add(size);
+            end = start + size;
             start..end
         };
         let object = spec.has_objects().then(|| take(8).start);
         let root = (spec.kind == Kind::Skeleton).then(|| take(1).start);
-        let position = take(spec.dims().saturating_mul(spec.positions.size()));
+        let position = take(spec.dims() * spec.positions.size());
         let mut each = |list: &[AttributeSpec]| -> Vec<Range<usize>> {
             list.iter().map(|one| take(row_size(one))).collect()
         };
@@ -65,31 +84,69 @@ impl Layout {
     }
 
     /// The number of the vertex.
-    pub(crate) fn number(record: &[u8]) -> u64 {
-        record
-            .first_chunk()
-            .map_or(0, |bytes| u64::from_le_bytes(*bytes))
+    pub(crate) fn number(record: &[u8]) -> Result<u64, WriteError> {
+        let bytes = record.first_chunk().or_bug("a record without a number")?;
+        Ok(u64::from_le_bytes(*bytes))
     }
 
     /// The object of the vertex; 0 where there are none.
-    pub(crate) fn object(&self, record: &[u8]) -> i64 {
-        self.object
-            .and_then(|at| record.get(at..)?.first_chunk())
-            .map_or(0, |bytes| i64::from_le_bytes(*bytes))
+    pub(crate) fn object(&self, record: &[u8]) -> Result<i64, WriteError> {
+        let Some(at) = self.object else {
+            return Ok(0);
+        };
+        let bytes = record.get(at..).and_then(<[u8]>::first_chunk);
+        Ok(i64::from_le_bytes(
+            *bytes.or_bug("a record without an object")?,
+        ))
     }
 
     /// The attributes of the fragment that the vertex belongs to, all together.
-    pub(crate) fn fragment<'r>(&self, record: &'r [u8]) -> &'r [u8] {
-        match self.fragment_attributes.first() {
-            Some(first) => record.get(first.start..).unwrap_or_default(),
-            None => &[],
-        }
+    pub(crate) fn fragment<'r>(&self, record: &'r [u8]) -> Result<&'r [u8], WriteError> {
+        let Some(first) = self.fragment_attributes.first() else {
+            return Ok(&[]);
+        };
+        let values = record.get(first.start..);
+        values.or_bug("a record without the attributes of its fragment")
     }
 
     /// Whether a tree begins with the vertex.
-    pub(crate) fn is_root(&self, record: &[u8]) -> bool {
-        self.root
-            .and_then(|at| record.get(at))
-            .is_some_and(|&flag| flag != 0)
+    pub(crate) fn is_root(&self, record: &[u8]) -> Result<bool, WriteError> {
+        let Some(at) = self.root else {
+            return Ok(false);
+        };
+        Ok(*record.get(at).or_bug("a record without a flag of roots")? != 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zvf_meta::Kind;
+
+    use super::{Layout, row_bytes};
+    use crate::WriteError;
+    use crate::spec::StoreSpec;
+    use zvf_format::dtype::{DType, DTypeKind};
+
+    #[test]
+    fn what_a_record_lacks_is_a_bug() {
+        let layout = Layout::new(&StoreSpec::new(Kind::Skeleton, [10.0; 3]));
+        let record = vec![1; layout.width];
+        assert_eq!(layout.object(&record).unwrap(), 0x0101_0101_0101_0101);
+        assert!(layout.is_root(&record).unwrap());
+        let bug = |found: Result<i64, WriteError>| matches!(found, Err(WriteError::Bug { .. }));
+        assert!(bug(Layout::number(&record[..7]).map(u64::cast_signed)));
+        assert!(bug(layout.object(&record[..15])));
+        assert!(bug(layout.is_root(&record[..16]).map(i64::from)));
+    }
+
+    #[test]
+    fn a_row_of_a_document_has_a_limit() {
+        let floats = DType::little(DTypeKind::F64);
+        assert_eq!(row_bytes("values", 0, floats).unwrap(), 8);
+        assert_eq!(row_bytes("values", 3, floats).unwrap(), 24);
+        assert!(matches!(
+            row_bytes("values", 1 << 61, floats),
+            Err(WriteError::Limit { .. })
+        ));
     }
 }

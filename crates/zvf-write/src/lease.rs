@@ -94,7 +94,7 @@ impl Lease {
         let renew = move || {
             let mut number = 0_u64;
             while stopped.recv_timeout(length / 4) == Err(RecvTimeoutError::Timeout) {
-                number = number.saturating_add(1);
+                number += 1;
                 let since = (Instant::now(), SystemTime::now());
                 let before = lock(&state).seen.clone();
                 let done = at.replace(MARKER, &before, beat(&marker, length, number));

@@ -11,9 +11,11 @@ use zvf_meta::{ArrayAttributes, LinkAttributeFamilyDoc, LinkFamilyDoc, LinkStore
 
 use crate::WriteError;
 use crate::bucket::{Bucket, Buckets};
+use crate::error::{OrBug, internal};
 use crate::form::LinksBy;
-use crate::int::wide;
+use crate::int::{index, narrow};
 use crate::layout::row_size;
+use crate::record::{records, take, take_link};
 use crate::spec::{AttributeSpec, StoreSpec};
 use crate::spill::SpillFile;
 use crate::tuples::{Policy, Tuples, Valued};
@@ -64,8 +66,9 @@ impl<'s> Placer<'s> {
         };
         if spec.takes_links() && placer.tuples.is_none() {
             // The array of links inside chunks is there even if no link is.
-            placer.offsets = vec![0; (spec.links.width - 1).saturating_mul(spec.key_rank())];
-            placer.segment();
+            let inside = vec![0; (spec.links.width - 1) * spec.key_rank()];
+            placer.numbers.insert(inside.clone(), 0);
+            placer.segments.push(inside);
         }
         placer
     }
@@ -77,24 +80,20 @@ impl<'s> Placer<'s> {
         let chunks = self.chunks;
         let points: Vec<Endpoint<'_>> = ends
             .iter()
-            .filter_map(|&(chunk, row)| {
-                let chunk = chunks.get(usize::try_from(chunk).ok()?)?;
-                Some(Endpoint {
-                    chunk,
+            .map(|&(chunk, row)| {
+                let chunk = chunks.get(index(chunk));
+                Ok(Endpoint {
+                    chunk: chunk.or_bug("a link to no chunk")?,
                     row: i64::from(row),
                 })
             })
-            .collect();
-        self.links = self.links.saturating_add(1);
+            .collect::<Result<_, WriteError>>()?;
+        self.links += 1;
         if let Some(tuples) = &mut self.tuples {
             let mut rest = attributes;
             let list = self.spec.links.attributes.iter();
-            let values = list.map(|one| {
-                let (value, others) = rest.split_at_checked(row_size(one)).unwrap_or_default();
-                rest = others;
-                Some(value)
-            });
-            return tuples.push(&points, &values.collect::<Vec<_>>());
+            let values = list.map(|one| take(&mut rest, row_size(one)).map(Some));
+            return tuples.push(&points, &values.collect::<Result<Vec<_>, _>>()?);
         }
         if self.spec.links.store == LinkStore::Duplicate {
             let mut placements = Vec::new();
@@ -124,20 +123,19 @@ impl<'s> Placer<'s> {
         attributes: &[u8],
     ) -> Result<(), WriteError> {
         let mut order = placement.iter().map(|&at| usize::from(at));
-        let first = order.next().unwrap_or(0);
+        let first = order.next().or_bug("a link without ends")?;
         let (Some(source), Some(&(slot, _))) = (points.get(first), ends.get(first)) else {
-            return Err(WriteError::bug("a link without ends"));
+            return Err(WriteError::bug("a link that begins at no end"));
         };
         let has = |&at: &u8| usize::from(at) < ends.len().min(points.len());
-        if !placement.iter().all(has) {
-            return Err(WriteError::bug(
-                "a link is placed by ends that it does not have",
-            ));
-        }
+        internal!(
+            placement.iter().all(has),
+            "a link is placed by ends that it does not have"
+        );
         self.offsets.clear();
         for at in order {
-            let chunk = points.get(at).map_or(source.chunk, |point| point.chunk);
-            for (&to, &from) in chunk.iter().zip(source.chunk) {
+            let point = points.get(at).or_bug("a link without this end")?;
+            for (&to, &from) in point.chunk.iter().zip(source.chunk) {
                 let step = to.checked_sub(from);
                 let too_far = || {
                     WriteError::input("link", "chunks further apart than 2^63", "a nearer chunk")
@@ -145,30 +143,30 @@ impl<'s> Placer<'s> {
                 self.offsets.push(step.ok_or_else(too_far)?);
             }
         }
-        let place = (self.segment(), slot);
+        let place = (self.segment()?, slot);
         let number = self.buckets.number(&place, |&place| place);
         self.buckets.push(number, |out| {
             out.extend_from_slice(placement);
             for &at in placement {
-                let row = ends.get(usize::from(at)).map_or(0, |&(_, row)| row);
-                out.extend_from_slice(&row.to_le_bytes());
+                // Every end was found above.
+                let row = ends.get(usize::from(at)).map(|(_, row)| row.to_le_bytes());
+                out.extend(row.into_iter().flatten());
             }
             out.extend_from_slice(attributes);
         })?;
-        self.records = self.records.saturating_add(1);
+        self.records += 1;
         self.buckets.relieve()
     }
 
     /// The number of the array with the offsets at hand.
-    fn segment(&mut self) -> u32 {
+    fn segment(&mut self) -> Result<u32, WriteError> {
         if let Some(&number) = self.numbers.get(&self.offsets) {
-            return number;
+            return Ok(number);
         }
-        // One a pair of chunks at most, and those are counted in 32 bits.
-        let number = u32::try_from(self.segments.len()).unwrap_or(u32::MAX);
+        let number = narrow("arrays of links", self.segments.len())?;
         self.segments.push(self.offsets.clone());
         self.numbers.insert(self.offsets.clone(), number);
-        number
+        Ok(number)
     }
 
     /// Links that were placed, each counted once.
@@ -240,68 +238,53 @@ impl Family<'_> {
     }
 
     /// Numbers of the arrays.
-    pub(crate) fn arrays(&self) -> std::ops::Range<u32> {
-        0..u32::try_from(self.segments.len()).unwrap_or(u32::MAX)
+    pub(crate) fn arrays(&self) -> impl Iterator<Item = u32> {
+        (0_u32..).zip(&self.segments).map(|(number, _)| number)
     }
 
-    pub(crate) fn offsets(&self, array: u32) -> &[i64] {
-        let at = usize::try_from(array).unwrap_or(usize::MAX);
-        self.segments.get(at).map_or(&[], Vec::as_slice)
+    pub(crate) fn offsets(&self, array: u32) -> Result<&[i64], WriteError> {
+        let offsets = self.segments.get(index(array)).map(Vec::as_slice);
+        offsets.or_bug(format_args!("no array {array} of links"))
     }
 
-    fn form(&self, array: u32) -> CellForm {
+    fn form(&self, array: u32) -> Result<CellForm, WriteError> {
         let links = &self.spec.links;
         let duplicate = links.store == LinkStore::Duplicate;
-        CellForm::derive(
+        Ok(CellForm::derive(
             links.width,
             0,
-            self.offsets(array),
+            self.offsets(array)?,
             links.directed,
             duplicate,
             Elem::I64,
-        )
+        ))
     }
 
     /// Whether the links of an array lie inside one chunk each.
-    pub(crate) fn is_inner(&self, array: u32) -> bool {
-        self.offsets(array).iter().all(|&step| step == 0)
+    pub(crate) fn is_inner(&self, array: u32) -> Result<bool, WriteError> {
+        Ok(self.offsets(array)?.iter().all(|&step| step == 0))
     }
 
     /// The path segment of an array.
-    pub(crate) fn segment(&self, array: u32) -> String {
-        format_offsets(self.offsets(array), self.spec.key_rank()).to_string()
+    pub(crate) fn segment(&self, array: u32) -> Result<String, WriteError> {
+        Ok(format_offsets(self.offsets(array)?, self.spec.key_rank()).to_string())
     }
 
     /// The payloads of a cell.
-    pub(crate) fn cell(&self, array: u32, records: &[u8]) -> Result<LinkCell, WriteError> {
+    pub(crate) fn cell(&self, array: u32, bytes: &[u8]) -> Result<LinkCell, WriteError> {
         let width = self.spec.links.width;
         let sizes: Vec<usize> = self.spec.links.attributes.iter().map(row_size).collect();
-        let record = sizes.iter().fold(width.saturating_mul(5), |sum, &size| {
-            sum.saturating_add(size)
-        });
-        let mut builder = LinkCellBuilder::new(self.form(array));
+        let record = width * 5 + sizes.iter().sum::<usize>();
+        let mut builder = LinkCellBuilder::new(self.form(array)?);
+        let segment = self.segment(array)?;
         let mut columns = vec![Vec::new(); sizes.len()];
-        let mut rows = Vec::with_capacity(width);
-        for record in records.chunks_exact(record) {
-            let (placement, rest) = record.split_at_checked(width).unwrap_or_default();
-            let (stored, mut values) = rest
-                .split_at_checked(width.saturating_mul(4))
-                .unwrap_or_default();
-            rows.clear();
-            rows.extend(
-                stored
-                    .as_chunks::<4>()
-                    .0
-                    .iter()
-                    .map(|row| i64::from(u32::from_le_bytes(*row))),
-            );
-            builder.push(placement, &rows).map_err(|source| {
-                WriteError::encode(format!("links/0/{}", self.segment(array)), source)
-            })?;
+        for mut record in records(bytes, record)? {
+            let (placement, rows) = take_link(&mut record, width)?;
+            builder
+                .push(placement, &rows)
+                .map_err(|source| WriteError::encode(format!("links/0/{segment}"), source))?;
             for (column, &size) in columns.iter_mut().zip(&sizes) {
-                let (value, others) = values.split_at_checked(size).unwrap_or_default();
-                column.extend_from_slice(value);
-                values = others;
+                column.extend_from_slice(take(&mut record, size)?);
             }
         }
         let count = crate::int::signed(builder.len());
@@ -313,34 +296,36 @@ impl Family<'_> {
     }
 
     /// Attributes of a link array.
-    pub(crate) fn links_attributes(&self, array: u32) -> ArrayAttributes {
-        ArrayAttributes {
+    pub(crate) fn links_attributes(&self, array: u32) -> Result<ArrayAttributes, WriteError> {
+        Ok(ArrayAttributes {
             zv_array: Some("links".to_owned()),
             dtype: Some("int64".to_owned()),
-            offsets: Some(self.offset_lists(array)),
-            has_perm: Some(self.form(array).has_perm),
+            offsets: Some(self.offset_lists(array)?),
+            has_perm: Some(self.form(array)?.has_perm),
             link_width: u32::try_from(self.spec.links.width).ok(),
             level_delta: Some(0),
             ..ArrayAttributes::default()
-        }
+        })
     }
 
     /// Attributes of an array of link attributes.
-    pub(crate) fn attribute_attributes(&self, array: u32, one: &AttributeSpec) -> ArrayAttributes {
-        ArrayAttributes {
+    pub(crate) fn attribute_attributes(
+        &self,
+        array: u32,
+        one: &AttributeSpec,
+    ) -> Result<ArrayAttributes, WriteError> {
+        Ok(ArrayAttributes {
             zv_array: Some("link_attribute".to_owned()),
             dtype: Some(one.values.name()),
-            offsets: Some(self.offset_lists(array)),
+            offsets: Some(self.offset_lists(array)?),
             level_delta: Some(0),
             ..crate::documents::channels(one)
-        }
+        })
     }
 
-    fn offset_lists(&self, array: u32) -> Vec<Vec<i64>> {
-        self.offsets(array)
-            .chunks(self.spec.key_rank())
-            .map(<[i64]>::to_vec)
-            .collect()
+    fn offset_lists(&self, array: u32) -> Result<Vec<Vec<i64>>, WriteError> {
+        let lists = self.offsets(array)?.chunks(self.spec.key_rank());
+        Ok(lists.map(<[i64]>::to_vec).collect())
     }
 
     /// The document of `links/0`.
@@ -375,25 +360,52 @@ impl Family<'_> {
 pub(crate) const CUT: u64 = 1 << 63;
 
 /// The endpoints and attributes of a queued link.
-pub(crate) fn split(record: &[u8], width: usize) -> (Vec<u64>, &[u8]) {
-    let (ends, attributes) = record
-        .split_at_checked(width.saturating_mul(8))
-        .unwrap_or_default();
-    (
+pub(crate) fn split(mut record: &[u8], width: usize) -> Result<(Vec<u64>, &[u8]), WriteError> {
+    let ends = take(&mut record, width * 8)?;
+    Ok((
         ends.as_chunks::<8>()
             .0
             .iter()
             .map(|end| u64::from_le_bytes(*end))
             .collect(),
-        attributes,
-    )
+        record,
+    ))
 }
 
 /// Bytes of a queued link.
-pub(crate) fn queued_size(spec: &StoreSpec) -> u64 {
-    let ends = wide(spec.links.width).saturating_mul(8);
-    spec.links
-        .attributes
-        .iter()
-        .fold(ends, |sum, one| sum.saturating_add(wide(row_size(one))))
+pub(crate) fn queued_size(spec: &StoreSpec) -> usize {
+    let values = spec.links.attributes.iter().map(row_size);
+    spec.links.width * 8 + values.sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use zvf_meta::Kind;
+
+    use super::{Placer, split};
+    use crate::WriteError;
+    use crate::spec::StoreSpec;
+
+    #[test]
+    fn no_link_is_left_out() {
+        let spec = StoreSpec::new(Kind::Graph, [10.0; 1]);
+        let chunks: [&[i64]; 2] = [&[0], &[1]];
+        let mut placer = Placer::new(&spec, &chunks, 1 << 20, &std::env::temp_dir());
+        placer.push(&[(0, 3), (1, 4)], &[]).unwrap();
+        let bug = |found: Result<usize, WriteError>| matches!(found, Err(WriteError::Bug { .. }));
+        assert!(bug(placer.push(&[(0, 3), (2, 4)], &[]).map(|()| 0)));
+        let (family, cells, file) = placer.finish();
+        let [((array, slot), bucket)] = <[_; 1]>::try_from(cells).unwrap();
+        assert_eq!(
+            (array, slot, family.offsets(array).unwrap()),
+            (1, 0, &[1][..])
+        );
+        let records = bucket.read(&file).unwrap();
+        assert_eq!(family.cell(array, &records).unwrap().count, 1);
+        assert!(bug(family
+            .cell(array, &records[1..])
+            .map(|cell| cell.rows.len())));
+        assert!(bug(family.offsets(2).map(<[i64]>::len)));
+        assert!(bug(split(&[0; 15], 2).map(|(ends, _)| ends.len())));
+    }
 }

@@ -11,11 +11,13 @@ use crate::WriteError;
 use crate::batch::{Groups, ObjectTable};
 use crate::codec::Compression;
 use crate::documents::array_doc;
+use crate::error::OrBug;
 use crate::form::{ID_IS_ROW, IdsIn};
 use crate::int::{index, narrow, signed, wide};
 use crate::links::Placer;
 use crate::number::NumberType;
 use crate::progress::Steps;
+use crate::record::row_of;
 use crate::shard::{Object, vlen_codecs};
 use crate::sorter::{Placed, Sorted};
 use crate::spec::{AttributeType, StoreSpec, check_name};
@@ -43,15 +45,13 @@ pub(crate) enum Held {
 
 impl Held {
     /// A column as it was given.
-    fn of(values: &Values<'_>) -> Self {
-        match values {
-            Values::Text(texts) => Self::Texts(texts.clone()),
-            numbers => {
-                let number = numbers.number_type().unwrap_or(NumberType::U8);
-                let bytes = numbers.bytes_as(number).unwrap_or_default();
-                Self::Numbers(number, bytes.into_owned())
-            }
+    fn of(values: &Values<'_>) -> Result<Self, WriteError> {
+        if let Values::Text(texts) = values {
+            return Ok(Self::Texts(texts.clone()));
         }
+        let number = values.number_type().or_bug("numbers without a type")?;
+        let bytes = values.bytes_as(number).or_bug("numbers of another type")?;
+        Ok(Self::Numbers(number, bytes.into_owned()))
     }
 }
 
@@ -92,6 +92,7 @@ impl Tables {
 
     /// The id of an object, by what it is known by.
     fn id(&self, known_by: i64) -> i64 {
+        // Names are numbers of ids; what has none is known by its id.
         let number = usize::try_from(known_by).ok();
         let id = number.and_then(|number| self.named.get(number));
         id.copied().unwrap_or(known_by)
@@ -226,15 +227,14 @@ impl HeldGroups {
             if attributes.iter().any(|(other, ..)| other == name) {
                 return bad(what, "two columns".into(), "one".into());
             }
-            let channels = values.len().checked_div(count).unwrap_or(0);
-            if channels == 0 || channels.saturating_mul(count) != values.len() {
+            if values.is_empty() || !values.len().is_multiple_of(count) {
                 return bad(
                     what,
                     format!("{} values", values.len()),
                     format!("rows for {count} groups"),
                 );
             }
-            attributes.push((name.clone(), channels, Held::of(values)));
+            attributes.push((name.clone(), values.len() / count, Held::of(values)?));
         }
         Ok(Self {
             members: groups.members.clone(),
@@ -293,7 +293,7 @@ impl<'t> ManifestArray<'t> {
             format!("object_index/manifests/c/{}", self.full),
             self.compression.encode(bytes)?,
         )])?;
-        self.full = self.full.saturating_add(1);
+        self.full += 1;
         Ok(())
     }
 
@@ -302,7 +302,7 @@ impl<'t> ManifestArray<'t> {
         if self.bucket.len() == BUCKET {
             self.put(true)?;
         }
-        self.count = self.count.saturating_add(1);
+        self.count += 1;
         if self.count > MOST {
             return Err(WriteError::limit("objects", self.count, MOST));
         }
@@ -376,7 +376,7 @@ pub(crate) fn write_manifests(
         declared.next_if_eq(&known_by);
         sorted.take(known_by, &mut parts)?;
         let id = tables.id(known_by);
-        waiting = waiting.saturating_add(wide(parts.len()));
+        waiting += wide(parts.len());
         if waiting >= TELL {
             steps.add(std::mem::take(&mut waiting));
         }
@@ -387,7 +387,8 @@ pub(crate) fn write_manifests(
                 if let [a, b] = pair
                     && a.chunk != b.chunk
                 {
-                    let last = a.row.saturating_add(a.rows).saturating_sub(1);
+                    let last = a.row + a.rows;
+                    let last = last.checked_sub(1).or_bug("a fragment without rows")?;
                     placer.push(&[(a.chunk, last), (b.chunk, b.row)], &[])?;
                 }
             }
@@ -395,7 +396,9 @@ pub(crate) fn write_manifests(
         let failed = |source| WriteError::encode(format!("manifest of object {id}"), source);
         let mut manifest = ManifestBuilder::new(spec.key_rank()).map_err(failed)?;
         for part in &parts {
-            let chunk = chunks.get(index(part.chunk)).copied().unwrap_or_default();
+            let chunk = chunks
+                .get(index(part.chunk))
+                .or_bug("a fragment of no chunk")?;
             manifest
                 .push(chunk, i64::from(part.fragment))
                 .map_err(failed)?;
@@ -409,7 +412,7 @@ pub(crate) fn write_manifests(
         }
         array.push(&manifest.finish())?;
         written.rows.push(id);
-        written.present = written.present.saturating_add(u64::from(!parts.is_empty()));
+        written.present += u64::from(!parts.is_empty());
         written.ids.push(id);
     }
     steps.add(waiting);
@@ -422,7 +425,7 @@ pub(crate) fn write_manifests(
 fn check_chain(spec: &StoreSpec, id: i64, parts: &[Placed]) -> Result<(), WriteError> {
     let torn = parts
         .windows(2)
-        .any(|pair| matches!(pair, [a, b] if a.order.saturating_add(u64::from(a.rows)) != b.order));
+        .any(|pair| matches!(pair, [a, b] if a.order + u64::from(a.rows) != b.order));
     if torn {
         let expected = "its vertices after each other";
         return Err(WriteError::input(
@@ -431,9 +434,7 @@ fn check_chain(spec: &StoreSpec, id: i64, parts: &[Placed]) -> Result<(), WriteE
             expected,
         ));
     }
-    let rows = parts
-        .iter()
-        .fold(0_u64, |sum, part| sum.saturating_add(u64::from(part.rows)));
+    let rows: u64 = parts.iter().map(|part| u64::from(part.rows)).sum();
     if spec.kind == Kind::Line && !matches!(rows, 0 | 2) {
         return Err(WriteError::input(
             format!("line {id}"),
@@ -505,7 +506,7 @@ pub(crate) fn write_attributes(
         if spec.target.form().ids == IdsIn::Rows {
             // One chunk, and a fill that no real row equals: it means absence whatever is said (0.8 §10.2).
             typed.chunk_rows = None;
-            absence = absence || typed.fill_unlike_rows();
+            absence = absence || typed.fill_unlike_rows()?;
         }
         let attributes = ArrayAttributes {
             zv_array: Some("object_attribute".to_owned()),
@@ -545,14 +546,9 @@ pub(crate) fn column(
     let (element, fill) = match held {
         Held::Numbers(number, _) => (Element::Number(*number), number.absent()),
         Held::Texts(texts) => {
-            let chars = texts
-                .iter()
-                .flatten()
-                .map(|text| text.chars().count())
-                .max()
-                .unwrap_or(0)
-                .max(1);
-            narrow("characters of a text", chars.saturating_mul(4))?;
+            let lengths = texts.iter().flatten().map(|text| text.chars().count());
+            let chars = lengths.fold(1, usize::max);
+            narrow("characters of a text", chars * 4)?;
             if let Some(text) = texts.iter().flatten().find(|text| text.ends_with('\0')) {
                 return Err(WriteError::input(
                     what,
@@ -562,17 +558,17 @@ pub(crate) fn column(
             }
             (
                 Element::Text(chars),
-                Some((vec![0; chars.saturating_mul(4)], Value::from(""))),
+                Some((vec![0; chars * 4], Value::from(""))),
             )
         }
     };
     // Every text is as wide as the longest one: what was pushed says little about what this takes.
     let size = wide(element.size())
         .checked_mul(wide(channels))
-        .and_then(|row| row.checked_mul(wide(rows.len())))
-        .unwrap_or(u64::MAX);
-    if size > MOST_BYTES {
-        return Err(WriteError::limit("bytes of a column", size, MOST_BYTES));
+        .and_then(|row| row.checked_mul(wide(rows.len())));
+    if size.is_none_or(|size| size > MOST_BYTES) {
+        let found = size.unwrap_or(u64::MAX);
+        return Err(WriteError::limit("bytes of a column", found, MOST_BYTES));
     }
     let absent = fill
         .clone()
@@ -583,22 +579,19 @@ pub(crate) fn column(
         let start = bytes.len();
         match (held, row) {
             (Held::Numbers(number, all), Some(row)) => {
-                let width = number.size().saturating_mul(channels);
-                let from = row.saturating_mul(width);
-                bytes.extend_from_slice(
-                    all.get(from..from.saturating_add(width))
-                        .unwrap_or_default(),
-                );
+                let value = row_of(all, *row, number.size() * channels);
+                bytes.extend_from_slice(value.or_bug("a row behind the end of its column")?);
             }
             (Held::Texts(all), Some(row)) => {
-                let from = row.saturating_mul(channels);
-                for text in all.iter().skip(from).take(channels) {
+                let texts = row_of(all, *row, channels);
+                for text in texts.or_bug("a row behind the end of its column")? {
+                    // A missing text is stored as an empty one.
                     element.text(text.as_deref().unwrap_or_default(), &mut bytes);
                 }
             }
             (_, None) => (0..channels).for_each(|_| bytes.extend_from_slice(&absent.0)),
         }
-        let value = bytes.get(start..).unwrap_or_default();
+        let value = bytes.get(start..).or_bug("a column that became shorter")?;
         if row.is_some()
             && value
                 .chunks_exact(absent.0.len().max(1))
@@ -667,8 +660,11 @@ pub(crate) fn plain_column(
     values: &Values<'_>,
     rows: usize,
 ) -> Result<Typed, WriteError> {
-    let channels = values.len().checked_div(rows).unwrap_or(1).max(1);
-    whole_column(what, channels, &Held::of(values), rows)
+    let channels = values
+        .len()
+        .checked_div(rows)
+        .map_or(1, |channels| channels.max(1));
+    whole_column(what, channels, &Held::of(values)?, rows)
 }
 
 /// Writes groups and their attributes.

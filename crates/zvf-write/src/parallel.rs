@@ -25,7 +25,7 @@ impl Room {
         let full = |used: &mut u64| *used > 0 && used.saturating_add(weight) > self.most;
         let used = self.freed.wait_while(used, full);
         let mut used = used.unwrap_or_else(PoisonError::into_inner);
-        *used = used.saturating_add(weight);
+        *used += weight;
         Share(self, weight)
     }
 }
@@ -34,7 +34,7 @@ impl Drop for Share<'_> {
     fn drop(&mut self) {
         let Self(room, weight) = self;
         let mut used = room.used.lock().unwrap_or_else(PoisonError::into_inner);
-        *used = used.saturating_sub(*weight);
+        *used -= *weight;
         room.freed.notify_all();
     }
 }
@@ -112,7 +112,7 @@ pub(crate) fn ordered<J: Send, R: Send>(
             early.insert(number, result);
             while let Some(result) = early.remove(&next) {
                 take(result)?;
-                next = next.saturating_add(1);
+                next += 1;
             }
             Ok(())
         },

@@ -28,6 +28,7 @@ use crate::cell::Encoder;
 use crate::chunk_by::Split;
 use crate::columns::{Columns, column, columns, open, signed};
 use crate::commit::{self, MARKER};
+use crate::error::OrBug;
 use crate::finish::{self, Documents, Level, Parts, Present};
 use crate::form::LinksBy;
 use crate::inside;
@@ -315,7 +316,7 @@ impl Part {
         } = parts;
         let (spec, below) = (&*spec, target.below("0"));
         let cells = cells(spec)?;
-        let encoder = encoder(spec);
+        let encoder = encoder(spec)?;
         let (coords, buckets, file, _) = finish::by_chunk(spec, router.rows, router.keys)?;
         let chunks: Vec<&[i64]> = coords.iter().map(ChunkCoord::as_slice).collect();
         self.claim(&target, &address, &cells, &chunks)?;
@@ -339,7 +340,7 @@ impl Part {
             ..Summary::default()
         };
         let mut placer = Placer::new(spec, &chunks, budget / 8, &folder);
-        let mut steps = watch.step(Step::Links, router.link_count.saturating_mul(2));
+        let mut steps = watch.step(Step::Links, router.link_count * 2);
         if let Some(mut places) = places {
             places.seal()?;
             finish::place_links(spec, router.links, &mut places, &mut placer, &mut steps)?;
@@ -354,22 +355,22 @@ impl Part {
         while let Some(object) = sorted.peek() {
             sorted.take(object, &mut some)?;
             some.iter().for_each(|one| one.write(&mut placed));
-            summary.objects = summary.objects.saturating_add(1);
+            summary.objects += 1;
         }
         let mut columns = Columns::default();
         let (ids, attributes) = tables.columns(spec);
         let document = json!({
             "vertices": router.vertices,
             "extent": router.extent,
-            "chunks": columns.add(&Values::from(chunks.concat())),
-            "placed": columns.add(&Values::from(placed)),
-            "ids": columns.add(&Values::from(ids)),
-            "attributes": columns.add_all(&attributes),
+            "chunks": columns.add(&Values::from(chunks.concat()))?,
+            "placed": columns.add(&Values::from(placed))?,
+            "ids": columns.add(&Values::from(ids))?,
+            "attributes": columns.add_all(&attributes)?,
             "links": family.links,
             "records": family.records,
             "arrays": present.into_iter().map(|(array, chunks)| {
-                json!([family.offsets(array), columns.add(&Values::from(chunks.concat()))])
-            }).collect::<Vec<_>>(),
+                Ok(json!([family.offsets(array)?, columns.add(&Values::from(chunks.concat()))?]))
+            }).collect::<Result<Vec<_>, WriteError>>()?,
         });
         Ok((columns.close(&document)?, summary))
     }
@@ -426,8 +427,15 @@ impl Part {
     }
 }
 
+/// The bounds, which were asked for in the beginning.
+fn bounds(spec: &StoreSpec) -> Result<Corners, WriteError> {
+    spec.bounds
+        .clone()
+        .or_bug("a store in parts without bounds")
+}
+
 fn cells(spec: &StoreSpec) -> Result<Cells, WriteError> {
-    let bounds = spec.bounds.clone().unwrap_or_default();
+    let bounds = bounds(spec)?;
     Ok(Cells {
         grid: Split::grid(
             Split::known(spec).as_ref(),
@@ -439,7 +447,7 @@ fn cells(spec: &StoreSpec) -> Result<Cells, WriteError> {
     })
 }
 
-fn encoder(spec: &StoreSpec) -> Encoder<'_> {
+fn encoder(spec: &StoreSpec) -> Result<Encoder<'_>, WriteError> {
     let dictionaries = spec.vertex_attributes.iter().map(|_| None).collect();
     Encoder::new(spec, Layout::new(spec), dictionaries)
 }
@@ -466,6 +474,9 @@ impl Note {
         let Values::U8(placed) = column(get("placed")?, &mut rest)? else {
             return None;
         };
+        if !placed.len().is_multiple_of(crate::sorter::SIZE) {
+            return None;
+        }
         let ids = signed(column(get("ids")?, &mut rest)?)?;
         let attributes = columns(get("attributes")?, &mut rest)?;
         let arrays = get("arrays")?.as_array()?.iter().map(|one| {
@@ -552,8 +563,8 @@ impl Joined<'_> {
         };
         let mut sorter = Sorter::new(self.budget / 8, &self.folder);
         let mut tables = Tables::new(spec);
-        let mut bounds = spec.bounds.clone().unwrap_or_default();
-        let mut documents = Documents::new(level.vertex_docs(&encoder(spec))?);
+        let mut bounds = bounds(spec)?;
+        let mut documents = Documents::new(level.vertex_docs(&encoder(spec)?)?);
         for note in &notes {
             self.place(note, &slots, &mut sorter)?;
             if !note.ids.is_empty() {
@@ -566,7 +577,7 @@ impl Joined<'_> {
                 grow((&mut bounds.0, &mut bounds.1), (low, high));
             }
             let summary = &mut documents.summary;
-            summary.vertices = summary.vertices.saturating_add(note.vertices);
+            summary.vertices += note.vertices;
         }
         self.check_orders(&notes)?;
         documents.summary.chunks = wide(chunks.len());
@@ -609,9 +620,14 @@ impl Joined<'_> {
         let own: Vec<u32> = note
             .chunks
             .chunks_exact(self.spec.key_rank())
-            .map(|chunk| slots.get(chunk).copied().unwrap_or(0))
-            .collect();
-        for mut placed in Placed::read_all(&note.placed) {
+            .map(|chunk| {
+                slots
+                    .get(chunk)
+                    .copied()
+                    .or_bug("a chunk of a part has no number")
+            })
+            .collect::<Result<_, _>>()?;
+        for mut placed in Placed::read_all(&note.placed)? {
             let Some(&slot) = own.get(index(placed.chunk)) else {
                 let what = format!("part {}", note.name);
                 return Err(WriteError::input(
@@ -636,7 +652,7 @@ impl Joined<'_> {
         }
         let mut owners: HashMap<i64, &str> = HashMap::new();
         for note in notes {
-            for placed in Placed::read_all(&note.placed) {
+            for placed in Placed::read_all(&note.placed)? {
                 let owner = *owners.entry(placed.object).or_insert(&note.name);
                 if owner != note.name {
                     let found = format!("vertices in parts {owner} and {}", note.name);
@@ -657,8 +673,8 @@ fn joined_family<'n>(spec: &'n StoreSpec, notes: &'n [Note]) -> (Family<'n>, Pre
     let mut arrays: BTreeMap<&[i64], Vec<&[i64]>> = BTreeMap::new();
     let (mut links, mut records) = (0_u64, 0_u64);
     for note in notes {
-        links = links.saturating_add(note.links);
-        records = records.saturating_add(note.records);
+        links += note.links;
+        records += note.records;
         for (offsets, chunks) in &note.arrays {
             arrays
                 .entry(offsets)

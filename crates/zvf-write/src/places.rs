@@ -4,7 +4,9 @@ use std::path::Path;
 
 use crate::WriteError;
 use crate::bucket::Buckets;
-use crate::int::{to_index, wide};
+use crate::error::OrBug;
+use crate::int::{halves, to_index, wide};
+use crate::record::{records, take_array};
 use crate::spill::{Part, SpillFile};
 
 /// Vertex number to chunk and row, for links that name vertices: a table in memory, or in a file with a few blocks of
@@ -32,7 +34,7 @@ impl Places {
     /// A table of so many vertices.
     pub(crate) fn new(count: u64, budget: usize, folder: &Path) -> Result<Self, WriteError> {
         let entries = to_index("vertices", count)?;
-        if entries.saturating_mul(8) <= budget {
+        if entries <= budget / 8 {
             return Ok(Self {
                 table: vec![u64::MAX; entries],
                 blocks: None,
@@ -70,12 +72,8 @@ impl Places {
                     incoming.relieve()?;
                 }
                 None => {
-                    let slot = usize::try_from(vertex)
-                        .ok()
-                        .and_then(|at| self.table.get_mut(at));
-                    let slot =
-                        slot.ok_or_else(|| WriteError::bug(format!("no vertex {vertex}")))?;
-                    *slot = place;
+                    let slot = self.table.get_mut(to_index("vertices", vertex)?);
+                    *slot.or_bug(format_args!("no vertex {vertex}"))? = place;
                 }
             }
         }
@@ -92,26 +90,21 @@ impl Places {
         };
         let (all, file) = incoming.finish();
         for (block, bucket) in all {
-            let records = bucket.read(&file)?;
+            let bytes = bucket.read(&file)?;
             let mut entries = vec![u64::MAX; BLOCK];
-            for record in records.as_chunks::<8>().0.as_chunks::<2>().0 {
-                let [vertex, place] = record.map(u64::from_le_bytes);
-                let slot = usize::try_from(vertex % wide(BLOCK)).ok();
-                if let Some(slot) = slot.and_then(|at| entries.get_mut(at)) {
-                    *slot = place;
-                }
+            for mut record in records(&bytes, 16)? {
+                let vertex = u64::from_le_bytes(take_array(&mut record)?);
+                let slot = entries.get_mut(to_index("vertices", vertex % wide(BLOCK))?);
+                let slot = slot.or_bug("a vertex of no block")?;
+                *slot = u64::from_le_bytes(take_array(&mut record)?);
             }
             let bytes: Vec<u8> = entries
                 .iter()
                 .flat_map(|entry| entry.to_le_bytes())
                 .collect();
             let part = blocks.file.append(&bytes)?;
-            if let Some(slot) = usize::try_from(block)
-                .ok()
-                .and_then(|at| blocks.parts.get_mut(at))
-            {
-                *slot = Some(part);
-            }
+            let slot = blocks.parts.get_mut(to_index("vertices", block)?);
+            *slot.or_bug(format_args!("no block {block} of vertices"))? = Some(part);
         }
         Ok(())
     }
@@ -123,10 +116,8 @@ impl Places {
             None => self.table.get(at).copied(),
             Some(blocks) => blocks.get(at)?,
         };
-        let low = |value: u64| u32::try_from(value & u64::from(u32::MAX)).unwrap_or(u32::MAX);
-        Ok(entry
-            .filter(|&entry| entry != u64::MAX)
-            .map(|entry| (low(entry >> 32), low(entry))))
+        let entry = entry.filter(|&entry| entry != u64::MAX).map(halves);
+        Ok(entry.map(|[chunk, row]| (chunk, row)))
     }
 }
 
@@ -164,6 +155,7 @@ impl Blocks {
 #[cfg(test)]
 mod tests {
     use super::Places;
+    use crate::WriteError;
 
     #[test]
     fn places_are_found_in_memory_and_in_a_file() {
@@ -183,5 +175,19 @@ mod tests {
             }
             assert_eq!(places.get(count - 1).unwrap(), None);
         }
+    }
+
+    #[test]
+    fn a_vertex_that_there_is_not_has_no_place() {
+        let folder = std::env::temp_dir();
+        let mut places = Places::new(3, 1 << 20, &folder).unwrap();
+        assert!(matches!(
+            places.note(0, &[2, 3]),
+            Err(WriteError::Bug { .. })
+        ));
+        // On their way to a file places are looked up when all of them are noted.
+        let mut places = Places::new(3, 0, &folder).unwrap();
+        places.note(0, &[2, 1 << 40]).unwrap();
+        assert!(matches!(places.seal(), Err(WriteError::Bug { .. })));
     }
 }

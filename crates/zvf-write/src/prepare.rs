@@ -6,9 +6,11 @@ use zvf_meta::Kind;
 
 use crate::batch::{Batch, Numbering, Owners};
 use crate::block::{self, Block, Unplaced};
-use crate::int::wide;
+use crate::error::OrBug;
+use crate::int::{signed64, wide};
 use crate::layout::row_size;
 use crate::links::CUT;
+use crate::record::row_of;
 use crate::spec::{AttributeSpec, AttributeType, StoreSpec};
 use crate::values::Values;
 use crate::walk::{NoTree, walk};
@@ -109,8 +111,8 @@ impl Context<'_> {
             return Err(WriteError::limit("vertices", self.first, 1 << 62));
         }
         if let Some(keys) = self.keys.filter(|keys| keys.len() != rows) {
-            let name = spec.chunk_by.as_ref().map(|one| &*one.attribute.name);
-            let column = format!("attribute {}", name.unwrap_or_default());
+            let key = spec.chunk_by.as_ref().or_bug("keys of no attribute")?;
+            let column = format!("attribute {}", key.attribute.name);
             let expected = format!("{rows} rows of 1");
             return Err(self.bad(column, format!("{} values", keys.len()), expected));
         }
@@ -164,12 +166,15 @@ impl Context<'_> {
     /// Rows by chunk, and the corners of positions.
     fn place(&self, positions: &[u8]) -> Result<(Vec<Block>, Option<Corners>), WriteError> {
         let spec = self.spec;
-        let bytes = spec.positions.size().saturating_mul(spec.dims()).max(1);
-        let parts = positions.chunks(bytes.saturating_mul(block::ROWS));
+        let bytes = spec.positions.size() * spec.dims();
+        let parts = positions.chunks(bytes * block::ROWS);
         let work = |(number, part): (usize, &[u8])| {
-            let start = number.saturating_mul(block::ROWS);
-            let keys = self.keys.map(|keys| keys.get(start..).unwrap_or_default());
-            Ok(Block::new(spec, self.reach, start, part, keys))
+            let start = number * block::ROWS;
+            let keys = match self.keys {
+                Some(keys) => Some(keys.get(start..).or_bug("rows without a key")?),
+                None => None,
+            };
+            Block::new(spec, self.reach, start, part, keys)
         };
         let mut blocks = Vec::with_capacity(parts.len());
         let mut corners: Option<Corners> = None;
@@ -215,7 +220,9 @@ impl Context<'_> {
                     .iter()
                     .try_fold(0_usize, |sum, (_, count)| sum.checked_add(*count));
                 if total != Some(rows) {
-                    let found = format!("runs of {} vertices in all", total.unwrap_or(usize::MAX));
+                    let total =
+                        total.map_or("more than 2^64".to_owned(), |total| total.to_string());
+                    let found = format!("runs of {total} vertices in all");
                     return Err(self.bad("objects", found, rows.to_string()));
                 }
                 Cow::Owned(
@@ -227,7 +234,7 @@ impl Context<'_> {
             Owners::None => match spec.kind {
                 Kind::Graph | Kind::Skeleton | Kind::Mesh => Cow::Owned(vec![0; rows]),
                 Kind::Line => {
-                    let first = i64::try_from(self.first / 2).unwrap_or(i64::MAX);
+                    let first = signed64("lines", self.first / 2)?;
                     Cow::Owned((first..).flat_map(|line| [line, line]).take(rows).collect())
                 }
                 _ => return Err(self.bad("objects", "none", "an object id for every vertex")),
@@ -270,11 +277,7 @@ impl Context<'_> {
                     "none: the specification has no such name",
                 ));
             }
-            if given
-                .iter()
-                .skip(at.saturating_add(1))
-                .any(|(other, _)| other == name)
-            {
+            if given.iter().skip(at + 1).any(|(other, _)| other == name) {
                 return Err(self.bad(format!("{what} {name}"), "two columns", "one"));
             }
         }
@@ -347,7 +350,7 @@ impl Context<'_> {
             let expected = format!("a multiple of {}", spec.links.width);
             return Err(self.bad("links", format!("{given} endpoints"), expected));
         }
-        let end = self.first.saturating_add(wide(rows));
+        let end = self.first + wide(rows);
         let base = match batch.numbering {
             Numbering::Batch => self.first,
             Numbering::All => 0,
@@ -422,13 +425,17 @@ impl Context<'_> {
             .iter_mut()
             .zip(pairs.iter().flat_map(|&(c, p)| [c, p]))
         {
-            let place = found.place.get(pair).copied().unwrap_or(pair);
-            *vertex = self.first.saturating_add(wide(place));
+            let place = found
+                .place
+                .get(pair)
+                .or_bug("a vertex without a place in its tree")?;
+            *vertex = self.first + wide(*place);
         }
         let cut = |(child, parent): (usize, usize)| {
             let sizes = self.spec.fragment_attributes.iter().map(row_size);
             let mut columns = prepared.fragment_attributes.iter().zip(sizes);
-            columns.any(|(column, size)| part(column, child, size) != part(column, parent, size))
+            columns
+                .any(|(column, size)| row_of(column, child, size) != row_of(column, parent, size))
         };
         for (pair, ends) in pairs.iter().zip(prepared.links.as_chunks_mut::<2>().0) {
             if !self.spec.links.explicit && cut(*pair) {
@@ -439,14 +446,6 @@ impl Context<'_> {
         prepared.walk = Some(found);
         Ok(())
     }
-}
-
-/// Row `at` of a column of rows of `width` bytes.
-pub(crate) fn part(column: &[u8], at: usize, width: usize) -> &[u8] {
-    let start = at.saturating_mul(width);
-    column
-        .get(start..start.saturating_add(width))
-        .unwrap_or_default()
 }
 
 /// Moves corners outwards, so that others lie between them.

@@ -45,9 +45,9 @@ pub struct DocumentChange {
 /// # Errors
 /// Misuse: a store at the very root of a bucket or of a disk has nothing beside it.
 pub fn backup_address(store: &str) -> Result<String, WriteError> {
-    let (scheme, path) = store.split_once("://").map_or(("", store), |(scheme, _)| {
-        store.split_at(scheme.len().saturating_add(3))
-    });
+    let (scheme, path) = store
+        .split_once("://")
+        .map_or(("", store), |(scheme, _)| store.split_at(scheme.len() + 3));
     let (path, query) = match path.find(['?', '#']).filter(|_| !scheme.is_empty()) {
         Some(at) => path.split_at(at),
         None => (path, ""),

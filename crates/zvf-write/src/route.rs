@@ -12,10 +12,12 @@ use crate::bucket::Buckets;
 use crate::categories::Categories;
 use crate::chunk_by::{Keys, Unkeyed};
 use crate::copy::scatter;
+use crate::error::{OrBug, internal};
 use crate::form::{ID_IS_ROW, NO_ORIGIN};
 use crate::int::wide;
 use crate::layout::Layout;
-use crate::prepare::{Column, Context, Corners, Prepared, grow, part};
+use crate::prepare::{Column, Context, Corners, Prepared, grow};
+use crate::record::{row_of, take};
 use crate::spec::{AttributeType, Outside, StoreSpec};
 use crate::spill::Spool;
 use crate::{WriteError, parallel};
@@ -102,11 +104,12 @@ impl Router {
         }
         let columns = self.coded(spec, &prepared)?;
         if let Some(trace) = &mut self.trace {
-            let places = prepared.walk.as_ref().map(|walk| &walk.place);
-            trace.extend((0..prepared.rows).map(|row| {
-                let place = places.and_then(|places| places.get(row)).copied();
-                self.vertices.saturating_add(wide(place.unwrap_or(row)))
-            }));
+            match &prepared.walk {
+                Some(walk) => {
+                    trace.extend(walk.place.iter().map(|&at| self.vertices + wide(at)));
+                }
+                None => trace.extend(self.vertices..self.vertices + wide(prepared.rows)),
+            }
         }
         self.append_rows(spec, &prepared, &columns)?;
         self.append_links(spec, &prepared)?;
@@ -116,8 +119,8 @@ impl Router {
                 .get_or_insert_with(|| (low.clone(), high.clone()));
             grow((all_low, all_high), (&low, &high));
         }
-        self.vertices = self.vertices.saturating_add(wide(prepared.rows));
-        self.batches = self.batches.saturating_add(1);
+        self.vertices += wide(prepared.rows);
+        self.batches += 1;
         Ok(())
     }
 
@@ -204,7 +207,7 @@ impl Router {
             columns.push(match column {
                 Column::Bytes(bytes) => std::borrow::Cow::Borrowed(&**bytes),
                 Column::Texts(texts) => {
-                    let mut codes = Vec::with_capacity(texts.len().saturating_mul(4));
+                    let mut codes = Vec::with_capacity(texts.len() * 4);
                     for text in *texts {
                         codes.extend_from_slice(&categories.code(text.as_deref())?.to_le_bytes());
                     }
@@ -232,7 +235,7 @@ impl Router {
             prepared,
             columns,
         };
-        let work = |block: &Block| Ok(records.of(block));
+        let work = |block: &Block| records.of(block);
         let buckets = &mut self.rows;
         let blocks = prepared.blocks.iter();
         let (rank, width) = (spec.key_rank(), self.layout.width);
@@ -240,16 +243,14 @@ impl Router {
         let take = |bytes: Vec<u8>| {
             let mut rest = &*bytes;
             let block = prepared.blocks.get(place);
-            let block = block.ok_or_else(|| WriteError::bug("rows of no block"))?;
+            let block = block.or_bug("rows of no block")?;
             for (chunk, count) in block.runs(rank) {
-                let size = count.saturating_mul(width);
-                let parts = rest.split_at_checked(size);
-                let (run, others) = parts.ok_or_else(|| WriteError::bug("rows end early"))?;
+                let run = take(&mut rest, count * width)?;
                 let bucket = buckets.number(chunk, ChunkCoord::new);
                 buckets.push(bucket, |out| out.extend_from_slice(run))?;
-                rest = others;
             }
-            place = place.saturating_add(1);
+            internal!(rest.is_empty(), "{} bytes of rows of no chunk", rest.len());
+            place += 1;
             buckets.relieve()
         };
         parallel::ordered(self.threads, blocks, work, take)
@@ -272,10 +273,11 @@ impl Router {
             ends.iter()
                 .for_each(|vertex| record.extend_from_slice(&vertex.to_le_bytes()));
             for (column, &width) in prepared.link_attributes.iter().zip(&widths) {
-                record.extend_from_slice(part(column, at, width));
+                let value = row_of(column, at, width);
+                record.extend_from_slice(value.or_bug("a link without a value")?);
             }
             self.links.push(&record)?;
-            self.link_count = self.link_count.saturating_add(1);
+            self.link_count += 1;
         }
         Ok(())
     }
@@ -292,15 +294,24 @@ struct Records<'r> {
 
 impl Records<'_> {
     /// The records of a block's rows, in its order.
-    fn of(&self, block: &Block) -> Vec<u8> {
+    fn of(&self, block: &Block) -> Result<Vec<u8>, WriteError> {
         let width = self.layout.width;
         let (start, order) = (block.start, &*block.order);
-        let mut out = vec![0; order.len().saturating_mul(width)];
-        let rows = || order.iter().map(|&row| start.saturating_add(row as usize));
+        let mut out = vec![0; order.len() * width];
+        let rows = || order.iter().map(|&row| start + row as usize);
         let walk = self.prepared.walk.as_ref();
+        // Checked once, so that nothing below is left out.
+        let end = rows().fold(0, |end, row| end.max(row + 1));
+        internal!(
+            end <= self.prepared.rows
+                && walk.is_none_or(|walk| walk.place.len() >= end && walk.root.len() >= end)
+                && (self.layout.object.is_none() || self.prepared.objects.len() >= end),
+            "row {end} of {} rows",
+            self.prepared.rows
+        );
         for (record, row) in out.chunks_exact_mut(width).zip(rows()) {
             let place = walk.and_then(|walk| walk.place.get(row)).copied();
-            let number = self.first.saturating_add(wide(place.unwrap_or(row)));
+            let number = self.first + wide(place.unwrap_or(row));
             if let Some(into) = record.first_chunk_mut() {
                 *into = number.to_le_bytes();
             }
@@ -328,10 +339,10 @@ impl Records<'_> {
             .chain(self.layout.attributes.iter().zip(columns))
             .chain(self.layout.fragment_attributes.iter().zip(of_fragments))
         {
-            let part = column.get(start.saturating_mul(range.len())..);
-            let part = part.unwrap_or_default();
-            scatter(&mut out, width, range.start, part, range.len(), order);
+            let part = column.get(start * range.len()..);
+            let part = part.or_bug("a column ends before a block")?;
+            scatter(&mut out, width, range.start, part, range.len(), order)?;
         }
-        out
+        Ok(out)
     }
 }

@@ -8,6 +8,7 @@ use zvf_meta::space::Grid;
 use zvf_meta::{Codec, KeyEncoding};
 
 use crate::codec::Compression;
+use crate::error::{OrBug, internal};
 use crate::int::{to_index, wide};
 use crate::{WriteError, blobs};
 
@@ -95,14 +96,12 @@ impl Cells {
             .map(|(index, cells)| match &self.shards {
                 Some(shards) => Ok((key(&index), shard(shards, cells)?)),
                 // Without shards an index is one cell's.
-                None => Ok((
-                    key(&index),
-                    cells
-                        .into_iter()
-                        .next()
-                        .map(|(_, _, bytes)| bytes)
-                        .unwrap_or_default(),
-                )),
+                None => {
+                    let [(_, _, bytes)] = <[Inner; 1]>::try_from(cells).ok().or_bug(
+                        format_args!("several cells of one array are at {path}/{index:?}"),
+                    )?;
+                    Ok((key(&index), bytes))
+                }
             });
         objects.collect()
     }
@@ -120,7 +119,7 @@ impl Cells {
             .collect();
         let mut place = 0_u64;
         for (at, cells) in local.iter().zip(shards) {
-            place = place.saturating_mul(*cells).saturating_add(*at);
+            place = place * cells + at;
         }
         let mut curve = 0_u128;
         // A shard has at most 2^24 cells, so no axis needs more bits.
@@ -177,26 +176,26 @@ pub(crate) fn vlen_codecs(compression: &Compression) -> Vec<Codec> {
 
 /// Inner chunks back to back, then the index and its checksum.
 fn shard(shape: &[u64], mut cells: Vec<Inner>) -> Result<Vec<u8>, WriteError> {
-    let count = to_index(
-        "cells of a shard",
-        shape
-            .iter()
-            .fold(1, |product: u64, &n| product.saturating_mul(n)),
-    )?;
+    let count = shape.iter().try_fold(1_u64, |all, &n| all.checked_mul(n));
+    let count = to_index("cells of a shard", count.or_bug("more than 2^64 cells")?)?;
     let mut index = vec![[u64::MAX; 2]; count];
     cells.sort_unstable_by_key(|(curve, place, _)| (*curve, *place));
     let mut bytes = Vec::new();
     for (_, place, cell) in cells {
-        if let Some(entry) = index.get_mut(place) {
-            *entry = [wide(bytes.len()), wide(cell.len())];
-        }
+        let entry = index.get_mut(place);
+        let entry = entry.or_bug(format_args!("no place {place} in a shard of {count} cells"))?;
+        internal!(
+            *entry == [u64::MAX; 2],
+            "two cells in place {place} of a shard"
+        );
+        *entry = [wide(bytes.len()), wide(cell.len())];
         bytes.extend_from_slice(&cell);
     }
     let start = bytes.len();
     for number in index.as_flattened() {
         bytes.extend_from_slice(&number.to_le_bytes());
     }
-    let sum = crc32c::crc32c(bytes.get(start..).unwrap_or_default());
+    let sum = crc32c::crc32c(bytes.get(start..).or_bug("a shard without an index")?);
     bytes.extend_from_slice(&sum.to_le_bytes());
     Ok(bytes)
 }
@@ -205,8 +204,37 @@ fn shard(shape: &[u64], mut cells: Vec<Inner>) -> Result<Vec<u8>, WriteError> {
 mod tests {
     use zvf_meta::space::Grid;
 
-    use super::{Cells, Container};
+    use super::{Cells, Container, shard};
+    use crate::WriteError;
     use crate::codec::Compression;
+
+    #[test]
+    fn a_shard_loses_no_cell() {
+        let cell = |place: usize| (0, place, vec![1, 2, 3]);
+        assert!(shard(&[2, 2], vec![cell(0), cell(3)]).is_ok());
+        // A place behind the index, and one that is taken.
+        for wrong in [vec![cell(4)], vec![cell(1), cell(1)]] {
+            assert!(matches!(shard(&[2, 2], wrong), Err(WriteError::Bug { .. })));
+        }
+    }
+
+    #[test]
+    fn cells_of_one_place_are_a_bug() {
+        let cells = Cells {
+            grid: Grid {
+                origin: vec![0],
+                shape: vec![2],
+            },
+            shards: None,
+            compression: Compression::None,
+            container: Container::Grid,
+        };
+        let two = vec![(&[1_i64][..], vec![1]), (&[1][..], vec![2])];
+        assert!(matches!(
+            cells.objects("vertices", two),
+            Err(WriteError::Bug { .. })
+        ));
+    }
 
     #[test]
     fn a_shard_lists_its_cells_along_the_curve() {

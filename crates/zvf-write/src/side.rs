@@ -1,6 +1,6 @@
 //! What a store holds beside its levels: headers of source files, metadata of users, parametric objects (0.9 §16).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Value, json};
 use zvf_format::vlen::VlenBuilder;
@@ -8,7 +8,10 @@ use zvf_meta::{ArrayAttributes, ArrayDoc, DataType, GroupDoc, JsonObject};
 
 use crate::WriteError;
 use crate::codec::Compression;
+use crate::columns::Columns;
+use crate::describe::numbers;
 use crate::documents::array_doc;
+use crate::error::OrBug;
 use crate::int::wide;
 use crate::number::NumberType;
 use crate::objects::plain_column;
@@ -71,6 +74,35 @@ pub struct Parametric {
 }
 
 impl Parametric {
+    /// Everything that it consists of; see [`describe`](crate::describe).
+    pub(crate) fn describe(&self, columns: &mut Columns) -> Result<Value, WriteError> {
+        let Self {
+            types,
+            objects,
+            attributes,
+            groups,
+            group_attributes,
+        } = self;
+        let types = types.iter().map(|kind| {
+            let ParametricType {
+                id,
+                name,
+                coefficients,
+            } = kind;
+            json!([id, name, coefficients])
+        });
+        let objects = objects.iter().map(|(kind, coefficients, name)| {
+            Ok(json!([kind, numbers(columns, Some(coefficients))?, name]))
+        });
+        Ok(json!({
+            "types": types.collect::<Vec<_>>(),
+            "objects": objects.collect::<Result<Vec<_>, WriteError>>()?,
+            "attributes": columns.add_all(attributes)?,
+            "groups": groups,
+            "group_attributes": columns.add_all(group_attributes)?,
+        }))
+    }
+
     /// No objects.
     #[must_use]
     pub fn new() -> Self {
@@ -138,12 +170,9 @@ impl Parametric {
 
     pub(crate) fn check(&self) -> Result<(), WriteError> {
         let registry = self.registry();
-        for (at, kind) in registry.iter().enumerate() {
-            let others = registry.get(..at).unwrap_or_default();
-            if others
-                .iter()
-                .any(|other| other.id == kind.id || other.name == kind.name)
-            {
+        let (mut ids, mut names) = (HashSet::new(), HashSet::new());
+        for kind in &registry {
+            if !(ids.insert(kind.id) & names.insert(&kind.name)) {
                 let member = format!("parametric/types/{}", kind.name);
                 let found = format!("number {} or its name again", kind.id);
                 return Err(WriteError::spec(
@@ -208,8 +237,8 @@ impl Parametric {
     /// All documents and chunks.
     fn objects(&self, compression: &Compression) -> Result<Vec<Object>, WriteError> {
         let registry = self.registry();
-        let widest = registry.iter().map(|kind| kind.coefficients.len()).max();
-        let width = widest.unwrap_or(0).saturating_add(1);
+        let lengths = registry.iter().map(|kind| kind.coefficients.len());
+        let width = lengths.fold(0, usize::max) + 1;
         let count = wide(self.objects.len());
         let mut types = JsonObject::new();
         for kind in &registry {
@@ -224,7 +253,7 @@ impl Parametric {
         let failed = |source| WriteError::encode("parametric/names", source);
         for (at, (kind, coefficients, name)) in self.objects.iter().enumerate() {
             let id = registry.iter().find(|one| one.name == *kind);
-            let id = id.map_or(f64::NAN, |one| f64::from(one.id));
+            let id = f64::from(id.or_bug("a curve of no type")?.id);
             let padding = std::iter::repeat(f64::NAN);
             let row = std::iter::once(id)
                 .chain(coefficients.iter().copied())

@@ -5,7 +5,9 @@ use std::collections::BinaryHeap;
 use std::path::Path;
 
 use crate::WriteError;
+use crate::error::OrBug;
 use crate::int::wide;
+use crate::record::{records, take_array};
 use crate::spill::{Part, SpillFile};
 
 /// One fragment of one object: where it lies, and its place in the object.
@@ -27,7 +29,8 @@ pub(crate) struct Placed {
     pub(crate) rows: u32,
 }
 
-const SIZE: usize = 32;
+/// Bytes of one that was written.
+pub(crate) const SIZE: usize = 32;
 
 impl Placed {
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
@@ -39,32 +42,23 @@ impl Placed {
     }
 
     /// Fragments that were written behind each other.
-    pub(crate) fn read_all(bytes: &[u8]) -> impl Iterator<Item = Self> {
-        bytes.as_chunks().0.iter().map(Self::read)
+    ///
+    /// # Errors
+    /// Bug: bytes that are no whole number of them.
+    pub(crate) fn read_all(bytes: &[u8]) -> Result<Vec<Self>, WriteError> {
+        records(bytes, SIZE)?.map(Self::read).collect()
     }
 
-    fn read(bytes: &[u8; SIZE]) -> Self {
-        let [a, b, c, d, e, f, g, h] = bytes.as_chunks::<4>().0 else {
-            return Self {
-                object: 0,
-                order: 0,
-                chunk: 0,
-                fragment: 0,
-                row: 0,
-                rows: 0,
-            };
-        };
-        let long = |low: &[u8; 4], high: &[u8; 4]| {
-            u64::from(u32::from_le_bytes(*low)) | (u64::from(u32::from_le_bytes(*high)) << 32)
-        };
-        Self {
-            object: long(a, b).cast_signed(),
-            order: long(c, d),
-            chunk: u32::from_le_bytes(*e),
-            fragment: u32::from_le_bytes(*f),
-            row: u32::from_le_bytes(*g),
-            rows: u32::from_le_bytes(*h),
-        }
+    fn read(mut bytes: &[u8]) -> Result<Self, WriteError> {
+        let rest = &mut bytes;
+        Ok(Self {
+            object: i64::from_le_bytes(take_array(rest)?),
+            order: u64::from_le_bytes(take_array(rest)?),
+            chunk: u32::from_le_bytes(take_array(rest)?),
+            fragment: u32::from_le_bytes(take_array(rest)?),
+            row: u32::from_le_bytes(take_array(rest)?),
+            rows: u32::from_le_bytes(take_array(rest)?),
+        })
     }
 }
 
@@ -93,7 +87,7 @@ impl Sorter {
             return Ok(());
         }
         self.held.sort_unstable();
-        let mut bytes = Vec::with_capacity(self.held.len().saturating_mul(SIZE));
+        let mut bytes = Vec::with_capacity(self.held.len() * SIZE);
         for placed in self.held.drain(..) {
             placed.write(&mut bytes);
         }
@@ -103,17 +97,14 @@ impl Sorter {
 
     /// How many there are.
     pub(crate) fn len(&self) -> u64 {
-        let spilled = self
-            .runs
-            .iter()
-            .fold(0_u64, |sum, run| sum.saturating_add(run.len));
-        (spilled / wide(SIZE)).saturating_add(wide(self.held.len()))
+        let spilled: u64 = self.runs.iter().map(|run| run.len).sum();
+        spilled / wide(SIZE) + wide(self.held.len())
     }
 
     /// Everything in order.
     pub(crate) fn finish(mut self) -> Result<Sorted, WriteError> {
         self.held.sort_unstable();
-        let share = (self.most.saturating_mul(SIZE) / self.runs.len().max(1)).max(64 * SIZE);
+        let share = (self.most * SIZE / self.runs.len().max(1)).max(64 * SIZE);
         let block = share - share % SIZE;
         let mut runs: Vec<Run> = self
             .runs
@@ -149,7 +140,7 @@ struct Run {
 
 impl Run {
     fn of_memory(held: &[Placed]) -> Self {
-        let mut buffer = Vec::with_capacity(held.len().saturating_mul(SIZE));
+        let mut buffer = Vec::with_capacity(held.len() * SIZE);
         for placed in held {
             placed.write(&mut buffer);
         }
@@ -169,12 +160,12 @@ impl Run {
             self.rest = SpillFile::slice(self.rest, take, u64::MAX);
             self.at = 0;
         }
-        let bytes = self
-            .buffer
-            .get(self.at..)
-            .and_then(|rest| rest.first_chunk::<SIZE>());
-        self.at = self.at.saturating_add(SIZE);
-        Ok(bytes.map(Placed::read))
+        if self.at >= self.buffer.len() {
+            return Ok(None);
+        }
+        let bytes = self.buffer.get(self.at..self.at + SIZE);
+        self.at += SIZE;
+        Placed::read(bytes.or_bug("a run ends inside a fragment")?).map(Some)
     }
 }
 
@@ -188,9 +179,11 @@ pub(crate) struct Sorted {
 
 impl Sorted {
     fn refill(&mut self, run: usize) -> Result<(), WriteError> {
-        if let Some(from) = self.runs.get_mut(run)
-            && let Some(placed) = from.next(&self.file)?
-        {
+        let from = self
+            .runs
+            .get_mut(run)
+            .or_bug(format_args!("no run {run}"))?;
+        if let Some(placed) = from.next(&self.file)? {
             self.heap.push(Reverse((placed, run)));
         }
         Ok(())
@@ -223,6 +216,7 @@ impl Sorted {
 #[cfg(test)]
 mod tests {
     use super::{Placed, Sorter};
+    use crate::WriteError;
 
     #[test]
     fn fragments_come_back_sorted_through_files() {
@@ -251,6 +245,15 @@ mod tests {
                 back.append(&mut some);
             }
             assert_eq!(back, all);
+        }
+    }
+
+    #[test]
+    fn a_misread_fragment_is_a_bug() {
+        assert_eq!(Placed::read_all(&[1; 64]).unwrap().len(), 2);
+        for length in [1, 31, 33] {
+            let found = Placed::read_all(&vec![1; length]);
+            assert!(matches!(found, Err(WriteError::Bug { .. })), "{length}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a store shall be: [`StoreSpec`], and the check that it can be.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde_json::Value;
 use zvf_format::links::lehmer::MAX_WIDTH;
@@ -10,6 +10,7 @@ use zvf_meta::{Axis, JsonObject, Kind, LinkStore, LinksConvention};
 use crate::WriteError;
 use crate::chunk_by::ChunkBy;
 use crate::codec::Compression;
+use crate::error::OrBug;
 use crate::number::NumberType;
 use crate::side::{Parametric, check_named};
 
@@ -526,13 +527,13 @@ impl StoreSpec {
         }
         sizes("chunk_shape", &self.chunk_shape)?;
         length("axes", self.axes.len(), dims)?;
+        let mut names = HashSet::new();
         for (at, axis) in self.axes.iter().enumerate() {
             let member = format!("axes/{at}/name");
             if axis.name.is_empty() {
                 return Err(WriteError::spec(member, "nothing", "a name"));
             }
-            let before = self.axes.get(..at).unwrap_or_default();
-            if before.iter().any(|other| other.name == axis.name) {
+            if !names.insert(&axis.name) {
                 let found = format!("{:?} again", axis.name);
                 return Err(WriteError::spec(member, found, "a name of its own"));
             }
@@ -558,7 +559,8 @@ impl StoreSpec {
                 return Err(WriteError::spec(member, bin.to_string(), expected));
             }
         }
-        let bins = zvf_meta::space::bins_per_chunk(&self.chunk_shape, bins).unwrap_or_default();
+        let bins = zvf_meta::space::bins_per_chunk(&self.chunk_shape, bins)
+            .or_bug("bins that were checked")?;
         let count = bins.iter().try_fold(1_u64, |a, &b| a.checked_mul(b));
         if count.is_none_or(|count| count > MOST_CELLS) {
             let expected = format!("at most {MOST_CELLS} bins in a chunk");
@@ -731,11 +733,11 @@ pub(crate) fn check_list(
     list: &[AttributeSpec],
     legal: impl Fn(AttributeType) -> Result<(), &'static str>,
 ) -> Result<(), WriteError> {
+    let mut names = HashSet::new();
     for (at, one) in list.iter().enumerate() {
         let here = |part: &str| format!("{member}/{}/{part}", one.name);
         check_name(&format!("{member}/{at}/name"), &one.name)?;
-        let before = list.get(..at).unwrap_or_default();
-        if before.iter().any(|other| other.name == one.name) {
+        if !names.insert(&one.name) {
             let found = format!("{:?} again", one.name);
             return Err(WriteError::spec(
                 format!("{member}/{at}/name"),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use crate::WriteError;
+use crate::error::OrBug;
 use crate::int::{to_index, wide};
 
 /// Bytes of one write, where small pieces are put together.
@@ -64,7 +65,7 @@ impl SpillFile {
             at: inner.end,
             len: wide(bytes.len()),
         };
-        inner.end = inner.end.saturating_add(part.len);
+        inner.end += part.len;
         Ok(part)
     }
 
@@ -105,12 +106,14 @@ impl SpillFile {
     pub(crate) fn read(&self, part: Part, out: &mut Vec<u8>) -> Result<(), WriteError> {
         let length = to_index("spilled bytes", part.len)?;
         let start = out.len();
-        out.resize(start.saturating_add(length), 0);
-        let into = out.get_mut(start..).unwrap_or_default();
         let mut inner = lock(&self.inner);
-        let Some(inner) = &mut *inner else {
-            return Ok(());
+        let inner = match &mut *inner {
+            Some(inner) if part.at + part.len <= inner.end => inner,
+            None if length == 0 => return Ok(()),
+            _ => return Err(WriteError::bug(format!("{part:?} is not in its file"))),
         };
+        out.resize(start + length, 0);
+        let into = out.get_mut(start..).or_bug("no room for what is read")?;
         inner
             .file
             .seek(SeekFrom::Start(part.at))
@@ -122,7 +125,7 @@ impl SpillFile {
     pub(crate) fn slice(part: Part, from: u64, len: u64) -> Part {
         let from = from.min(part.len);
         Part {
-            at: part.at.saturating_add(from),
+            at: part.at + from,
             len: len.min(part.len - from),
         }
     }
@@ -165,15 +168,17 @@ impl Spool {
     }
 
     /// Applies `take` to the pieces in order; each holds whole records. They can be gone through again.
-    pub(crate) fn each_piece(&self, mut take: impl FnMut(&[u8])) -> Result<(), WriteError> {
+    pub(crate) fn each_piece(
+        &self,
+        mut take: impl FnMut(&[u8]) -> Result<(), WriteError>,
+    ) -> Result<(), WriteError> {
         let mut bytes = Vec::new();
         for part in &self.parts {
             bytes.clear();
             self.file.read(*part, &mut bytes)?;
-            take(&bytes);
+            take(&bytes)?;
         }
-        take(&self.tail);
-        Ok(())
+        take(&self.tail)
     }
 
     /// The pieces in order; each holds whole records.
@@ -191,6 +196,7 @@ impl Spool {
 #[cfg(test)]
 mod tests {
     use super::{SpillFile, Spool};
+    use crate::WriteError;
 
     #[test]
     fn parts_come_back_in_any_order() {
@@ -240,5 +246,22 @@ mod tests {
             pieces.concat(),
             (0..5000).flat_map(record).collect::<Vec<u8>>()
         );
+    }
+
+    #[test]
+    fn what_is_not_in_a_file_is_not_read() {
+        let folder = std::env::temp_dir();
+        let (one, empty) = (SpillFile::new(&folder), SpillFile::new(&folder));
+        let part = one.append(b"hello").unwrap();
+        let shorter = SpillFile::new(&folder);
+        shorter.append(b"hell").unwrap();
+        for other in [empty, shorter] {
+            let mut out = vec![7];
+            assert!(matches!(
+                other.read(part, &mut out),
+                Err(WriteError::Bug { .. })
+            ));
+            assert_eq!(out, [7]);
+        }
     }
 }

@@ -24,9 +24,11 @@ use zvf_meta::{ArrayAttributes, JsonObject, KeyList, LinkFamilyDoc, LinkStore};
 use zvf_store::ChunkCoord;
 
 use crate::bucket::{Bucket, Buckets};
+use crate::error::{OrBug, internal};
 use crate::finish::pack;
 use crate::int::wide;
 use crate::nodes::Nodes;
+use crate::record::{put_flagged, records, take_flagged, take_link};
 use crate::shard::{Cells, Object, Payloads};
 use crate::spill::SpillFile;
 use crate::target::Below;
@@ -110,28 +112,22 @@ impl Record<'_> {
         number: usize,
         sizes: impl ExactSizeIterator<Item = usize> + Clone,
     ) -> Result<(), WriteError> {
-        if self.rows.len() != self.placement.len() {
-            return Err(WriteError::bug(
-                "a link is placed by ends that it does not have",
-            ));
-        }
+        internal!(
+            self.rows.len() == self.placement.len(),
+            "a link is placed by ends that it does not have"
+        );
         let fits = |(value, size): (&Option<&[u8]>, usize)| value.is_none_or(|v| v.len() == size);
-        if self.values.len() != sizes.len() || !self.values.iter().zip(sizes.clone()).all(fits) {
-            return Err(WriteError::bug(
-                "values of a link do not fit its attributes",
-            ));
-        }
+        internal!(
+            self.values.len() == sizes.len() && self.values.iter().zip(sizes.clone()).all(fits),
+            "values of a link do not fit its attributes"
+        );
         buckets.push(number, |out| {
             out.extend_from_slice(self.placement);
             for row in self.rows {
                 out.extend_from_slice(&row.to_le_bytes());
             }
             for (value, size) in self.values.iter().zip(sizes) {
-                out.push(u8::from(value.is_some()));
-                match value {
-                    Some(value) => out.extend_from_slice(value),
-                    None => out.resize(out.len().saturating_add(size), 0),
-                }
+                put_flagged(out, *value, size);
             }
         })
     }
@@ -165,7 +161,7 @@ impl Tuples {
         if same && (policy.delta == 0 || policy.width == 2) {
             return self.put(Part::Inside, ends, &placement, values);
         }
-        self.links = self.links.saturating_add(1);
+        self.links += 1;
         if policy.store == LinkStore::Duplicate && policy.delta == 0 {
             let mut placements = Vec::new();
             duplicate_order(ends, |placement| placements.push(placement.to_vec())).map_err(
@@ -194,21 +190,23 @@ impl Tuples {
         placement: &[u8],
         values: &[Option<&[u8]>],
     ) -> Result<(), WriteError> {
-        let placed = || placement.iter().filter_map(|&at| ends.get(usize::from(at)));
+        let placed = placement.iter().map(|&at| ends.get(usize::from(at)));
+        let placed: Option<Vec<_>> = placed.collect();
+        let placed = placed.or_bug("a link is placed by ends that it does not have")?;
         let (buckets, key) = match part {
             Part::Inside => {
-                let key = ends.first().map(|end| end.chunk.to_vec());
-                (&mut self.inside, key.unwrap_or_default())
+                let first = ends.first().or_bug("a link without ends")?;
+                (&mut self.inside, first.chunk.to_vec())
             }
             Part::Across => {
-                self.records = self.records.saturating_add(1);
-                let chunks = placed().flat_map(|end| end.chunk.iter().copied());
+                self.records += 1;
+                let chunks = placed.iter().flat_map(|end| end.chunk.iter().copied());
                 (&mut self.across, chunks.collect())
             }
         };
         let number = buckets.number(key.as_slice(), ChunkCoord::new);
         let mut rows = Vec::with_capacity(placement.len());
-        for end in placed() {
+        for end in placed {
             let row = u32::try_from(end.row);
             let found = || WriteError::input("link", format!("row {}", end.row), "below 2^32");
             rows.push(row.map_err(|_| found())?);
@@ -317,10 +315,7 @@ impl Family<'_> {
         let work = |job: Vec<(ChunkCoord, Bucket)>| self.write_job(job, file);
         let mut all = Vec::new();
         let take = |mut done: Vec<Done>| {
-            step(
-                done.iter()
-                    .fold(0, |sum, one| one.records.saturating_add(sum)),
-            );
+            step(done.iter().map(|one| one.records).sum());
             all.append(&mut done);
             Ok(())
         };
@@ -377,27 +372,13 @@ impl Family<'_> {
         Ok(done)
     }
 
-    fn cell(&self, records: &[u8]) -> Result<Cell, WriteError> {
+    fn cell(&self, bytes: &[u8]) -> Result<Cell, WriteError> {
         let width = self.policy.width;
-        let size = self
-            .values
-            .iter()
-            .fold(width.saturating_mul(5), |sum, one| {
-                sum.saturating_add(one.size).saturating_add(1)
-            });
+        let size = width * 5 + self.values.iter().map(|one| one.size + 1).sum::<usize>();
         let mut builder = LinkCellBuilder::new(self.form());
         let mut columns: Vec<Vec<Option<&[u8]>>> = vec![Vec::new(); self.values.len()];
-        for record in records.chunks_exact(size.max(1)) {
-            let (placement, rest) = record.split_at_checked(width).unwrap_or_default();
-            let (rows, mut rest) = rest
-                .split_at_checked(width.saturating_mul(4))
-                .unwrap_or_default();
-            let rows: Vec<i64> = rows
-                .as_chunks::<4>()
-                .0
-                .iter()
-                .map(|row| i64::from(u32::from_le_bytes(*row)))
-                .collect();
+        for mut record in records(bytes, size)? {
+            let (placement, rows) = take_link(&mut record, width)?;
             builder
                 .push(placement, &rows)
                 .map_err(|source| WriteError::encode(self.path(), source))?;
@@ -406,10 +387,7 @@ impl Family<'_> {
                 builder.end_group();
             }
             for (column, one) in columns.iter_mut().zip(self.values) {
-                let (flag, values) = rest.split_first().unwrap_or((&0, &[]));
-                let (value, others) = values.split_at_checked(one.size).unwrap_or_default();
-                column.push((*flag != 0).then_some(value));
-                rest = others;
+                column.push(take_flagged(&mut record, one.size)?);
             }
         }
         let count = wide(builder.len());
@@ -467,8 +445,16 @@ impl Family<'_> {
             nodes.cells(cells, "link_fragments", keys, attributes);
         }
         for (at, one) in self.values.iter().enumerate() {
-            let has = |done: &&Done| done.valued.get(at).copied().unwrap_or(false);
-            let some = done.iter().filter(has).map(|done| done.key.as_slice());
+            let mut some = Vec::new();
+            for done in done {
+                if *done
+                    .valued
+                    .get(at)
+                    .or_bug("a cell without this attribute")?
+                {
+                    some.push(done.key.as_slice());
+                }
+            }
             let keys: KeyList = documents::presence(some)?;
             // An array without values beside links would be taken for one that lost them.
             if keys.is_empty() && !done.is_empty() {

@@ -9,6 +9,7 @@ use zvf_meta::{ArrayAttributes, ArrayDoc, Codec, DataType};
 use crate::WriteError;
 use crate::codec::Compression;
 use crate::documents::array_doc;
+use crate::error::OrBug;
 use crate::int::{to_index, wide};
 use crate::number::NumberType;
 use crate::shard::Object;
@@ -42,7 +43,7 @@ impl Element {
     pub(crate) fn size(&self) -> usize {
         match self {
             Self::Number(number) => number.size(),
-            Self::Text(chars) => chars.saturating_mul(4),
+            Self::Text(chars) => chars * 4,
             Self::Other { size, .. } => *size,
         }
     }
@@ -82,7 +83,7 @@ impl Element {
 
     /// A text in its stored form.
     pub(crate) fn text(&self, text: &str, out: &mut Vec<u8>) {
-        let end = out.len().saturating_add(self.size());
+        let end = out.len() + self.size();
         text.chars()
             .for_each(|c| out.extend_from_slice(&u32::from(c).to_le_bytes()));
         out.resize(end, 0);
@@ -129,7 +130,7 @@ fn integer(number: NumberType, at: u16) -> Fill {
             (value.to_le_bytes().to_vec(), json!(value))
         }
         NumberType::I32 => {
-            let value = i32::MIN.saturating_add(i32::from(at));
+            let value = i32::MIN + i32::from(at);
             (value.to_le_bytes().to_vec(), json!(value))
         }
         NumberType::U8 => {
@@ -141,15 +142,15 @@ fn integer(number: NumberType, at: u16) -> Fill {
             (value.to_le_bytes().to_vec(), json!(value))
         }
         NumberType::U32 => {
-            let value = u32::MAX.saturating_sub(u32::from(at));
+            let value = u32::MAX - u32::from(at);
             (value.to_le_bytes().to_vec(), json!(value))
         }
         NumberType::U64 => {
-            let value = u64::MAX.saturating_sub(u64::from(at));
+            let value = u64::MAX - u64::from(at);
             (value.to_le_bytes().to_vec(), json!(value))
         }
         _ => {
-            let value = i64::MIN.saturating_add(step);
+            let value = i64::MIN + step;
             (value.to_le_bytes().to_vec(), json!(value))
         }
     }
@@ -171,13 +172,9 @@ pub(crate) struct Typed {
 
 impl Typed {
     /// Takes a fill that no row equals on all of its channels, where the type has one left; whether it does.
-    pub(crate) fn fill_unlike_rows(&mut self) -> bool {
+    pub(crate) fn fill_unlike_rows(&mut self) -> Result<bool, WriteError> {
         let size = self.element.size().max(1);
-        let channels = self.shape.iter().skip(1).product::<u64>();
-        let width = usize::try_from(channels)
-            .unwrap_or(usize::MAX)
-            .saturating_mul(size)
-            .max(size);
+        let width = self.row_bytes()?.max(size);
         let uniform = |row: &&[u8]| {
             let first = row.get(..size);
             row.chunks(size).all(|one| Some(one) == first)
@@ -189,14 +186,24 @@ impl Typed {
             .filter_map(|row| row.get(..size))
             .collect();
         let Element::Number(number) = &self.element else {
-            return false;
+            return Ok(false);
         };
         let free = fills(*number)
             .into_iter()
             .find(|(bytes, _)| !taken.contains(bytes.as_slice()));
         let found = free.is_some();
         self.fill = free.unwrap_or_else(|| std::mem::take(&mut self.fill));
-        found
+        Ok(found)
+    }
+
+    fn row_bytes(&self) -> Result<usize, WriteError> {
+        let mut channels = self.shape.iter().skip(1);
+        let width = channels.try_fold(wide(self.element.size()), |size, &n| size.checked_mul(n));
+        let what = "bytes of a row";
+        match width {
+            Some(width) => to_index(what, width),
+            None => Err(WriteError::limit(what, u64::MAX, i64::MAX.unsigned_abs())),
+        }
     }
 
     /// The document and the chunks of the array. A chunk of nothing but fill is not stored.
@@ -206,18 +213,15 @@ impl Typed {
         compression: &Compression,
         attributes: ArrayAttributes,
     ) -> Result<(ArrayDoc, Vec<Object>), WriteError> {
-        let rows = self.shape.first().copied().unwrap_or(0);
-        let width = self
-            .shape
-            .iter()
-            .skip(1)
-            .try_fold(wide(self.element.size()), |size, &n| size.checked_mul(n));
-        let width = to_index("bytes of a row", width.unwrap_or(u64::MAX))?;
+        let rows = *self.shape.first().or_bug("a table without a shape")?;
+        let width = self.row_bytes()?;
         let chunk_rows = match self.chunk_rows {
             Some(most) => most.min(CHUNK / wide(width).max(1)).max(1),
             None => rows.max(1),
         };
-        let chunk_bytes = chunk_rows.saturating_mul(wide(width));
+        let chunk_bytes = chunk_rows.checked_mul(wide(width)).ok_or_else(|| {
+            WriteError::limit("rows of a table", chunk_rows, u64::MAX / wide(width))
+        })?;
         let mut objects = Vec::new();
         let step = to_index("bytes of a chunk", chunk_bytes)?.max(1);
         for (at, part) in self.bytes.chunks(step).enumerate() {
@@ -231,7 +235,7 @@ impl Typed {
             {
                 continue;
             }
-            let zeros = "/0".repeat(self.shape.len().saturating_sub(1));
+            let zeros = "/0".repeat(self.shape.len() - 1);
             objects.push((format!("{path}/c/{at}{zeros}"), compression.encode(chunk)?));
         }
         let chunk_shape = std::iter::once(chunk_rows)

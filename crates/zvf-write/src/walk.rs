@@ -33,6 +33,7 @@ pub(crate) fn walk(nodes: usize, edges: &[(usize, usize)]) -> Result<Walk, NoTre
             Some(flag) if *flag => *flag = false,
             _ => return Err(NoTree::TwoParents(child)),
         }
+        // Edges are below `nodes`; a parent that is not would make its children a cycle of their own below.
         if let (Some(head), Some(link)) = (first.get_mut(parent), next.get_mut(child)) {
             *link = *head;
             *head = child;
@@ -46,7 +47,7 @@ pub(crate) fn walk(nodes: usize, edges: &[(usize, usize)]) -> Result<Walk, NoTre
             if let Some(slot) = place.get_mut(node) {
                 *slot = count;
             }
-            count = count.saturating_add(1);
+            count += 1;
             let start = stack.len();
             let mut child = first.get(node).copied().unwrap_or(NONE);
             while child != NONE {

@@ -340,7 +340,7 @@ impl StoreWriter {
     pub fn push_objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError> {
         self.usable()?;
         self.tables.push(&self.spec, table)?;
-        self.taken = self.taken.saturating_add(1);
+        self.taken += 1;
         self.keep(Given::Objects(table))
     }
 

@@ -114,7 +114,7 @@ impl Keys {
             let ranks = new.ranks.into_iter();
             known
                 .ranks
-                .extend(ranks.map(|(code, rank)| (code, first.saturating_add(rank))));
+                .extend(ranks.map(|(code, rank)| (code, first + rank)));
             known.values.extend(new.values);
         });
         let count = known.values.len();

@@ -13,9 +13,11 @@ use super::state::{Block, NewLink, State, Vertex};
 use crate::WriteError;
 use crate::batch::{Batch, Owners};
 use crate::cell::Encoder;
+use crate::error::OrBug;
 use crate::int::{index, narrow, to_index};
 use crate::layout::Layout;
 use crate::links::{queued_size, split};
+use crate::record::{records, row_of};
 use crate::route::Router;
 use crate::sorter::Placed;
 
@@ -53,7 +55,7 @@ fn cut(state: &mut State, batches: &[Batch<'_>]) -> Result<(Cut, Vec<NewLink>), 
     }
     let layout = router.layout.clone();
     let dictionaries = spec.vertex_attributes.iter().map(|_| None).collect();
-    let encoder = Encoder::new(&spec, router.layout, dictionaries);
+    let encoder = Encoder::new(&spec, router.layout, dictionaries)?;
     let (mut buckets, file) = router.rows.finish();
     buckets.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
     let mut cut = Cut::default();
@@ -72,7 +74,7 @@ fn cut(state: &mut State, batches: &[Batch<'_>]) -> Result<(Cut, Vec<NewLink>), 
             .iter()
         {
             if let Fragment::Range { count, .. } = fragment {
-                let end = rows.saturating_add(to_index("rows", count.unsigned_abs())?);
+                let end = rows + to_index("rows", count.unsigned_abs())?;
                 fragments.push(new_rows(state, &layout, &encoded, rows..end)?);
                 rows = end;
             }
@@ -96,19 +98,17 @@ fn cut(state: &mut State, batches: &[Batch<'_>]) -> Result<(Cut, Vec<NewLink>), 
         });
     }
     let mut links = Vec::new();
-    let size = to_index("bytes of a link", queued_size(&spec))?.max(1);
+    let size = queued_size(&spec);
     for piece in router.links.pieces() {
-        for record in piece?.chunks_exact(size) {
-            let (numbers, attributes) = split(record, spec.links.width);
+        for record in records(&piece?, size)? {
+            let (numbers, attributes) = split(record, spec.links.width)?;
             let ends: Option<Vec<Vertex>> = numbers
                 .iter()
                 .map(|n| cut.vertices.get(n).copied())
                 .collect();
-            let ends = ends.ok_or_else(|| {
-                WriteError::bug(format!(
-                    "a link of vertices {numbers:?} that are in no batch"
-                ))
-            })?;
+            let ends = ends.or_bug(format_args!(
+                "a link of vertices {numbers:?} that are in no batch"
+            ))?;
             let implied =
                 matches!(&*ends, &[child, parent] if cut.implied.contains(&(child, parent)));
             if !implied {
@@ -139,14 +139,10 @@ fn new_rows(
     for row in range {
         parts.clear();
         for (column, width) in &columns {
-            let start = row.saturating_mul(*width);
-            let part = column.get(start..start.saturating_add(*width));
-            parts.push(part.ok_or_else(|| {
-                WriteError::bug(format!(
-                    "row {row} is not in a column of {} bytes",
-                    column.len()
-                ))
-            })?);
+            parts.push(row_of(column, row, *width).or_bug(format_args!(
+                "row {row} is not in a column of {} bytes",
+                column.len()
+            ))?);
         }
         rows.push(state.fresh()?, parts.iter().copied())?;
     }
@@ -294,9 +290,9 @@ fn check_chains(state: &State, cut: &Cut) -> Result<(), WriteError> {
         return Ok(());
     }
     for (id, pieces) in pieces(cut) {
-        let torn = pieces.windows(2).any(
-            |pair| matches!(pair, [(_, a), (_, b)] if a.order.saturating_add(u64::from(a.rows)) != b.order),
-        );
+        let torn = pieces
+            .windows(2)
+            .any(|pair| matches!(pair, [(_, a), (_, b)] if a.order + u64::from(a.rows) != b.order));
         if torn {
             let found = "vertices of others between its own";
             return Err(WriteError::input(
@@ -333,7 +329,7 @@ fn place_points(state: &mut State, cut: Cut, slots: &[u32]) -> Result<(), WriteE
             }
         } else {
             // Fragments that are no bins: nobody may take the new one for one.
-            let mut all = chunk.fragments.pop().unwrap_or_default();
+            let mut all = chunk.fragments.pop().or_bug("a chunk without fragments")?;
             for rows in part.fragments {
                 all.append(rows)?;
             }
@@ -358,16 +354,18 @@ fn place_objects(
         }
     }
     for (id, pieces) in pieces(&cut) {
-        let Some(row) = index_.row(id) else { continue };
+        let row = index_
+            .row(id)
+            .or_bug(format_args!("object {id} has no row"))?;
         let mut blocks = index_.blocks(row).to_vec();
         for (at, placed) in pieces {
-            let Some(&slot) = slots.get(at) else { continue };
+            let slot = *slots.get(at).or_bug("a part of no chunk")?;
             let rows = cut
                 .parts
                 .get_mut(at)
                 .and_then(|part| part.fragments.get_mut(index(placed.fragment)))
                 .map(std::mem::take)
-                .unwrap_or_default();
+                .or_bug(format_args!("no fragment {} of a part", placed.fragment))?;
             let goes_on = match kind {
                 Kind::PointCloud => blocks.iter().rev().find(|block| block.0 == slot).copied(),
                 _ if is_chain(kind) => blocks.last().filter(|block| block.0 == slot).copied(),
@@ -387,7 +385,7 @@ fn place_objects(
                 Some(block) => state.extend_fragment(block, rows)?,
                 None => {
                     let block = add_fragment(state, slot, rows)?;
-                    insert(state, &mut blocks, block);
+                    insert(state, &mut blocks, block)?;
                 }
             }
         }
@@ -406,15 +404,23 @@ pub(super) fn add_fragment(state: &mut State, slot: u32, rows: Rows) -> Result<B
 }
 
 /// Puts a fragment into a manifest: chains by the order of vertices, all others by chunk.
-pub(super) fn insert(state: &State, blocks: &mut Vec<Block>, block: Block) {
+pub(super) fn insert(
+    state: &State,
+    blocks: &mut Vec<Block>,
+    block: Block,
+) -> Result<(), WriteError> {
     if is_chain(state.spec.kind) {
         blocks.push(block);
-        return;
+        return Ok(());
     }
-    let new = (state.coord(block.0), block.1);
-    let at = blocks
-        .iter()
-        .position(|old| (state.coord(old.0), old.1) > new)
-        .unwrap_or(blocks.len());
+    let new = (state.coord(block.0)?, block.1);
+    let mut at = blocks.len();
+    for (number, old) in blocks.iter().enumerate() {
+        if (state.coord(old.0)?, old.1) > new {
+            at = number;
+            break;
+        }
+    }
     blocks.insert(at, block);
+    Ok(())
 }

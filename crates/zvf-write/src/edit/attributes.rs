@@ -8,6 +8,7 @@ use super::{Added, Edit, Words, ops};
 use crate::WriteError;
 use crate::batch::ObjectTable;
 use crate::categories::Categories;
+use crate::error::OrBug;
 use crate::number::NumberType;
 use crate::spec::{AttributeSpec, AttributeType};
 use crate::values::Values;
@@ -42,16 +43,16 @@ impl Edit {
             }
         }
         self.revive(table.ids.iter().copied()).await?;
-        let Some(index) = &self.index else {
-            return Ok(());
-        };
-        let rows: Vec<usize> = table.ids.iter().filter_map(|id| index.row(*id)).collect();
+        let index = self.index.as_ref().or_bug("ids of no objects")?;
+        let rows = table.ids.iter().map(|id| index.row(*id));
+        let rows = rows
+            .collect::<Option<Vec<usize>>>()
+            .or_bug("an id without a row")?;
         let count = index.ids.len();
         self.tables.values_mut().for_each(|table| table.grow(count));
         for (name, values) in &table.attributes {
-            if let Some(of_one) = self.tables.get_mut(name) {
-                of_one.set(&rows, values)?;
-            }
+            let of_one = self.tables.get_mut(name).or_bug("values of no attribute")?;
+            of_one.set(&rows, values)?;
         }
         Ok(())
     }
@@ -78,9 +79,9 @@ impl Edit {
             }
             let dictionary = categories.finish()?;
             let mut bytes = Vec::new();
-            codes
-                .into_iter()
-                .for_each(|code| dictionary.put(code.to_le_bytes(), &mut bytes));
+            for code in codes {
+                dictionary.put(code.to_le_bytes(), &mut bytes)?;
+            }
             stored.values = AttributeType::Number(dictionary.number);
             words = Words {
                 texts: Some(dictionary.texts),
@@ -107,9 +108,14 @@ impl Edit {
         };
         let width = crate::layout::row_size(&stored);
         let mut pieces = bytes.chunks_exact(width.max(1));
-        let start = self.state.columns.last().map_or(0, |last| last.end);
+        let start = self
+            .state
+            .columns
+            .last()
+            .or_bug("rows without a position")?
+            .end;
         let column = self.state.columns.len();
-        self.state.columns.push(start..start.saturating_add(width));
+        self.state.columns.push(start..start + width);
         for slot in slots {
             let chunk = self.state.chunk_mut(slot)?;
             chunk.changed.insert(column);
@@ -220,7 +226,7 @@ impl Edit {
                     None => {
                         words.changed = true;
                         texts.push(text.clone());
-                        crate::int::signed(texts.len().saturating_sub(1))
+                        crate::int::signed(texts.len() - 1)
                     }
                 },
                 None => words.missing.ok_or_else(|| {

@@ -12,7 +12,10 @@ use super::grid::GridEdit;
 use super::links::entry;
 use super::state::{Places, State, stored};
 use crate::WriteError;
+use crate::error::OrBug;
 use crate::int::wide;
+use crate::layout::row_bytes;
+use crate::record::row_of;
 
 /// What of links between levels changes.
 #[derive(Debug, Default)]
@@ -39,7 +42,7 @@ pub(super) async fn levels(state: &State) -> Result<Vec<Level>, WriteError> {
 fn side(level: &Level, family: &LinkFamily) -> Option<Side> {
     let number = i64::from(level.number());
     let delta = i64::from(family.delta());
-    match (number, number.saturating_add(delta)) {
+    match (number, number + delta) {
         _ if delta == 0 => None,
         (0, _) => Some(Side::First),
         (_, 0) => Some(Side::Others),
@@ -96,9 +99,9 @@ pub(super) async fn follow(
             let Some(side) = side(level, family) else {
                 continue;
             };
-            let (mut rows, mut gone) = (0_u64, 0_u64);
+            let mut gone = 0_u64;
             for (number, array) in family.arrays().iter().enumerate() {
-                let (seen, lost) = of_array(
+                gone += of_array(
                     state,
                     level,
                     family,
@@ -108,17 +111,22 @@ pub(super) async fn follow(
                     &mut between,
                 )
                 .await?;
-                rows = rows.saturating_add(seen);
-                gone = gone.saturating_add(lost);
             }
             if gone > 0 {
-                let less = |count: Option<u64>| count.map(|count| count.saturating_sub(gone));
+                let path = format!("{}/links/{:+}", level.number(), family.delta());
+                let less = |count: Option<u64>| match count.map(|count| count.checked_sub(gone)) {
+                    Some(None) => {
+                        let found = format!("a count of links below {gone}");
+                        let expected = "a right count: zvf repair counts anew";
+                        Err(WriteError::unsupported(path.clone(), found, expected))
+                    }
+                    left => Ok(left.flatten()),
+                };
                 let doc = LinkFamilyDoc {
-                    num_links: less(family.doc().num_links),
-                    num_physical_records: less(family.doc().num_physical_records),
+                    num_links: less(family.doc().num_links)?,
+                    num_physical_records: less(family.doc().num_physical_records)?,
                     ..family.doc().clone()
                 };
-                let path = format!("{}/links/{:+}", level.number(), family.delta());
                 between.groups.push((path, doc.to_group().to_json_line()));
             }
         }
@@ -126,7 +134,7 @@ pub(super) async fn follow(
     Ok(between)
 }
 
-/// Returns how many records were looked at, and how many of them went.
+/// Returns how many records went.
 async fn of_array(
     state: &mut State,
     level: &Level,
@@ -135,7 +143,7 @@ async fn of_array(
     side: Side,
     places: &Places,
     between: &mut Between,
-) -> Result<(u64, u64), WriteError> {
+) -> Result<u64, WriteError> {
     let rank = array.chunk_rank().max(1);
     let mut ends = Vec::new();
     let mut cells: Vec<(ChunkCoord, Vec<u32>)> = Vec::new();
@@ -175,9 +183,18 @@ async fn of_array(
         .fetch(level.next_round(), wants)
         .await?
         .into_iter();
-    let (mut rows, mut gone) = (0_u64, 0_u64);
+    let mut gone = 0_u64;
     for (source, slots) in cells {
-        let payload = found.next().flatten().unwrap_or_default();
+        // A cell that is not stored is an empty one.
+        let mut next = || {
+            Ok::<_, WriteError>(
+                found
+                    .next()
+                    .or_bug("an answer is missing")?
+                    .unwrap_or_default(),
+            )
+        };
+        let payload = next()?;
         let cell = array.decode(&source, &payload)?;
         let mut builder = LinkCellBuilder::new(array.form());
         let placement: Vec<u8> = (0_u8..).take(array.width()).collect();
@@ -185,28 +202,36 @@ async fn of_array(
         let mut kept = Vec::new();
         for at in 0..cell.len() {
             if !cell.record(at, &mut record) {
-                continue;
+                let place = format!("{} at {:?}", array.array.path(), source.as_slice());
+                return Err(WriteError::source(
+                    place,
+                    format!("record {at} cannot be read"),
+                ));
             }
-            let new: Option<Vec<i64>> = record
-                .iter()
-                .map(|end| {
-                    let slot = slots.get(end.which).copied().unwrap_or(u32::MAX);
-                    if !side.holds(end.which) {
-                        return Some(end.row);
-                    }
+            let mut new = Vec::with_capacity(record.len());
+            for end in &record {
+                let slot = *slots
+                    .get(end.which)
+                    .or_bug("a link with more ends than chunks")?;
+                let place = || {
                     let vertex = stored(slot, u32::try_from(end.row).ok()?);
                     let place = state.place(places, vertex)?;
                     (place.0 == slot).then_some(i64::from(place.1))
-                })
-                .collect();
-            if let Some(new) = new {
+                };
+                // Where the vertex of an end is gone, the link goes.
+                new.extend(if side.holds(end.which) {
+                    place()
+                } else {
+                    Some(end.row)
+                });
+            }
+            if new.len() == record.len() {
                 let failed = |source| WriteError::encode(array.array.path().to_owned(), source);
                 builder.push(&placement, &new).map_err(failed)?;
                 kept.push(at);
             }
         }
-        rows = rows.saturating_add(wide(cell.len()));
-        gone = gone.saturating_add(wide(cell.len().saturating_sub(kept.len())));
+        gone += wide(cell.len() - kept.len());
         let payload = if kept.is_empty() {
             Vec::new()
         } else {
@@ -214,20 +239,18 @@ async fn of_array(
         };
         entry(&mut between.arrays, &array.array)?.set(&source, payload);
         for (one, values) in &attributes {
-            let column = found.next().flatten().unwrap_or_default();
-            let size =
-                crate::int::to_index("channels", one.width)?.saturating_mul(one.dtype.size());
+            let column = next()?;
+            let size = row_bytes("values of a link", one.width, one.dtype)?;
             let mut left = Vec::new();
             for at in &kept {
-                let start = at.saturating_mul(size);
-                left.extend_from_slice(
-                    column
-                        .get(start..start.saturating_add(size))
-                        .unwrap_or_default(),
-                );
+                let value = row_of(&column, *at, size).ok_or_else(|| {
+                    let place = format!("{} at {:?}", values.path(), source.as_slice());
+                    WriteError::source(place, format!("no value of link {at}"))
+                })?;
+                left.extend_from_slice(value);
             }
             entry(&mut between.arrays, values)?.set(&source, left);
         }
     }
-    Ok((rows, gone))
+    Ok(gone)
 }

@@ -12,6 +12,7 @@ use super::commit::{declare, level_doc};
 use super::grid::packing;
 use super::{Added, Edit, EditSummary, mark_stale, ops};
 use crate::documents::{self, grid_doc, presence};
+use crate::error::OrBug;
 use crate::int::wide;
 use crate::shard::{Cells, Object};
 use crate::writer::blocking;
@@ -134,11 +135,14 @@ impl ColumnEdit {
                 ));
             }
             if self.ready.is_empty() {
-                let end = self.given.saturating_add(BATCH).min(self.chunks.len());
-                let batch = self.chunks.get(self.given..end).unwrap_or_default();
+                let rest = self
+                    .chunks
+                    .get(self.given..)
+                    .or_bug("chunks that were given twice")?;
+                let batch = rest.chunks(BATCH).next().unwrap_or_default();
                 self.ready = read(&self.edit, batch).await?;
                 self.ready.reverse();
-                self.given = end;
+                self.given += batch.len();
             }
             let Some(next) = self.ready.pop() else {
                 return Ok(None);
@@ -198,8 +202,8 @@ impl ColumnEdit {
                 self.object = object;
             }
             self.filling.push((chunk, bytes));
-            self.done = self.done.saturating_add(1);
-            self.vertices = self.vertices.saturating_add(wide(rows));
+            self.done += 1;
+            self.vertices += wide(rows);
             Ok(())
         })
     }
@@ -273,7 +277,7 @@ impl ColumnEdit {
             objects.push(("0/vertex_attributes/zarr.json".to_owned(), group));
         }
         let families = BTreeSet::from(["vertex_attributes".to_owned()]);
-        objects.push(level_doc(&self.edit, 0, &families));
+        objects.push(level_doc(&self.edit, 0, &families)?);
         self.edit.added.push(Added {
             scope: "vertex",
             spec: self.spec.clone(),
@@ -415,8 +419,9 @@ async fn read(edit: &Edit, chunks: &[ChunkCoord]) -> Result<Vec<ChunkPositions>,
         .await?;
     let mut read = Vec::with_capacity(chunks.len());
     for (chunk, cell) in chunks.iter().zip(cells) {
+        // A chunk whose cell is not stored has no vertices.
         let bytes = cell.unwrap_or_default();
-        let row = number.size().saturating_mul(dims).max(1);
+        let row = number.size() * dims;
         if !bytes.len().is_multiple_of(row) {
             let place = format!("{} at {:?}", vertices.path(), chunk.as_slice());
             return Err(WriteError::unsupported(

@@ -13,7 +13,7 @@ use super::state::index_cell;
 use super::{Edit, EditSummary, between, links, mark_stale};
 use crate::WriteError;
 use crate::documents::{self, grid_doc};
-use crate::int::wide;
+use crate::int::{signed64, wide};
 use crate::prepare;
 use crate::shard::{Cells, Object};
 use crate::target::Target;
@@ -116,7 +116,7 @@ async fn plan(edit: &mut Edit) -> Result<Option<Plan>, WriteError> {
         for array in &known {
             if !arrays.contains_key(array.path()) {
                 let of_one = GridEdit::of(array)?;
-                if of_one.is_needed(grid) {
+                if of_one.is_needed(grid)? {
                     arrays.insert(array.path().to_owned(), of_one);
                 }
             }
@@ -146,7 +146,7 @@ async fn plan(edit: &mut Edit) -> Result<Option<Plan>, WriteError> {
             );
             objects.extend(index.manifest_objects(&edit.state, &manifests).await?);
             objects.extend(index.id_objects(&ids)?);
-            let doc = index.doc().to_group().to_json_line();
+            let doc = index.doc()?.to_group().to_json_line();
             objects.push(("0/object_index/zarr.json".to_owned(), doc.into_bytes()));
             families.insert("object_index".to_owned());
         }
@@ -160,15 +160,16 @@ async fn plan(edit: &mut Edit) -> Result<Option<Plan>, WriteError> {
     if edit.state.level.store().levels().len() > 1 {
         let slots = touched.iter().chain(&changed);
         let chunks = slots.map(|&slot| edit.state.coord(slot));
-        mark_stale(&mut root, chunks, tables || indexed);
+        let chunks = chunks.collect::<Result<Vec<_>, _>>()?;
+        mark_stale(&mut root, chunks.into_iter(), tables || indexed);
     }
-    objects.push(level_doc(edit, vertices, &families));
+    objects.push(level_doc(edit, vertices, &families)?);
     edit.state
         .level
         .store()
         .verify(edit.state.level.next_round())
         .await?;
-    let links = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+    let links = |count: u64| signed64("links", count);
     Ok(Some(Plan {
         arrays: arrays.into_values().collect(),
         objects,
@@ -178,7 +179,7 @@ async fn plan(edit: &mut Edit) -> Result<Option<Plan>, WriteError> {
             vertices,
             objects: owners,
             chunks: wide(touched.union(&changed).count()),
-            links: links(linked.added).saturating_sub(links(linked.removed)),
+            links: links(linked.added)? - links(linked.removed)?,
             ..EditSummary::default()
         },
     }))
@@ -260,7 +261,8 @@ fn vertex_cells(
             None => {
                 let path = format!("0/vertex_attributes/{}", one.name);
                 let mut added = edit.added.iter().filter(|added| added.scope == "vertex");
-                let shown = added.nth(at.saturating_sub(level.vertex_attributes().len()));
+                // What the level does not know was added, behind what it knows.
+                let shown = added.nth(at - level.vertex_attributes().len());
                 let attributes = ArrayAttributes {
                     zv_array: Some("attribute".to_owned()),
                     dtype: Some(one.values.name()),
@@ -301,9 +303,7 @@ fn vertex_cells(
             cut = true;
             dirty.iter_mut().for_each(|dirty| *dirty = true);
             let count = crate::int::signed(chunk.count());
-            difference = difference
-                .saturating_add(count)
-                .saturating_sub(crate::int::signed(chunk.before));
+            difference += count - crate::int::signed(chunk.before);
             let index = if chunk.is_empty() {
                 Vec::new()
             } else {
@@ -311,12 +311,10 @@ fn vertex_cells(
             };
             fragments.set(coord, index);
         }
-        for (at, column) in columns.iter_mut().enumerate() {
+        for (at, (column, dirty)) in columns.iter_mut().zip(&mut dirty).enumerate() {
             if chunk.moved || chunk.changed.contains(&at) {
                 column.set(coord, state.column(chunk, at)?);
-                if let Some(dirty) = dirty.get_mut(at) {
-                    *dirty = true;
-                }
+                *dirty = true;
             }
         }
     }
@@ -406,7 +404,11 @@ pub(super) fn declare(edit: &Edit, root: &mut RootDoc) {
     }
 }
 
-pub(super) fn level_doc(edit: &Edit, vertices: i64, families: &BTreeSet<String>) -> Object {
+pub(super) fn level_doc(
+    edit: &Edit,
+    vertices: i64,
+    families: &BTreeSet<String>,
+) -> Result<Object, WriteError> {
     let doc = edit.state.level.doc();
     let mut present = doc.arrays_present.clone();
     for family in families {
@@ -416,11 +418,25 @@ pub(super) fn level_doc(edit: &Edit, vertices: i64, families: &BTreeSet<String>)
             present.push(family.clone());
         }
     }
+    let vertex_count = doc
+        .vertex_count
+        .checked_add_signed(vertices)
+        .ok_or_else(|| {
+            let found = format!(
+                "vertex_count {}, which {vertices:+} do not fit",
+                doc.vertex_count
+            );
+            WriteError::unsupported(
+                "0/zarr.json",
+                found,
+                "a right count: zvf repair counts anew",
+            )
+        })?;
     let doc = LevelDoc {
-        vertex_count: doc.vertex_count.saturating_add_signed(vertices),
+        vertex_count,
         arrays_present: present,
         chunk_attribute_values: edit.state.listed().map(<[_]>::to_vec),
         ..doc.clone()
     };
-    ("0/zarr.json".to_owned(), doc.to_json().into_bytes())
+    Ok(("0/zarr.json".to_owned(), doc.to_json().into_bytes()))
 }

@@ -97,7 +97,7 @@ impl Edit {
                 }
                 None => {
                     missing.insert(one.name.clone());
-                    let rows = rows.saturating_mul(one.channels);
+                    let rows = rows * one.channels;
                     Values::absent(one, texts, rows)
                 }
             };

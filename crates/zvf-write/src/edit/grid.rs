@@ -108,20 +108,22 @@ pub(crate) fn packing(path: &str, doc: &ArrayDoc) -> Result<Cells, WriteError> {
 }
 
 /// The smallest grid that holds two.
-fn union(a: &Grid, b: &Grid) -> Grid {
+fn union(a: &Grid, b: &Grid) -> Result<Grid, WriteError> {
     let mut grid = Grid {
         origin: Vec::new(),
         shape: Vec::new(),
     };
-    let ends = |origin: i64, extent: u64| i128::from(origin).saturating_add(i128::from(extent));
+    let ends = |origin: i64, extent: u64| i128::from(origin) + i128::from(extent);
     for (((&a0, &an), &b0), &bn) in a.origin.iter().zip(&a.shape).zip(&b.origin).zip(&b.shape) {
         let origin = a0.min(b0);
         let end = ends(a0, an).max(ends(b0, bn));
-        let extent = end.saturating_sub(i128::from(origin));
+        let extent = end - i128::from(origin);
         grid.origin.push(origin);
-        grid.shape.push(u64::try_from(extent).unwrap_or(u64::MAX));
+        let most = i64::MAX.unsigned_abs();
+        let limit = |_| WriteError::limit("cells along an axis", u64::MAX, most);
+        grid.shape.push(u64::try_from(extent).map_err(limit)?);
     }
-    grid
+    Ok(grid)
 }
 
 impl GridEdit {
@@ -182,8 +184,9 @@ impl GridEdit {
     }
 
     /// Whether anything changes, if the level's grid grows to `grid`.
-    pub(crate) fn is_needed(&self, grid: &Grid) -> bool {
-        self.stored.is_none() || !self.cells.is_empty() || union(&self.grid, grid) != self.grid
+    pub(crate) fn is_needed(&self, grid: &Grid) -> Result<bool, WriteError> {
+        let some = self.stored.is_none() || !self.cells.is_empty();
+        Ok(some || union(&self.grid, grid)? != self.grid)
     }
 
     /// Grows the array to hold `grid` and every new cell, and reads the cells that have to be written again because of their neighbours:
@@ -193,14 +196,17 @@ impl GridEdit {
         level: &Level,
         grid: Option<&Grid>,
     ) -> Result<(), WriteError> {
-        let mut new = grid.map_or_else(|| self.grid.clone(), |grid| union(&self.grid, grid));
+        let mut new = match grid {
+            Some(grid) => union(&self.grid, grid)?,
+            None => self.grid.clone(),
+        };
         for (chunk, _) in self.cells.iter().filter(|(_, payload)| !payload.is_empty()) {
             // An array may be smaller than the others of its level.
             let one = Grid {
                 origin: chunk.to_vec(),
                 shape: vec![1; chunk.len()],
             };
-            new = union(&new, &one);
+            new = union(&new, &one)?;
         }
         let moved = new.origin != self.grid.origin;
         let Some(array) = self.stored.clone() else {
@@ -239,7 +245,7 @@ impl GridEdit {
         let found = level.store().fetch(level.next_round(), wants).await?;
         for (chunk, cell) in wanted.into_iter().zip(found) {
             self.cells
-                .insert(chunk, cell.map(|cell| cell.to_vec()).unwrap_or_default());
+                .insert(chunk, cell.map_or_else(Vec::new, |cell| cell.to_vec()));
         }
         self.grid = new;
         Ok(())

@@ -12,6 +12,7 @@ use zvf_store::{ObjectIndex, StoreError};
 use super::state::{Block, State};
 use crate::WriteError;
 use crate::codec::{Compression, names};
+use crate::error::OrBug;
 use crate::int::{narrow, to_index, wide};
 use crate::number::NumberType;
 use crate::shard::Object;
@@ -119,6 +120,11 @@ impl Index {
         self.manifests.get(&row).map_or(&[], Vec::as_slice)
     }
 
+    fn id(&self, row: usize) -> Result<i64, WriteError> {
+        let id = self.ids.get(row).copied();
+        id.or_bug(format_args!("no object in row {row}"))
+    }
+
     pub(crate) fn set(&mut self, row: usize, blocks: Vec<Block>) {
         self.manifests.insert(row, blocks);
         self.changed.insert(row);
@@ -181,7 +187,7 @@ impl Index {
         let mut seen = BTreeSet::new();
         for &row in rows {
             if self.blocks(row).iter().any(|block| !seen.insert(*block)) {
-                let id = self.ids.get(row).copied().unwrap_or_default();
+                let id = self.id(row)?;
                 let found = format!("a fragment of object {id} that is named twice");
                 let expected = "fragments that belong to one object";
                 let path = format!("{PATH}/manifests");
@@ -212,14 +218,14 @@ impl Index {
             let mut blocks = Vec::new();
             // A row that was never written is an empty object (trap T31).
             if !blob.is_empty() {
-                let id = self.ids.get(row).copied().unwrap_or_default();
+                let id = self.id(row)?;
                 let manifest =
                     Manifest::parse(&blob, rank).map_err(|source| StoreError::Decode {
                         key: format!("{PATH}/manifests, object {id}"),
                         source,
                     })?;
                 let count = manifest.fragment_count();
-                if count > wide(blob.len()).saturating_mul(1024).min(MOST) {
+                if count > (wide(blob.len()) * 1024).min(MOST) {
                     return Err(WriteError::limit("fragments of an object", count, MOST));
                 }
                 for (chunk, fragment) in manifest.fragment_refs() {
@@ -242,29 +248,29 @@ impl Index {
     }
 
     /// The document of the index after the edit.
-    pub(crate) fn doc(&self) -> ObjectIndexDoc {
+    ///
+    /// # Errors
+    /// Misuse: a document that counts fewer objects than there are.
+    pub(crate) fn doc(&self) -> Result<ObjectIndexDoc, WriteError> {
         let mut doc = self.stored.doc().clone();
         doc.num_objects = Some(wide(self.ids.len()));
-        doc.num_present = doc.num_present.map(|count| {
-            let mut count = count;
-            for row in &self.changed {
-                let (was, is) = (
-                    self.present.get(row).copied().unwrap_or(false),
-                    !self.blocks(*row).is_empty(),
-                );
-                count = match (was, is) {
-                    (false, true) => count.saturating_add(1),
-                    (true, false) => count.saturating_sub(1),
-                    _ => count,
-                };
-            }
-            count
-        });
+        if let Some(count) = &mut doc.num_present {
+            let is = |row: &&usize| !self.blocks(**row).is_empty();
+            // What was not read was not there before.
+            let was = |row: &&usize| self.present.get(*row).is_some_and(|was| *was);
+            let gone = wide(self.changed.iter().filter(was).count());
+            let rest = count.checked_sub(gone).ok_or_else(|| {
+                let found =
+                    format!("num_present {count}, fewer than the {gone} objects that change");
+                WriteError::unsupported(PATH, found, "a right count: zvf repair counts anew")
+            })?;
+            *count = rest + wide(self.changed.iter().filter(is).count());
+        }
         if doc.object_ids_sorted.is_some() {
             doc.object_ids_sorted = Some(self.is_sorted());
         }
         ObjectIndex::list_deleted(&mut doc, self.deleted.iter().copied());
-        doc
+        Ok(doc)
     }
 
     /// The objects of the ids, where there are new ones.
@@ -290,8 +296,8 @@ impl Index {
         let mut objects = Vec::new();
         for number in touched {
             let mut builder = VlenBuilder::new();
-            let first = number.saturating_mul(bucket);
-            let end = first.saturating_add(bucket).min(self.ids.len());
+            let first = number * bucket;
+            let end = (first + bucket).min(self.ids.len());
             let mut old = None;
             if first < self.before {
                 let of_bucket = self.stored.chunk_of(wide(first));
@@ -330,12 +336,14 @@ impl Index {
 
     /// The manifest of an object: a fragment a block.
     fn blob(&self, state: &State, row: usize) -> Result<Vec<u8>, WriteError> {
-        let id = self.ids.get(row).copied().unwrap_or_default();
+        let id = self.id(row)?;
         let failed = |source| WriteError::encode(format!("manifest of object {id}"), source);
         let mut manifest = ManifestBuilder::new(state.level.key_rank()).map_err(failed)?;
-        for (slot, fragment) in self.blocks(row) {
+        // Else the fragments of an object that was not read would be gone.
+        let blocks = self.manifests.get(&row);
+        for (slot, fragment) in blocks.or_bug(format_args!("object {id} was not read"))? {
             manifest
-                .push(state.coord(*slot), i64::from(*fragment))
+                .push(state.coord(*slot)?, i64::from(*fragment))
                 .map_err(failed)?;
         }
         Ok(manifest.finish())
@@ -367,7 +375,10 @@ pub(crate) fn buckets(doc: &ArrayDoc) -> Result<(usize, Compression), WriteError
 /// rows removes the one that was there.
 pub(crate) fn table_of_ids(ids: &[i64], doc: &ArrayDoc) -> Result<Vec<Object>, WriteError> {
     let path = format!("{PATH}/object_ids");
-    let fill = doc.fill_value.as_i64().unwrap_or(0);
+    let fill = doc.fill_value.as_i64().ok_or_else(|| {
+        let found = format!("fill value {}", doc.fill_value);
+        WriteError::unsupported(path.clone(), found, "a whole number of 64 bits")
+    })?;
     let compression = table_codecs(&path, doc)?;
     let typed = Typed {
         element: Element::Number(NumberType::I64),

@@ -11,6 +11,7 @@ use crate::WriteError;
 use crate::batch::Batch;
 use crate::chunk_by::Unkeyed;
 use crate::documents;
+use crate::error::OrBug;
 use crate::int::wide;
 use crate::prepare::Corners;
 use crate::values::Values;
@@ -23,9 +24,12 @@ impl State {
     }
 
     /// What stands in front of the chunk's place: the rank of its value.
-    pub(super) fn lead(&self, slot: u32) -> Option<i64> {
-        self.keys.as_ref()?;
-        self.coord(slot).first().copied()
+    pub(super) fn lead(&self, slot: u32) -> Result<Option<i64>, WriteError> {
+        if self.keys.is_none() {
+            return Ok(None);
+        }
+        let lead = self.coord(slot)?.first().copied();
+        Ok(Some(lead.or_bug("a chunk without a key")?))
     }
 
     /// The values, by rank; `None` where chunks are cut by position alone.
@@ -62,10 +66,8 @@ impl State {
 
     /// The ranks of values, new ones behind the others.
     fn ranks(&mut self, values: &Values<'_>) -> Result<Vec<i64>, WriteError> {
-        let name = self.key().unwrap_or_default().to_owned();
-        let Some(keys) = &mut self.keys else {
-            return Ok(Vec::new());
-        };
+        let name = self.key().or_bug("keys of no attribute")?.to_owned();
+        let keys = self.keys.as_mut().or_bug("keys of no attribute")?;
         let learnt = keys.learn(values)?;
         learnt.and_then(|()| keys.codes(values)).map_err(
             |Unkeyed {
@@ -96,15 +98,12 @@ impl Edit {
             return Ok(());
         };
         let one = self.state.spec.vertex_attributes.get(at);
+        let one = one.or_bug(format_args!("no vertex attribute {at}"))?;
         // The type is that of the keys, which these values have.
-        let bytes = one.and_then(|one| ops::column_bytes(one, values, spots.len()));
-        let width = one.map_or(1, crate::layout::row_size);
-        self.overwrite(
-            at.saturating_add(1),
-            spots,
-            &bytes.unwrap_or_default(),
-            width,
-        )
+        let bytes = ops::column_bytes(one, values, spots.len());
+        let bytes = bytes.or_bug("values that are keys, but not of their type")?;
+        let width = crate::layout::row_size(one);
+        self.overwrite(at + 1, spots, &bytes, width)
     }
 
     /// Sets values of the attribute: its vertices go to the chunks of these.
@@ -115,13 +114,14 @@ impl Edit {
     ) -> Result<(), WriteError> {
         let spots = self.find(at).await?;
         if values.len() != spots.len() {
-            let what = format!("vertex attribute {}", self.state.key().unwrap_or_default());
+            let key = self.state.key().or_bug("keys of no attribute")?;
+            let what = format!("vertex attribute {key}");
             let found = format!("{} values", values.len());
             return Err(WriteError::input(what, found, spots.len().to_string()));
         }
         let mut to = Vec::with_capacity(spots.len());
         for (rank, spot) in self.state.ranks(values)?.into_iter().zip(&spots) {
-            let mut chunk = self.state.coord(spot.0).to_vec();
+            let mut chunk = self.state.coord(spot.0)?.to_vec();
             if let Some(lead) = chunk.first_mut() {
                 *lead = rank;
             }

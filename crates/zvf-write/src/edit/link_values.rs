@@ -9,6 +9,7 @@ use super::ops::column_bytes;
 use super::state::{FRESH, NewLink, Vertex, parts};
 use super::{Added, At, Edit};
 use crate::WriteError;
+use crate::error::OrBug;
 use crate::int::narrow;
 use crate::layout::row_size;
 use crate::spec::{AttributeSpec, AttributeType};
@@ -35,15 +36,16 @@ impl Edit {
         let found = self.links_at(at).await?;
         let bytes = bytes_of(&spec, values, found.len())?;
         let before = self.state.spec.links.attributes.iter().take(number);
-        let start = before.fold(0_usize, |sum, one| sum.saturating_add(row_size(one)));
+        let start: usize = before.map(row_size).sum();
         let width = row_size(&spec);
-        let range = start..start.saturating_add(width);
+        let range = start..start + width;
         for ((at, link), value) in found.into_iter().zip(bytes.chunks_exact(width.max(1))) {
             self.relink(&link);
             let stored = self.state.link_values.entry(at).or_insert(link.attributes);
-            if let Some(place) = stored.get_mut(range.clone()) {
-                place.copy_from_slice(value);
-            }
+            let place = stored.get_mut(range.clone());
+            place
+                .or_bug("a link without this value")?
+                .copy_from_slice(value);
         }
         Ok(())
     }

@@ -11,8 +11,10 @@ use super::grid::GridEdit;
 use super::state::{NewLink, State, Vertex, stored};
 use crate::WriteError;
 use crate::documents::{self, grid_doc};
-use crate::int::{narrow, wide};
+use crate::error::OrBug;
+use crate::int::{index, narrow, wide};
 use crate::links::{LinkCell, Placer};
+use crate::record::row_of;
 use crate::shard::Cells;
 
 /// Chunks of the level.
@@ -61,8 +63,8 @@ pub(super) async fn near(
     };
     let chunks: BTreeSet<ChunkCoord> = slots
         .iter()
-        .map(|&slot| ChunkCoord::new(state.coord(slot)))
-        .collect();
+        .map(|&slot| Ok(ChunkCoord::new(state.coord(slot)?)))
+        .collect::<Result<_, WriteError>>()?;
     let attributes: Vec<&[Option<Arc<GridArray>>]> = family
         .attributes()
         .iter()
@@ -83,9 +85,8 @@ pub(super) async fn near(
     }
     let mut wants = Vec::new();
     for (number, chunk, _) in &cells {
-        let Some(array) = family.arrays().get(*number) else {
-            continue;
-        };
+        let array = family.arrays().get(*number);
+        let array = array.or_bug(format_args!("no array {number} of links"))?;
         wants.push(CellWant::new(&array.array, chunk.as_slice()));
         for of_one in &attributes {
             let Some(Some(values)) = of_one.get(*number) else {
@@ -103,17 +104,25 @@ pub(super) async fn near(
     let mut found = found.into_iter();
     let mut all = Vec::new();
     for (number, chunk, ends) in cells {
-        let Some(array) = family.arrays().get(number) else {
-            continue;
+        let array = family.arrays().get(number);
+        let array = array.or_bug(format_args!("no array {number} of links"))?;
+        // A cell that is not stored is an empty one.
+        let mut next = || {
+            Ok::<_, WriteError>(
+                found
+                    .next()
+                    .or_bug("an answer is missing")?
+                    .unwrap_or_default(),
+            )
         };
-        let payload = found.next().flatten().unwrap_or_default();
+        let payload = next()?;
         let mut columns = Vec::new();
         for _ in &attributes {
-            columns.push(found.next().flatten().unwrap_or_default().to_vec());
+            columns.push(next()?.to_vec());
         }
         let mut records = decode(state, array, &chunk, &ends, &payload, (&columns, &sizes))?;
         if !state.link_values.is_empty() {
-            revalue(state, number, &chunk, &mut records);
+            revalue(state, number, &chunk, &mut records)?;
         }
         all.push(Stored {
             array: number,
@@ -126,17 +135,23 @@ pub(super) async fn near(
 }
 
 /// Gives records of a cell the values that were set.
-fn revalue(state: &State, array: usize, chunk: &ChunkCoord, records: &mut [NewLink]) {
+fn revalue(
+    state: &State,
+    array: usize,
+    chunk: &ChunkCoord,
+    records: &mut [NewLink],
+) -> Result<(), WriteError> {
     let first = |record| LinkAt {
         array,
         chunk: chunk.clone(),
         record,
     };
     for (at, values) in state.link_values.range(first(0)..=first(u32::MAX)) {
-        if let Some(link) = records.get_mut(crate::int::index(at.record)) {
-            link.attributes.clone_from(values);
-        }
+        let link = records.get_mut(index(at.record));
+        let link = link.or_bug(format_args!("no link {} of a cell", at.record))?;
+        link.attributes.clone_from(values);
     }
+    Ok(())
 }
 
 fn decode(
@@ -153,7 +168,7 @@ fn decode(
     }
     let cell = array.decode(chunk, payload)?;
     for (column, size) in columns.iter().zip(sizes) {
-        if column.len() != cell.len().saturating_mul(*size) {
+        if Some(column.len()) != cell.len().checked_mul(*size) {
             let found = format!(
                 "{} bytes for {} links at {:?}",
                 column.len(),
@@ -171,7 +186,9 @@ fn decode(
     let mut records = Vec::new();
     for at in 0..cell.len() {
         if !cell.record(at, &mut record) {
-            continue;
+            let place = format!("{} at {:?}", array.array.path(), chunk.as_slice());
+            let what = format!("record {at} cannot be read");
+            return Err(WriteError::source(place, what));
         }
         let mut vertices = Vec::with_capacity(record.len());
         for end in &record {
@@ -179,17 +196,15 @@ fn decode(
             let row = row.map_err(|_| {
                 WriteError::limit("rows of one chunk", u64::MAX, u64::from(u32::MAX))
             })?;
-            let slot = slots.get(end.which).copied().unwrap_or(u32::MAX);
-            vertices.push(stored(slot, row));
+            let slot = slots
+                .get(end.which)
+                .or_bug("a link with more ends than chunks")?;
+            vertices.push(stored(*slot, row));
         }
         let mut attributes = Vec::new();
         for (column, &size) in columns.iter().zip(sizes) {
-            let start = at.saturating_mul(size);
-            attributes.extend_from_slice(
-                column
-                    .get(start..start.saturating_add(size))
-                    .unwrap_or_default(),
-            );
+            let value = row_of(column, at, size);
+            attributes.extend_from_slice(value.or_bug("a link without a value")?);
         }
         records.push(NewLink {
             ends: vertices,
@@ -257,7 +272,7 @@ pub(super) async fn place(
         .map(|link| (true, link))
         .chain(new.iter().map(|link| (false, link)))
     {
-        before = before.saturating_add(u64::from(is_old));
+        before += u64::from(is_old);
         let ends: Option<Vec<(u32, u32)>> = link
             .ends
             .iter()
@@ -266,11 +281,11 @@ pub(super) async fn place(
         // A link goes with any of its ends.
         if let Some(ends) = ends {
             placer.push(&ends, &link.attributes)?;
-            kept = kept.saturating_add(1);
+            kept += 1;
         }
     }
     for cell in &cells {
-        rows_before = rows_before.saturating_add(wide(cell.records.len()));
+        rows_before += wide(cell.records.len());
     }
     let (family, buckets, file) = placer.finish();
     let made = family.family_doc();
@@ -283,10 +298,9 @@ pub(super) async fn place(
     let inner = level.store().clone();
     let link_fragments = link_fragments(&inner, &level).await?;
     for cell in &cells {
-        let Some(of_family) = stored else { continue };
-        let Some(array) = of_family.arrays().get(cell.array) else {
-            continue;
-        };
+        let of_family = stored.or_bug("cells of no family")?;
+        let array = of_family.arrays().get(cell.array);
+        let array = array.or_bug("cells of no array")?;
         entry(&mut edits, &array.array)?.set(&cell.chunk, Vec::new());
         for one in of_family.attributes() {
             if let Some(Some(values)) = one.arrays.get(cell.array) {
@@ -300,25 +314,20 @@ pub(super) async fn place(
         }
     }
     for ((number, slot), bucket) in buckets {
-        let chunk = chunks
-            .get(crate::int::index(slot))
-            .copied()
-            .unwrap_or_default();
+        let chunk = *chunks.get(index(slot)).or_bug("links of no chunk")?;
         let LinkCell {
             rows,
             attributes,
             count,
         } = family.cell(number, &bucket.read(&file)?)?;
-        let segment = family.segment(number);
+        let segment = family.segment(number)?;
         let at = names.iter().position(|name| *name == segment);
         let array = at.and_then(|at| Some(&stored?.arrays().get(at)?.array));
         let doc = |attributes| grid_doc(template, zvf_meta::KeyList::new(), attributes);
         let path = format!("0/links/0/{segment}");
-        known(&mut edits, array, path, || {
-            doc(family.links_attributes(number))
-        })?
-        .set(chunk, rows);
-        if family.is_inner(number) {
+        let attributes_of_links = family.links_attributes(number)?;
+        known(&mut edits, array, path, || doc(attributes_of_links))?.set(chunk, rows);
+        if family.is_inner(number)? {
             let mut index = FragmentIndexBuilder::new();
             let failed = |source| WriteError::encode("link_fragments", source);
             index.push_range(0, count).map_err(failed)?;
@@ -335,22 +344,33 @@ pub(super) async fn place(
             });
             let array = at.and_then(|at| of_one?.arrays.get(at)?.as_ref());
             let path = format!("0/link_attributes/{}/0/{segment}", one.name);
-            let new = || doc(family.attribute_attributes(number, one));
+            let of_array = family.attribute_attributes(number, one)?;
+            let new = || doc(of_array);
             known(&mut edits, array, path, new)?.set(chunk, payload);
         }
     }
     let mut groups = Vec::new();
-    let change = |count: Option<u64>, before: u64, now: u64| {
-        count.map(|count| count.saturating_sub(before).saturating_add(now))
+    let change = |count: Option<u64>, before: u64, now: u64| match count {
+        Some(count) => match count.checked_sub(before) {
+            Some(rest) => Ok(Some(rest + now)),
+            None => {
+                let found =
+                    format!("a count of {count} links, fewer than the {before} that are there");
+                let expected = "a right count: zvf repair counts anew";
+                Err(WriteError::unsupported("0/links/0", found, expected))
+            }
+        },
+        None => Ok(None),
     };
     let doc = match stored {
         Some(stored) => LinkFamilyDoc {
-            num_links: change(stored.doc().num_links, before, kept),
+            num_links: change(stored.doc().num_links, before, kept)?,
             num_physical_records: change(
                 stored.doc().num_physical_records,
                 rows_before,
-                made.num_physical_records.unwrap_or(0),
-            ),
+                made.num_physical_records
+                    .or_bug("records that are not counted")?,
+            )?,
             ..stored.doc().clone()
         },
         None => made,
@@ -367,7 +387,7 @@ pub(super) async fn place(
     }
     for (name, doc) in family_docs {
         let doc = LinkAttributeFamilyDoc {
-            num_links: change(doc.num_links, before, kept),
+            num_links: change(doc.num_links, before, kept)?,
             ..doc.clone()
         };
         groups.push((

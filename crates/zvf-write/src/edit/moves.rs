@@ -12,6 +12,7 @@ use super::rows::Rows;
 use super::state::{Block, FRESH, NewLink, State, Vertex, parts};
 use super::{At, Edit};
 use crate::WriteError;
+use crate::error::OrBug;
 use crate::int::{narrow, to_index, wide};
 use crate::values::Values;
 
@@ -38,7 +39,7 @@ impl Edit {
         let values = number.to_f64(&bytes);
         let mut chunks = Vec::new();
         for (row, (position, spot)) in values.chunks_exact(dims.max(1)).zip(&spots).enumerate() {
-            let mut chunk: Vec<i64> = self.state.lead(spot.0).into_iter().collect();
+            let mut chunk: Vec<i64> = self.state.lead(spot.0)?.into_iter().collect();
             for (value, size) in position.iter().zip(&self.state.spec.chunk_shape) {
                 let at = Some(*value)
                     .filter(|value| value.is_finite())
@@ -81,7 +82,12 @@ impl Edit {
         let leaving: Vec<Spot> = leaving.collect();
         if let Some(bytes) = positions {
             self.state.reach_of(bytes);
-            let width = self.state.columns.first().map_or(0, ExactSizeIterator::len);
+            let width = self
+                .state
+                .columns
+                .first()
+                .or_bug("rows without a position")?
+                .len();
             self.overwrite(0, spots, bytes, width)?;
         }
         let moving = spots.iter().zip(chunks);
@@ -132,7 +138,7 @@ impl Edit {
             Some((slot, fragment)) => {
                 let found = format!(
                     "fragment {fragment} of chunk {:?}, which is nobody's",
-                    self.state.coord(*slot)
+                    self.state.coord(*slot)?
                 );
                 Err(WriteError::unsupported(
                     "0/object_index/manifests",
@@ -226,7 +232,7 @@ impl Edit {
                         }
                         None => add_fragment(&mut self.state, to, rows)?,
                     };
-                    insert(&self.state, &mut blocks, new);
+                    insert(&self.state, &mut blocks, new)?;
                 }
             }
             if let Some(index_) = &mut self.index {
@@ -264,13 +270,13 @@ impl Edit {
             }
             for (name, bytes) in gone.iter() {
                 let to = moving.get(&name).copied();
-                let to = to.ok_or_else(|| WriteError::bug("a row that leaves for no chunk"))?;
+                let to = to.or_bug("a row that leaves for no chunk")?;
                 let row = Rows::of(name, bytes);
                 match blocks.iter().rev().find(|block| block.0 == to).copied() {
                     Some(block) => self.state.extend_fragment(block, row)?,
                     None => {
                         let block = add_fragment(&mut self.state, to, row)?;
-                        insert(&self.state, &mut blocks, block);
+                        insert(&self.state, &mut blocks, block)?;
                     }
                 }
             }
@@ -308,7 +314,7 @@ impl Edit {
             }
         }
         for (row, (slot, bin)) in gone {
-            let bins = self.bins();
+            let bins = self.bins()?;
             let chunk = self.state.chunk_mut(slot)?;
             chunk.moved = true;
             if chunk.fragments.is_empty() {
@@ -320,15 +326,15 @@ impl Edit {
         Ok(())
     }
 
-    fn bins(&self) -> Vec<u64> {
+    fn bins(&self) -> Result<Vec<u64>, WriteError> {
         let spec = &self.state.spec;
         let bins = spec.bin_shape.as_ref().unwrap_or(&spec.chunk_shape);
-        bins_per_chunk(&spec.chunk_shape, bins).unwrap_or_default()
+        bins_per_chunk(&spec.chunk_shape, bins).or_bug("bins that do not divide the chunk")
     }
 
     /// The fragment that a point belongs to in a chunk.
     fn bin(&self, row: &[u8], slot: u32) -> Result<Block, WriteError> {
-        let bins = self.bins();
+        let bins = self.bins()?;
         let count = self
             .state
             .chunk(slot)
@@ -342,11 +348,12 @@ impl Edit {
             .columns
             .first()
             .and_then(|range| row.get(range.clone()));
-        let bytes = bytes.ok_or_else(|| WriteError::bug("a row without a position"))?;
+        let bytes = bytes.or_bug("a row without a position")?;
         let position = self.state.spec.positions.to_f64(bytes);
-        let bin = crate::cell::bin(&self.state.spec, self.state.coord(slot), &bins, &position);
-        let bin =
-            u32::try_from(bin).map_err(|_| WriteError::bug(format!("bin {bin} of a chunk")))?;
+        let spec = &self.state.spec;
+        let sizes = spec.bin_shape.as_ref().unwrap_or(&spec.chunk_shape);
+        let bin = crate::cell::bin_of(&position, sizes, self.state.coord(slot)?, &bins)?;
+        let bin = u32::try_from(bin).or_bug(format_args!("bin {bin} of a chunk"))?;
         Ok((slot, bin))
     }
 }

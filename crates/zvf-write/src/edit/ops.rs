@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::state::{Block, Chunk, State};
 use super::{At, Edit};
 use crate::WriteError;
+use crate::error::OrBug;
 use crate::int::{index, wide};
 use crate::spec::AttributeSpec;
 use crate::values::Values;
@@ -24,7 +25,7 @@ impl Sequence {
     fn push(&mut self, block: Block, count: usize) {
         if count > 0 {
             self.blocks.push((self.len, block));
-            self.len = self.len.saturating_add(wide(count));
+            self.len += wide(count);
         }
     }
 
@@ -57,9 +58,7 @@ impl Edit {
 
     pub(super) async fn drop_objects(&mut self, ids: &[i64]) -> Result<(), WriteError> {
         let rows: BTreeSet<usize> = self.rows_of(ids)?.into_iter().collect();
-        let Some(index) = &mut self.index else {
-            return Ok(());
-        };
+        let index = self.index.as_mut().or_bug("rows of no objects")?;
         index.load(&mut self.state, &rows).await?;
         for &row in &rows {
             for &block in index.blocks(row) {
@@ -98,7 +97,7 @@ impl Edit {
         for (slot, rows) in gone {
             let before = self.state.chunk(slot).map_or(0, Chunk::count);
             if let Some(row) = rows.last().filter(|row| **row >= wide(before)) {
-                let place = format!("row {row} of chunk {:?}", self.state.coord(slot));
+                let place = format!("row {row} of chunk {:?}", self.state.coord(slot)?);
                 return Err(WriteError::input(
                     place,
                     "nothing",
@@ -111,7 +110,7 @@ impl Edit {
             for fragment in &mut chunk.fragments {
                 let _gone = fragment.take_out(|_| {
                     let stays = !rows.contains(&row);
-                    row = row.saturating_add(1);
+                    row += 1;
                     stays
                 })?;
             }
@@ -152,9 +151,7 @@ impl Edit {
         let ids: BTreeSet<i64> = places.iter().map(|(id, _)| *id).collect();
         let ids: Vec<i64> = ids.into_iter().collect();
         let rows = self.rows_of(&ids)?;
-        let Some(index) = &mut self.index else {
-            return Ok(Vec::new());
-        };
+        let index = self.index.as_mut().or_bug("rows of no objects")?;
         let all = rows.iter().copied().collect();
         index.peek_apart(&mut self.state, &all).await?;
         self.state.measure(index.slots(&all)).await?;
@@ -238,7 +235,7 @@ impl Edit {
             return Err(WriteError::input(what(), found, expected));
         };
         let width = crate::layout::row_size(&spec);
-        self.overwrite(number.saturating_add(1), &spots, &bytes, width)
+        self.overwrite(number + 1, &spots, &bytes, width)
     }
 
     pub(super) fn overwrite(
@@ -248,7 +245,8 @@ impl Edit {
         bytes: &[u8],
         width: usize,
     ) -> Result<(), WriteError> {
-        let range = self.state.columns.get(column).cloned().unwrap_or_default();
+        let range = self.state.columns.get(column).cloned();
+        let range = range.or_bug(format_args!("no column {column}"))?;
         for (&(slot, fragment, at), value) in spots.iter().zip(bytes.chunks_exact(width.max(1))) {
             let chunk = self.state.chunk_mut(slot)?;
             chunk.changed.insert(column);

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::WriteError;
+use crate::error::OrBug;
 
 /// A vertex: chunk and row where it is stored, or [`FRESH`](super::state::FRESH) and a number.
 pub(crate) type Vertex = u64;
@@ -21,7 +22,7 @@ impl Rows {
     pub(crate) fn with_capacity(rows: usize, width: usize) -> Self {
         Self {
             names: Vec::with_capacity(rows),
-            bytes: Vec::with_capacity(rows.saturating_mul(width)),
+            bytes: Vec::with_capacity(rows * width),
             width,
         }
     }
@@ -155,10 +156,10 @@ impl Rows {
             self.width = 0;
             return Ok(());
         }
-        let mut wider = Self::with_capacity(self.len(), self.width.saturating_add(width));
+        let mut wider = Self::with_capacity(self.len(), self.width + width);
         for (name, row) in self.iter() {
             let value = values.next();
-            let value = value.ok_or_else(|| WriteError::bug("fewer values than rows"))?;
+            let value = value.or_bug("fewer values than rows")?;
             wider.push(name, [row, value])?;
         }
         *self = wider;

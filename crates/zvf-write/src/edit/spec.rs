@@ -127,12 +127,8 @@ fn check_level(level: &Level) -> Result<(), WriteError> {
     }
     level.check_complete()?;
     let encoding = level.vertices().attributes().encoding.as_deref();
-    if !matches!(encoding, None | Some("raw")) {
-        return Err(refused(
-            level.vertices().path(),
-            encoding.unwrap_or_default(),
-            "encoding raw",
-        ));
+    if let Some(other) = encoding.filter(|encoding| *encoding != "raw") {
+        return Err(refused(level.vertices().path(), other, "encoding raw"));
     }
     if level.vertex_fragments().is_none() {
         return Err(refused("0/vertex_fragments", "nothing", "fragment indexes"));
@@ -150,7 +146,7 @@ fn read_key(
     let rank = level.key_rank();
     let (name, values) = match (&doc.chunk_attribute_name, &doc.chunk_attribute_values) {
         (None, None) if rank == level.dims() => return Ok(None),
-        (Some(name), Some(values)) if rank == level.dims().saturating_add(1) => (name, values),
+        (Some(name), Some(values)) if rank == level.dims() + 1 => (name, values),
         _ => {
             let found = "chunks by something that is no attribute of vertices";
             let expected = "chunks by space, or by space and an attribute";
@@ -213,7 +209,7 @@ async fn widths(store: &Store, level: &Level, spec: &StoreSpec) -> Result<Vec<us
         .map(|array| CellWant::new(array, chunk))
         .collect();
     let cells = store.fetch(level.next_round(), wants).await?;
-    let size = spec.positions.size().saturating_mul(spec.dims());
+    let size = spec.positions.size() * spec.dims();
     let rows = cells
         .first()
         .and_then(Option::as_ref)
@@ -228,9 +224,9 @@ async fn widths(store: &Store, level: &Level, spec: &StoreSpec) -> Result<Vec<us
     let mut widths = Vec::new();
     for (one, cell) in attributes.iter().zip(cells.iter().skip(2)) {
         let bytes = cell.as_ref().map_or(0, |cell| cell.len());
-        let row = rows.saturating_mul(one.dtype.size());
+        let row = rows * one.dtype.size();
         let width = match bytes.checked_div(row) {
-            Some(width) if width > 0 && width.saturating_mul(row) == bytes => width,
+            Some(width) if width > 0 && bytes.is_multiple_of(row) => width,
             _ => to_index("channels", declared(one))?,
         };
         widths.push(width);

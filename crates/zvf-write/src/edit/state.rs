@@ -12,9 +12,11 @@ use super::rows::Rows;
 pub(crate) use super::rows::Vertex;
 use crate::WriteError;
 use crate::chunk_by::Keys;
-use crate::int::{narrow, to_index, wide};
+use crate::error::OrBug;
+use crate::int::{index, narrow, to_index, wide};
 use crate::layout::Layout;
 use crate::prepare::Corners;
+use crate::record::row_of;
 use crate::spec::StoreSpec;
 
 /// Chunks whose cells are asked for together.
@@ -33,8 +35,8 @@ pub(crate) fn stored(slot: u32, row: u32) -> Vertex {
 
 /// Chunk and row of a name.
 pub(crate) fn parts(vertex: Vertex) -> (u32, u32) {
-    let low = |value: u64| u32::try_from(value & u64::from(u32::MAX)).unwrap_or(FRESH);
-    (low(vertex >> 32), low(vertex))
+    let [slot, row] = crate::int::halves(vertex);
+    (slot, row)
 }
 
 /// One chunk: fragments of rows. Their numbers never change, so that manifests stay right: a fragment that loses its
@@ -145,9 +147,8 @@ impl State {
     pub(crate) fn new(level: Level, spec: StoreSpec, keys: Option<Keys>, budget: usize) -> Self {
         let layout = Layout::new(&spec);
         let start = layout.position.start;
-        let shift = |range: &std::ops::Range<usize>| {
-            range.start.saturating_sub(start)..range.end.saturating_sub(start)
-        };
+        // The position is the first of the columns in a record.
+        let shift = |range: &std::ops::Range<usize>| range.start - start..range.end - start;
         let columns = std::iter::once(&layout.position)
             .chain(&layout.attributes)
             .map(shift)
@@ -197,15 +198,16 @@ impl State {
                 u64::from(u32::MAX),
             ));
         }
-        self.fresh = number.saturating_add(1);
+        self.fresh = number + 1;
         Ok((u64::from(FRESH) << 32) | number)
     }
 
-    pub(crate) fn coord(&self, slot: u32) -> &[i64] {
-        let at = crate::int::index(slot);
-        self.chunks
-            .get(at)
-            .map_or(&[], |(coord, _)| coord.as_slice())
+    pub(crate) fn coord(&self, slot: u32) -> Result<&[i64], WriteError> {
+        let (coord, _) = self
+            .chunks
+            .get(index(slot))
+            .or_bug(format_args!("no chunk {slot}"))?;
+        Ok(coord.as_slice())
     }
 
     /// A chunk that was read.
@@ -258,10 +260,13 @@ impl State {
             .level
             .vertex_fragments()
             .map_or("", |array| array.path());
+        let coord = match self.coord(block.0) {
+            Ok(coord) => coord,
+            Err(bug) => return bug,
+        };
         let found = format!(
-            "a manifest that names fragment {} of chunk {:?}",
-            block.1,
-            self.coord(block.0)
+            "a manifest that names fragment {} of chunk {coord:?}",
+            block.1
         );
         WriteError::unsupported(path, found, "manifests of fragments that are there")
     }
@@ -277,7 +282,7 @@ impl State {
         let chunk = self.chunk_mut(block.0)?;
         chunk.moved = true;
         let fragment = chunk.fragments.get_mut(crate::int::index(block.1));
-        fragment.ok_or_else(|| WriteError::bug(format!("fragment {} is gone", block.1)))
+        fragment.or_bug(format_args!("fragment {} is gone", block.1))
     }
 
     /// Puts rows behind those of a fragment.
@@ -311,21 +316,20 @@ impl State {
         let Some(array) = self.level.vertex_fragments().cloned() else {
             return Ok(());
         };
-        let there = |slot: &u32| {
-            let chunk = self.coord(*slot);
-            array.in_grid(chunk) && array.presence().contains(chunk)
-        };
-        let there: Vec<u32> = slots.iter().copied().filter(there).collect();
+        let mut there = Vec::new();
+        for &slot in &slots {
+            let chunk = self.coord(slot)?;
+            if array.in_grid(chunk) && array.presence().contains(chunk) {
+                there.push((slot, CellWant::new(&array, chunk)));
+            }
+        }
         for some in there.chunks(BATCH) {
-            let wants = some
-                .iter()
-                .map(|&slot| CellWant::new(&array, self.coord(slot)));
-            let wants = wants.collect();
+            let wants = some.iter().map(|(_, want)| want.clone()).collect();
             let cells = self.level.store().fetch(self.level.next_round(), wants);
-            for (&slot, cell) in some.iter().zip(cells.await?) {
+            for ((slot, _), cell) in some.iter().zip(cells.await?) {
                 if let Some(cell) = cell {
-                    let sizes = self.parse_index(slot, &cell)?;
-                    self.sizes.insert(slot, sizes);
+                    let sizes = self.parse_index(*slot, &cell)?;
+                    self.sizes.insert(*slot, sizes);
                 }
             }
         }
@@ -337,7 +341,7 @@ impl State {
 
     /// The rows of each fragment.
     fn parse_index(&self, slot: u32, cell: &[u8]) -> Result<Vec<u32>, WriteError> {
-        let coord = self.coord(slot);
+        let coord = self.coord(slot)?;
         let path = self
             .level
             .vertex_fragments()
@@ -356,7 +360,7 @@ impl State {
                     "rows of one chunk",
                     to_index("rows", count.unsigned_abs())?,
                 )?);
-                rows = rows.saturating_add(count.unsigned_abs());
+                rows += count.unsigned_abs();
             }
         }
         if !index.tiles(rows) {
@@ -391,45 +395,42 @@ impl State {
                 .iter()
                 .map(|one| one.array.clone()),
         );
-        let there: Vec<u32> = slots
-            .iter()
-            .copied()
-            .filter(|&slot| {
-                arrays
-                    .iter()
-                    .any(|array| array.presence().contains(self.coord(slot)))
-            })
-            .collect();
+        let mut there: Vec<u32> = Vec::new();
+        for &slot in &slots {
+            let chunk = self.coord(slot)?;
+            let has = |array: &Arc<GridArray>| array.presence().contains(chunk);
+            there.extend(arrays.iter().any(has).then_some(slot));
+        }
         self.check_budget(there.len())?;
         for some in there.chunks(BATCH) {
             // An array may be smaller than another one; what lies outside of it is not there.
-            let asked: Vec<Option<CellWant>> = some
-                .iter()
-                .flat_map(|&slot| {
-                    let chunk = self.coord(slot);
-                    let want = |array: &Arc<GridArray>| {
-                        array.in_grid(chunk).then(|| CellWant::new(array, chunk))
-                    };
-                    arrays.iter().map(want).collect::<Vec<_>>()
-                })
-                .collect();
+            let mut asked: Vec<Option<CellWant>> = Vec::new();
+            for &slot in some {
+                let chunk = self.coord(slot)?;
+                asked.extend(
+                    arrays
+                        .iter()
+                        .map(|array| array.in_grid(chunk).then(|| CellWant::new(array, chunk))),
+                );
+            }
             let is_asked: Vec<bool> = asked.iter().map(Option::is_some).collect();
             let wants = asked.into_iter().flatten().collect();
             let found = self.level.store().fetch(self.level.next_round(), wants);
             let mut found = found.await?.into_iter();
             let mut cells = is_asked.into_iter().map(|asked| {
+                // A cell that is not stored is an empty one.
                 let cell = if asked { found.next().flatten() } else { None };
                 cell.unwrap_or_default()
             });
             for &slot in some {
                 let of_chunk: Vec<Bytes> = cells.by_ref().take(arrays.len()).collect();
                 let chunk = self.parse(slot, &of_chunk)?;
-                self.keep(slot, chunk);
+                self.keep(slot, chunk)?;
             }
         }
         for slot in slots {
             if self.chunk(slot).is_none() {
-                self.keep(slot, Chunk::default());
+                self.keep(slot, Chunk::default())?;
             }
         }
         Ok(())
@@ -438,15 +439,15 @@ impl State {
     /// Refuses to read `more` chunks, where all that are held would take more than twice the memory budget and a little.
     fn check_budget(&self, more: usize) -> Result<(), WriteError> {
         let held = self.chunks.iter().filter(|(_, chunk)| chunk.is_some());
-        let held = held.count().saturating_add(more);
+        let held = held.count() + more;
         let listed = self.level.vertices().presence().len().max(1);
-        let rows = u128::from(self.level.doc().vertex_count)
-            .saturating_mul(u128::from(wide(held.min(listed))))
-            / u128::from(wide(listed));
+        let share = u128::from(wide(held.min(listed)));
+        // Below 2^64: it is a share of what the document says.
+        let rows = u128::from(self.level.doc().vertex_count) * share / u128::from(wide(listed));
         // Of each row its bytes, its name, its new place, and its cells as they are written.
-        let width = self.columns.iter().map(ExactSizeIterator::len).sum();
-        let row = u128::from(wide(width).saturating_mul(2).saturating_add(16));
-        let needed = rows.saturating_mul(row).saturating_sub(SPARE) / 2;
+        let width: usize = self.columns.iter().map(ExactSizeIterator::len).sum();
+        let row = u128::from(wide(width) * 2 + 16);
+        let needed = (rows * row).saturating_sub(SPARE) / 2;
         if needed <= u128::from(wide(self.budget)) {
             return Ok(());
         }
@@ -457,15 +458,15 @@ impl State {
         Err(WriteError::input("memory budget", found, expected))
     }
 
-    fn keep(&mut self, slot: u32, chunk: Chunk) {
+    fn keep(&mut self, slot: u32, chunk: Chunk) -> Result<(), WriteError> {
         self.sizes.remove(&slot);
-        if let Some((_, place)) = self.chunks.get_mut(crate::int::index(slot)) {
-            *place = Some(chunk);
-        }
+        let place = self.chunks.get_mut(index(slot));
+        place.or_bug(format_args!("no chunk {slot}"))?.1 = Some(chunk);
+        Ok(())
     }
 
     fn parse(&self, slot: u32, cells: &[Bytes]) -> Result<Chunk, WriteError> {
-        let coord = self.coord(slot);
+        let coord = self.coord(slot)?;
         let refused = |path: &str, found: String, expected: &str| {
             WriteError::unsupported(path, format!("{found} at chunk {coord:?}"), expected)
         };
@@ -477,9 +478,13 @@ impl State {
         let (index, attributes) = rest
             .split_first()
             .map_or((&[][..], &[][..]), |(a, b)| (a.as_ref(), b));
-        let size = self.columns.first().map_or(1, |column| column.len().max(1));
+        let size = self
+            .columns
+            .first()
+            .or_bug("rows without a position")?
+            .len();
         let count = positions.len() / size;
-        if count.saturating_mul(size) != positions.len() {
+        if count * size != positions.len() {
             return Err(refused(
                 vertices,
                 format!("{} bytes", positions.len()),
@@ -505,7 +510,7 @@ impl State {
             .zip(attributes)
             .zip(self.level.vertex_attributes())
         {
-            if cell.len() != count.saturating_mul(column.len()) {
+            if cell.len() != count * column.len() {
                 let found = format!("{} bytes for {count} rows", cell.len());
                 return Err(refused(one.array.path(), found, "a value for every row"));
             }
@@ -518,13 +523,14 @@ impl State {
             for _ in 0..size {
                 let number = narrow("rows of one chunk", row)?;
                 let cells = std::iter::once(positions).chain(attributes);
-                let parts = self.columns.iter().zip(cells).map(|(column, cell)| {
-                    let start = row.saturating_mul(column.len());
-                    cell.get(start..start.saturating_add(column.len()))
-                        .unwrap_or_default()
-                });
-                rows.push(stored(slot, number), parts)?;
-                row = row.saturating_add(1);
+                let parts = self.columns.iter().zip(cells);
+                let parts = parts.map(|(column, cell)| row_of(cell, row, column.len()));
+                let parts: Option<Vec<&[u8]>> = parts.collect();
+                rows.push(
+                    stored(slot, number),
+                    parts.or_bug("a row behind its cells")?,
+                )?;
+                row += 1;
             }
             fragments.push(rows);
         }
@@ -592,7 +598,7 @@ impl State {
     pub(crate) fn column(&self, chunk: &Chunk, at: usize) -> Result<Vec<u8>, WriteError> {
         let missing = || WriteError::bug(format!("a row without column {at}"));
         let range = self.columns.get(at).ok_or_else(missing)?;
-        let mut column = Vec::with_capacity(chunk.count().saturating_mul(range.len()));
+        let mut column = Vec::with_capacity(chunk.count() * range.len());
         for (_, row) in chunk.fragments.iter().flat_map(Rows::iter) {
             column.extend_from_slice(row.get(range.clone()).ok_or_else(missing)?);
         }
@@ -612,7 +618,7 @@ pub(crate) fn index_cell(chunk: &Chunk) -> Result<Vec<u8>, WriteError> {
         index
             .push_range(from, count)
             .map_err(|source| WriteError::encode("vertex_fragments", source))?;
-        start = start.saturating_add(fragment.len());
+        start += fragment.len();
     }
     narrow("rows of one chunk", start)?;
     Ok(index.finish())

@@ -9,6 +9,7 @@ use zvf_store::format::dtype::DTypeKind;
 use super::index::table_codecs;
 use crate::WriteError;
 use crate::codec::Compression;
+use crate::error::OrBug;
 use crate::int::{to_index, wide};
 use crate::number::NumberType;
 use crate::objects::{Held, column};
@@ -131,6 +132,7 @@ impl Table {
 
     /// Takes the value of an object away: the table will have to say so.
     pub(crate) fn forget(&mut self, row: usize) {
+        // A row that the table does not have yet has no value.
         if let Some(value) = self.values.get_mut(row) {
             *value = None;
             self.changed.insert(row);
@@ -155,7 +157,7 @@ impl Table {
         let new: Vec<Option<Value>> = match (self.spec.values, values) {
             (AttributeType::Number(number), values) => {
                 let bytes = values.bytes_as(number).ok_or_else(wrong)?;
-                let size = number.size().saturating_mul(self.spec.channels).max(1);
+                let size = number.size() * self.spec.channels;
                 bytes
                     .chunks_exact(size)
                     .map(|row| Some(Value::Bytes(row.to_vec())))
@@ -168,10 +170,9 @@ impl Table {
             _ => return Err(wrong()),
         };
         for (row, value) in rows.iter().zip(new) {
-            if let Some(place) = self.values.get_mut(*row) {
-                *place = value;
-                self.changed.insert(*row);
-            }
+            let place = self.values.get_mut(*row);
+            *place.or_bug(format_args!("no row {row} of a table"))? = value;
+            self.changed.insert(*row);
         }
         Ok(())
     }
@@ -216,7 +217,7 @@ impl Table {
                 }
             }
             places.push(Some(count));
-            count = count.saturating_add(1);
+            count += 1;
         }
         let (mut typed, absence) = column(&what, self.spec.channels, &held, &places, ids)?;
         let compression = match &self.doc {
@@ -277,7 +278,7 @@ impl Table {
         } else {
             (0..wide(self.values.len()).div_ceil(rows)).collect()
         };
-        let zeros = "/0".repeat(doc.shape.len().saturating_sub(1));
+        let zeros = "/0".repeat(doc.shape.len() - 1);
         let keys: BTreeSet<String> = touched
             .iter()
             .map(|at| format!("{path}/c/{at}{zeros}"))
@@ -307,7 +308,7 @@ fn keeps(doc: &ArrayDoc, typed: &Typed, absence: bool) -> bool {
         Element::Number(_) => true,
         // Tables of an edit are numbers and texts.
         Element::Other { .. } => false,
-        Element::Text(chars) => doc.data_type.length_bytes() == Some(wide(chars.saturating_mul(4))),
+        Element::Text(chars) => doc.data_type.length_bytes() == Some(wide(*chars) * 4),
     };
     let fill = doc.fill_value == typed.fill.1
         || matches!((doc.fill_number(), typed.fill.1.as_f64()), (Some(a), Some(b)) if a == b && a.abs() < 1e15);

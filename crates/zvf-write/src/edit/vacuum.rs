@@ -258,7 +258,7 @@ async fn drop_rows(edit: &mut Edit) -> Result<Option<(u64, Plan)>, WriteError> {
     let mut objects =
         all_manifests(index, &manifests, &gone, edit.state.level.next_round()).await?;
     objects.extend(table_of_ids(&ids, &ids_doc)?);
-    let mut doc = index.doc();
+    let mut doc = index.doc()?;
     doc.num_objects = Some(wide(ids.len()));
     ObjectIndex::list_deleted(&mut doc, []);
     if doc.object_ids_sorted.is_some() {
@@ -326,10 +326,10 @@ async fn all_manifests(
                 continue;
             }
             builder.push(chunk.blob(slot)).map_err(failed)?;
-            rows = rows.saturating_add(1);
+            rows += 1;
             if builder.len() == full {
                 put(std::mem::take(&mut builder), number)?;
-                number = number.saturating_add(1);
+                number += 1;
             }
         }
     }

@@ -9,8 +9,9 @@ use super::kept::Journal;
 use super::laid::{Laid, NO_ROWS};
 use super::report::Notes;
 use super::source::{Chunk, Column, Source, tiles};
+use crate::error::{OrBug, internal};
 use crate::finish::pack;
-use crate::int::{index, wide};
+use crate::int::wide;
 use crate::nodes::Nodes;
 use crate::number::NumberType;
 use crate::prepare::Corners;
@@ -102,10 +103,10 @@ impl Sink<'_> {
         // Bytes that nothing else holds become the payload without a copy.
         let mut payloads = vec![Vec::from(chunk.positions), index];
         for (column, cell) in self.source.columns.iter().zip(chunk.attributes) {
-            payloads.push(self.attribute(column, cell, chunk.rows));
+            payloads.push(self.attribute(column, cell, chunk.rows)?);
         }
         let of_fragments = chunk.fragment_attributes.into_iter();
-        payloads.extend(of_fragments.map(|cell| cell.map(Vec::from).unwrap_or_default()));
+        payloads.extend(of_fragments.map(|cell| cell.map_or_else(Vec::new, Vec::from)));
         let present = payloads.iter().skip(2).map(|payload| !payload.is_empty());
         let done = Done {
             slot: chunk.slot,
@@ -124,31 +125,34 @@ impl Sink<'_> {
     fn look(&self, coord: &[i64], chunk: &Chunk) -> Result<(Option<Corners>, u64), WriteError> {
         let dims = self.source.level.dims();
         let number = number_type(self.source)?;
-        let spatial = coord
-            .get(coord.len().saturating_sub(dims)..)
-            .unwrap_or(coord);
+        let lead = coord.len().checked_sub(dims);
+        let lead = lead.or_bug(format_args!("{coord:?} has fewer than {dims} components"))?;
+        // The place of the chunk and its size, axis by axis.
+        let axes: Vec<(i64, f64)> = coord
+            .iter()
+            .copied()
+            .skip(lead)
+            .zip(self.chunk_shape.iter().copied())
+            .collect();
+        internal!(axes.len() == dims, "{} sizes of {dims} axes", axes.len());
         let (mut low, mut high) = (vec![f64::INFINITY; dims], vec![f64::NEG_INFINITY; dims]);
         let mut misplaced = 0_u64;
         // A few rows at a time: as f64 all of them would take more than they do.
-        let rows = number
-            .size()
-            .saturating_mul(dims.max(1))
-            .saturating_mul(ROWS);
-        for some in chunk.positions.chunks(rows.max(1)) {
-            for position in number.to_f64(some).chunks_exact(dims.max(1)) {
+        let rows = number.size() * dims * ROWS;
+        for some in chunk.positions.chunks(rows) {
+            for position in number.to_f64(some).chunks_exact(dims) {
                 let mut here = true;
-                for (axis, &value) in position.iter().enumerate() {
-                    if !value.is_finite() {
-                        continue;
-                    }
-                    let size = self.chunk_shape.get(axis).copied().unwrap_or(1.0);
-                    here &= chunk_at(value, size).as_ref() == spatial.get(axis);
-                    if let (Some(low), Some(high)) = (low.get_mut(axis), high.get_mut(axis)) {
+                let corners = low.iter_mut().zip(&mut high);
+                for ((&value, &(place, size)), (low, high)) in
+                    position.iter().zip(&axes).zip(corners)
+                {
+                    if value.is_finite() {
+                        here &= chunk_at(value, size) == Some(place);
                         *low = low.min(value);
                         *high = high.max(value);
                     }
                 }
-                misplaced = misplaced.saturating_add(u64::from(!here));
+                misplaced += u64::from(!here);
             }
         }
         let finite = low.iter().chain(&high).all(|value| value.is_finite());
@@ -157,13 +161,19 @@ impl Sink<'_> {
 
     /// The payload of an attribute. Where rows have no value, the type's word for "none" stands, if it has one: without
     /// it released readers return a shorter column (trap T10).
-    fn attribute(&self, column: &Column, cell: Option<Bytes>, rows: u32) -> Vec<u8> {
+    fn attribute(
+        &self,
+        column: &Column,
+        cell: Option<Bytes>,
+        rows: u32,
+    ) -> Result<Vec<u8>, WriteError> {
         let path = column.attribute.array.path();
-        let mut bytes = cell.map(Vec::from).unwrap_or_default();
-        let row = column.row_bytes().max(1);
-        let missing = wide(index(rows)).saturating_sub(wide(bytes.len() / row));
+        let mut bytes = cell.map_or_else(Vec::new, Vec::from);
+        let values = wide(bytes.len() / column.row_bytes().max(1));
+        let missing = u64::from(rows).checked_sub(values);
+        let missing = missing.or_bug(format_args!("{values} values of {rows} rows"))?;
         if missing == 0 {
-            return bytes;
+            return Ok(bytes);
         }
         let Some(absent) = column.absent_row() else {
             let what = if bytes.is_empty() {
@@ -172,14 +182,14 @@ impl Sink<'_> {
                 "chunks have values of their first rows only, and the type has none for absence"
             };
             self.notes.lost(path, what);
-            return bytes;
+            return Ok(bytes);
         };
         let what = "rows without a value got the one that means absence";
         self.notes.repaired(path, what, missing);
         for _ in 0..missing {
             bytes.extend_from_slice(&absent);
         }
-        bytes
+        Ok(bytes)
     }
 
     /// The documents of the arrays of vertices, given which chunks each column has.
@@ -218,8 +228,16 @@ impl Sink<'_> {
         let fragment = source.fragment_columns.iter();
         let fragment = fragment.map(|c| ("fragment_attributes", "fragment_attribute", c));
         for (at, (folder, word, column)) in vertex.chain(fragment).enumerate() {
-            let has = |done: &&Done| done.present.get(at).copied().unwrap_or(false);
-            let chunks = done.iter().filter(has).map(|done| laid.chunk(done.slot));
+            let mut chunks = Vec::new();
+            for done in done {
+                if *done
+                    .present
+                    .get(at)
+                    .or_bug("a chunk without this attribute")?
+                {
+                    chunks.push(laid.chunk(done.slot)?);
+                }
+            }
             let present = documents::presence(chunks)?;
             let attributes = super::documents::column(column, word, self.notes);
             let path = format!("{folder}/{}", column.name());
@@ -275,7 +293,7 @@ pub(super) fn copy(sink: Sink<'_>, threads: usize, budget: usize) -> Result<Laid
             paths.iter().map(|path| (path, Vec::new())).collect();
         for part in job.chunks(super::source::BATCH) {
             for chunk in source.read(part)? {
-                let coord = source.chunk(chunk.slot);
+                let coord = source.chunk(chunk.slot)?;
                 (sink.progress)(u64::from(chunk.rows));
                 let (payloads, one) = sink.payloads(coord, chunk)?;
                 let into = columns.iter_mut().zip(payloads);
@@ -302,9 +320,7 @@ pub(super) fn copy(sink: Sink<'_>, threads: usize, budget: usize) -> Result<Laid
     let jobs = pack(items).into_iter().map(weigh);
     parallel::each_within(threads, wide(budget), jobs, work, take)?;
     let mut laid = Laid::of(&source.chunks, &mut all);
-    let misplaced = all
-        .iter()
-        .fold(0_u64, |sum, done| sum.saturating_add(done.misplaced));
+    let misplaced: u64 = all.iter().map(|done| done.misplaced).sum();
     if misplaced > 0 {
         sink.notes.note(format!(
             "{}: {misplaced} vertices lie in another chunk than where they are stored, as before; `zvf rechunk` moves them",

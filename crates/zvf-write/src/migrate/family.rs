@@ -13,18 +13,22 @@ use super::records::{self, Family};
 use super::source::Source;
 use super::{Job, Stage};
 use crate::WriteError;
+use crate::error::OrBug;
+use crate::int::{index, to_index};
+use crate::record::{records, take_array};
 use crate::spill::Spool;
 
 impl Job {
     /// A placer for links that are made from the manifests.
     pub(super) fn chains(&self, stage: &Stage) -> Result<Option<Placer>, WriteError> {
-        Ok(self
-            .makes_chains(stage)
-            .then(|| self.pairs(&stage.source, false)))
+        if self.makes_chains(stage) {
+            return Ok(Some(self.pairs(&stage.source, false)?));
+        }
+        Ok(None)
     }
 
     /// A placer of pairs without attributes.
-    pub(super) fn pairs(&self, source: &Source, inner: bool) -> Placer {
+    pub(super) fn pairs(&self, source: &Source, inner: bool) -> Result<Placer, WriteError> {
         let policy = Policy {
             delta: 0,
             width: 2,
@@ -53,9 +57,7 @@ impl Job {
         links: &LinkFamily,
         cut: &mut Option<Spool>,
     ) -> Result<Option<Placer>, WriteError> {
-        let Some(stage) = stages.get(at) else {
-            return Ok(None);
-        };
+        let stage = stages.get(at).or_bug(format_args!("no level {at}"))?;
         let source = &stage.source;
         let number = source.level.number();
         let path = format!("{number}/links/{}", format_delta(links.delta()));
@@ -111,30 +113,37 @@ impl Job {
             ends.clear();
             for (which, (chunk, &row)) in record.chunks.chunks(rank).zip(record.rows).enumerate() {
                 let level = if which == 0 { at } else { there };
-                let (Some(stage), Some(laid)) = (stages.get(level), laid.get_mut(level)) else {
+                let stage = stages.get(level).or_bug(format_args!("no level {level}"))?;
+                let laid = laid
+                    .get_mut(level)
+                    .or_bug(format_args!("no level {level}"))?;
+                // An end that is not there is missing below, where the link is counted as gone.
+                let Some(slot) = stage.source.slot(chunk) else {
                     continue;
                 };
-                let slot = stage.source.slot(chunk);
-                let old = slot.filter(|slot| u64::from(row) < old_rows(laid, *slot));
-                let Some(slot) = old else { continue };
+                if u64::from(row) >= old_rows(laid, slot)? {
+                    continue;
+                }
                 if tree && which == 0 {
-                    note_child(&mut children, laid, slot, row);
+                    note_child(&mut children, laid, slot, row)?;
                 }
                 ends.push(laid.place(slot, row)?);
             }
             if ends.len() != record.rows.len() {
-                gone = gone.saturating_add(1);
+                gone += 1;
                 return Ok(());
             }
             let end = |(which, &(slot, row)): (usize, &(u32, u32))| {
                 let level = if which == 0 { at } else { there };
-                End {
+                let laid = laid.get(level).or_bug(format_args!("no level {level}"))?;
+                Ok(End {
                     slot,
-                    chunk: laid.get(level).map_or(&[][..], |laid| laid.chunk(slot)),
+                    chunk: laid.chunk(slot)?,
                     row,
-                }
+                })
             };
-            let ends: Vec<End<'_>> = ends.iter().enumerate().map(end).collect();
+            let ends = ends.iter().enumerate().map(end);
+            let ends = ends.collect::<Result<Vec<End<'_>>, WriteError>>()?;
             placer.push(&ends, record.values)
         })?;
         // Trap T5.
@@ -156,10 +165,8 @@ impl Job {
             let what = format!("{gone} links to vertices that are not there were left out");
             self.notes.lost(path, what);
         }
-        if tree
-            && let Some(laid) = laid.get_mut(at)
-            && let Some(cut) = cut.take()
-        {
+        if tree && let Some(cut) = cut.take() {
+            let laid = laid.get_mut(at).or_bug(format_args!("no level {at}"))?;
             push_cut(cut, laid, &children, &mut placer)?;
         }
         Ok(Some(placer))
@@ -189,6 +196,7 @@ impl Job {
             .iter()
             .map(|array| array.form().elem)
             .collect();
+        // A family without arrays has no type yet.
         let elem = elems.first().copied().unwrap_or(Elem::I64);
         let same = elems.iter().all(|one| *one == elem);
         let mut values = Vec::new();
@@ -207,46 +215,53 @@ impl Job {
                 links.store()
             },
             elem: if same { little_elem(elem) } else { Elem::I64 },
-            factors: (links.delta() != 0).then(|| self.factors(stage, there)),
+            factors: match links.delta() {
+                0 => None,
+                _ => Some(self.factors(stage, there)?),
+            },
             rank: source.level.key_rank(),
             inner: links.delta() == 0 && matches!(kind, Kind::Graph | Kind::Skeleton | Kind::Mesh),
             by: self.form().links,
         };
         let folder = self.folder();
         let budget = self.options.write.memory_budget / 8;
-        Ok(Placer::new(policy, values, budget, &folder))
+        Placer::new(policy, values, budget, &folder)
     }
 
     /// Chunk shapes of two levels in those of the root, with leading ones up to K (0.9 §13.6).
-    fn factors(&self, here: &Stage, there: Option<&Stage>) -> (Vec<i64>, Vec<i64>) {
+    fn factors(
+        &self,
+        here: &Stage,
+        there: Option<&Stage>,
+    ) -> Result<(Vec<i64>, Vec<i64>), WriteError> {
         let base = self.base_shape();
-        let of = |stage: &Stage| -> Vec<i64> {
-            let lead = stage.source.level.key_rank().saturating_sub(base.len());
+        let of = |stage: &Stage| -> Result<Vec<i64>, WriteError> {
+            let lead = stage.source.level.key_rank().checked_sub(base.len());
+            let lead = lead.or_bug("keys of chunks with fewer components than axes")?;
             #[expect(
                 clippy::cast_possible_truncation,
                 reason = "a float saturates, and a factor below 1 is refused where it is used"
             )]
             let factor = |(own, root): (&f64, &f64)| (own / root).round_ties_even() as i64;
             let own = stage.chunk_shape.iter().zip(&base).map(factor);
-            std::iter::repeat_n(1, lead).chain(own).collect()
+            Ok(std::iter::repeat_n(1, lead).chain(own).collect())
         };
-        (of(here), of(there.unwrap_or(here)))
+        Ok((of(here)?, of(there.unwrap_or(here))?))
     }
 }
 
 /// Notes that the parent of an old row is stored: one bit a vertex, where rows move.
-fn note_child(children: &mut Vec<u64>, laid: &Laid, slot: u32, row: u32) {
-    let Some(moved) = &laid.moved else { return };
-    let vertex = moved.vertex(slot, row);
-    let Ok(word) = usize::try_from(vertex / 64) else {
-        return;
+fn note_child(children: &mut Vec<u64>, laid: &Laid, slot: u32, row: u32) -> Result<(), WriteError> {
+    let Some(moved) = &laid.moved else {
+        return Ok(());
     };
+    let vertex = moved.vertex(slot, row)?;
+    let word = to_index("vertices", vertex / 64)?;
     if children.len() <= word {
-        children.resize(word.saturating_add(1), 0);
+        children.resize(word + 1, 0);
     }
-    if let Some(word) = children.get_mut(word) {
-        *word |= 1 << (vertex % 64);
-    }
+    *children.get_mut(word).or_bug("no word of a vertex")? |= 1 << (vertex % 64);
+    Ok(())
 }
 
 /// Places edges that were implied by the order of rows and are not any more, but for children whose parent is stored.
@@ -257,28 +272,27 @@ pub(super) fn push_cut(
     placer: &mut Placer,
 ) -> Result<(), WriteError> {
     for piece in cut.pieces() {
-        for pair in piece?.as_chunks::<16>().0 {
-            let ends = [pair.first_chunk::<8>(), pair.last_chunk::<8>()];
-            let [Some(child), Some(parent)] =
-                ends.map(|end| end.map(|end| u64::from_le_bytes(*end)))
-            else {
-                continue;
-            };
-            let word = usize::try_from(child / 64)
-                .ok()
-                .and_then(|at| children.get(at));
+        for mut pair in records(&piece?, 16)? {
+            let child = u64::from_le_bytes(take_array(&mut pair)?);
+            let parent = u64::from_le_bytes(take_array(&mut pair)?);
+            // Behind the last child that was noted there is none.
+            let word = children.get(to_index("vertices", child / 64)?);
             if word.is_some_and(|word| (word >> (child % 64)) & 1 == 1) {
                 continue;
             }
-            let (Some(child), Some(parent)) = (laid.vertex(child)?, laid.vertex(parent)?) else {
-                continue;
+            let mut place = |vertex: u64| {
+                let place = laid.vertex(vertex)?;
+                place.or_bug(format_args!("vertex {vertex} has no place"))
             };
-            let end = |(slot, row): (u32, u32)| End {
-                slot,
-                chunk: laid.chunk(slot),
-                row,
+            let (child, parent) = (place(child)?, place(parent)?);
+            let end = |(slot, row): (u32, u32)| -> Result<End<'_>, WriteError> {
+                Ok(End {
+                    slot,
+                    chunk: laid.chunk(slot)?,
+                    row,
+                })
             };
-            let ends = [end(child), end(parent)];
+            let ends = [end(child)?, end(parent)?];
             placer.push(&ends, &vec![None; placer.values()])?;
         }
     }
@@ -286,12 +300,12 @@ pub(super) fn push_cut(
 }
 
 /// Rows of a chunk of the old level.
-fn old_rows(laid: &Laid, slot: u32) -> u64 {
+fn old_rows(laid: &Laid, slot: u32) -> Result<u64, WriteError> {
     match &laid.moved {
         Some(moved) => moved.rows(slot),
         None => {
-            let rows = laid.chunk_rows.get(crate::int::index(slot)).copied();
-            u64::from(rows.unwrap_or_default())
+            let rows = laid.chunk_rows.get(index(slot)).copied();
+            Ok(u64::from(rows.or_bug(format_args!("no chunk {slot}"))?))
         }
     }
 }

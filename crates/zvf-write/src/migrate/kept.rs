@@ -11,19 +11,21 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use super::Job;
 use super::cells::Done;
 use super::report::{LevelCounts, Loss, Notes, Repair, Report};
 use crate::WriteError;
 use crate::commit::{self, Leftovers, MARKER, ROOT};
+use crate::describe::codecs;
 use crate::frames::{FrameFile, damaged, misused};
+use crate::int::wide;
 use crate::target::Target;
 
 const BEGIN: u8 = 1;
@@ -247,33 +249,50 @@ impl<'t> Journal<'t> {
 fn identity(job: &Job) -> Value {
     // Others may be read later, or by somebody else who holds the store.
     let mut keys = vec![ROOT.to_owned()];
-    let mut hasher = DefaultHasher::new();
-    job.store.root().to_json().hash(&mut hasher);
+    let mut digest = Sha256::new();
+    // Each part with its length in front, so that no two lists of parts are the same bytes.
+    let mut add = |part: &[u8]| {
+        digest.update(wide(part.len()).to_le_bytes());
+        digest.update(part);
+    };
+    add(job.store.root().to_json().as_bytes());
     for level in &job.levels {
-        level.doc().to_json().hash(&mut hasher);
+        add(level.doc().to_json().as_bytes());
         let chunks = level.vertices().presence().iter();
-        chunks.for_each(|chunk| chunk.hash(&mut hasher));
+        let chunks = chunks.flatten().flat_map(|at| at.to_le_bytes());
+        add(&chunks.collect::<Vec<u8>>());
         let nodes = ["", "vertices/", "object_index/"];
         keys.extend(nodes.map(|node| format!("{}/{node}{ROOT}", level.number())));
     }
-    for (key, state) in job.store.documents() {
+    let mut documents = job.store.documents();
+    documents.sort_unstable();
+    for (key, state) in documents {
         if keys.contains(&key) {
-            (key, state).hash(&mut hasher);
+            add(json!([key, state]).to_string().as_bytes());
         }
     }
-    let options = &job.options;
-    let how = (
-        options.target,
-        &options.compression,
-        &options.shard_shape,
-        &options.chunk_shape,
-        &options.bin_shape,
-    );
+    let source: String = digest
+        .finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     json!({
         "version": env!("CARGO_PKG_VERSION"),
-        "source": format!("{:016x}", hasher.finish()),
-        "options": format!("{how:?}"),
+        "source": format!("sha256:{source}"),
+        "options": describe(&job.options),
     })
+}
+
+/// How it is copied, as text: numbers that are read back from a document may be others by the last bit.
+fn describe(options: &super::MigrateOptions) -> String {
+    let options = json!({
+        "target": options.target.version(),
+        "compression": options.compression.as_ref().map(codecs),
+        "shard_shape": options.shard_shape,
+        "chunk_shape": options.chunk_shape,
+        "bin_shape": options.bin_shape,
+    });
+    options.to_string()
 }
 
 fn check(path: &Path, found: &Value, expected: &Value) -> Result<(), WriteError> {

@@ -4,8 +4,9 @@ use zvf_meta::space::Grid;
 use zvf_store::ChunkCoord;
 
 use super::cells::Done;
-use super::moved::Moved;
+use super::moved::{Moved, span};
 use crate::WriteError;
+use crate::error::OrBug;
 use crate::int::{index, wide};
 use crate::nodes::Nodes;
 use crate::prepare::Corners;
@@ -52,14 +53,15 @@ impl Laid {
     }
 
     /// Fragments of a chunk.
-    pub(crate) fn fragments(&self, slot: u32) -> u64 {
-        let start = |at: usize| self.starts.get(at).copied().unwrap_or_default();
-        start(index(slot).saturating_add(1)).saturating_sub(start(index(slot)))
+    pub(crate) fn fragments(&self, slot: u32) -> Result<u64, WriteError> {
+        let (start, end) = span(&self.starts, slot)?;
+        Ok(end - start)
     }
 
     /// Fragments of all chunks.
     pub(crate) fn all_fragments(&self) -> u64 {
-        self.starts.last().copied().unwrap_or_default()
+        // Nothing is known of a level without chunks.
+        self.starts.last().copied().unwrap_or(0)
     }
 
     /// First and last row of a fragment; `None` of one without rows.
@@ -69,10 +71,9 @@ impl Laid {
         self.ends.get(at).copied().filter(|ends| *ends != NO_ROWS)
     }
 
-    pub(crate) fn chunk(&self, slot: u32) -> &[i64] {
-        self.chunks
-            .get(index(slot))
-            .map_or(&[], ChunkCoord::as_slice)
+    pub(crate) fn chunk(&self, slot: u32) -> Result<&[i64], WriteError> {
+        let chunk = self.chunks.get(index(slot)).map(ChunkCoord::as_slice);
+        chunk.or_bug(format_args!("no chunk {slot}"))
     }
 
     /// Where a row of the old level is now.
@@ -92,9 +93,17 @@ impl Laid {
     }
 
     /// The fragments that hold the rows of an old one, in order.
-    pub(crate) fn parts(&self, slot: u32, fragment: u32, out: &mut Vec<(u32, u32)>) {
+    pub(crate) fn parts(
+        &self,
+        slot: u32,
+        fragment: u32,
+        out: &mut Vec<(u32, u32)>,
+    ) -> Result<(), WriteError> {
         match &self.moved {
-            None => out.push((slot, fragment)),
+            None => {
+                out.push((slot, fragment));
+                Ok(())
+            }
             Some(moved) => moved.parts(slot, fragment, out),
         }
     }
@@ -105,10 +114,10 @@ impl Laid {
         if self.starts.is_empty() {
             self.starts.push(0);
         }
-        self.starts.push(before.saturating_add(wide(fragments)));
+        self.starts.push(before + wide(fragments));
         self.ends.extend_from_slice(ends);
         self.chunk_rows.push(rows);
-        self.rows = self.rows.saturating_add(u64::from(rows));
+        self.rows += u64::from(rows);
     }
 
     /// Widens the corners.
@@ -131,14 +140,40 @@ impl Laid {
 }
 
 /// A grid that has room for chunks beside those that it was made for: old bounds may be too small.
-pub(crate) fn with_room<'c>(mut grid: Grid, chunks: impl Iterator<Item = &'c [i64]>) -> Grid {
+pub(crate) fn with_room<'c>(
+    mut grid: Grid,
+    chunks: impl Iterator<Item = &'c [i64]>,
+) -> Result<Grid, WriteError> {
     for chunk in chunks {
         for ((origin, shape), &at) in grid.origin.iter_mut().zip(&mut grid.shape).zip(chunk) {
             let end = i128::from(*origin) + i128::from(*shape);
             let (low, high) = (at.min(*origin), end.max(i128::from(at) + 1));
             *origin = low;
-            *shape = u64::try_from(high - i128::from(low)).unwrap_or(u64::MAX);
+            let most = i64::MAX.unsigned_abs();
+            *shape = u64::try_from(high - i128::from(low))
+                .map_err(|_| WriteError::limit("cells along an axis", u64::MAX, most))?;
         }
     }
-    grid
+    Ok(grid)
+}
+
+#[cfg(test)]
+mod tests {
+    use zvf_store::ChunkCoord;
+
+    use super::Laid;
+    use crate::WriteError;
+
+    #[test]
+    fn a_chunk_that_there_is_not_has_no_fragments() {
+        let mut laid = Laid {
+            chunks: vec![ChunkCoord::new(&[1, 2])],
+            ..Laid::default()
+        };
+        laid.push_chunk(5, &[(0, 1), (2, 4)], 2);
+        assert_eq!(laid.fragments(0).unwrap(), 2);
+        assert_eq!(laid.chunk(0).unwrap(), [1, 2]);
+        assert!(matches!(laid.fragments(1), Err(WriteError::Bug { .. })));
+        assert!(matches!(laid.chunk(1), Err(WriteError::Bug { .. })));
+    }
 }

@@ -14,16 +14,19 @@ use zvf_store::{LinkAttribute, LinkFamily};
 
 use super::report::Notes;
 use crate::bucket::{Bucket, Buckets};
+use crate::error::OrBug;
 use crate::finish::pack;
 use crate::form::LinksBy;
-use crate::int::{index, signed, to_index, wide};
+use crate::int::{index, narrow, signed, to_index, wide};
 use crate::nodes::Nodes;
 use crate::objects::Docs;
+use crate::record::{records, take_flagged, take_link};
 use crate::shard::{Cells, Object, Payloads};
 use crate::spill::SpillFile;
 use crate::target::Below;
 use crate::tuples::{self, Tuples};
 use crate::{WriteError, documents, parallel};
+use zvf_store::ChunkCoord;
 
 /// How a family is stored.
 #[derive(Debug, Clone)]
@@ -84,6 +87,7 @@ impl Valued {
             width: attribute.width,
             attributes: array
                 .map(|array| super::documents::carried(array.attributes()))
+                // Links that had no array have no words of one.
                 .unwrap_or_default(),
             size,
             complete: attribute.is_complete(family),
@@ -181,7 +185,12 @@ pub(super) struct Placer {
 }
 
 impl Placer {
-    pub(super) fn new(policy: Policy, values: Vec<Valued>, budget: usize, folder: &Path) -> Self {
+    pub(super) fn new(
+        policy: Policy,
+        values: Vec<Valued>,
+        budget: usize,
+        folder: &Path,
+    ) -> Result<Self, WriteError> {
         let tuples = (policy.by == LinksBy::Chunks).then(|| {
             let values = values.iter().map(Valued::beside).collect();
             Tuples::new(policy.tuples(), values, budget, folder)
@@ -197,10 +206,11 @@ impl Placer {
             records: 0,
         };
         if placer.policy.inner && placer.tuples.is_none() {
-            let width = placer.policy.width.saturating_sub(1);
-            placer.segment(vec![0; width.saturating_mul(placer.policy.rank)]);
+            let others = placer.policy.width.checked_sub(1);
+            let others = others.or_bug("links without ends")?;
+            placer.segment(vec![0; others * placer.policy.rank])?;
         }
-        placer
+        Ok(placer)
     }
 
     /// Number of attributes.
@@ -208,14 +218,14 @@ impl Placer {
         self.values.len()
     }
 
-    fn segment(&mut self, offsets: Vec<i64>) -> u32 {
+    fn segment(&mut self, offsets: Vec<i64>) -> Result<u32, WriteError> {
         if let Some(&number) = self.numbers.get(&offsets) {
-            return number;
+            return Ok(number);
         }
-        let number = u32::try_from(self.segments.len()).unwrap_or(u32::MAX);
+        let number = narrow("arrays of links", self.segments.len())?;
         self.segments.push(offsets.clone());
         self.numbers.insert(offsets, number);
-        number
+        Ok(number)
     }
 
     /// Places one link. Ends are in the order of the application; the first lies in this level.
@@ -226,7 +236,7 @@ impl Placer {
     ) -> Result<(), WriteError> {
         let failed =
             |source| WriteError::input("link", format!("{source}"), "a link that can be placed");
-        self.links = self.links.saturating_add(1);
+        self.links += 1;
         let points: Vec<Endpoint<'_>> = ends
             .iter()
             .map(|end| Endpoint {
@@ -276,15 +286,17 @@ impl Placer {
         }
         let mut offsets = Vec::new();
         for at in order {
-            let chunk = ends.get(at).map_or(source.chunk, |end| end.chunk);
-            for (&to, &from) in chunk.iter().zip(&from) {
+            let end = ends
+                .get(at)
+                .or_bug("a link is placed by ends that it does not have")?;
+            for (&to, &from) in end.chunk.iter().zip(&from) {
                 let step = to.checked_sub(from).ok_or_else(|| {
                     WriteError::input("link", "chunks further apart than 2^63", "a nearer chunk")
                 })?;
                 offsets.push(step);
             }
         }
-        let place = (self.segment(offsets), source.slot);
+        let place = (self.segment(offsets)?, source.slot);
         let number = self.buckets.number(&place, |&place| place);
         let rows: Vec<u32> = placement
             .iter()
@@ -297,14 +309,14 @@ impl Placer {
         };
         let sizes = self.values.iter().map(|valued| valued.size);
         record.append(&mut self.buckets, number, sizes)?;
-        self.records = self.records.saturating_add(1);
+        self.records += 1;
         self.buckets.relieve()
     }
 
     /// Writes the cells and returns the documents: of arrays, and of groups by path.
     pub(super) fn write(
         self,
-        chunks: &[zvf_store::ChunkCoord],
+        chunks: &[ChunkCoord],
         cells: &Cells,
         target: &Below<'_>,
         threads: usize,
@@ -333,14 +345,13 @@ impl Placer {
             notes,
         };
         let chunk = |slot: u32| {
-            chunks
-                .get(index(slot))
-                .map_or(&[][..], |chunk| chunk.as_slice())
+            let chunk = chunks.get(index(slot)).map(ChunkCoord::as_slice);
+            chunk.or_bug(format_args!("no chunk {slot}"))
         };
         let mut items = Vec::new();
         for ((array, slot), bucket) in buckets {
             let mut object = vec![u64::from(array)];
-            object.extend(cells.object_index(chunk(slot))?);
+            object.extend(cells.object_index(chunk(slot)?)?);
             items.push((object, bucket.len(), (array, slot, bucket)));
         }
         let work = |job: Vec<(u32, u32, Bucket)>| family.write_job(job, &file, &chunk);
@@ -378,43 +389,47 @@ struct Written<'w> {
 }
 
 impl Written<'_> {
-    fn offsets(&self, array: u32) -> &[i64] {
-        self.segments.get(index(array)).map_or(&[], Vec::as_slice)
+    fn offsets(&self, array: u32) -> Result<&[i64], WriteError> {
+        let offsets = self.segments.get(index(array)).map(Vec::as_slice);
+        offsets.or_bug(format_args!("no array {array} of links"))
     }
 
-    fn form(&self, array: u32) -> CellForm {
+    fn form(&self, array: u32) -> Result<CellForm, WriteError> {
         let duplicate = self.policy.store == LinkStore::Duplicate;
         let (delta, directed) = (self.policy.delta, self.policy.directed);
-        let (offsets, elem) = (self.offsets(array), self.policy.elem);
-        CellForm::derive(self.policy.width, delta, offsets, directed, duplicate, elem)
+        let (offsets, elem) = (self.offsets(array)?, self.policy.elem);
+        let width = self.policy.width;
+        Ok(CellForm::derive(
+            width, delta, offsets, directed, duplicate, elem,
+        ))
     }
 
-    fn is_inner(&self, array: u32) -> bool {
-        self.policy.delta == 0 && self.offsets(array).iter().all(|&step| step == 0)
+    fn is_inner(&self, array: u32) -> Result<bool, WriteError> {
+        Ok(self.policy.delta == 0 && self.offsets(array)?.iter().all(|&step| step == 0))
     }
 
-    fn segment(&self, array: u32) -> String {
-        format_offsets(self.offsets(array), self.policy.rank).to_string()
+    fn segment(&self, array: u32) -> Result<String, WriteError> {
+        Ok(format_offsets(self.offsets(array)?, self.policy.rank).to_string())
     }
 
     fn write_job<'c>(
         &self,
         job: Vec<(u32, u32, Bucket)>,
         file: &SpillFile,
-        chunk: &impl Fn(u32) -> &'c [i64],
+        chunk: &impl Fn(u32) -> Result<&'c [i64], WriteError>,
     ) -> Result<Vec<Done>, WriteError> {
         let mut columns: BTreeMap<String, Payloads<'_>> = BTreeMap::new();
         let mut done = Vec::new();
         let delta = format_delta(self.policy.delta);
         for (array, slot, bucket) in job {
-            let coord = chunk(slot);
-            let segment = self.segment(array);
+            let coord = chunk(slot)?;
+            let segment = self.segment(array)?;
             let (rows, count, values) = self.cell(array, &bucket.read(file)?)?;
             let mut put = |path: String, payload: Vec<u8>| {
                 columns.entry(path).or_default().push((coord, payload));
             };
             put(format!("links/{delta}/{segment}"), rows);
-            if self.is_inner(array) {
+            if self.is_inner(array)? {
                 let mut fragments = FragmentIndexBuilder::new();
                 fragments
                     .push_range(0, count)
@@ -450,34 +465,20 @@ impl Written<'_> {
     fn cell(
         &self,
         array: u32,
-        records: &[u8],
+        bytes: &[u8],
     ) -> Result<(Vec<u8>, i64, Vec<Option<Vec<u8>>>), WriteError> {
         let width = self.policy.width;
-        let size = self
-            .values
-            .iter()
-            .fold(width.saturating_mul(5), |sum, one| {
-                sum.saturating_add(one.size).saturating_add(1)
-            });
-        let mut builder = LinkCellBuilder::new(self.form(array));
+        let size = width * 5 + self.values.iter().map(|one| one.size + 1).sum::<usize>();
+        let mut builder = LinkCellBuilder::new(self.form(array)?);
+        let segment = self.segment(array)?;
         let mut columns: Vec<Vec<Option<Vec<u8>>>> = vec![Vec::new(); self.values.len()];
-        for record in records.chunks_exact(size.max(1)) {
-            let (placement, rest) = record.split_at_checked(width).unwrap_or_default();
-            let (rows, mut rest) = rest
-                .split_at_checked(width.saturating_mul(4))
-                .unwrap_or_default();
-            let rows = rows.as_chunks::<4>().0.iter();
-            let rows: Vec<i64> = rows
-                .map(|row| i64::from(u32::from_le_bytes(*row)))
-                .collect();
-            builder.push(placement, &rows).map_err(|source| {
-                WriteError::encode(format!("links at {}", self.segment(array)), source)
-            })?;
+        for mut record in records(bytes, size)? {
+            let (placement, rows) = take_link(&mut record, width)?;
+            builder
+                .push(placement, &rows)
+                .map_err(|source| WriteError::encode(format!("links at {segment}"), source))?;
             for (column, one) in columns.iter_mut().zip(&self.values) {
-                let (flag, values) = rest.split_first().unwrap_or((&0, &[]));
-                let (value, others) = values.split_at_checked(one.size).unwrap_or_default();
-                column.push((*flag != 0).then(|| value.to_vec()));
-                rest = others;
+                column.push(take_flagged(&mut record, one.size)?.map(<[u8]>::to_vec));
             }
         }
         let count = signed(builder.len());
@@ -508,7 +509,7 @@ impl Written<'_> {
     fn docs<'c>(
         &self,
         done: &[Done],
-        chunk: &impl Fn(u32) -> &'c [i64],
+        chunk: &impl Fn(u32) -> Result<&'c [i64], WriteError>,
         links: u64,
         records: u64,
     ) -> Result<(Docs, BTreeMap<String, String>), WriteError> {
@@ -517,12 +518,9 @@ impl Written<'_> {
         if self.segments.is_empty() {
             return Ok((docs, groups));
         }
-        let lists = |array: u32| -> Vec<Vec<i64>> {
-            let rank = self.policy.rank.max(1);
-            self.offsets(array)
-                .chunks(rank)
-                .map(<[i64]>::to_vec)
-                .collect()
+        let lists = |array: u32| -> Result<Vec<Vec<i64>>, WriteError> {
+            let lists = self.offsets(array)?.chunks(self.policy.rank);
+            Ok(lists.map(<[i64]>::to_vec).collect())
         };
         let lacks = |at: usize| {
             let valued = |done: &Done| done.valued.get(at).copied().unwrap_or(false);
@@ -538,28 +536,39 @@ impl Written<'_> {
             }
         }
         for (array, _) in (0_u32..).zip(&self.segments) {
-            let segment = self.segment(array);
+            let segment = self.segment(array)?;
             let here = || done.iter().filter(|done| done.array == array);
-            let keys = documents::presence(here().map(|done| chunk(done.slot)))?;
+            let keys = here()
+                .map(|done| chunk(done.slot))
+                .collect::<Result<Vec<_>, _>>()?;
+            let keys = documents::presence(keys)?;
             let attributes = ArrayAttributes {
                 zv_array: Some("links".to_owned()),
                 dtype: Some(elem_name(self.policy.elem).to_owned()),
-                offsets: Some(lists(array)),
-                has_perm: Some(self.form(array).has_perm),
+                offsets: Some(lists(array)?),
+                has_perm: Some(self.form(array)?.has_perm),
                 link_width: u32::try_from(self.policy.width).ok(),
                 level_delta: Some(self.policy.delta),
                 ..ArrayAttributes::default()
             };
             let doc = documents::grid_doc(self.cells, keys.clone(), attributes);
             docs.push((format!("links/{delta}/{segment}"), doc));
-            if self.is_inner(array) {
+            if self.is_inner(array)? {
                 let attributes = documents::fragments("link_fragments");
                 let doc = documents::grid_doc(self.cells, keys, attributes);
                 docs.push(("link_fragments".to_owned(), doc));
             }
             for (at, one) in self.values.iter().enumerate() {
-                let has = |done: &&Done| done.valued.get(at).copied().unwrap_or(false);
-                let chunks: Vec<&[i64]> = here().filter(has).map(|done| chunk(done.slot)).collect();
+                let mut chunks = Vec::new();
+                for done in here() {
+                    if *done
+                        .valued
+                        .get(at)
+                        .or_bug("a cell without this attribute")?
+                    {
+                        chunks.push(chunk(done.slot)?);
+                    }
+                }
                 // An array without values beside links would be taken for one that lost them.
                 if chunks.is_empty() && here().next().is_some() {
                     continue;
@@ -570,7 +579,7 @@ impl Written<'_> {
                     zv_array: Some("link_attribute".to_owned()),
                     name: Some(one.name.clone()),
                     dtype: Some(one.dtype.to_string()),
-                    offsets: Some(lists(array)),
+                    offsets: Some(lists(array)?),
                     level_delta: Some(self.policy.delta),
                     // What is lost in the source stays what is warned of.
                     links_without_values: (lacks(at) && !one.complete).then_some(true),

@@ -45,6 +45,7 @@ pub use report::{LevelCounts, Loss, Repair, Report, Verified};
 
 use crate::WriteError;
 use crate::commit;
+use crate::error::OrBug;
 use crate::form::{Form, Members};
 use crate::inside;
 use crate::int::wide;
@@ -270,7 +271,7 @@ impl Job {
                 let folder = self.folder();
                 let gathered =
                     relay::gather(&stage.source, shape, bins, budget, &folder, &self.notes)?;
-                let sorted = gathered.finish();
+                let sorted = gathered.finish()?;
                 let grid = self.grid(&stage.source, shape, &sorted.chunks)?;
                 stage.cells = self.cells(&stage.cells, grid, &sorted.chunks)?;
                 let sink = self.sink(stage, &below, journal);
@@ -420,9 +421,8 @@ impl Job {
         cut: Option<Spool>,
         target: &Target,
     ) -> Result<LevelCounts, WriteError> {
-        let (Some(stage), Some(here)) = (stages.get(at), laid.get_mut(at)) else {
-            return Ok(LevelCounts::default());
-        };
+        let stage = stages.get(at).or_bug(format_args!("no level {at}"))?;
+        let here = laid.get_mut(at).or_bug(format_args!("no level {at}"))?;
         let source = &stage.source;
         let number = source.level.number();
         let below = target.below(number.to_string());
@@ -449,12 +449,14 @@ impl Job {
             let Some(chains) = &mut chains else {
                 return Ok(());
             };
-            let end = |(slot, row): (u32, u32)| End {
-                slot,
-                chunk: here.chunk(slot),
-                row,
+            let end = |(slot, row): (u32, u32)| -> Result<End<'_>, WriteError> {
+                Ok(End {
+                    slot,
+                    chunk: here.chunk(slot)?,
+                    row,
+                })
             };
-            chains.push(&[end(a), end(b)], &[])
+            chains.push(&[end(a)?, end(b)?], &[])
         })?;
         let rows = objects.map(|objects| {
             counts.objects = objects.rows.len();
@@ -486,11 +488,11 @@ impl Job {
             placed.extend(self.family(stages, laid, at, family, &mut cut)?);
         }
         if records::is_implied_tree(source)
-            && let Some(laid) = laid.get_mut(at)
             && let Some(cut) = cut.take()
         {
+            let laid = laid.get_mut(at).or_bug(format_args!("no level {at}"))?;
             // There were no stored edges beside the implied ones.
-            let mut placer = self.pairs(source, true);
+            let mut placer = self.pairs(source, true)?;
             push_cut(cut, laid, &[], &mut placer)?;
             placed.push(placer);
         }
@@ -498,11 +500,9 @@ impl Job {
             self.notes
                 .lost(refused.path.clone(), format!("not read: {}", refused.why));
         }
-        let Some(here) = laid.get(at) else {
-            return Ok(counts);
-        };
+        let here = laid.get(at).or_bug(format_args!("no level {at}"))?;
         for placer in placed {
-            counts.links = counts.links.saturating_add(placer.links);
+            counts.links += placer.links;
             let threads = write.threads;
             nodes.extend(placer.write(&here.chunks, &stage.cells, &below, threads, &self.notes)?);
         }

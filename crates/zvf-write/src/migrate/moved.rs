@@ -1,6 +1,7 @@
 //! Where rows and fragments went, where chunks changed.
 
 use crate::WriteError;
+use crate::error::{OrBug, internal};
 use crate::int::index;
 use crate::places::Places;
 
@@ -31,46 +32,69 @@ pub(crate) struct Moved {
     pub(crate) parts: Vec<Part>,
 }
 
-fn span(starts: &[u64], slot: u32) -> (u64, u64) {
-    let at = |at: usize| starts.get(at).copied().unwrap_or_default();
-    (at(index(slot)), at(index(slot).saturating_add(1)))
+/// Where what belongs to a chunk starts and ends.
+pub(crate) fn span(starts: &[u64], slot: u32) -> Result<(u64, u64), WriteError> {
+    let span = starts.get(index(slot)..).and_then(<[u64]>::first_chunk);
+    let &[start, end] = span.or_bug(format_args!("no chunk {slot}"))?;
+    internal!(start <= end, "chunk {slot} ends before it starts");
+    Ok((start, end))
 }
 
 impl Moved {
     /// Fragments of an old chunk.
-    pub(crate) fn fragments(&self, slot: u32) -> u64 {
-        let (start, end) = span(&self.fragments, slot);
-        end.saturating_sub(start)
+    pub(crate) fn fragments(&self, slot: u32) -> Result<u64, WriteError> {
+        let (start, end) = span(&self.fragments, slot)?;
+        Ok(end - start)
     }
 
     /// Rows of an old chunk.
-    pub(crate) fn rows(&self, slot: u32) -> u64 {
-        let (start, end) = span(&self.vertices, slot);
-        end.saturating_sub(start)
+    pub(crate) fn rows(&self, slot: u32) -> Result<u64, WriteError> {
+        let (start, end) = span(&self.vertices, slot)?;
+        Ok(end - start)
     }
 
     /// The number of an old vertex.
-    pub(crate) fn vertex(&self, slot: u32, row: u32) -> u64 {
-        span(&self.vertices, slot).0.saturating_add(u64::from(row))
+    pub(crate) fn vertex(&self, slot: u32, row: u32) -> Result<u64, WriteError> {
+        let (start, _) = span(&self.vertices, slot)?;
+        Ok(start + u64::from(row))
     }
 
     /// The new chunk and row of an old row.
     pub(crate) fn place(&mut self, slot: u32, row: u32) -> Result<(u32, u32), WriteError> {
-        let vertex = self.vertex(slot, row);
+        let vertex = self.vertex(slot, row)?;
         let lost = || WriteError::input("link", format!("row {row}"), "a row of its chunk");
         self.places.get(vertex)?.ok_or_else(lost)
     }
 
     /// The new fragments of an old one, in order.
-    pub(crate) fn parts(&self, slot: u32, fragment: u32, out: &mut Vec<(u32, u32)>) {
-        let number = span(&self.fragments, slot)
-            .0
-            .saturating_add(u64::from(fragment));
+    pub(crate) fn parts(
+        &self,
+        slot: u32,
+        fragment: u32,
+        out: &mut Vec<(u32, u32)>,
+    ) -> Result<(), WriteError> {
+        let (start, _) = span(&self.fragments, slot)?;
+        let number = start + u64::from(fragment);
         let from = self.parts.partition_point(|part| part.fragment < number);
-        let rest = self.parts.get(from..).unwrap_or_default().iter();
-        let own = rest
+        let own = self.parts.iter().skip(from);
+        let own = own
             .take_while(|part| part.fragment == number)
             .filter(|part| !part.goes_on);
         out.extend(own.map(|part| (part.chunk, part.into)));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::span;
+    use crate::WriteError;
+
+    #[test]
+    fn chunks_begin_where_others_end() {
+        assert_eq!(span(&[0, 2, 2, 5], 2).unwrap(), (2, 5));
+        for (starts, slot) in [(&[0, 2][..], 1), (&[], 0), (&[3, 2], 0)] {
+            assert!(matches!(span(starts, slot), Err(WriteError::Bug { .. })));
+        }
     }
 }

@@ -10,6 +10,7 @@ use super::rows::{Parts, Rows};
 use super::source::Source;
 use crate::WriteError;
 use crate::codec::Compression;
+use crate::error::OrBug;
 use crate::form::IdsIn;
 use crate::int::index;
 use crate::objects::{Docs, MOST, ManifestArray, index_doc, index_of_rows};
@@ -119,9 +120,12 @@ pub(super) fn write(
             for (chunk, fragment) in entries(&blob, index_, old)? {
                 let slot = source.slot(&chunk);
                 let there = slot.zip(u32::try_from(fragment).ok());
-                let count = |slot: u32| source_fragments(laid, slot);
-                match there.filter(|(slot, fragment)| u64::from(*fragment) < count(*slot)) {
-                    Some((slot, fragment)) => laid.parts(slot, fragment, &mut parts),
+                let count = match there {
+                    Some((slot, _)) => source_fragments(laid, slot)?,
+                    None => 0,
+                };
+                match there.filter(|(_, fragment)| u64::from(*fragment) < count) {
+                    Some((slot, fragment)) => laid.parts(slot, fragment, &mut parts)?,
                     None => {
                         let what = format!(
                             "names fragment {fragment} of chunk {chunk}, which is not there"
@@ -134,18 +138,15 @@ pub(super) fn write(
         let mut manifest =
             ManifestBuilder::new(level.key_rank().max(1)).map_err(|e| failed(row, e))?;
         for &(slot, fragment) in &parts {
-            if laid
-                .chunk_rows
-                .get(index(slot))
-                .is_some_and(|rows| *rows > 0)
-            {
-                let chunk = laid.chunk(slot);
+            let rows = laid.chunk_rows.get(index(slot));
+            if *rows.or_bug("a fragment of no chunk")? > 0 {
+                let chunk = laid.chunk(slot)?;
                 manifest
                     .push(chunk, i64::from(fragment))
                     .map_err(|e| failed(row, e))?;
             }
         }
-        present = present.saturating_add(u64::from(!parts.is_empty()));
+        present += u64::from(!parts.is_empty());
         let ends = parts.iter().filter_map(|&(slot, fragment)| {
             let (first, last) = laid.ends_of(slot, fragment)?;
             Some((slot, first, last))
@@ -180,7 +181,7 @@ pub(super) fn write(
 }
 
 /// Fragments that a chunk of the old level has.
-fn source_fragments(laid: &Laid, slot: u32) -> u64 {
+fn source_fragments(laid: &Laid, slot: u32) -> Result<u64, WriteError> {
     match &laid.moved {
         None => laid.fragments(slot),
         Some(moved) => moved.fragments(slot),

@@ -2,6 +2,7 @@
 
 use super::source::Source;
 use crate::WriteError;
+use crate::error::OrBug;
 use crate::int::{index, to_index, wide};
 
 /// No fragment was named so far.
@@ -17,27 +18,28 @@ pub(super) struct Order {
 }
 
 impl Order {
-    pub(super) fn of(&self, fragment: u64) -> u64 {
-        let at = usize::try_from(fragment).ok();
-        let order = at.and_then(|at| self.order.get(at)).copied();
-        order.unwrap_or(NONE)
+    pub(super) fn of(&self, fragment: u64) -> Result<u64, WriteError> {
+        let order = self.order.get(to_index("fragments", fragment)?);
+        order
+            .copied()
+            .or_bug(format_args!("no fragment {fragment}"))
     }
 
-    pub(super) fn alone(&self, fragment: u64) -> bool {
-        let at = usize::try_from(fragment).ok();
-        at.and_then(|at| self.alone.get(at))
+    pub(super) fn alone(&self, fragment: u64) -> Result<bool, WriteError> {
+        let alone = self.alone.get(to_index("fragments", fragment)?);
+        alone
             .copied()
-            .unwrap_or(false)
+            .or_bug(format_args!("no fragment {fragment}"))
     }
 }
 
 /// Number of the first fragment of each chunk, and the end.
 pub(super) fn fragment_starts(source: &Source) -> Result<Vec<u64>, WriteError> {
-    let mut starts = vec![0_u64];
+    let (mut starts, mut end) = (vec![0_u64], 0_u64);
     for part in source.batches() {
         for chunk in source.read(&part)? {
-            let before = starts.last().copied().unwrap_or_default();
-            starts.push(before.saturating_add(wide(chunk.fragments.len())));
+            end += wide(chunk.fragments.len());
+            starts.push(end);
         }
     }
     Ok(starts)
@@ -46,7 +48,8 @@ pub(super) fn fragment_starts(source: &Source) -> Result<Vec<u64>, WriteError> {
 /// Fragments in the order in which objects name them. `by_number`: as they are numbered, for kinds in which the lowest
 /// fragment of a row has a meaning.
 pub(super) fn order(source: &Source, starts: &[u64], by_number: bool) -> Result<Order, WriteError> {
-    let count = to_index("fragments", starts.last().copied().unwrap_or_default())?;
+    let count = *starts.last().or_bug("no end of the fragments")?;
+    let count = to_index("fragments", count)?;
     let mut found = Order {
         order: vec![NONE; count],
         alone: vec![false; count],
@@ -56,27 +59,33 @@ pub(super) fn order(source: &Source, starts: &[u64], by_number: bool) -> Result<
         for part in 0..objects.manifest_chunks() {
             let part = source.handle.block_on(objects.manifest_chunk(part))?;
             let first = part.first_slot();
-            for row in first..first.saturating_add(wide(part.len())).min(objects.len()) {
+            for row in first..(first + wide(part.len())).min(objects.len()) {
                 for (chunk, fragment) in super::objects::entries(part.blob(row), objects, row)? {
-                    let start = source.slot(&chunk).and_then(|slot| starts.get(index(slot)));
-                    let at = start.zip(u64::try_from(fragment).ok());
-                    let at =
-                        at.and_then(|(start, at)| usize::try_from(start.checked_add(at)?).ok());
+                    let at = source.slot(&chunk).and_then(|slot| {
+                        let [start, end] = *starts.get(index(slot)..)?.first_chunk()?;
+                        let at = start.checked_add(u64::try_from(fragment).ok()?)?;
+                        (at < end).then_some(at)
+                    });
+                    // A fragment that is not there is told of where the manifests are written.
                     let Some(at) = at else { continue };
-                    let (Some(order), Some(alone)) =
-                        (found.order.get_mut(at), found.alone.get_mut(at))
-                    else {
-                        continue;
-                    };
+                    let at = to_index("fragments", at)?;
+                    let order = found
+                        .order
+                        .get_mut(at)
+                        .or_bug("a fragment without an order")?;
+                    let alone = found
+                        .alone
+                        .get_mut(at)
+                        .or_bug("a fragment without an order")?;
                     *alone = *order == NONE;
                     if *order == NONE {
                         *order = next;
                     }
                     // A fragment that was met before leaves a gap: what comes before and behind it is not neighbours.
-                    next = next.saturating_add(1);
+                    next += 1;
                 }
                 // A gap, so that the next object's first fragment does not follow this one's last.
-                next = next.saturating_add(1);
+                next += 1;
             }
         }
     }
@@ -84,11 +93,28 @@ pub(super) fn order(source: &Source, starts: &[u64], by_number: bool) -> Result<
         if by_number {
             *order = number;
         } else if *order == NONE {
-            *order = UNNAMED.saturating_add(number.saturating_mul(2));
+            *order = UNNAMED + number * 2;
         }
     }
     if by_number {
         found.alone.fill(false);
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Order;
+    use crate::WriteError;
+
+    #[test]
+    fn a_fragment_that_there_is_not_has_no_place() {
+        let order = Order {
+            order: vec![3],
+            alone: vec![true],
+        };
+        assert_eq!((order.of(0).unwrap(), order.alone(0).unwrap()), (3, true));
+        assert!(matches!(order.of(1), Err(WriteError::Bug { .. })));
+        assert!(matches!(order.alone(1), Err(WriteError::Bug { .. })));
+    }
 }

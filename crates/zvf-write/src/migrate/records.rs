@@ -11,7 +11,9 @@ use zvf_store::{CellWant, Endpoint, GridArray, LinkAttribute, LinkFamily};
 
 use super::source::{BATCH, Source, little};
 use crate::WriteError;
-use crate::int::{to_index, wide};
+use crate::error::OrBug;
+use crate::int::wide;
+use crate::record::row_of;
 
 /// One record: for each endpoint its chunk and row, and for each attribute the bytes of its value.
 #[derive(Debug)]
@@ -43,14 +45,14 @@ pub(super) struct Family<'f> {
 /// Whether edges of trees are implied by the order of rows.
 pub(super) fn is_implied_tree(source: &Source) -> bool {
     let store = source.level.store();
+    // The convention that holds where none is stated.
     let convention = store.root().links_convention().unwrap_or_default();
     store.kind() == Kind::Skeleton && convention == LinksConvention::ImplicitSequentialWithBranches
 }
 
 /// Bytes of a value of an attribute.
 pub(super) fn value_bytes(attribute: &LinkAttribute) -> Result<usize, WriteError> {
-    let width = to_index("values of a link", attribute.width.max(1))?;
-    Ok(width.saturating_mul(attribute.dtype.size()))
+    crate::layout::row_bytes("values of a link", attribute.width, attribute.dtype)
 }
 
 impl<'f> Family<'f> {
@@ -101,7 +103,11 @@ impl<'f> Family<'f> {
                 }
                 let mut cells = source.fetch(wants)?.into_iter();
                 for &key in part {
-                    let cell = cells.next().flatten().unwrap_or_default();
+                    // A cell that is not stored is an empty one.
+                    let cell = cells
+                        .next()
+                        .or_bug("an answer is missing")?
+                        .unwrap_or_default();
                     let values: Vec<Option<Bytes>> = of
                         .iter()
                         .map(|one| {
@@ -127,9 +133,8 @@ impl<'f> Family<'f> {
         reversed: bool,
         each: &mut impl FnMut(&Record<'_>) -> Result<(), WriteError>,
     ) -> Result<u64, WriteError> {
-        let Some(array) = self.links.arrays().get(number) else {
-            return Ok(0);
-        };
+        let array = self.links.arrays().get(number);
+        let array = array.or_bug(format_args!("no array {number} of links"))?;
         let place = || format!("{} at {key:?}", array.array.path());
         let mut ends = Vec::new();
         array.endpoint_chunks(key, &mut ends)?;
@@ -165,25 +170,24 @@ impl<'f> Family<'f> {
             }
             if reversed {
                 record.reverse();
-                turned = turned.saturating_add(1);
+                turned += 1;
             }
             chunks.clear();
             rows.clear();
             for end in &record {
-                let start = end.which.saturating_mul(rank);
-                chunks.extend(
-                    ends.get(start..start.saturating_add(rank))
-                        .unwrap_or_default(),
-                );
+                let chunk = row_of(&ends, end.which, rank);
+                chunks.extend(chunk.or_bug("a link with more ends than chunks")?);
                 // A row that no chunk can have is one that is not there.
                 rows.push(u32::try_from(end.row).unwrap_or(u32::MAX));
             }
             let mut values: Vec<Option<&[u8]>> = Vec::with_capacity(columns.len());
             for column in &columns {
-                values.push(column.and_then(|(bytes, size)| {
-                    let start = i.saturating_mul(size);
-                    bytes.get(start..start.saturating_add(size))
-                }));
+                values.push(match column {
+                    Some((bytes, size)) => {
+                        Some(row_of(bytes, i, *size).or_bug("a link without a value")?)
+                    }
+                    None => None,
+                });
             }
             each(&Record {
                 chunks: &chunks,
@@ -197,9 +201,7 @@ impl<'f> Family<'f> {
     /// Cells of the family, for messages and estimates.
     pub(super) fn cells(&self) -> u64 {
         let arrays = self.links.arrays().iter();
-        arrays.fold(0, |sum, one| {
-            sum.saturating_add(wide(one.array.presence().len()))
-        })
+        arrays.map(|one| wide(one.array.presence().len())).sum()
     }
 
     /// Attributes that cannot be carried.

@@ -17,14 +17,19 @@ use zvf_store::ChunkCoord;
 
 use super::cells::{Done, Sink, number_type};
 use super::laid::Laid;
+use super::moved::span;
 use super::moved::{Moved, Part};
 use super::order::{Order, UNNAMED, fragment_starts, order};
 use super::report::Notes;
 use super::source::{Chunk, Column, Rows, Source};
 use crate::bucket::{Bucket, Buckets};
+use crate::cell::bin_of;
+use crate::error::{OrBug, internal};
 use crate::finish::pack;
 use crate::int::{index, narrow, signed64, wide};
 use crate::places::Places;
+use crate::record;
+use crate::record::{put_flagged, row_of, take_array, take_flagged};
 use crate::shard::Payloads;
 use crate::spill::{SpillFile, Spool};
 use crate::{WriteError, parallel};
@@ -55,16 +60,12 @@ struct Layout {
 
 impl Layout {
     fn row(&self) -> usize {
-        let columns = self.columns.iter().map(|size| size.saturating_add(1));
-        columns.fold(self.position.saturating_add(8), usize::saturating_add)
+        8 + self.position + self.columns.iter().map(|size| size + 1).sum::<usize>()
     }
 
     fn member(&self) -> usize {
-        let columns = self
-            .fragment_columns
-            .iter()
-            .map(|size| size.saturating_add(1));
-        columns.fold(MEMBER, usize::saturating_add)
+        let columns = self.fragment_columns.iter().map(|size| size + 1);
+        MEMBER + columns.sum::<usize>()
     }
 }
 
@@ -168,37 +169,23 @@ pub(super) fn gather(
     Ok(gathered)
 }
 
-/// What a copy has kept and does not find again.
-#[cold]
-#[track_caller]
-fn lost(what: &str, number: u64) -> WriteError {
-    WriteError::bug(format!("{what} {number} of a chunk is lost"))
-}
-
+/// Appends the value of a row, if it has one: a cell may be missing, or have values of its first rows only.
 fn flagged(out: &mut Vec<u8>, cell: Option<&[u8]>, at: usize, size: usize) {
-    let start = at.saturating_mul(size);
-    let value = cell.and_then(|cell| cell.get(start..start.saturating_add(size)));
-    out.push(u8::from(value.is_some()));
-    match value {
-        Some(value) => out.extend_from_slice(value),
-        None => out.resize(out.len().saturating_add(size), 0),
-    }
+    put_flagged(out, cell.and_then(|cell| row_of(cell, at, size)), size);
 }
 
 impl Gathered {
     fn take(&mut self, source: &Source, shape: &[f64], chunk: &Chunk) -> Result<(), WriteError> {
         let dims = source.level.dims();
-        let old = source.chunk(chunk.slot);
-        let prefix = old
-            .get(..old.len().saturating_sub(dims))
-            .unwrap_or_default();
-        let base = self.vertices.last().copied().unwrap_or_default();
-        self.vertices
-            .push(base.saturating_add(u64::from(chunk.rows)));
+        let old = source.chunk(chunk.slot)?;
+        let prefix = old.len().checked_sub(dims).and_then(|lead| old.get(..lead));
+        let prefix = prefix.or_bug(format_args!("{old:?} has fewer than {dims} components"))?;
+        let base = *self.vertices.last().or_bug("no end of the vertices")?;
+        self.vertices.push(base + u64::from(chunk.rows));
         let values = number_type(source)?.to_f64(&chunk.positions);
         let mut coords = Vec::with_capacity(index(chunk.rows));
         let mut last: Option<(Vec<i64>, usize, usize)> = None;
-        for (row, position) in values.chunks_exact(dims.max(1)).enumerate() {
+        for (row, position) in values.chunks_exact(dims).enumerate() {
             let mut coord = prefix.to_vec();
             for (value, size) in position.iter().zip(shape) {
                 let at = chunk_at(*value, *size).ok_or_else(|| {
@@ -217,12 +204,9 @@ impl Gathered {
             last = Some((coord, rows, members));
             coords.push(members);
             let layout = &self.layout;
-            let vertex = base.saturating_add(wide(row));
-            let start = row.saturating_mul(layout.position);
-            let bytes = chunk
-                .positions
-                .get(start..start.saturating_add(layout.position));
-            let bytes = bytes.ok_or_else(|| lost("position", wide(row)))?;
+            let vertex = base + wide(row);
+            let bytes = row_of(&chunk.positions, row, layout.position);
+            let bytes = bytes.or_bug(format_args!("row {row} has no position"))?;
             self.rows.push(rows, |out| {
                 out.extend_from_slice(&vertex.to_le_bytes());
                 out.extend_from_slice(bytes);
@@ -235,25 +219,26 @@ impl Gathered {
         if self.bins.is_some() {
             return Ok(());
         }
-        let first = self
-            .fragments
-            .get(index(chunk.slot))
-            .copied()
-            .unwrap_or_default();
-        for (at, fragment) in chunk.fragments.iter().enumerate() {
-            let number = first.saturating_add(wide(at));
-            let order = self.order.of(number);
+        let (first, end) = span(&self.fragments, chunk.slot)?;
+        internal!(
+            end - first == wide(chunk.fragments.len()),
+            "{} fragments, {} before",
+            chunk.fragments.len(),
+            end - first
+        );
+        for (number, (at, fragment)) in (first..).zip(chunk.fragments.iter().enumerate()) {
+            let order = self.order.of(number)?;
             let mut run: Option<(usize, Member)> = None;
             let mut before = NONE;
             let len = fragment.len();
             for (position, row) in (0_u32..).zip(fragment.iter()) {
-                let vertex = base.saturating_add(u64::from(row));
+                let vertex = base + u64::from(row);
                 let bucket = coords.get(index(row)).copied();
-                let bucket = bucket.ok_or_else(|| lost("row", u64::from(row)))?;
-                let last = index(position).saturating_add(1) == len;
+                let bucket = bucket.or_bug(format_args!("row {row} is in no chunk"))?;
+                let last = index(position) + 1 == len;
                 match &mut run {
                     Some((of, member)) if *of == bucket && member.goes_on(position, vertex) => {
-                        member.rows = member.rows.saturating_add(1);
+                        member.rows += 1;
                         member.last = last;
                     }
                     _ => {
@@ -299,18 +284,27 @@ impl Gathered {
     }
 
     /// The new chunks.
-    pub(super) fn finish(self) -> Sorted {
+    ///
+    /// # Errors
+    /// Bug: chunks with rows and without memberships, or the other way round.
+    pub(super) fn finish(self) -> Result<Sorted, WriteError> {
         let (mut rows, row_file) = self.rows.finish();
         let (mut members, member_file) = self.members.finish();
         rows.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         members.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        let (chunks, rows) = rows.into_iter().unzip();
-        Sorted {
+        let keys = |all: &[(ChunkCoord, Bucket)]| -> Vec<ChunkCoord> {
+            all.iter().map(|(key, _)| key.clone()).collect()
+        };
+        let chunks = keys(&rows);
+        internal!(
+            chunks == keys(&members),
+            "rows and fragments are of other chunks"
+        );
+        let buckets =
+            std::iter::zip(rows, members).map(|((_, rows), (_, members))| (rows, members));
+        Ok(Sorted {
             chunks,
-            buckets: Vec::from_iter(std::iter::zip::<Vec<Bucket>, _>(
-                rows,
-                members.into_iter().map(|(_, bucket)| bucket),
-            )),
+            buckets: buckets.collect(),
             row_file,
             member_file,
             layout: self.layout,
@@ -318,7 +312,7 @@ impl Gathered {
             fragments: self.fragments,
             order: self.order,
             bins: self.bins,
-        }
+        })
     }
 }
 
@@ -354,17 +348,14 @@ pub(super) fn write(
     budget: usize,
     folder: &Path,
 ) -> Result<(Laid, Spool), WriteError> {
-    let count = sorted.vertices.last().copied().unwrap_or_default();
+    let count = *sorted.vertices.last().or_bug("no end of the vertices")?;
     let mut places = Places::new(count, budget / 4, folder)?;
     let mut items = Vec::new();
     let buckets = std::mem::take(&mut sorted.buckets);
     for (slot, (rows, members)) in (0_u32..).zip(buckets) {
-        let chunk = sorted
-            .chunks
-            .get(index(slot))
-            .map_or(&[][..], |chunk| chunk.as_slice());
-        let size = rows.len().saturating_add(members.len());
-        items.push((sink.cells.object_index(chunk)?, size, (slot, rows, members)));
+        let size = rows.len() + members.len();
+        let object = sink.cells.object_index(sorted.chunk(slot)?)?;
+        items.push((object, size, (slot, rows, members)));
     }
     let paths = sink.paths();
     let tree = super::records::is_implied_tree(sink.source);
@@ -378,10 +369,7 @@ pub(super) fn write(
         let mut columns: Vec<(&String, Payloads<'_>)> =
             paths.iter().map(|path| (path, Vec::new())).collect();
         for (slot, rows, members) in job {
-            let coord = sorted
-                .chunks
-                .get(index(slot))
-                .map_or(&[][..], |chunk| chunk.as_slice());
+            let coord = sorted.chunk(slot)?;
             let rows = rows.read(&sorted.row_file)?;
             let members = members.read(&sorted.member_file)?;
             let (chunk, vertices, parts, cut) = sorted.build(&sink, slot, &rows, &members, tree)?;
@@ -424,14 +412,11 @@ pub(super) fn write(
     let weigh = |job: Vec<(u32, Bucket, Bucket)>| {
         let bytes = job
             .iter()
-            .map(|(_, rows, members)| rows.len().saturating_add(members.len()));
-        (
-            bytes.fold(0_u64, u64::saturating_add).saturating_mul(3),
-            job,
-        )
+            .map(|(_, rows, members)| rows.len() + members.len());
+        (bytes.sum::<u64>() * 3, job)
     };
     let jobs: Vec<_> = pack(items).into_iter().map(weigh).collect();
-    let most = jobs.iter().map(|(bytes, _)| *bytes).max().unwrap_or(0);
+    let most = jobs.iter().map(|(bytes, _)| *bytes).fold(0, u64::max);
     if most > wide(budget) {
         let unit = if sink.cells.shards.is_some() {
             "shard"
@@ -462,6 +447,11 @@ pub(super) fn write(
 type Built = (Chunk, Vec<u64>, Vec<Part>, Vec<(u64, u64)>);
 
 impl Sorted {
+    fn chunk(&self, slot: u32) -> Result<&[i64], WriteError> {
+        let chunk = self.chunks.get(index(slot)).map(ChunkCoord::as_slice);
+        chunk.or_bug(format_args!("no chunk {slot}"))
+    }
+
     fn build(
         &self,
         sink: &Sink<'_>,
@@ -470,10 +460,7 @@ impl Sorted {
         members: &[u8],
         tree: bool,
     ) -> Result<Built, WriteError> {
-        let records = Records {
-            bytes: rows,
-            size: self.layout.row().max(1),
-        };
+        let records = Records::new(rows, self.layout.row())?;
         // The row of each record.
         let mut row_of = vec![u32::MAX; records.len()];
         let mut order: Vec<u32> = Vec::with_capacity(records.len());
@@ -483,38 +470,40 @@ impl Sorted {
             fragments = self.binned(sink, slot, &records, bins, counts, &mut order)?;
         } else {
             let width = self.layout.member();
-            let mut list = Vec::with_capacity(members.len() / width);
-            for (at, member) in members.chunks_exact(width).enumerate() {
-                list.push(read_member(member).ok_or_else(|| lost("membership", wide(at)))?);
-            }
+            let mut list = record::records(members, width)?
+                .map(read_member)
+                .collect::<Result<Vec<_>, _>>()?;
             list.sort_unstable_by_key(|(member, _)| *member);
             let mut before: Option<Member> = None;
             for (member, values) in list {
                 let first = records.find(member.vertex);
-                let first = first.ok_or_else(|| lost("vertex", member.vertex))?;
+                let first = first.or_bug(format_args!("vertex {} has no record", member.vertex))?;
                 let follows = before.is_some_and(|one| {
                     one.fragment == member.fragment
                         && one.position.checked_add(one.rows) == Some(member.position)
                 });
                 // Parts of one object that no other has, one behind the other.
-                let joins = before.is_some_and(|one| {
-                    self.layout.fragment_columns.is_empty()
-                        && one.last
-                        && member.position == 0
-                        && one.order.checked_add(1) == Some(member.order)
-                        && member.order < UNNAMED
-                        && self.order.alone(one.fragment)
-                        && self.order.alone(member.fragment)
-                });
+                let joins = match before {
+                    Some(one) => {
+                        self.layout.fragment_columns.is_empty()
+                            && one.last
+                            && member.position == 0
+                            && one.order.checked_add(1) == Some(member.order)
+                            && member.order < UNNAMED
+                            && self.order.alone(one.fragment)?
+                            && self.order.alone(member.fragment)?
+                    }
+                    None => false,
+                };
                 if !follows && !joins {
                     fragments.push(Rows::Range(0, 0));
                     fragment_values.push(values);
                 }
                 for step in 0..member.rows {
                     // Records lie in the order of vertices, and all of these went to this chunk.
-                    let record = first.saturating_add(index(step));
+                    let record = first + index(step);
                     let row = row_of.get_mut(record);
-                    let row = row.ok_or_else(|| lost("record", wide(record)))?;
+                    let row = row.or_bug(format_args!("no record {record}"))?;
                     let new = *row == u32::MAX;
                     if new {
                         *row = narrow("rows of a chunk", order.len())?;
@@ -526,19 +515,18 @@ impl Sorted {
                             fragment: member.fragment,
                             position: member.position,
                             chunk: slot,
-                            into: narrow(
-                                "fragments of a chunk",
-                                fragments.len().saturating_sub(1),
-                            )?,
+                            // The last of them, which was pushed above.
+                            into: narrow("fragments of a chunk", fragments.len() - 1)?,
                             goes_on: joins,
                         });
                         if tree && new && member.before != NONE {
                             cut.push((member.vertex, member.before));
                         }
                     }
-                    if let Some(run) = fragments.last_mut() {
-                        run.push(row);
-                    }
+                    fragments
+                        .last_mut()
+                        .or_bug("rows of no fragment")?
+                        .push(row);
                 }
                 before = Some(member);
             }
@@ -551,43 +539,42 @@ impl Sorted {
         }
         drop(row_of);
         let count = narrow("rows of a chunk", order.len())?;
-        let mut start = self.layout.position.saturating_add(8);
-        let mut positions = Vec::with_capacity(order.len().saturating_mul(self.layout.position));
+        let mut start = self.layout.position + 8;
+        let mut positions = Vec::with_capacity(order.len() * self.layout.position);
         let mut vertices = Vec::with_capacity(order.len());
         for &at in &order {
-            let missing = || lost("record", u64::from(at));
-            let record = records.get(index(at)).ok_or_else(missing)?;
-            positions.extend_from_slice(record.get(8..start).ok_or_else(missing)?);
-            vertices.push(records.vertex(index(at)).ok_or_else(missing)?);
+            let mut record = records.get(at)?;
+            vertices.push(u64::from_le_bytes(take_array(&mut record)?));
+            positions.extend_from_slice(record::take(&mut record, self.layout.position)?);
         }
         let mut attributes = Vec::new();
         for (column, &size) in sink.source.columns.iter().zip(&self.layout.columns) {
-            let end = start.saturating_add(size).saturating_add(1);
             let cells = order.iter().map(|&at| {
-                let record = records.get(index(at))?;
-                split_flagged(&mut record.get(start..end)?, size)
+                let value = records.get(at)?.get(start..);
+                take_flagged(&mut value.or_bug("a record without this value")?, size)
             });
-            attributes.push(joined(column, cells, sink.notes));
-            start = end;
+            attributes.push(joined(column, cells, sink.notes)?);
+            start += size + 1;
         }
         let mut values: Vec<Vec<Option<&[u8]>>> =
             vec![Vec::new(); self.layout.fragment_columns.len()];
         for mut rest in fragment_values {
             for (cell, &size) in values.iter_mut().zip(&self.layout.fragment_columns) {
-                cell.push(split_flagged(&mut rest, size));
+                cell.push(take_flagged(&mut rest, size)?);
             }
         }
-        let columns = sink.source.fragment_columns.iter();
+        // Bins have no attributes: what fragments had was told of.
         let mut values = values.into_iter();
-        let fragment_attributes = columns.map(|column| {
-            let cell = values.next().unwrap_or_default();
-            joined(column, cell.into_iter(), sink.notes)
+        let columns = sink.source.fragment_columns.iter();
+        let fragment_attributes = columns.map(|column| match values.next() {
+            Some(cell) => joined(column, cell.into_iter().map(Ok), sink.notes),
+            None => Ok(None),
         });
         let chunk = Chunk {
             slot,
             rows: count,
             positions: positions.into(),
-            fragment_attributes: fragment_attributes.collect(),
+            fragment_attributes: fragment_attributes.collect::<Result<_, WriteError>>()?,
             fragments,
             attributes,
         };
@@ -604,60 +591,46 @@ impl Sorted {
         counts: &[u64],
         order: &mut Vec<u32>,
     ) -> Result<Vec<Rows>, WriteError> {
-        let chunk = self
-            .chunks
-            .get(index(slot))
-            .map_or(&[][..], |chunk| chunk.as_slice());
+        let chunk = self.chunk(slot)?;
         let number = number_type(sink.source)?;
         let mut keys: Vec<(i64, u32)> = Vec::with_capacity(records.len());
-        for at in 0..records.len() {
-            let end = self.layout.position.saturating_add(8);
-            let position = records.get(at).and_then(|record| record.get(8..end));
-            let position = number.to_f64(position.ok_or_else(|| lost("record", wide(at)))?);
-            let axes = position.iter().zip(bins).zip(chunk).zip(counts);
-            let bin = axes.fold(0_i64, |bin, (((&value, &size), &chunk), &count)| {
-                let count = i64::try_from(count).unwrap_or(i64::MAX);
-                let all = chunk_at(value, size).unwrap_or(i64::MIN);
-                let first = chunk.saturating_mul(count);
-                let local = all.saturating_sub(first).clamp(0, count.saturating_sub(1));
-                bin.saturating_mul(count).saturating_add(local)
-            });
-            keys.push((bin, narrow("rows of a chunk", at)?));
+        for at in 0..narrow("rows of a chunk", records.len())? {
+            let mut record = records.get(at)?;
+            record::take(&mut record, 8)?;
+            let position = number.to_f64(record::take(&mut record, self.layout.position)?);
+            keys.push((bin_of(&position, bins, chunk, counts)?, at));
         }
         keys.sort_unstable();
         order.extend(keys.iter().map(|(_, at)| *at));
         let all = counts
             .iter()
             .try_fold(1_u64, |all, &count| all.checked_mul(count));
-        let all = signed64("bins", all.unwrap_or(u64::MAX))?;
+        let most = i64::MAX.unsigned_abs();
+        let all = all.ok_or_else(|| WriteError::limit("bins of a chunk", u64::MAX, most))?;
         let mut fragments = Vec::new();
         let mut start = 0_usize;
-        for bin in 0..all {
-            let rest = keys.get(start..).unwrap_or_default();
+        for bin in 0..signed64("bins of a chunk", all)? {
+            let rest = keys.get(start..).or_bug("bins beyond the rows")?;
             let rows = rest.partition_point(|(one, _)| *one <= bin);
             fragments.push(Rows::Range(narrow("rows", start)?, narrow("rows", rows)?));
-            start = start.saturating_add(rows);
+            start += rows;
         }
         Ok(fragments)
     }
 }
 
-fn read_member(record: &[u8]) -> Option<(Member, &[u8])> {
-    let (head, values) = record.split_at_checked(MEMBER)?;
-    let long = |at: usize| {
-        let bytes = head.get(at..)?.first_chunk()?;
-        Some(u64::from_le_bytes(*bytes))
-    };
+fn read_member(mut record: &[u8]) -> Result<(Member, &[u8]), WriteError> {
+    let rest = &mut record;
     let member = Member {
-        order: long(0)?,
-        fragment: long(8)?,
-        position: u32::from_le_bytes(*head.get(16..)?.first_chunk()?),
-        rows: u32::from_le_bytes(*head.get(20..)?.first_chunk()?),
-        vertex: long(24)?,
-        before: long(32)?,
-        last: head.get(40).is_some_and(|last| *last != 0),
+        order: u64::from_le_bytes(take_array(rest)?),
+        fragment: u64::from_le_bytes(take_array(rest)?),
+        position: u32::from_le_bytes(take_array(rest)?),
+        rows: u32::from_le_bytes(take_array(rest)?),
+        vertex: u64::from_le_bytes(take_array(rest)?),
+        before: u64::from_le_bytes(take_array(rest)?),
+        last: take_array(rest)? == [1],
     };
-    Some((member, values))
+    Ok((member, record))
 }
 
 /// The rows of a new chunk, in the order of their old vertices: as they came.
@@ -667,17 +640,23 @@ struct Records<'r> {
 }
 
 impl<'r> Records<'r> {
+    fn new(bytes: &'r [u8], size: usize) -> Result<Self, WriteError> {
+        record::check_records(bytes, size)?;
+        Ok(Self { bytes, size })
+    }
+
     fn len(&self) -> usize {
         self.bytes.len() / self.size
     }
 
-    fn get(&self, at: usize) -> Option<&'r [u8]> {
-        let start = at.checked_mul(self.size)?;
-        self.bytes.get(start..start.checked_add(self.size)?)
+    fn get(&self, at: u32) -> Result<&'r [u8], WriteError> {
+        let record = row_of(self.bytes, index(at), self.size);
+        record.or_bug(format_args!("no record {at}"))
     }
 
     fn vertex(&self, at: usize) -> Option<u64> {
-        Some(u64::from_le_bytes(*self.get(at)?.first_chunk()?))
+        let record = row_of(self.bytes, at, self.size)?;
+        Some(u64::from_le_bytes(*record.first_chunk()?))
     }
 
     /// The record of a vertex.
@@ -686,7 +665,7 @@ impl<'r> Records<'r> {
         while low < high {
             let middle = usize::midpoint(low, high);
             if self.vertex(middle)? < vertex {
-                low = middle.saturating_add(1);
+                low = middle + 1;
             } else {
                 high = middle;
             }
@@ -695,22 +674,18 @@ impl<'r> Records<'r> {
     }
 }
 
-fn split_flagged<'r>(rest: &mut &'r [u8], size: usize) -> Option<&'r [u8]> {
-    let (flag, values) = rest.split_first()?;
-    let (value, others) = values.split_at_checked(size)?;
-    *rest = others;
-    (*flag != 0).then_some(value)
-}
-
 /// A cell of values. Where no row has one there is no cell; where some have, the others get the word for absence.
 fn joined<'r>(
     column: &Column,
-    cell: impl ExactSizeIterator<Item = Option<&'r [u8]>> + Clone,
+    cell: impl ExactSizeIterator<Item = Result<Option<&'r [u8]>, WriteError>> + Clone,
     notes: &Notes,
-) -> Option<bytes::Bytes> {
-    let missing = cell.clone().filter(Option::is_none).count();
+) -> Result<Option<bytes::Bytes>, WriteError> {
+    let mut missing = 0;
+    for value in cell.clone() {
+        missing += usize::from(value?.is_none());
+    }
     if missing == cell.len() {
-        return None;
+        return Ok(None);
     }
     let absent = column.absent_row();
     let path = column.attribute.array.path();
@@ -728,7 +703,46 @@ fn joined<'r>(
         }
     }
     let absent = absent.unwrap_or_else(|| vec![0; column.row_bytes()]);
-    let mut values = Vec::with_capacity(cell.len().saturating_mul(column.row_bytes()));
-    cell.for_each(|value| values.extend_from_slice(value.unwrap_or(&absent)));
-    Some(values.into())
+    let mut values = Vec::with_capacity(cell.len() * column.row_bytes());
+    for value in cell {
+        values.extend_from_slice(value?.unwrap_or(&absent));
+    }
+    Ok(Some(values.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MEMBER, Member, Records, read_member};
+    use crate::WriteError;
+
+    #[test]
+    fn a_membership_is_read_as_it_was_written() {
+        let member = Member {
+            order: 1 << 40,
+            fragment: 2,
+            position: 3,
+            rows: 4,
+            vertex: 1 << 50,
+            before: u64::MAX,
+            last: true,
+        };
+        let mut bytes = Vec::new();
+        member.write(&mut bytes);
+        assert_eq!(bytes.len(), MEMBER);
+        bytes.extend_from_slice(b"values");
+        assert_eq!(read_member(&bytes).unwrap(), (member, &b"values"[..]));
+        let cut = read_member(&bytes[..MEMBER - 1]);
+        assert!(matches!(cut, Err(WriteError::Bug { .. })));
+    }
+
+    #[test]
+    fn records_are_whole() {
+        let records = Records::new(&[0; 24], 12).unwrap();
+        assert!(records.get(1).is_ok());
+        assert!(matches!(records.get(2), Err(WriteError::Bug { .. })));
+        assert!(matches!(
+            Records::new(&[0; 25], 12).map(|all| all.len()),
+            Err(WriteError::Bug { .. })
+        ));
+    }
 }

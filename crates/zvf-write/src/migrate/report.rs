@@ -110,7 +110,7 @@ impl Notes {
                 .repairs
                 .entry((place.to_owned(), what.into()))
                 .or_default();
-            *sum = sum.saturating_add(count);
+            *sum += count;
         }
     }
 
@@ -118,7 +118,7 @@ impl Notes {
     pub(crate) fn lost(&self, place: impl Into<String>, what: impl Into<String>) {
         let mut inner = self.lock();
         if inner.losses.len() >= MOST {
-            inner.more = inner.more.saturating_add(1);
+            inner.more += 1;
             return;
         }
         let loss = Loss {
@@ -165,7 +165,7 @@ impl Notes {
         };
         notes.into_iter().for_each(|note| self.note(note));
         let mut inner = self.lock();
-        inner.more = inner.more.saturating_add(more);
+        inner.more += more;
     }
 
     /// Moves everything into a report.

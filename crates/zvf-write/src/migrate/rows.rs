@@ -8,6 +8,7 @@ use zvf_store::{IdTable, ManifestChunk, ObjectIndex};
 use super::report::Notes;
 use super::source::Source;
 use crate::WriteError;
+use crate::error::OrBug;
 use crate::form::ID_IS_ROW;
 use crate::int::{to_index, wide};
 use crate::objects::MOST;
@@ -48,12 +49,13 @@ impl Rows {
             };
             let at = to_index("objects", at)?;
             if order.len() <= at {
-                order.resize(at.saturating_add(1), None);
+                order.resize(at + 1, None);
             }
-            if let Some(slot) = order.get_mut(at) {
-                // Of two with one id readers know the first.
-                *slot = slot.or(Some(row));
-            }
+            // Of two with one id readers know the first.
+            order
+                .get_mut(at)
+                .or_bug("no row of an id")?
+                .get_or_insert(row);
             sorted &= before < id;
             before = id;
         }
@@ -181,7 +183,7 @@ impl<'p> Parts<'p> {
         }
         let part = self.kept.first().map(|(_, part)| part);
         Ok(part.and_then(|part| {
-            let end = part.first_slot().saturating_add(wide(part.len()));
+            let end = part.first_slot() + wide(part.len());
             (row < end).then(|| part.blob_shared(row))
         }))
     }

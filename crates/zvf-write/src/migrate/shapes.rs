@@ -25,10 +25,7 @@ impl Job {
             let values = source.level.doc().chunk_attribute_values.as_ref();
             grid = grid.with_bins(values.map_or(1, |values| wide(values.len()).max(1)));
         }
-        Ok(laid::with_room(
-            grid,
-            chunks.iter().map(ChunkCoord::as_slice),
-        ))
+        laid::with_room(grid, chunks.iter().map(ChunkCoord::as_slice))
     }
 
     /// Where the cells of a level lie whose chunks are others than when it was staged.

@@ -152,7 +152,7 @@ impl Copy<'_> {
         }
         let below = self.handle.block_on(self.raw.folders(path))?;
         for name in below.unwrap_or_default() {
-            any |= self.tree(&format!("{path}/{name}"), depth.saturating_add(1))?;
+            any |= self.tree(&format!("{path}/{name}"), depth + 1)?;
         }
         if any && !named {
             // Old writers leave groups between nodes out (0.7 §2.4).
@@ -194,7 +194,7 @@ impl Copy<'_> {
                 self.target.put(vec![(key, bytes)])?;
             }
             for (at, count) in index.iter_mut().zip(&counts).rev() {
-                *at = at.saturating_add(1);
+                *at += 1;
                 if *at < *count {
                     break;
                 }

@@ -10,7 +10,9 @@ use zvf_store::{CellWant, ChunkCoord, ContainerKind, GridArray, Level, VertexAtt
 
 use super::report::Notes;
 use crate::WriteError;
+use crate::error::OrBug;
 use crate::int::{index, narrow, to_index, wide};
+use crate::layout::row_bytes;
 
 /// The rows of one fragment, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +31,8 @@ impl Rows {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         let (range, list): (_, &[u32]) = match self {
-            Self::Range(start, count) => (*start..start.saturating_add(*count), &[]),
+            // Rows of a chunk, which are counted in 32 bits.
+            Self::Range(start, count) => (*start..*start + *count, &[]),
             Self::List(rows) => (0..0, rows),
         };
         range.chain(list.iter().copied())
@@ -41,7 +44,7 @@ impl Rows {
             Self::List(rows) => rows.push(row),
             Self::Range(start, count) if *count == 0 => (*start, *count) = (row, 1),
             Self::Range(start, count) if start.checked_add(*count) == Some(row) => {
-                *count = count.saturating_add(1);
+                *count += 1;
             }
             Self::Range(..) => *self = Self::List(self.iter().chain([row]).collect()),
         }
@@ -73,8 +76,11 @@ pub(crate) fn tiles(fragments: &[Rows], rows: u32) -> bool {
     let mut next = 0;
     fragments.iter().all(|fragment| match fragment {
         Rows::Range(start, count) if *start == next => {
-            next = next.saturating_add(*count);
-            true
+            let end = next.checked_add(*count);
+            end.is_some_and(|end| {
+                next = end;
+                true
+            })
         }
         _ => false,
     }) && next == rows
@@ -86,17 +92,23 @@ pub(crate) struct Column {
     pub(crate) attribute: VertexAttribute,
     /// Little-endian.
     pub(crate) dtype: DType,
+    /// Values a row, as the document says.
+    declared: usize,
     /// Values a row, as the first cell with rows told.
     width: OnceLock<usize>,
 }
 
 impl Column {
-    fn new(attribute: &VertexAttribute) -> Self {
-        Self {
+    fn new(attribute: &VertexAttribute) -> Result<Self, WriteError> {
+        let dtype = DType::little(attribute.dtype.kind);
+        let declared = attribute.declared_width.unwrap_or(1);
+        row_bytes("values of a row", declared, dtype)?;
+        Ok(Self {
             attribute: attribute.clone(),
-            dtype: DType::little(attribute.dtype.kind),
+            dtype,
+            declared: to_index("values of a row", declared.max(1))?,
             width: OnceLock::new(),
-        }
+        })
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -105,17 +117,12 @@ impl Column {
 
     /// Values a row.
     pub(crate) fn width(&self) -> usize {
-        let declared = || self.attribute.declared_width.unwrap_or(1);
-        self.width
-            .get()
-            .copied()
-            .unwrap_or_else(|| usize::try_from(declared()).unwrap_or(1))
-            .max(1)
+        self.width.get().copied().unwrap_or(self.declared)
     }
 
     /// Bytes of a row.
     pub(crate) fn row_bytes(&self) -> usize {
-        self.width().saturating_mul(self.dtype.size())
+        self.width() * self.dtype.size()
     }
 
     /// A value that says "none", where the type has one: NaN, or the code for it.
@@ -206,7 +213,7 @@ impl Source {
             let what = format!("positions are {}, expected numbers", vertices.dtype());
             return Err(WriteError::source(path, what));
         }
-        let columns = |list: &[VertexAttribute]| -> Vec<Column> {
+        let columns = |list: &[VertexAttribute]| -> Result<Vec<Column>, WriteError> {
             let mut columns = Vec::new();
             for attribute in list {
                 if attribute.dtype.kind == DTypeKind::Object {
@@ -214,15 +221,15 @@ impl Source {
                     notes.lost(attribute.array.path(), "holds memory addresses, no values");
                     continue;
                 }
-                columns.push(Column::new(attribute));
+                columns.push(Column::new(attribute)?);
             }
-            columns
+            Ok(columns)
         };
         let mut source = Self {
             position: DType::little(vertices.dtype().kind),
             chunks: vertices.presence().iter().map(ChunkCoord::new).collect(),
-            columns: columns(level.vertex_attributes()),
-            fragment_columns: columns(level.fragment_attributes()),
+            columns: columns(level.vertex_attributes())?,
+            fragment_columns: columns(level.fragment_attributes())?,
             handle,
             level,
         };
@@ -240,7 +247,7 @@ impl Source {
         for number in 0..objects.manifest_chunks() {
             let part = self.handle.block_on(objects.manifest_chunk(number))?;
             let first = part.first_slot();
-            for row in first..first.saturating_add(wide(part.len())) {
+            for row in first..first + wide(part.len()) {
                 for (chunk, _) in super::objects::entries(part.blob(row), &objects, row)? {
                     if self.slot(&chunk).is_none() && self.level.vertices().in_grid(&chunk) {
                         unknown.push(chunk);
@@ -275,16 +282,18 @@ impl Source {
     /// Bytes of the cells of a chunk, about.
     pub(crate) fn chunk_bytes(&self) -> u64 {
         let columns = self.columns.iter().map(Column::row_bytes);
-        let row = columns.fold(self.position_bytes(), usize::saturating_add);
+        let row = self.position_bytes() + columns.sum::<usize>();
+        // An estimate from what the document says, which may be anything.
         let rows = self.level.doc().vertex_count / wide(self.chunks.len()).max(1);
         rows.max(1).saturating_mul(wide(row).max(1))
     }
 
     /// Numbers of all chunks, as many at a time as are read together.
     pub(crate) fn batches(&self) -> impl Iterator<Item = Vec<u32>> + use<> {
-        let fit = usize::try_from(BATCH_BYTES / self.chunk_bytes()).unwrap_or(BATCH);
+        let fit = usize::try_from(BATCH_BYTES / self.chunk_bytes());
+        let fit = fit.map_or(BATCH, |fit| fit.clamp(1, BATCH));
         let slots: Vec<u32> = (0..).take(self.chunks.len()).collect();
-        let batches = slots.chunks(fit.clamp(1, BATCH)).map(<[u32]>::to_vec);
+        let batches = slots.chunks(fit).map(<[u32]>::to_vec);
         batches.collect::<Vec<_>>().into_iter()
     }
 
@@ -296,15 +305,14 @@ impl Source {
         u32::try_from(at.ok()?).ok()
     }
 
-    pub(crate) fn chunk(&self, slot: u32) -> &[i64] {
-        self.chunks
-            .get(index(slot))
-            .map_or(&[], ChunkCoord::as_slice)
+    pub(crate) fn chunk(&self, slot: u32) -> Result<&[i64], WriteError> {
+        let chunk = self.chunks.get(index(slot)).map(ChunkCoord::as_slice);
+        chunk.or_bug(format_args!("no chunk {slot}"))
     }
 
     /// Bytes of one position.
     pub(crate) fn position_bytes(&self) -> usize {
-        self.level.dims().saturating_mul(self.position.size())
+        self.level.dims() * self.position.size()
     }
 
     /// Reads cells.
@@ -322,7 +330,7 @@ impl Source {
     pub(crate) fn read(&self, slots: &[u32]) -> Result<Vec<Chunk>, WriteError> {
         let mut wants = Vec::new();
         for &slot in slots {
-            let chunk = self.chunk(slot);
+            let chunk = self.chunk(slot)?;
             let columns = self.columns.iter().chain(&self.fragment_columns);
             let side = self
                 .level
@@ -345,10 +353,14 @@ impl Source {
         slot: u32,
         cells: &mut impl Iterator<Item = Option<Bytes>>,
     ) -> Result<Chunk, WriteError> {
-        let chunk = self.chunk(slot);
+        let chunk = self.chunk(slot)?;
         let place = |path: &str| format!("{path} at {}", ChunkCoord::new(chunk));
-        let stored = cells.next().flatten().unwrap_or_default();
-        let row = self.position_bytes().max(1);
+        // A cell that is not stored is an empty one.
+        let stored = cells
+            .next()
+            .or_bug("an answer is missing")?
+            .unwrap_or_default();
+        let row = self.position_bytes();
         if !stored.len().is_multiple_of(row) {
             let what = format!("found {} bytes, expected a multiple of {row}", stored.len());
             return Err(WriteError::source(
@@ -400,13 +412,12 @@ impl Column {
     /// The values of a cell: whole rows, and no more of them than `rows`. The bytes tell the width (trap T8).
     fn cell(&self, bytes: Bytes, rows: u32) -> Result<Option<Bytes>, String> {
         let size = self.dtype.size();
-        let row = size.saturating_mul(index(rows));
+        let row = size * index(rows);
         // Where points are appended without values, the values that are there are those of the first rows (0.7 §17.4).
         if self.attribute.array.container() == ContainerKind::Blobs {
-            let declared = to_index("width", self.attribute.declared_width.unwrap_or(1));
-            let one = declared.unwrap_or(1).max(1).saturating_mul(size).max(1);
+            let one = (self.declared * size).max(1);
             if bytes.len().is_multiple_of(one) && bytes.len() / one < index(rows) {
-                self.tell(one / size.max(1))?;
+                self.tell(self.declared)?;
                 let some = !bytes.is_empty();
                 return Ok(some.then(|| little(self.attribute.dtype, bytes)));
             }
@@ -440,13 +451,18 @@ fn decode_fragments(blob: &[u8], rows: u32) -> Result<Vec<Rows>, String> {
     parsed
         .check_rows(u64::from(rows))
         .map_err(|error| error.to_string())?;
-    // The check has shown that every row fits.
-    let row = |row: i64| u32::try_from(row).unwrap_or(u32::MAX);
-    let fragments = parsed.iter().map(|fragment| match fragment {
-        Stored::Range { start, count } => Rows::Range(row(start), row(count)),
-        Stored::List(list) => Rows::List(list.iter().map(|one| row(one.get())).collect()),
+    let row = |row: i64| u32::try_from(row).map_err(|_| format!("row {row} is beyond 2^32"));
+    let fragments = parsed.iter().map(|fragment| {
+        Ok(match fragment {
+            Stored::Range { start, count } => Rows::Range(row(start)?, row(count)?),
+            Stored::List(list) => Rows::List(
+                list.iter()
+                    .map(|one| row(one.get()))
+                    .collect::<Result<_, String>>()?,
+            ),
+        })
     });
-    Ok(fragments.collect())
+    fragments.collect()
 }
 
 /// Stored elements with the least significant byte first.

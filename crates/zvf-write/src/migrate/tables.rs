@@ -141,7 +141,7 @@ fn write_table(
     };
     let fill = fill.unwrap_or_else(|| (vec![0; size], Value::from(0)));
     let width = values.row_size();
-    let mut bytes = Vec::with_capacity(rows.len().saturating_mul(width));
+    let mut bytes = Vec::with_capacity(rows.len() * width);
     for row in rows {
         match row {
             Some(row) => bytes.extend_from_slice(row),

@@ -17,7 +17,7 @@ use super::report::{Notes, Verified};
 use super::rows::Copied;
 use super::source::{Chunk, Column, Rows, Source};
 use crate::WriteError;
-use crate::int::{index, wide};
+use crate::int::{index, narrow, to_index, wide};
 
 /// Compares a store with what it was copied from.
 pub(super) fn verify(old: &Store, new: &Store, handle: &Handle) -> Result<Verified, WriteError> {
@@ -124,15 +124,21 @@ impl Pair {
             let old = self.old.read(&part)?;
             let there: Vec<u32> = part
                 .iter()
-                .filter_map(|&slot| self.new.slot(self.old.chunk(slot)))
-                .collect();
+                // What is not there is found below.
+                .filter_map(|&slot| {
+                    self.old
+                        .chunk(slot)
+                        .map(|chunk| self.new.slot(chunk))
+                        .transpose()
+                })
+                .collect::<Result<_, _>>()?;
             let mut new = self.new.read(&there)?.into_iter().peekable();
             for chunk in old {
-                let coord = ChunkCoord::new(self.old.chunk(chunk.slot));
+                let coord = ChunkCoord::new(self.old.chunk(chunk.slot)?);
                 let place = || self.place(format_args!("chunk {coord}"));
                 kept.rows.push(chunk.rows);
                 kept.fragments
-                    .push(u32::try_from(chunk.fragments.len()).unwrap_or(u32::MAX));
+                    .push(narrow("fragments of a chunk", chunk.fragments.len())?);
                 if untrusted {
                     for (number, fragment) in (0_u32..).zip(&chunk.fragments) {
                         kept.ends
@@ -149,10 +155,10 @@ impl Pair {
                     }
                     continue;
                 };
-                seen = seen.saturating_add(1);
+                seen += 1;
                 self.chunk(&chunk, &copy)
                     .map_err(|what| WriteError::differs(place(), what))?;
-                verified.vertices = verified.vertices.saturating_add(u64::from(chunk.rows));
+                verified.vertices += u64::from(chunk.rows);
             }
         }
         if seen != self.new.chunks.len() {
@@ -185,7 +191,7 @@ impl Pair {
                 &old.fragment_attributes,
                 &self.new.fragment_columns,
                 &new.fragment_attributes,
-                u32::try_from(old.fragments.len()).unwrap_or(u32::MAX),
+                u32::try_from(old.fragments.len()).map_err(|_| "more than 2^32 fragments")?,
             ),
         ];
         for (columns, cells, new_columns, new_cells, rows) in pairs {
@@ -247,7 +253,7 @@ impl Pair {
         for part in 0..old.manifest_chunks() {
             let part = handle.block_on(old.manifest_chunk(part))?;
             let first = part.first_slot();
-            for row in first..first.saturating_add(wide(part.len())).min(old.len()) {
+            for row in first..(first + wide(part.len())).min(old.len()) {
                 let Some(there) = copied.row(row) else {
                     continue;
                 };
@@ -255,12 +261,11 @@ impl Pair {
                 let mut wanted = super::objects::entries(part.blob(row), old, row)?;
                 // What is not there was reported and left out.
                 wanted.retain(|(chunk, fragment)| {
-                    let slot = self.old.slot(chunk);
-                    let at = |slot: u32| index(slot);
-                    slot.is_some_and(|slot| {
-                        let rows = kept.rows.get(at(slot)).copied().unwrap_or(0);
-                        let count = kept.fragments.get(at(slot)).copied().unwrap_or(0);
-                        rows > 0 && *fragment >= 0 && *fragment < i64::from(count)
+                    let slot = self.old.slot(chunk).map(index);
+                    let of_chunk =
+                        slot.and_then(|at| Some((kept.rows.get(at)?, kept.fragments.get(at)?)));
+                    of_chunk.is_some_and(|(&rows, &count)| {
+                        rows > 0 && (0..i64::from(count)).contains(fragment)
                     })
                 });
                 let found = super::objects::entries(copies.blob(there), new, there)?;
@@ -268,7 +273,7 @@ impl Pair {
                     let place = self.place(format_args!("object {}", ids.id(row)));
                     return Err(WriteError::differs(place, "its fragments differ"));
                 }
-                verified.objects = verified.objects.saturating_add(1);
+                verified.objects += 1;
             }
         }
         Ok(())
@@ -298,7 +303,7 @@ impl Pair {
                     return Err(WriteError::differs(self.place(table.path()), "is missing"));
                 };
                 self.table(table, copy, rows)?;
-                verified.values = verified.values.saturating_add(count);
+                verified.values += count;
             }
         }
         Ok(())
@@ -322,11 +327,11 @@ impl Pair {
             return Err(WriteError::differs(place(), what));
         }
         for row in 0..from {
-            let at = |row: u64| usize::try_from(row).unwrap_or(usize::MAX);
-            let Some(there) = copied.row(row).map(at) else {
+            let Some(there) = copied.row(row) else {
                 continue;
             };
-            let row = at(row);
+            let there = to_index("rows of a table", there)?;
+            let row = to_index("rows of a table", row)?;
             let some = row < values.rows && !values.is_absent(row);
             let same = match (some, copies.is_absent(there)) {
                 (true, false) => values.row(row) == copies.row(there),
@@ -362,7 +367,7 @@ impl Pair {
                     "its members or its name differ",
                 ));
             }
-            verified.values = verified.values.saturating_add(1);
+            verified.values += 1;
         }
         Ok(())
     }
@@ -402,7 +407,7 @@ impl Pair {
                 let what = format!("values of attribute {:?} differ", name.unwrap_or_default());
                 return Err(WriteError::differs(place(), what));
             }
-            verified.links = verified.links.saturating_add(wanted.count);
+            verified.links += wanted.count;
         }
         Ok(())
     }
@@ -442,7 +447,7 @@ impl Pair {
             if gone {
                 return Ok(());
             }
-            sums.count = sums.count.saturating_add(1);
+            sums.count += 1;
             let one = hash(&(record.chunks, record.rows));
             sums.ends = sums.ends.wrapping_add(one);
             for ((_, at), sum) in order.iter().zip(&mut sums.values) {
@@ -465,7 +470,7 @@ impl Pair {
         for part in 0..objects.manifest_chunks() {
             let part = self.old.handle.block_on(objects.manifest_chunk(part))?;
             let first = part.first_slot();
-            for row in first..first.saturating_add(wide(part.len())).min(objects.len()) {
+            for row in first..(first + wide(part.len())).min(objects.len()) {
                 let mut before: Option<(ChunkCoord, u32)> = None;
                 for (chunk, fragment) in super::objects::entries(part.blob(row), objects, row)? {
                     let key = self.old.slot(&chunk).zip(u32::try_from(fragment).ok());
@@ -474,7 +479,7 @@ impl Pair {
                     };
                     if let Some((from, last)) = before.filter(|(from, _)| *from != chunk) {
                         let chunks = [from.as_slice(), chunk.as_slice()].concat();
-                        sums.count = sums.count.saturating_add(1);
+                        sums.count += 1;
                         let one = hash(&(chunks.as_slice(), [last, start].as_slice()));
                         sums.ends = sums.ends.wrapping_add(one);
                     }
@@ -521,11 +526,9 @@ fn same(
     if same != cell {
         return Err("values differ".to_owned());
     }
-    let absent = old.absent_row().unwrap_or_default();
-    let all = index(rows).saturating_mul(old.row_bytes());
-    if rest.is_empty()
-        || (copy.len() == all && rest.chunks(absent.len().max(1)).all(|row| row == absent))
-    {
+    let is_absent = |absent: Vec<u8>| rest.chunks(absent.len().max(1)).all(|row| row == absent);
+    let all = index(rows) * old.row_bytes();
+    if rest.is_empty() || (copy.len() == all && old.absent_row().is_some_and(is_absent)) {
         return Ok(());
     }
     Err("there are values where there were none".to_owned())

@@ -15,17 +15,20 @@ use super::report::Verified;
 use super::source::{Chunk, Source};
 use super::verify::{Pair, hash, is_absent};
 use crate::WriteError;
-use crate::int::{index, wide};
+use crate::error::OrBug;
+use crate::int::{halves128, index, wide};
+use crate::record::row_of;
 
 const FIELD: u64 = (1 << 61) - 1;
 
 fn times(a: u64, b: u64) -> u64 {
-    let product = u128::from(a) * u128::from(b) % u128::from(FIELD);
-    u64::try_from(product).unwrap_or_default()
+    let [_, product] = halves128(u128::from(a) * u128::from(b) % u128::from(FIELD));
+    product
 }
 
 fn plus(a: u64, b: u64) -> u64 {
-    u64::try_from((u128::from(a) + u128::from(b)) % u128::from(FIELD)).unwrap_or_default()
+    // Both are below 2^61.
+    (a + b) % FIELD
 }
 
 /// The hash of a sequence of vertices.
@@ -47,13 +50,13 @@ impl Sequence {
     fn push(&mut self, base: u64, vertex: u64) {
         self.hash = plus(times(self.hash, base), vertex % FIELD);
         self.power = times(self.power, base);
-        self.len = self.len.saturating_add(1);
+        self.len += 1;
     }
 
     fn append(&mut self, other: Self) {
         self.hash = plus(times(self.hash, other.power), other.hash);
         self.power = times(self.power, other.power);
-        self.len = self.len.saturating_add(other.len);
+        self.len += other.len;
     }
 }
 
@@ -64,16 +67,16 @@ fn rows(source: &Source, chunk: &Chunk, names: &[String], sums: &mut [u64]) -> V
     for (row, position) in chunk.positions.chunks_exact(size).enumerate() {
         let place = hash(&position);
         let mut one = place;
-        if let Some(sum) = sums.first_mut() {
+        // One sum for positions, and one for each name.
+        let mut sums = sums.iter_mut();
+        if let Some(sum) = sums.next() {
             *sum = sum.wrapping_add(place);
         }
-        for (name, sum) in names.iter().zip(sums.iter_mut().skip(1)) {
+        for (name, sum) in names.iter().zip(sums) {
             let mut columns = source.columns.iter().zip(&chunk.attributes);
             let found = columns.find(|(column, _)| column.name() == name);
             let value = found.and_then(|(column, cell)| {
-                let size = column.row_bytes();
-                let start = row.saturating_mul(size);
-                let value = cell.as_ref()?.get(start..start.saturating_add(size))?;
+                let value = row_of(cell.as_ref()?, row, column.row_bytes())?;
                 // The word for absence is absence.
                 (column.absent_row().as_deref() != Some(value)).then_some(value)
             });
@@ -127,12 +130,10 @@ impl<'s> Cache<'s> {
         };
         if !self.kept.contains_key(&slot) {
             let read = self.source.read(&[slot])?;
-            let mut sums = vec![0; self.names.len().saturating_add(1)];
-            let hashes = read
-                .first()
-                .map(|chunk| rows(self.source, chunk, &self.names, &mut sums));
-            let hashes = hashes.unwrap_or_default();
-            self.rows = self.rows.saturating_add(hashes.len());
+            let mut sums = vec![0; self.names.len() + 1];
+            let chunk = read.first().or_bug("a chunk that was not read")?;
+            let hashes = rows(self.source, chunk, &self.names, &mut sums);
+            self.rows += hashes.len();
             self.kept.insert(slot, hashes);
             self.order.push_back(slot);
             while self.order.len() > 1
@@ -140,7 +141,7 @@ impl<'s> Cache<'s> {
                 && let Some(oldest) = self.order.pop_front()
             {
                 let gone = self.kept.remove(&oldest);
-                self.rows = self.rows.saturating_sub(gone.map_or(0, |rows| rows.len()));
+                self.rows -= gone.or_bug("a chunk that is not kept")?.len();
             }
         }
         Ok(self
@@ -171,7 +172,7 @@ fn side<'s>(
 ) -> Result<Side<'s>, WriteError> {
     let mut side = Side {
         source,
-        sums: vec![0; names.len().saturating_add(1)],
+        sums: vec![0; names.len() + 1],
         vertices: 0,
         fragments: HashMap::new(),
         edges: (0, 0),
@@ -179,25 +180,22 @@ fn side<'s>(
     for part in source.batches() {
         for chunk in source.read(&part)? {
             let hashes = rows(source, &chunk, names, &mut side.sums);
-            side.vertices = side.vertices.saturating_add(u64::from(chunk.rows));
+            side.vertices += u64::from(chunk.rows);
             let mut seen = vec![false; hashes.len()];
             for (number, fragment) in (0_u32..).zip(&chunk.fragments) {
                 let mut sequence = Sequence::EMPTY;
                 let mut before: Option<u64> = None;
                 for row in fragment.iter() {
-                    let Some(&vertex) = hashes.get(index(row)) else {
-                        continue;
-                    };
+                    let vertex = *hashes.get(index(row)).or_bug("a fragment of no row")?;
                     sequence.push(base, vertex);
                     // The lowest fragment of a row says what its parent is.
-                    let first = seen
-                        .get_mut(index(row))
-                        .is_some_and(|seen| !std::mem::replace(seen, true));
+                    let seen = seen.get_mut(index(row)).or_bug("a fragment of no row")?;
+                    let first = !std::mem::replace(seen, true);
                     if let (Some(children), Some(parent)) = (children, before.filter(|_| first))
                         && !children.contains(&(chunk.slot, row))
                     {
                         side.edges.0 = side.edges.0.wrapping_add(hash(&(vertex, parent)));
-                        side.edges.1 = side.edges.1.saturating_add(1);
+                        side.edges.1 += 1;
                     }
                     before = Some(vertex);
                 }
@@ -214,7 +212,7 @@ fn children(source: &Source) -> Result<Children, WriteError> {
     let rank = source.level.key_rank().max(1);
     if let Some(links) = source.level.links(0) {
         Family::new(source, links).each(source, |record| {
-            let chunk = record.chunks.get(..rank).unwrap_or_default();
+            let chunk = record.chunks.get(..rank).or_bug("a link without ends")?;
             if let (Some(slot), Some(&row)) = (source.slot(chunk), record.rows.first()) {
                 found.insert((slot, row));
             }
@@ -257,7 +255,7 @@ pub(super) fn check(pair: &Pair, all: &[Pair], verified: &mut Verified) -> Resul
         );
         return Err(WriteError::differs(pair.place(what), "values differ"));
     }
-    verified.vertices = verified.vertices.saturating_add(old.vertices);
+    verified.vertices += old.vertices;
     objects(pair, &old, &new, verified)?;
     links(pair, all, (&old, &new), verified)
 }
@@ -286,7 +284,7 @@ fn objects(
     for part in 0..index_.manifest_chunks() {
         let part = handle.block_on(index_.manifest_chunk(part))?;
         let first = part.first_slot();
-        for row in first..first.saturating_add(wide(part.len())).min(index_.len()) {
+        for row in first..(first + wide(part.len())).min(index_.len()) {
             let Some(there) = copied.row(row) else {
                 continue;
             };
@@ -301,7 +299,7 @@ fn objects(
                 );
                 return Err(WriteError::differs(place, what));
             }
-            verified.objects = verified.objects.saturating_add(1);
+            verified.objects += 1;
         }
     }
     Ok(())
@@ -333,7 +331,7 @@ fn links(
         if delta == 0 && chain {
             continue;
         }
-        let number = i64::from(pair.number).saturating_add(i64::from(delta));
+        let number = i64::from(pair.number) + i64::from(delta);
         let Some(other) = all.iter().find(|other| i64::from(other.number) == number) else {
             continue;
         };
@@ -341,7 +339,7 @@ fn links(
         let mut found = sums(&pair.new, &other.new, delta)?;
         if delta == 0 {
             for (sums, side) in [(&mut wanted, old), (&mut found, new)] {
-                sums.0 = sums.0.saturating_add(side.edges.1);
+                sums.0 += side.edges.1;
                 sums.1 = sums.1.wrapping_add(side.edges.0);
             }
         }
@@ -357,7 +355,7 @@ fn links(
                 what,
             ));
         }
-        verified.links = verified.links.saturating_add(wanted.0);
+        verified.links += wanted.0;
     }
     Ok(())
 }
@@ -397,7 +395,7 @@ fn sums(here: &Source, there: &Source, delta: i32) -> Result<(u64, u64, u64), Wr
             [child, parent] => hash(&(*child, *parent)),
             more => hash(&more),
         };
-        sums.0 = sums.0.saturating_add(1);
+        sums.0 += 1;
         sums.1 = sums.1.wrapping_add(ends);
         let mut one = ends;
         for (_, at) in &order {

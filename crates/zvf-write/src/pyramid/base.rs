@@ -102,10 +102,10 @@ pub(crate) fn spacing(
     while low < high {
         let middle = low.midpoint(high);
         let found = occupied(&sample, dims, chunk_shape, middle)?;
-        if found.saturating_mul(2) > distinct {
+        if found * 2 > distinct {
             high = middle;
         } else {
-            low = middle.saturating_add(1);
+            low = middle + 1;
         }
     }
     Ok(ChosenBins {

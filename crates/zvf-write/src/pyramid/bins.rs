@@ -1,5 +1,6 @@
 //! Vertices to bins, and bins to metavertices (0.9 §17, steps 4 to 8).
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,7 +11,8 @@ use zvf_store::ChunkCoord;
 use super::fine::{Chunk, Fine, Work, fragment};
 use super::sums::{Sum, Waiting};
 use crate::WriteError;
-use crate::int::{index, narrow, signed, to_index, wide};
+use crate::error::{OrBug, internal};
+use crate::int::{index, narrow, to_index, wide};
 
 /// Most axes of a level that is coarsened.
 pub(crate) const MOST_AXES: usize = 4;
@@ -41,29 +43,35 @@ pub(crate) struct Metas {
 }
 
 impl Metas {
-    pub(crate) fn len(&self) -> u32 {
-        self.starts.last().copied().unwrap_or(0)
+    pub(crate) fn len(&self) -> Result<u32, WriteError> {
+        self.starts
+            .last()
+            .copied()
+            .or_bug("no count of the vertices")
     }
 
     /// Slot of the chunk, and row, of a vertex.
-    pub(crate) fn place(&self, vertex: u32) -> (u32, u32) {
+    pub(crate) fn place(&self, vertex: u32) -> Result<(u32, u32), WriteError> {
         place(&self.starts, vertex)
     }
 }
 
 /// Slot of the chunk, and row, of a vertex, where chunks begin at `starts`.
-fn place(starts: &[u32], vertex: u32) -> (u32, u32) {
-    let slot = starts
-        .partition_point(|&start| start <= vertex)
-        .saturating_sub(1);
-    let start = starts.get(slot).copied().unwrap_or(0);
-    // A count of chunks that were numbered with 32 bits.
-    let slot = u32::try_from(slot).unwrap_or(u32::MAX);
-    (slot, vertex.saturating_sub(start))
+fn place(starts: &[u32], vertex: u32) -> Result<(u32, u32), WriteError> {
+    let behind = starts.partition_point(|&start| start <= vertex);
+    let last = behind.checked_sub(1).filter(|_| behind < starts.len());
+    let slot = last.or_bug(format_args!("vertex {vertex} is in no chunk"))?;
+    let start = starts.get(slot).or_bug("a chunk without a start")?;
+    Ok((narrow("chunks", slot)?, vertex - start))
 }
 
 /// The bin of a position.
 fn bin(position: &[f32], size: &[f64]) -> Result<Bin, WriteError> {
+    let (axes, sizes) = (position.len(), size.len());
+    internal!(
+        axes == sizes && axes <= MOST_AXES,
+        "{axes} axes in bins of {sizes}"
+    );
     let mut bin = [0; MOST_AXES];
     for ((slot, &value), &size) in bin.iter_mut().zip(position).zip(size) {
         *slot = chunk_at(f64::from(value), size).ok_or_else(|| {
@@ -75,6 +83,11 @@ fn bin(position: &[f32], size: &[f64]) -> Result<Bin, WriteError> {
 
 /// The bin of a position that was not rounded.
 pub(crate) fn bin_of(position: &[f64], size: &[f64]) -> Result<Bin, WriteError> {
+    let (axes, sizes) = (position.len(), size.len());
+    internal!(
+        axes == sizes && axes <= MOST_AXES,
+        "{axes} axes in bins of {sizes}"
+    );
     let mut bin = [0; MOST_AXES];
     for ((slot, &value), &size) in bin.iter_mut().zip(position).zip(size) {
         *slot = chunk_at(value, size).ok_or_else(|| {
@@ -170,20 +183,28 @@ pub(crate) fn gather(
             here.push(*numbers.entry(bin).or_insert(next));
         }
         let start = parents.of.len();
-        let bin = |&own: &u32| here.get(index(own)).copied().unwrap_or(NONE);
-        parents.of.extend(one.of.iter().map(bin));
-        let of = parents.of.get(start..).unwrap_or_default();
+        for &own in &one.of {
+            parents
+                .of
+                .push(*here.get(index(own)).or_bug("a row without a bin")?);
+        }
+        let of = parents.of.get(start..).or_bug("no bins of a chunk")?;
         match &mut adding {
             Adding::Chunks(sums) => {
                 sums.resize(numbers.len(), Sum::default());
+                let mut lost = None;
                 one.chunk.all(dims, |row| {
-                    let bin = of.get(row).map_or(usize::MAX, |&bin| index(bin));
-                    if let Some((sum, position)) =
-                        sums.get_mut(bin).zip(one.chunk.position(row, dims))
-                    {
-                        sum.add(position);
+                    let sum = of.get(row).and_then(|&bin| sums.get_mut(index(bin)));
+                    match sum.zip(one.chunk.position(row, dims)) {
+                        Some((sum, position)) => sum.add(position),
+                        None => lost = Some(row),
                     }
                 })?;
+                internal!(
+                    lost.is_none(),
+                    "rows of chunk {} without a bin: {lost:?}",
+                    one.slot
+                );
             }
             Adding::Objects(waiting) => waiting.push(&one, of, dims)?,
         }
@@ -199,7 +220,9 @@ pub(crate) fn gather(
     };
     let (metas, vertices) = settle(&numbers, &sums, dims, target)?;
     for bin in &mut parents.of {
-        *bin = vertices.get(index(*bin)).copied().unwrap_or(NONE);
+        *bin = *vertices
+            .get(index(*bin))
+            .or_bug("a bin that was not settled")?;
     }
     Ok((metas, parents))
 }
@@ -217,13 +240,19 @@ fn settle(
     dims: usize,
     (grid, chunk_shape): (&Grid, &[f64]),
 ) -> Result<(Metas, Vec<u32>), WriteError> {
-    let sum = |number: u32| sums.get(index(number)).copied().unwrap_or_default();
-    let mut order: Vec<([u64; MOST_AXES], u32)> = numbers
-        .iter()
-        .filter(|(_, number)| sum(**number).count > 0)
-        .map(|(bin, &number)| (byte_order(bin), number))
-        .collect();
+    let sum = |number: u32| sums.get(index(number)).or_bug("a bin without a sum");
+    let mut order: Vec<([u64; MOST_AXES], u32)> = Vec::with_capacity(numbers.len());
+    for (bin, &number) in numbers {
+        if sum(number)?.count > 0 {
+            order.push((byte_order(bin), number));
+        }
+    }
     order.sort_unstable();
+    let sizes = [chunk_shape.len(), grid.origin.len(), grid.shape.len()];
+    internal!(
+        dims <= MOST_AXES && sizes == [dims; 3],
+        "{sizes:?} sizes of {dims} axes"
+    );
     if narrow("vertices of a level", order.len())? == NONE {
         return Err(WriteError::limit(
             "vertices of a level",
@@ -234,18 +263,12 @@ fn settle(
     type Members = Vec<(u32, [f32; MOST_AXES])>;
     let mut by_chunk: FxHashMap<[i64; MOST_AXES], Members> = FxHashMap::default();
     for (_, number) in order {
-        let mut mean = sum(number).mean();
+        let mut mean = sum(number)?.mean();
         let mut chunk = [0; MOST_AXES];
-        for axis in 0..dims {
-            if let (Some(value), Some(slot), Some(&size), Some(&origin), Some(&cells)) = (
-                mean.get_mut(axis),
-                chunk.get_mut(axis),
-                chunk_shape.get(axis),
-                grid.origin.get(axis),
-                grid.shape.get(axis),
-            ) {
-                *slot = inside(value, size, origin, cells)?;
-            }
+        let axes = chunk_shape.iter().zip(&grid.origin).zip(&grid.shape);
+        for ((value, slot), ((&size, &origin), &cells)) in mean.iter_mut().zip(&mut chunk).zip(axes)
+        {
+            *slot = inside(value, size, origin, cells)?;
         }
         by_chunk.entry(chunk).or_default().push((number, mean));
     }
@@ -256,13 +279,14 @@ fn settle(
     let mut coords = Vec::with_capacity(chunks.len());
     let mut vertex = 0_u32;
     for (chunk, members) in chunks {
-        coords.push(ChunkCoord::new(chunk.get(..dims).unwrap_or_default()));
+        let chunk: Vec<i64> = chunk.into_iter().take(dims).collect();
+        coords.push(ChunkCoord::new(&chunk));
         for (number, mean) in members {
-            positions.extend_from_slice(mean.get(..dims).unwrap_or_default());
-            if let Some(slot) = vertices.get_mut(index(number)) {
-                *slot = vertex;
-            }
-            vertex = vertex.saturating_add(1);
+            positions.extend(mean.iter().take(dims));
+            *vertices
+                .get_mut(index(number))
+                .or_bug("a bin without a number")? = vertex;
+            vertex += 1;
         }
         starts.push(vertex);
     }
@@ -278,6 +302,7 @@ fn settle(
 /// The chunk of a mean on one axis. Where positions were rounded to float32 a mean may lie a rounding beyond the bounds,
 /// where there is no chunk: it is taken back inside.
 fn inside(value: &mut f32, size: f64, origin: i64, cells: u64) -> Result<i64, WriteError> {
+    // A grid that goes beyond all numbers has no end.
     let last = i64::try_from(cells)
         .ok()
         .and_then(|cells| origin.checked_add(cells)?.checked_sub(1))
@@ -315,34 +340,53 @@ impl Parents {
     ) -> Result<(), WriteError> {
         out.clear();
         for &(slot, number) in entries {
-            let start = self.starts.get(index(slot)).copied().map_or(0, index);
-            let bytes = self.fragments.get(index(slot)).and_then(Option::as_deref);
-            fragment(bytes, number, |row| {
-                let parent = self.of.get(start.saturating_add(row)).copied();
-                if let Some(parent) = parent.filter(|one| *one != NONE && out.last() != Some(one)) {
-                    out.push(parent);
-                }
+            let rows = rows_of(&self.starts, index(slot))?;
+            let of = self.of.get(rows).or_bug("a chunk without parents")?;
+            let bytes = self
+                .fragments
+                .get(index(slot))
+                .or_bug("no fragments of a chunk")?;
+            let mut lost = None;
+            fragment(bytes.as_deref(), number, |row| match of.get(row) {
+                // What nothing stands for, and what the one before stands for, too.
+                Some(&NONE) => {}
+                Some(parent) if out.last() == Some(parent) => {}
+                Some(&parent) => out.push(parent),
+                None => lost = Some(row),
             })?;
+            if let Some(row) = lost {
+                let found = format!("fragment {number} of chunk {slot} with row {row}");
+                return Err(WriteError::data("manifest", found, "rows that are there"));
+            }
         }
         Ok(())
     }
 }
 
 /// The coarse vertex of each vertex over two steps.
-pub(crate) fn compose(first: &[u32], second: &[u32]) -> Vec<u32> {
-    let up = |&vertex: &u32| second.get(index(vertex)).copied().unwrap_or(NONE);
+pub(crate) fn compose(first: &[u32], second: &[u32]) -> Result<Vec<u32>, WriteError> {
+    let up = |&vertex: &u32| match vertex {
+        NONE => Ok(NONE),
+        vertex => {
+            let up = second.get(index(vertex)).copied();
+            up.or_bug(format_args!("vertex {vertex} of {}", second.len()))
+        }
+    };
     first.iter().map(up).collect()
 }
 
-/// A count of rows as a stored number.
-pub(crate) fn rows_between(starts: &[u32], slot: usize) -> i64 {
-    let at = |slot: usize| starts.get(slot).copied().map_or(0, index);
-    signed(at(slot.saturating_add(1)).saturating_sub(at(slot)))
+/// The vertices of a chunk, where chunks begin at `starts`.
+pub(crate) fn rows_of(starts: &[u32], slot: usize) -> Result<Range<usize>, WriteError> {
+    let span = starts.get(slot..).and_then(<[u32]>::first_chunk);
+    let &[start, end] = span.or_bug(format_args!("no chunk {slot}"))?;
+    internal!(start <= end, "chunk {slot} ends before it begins");
+    Ok(index(start)..index(end))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST_AXES, byte_order, compose, inside, place};
+    use super::{MOST_AXES, byte_order, compose, inside, place, rows_of};
+    use crate::WriteError;
 
     #[test]
     fn t28_bins_are_sorted_by_their_bytes() {
@@ -362,13 +406,24 @@ mod tests {
     fn places_of_vertices() {
         let starts = [0, 3, 3, 7];
         let found: Vec<_> = [0, 2, 3, 6].map(|vertex| place(&starts, vertex)).into();
+        let found: Vec<_> = found.into_iter().map(Result::unwrap).collect();
         assert_eq!(found, [(0, 0), (0, 2), (2, 0), (2, 3)]);
+        assert!(matches!(place(&starts, 7), Err(WriteError::Bug { .. })));
+        assert_eq!(rows_of(&starts, 2).unwrap(), 3..7);
+        assert!(matches!(rows_of(&starts, 3), Err(WriteError::Bug { .. })));
     }
 
     #[test]
     fn steps_compose_and_what_is_lost_stays_lost() {
         let none = super::NONE;
-        assert_eq!(compose(&[0, 2, none, 1], &[5, none, 6]), [5, 6, none, none]);
+        assert_eq!(
+            compose(&[0, 2, none, 1], &[5, none, 6]).unwrap(),
+            [5, 6, none, none]
+        );
+        assert!(matches!(
+            compose(&[3], &[5, none, 6]),
+            Err(WriteError::Bug { .. })
+        ));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! rows are brought together by pairs of chunks first, and every pair is written by itself.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 use zvf_format::keys::format_offsets;
@@ -11,10 +12,11 @@ use zvf_format::links::{CellForm, Elem, LinkCellBuilder, anchor};
 use zvf_meta::{ArrayAttributes, LinkFamilyDoc, LinkStore};
 use zvf_store::ChunkCoord;
 
-use super::bins::{Means, rows_between};
+use super::bins::{Means, NONE, rows_of};
 use super::sink::Sink;
+use crate::error::OrBug;
 use crate::finish::pack;
-use crate::int::{halves, index, narrow, wide};
+use crate::int::{halves, index, narrow, signed, wide};
 use crate::shard::{Cells, Object, Payloads};
 use crate::{WriteError, documents, parallel};
 
@@ -31,13 +33,13 @@ pub(crate) struct Side<'s> {
 }
 
 impl<'s> Side<'s> {
-    fn chunk(&self, slot: u32) -> &'s [i64] {
+    fn chunk(&self, slot: u32) -> Result<&'s [i64], WriteError> {
         let chunk = self.chunks.get(index(slot)).map(ChunkCoord::as_slice);
-        chunk.unwrap_or_default()
+        chunk.or_bug(format_args!("no chunk {slot}"))
     }
 
-    fn start(&self, slot: u32) -> u32 {
-        self.starts.get(index(slot)).copied().unwrap_or(0)
+    fn rows(&self, slot: u32) -> Result<Range<usize>, WriteError> {
+        rows_of(self.starts, index(slot))
     }
 }
 
@@ -94,28 +96,30 @@ impl<'s> Pairs<'s> {
     ) -> Result<Self, WriteError> {
         /// Chunks that are looked at together.
         const BATCH: usize = 64;
-        let mut slot_of: Vec<u32> = Vec::with_capacity(index(coarse.start(last(coarse)?)));
+        let count = *coarse.starts.last().or_bug("no count of the vertices")?;
+        let mut slot_of: Vec<u32> = Vec::with_capacity(index(count));
         for slot in 0..last(coarse)? {
-            let count = rows_between(coarse.starts, index(slot)).unsigned_abs();
-            slot_of.extend((0..count).map(|_| slot));
+            slot_of.extend(coarse.rows(slot)?.map(|_| slot));
         }
         let slots: Vec<u32> = (0..last(fine)?).collect();
         // Pairs of a batch begin at its own rows.
         let work = |slots: &[u32]| {
             let (mut pairs, mut rows, mut keys) = (Vec::new(), Vec::new(), Vec::new());
             for &slot in slots {
-                let of = fine.start(slot)..fine.start(slot.saturating_add(1));
-                let of = parents.get(index(of.start)..index(of.end));
+                let of = parents
+                    .get(fine.rows(slot)?)
+                    .or_bug("a chunk without parents")?;
                 keys.clear();
-                for (row, &parent) in (0_u64..).zip(of.unwrap_or_default()) {
-                    // What nothing stands for has no slot.
-                    if let Some(&coarse) = slot_of.get(index(parent)) {
+                for (row, &parent) in (0_u64..).zip(of) {
+                    if parent != NONE {
+                        let coarse = slot_of.get(index(parent));
+                        let coarse = *coarse.or_bug(format_args!("no vertex {parent}"))?;
                         keys.push((u64::from(coarse) << 32) | row);
                     }
                 }
                 keys.sort_unstable();
                 for run in keys.chunk_by(|a, b| a >> 32 == b >> 32) {
-                    let [coarse, _] = halves(run.first().copied().unwrap_or(0));
+                    let [coarse, _] = halves(*run.first().or_bug("a run of nothing")?);
                     pairs.push(Pair {
                         fine: slot,
                         coarse,
@@ -137,7 +141,7 @@ impl<'s> Pairs<'s> {
         parallel::ordered(threads, slots.chunks(BATCH), work, |(pairs, rows)| {
             let before = all.rows.len();
             let moved = |pair: Pair| Pair {
-                start: pair.start.saturating_add(before),
+                start: pair.start + before,
                 ..pair
             };
             all.pairs.extend(pairs.into_iter().map(moved));
@@ -149,15 +153,18 @@ impl<'s> Pairs<'s> {
 
     /// The cell of a pair: the links themselves, or the same links back.
     fn cell(&self, pair: Pair, back: bool, form: CellForm) -> Result<Vec<u8>, WriteError> {
-        let (first, base) = (self.fine.start(pair.fine), self.coarse.start(pair.coarse));
-        let end = pair.start.saturating_add(pair.count);
+        let (fine, coarse) = (self.fine.rows(pair.fine)?, self.coarse.rows(pair.coarse)?);
+        let parents = self.parents.get(fine).or_bug("a chunk without parents")?;
         let mut builder = LinkCellBuilder::new(form);
-        for &row in self.rows.get(pair.start..end).unwrap_or_default() {
-            let parent = self.parents.get(index(first.saturating_add(row)));
-            let parent = parent.copied().unwrap_or(base).saturating_sub(base);
+        let rows = self.rows.get(pair.start..pair.start + pair.count);
+        for &row in rows.or_bug("a pair of chunks without rows")? {
+            let parent = *parents.get(index(row)).or_bug("a row without a parent")?;
+            let place = index(parent).checked_sub(coarse.start);
+            let place = place.or_bug("a parent in another chunk")?;
+            let (row, parent) = (i64::from(row), signed(place));
             let ends = if back { [parent, row] } else { [row, parent] };
             builder
-                .push(&[0, 1], &ends.map(i64::from))
+                .push(&[0, 1], &ends)
                 .map_err(|source| WriteError::encode("links between levels", source))?;
         }
         Ok(builder.finish())
@@ -173,7 +180,7 @@ impl<'s> Pairs<'s> {
         } else {
             (self.fine, self.coarse)
         };
-        let mut family = Family::new(from, to);
+        let mut family = Family::new(from, to)?;
         let below = sink.below(from.level);
         let mut present: BTreeMap<u32, Vec<&[i64]>> = BTreeMap::new();
         let mut items = Vec::new();
@@ -184,20 +191,16 @@ impl<'s> Pairs<'s> {
                 (pair.fine, pair.coarse)
             };
             let array = family.array(slot, goal)?;
-            let chunk = from.chunk(slot);
+            let chunk = from.chunk(slot)?;
             present.entry(array).or_default().push(chunk);
             let mut object = vec![u64::from(array)];
             object.extend(from.cells.object_index(chunk)?);
-            items.push((
-                object,
-                wide(pair.count).saturating_mul(16),
-                (array, chunk, pair),
-            ));
+            items.push((object, wide(pair.count) * 16, (array, chunk, pair)));
         }
         let arrays: Vec<(CellForm, String)> = (0..).map_while(|array| family.form(array)).collect();
         let array = |number: u32| {
-            let none = || WriteError::input("link array", number.to_string(), "one of the family");
-            arrays.get(index(number)).ok_or_else(none)
+            let array = arrays.get(index(number));
+            array.or_bug(format_args!("no array {number} of links"))
         };
         let work = |job: Vec<(u32, &[i64], Pair)>| {
             let mut columns: BTreeMap<u32, Payloads<'_>> = BTreeMap::new();
@@ -216,7 +219,7 @@ impl<'s> Pairs<'s> {
         for (number, chunks) in present {
             let (form, path) = array(number)?;
             let keys = documents::presence(chunks)?;
-            let attributes = family.attributes(number, *form);
+            let attributes = family.attributes(number, *form)?;
             let doc = documents::grid_doc(from.cells, keys, attributes);
             objects.push((format!("{path}/zarr.json"), doc.to_json().into_bytes()));
         }
@@ -248,15 +251,15 @@ struct Family<'s> {
 }
 
 impl<'s> Family<'s> {
-    fn new(from: Side<'s>, to: Side<'s>) -> Self {
-        let delta = i64::from(to.level).saturating_sub(i64::from(from.level));
-        Self {
+    fn new(from: Side<'s>, to: Side<'s>) -> Result<Self, WriteError> {
+        let delta = i64::from(to.level) - i64::from(from.level);
+        Ok(Self {
             from,
             to,
-            delta: i32::try_from(delta).unwrap_or(i32::MAX),
+            delta: i32::try_from(delta).or_bug(format_args!("levels {delta} apart"))?,
             offsets: Vec::new(),
             arrays: FxHashMap::default(),
-        }
+        })
     }
 
     fn folder(&self) -> String {
@@ -265,12 +268,13 @@ impl<'s> Family<'s> {
 
     /// The array of links from one chunk to another.
     fn array(&mut self, from: u32, to: u32) -> Result<u32, WriteError> {
-        let (source, goal) = (self.from.chunk(from), self.to.chunk(to));
+        let (source, goal) = (self.from.chunk(from)?, self.to.chunk(to)?);
         let mut offset = vec![0; source.len()];
         anchor(source, self.from.ratio, self.to.ratio, &mut offset)
             .map_err(|source| WriteError::data("chunk", source.to_string(), "a nearer one"))?;
         for (at, goal) in offset.iter_mut().zip(goal) {
-            *at = goal.saturating_sub(*at);
+            let far = || WriteError::data("chunk", "one 2^63 away", "a nearer one");
+            *at = goal.checked_sub(*at).ok_or_else(far)?;
         }
         let next = narrow("offsets", self.offsets.len())?;
         Ok(*self.arrays.entry(offset).or_insert_with_key(|offset| {
@@ -287,9 +291,10 @@ impl<'s> Family<'s> {
         Some((form, format!("{}/{segment}", self.folder())))
     }
 
-    fn attributes(&self, array: u32, form: CellForm) -> ArrayAttributes {
-        let offset = self.offsets.get(index(array)).cloned().unwrap_or_default();
-        ArrayAttributes {
+    fn attributes(&self, array: u32, form: CellForm) -> Result<ArrayAttributes, WriteError> {
+        let offset = self.offsets.get(index(array)).cloned();
+        let offset = offset.or_bug(format_args!("no array {array} of links"))?;
+        Ok(ArrayAttributes {
             zv_array: Some("links".to_owned()),
             dtype: Some("int64".to_owned()),
             offsets: Some(vec![offset]),
@@ -297,7 +302,7 @@ impl<'s> Family<'s> {
             link_width: Some(2),
             level_delta: Some(self.delta),
             ..ArrayAttributes::default()
-        }
+        })
     }
 
     fn doc(&self, links: u64) -> LinkFamilyDoc {
@@ -311,6 +316,52 @@ impl<'s> Family<'s> {
             num_links: Some(links),
             num_physical_records: Some(links),
             ..LinkFamilyDoc::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zvf_meta::space::Grid;
+    use zvf_store::ChunkCoord;
+
+    use super::{Pairs, Side};
+    use crate::WriteError;
+    use crate::codec::Compression;
+    use crate::pyramid::bins::NONE;
+    use crate::shard::{Cells, Container};
+
+    #[test]
+    fn no_link_between_levels_is_left_out() {
+        let cells = Cells {
+            grid: Grid {
+                origin: vec![0],
+                shape: vec![2],
+            },
+            shards: None,
+            compression: Compression::None,
+            container: Container::Grid,
+        };
+        let chunks = [ChunkCoord::new(&[0]), ChunkCoord::new(&[1])];
+        let side = |level: u32, starts: &'static [u32]| Side {
+            level,
+            chunks: &chunks,
+            starts,
+            ratio: &[1],
+            cells: &cells,
+        };
+        let pairs = |parents: &[u32]| {
+            let all = Pairs::new(side(0, &[0, 2, 3]), side(1, &[0, 1, 2]), parents, 1)?;
+            Ok::<_, WriteError>((all.pairs.len(), all.rows.clone()))
+        };
+        assert_eq!(pairs(&[1, 0, 1]).unwrap(), (3, vec![1, 0, 0]));
+        assert_eq!(pairs(&[NONE, 0, 1]).unwrap(), (2, vec![1, 0]));
+        // Fewer parents than vertices, and one that the coarser level has not.
+        for wrong in [&[1, 0][..], &[1, 0, 2]] {
+            assert!(
+                matches!(pairs(wrong), Err(WriteError::Bug { .. })),
+                "{wrong:?}"
+            );
         }
     }
 }

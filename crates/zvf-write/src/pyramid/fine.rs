@@ -11,8 +11,11 @@ use zvf_format::fragments::FragmentIndex;
 use zvf_format::manifest::Manifest;
 use zvf_store::{CellWant, ChunkCoord, Level, Names, Need, Store};
 
+use super::bins::rows_of;
+use crate::error::OrBug;
 use crate::int::{index, narrow, to_index, wide};
 use crate::number::NumberType;
+use crate::record::row_of;
 use crate::{WriteError, parallel};
 
 /// Chunks that are read and worked on together.
@@ -85,11 +88,14 @@ impl Objects {
     }
 
     /// The entries of an object, and the number of the first of them.
-    pub(crate) fn entries(&self, row: usize) -> (usize, &[(u32, u32)]) {
-        let start = self.starts.get(row).copied().unwrap_or(0);
-        let end = row.checked_add(1).and_then(|next| self.starts.get(next));
-        let end = end.copied().unwrap_or(start);
-        (start, self.entries.get(start..end).unwrap_or_default())
+    pub(crate) fn entries(&self, row: usize) -> Result<(usize, &[(u32, u32)]), WriteError> {
+        let span = self.starts.get(row..).and_then(<[usize]>::first_chunk);
+        let &[start, end] = span.or_bug(format_args!("no object in row {row}"))?;
+        let entries = self.entries.get(start..end);
+        Ok((
+            start,
+            entries.or_bug("an object that ends before it begins")?,
+        ))
     }
 }
 
@@ -113,27 +119,28 @@ impl Chunk {
 
     /// The position of a row.
     pub(crate) fn position(&self, row: usize, dims: usize) -> Option<&[f32]> {
-        let start = row.saturating_mul(dims);
-        self.positions.get(start..start.saturating_add(dims))
+        row_of(&self.positions, row, dims)
     }
 
     /// Applies `work` to the rows of all fragments, in their order.
     pub(crate) fn all(&self, dims: usize, mut work: impl FnMut(usize)) -> Result<(), WriteError> {
         let Some(bytes) = &self.fragments else {
-            (0..self.positions.len() / dims.max(1)).for_each(work);
+            (0..self.positions.len() / dims).for_each(work);
             return Ok(());
         };
         let found = FragmentIndex::parse(bytes).map_err(WriteError::fragments)?;
         for fragment in &found {
-            fragment.rows().for_each(|row| work(row_index(row)));
+            for row in fragment.rows() {
+                work(row_index(row)?);
+            }
         }
         Ok(())
     }
 }
 
 /// Rows were checked against the buffer when the chunk was read.
-fn row_index(row: i64) -> usize {
-    usize::try_from(row).unwrap_or(usize::MAX)
+fn row_index(row: i64) -> Result<usize, WriteError> {
+    usize::try_from(row).or_bug(format_args!("row {row}"))
 }
 
 /// Applies `work` to the rows of one fragment of an index that was checked; without an index every row is one.
@@ -154,7 +161,9 @@ pub(crate) fn fragment(
             format!("below {}, the fragments of its chunk", found.len()),
         ));
     };
-    fragment.rows().for_each(|row| work(row_index(row)));
+    for row in fragment.rows() {
+        work(row_index(row)?);
+    }
     Ok(())
 }
 
@@ -244,11 +253,9 @@ impl Fine {
         match &self.rows {
             Rows::Held { starts, positions } => {
                 let job = |slot: usize| {
-                    let start = starts.get(slot).copied().map_or(0, index);
-                    let next = slot.checked_add(1).and_then(|next| starts.get(next));
-                    let end = next.copied().map_or(start, index);
-                    let rows = start.saturating_mul(dims)..end.saturating_mul(dims);
-                    let positions = positions.get(rows).unwrap_or_default().to_vec();
+                    let rows = rows_of(starts, slot)?;
+                    let positions = positions.get(rows.start * dims..rows.end * dims);
+                    let positions = positions.or_bug("a chunk without positions")?.to_vec();
                     work(
                         slot,
                         Chunk {
@@ -327,8 +334,9 @@ fn chunk(
     number: NumberType,
     order: ByteOrder,
 ) -> Result<Chunk, WriteError> {
-    let bytes = rows.map(AsRef::as_ref).unwrap_or_default();
-    let width = number.size().saturating_mul(dims).max(1);
+    // A cell that is not stored is an empty one.
+    let bytes = rows.map_or(&[][..], AsRef::as_ref);
+    let width = number.size() * dims;
     if !bytes.len().is_multiple_of(width) {
         let found = format!("{} bytes", bytes.len());
         return Err(WriteError::data(
@@ -412,7 +420,7 @@ async fn objects(level: &Level, chunks: &[ChunkCoord]) -> Result<Option<Objects>
     let mut coord = Vec::with_capacity(level.dims());
     for part in 0..found.manifest_chunks() {
         let part = found.manifest_chunk(part).await?;
-        let end = part.first_slot().saturating_add(wide(part.len()));
+        let end = part.first_slot() + wide(part.len());
         for slot in part.first_slot()..end {
             let blob = part.blob(slot);
             let what = || format!("manifest of row {slot}");
@@ -444,4 +452,22 @@ async fn objects(level: &Level, chunks: &[ChunkCoord]) -> Result<Option<Objects>
         objects.end_object();
     }
     Ok(Some(objects))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Objects;
+    use crate::WriteError;
+
+    #[test]
+    fn an_object_that_there_is_not_has_no_entries() {
+        let mut objects = Objects::new(vec![7, 8]);
+        objects.push_entry(0, 5);
+        objects.push_entry(1, 6);
+        objects.end_object();
+        objects.end_object();
+        assert_eq!(objects.entries(0).unwrap(), (0, &[(0, 5), (1, 6)][..]));
+        assert_eq!(objects.entries(1).unwrap(), (2, &[][..]));
+        assert!(matches!(objects.entries(2), Err(WriteError::Bug { .. })));
+    }
 }

@@ -8,6 +8,7 @@ use zvf_store::{Need, Store};
 use super::density::Found;
 use super::plan::{Planned, Sampling};
 use crate::WriteError;
+use crate::error::OrBug;
 use crate::int::wide;
 
 /// Most often that chunks become larger.
@@ -36,14 +37,15 @@ impl Growth {
         about: &ZarrVectors,
     ) -> Result<Self, WriteError> {
         let level = handle.block_on(store.level(0, &Need::nothing()))?;
-        let skip = level.key_rank().saturating_sub(level.dims());
+        let lead = level.key_rank().checked_sub(level.dims());
+        let lead = lead.or_bug("keys of chunks with fewer components than axes")?;
         let presence = level.vertices().presence();
         let chunks = presence.iter();
         let bins = about.base_bin_shape.as_ref();
         Ok(Self {
             kind: store.kind(),
             chunks: chunks
-                .map(|chunk| chunk.get(skip..).unwrap_or_default().to_vec())
+                .map(|chunk| chunk.iter().copied().skip(lead).collect())
                 .collect(),
             vertices,
             chunk_shape: about.chunk_shape.clone(),
@@ -72,15 +74,16 @@ impl Growth {
             free || bins.all(|ratio| ratio < 1.0 || (ratio - ratio.round()).abs() <= 1e-9)
         };
         let far = self.chunks.iter().flatten().map(|axis| axis.unsigned_abs());
-        let far = i64::try_from(far.max().unwrap_or(0)).unwrap_or(MOST);
+        // No more than `MOST`, wherever the farthest chunk is.
+        let far = far.fold(0, u64::max).min(MOST.unsigned_abs()).cast_signed();
         let mut times = 1_i64;
         // Beyond twice the farthest chunk nothing comes together any more.
-        while times < far.saturating_mul(2).min(MOST)
+        while times < (far * 2).min(MOST)
             && (self.sparse(times, found.vertices) || narrowest * (times as f64) < wide_enough)
         {
-            times = times.saturating_mul(2);
+            times *= 2;
         }
-        let times = (1..=16).map(|part| times.saturating_mul(part));
+        let times = (1..=16).map(|part| times * part);
         let times = times.into_iter().find(|times| fits(*times)).unwrap_or(1);
         let scaled = |shape: &[f64], times: i64| -> Vec<f64> {
             shape.iter().map(|size| size * times as f64).collect()

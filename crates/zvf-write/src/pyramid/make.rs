@@ -18,6 +18,7 @@ use super::reference::{self, ObjectColumn, Step};
 use super::sink::Sink;
 use super::spec::{BaseBins, CrossLevel, Method};
 use super::{root, storage};
+use crate::error::{OrBug, internal};
 use crate::int::{index, wide};
 use crate::shard::{Cells, Container};
 use crate::{WriteError, documents};
@@ -164,7 +165,7 @@ impl Maker<'_> {
         let mut made: Vec<Made> = Vec::new();
         let (mut planned, mut vertices): (Vec<Planned>, _) = (Vec::new(), None);
         while let Some(next) = plan.next(&planned, vertices) {
-            let level = fine.number.saturating_add(1);
+            let level = fine.number + 1;
             let step = Step {
                 level,
                 share: next.share,
@@ -179,9 +180,8 @@ impl Maker<'_> {
             let below = self.sink.below(level);
             let both = (&cells, &root_cells);
             let done = reference::coarsen(&fine, &step, &mut columns, both, &below, self.means)?;
-            if let Some(last) = shapes.last_mut() {
-                last.starts.clone_from(&done.parents.starts);
-            }
+            let last = shapes.last_mut().or_bug("no finer level")?;
+            last.starts.clone_from(&done.parents.starts);
             let before = wide(done.parents.of.len());
             vertices = Some([before, done.vertices]);
             (self.progress)(before);
@@ -340,7 +340,7 @@ impl Maker<'_> {
                 next.error.map(|error| ("error_bound", error)).as_slice(),
             );
             if let (Some(finer), Some(places)) = (&finest, &places) {
-                parents.push(of_rows(finer, &next.stand_ins, places));
+                parents.push(of_rows(finer, &next.stand_ins, places)?);
                 shapes.push(Shape {
                     level,
                     chunks: Arc::clone(&places.chunks),
@@ -383,6 +383,7 @@ impl Maker<'_> {
         shapes: &[Shape],
         parents: &[Vec<u32>],
     ) -> Result<bool, WriteError> {
+        // Below 0: all levels.
         let depth = usize::try_from(plan.depth).unwrap_or(parents.len());
         if plan.cross == CrossLevel::None || depth == 0 {
             return Ok(false);
@@ -391,10 +392,13 @@ impl Maker<'_> {
         let mut any = false;
         for (from, fine) in shapes.iter().enumerate() {
             let mut up: Option<Vec<u32>> = None;
-            let above = shapes.iter().skip(from.saturating_add(1));
+            let above = shapes.iter().skip(from + 1);
             let steps = parents.iter().skip(from);
             for (coarse, step) in above.zip(steps).take(depth) {
-                let next = up.map_or_else(|| step.clone(), |up| compose(&up, step));
+                let next = match up {
+                    Some(up) => compose(&up, step)?,
+                    None => step.clone(),
+                };
                 let (fine, coarse) = (side(fine), side(coarse));
                 any |= cross::write(fine, coarse, &next, both, self.sink, self.means)? > 0;
                 up = Some(next);
@@ -452,16 +456,30 @@ fn record(planned: &Planned, measured: &[(&str, f64)]) -> JsonObject {
 }
 
 /// The coarse row that stands for each row of a finer level. A row that two objects share has the stand-in of the first.
-fn of_rows(finer: &Numbered, stand_ins: &[u32], coarse: &Numbered) -> Vec<u32> {
-    let rows = finer.starts.last().copied().map_or(0, index);
-    let mut parents = vec![NONE; rows];
+fn of_rows(finer: &Numbered, stand_ins: &[u32], coarse: &Numbered) -> Result<Vec<u32>, WriteError> {
+    let rows = *finer.starts.last().or_bug("no count of the vertices")?;
+    let mut parents = vec![NONE; index(rows)];
+    internal!(
+        finer.of.len() == stand_ins.len(),
+        "{} vertices, and what stands for {}",
+        finer.of.len(),
+        stand_ins.len()
+    );
     for (&row, &place) in finer.of.iter().zip(stand_ins) {
-        let parent = coarse.of.get(index(place)).copied().unwrap_or(NONE);
-        if let Some(slot) = parents.get_mut(index(row)).filter(|slot| **slot == NONE) {
+        let parent = match place {
+            NONE => NONE,
+            place => {
+                let parent = coarse.of.get(index(place)).copied();
+                parent.or_bug(format_args!("vertex {place} is not in the coarser level"))?
+            }
+        };
+        let slot = parents.get_mut(index(row));
+        let slot = slot.or_bug(format_args!("vertex {row} is not in the finer level"))?;
+        if *slot == NONE {
             *slot = parent;
         }
     }
-    parents
+    Ok(parents)
 }
 
 fn side(shape: &Shape) -> Side<'_> {
@@ -494,12 +512,43 @@ fn ratio(shape: &[f64], root: &[f64]) -> Vec<i64> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use super::of_rows;
     use super::{differs, ratio};
+    use crate::WriteError;
+    use crate::pyramid::bins::NONE;
+    use crate::pyramid::density::Numbered;
 
     #[test]
     fn shapes_of_chunks() {
         assert_eq!(ratio(&[20.0, 15.0], &[10.0, 5.0]), [2, 3]);
         assert!(!differs(&[10.0], &[10.0 + 1e-10]));
         assert!(differs(&[20.0], &[10.0]));
+    }
+
+    #[test]
+    fn every_row_has_a_parent_or_none() {
+        let numbered = |starts: &[u32], of: &[u32]| Numbered {
+            chunks: Arc::default(),
+            starts: starts.to_vec(),
+            of: of.to_vec(),
+        };
+        let (finer, coarse) = (numbered(&[0, 2, 4], &[3, 0, 1]), numbered(&[0, 2], &[1, 0]));
+        let parents = of_rows(&finer, &[0, 1, NONE], &coarse).unwrap();
+        assert_eq!(parents, [0, NONE, NONE, 1]);
+        // A vertex that the coarser level has not, a row that the finer one has not, and fewer than vertices.
+        let short = numbered(&[0, 3], &[3, 0, 1]);
+        for (finer, stand_ins) in [
+            (&finer, &[0, 2, NONE][..]),
+            (&short, &[0, 1, NONE]),
+            (&finer, &[0, 1]),
+        ] {
+            let found = of_rows(finer, stand_ins, &coarse);
+            assert!(
+                matches!(found, Err(WriteError::Bug { .. })),
+                "{stand_ins:?}"
+            );
+        }
     }
 }

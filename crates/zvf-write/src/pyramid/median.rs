@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use crate::WriteError;
-use crate::int::index;
+use crate::error::OrBug;
+use crate::int::{index, to_index};
+use crate::record::{records, take_array};
 use crate::spill::Spool;
 
 /// Squares of distances: finite numbers above 0.
@@ -23,7 +25,7 @@ impl Squares {
     }
 
     pub(crate) fn push(&mut self, square: f64) -> Result<(), WriteError> {
-        self.count = self.count.saturating_add(1);
+        self.count += 1;
         self.bits.push(&square.to_bits().to_le_bytes())
     }
 
@@ -39,21 +41,19 @@ impl Squares {
         for shift in [48_u32, 32, 16, 0] {
             let mut counts = vec![0_u64; 1 << 16];
             self.bits.each_piece(|piece| {
-                for bits in piece.as_chunks::<8>().0 {
-                    let bits = u64::from_le_bytes(*bits) >> shift;
-                    if bits >> 16 == found
-                        && let Some(count) = usize::try_from(bits & 0xffff)
-                            .ok()
-                            .and_then(|at| counts.get_mut(at))
-                    {
-                        *count = count.saturating_add(1);
+                for mut bits in records(piece, 8)? {
+                    let bits = u64::from_le_bytes(take_array(&mut bits)?) >> shift;
+                    if bits >> 16 == found {
+                        let count = counts.get_mut(to_index("a digit", bits & 0xffff)?);
+                        *count.or_bug("no count of a digit")? += 1;
                     }
                 }
+                Ok(())
             })?;
             let mut digit = 0_u32;
             while let Some(&count) = counts.get(index(digit)).filter(|count| **count <= rank) {
-                rank = rank.saturating_sub(count);
-                digit = digit.saturating_add(1);
+                rank -= count;
+                digit += 1;
             }
             found = (found << 16) | u64::from(digit);
         }

@@ -20,13 +20,13 @@ impl Meter {
 
     pub(crate) fn add(&self, bytes: usize) {
         let mut held = self.held();
-        held.now = held.now.saturating_add(bytes);
+        held.now += bytes;
         held.most = held.most.max(held.now);
     }
 
     pub(crate) fn sub(&self, bytes: usize) {
         let mut held = self.held();
-        held.now = held.now.saturating_sub(bytes);
+        held.now -= bytes;
     }
 
     /// Counts something anew that was counted before with `known` bytes.

@@ -9,11 +9,12 @@ use zvf_format::manifest::ManifestBuilder;
 use zvf_meta::{ArrayAttributes, JsonObject, LevelDoc};
 use zvf_store::{ChunkCoord, ObjectIndex, TypedArray, TypedValues};
 
-use super::bins::{Means, Metas, Parents, gather, rows_between};
+use super::bins::{Means, Metas, Parents, gather, rows_of};
 use super::fine::{Fine, Objects};
 use super::sample;
+use crate::error::OrBug;
 use crate::finish::pack;
-use crate::int::{index, narrow, to_index, wide};
+use crate::int::{index, signed, wide};
 use crate::nodes::put_documents;
 use crate::number::NumberType;
 use crate::objects::{Docs, ManifestArray, index_doc};
@@ -87,7 +88,7 @@ pub(crate) fn coarsen(
     let grid = (&cells.grid, &*step.chunk_shape);
     let (metas, parents) = gather(fine, chosen, &step.bin_shape, grid, means)?;
     // A level without vertices has the chunks of the root, and no attributes (0.9 §17, last paragraph but one).
-    let empty = metas.len() == 0 && fine.objects.is_some();
+    let empty = metas.len()? == 0 && fine.objects.is_some();
     let (cells, own_chunks) = if empty {
         (root_cells, false)
     } else {
@@ -111,7 +112,7 @@ pub(crate) fn coarsen(
         }
     }
     put_documents(target, docs, groups)?;
-    let vertices = u64::from(metas.len());
+    let vertices = u64::from(metas.len()?);
     let mut families = vec!["vertices".to_owned()];
     families.extend(objects.is_some().then(|| "object_index".to_owned()));
     let doc = LevelDoc {
@@ -162,24 +163,18 @@ fn write_vertices(
 ) -> Result<(), WriteError> {
     let mut items = Vec::new();
     for (slot, chunk) in metas.chunks.iter().enumerate() {
-        let bytes = rows_between(&metas.starts, slot)
-            .unsigned_abs()
-            .saturating_mul(28);
+        let bytes = wide(rows_of(&metas.starts, slot)?.len()) * 28;
         items.push((cells.object_index(chunk)?, bytes, slot));
     }
     let dims = metas.chunks.first().map_or(1, |chunk| chunk.len());
     let work = |job: Vec<usize>| {
         let (mut positions, mut fragments): (Payloads<'_>, Payloads<'_>) = (Vec::new(), Vec::new());
         for slot in job {
-            let Some(chunk) = metas.chunks.get(slot).map(ChunkCoord::as_slice) else {
-                continue;
-            };
-            let start = metas.starts.get(slot).copied().map_or(0, index);
-            let rows = rows_between(&metas.starts, slot);
-            let count = to_index("rows", rows.unsigned_abs())?;
-            let values =
-                start.saturating_mul(dims)..start.saturating_add(count).saturating_mul(dims);
-            let values = metas.positions.get(values).unwrap_or_default();
+            let chunk = metas.chunks.get(slot).map(ChunkCoord::as_slice);
+            let chunk = chunk.or_bug(format_args!("no chunk {slot}"))?;
+            let rows = rows_of(&metas.starts, slot)?;
+            let values = metas.positions.get(rows.start * dims..rows.end * dims);
+            let values = values.or_bug("a chunk without positions")?;
             positions.push((
                 chunk,
                 values
@@ -188,7 +183,7 @@ fn write_vertices(
                     .collect(),
             ));
             let mut builder = FragmentIndexBuilder::new();
-            for row in 0..rows {
+            for row in 0..signed(rows.len()) {
                 builder
                     .push_range(row, 1)
                     .map_err(|source| WriteError::encode("vertex_fragments", source))?;
@@ -242,21 +237,21 @@ fn write_objects(
     for row in 0..given.len() {
         path.clear();
         if kept.next_if_eq(&row).is_some() {
-            parents.of_object(given.entries(row).1, &mut path)?;
+            parents.of_object(given.entries(row)?.1, &mut path)?;
         }
         let failed = |source| WriteError::encode(format!("manifest of row {row}"), source);
         let mut manifest = ManifestBuilder::new(rank).map_err(failed)?;
         for &vertex in &path {
-            let (slot, fragment) = metas.place(vertex);
+            let (slot, fragment) = metas.place(vertex)?;
             let chunk = metas.chunks.get(index(slot)).map(ChunkCoord::as_slice);
             manifest
-                .push(chunk.unwrap_or_default(), i64::from(fragment))
+                .push(chunk.or_bug("a vertex in no chunk")?, i64::from(fragment))
                 .map_err(failed)?;
             coarse.push_entry(slot, fragment);
         }
         coarse.end_object();
         array.push(&manifest.finish())?;
-        present = present.saturating_add(u64::from(!path.is_empty()));
+        present += u64::from(!path.is_empty());
     }
     docs.extend(array.finish(&coarse.ids)?);
     Ok((coarse, present))
@@ -279,19 +274,20 @@ pub(crate) fn write_column(
     let rows = order.len();
     // Rows of deleted objects may be left out.
     let last = order.iter().copied().max();
-    lost.resize(last.map_or(0, |last| last.saturating_add(1)), false);
+    lost.resize(last.map_or(0, |last| last + 1), false);
     let path = format!("object_attributes/{}", array.name());
     let (element, absent) = element(&path, values)?;
     let sentinel = absent.is_some();
     let fill = absent.unwrap_or_else(|| (vec![0; element.size()], Value::from(false)));
     let size = values.row_size();
-    let mut bytes = Vec::with_capacity(rows.saturating_mul(size));
+    let mut bytes = Vec::with_capacity(rows * size);
     let mut kept = kept.iter().copied().peekable();
     for (row, lost) in lost.iter_mut().enumerate() {
         *lost |= kept.next_if_eq(&row).is_none() || values.is_absent(row);
     }
     for &row in order {
-        let lost = lost.get(row).copied().unwrap_or(true);
+        let lost = *lost.get(row).or_bug(format_args!("no row {row}"))?;
+        // Rows behind the stored ones have no value.
         match values.row(row).filter(|_| !lost) {
             Some(value) => bytes.extend_from_slice(value),
             None => (0..values.width).for_each(|_| bytes.extend_from_slice(&fill.0)),
@@ -341,8 +337,13 @@ fn element(path: &str, values: &TypedValues) -> Result<(Element, Absent), WriteE
         .strip_prefix("<U")
         .and_then(|chars| chars.parse::<usize>().ok())
     {
-        narrow("characters of a text", chars.saturating_mul(4))?;
-        let zeros = vec![0; chars.saturating_mul(4)];
+        let bytes = chars
+            .checked_mul(4)
+            .filter(|bytes| u32::try_from(*bytes).is_ok());
+        let most = u64::from(u32::MAX / 4);
+        let what = "characters of a text";
+        let bytes = bytes.ok_or_else(|| WriteError::limit(what, wide(chars), most))?;
+        let zeros = vec![0; bytes];
         return Ok((Element::Text(chars), Some((zeros, Value::from("")))));
     }
     Err(WriteError::input(path, name, "numbers or texts"))

@@ -70,7 +70,8 @@ impl Job<'_> {
         let known = self.known(store)?;
         let stage = Stage::new(Redo::folder_of(id), known);
         let docs = self.documents(store)?;
-        let finest = docs.first().cloned().unwrap_or_default();
+        let finest = docs.first().cloned();
+        let finest = finest.ok_or_else(|| WriteError::input("store", "no level", "level 0"))?;
         if matches!(wanted, Some(Wanted::Planned(_))) {
             // What the root says of levels that are made again in the same way stays.
             root::drop_capabilities(&mut root, &finest);

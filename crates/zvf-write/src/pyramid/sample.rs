@@ -43,8 +43,8 @@ impl Pcg64 {
     /// The halves of the state, one over the other, turned by the highest six bits.
     fn next(&mut self) -> u64 {
         self.step();
-        let [high, low] = halves128(self.state);
-        let turn = u32::try_from(self.state >> 122).unwrap_or(0);
+        let [high, low] = int::halves128(self.state);
+        let [_, turn] = halves(high >> 58);
         (high ^ low).rotate_right(turn)
     }
 
@@ -73,11 +73,6 @@ impl Pcg64 {
             }
         }
     }
-}
-
-fn halves128(value: u128) -> [u64; 2] {
-    let low = value & u128::from(u64::MAX);
-    [value >> 64, low].map(|half| u64::try_from(half).unwrap_or(0))
 }
 
 /// NumPy's `SeedSequence(seed).generate_state(4, uint64)`.
@@ -111,7 +106,8 @@ fn seed_words(seed: u64) -> [u64; 4] {
         let value = value.wrapping_mul(factor);
         value ^ (value >> 16)
     });
-    let mut next = || u64::from(words.next().unwrap_or(0));
+    // Eight words make four numbers.
+    let mut next = || words.next().map_or(0, u64::from);
     std::array::from_fn(|_| next() | (next() << 32))
 }
 
@@ -134,7 +130,7 @@ pub(crate) fn draw(count: usize, keep: usize, seed: u64) -> Result<Vec<usize>, W
     let total = int::narrow("objects", count)?;
     let keep = int::narrow("objects", keep.min(count))?;
     let mut random = Pcg64::new(seed);
-    let first = total.saturating_sub(keep);
+    let first = total - keep;
     let mut chosen: Vec<u32> = if total > 10_000 && keep > total / 50 {
         let mut all: Vec<u32> = (0..total).collect();
         for at in (first.max(1)..total).rev() {

@@ -3,7 +3,9 @@
 use super::bins::{Binned, MOST_AXES, Means};
 use super::fine::{Fine, Objects};
 use crate::bucket::{Bucket, Buckets};
+use crate::error::OrBug;
 use crate::int::{index, narrow, to_index, wide};
+use crate::record::{records, row_of, take_array};
 use crate::spill::SpillFile;
 use crate::{WriteError, parallel};
 
@@ -19,7 +21,7 @@ impl Sum {
         for (sum, &value) in self.axes.iter_mut().zip(position) {
             *sum += f64::from(value);
         }
-        self.count = self.count.saturating_add(1);
+        self.count += 1;
     }
 
     pub(crate) fn mean(&self) -> [f32; MOST_AXES] {
@@ -46,21 +48,23 @@ impl Waiting {
         kept: &[usize],
         means: Means<'_>,
     ) -> Result<Self, WriteError> {
+        // A number of parts from what the document says, which may be anything.
         let bytes = fine.expected.saturating_mul(wide(record(fine.dims)));
-        let share = wide(means.budget / means.threads.saturating_mul(8).max(1)).max(1 << 20);
-        let least = wide(means.threads).saturating_mul(4);
+        let share = wide(means.budget / (means.threads * 8).max(1)).max(1 << 20);
+        let least = wide(means.threads) * 4;
         let count = narrow(
             "parts",
             to_index("parts", (bytes / share).clamp(least, 4096))?,
         )?;
         let mut entries = vec![Vec::new(); fine.chunks.len()];
         for &row in kept {
-            let (first, list) = objects.entries(row);
+            let (first, list) = objects.entries(row)?;
             for (number, &(slot, fragment)) in (first..).zip(list) {
                 let number = narrow("fragments of objects", number)?;
-                if let Some(slot) = entries.get_mut(index(slot)) {
-                    slot.push((fragment, number));
-                }
+                let of_chunk = entries.get_mut(index(slot));
+                of_chunk
+                    .or_bug("a fragment of no chunk")?
+                    .push((fragment, number));
             }
         }
         let mut parts = Buckets::new(means.budget / 2, means.folder);
@@ -76,7 +80,8 @@ impl Waiting {
     /// Takes the rows of a chunk that are asked for; `of` are the bins of its rows.
     pub(crate) fn push(&mut self, one: &Binned, of: &[u32], dims: usize) -> Result<(), WriteError> {
         let parts = narrow("parts", self.numbers.len())?.max(1);
-        for &(fragment, entry) in self.entries.get(one.slot).into_iter().flatten() {
+        let entries = self.entries.get(one.slot);
+        for &(fragment, entry) in entries.or_bug("a chunk that was not counted")? {
             let mut number = u64::from(entry) << 32;
             let mut failed = Ok(());
             one.chunk.fragment(fragment, |row| {
@@ -96,7 +101,7 @@ impl Waiting {
                 if pushed.is_err() {
                     failed = pushed;
                 }
-                number = number.saturating_add(1);
+                number += 1;
             })?;
             failed?;
         }
@@ -130,7 +135,7 @@ impl Waiting {
 
 /// Bytes of a waiting position.
 fn record(dims: usize) -> usize {
-    dims.saturating_mul(4).saturating_add(12)
+    dims * 4 + 12
 }
 
 /// The sums of one part, in the order of the numbers.
@@ -138,28 +143,26 @@ fn add(bucket: Bucket, file: &SpillFile, dims: usize, bins: usize) -> Result<Vec
     let bytes = bucket.read(file)?;
     let record = record(dims);
     let mut order: Vec<(u64, u32)> = Vec::with_capacity(bytes.len() / record);
-    for (at, one) in (0_u32..).zip(bytes.chunks_exact(record)) {
-        let number = one.first_chunk().map_or(0, |b| u64::from_le_bytes(*b));
-        order.push((number, at));
+    narrow("vertices of a part", bytes.len() / record)?;
+    for (at, mut one) in (0_u32..).zip(records(&bytes, record)?) {
+        order.push((u64::from_le_bytes(take_array(&mut one)?), at));
     }
-    narrow("vertices of a part", order.len())?;
     if !order.is_sorted() {
         order.sort_unstable();
     }
     let mut sums = vec![Sum::default(); bins];
     for (_, at) in order {
-        let start = index(at).saturating_mul(record);
-        let rest = bytes.get(start.saturating_add(8)..start.saturating_add(record));
-        let Some((bin, values)) = rest.and_then(|rest| rest.split_first_chunk::<4>()) else {
-            continue;
-        };
+        let mut rest = row_of(&bytes, index(at), record).or_bug("no record of a position")?;
+        let _number: [u8; 8] = take_array(&mut rest)?;
+        let bin = u32::from_le_bytes(take_array(&mut rest)?);
         let mut position = [0.0_f32; MOST_AXES];
-        for (slot, value) in position.iter_mut().zip(values.as_chunks::<4>().0) {
-            *slot = f32::from_le_bytes(*value);
+        for slot in position.iter_mut().take(dims) {
+            *slot = f32::from_le_bytes(take_array(&mut rest)?);
         }
-        if let Some(sum) = sums.get_mut(index(u32::from_le_bytes(*bin))) {
-            sum.add(position.get(..dims).unwrap_or_default());
-        }
+        // Axes that there are not have no part in any sum.
+        sums.get_mut(index(bin))
+            .or_bug("a position in no bin")?
+            .add(&position);
     }
     Ok(sums)
 }

@@ -75,7 +75,7 @@ impl Local {
         }
         if !seen.is_empty() {
             let mut plain = lock(&self.plain);
-            if plain.len().saturating_add(seen.len()) > KNOWN {
+            if plain.len() + seen.len() > KNOWN {
                 plain.clear();
             }
             plain.extend(seen);
@@ -99,8 +99,8 @@ impl Local {
     }
 
     fn path(&self, key: &str) -> PathBuf {
-        let length = self.folder.as_os_str().len().saturating_add(key.len());
-        let mut path = PathBuf::with_capacity(length.saturating_add(1));
+        let length = self.folder.as_os_str().len() + key.len();
+        let mut path = PathBuf::with_capacity(length + 1);
         path.push(&self.folder);
         path.extend(key.split('/'));
         path

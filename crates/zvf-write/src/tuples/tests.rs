@@ -6,6 +6,7 @@ use zvf_meta::space::Grid;
 use zvf_store::OpenOptions;
 
 use super::*;
+use crate::WriteError;
 use crate::codec::Compression;
 use crate::shard::Container;
 use crate::target::Target;

@@ -14,8 +14,8 @@ use zvf_query::{Answer, BBox, Column, Query, Table, query};
 use zvf_store::{ChunkCoord, Deltas, Level, Names, Need, Store};
 
 use super::{Numbered, Reading, tables};
+use crate::error::OrBug;
 use crate::int::{index, narrow, to_index};
-use crate::number::NumberType;
 use crate::spec::LinkSpec;
 use crate::{Groups, StoreSpec, WriteError};
 
@@ -127,9 +127,14 @@ impl About {
 
     /// Level 0 by objects, these of them, or all of it; with the places of its vertices if `placed`.
     pub(super) fn ask(&self, objects: Range<usize>, placed: bool) -> Query {
-        let ids = self.ids.get(objects).unwrap_or_default();
+        let ids = self
+            .ids
+            .iter()
+            .copied()
+            .skip(objects.start)
+            .take(objects.len());
         let mut asked = Query {
-            objects: self.spec.objects.then(|| ids.to_vec()),
+            objects: self.spec.objects.then(|| ids.collect()),
             ..Query::default()
         };
         if placed {
@@ -148,8 +153,8 @@ impl About {
         self.spec.vertex_attributes.clear();
         self.left_out.clear();
         let position = column(vertices, "position")?;
-        self.spec.positions =
-            tables::number_of(&tables::declare("position", &position)?).unwrap_or(NumberType::F32);
+        self.spec.positions = tables::number_of(&tables::declare("position", &position)?)
+            .ok_or_else(|| WriteError::data("position", "texts", "numbers"))?;
         // What chunks are cut by lies in their keys; some released writers leave an array of it, too.
         let key = self.level.doc().chunk_attribute_name.clone();
         let key = key.filter(|_| self.level.key_rank() > self.level.dims());
@@ -193,7 +198,7 @@ impl About {
             attributes: Vec::new(),
         };
         if let Some(links) = links {
-            (_, spec.width) = tables::elements(&column(links, "vertices")?);
+            (_, spec.width) = tables::elements(&column(links, "vertices")?)?;
             let named = family.into_iter().flat_map(|family| family.attributes());
             for name in named.map(|one| &one.name).filter(|_| explicit) {
                 let declared = tables::declare(name, &column(links, name)?).ok();
@@ -251,7 +256,7 @@ pub(super) struct Places {
 
 impl Places {
     pub(super) fn push(&mut self, batch: &RecordBatch, dims: usize) -> Result<(), WriteError> {
-        let (axes, rank) = tables::elements(&column(batch, "chunk")?);
+        let (axes, rank) = tables::elements(&column(batch, "chunk")?)?;
         if rank != dims {
             let expected = "one whose chunks are cut by space alone";
             let found = "a level that is split by an attribute";
@@ -280,12 +285,14 @@ impl Places {
     pub(super) fn finish(mut self) -> Result<Numbered, WriteError> {
         let mut rank = vec![0_u32; self.slots.len()];
         for (slot, came) in (0_u32..).zip(self.slots.values()) {
-            if let Some(rank) = rank.get_mut(index(*came)) {
-                *rank = slot;
-            }
+            *rank
+                .get_mut(index(*came))
+                .or_bug("a chunk that never came")? = slot;
         }
         for (slot, _) in &mut self.places {
-            *slot = rank.get(index(*slot)).copied().unwrap_or(0);
+            *slot = *rank
+                .get(index(*slot))
+                .or_bug(format_args!("no chunk {slot}"))?;
         }
         Numbered::new(self.slots.into_keys().collect(), &self.places)
     }

@@ -9,6 +9,7 @@ use zvf_meta::Kind;
 use super::square;
 use super::thin::off_middle;
 use crate::WriteError;
+use crate::error::OrBug;
 use crate::int::{index, narrow};
 use crate::pyramid::bins::{Bin, bin_of};
 
@@ -21,25 +22,32 @@ impl Sets {
         Ok(Self((0..narrow("vertices", count)?).collect()))
     }
 
-    fn name(&mut self, mut member: u32) -> u32 {
+    fn name(&mut self, mut member: u32) -> Result<u32, WriteError> {
         loop {
-            let above = self.0.get(index(member)).copied().unwrap_or(member);
+            let above = self.above(member)?;
             if above == member {
-                return member;
+                return Ok(member);
             }
-            let over = self.0.get(index(above)).copied().unwrap_or(above);
-            if let Some(slot) = self.0.get_mut(index(member)) {
-                *slot = over;
-            }
+            let over = self.above(above)?;
+            *self.slot(member)? = over;
             member = over;
         }
     }
 
-    fn join(&mut self, a: u32, b: u32) {
-        let (a, b) = (self.name(a), self.name(b));
-        if let Some(slot) = self.0.get_mut(index(a.max(b))) {
-            *slot = a.min(b);
-        }
+    fn above(&self, member: u32) -> Result<u32, WriteError> {
+        let above = self.0.get(index(member)).copied();
+        above.or_bug(format_args!("no member {member}"))
+    }
+
+    fn slot(&mut self, member: u32) -> Result<&mut u32, WriteError> {
+        let slot = self.0.get_mut(index(member));
+        slot.or_bug(format_args!("no member {member}"))
+    }
+
+    fn join(&mut self, a: u32, b: u32) -> Result<(), WriteError> {
+        let (a, b) = (self.name(a)?, self.name(b)?);
+        *self.slot(a.max(b))? = a.min(b);
+        Ok(())
     }
 }
 
@@ -75,23 +83,29 @@ impl<'p, F: Fn(u32) -> &'p [f64]> Members<F> {
             && self.owner.get(index(a)) == self.owner.get(index(b))
     }
 
-    fn places(&self) -> std::ops::Range<u32> {
-        // Counted when they were made.
-        0..u32::try_from(self.all.len()).unwrap_or(u32::MAX)
+    fn places(&self) -> impl Iterator<Item = u32> {
+        (0_u32..).zip(&self.all).map(|(place, _)| place)
     }
 
     /// The vertex that stands for each one: that of its set with the smallest measure, of equal ones the first.
-    fn choose(&self, sets: &mut Sets, measure: impl Fn(u32, u32) -> (bool, f64)) -> Vec<u32> {
+    fn choose(
+        &self,
+        sets: &mut Sets,
+        measure: impl Fn(u32, u32) -> Result<(bool, f64), WriteError>,
+    ) -> Result<Vec<u32>, WriteError> {
         let mut best: FxHashMap<u32, ((bool, f64), u32)> = FxHashMap::default();
         for place in self.places() {
-            let set = sets.name(place);
-            let found = measure(set, place);
+            let set = sets.name(place)?;
+            let found = measure(set, place)?;
             let slot = best.entry(set).or_insert((found, place));
             if found.partial_cmp(&slot.0) == Some(std::cmp::Ordering::Less) {
                 *slot = (found, place);
             }
         }
-        let kept = |place| best.get(&sets.name(place)).map_or(place, |(_, kept)| *kept);
+        let kept = |place| {
+            let (_, kept) = best.get(&sets.name(place)?).or_bug("a set of no member")?;
+            Ok(*kept)
+        };
         self.places().map(kept).collect()
     }
 
@@ -117,7 +131,7 @@ impl<'p, F: Fn(u32) -> &'p [f64]> Members<F> {
         let mut sets = Sets::new(self.all.len())?;
         for [a, b] in links {
             if self.same(a, b) {
-                sets.join(a, b);
+                sets.join(a, b)?;
             }
         }
         let mut alone: FxHashMap<(u32, Bin), u32> = FxHashMap::default();
@@ -126,15 +140,14 @@ impl<'p, F: Fn(u32) -> &'p [f64]> Members<F> {
         {
             if count == 0 {
                 let first = *alone.entry((owner, bin)).or_insert(place);
-                sets.join(first, place);
+                sets.join(first, place)?;
             }
         }
-        Ok(self.choose(&mut sets, |_, place| {
-            let plain = degree.get(index(place)) == Some(&2);
-            let bin = self.all.get(index(place));
-            let far = bin.map_or(0.0, |bin| off_middle((self.position)(place), bin, bins));
-            (plain, far)
-        }))
+        self.choose(&mut sets, |_, place| {
+            let degree = degree.get(index(place)).zip(self.all.get(index(place)));
+            let (degree, bin) = degree.or_bug(format_args!("no member {place}"))?;
+            Ok((*degree == 2, off_middle((self.position)(place), bin, bins)))
+        })
     }
 
     /// Meshes: vertices of one object and one bin become the one nearest to their mean. Bins are the same everywhere, so that
@@ -145,7 +158,7 @@ impl<'p, F: Fn(u32) -> &'p [f64]> Members<F> {
         let mut means: FxHashMap<u32, (Vec<f64>, f64)> = FxHashMap::default();
         for (place, (&owner, &bin)) in (0_u32..).zip(self.owner.iter().zip(&self.all)) {
             let set = *first.entry((owner, bin)).or_insert(place);
-            sets.join(set, place);
+            sets.join(set, place)?;
             let (sum, count) = means.entry(set).or_insert_with(|| (vec![0.0; dims], 0.0));
             for (sum, value) in sum.iter_mut().zip((self.position)(place)) {
                 *sum += value;
@@ -155,11 +168,10 @@ impl<'p, F: Fn(u32) -> &'p [f64]> Members<F> {
         for (sum, count) in means.values_mut() {
             sum.iter_mut().for_each(|sum| *sum /= *count);
         }
-        Ok(self.choose(&mut sets, |set, place| {
-            let mean = means.get(&set);
-            let far = mean.map_or(0.0, |(mean, _)| square((self.position)(place), mean));
-            (false, far)
-        }))
+        self.choose(&mut sets, |set, place| {
+            let (mean, _) = means.get(&set).or_bug("a set without a mean")?;
+            Ok((false, square((self.position)(place), mean)))
+        })
     }
 }
 
@@ -220,6 +232,7 @@ fn turned<T: Ord + Copy + Hash>(face: &[T]) -> Vec<T> {
     let mut corners = face.to_vec();
     corners.dedup();
     let first = (0..corners.len()).min_by_key(|&at| corners.get(at).copied());
+    // A face without corners is as it was.
     corners.rotate_left(first.unwrap_or(0));
     corners
 }
@@ -227,6 +240,7 @@ fn turned<T: Ord + Copy + Hash>(face: &[T]) -> Vec<T> {
 #[cfg(test)]
 mod tests {
     use super::{Sets, turned, without_repeats};
+    use crate::WriteError;
 
     #[test]
     fn faces_lose_corners_before_they_go() {
@@ -250,10 +264,12 @@ mod tests {
     #[test]
     fn sets_join() {
         let mut sets = Sets::new(6).unwrap();
-        sets.join(4, 2);
-        sets.join(5, 4);
-        sets.join(0, 1);
-        let names: Vec<u32> = (0..6).map(|member| sets.name(member)).collect();
+        sets.join(4, 2).unwrap();
+        sets.join(5, 4).unwrap();
+        sets.join(0, 1).unwrap();
+        let names: Vec<u32> = (0..6).map(|member| sets.name(member).unwrap()).collect();
         assert_eq!(names, [0, 0, 2, 3, 2, 2]);
+        // A member that is not there joins nothing, and is no set of its own.
+        assert!(matches!(sets.join(2, 6), Err(WriteError::Bug { .. })));
     }
 }

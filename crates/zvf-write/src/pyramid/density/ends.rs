@@ -4,8 +4,10 @@ use super::net::Fine;
 use super::points::Point;
 use super::sheet::{Desk, Scatter, Scattered, Sheet, word, words};
 use crate::WriteError;
+use crate::error::OrBug;
 use crate::int::index;
 use crate::pyramid::meter::Counted;
+use crate::record::{records, row_of};
 
 /// Bytes of an end on its way to its vertex: vertex, link, which end, whether the link leads to itself.
 const END: usize = 10;
@@ -31,14 +33,11 @@ impl Block<'_> {
             .into_iter()
             .flat_map(|ends| ends.pieces(self.number))
         {
-            for end in piece?
-                .chunks_exact(END)
-                .filter(|end| end.last() == Some(&0))
-            {
-                let place = word(end, 0).saturating_sub(self.first);
-                if let Some(degree) = degrees.get_mut(index(place)) {
-                    *degree = degree.saturating_add(1);
-                }
+            // Their last byte says whether the link leads to itself.
+            let piece = piece?;
+            for end in records(&piece, END)?.filter(|end| end.last() == Some(&0)) {
+                let degree = degrees.get_mut(place(end, self.first)?);
+                *degree.or_bug("an end in another block")? += 1;
             }
         }
         Ok(degrees)
@@ -106,11 +105,12 @@ impl Find<'_> {
             of(block, &mut values)?;
             held.set(values.capacity());
             for piece in asked.pieces(block.number) {
-                for end in piece?.chunks_exact(END) {
-                    let place = index(word(end, 0).saturating_sub(block.first));
-                    let value = part(&values, place, self.size);
-                    answers.push(word(end, 1), |out| {
-                        out.extend_from_slice(end.get(4..END - 1).unwrap_or_default());
+                for end in records(&piece?, END)? {
+                    let value = row_of(&values, place(end, block.first)?, self.size);
+                    let value = value.or_bug("an end without a value")?;
+                    let head = end.get(4..END - 1).or_bug("an end is cut short")?;
+                    answers.push(word(end, 1)?, |out| {
+                        out.extend_from_slice(head);
                         out.extend_from_slice(value);
                     })?;
                 }
@@ -130,24 +130,22 @@ impl Find<'_> {
     ) -> Result<(), WriteError> {
         let (mut bytes, mut held) = (Vec::new(), Counted::new(&self.desk.meter));
         let record = links.width();
-        let size = (record / 4).saturating_sub(1).saturating_mul(self.size);
+        // The first word of a link is its number, the others are its ends.
+        let size = (record / 4 - 1) * self.size;
         for block in 0..links.blocks() {
             let first = links.read(block, &mut bytes)?;
-            let mut all = vec![0; (bytes.len() / record.max(1)).saturating_mul(size)];
-            held.set(bytes.capacity().saturating_add(all.len()));
+            let links = records(&bytes, record)?;
+            let mut all = vec![0; links.len() * size];
+            held.set(bytes.capacity() + all.len());
             for piece in answers.pieces(block) {
-                for answer in piece?.chunks_exact(self.size.saturating_add(5)) {
-                    let link = index(word(answer, 0).saturating_sub(first));
-                    let which = answer.get(4).map_or(0, |which| usize::from(*which));
-                    let at = link.saturating_mul(size);
-                    let at = at.saturating_add(which.saturating_mul(self.size));
-                    let slot = all.get_mut(at..at.saturating_add(self.size));
-                    if let (Some(slot), Some(value)) = (slot, answer.get(5..)) {
-                        slot.copy_from_slice(value);
-                    }
+                for answer in records(&piece?, self.size + 5)? {
+                    let (head, value) = answer.split_at(5);
+                    let which = usize::from(*head.last().or_bug("an answer to no end")?);
+                    let at = place(head, first)? * size + which * self.size;
+                    let slot = all.get_mut(at..at + self.size);
+                    slot.or_bug("an answer to no link")?.copy_from_slice(value);
                 }
             }
-            let links = bytes.chunks_exact(record.max(1));
             let mut both = links.zip(all.chunks_exact(size.max(1)));
             both.try_for_each(|(link, values)| take(link, values))?;
         }
@@ -155,9 +153,11 @@ impl Find<'_> {
     }
 }
 
-fn part(values: &[u8], at: usize, size: usize) -> &[u8] {
-    let start = at.saturating_mul(size);
-    values
-        .get(start..start.saturating_add(size))
-        .unwrap_or_default()
+/// The place in its block of what a record is about, whose number is the first word.
+fn place(record: &[u8], first: u32) -> Result<usize, WriteError> {
+    let number = word(record, 0)?;
+    let place = number.checked_sub(first);
+    Ok(index(place.or_bug(format_args!(
+        "{number} is in a block before {first}"
+    ))?))
 }

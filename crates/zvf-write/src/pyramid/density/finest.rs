@@ -1,5 +1,7 @@
 //! Level 0 as it is read: once for its vertices and links, and once more with all that belongs to them, for all levels together.
 
+use std::ops::Range;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{RecordBatch, UInt32Array};
@@ -16,7 +18,8 @@ use super::sheet::{Desk, Records, word, words};
 use super::write::Writing;
 use super::{Numbered, Reading, tables};
 use crate::WriteError;
-use crate::int::{index, narrow, signed, wide};
+use crate::error::{OrBug, internal};
+use crate::int::{index, narrow, wide};
 use crate::pyramid::bins::{MOST_AXES, NONE};
 use crate::pyramid::meter::Meter;
 
@@ -87,7 +90,7 @@ impl<'f> Finest<'f> {
             take(first, &batch)?;
             self.meter.sub(held);
             let next = first.checked_add(rows).filter(|next| *next < NONE);
-            let many = u64::from(first).saturating_add(u64::from(rows));
+            let many = u64::from(first) + u64::from(rows);
             first = next.ok_or_else(|| WriteError::limit(what, many, u64::from(NONE)))?;
             Ok(())
         })
@@ -151,14 +154,17 @@ impl<'f> Finest<'f> {
             let numbers = tables::to_f64(&column(batch, "position")?)?;
             let objects = owners.of(batch)?;
             self.meter.add(size_of_val(&*numbers));
-            let rows = numbers.chunks_exact(dims.max(1)).enumerate();
+            let rows = records_of(&numbers, dims, batch.num_rows())?.enumerate();
             for ((row, axes), place) in rows.zip(first..) {
                 let mut position = [0.0; MOST_AXES];
                 position
                     .iter_mut()
                     .zip(axes)
                     .for_each(|(to, from)| *to = *from);
-                let object = objects.get(row).copied().unwrap_or(0);
+                let object = match &objects {
+                    Some(objects) => *objects.get(row).or_bug("a row without an object")?,
+                    None => 0,
+                };
                 take(Point {
                     place,
                     object,
@@ -184,17 +190,23 @@ impl<'f> Finest<'f> {
             vec![Column::Position, Column::Attributes],
             |first, batch| {
                 let objects = owners.of(batch)?;
-                let end = first.saturating_add(narrow("vertices", batch.num_rows())?);
+                let end = first + narrow("vertices", batch.num_rows())?;
                 for pick in &mut *picks {
                     rows.clear();
-                    numbers(&mut pick.vertices, end, |record| {
-                        rows.push(word(record, 0).saturating_sub(first));
+                    numbers(&mut pick.vertices, first..end, |row, _| {
+                        rows.push(row);
+                        Ok(())
                     })?;
-                    let some = rows.iter().map(|&row| objects.get(index(row)).copied());
-                    let some: Vec<u32> = some.flatten().collect();
+                    let mut some = Vec::new();
+                    if let Some(objects) = &objects {
+                        for &row in &rows {
+                            some.push(*objects.get(index(row)).or_bug("a row without an object")?);
+                        }
+                    }
                     if whole {
                         pick.wait(batch, &rows, some)?;
-                        pick.flush(&self.about, objects.last().copied())?;
+                        let last = objects.as_ref().and_then(|objects| objects.last());
+                        pick.flush(&self.about, last.copied())?;
                     } else if !rows.is_empty() {
                         let runs = runs(&some);
                         pick.writing
@@ -268,7 +280,7 @@ impl<'p, 't> Pick<'p, 't> {
     fn flush(&mut self, about: &About, open: Option<u32>) -> Result<(), WriteError> {
         let rest = self.owners.iter().rev();
         let rest = rest.take_while(|owner| Some(**owner) == open).count();
-        let ready = self.owners.len().saturating_sub(rest);
+        let ready = self.owners.len() - rest;
         let Some(first) = self.waiting.first().filter(|_| ready > 0) else {
             return Ok(());
         };
@@ -290,11 +302,14 @@ impl<'p, 't> Pick<'p, 't> {
             let rows: Vec<u32> = (0..count).collect();
             return self.writing.push_vertices(about, &ready_rows, &rows, runs);
         }
-        let (start, end) = (self.done, self.done.saturating_add(count));
+        let (start, end) = (self.done, self.done + count);
         self.done = end;
         let (mut ends, mut numbers) = (Vec::new(), Vec::new());
-        while let Some(link) = self.links.peek()?.filter(|link| word(link, 1) < end) {
-            numbers.push(word(link, 0));
+        while let Some(link) = self.links.peek()? {
+            if word(link, 1)? >= end {
+                break;
+            }
+            numbers.push(word(link, 0)?);
             for at in words(link).skip(1) {
                 if !(start..end).contains(&at) {
                     return Err(WriteError::data(
@@ -303,7 +318,7 @@ impl<'p, 't> Pick<'p, 't> {
                         "trees of one object each",
                     ));
                 }
-                ends.push(u64::from(at.saturating_sub(start)));
+                ends.push(u64::from(at - start));
             }
             self.links.next();
         }
@@ -319,24 +334,44 @@ fn schema(error: &ArrowError) -> WriteError {
 /// Objects that follow each other, and how many rows each has.
 fn runs(owners: &[u32]) -> Vec<(i64, usize)> {
     let runs = owners.chunk_by(|a, b| a == b);
-    runs.map(|run| {
-        let owner = run.first().copied().map_or(0, index);
-        (signed(owner), run.len())
-    })
-    .collect()
+    // A run has one element at least.
+    runs.filter_map(|run| Some((i64::from(*run.first()?), run.len())))
+        .collect()
 }
 
-/// The records below a number, which is their first word.
+/// The records whose first word is one of these numbers, which come in this order; `take` gets the place among the numbers.
 pub(super) fn numbers(
     records: &mut Records<'_>,
-    end: u32,
-    mut take: impl FnMut(&[u8]),
+    numbers: Range<u32>,
+    mut take: impl FnMut(u32, &[u8]) -> Result<(), WriteError>,
 ) -> Result<(), WriteError> {
-    while let Some(record) = records.peek()?.filter(|record| word(record, 0) < end) {
-        take(record);
+    while let Some(record) = records.peek()? {
+        let number = word(record, 0)?;
+        if number >= numbers.end {
+            break;
+        }
+        let place = number.checked_sub(numbers.start);
+        take(
+            place.or_bug(format_args!("record {number} comes too late"))?,
+            record,
+        )?;
         records.next();
     }
     Ok(())
+}
+
+/// The positions of a batch, one a row.
+fn records_of(
+    numbers: &[f64],
+    dims: usize,
+    rows: usize,
+) -> Result<std::slice::ChunksExact<'_, f64>, WriteError> {
+    internal!(
+        numbers.len() == rows * dims,
+        "{} numbers of {rows} positions",
+        numbers.len()
+    );
+    Ok(numbers.chunks_exact(dims))
 }
 
 /// An id that is there twice, or where it should not be.
@@ -362,20 +397,20 @@ impl<'o> Owners<'o> {
         }
     }
 
-    /// The number of the object of each row; empty where there are no objects.
-    fn of(&mut self, batch: &RecordBatch) -> Result<Vec<u32>, WriteError> {
+    /// The number of the object of each row; `None` where there are no objects.
+    fn of(&mut self, batch: &RecordBatch) -> Result<Option<Vec<u32>>, WriteError> {
         if !self.objects {
-            return Ok(Vec::new());
+            return Ok(None);
         }
         let ids = column(batch, "object_id")?;
         let ids = ids.as_primitive::<Int64Type>();
         let mut numbers = Vec::with_capacity(ids.len());
         for id in ids.values() {
             while self.ids.get(self.at).ok_or_else(|| repeated(*id))? != id {
-                self.at = self.at.saturating_add(1);
+                self.at += 1;
             }
             numbers.push(narrow("objects", self.at)?);
         }
-        Ok(numbers)
+        Ok(Some(numbers))
     }
 }

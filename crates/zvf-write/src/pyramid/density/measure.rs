@@ -167,8 +167,9 @@ impl Net<'_> {
                 if !u64::from(place).is_multiple_of(every) {
                     return Ok(());
                 }
-                for point in Point::read_all(record, dims) {
-                    let position = point.position.get(..dims).unwrap_or_default();
+                for point in Point::read_all(record, dims)? {
+                    let point = point?;
+                    let position = point.axes(dims);
                     for (bins, sketch) in bins.iter().zip(&mut sketches) {
                         sketch.add(point.object, &bin_of(position, bins)?);
                     }
@@ -185,8 +186,9 @@ impl Net<'_> {
         // Below a thousand no level is wanted; where few vertices share a bin, all of them share fewer.
         let coarse = first.partition_point(|(_, count)| *count < 1000.0);
         let fine = first.partition_point(|(_, count)| *count < seen * 0.9);
-        let [coarse, fine] = [coarse.saturating_sub(1), fine.saturating_add(9)];
-        let number = |at: usize| i32::try_from(at).unwrap_or(SIZES).min(SIZES);
+        // One more to the coarse side, where there is one, and some to the other.
+        let [coarse, fine] = [coarse.saturating_sub(1), fine + 9];
+        let number = |at: usize| i32::try_from(at).map_or(SIZES, |at| at.min(SIZES));
         let mut curve = match every {
             1 => first,
             _ => count(number(coarse)..number(fine), 1)?,
@@ -226,7 +228,7 @@ impl Sketch {
         }
         self.seen.insert(hash);
         if self.seen.len() > Self::MOST {
-            self.zeros = self.zeros.saturating_add(1);
+            self.zeros += 1;
             self.seen.retain(|hash| hash.leading_zeros() >= self.zeros);
         }
     }

@@ -27,6 +27,7 @@ use super::bins::Means;
 use super::plan::Planned;
 use super::sample;
 use crate::WriteError;
+use crate::error::OrBug;
 pub(crate) use net::Net;
 pub(crate) use write::{Numbered, Target, Written};
 
@@ -75,7 +76,8 @@ fn drawn(objects: usize, step: &Planned, seed: u64) -> Result<Option<Vec<bool>>,
     }
     let mut kept = vec![false; objects];
     for object in sample::draw(objects, sample::kept_count(objects, step.share), seed)? {
-        kept.get_mut(object).into_iter().for_each(|one| *one = true);
+        let one = kept.get_mut(object);
+        *one.or_bug(format_args!("object {object} of {objects}"))? = true;
     }
     Ok(Some(kept))
 }

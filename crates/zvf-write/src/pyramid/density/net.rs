@@ -23,6 +23,7 @@ use super::stand_ins::Stays;
 use super::write::{Target, Writing, Written};
 use super::{Found, Numbered, Reading, drawn, square, tables};
 use crate::bucket::Bucket;
+use crate::error::OrBug;
 use crate::int::{index, narrow, wide};
 use crate::pyramid::base::{self, ChosenBins};
 use crate::pyramid::bins::NONE;
@@ -30,6 +31,7 @@ use crate::pyramid::median::Squares;
 use crate::pyramid::meter::Counted;
 use crate::pyramid::plan::{Planned, Sampling};
 use crate::pyramid::reference::ObjectColumn;
+use crate::record;
 use crate::{WriteError, parallel};
 
 /// Links that go to the writer at a time.
@@ -78,7 +80,7 @@ impl<'n> Net<'n> {
         let mut of_trees = Scatter::new(&desk);
         if finest.about.spec.takes_links() {
             finest.links(|first, batch| {
-                let (ends, width) = tables::elements(&column(batch, "vertices")?);
+                let (ends, width) = tables::elements(&column(batch, "vertices")?)?;
                 let ends = ends.as_primitive::<UInt64Type>().values();
                 for (number, link) in (first..).zip(ends.chunks_exact(width.max(1))) {
                     record.clear();
@@ -93,7 +95,8 @@ impl<'n> Net<'n> {
                     }
                     match trees {
                         true => {
-                            of_trees.push(word(&record, 1), |out| out.extend_from_slice(&record))?
+                            let child = word(&record, 1)?;
+                            of_trees.push(child, |out| out.extend_from_slice(&record))?;
                         }
                         false => links.push(&record)?,
                     }
@@ -103,12 +106,14 @@ impl<'n> Net<'n> {
         }
         let of_trees = of_trees.finish();
         for block in 0..vertices.blocks() {
-            let mut some: Vec<Vec<u8>> = Vec::new();
+            let mut some: Vec<([u32; 2], Vec<u8>)> = Vec::new();
             for piece in of_trees.pieces(block) {
-                some.extend(piece?.chunks_exact(link_size(width)).map(<[u8]>::to_vec));
+                for link in record::records(&piece?, link_size(width))? {
+                    some.push(([word(link, 1)?, word(link, 0)?], link.to_vec()));
+                }
             }
-            some.sort_unstable_by_key(|link| (word(link, 1), word(link, 0)));
-            some.iter().try_for_each(|link| links.push(link))?;
+            some.sort_unstable_by_key(|(child, _)| *child);
+            some.iter().try_for_each(|(_, link)| links.push(link))?;
         }
         Ok(Self {
             finest,
@@ -156,9 +161,7 @@ impl<'n> Net<'n> {
         if matches!(self.about().spec.kind, Kind::Polyline | Kind::Streamline) {
             let mut last: Option<Point> = None;
             self.base.vertices.each(|_, record| {
-                let Some(point) = Point::read_all(record, dims).next() else {
-                    return Ok(());
-                };
+                let point = Point::take(&mut &*record, dims)?;
                 let before = last
                     .replace(point)
                     .filter(|last| last.object == point.object);
@@ -169,11 +172,11 @@ impl<'n> Net<'n> {
                 }
             })?;
         }
-        let size = dims.saturating_mul(8);
+        let size = dims * 8;
         let positions = |block: &Block<'_>, values: &mut Vec<u8>| {
-            let records = block.vertices.chunks_exact(Point::size(dims));
-            records
-                .for_each(|record| values.extend_from_slice(record.get(8..).unwrap_or_default()));
+            for record in record::records(block.vertices, Point::size(dims))? {
+                values.extend_from_slice(record.get(8..).or_bug("a vertex without a position")?);
+            }
             Ok(())
         };
         let find = Find { desk: &desk, size };
@@ -183,7 +186,7 @@ impl<'n> Net<'n> {
                     let numbers = bytes.as_chunks::<8>().0.iter();
                     numbers.map(|number| f64::from_le_bytes(*number)).collect()
                 };
-                let ends: Vec<Vec<f64>> = values.chunks_exact(size.max(1)).map(numbers).collect();
+                let ends: Vec<Vec<f64>> = values.chunks_exact(size).map(numbers).collect();
                 let steps = ends.iter().zip(ends.iter().skip(1));
                 let steps = steps.map(|(a, b)| square(a, b));
                 let mut steps = steps.filter(base::is_step);
@@ -194,10 +197,9 @@ impl<'n> Net<'n> {
             return Ok(base::of_step(square.sqrt(), chunk_shape));
         }
         let each = |take: base::Take<'_>| {
-            self.base.vertices.each(|_, record| {
-                let mut points = Point::read_all(record, dims);
-                points.try_for_each(|point| take(point.position.get(..dims).unwrap_or_default()))
-            })
+            self.base
+                .vertices
+                .each(|_, record| take(Point::take(&mut &*record, dims)?.axes(dims)))
         };
         base::spacing(each, dims, chunk_shape)
     }
@@ -273,12 +275,13 @@ impl<'n> Net<'n> {
     fn links_with_attributes(&self, picks: &mut [Pick<'_, '_>]) -> Result<(), WriteError> {
         let about = &self.finest.about;
         self.finest.links(|first, batch| {
-            let end = first.saturating_add(narrow("links", batch.num_rows())?);
+            let end = first + narrow("links", batch.num_rows())?;
             for pick in &mut *picks {
                 let (mut rows, mut ends) = (Vec::new(), Vec::new());
-                numbers(&mut pick.links, end, |record| {
-                    rows.push(word(record, 0).saturating_sub(first));
+                numbers(&mut pick.links, first..end, |row, record| {
+                    rows.push(row);
                     ends.extend(words(record).skip(1).map(u64::from));
+                    Ok(())
                 })?;
                 if !rows.is_empty() {
                     pick.writing.push_links(about, ends, (batch, &rows))?;
@@ -303,12 +306,14 @@ impl<'n> Net<'n> {
         if let Some(kept) = self.objects(fine, step)? {
             let marks = fine.of_objects(&kept)?;
             let mut links = Sheet::new(self.link_size(), &desk);
-            fine.links.each(
-                |_, record| match words(record).skip(1).all(|end| marks.has(end)) {
-                    true => links.push(record),
-                    false => Ok(()),
-                },
-            )?;
+            fine.links.each(|_, record| {
+                for end in words(record).skip(1) {
+                    if !marks.has(end)? {
+                        return Ok(());
+                    }
+                }
+                links.push(record)
+            })?;
             sparse = fine.keep(&marks, &links, dims, &desk)?.0;
             fine = &sparse;
             held.set(marks.memory());
@@ -336,22 +341,28 @@ impl<'n> Net<'n> {
         };
         stays.count();
         let of_dropped = dropped.as_ref().map_or(0, Marks::memory);
-        held.set(of_dropped.saturating_add(stays.memory()));
+        held.set(of_dropped + stays.memory());
         let mut stand_ins = Vec::new();
         if let Some(kept) = kept.filter(|_| placed) {
             let mut second = Vec::with_capacity(index(fine.vertices.len()));
             kept.each(|_, kept| {
-                second.push(stays.rank(word(kept, 0)).unwrap_or(NONE));
+                let rank = match word(kept, 0)? {
+                    NONE => None,
+                    kept => stays.rank(kept)?,
+                };
+                second.push(rank.unwrap_or(NONE));
                 Ok(())
             })?;
             stand_ins = match &dropped {
                 Some(dropped) => {
-                    let first = |place| {
-                        let place = dropped.rank(place);
-                        let place = place.and_then(|place| second.get(index(place)));
-                        place.copied().unwrap_or(NONE)
+                    let first = |place| match dropped.rank(place)? {
+                        Some(place) => {
+                            let second = second.get(index(place)).copied();
+                            second.or_bug(format_args!("nothing is said of vertex {place}"))
+                        }
+                        None => Ok(NONE),
                     };
-                    (0..before).map(first).collect()
+                    (0..before).map(first).collect::<Result<_, WriteError>>()?
                 }
                 None => second,
             };
@@ -400,7 +411,7 @@ impl<'n> Net<'n> {
             return Ok((links, stays));
         }
         // Links of one key in one part, with their places among the links, which go on in this order.
-        let bytes = u64::from(fine.links.len()).saturating_mul(wide(size.saturating_add(4)));
+        let bytes = u64::from(fine.links.len()) * wide(size + 4);
         let mut parts = Parts::new(bytes, desk)?;
         let mut place = 0_u32;
         let kept = |block: &Block<'_>, values: &mut Vec<u8>| {
@@ -410,14 +421,14 @@ impl<'n> Net<'n> {
         let find = Find { desk, size: 4 };
         find.ends(fine, kept, |link, values| {
             if let Some(left) = joining.link(words(values).collect()) {
-                let number = word(link, 0);
+                let number = word(link, 0)?;
                 parts.push(FxBuildHasher.hash_one(&left.key), |out| {
                     for word in [place, number].iter().chain(&left.ends) {
                         out.extend_from_slice(&word.to_le_bytes());
                     }
                 })?;
             }
-            place = place.saturating_add(1);
+            place += 1;
             Ok(())
         })?;
         let (parts, file, held) = parts.finish();
@@ -426,27 +437,29 @@ impl<'n> Net<'n> {
             let mut records = part.read(&file)?;
             let mut seen = FxHashSet::default();
             let mut kept = 0;
-            let size = size.saturating_add(4);
+            let size = size + 4;
+            record::check_records(&records, size)?;
             for at in (0..records.len()).step_by(size) {
-                let record = at..at.saturating_add(size);
-                let ends = words(records.get(record.clone()).unwrap_or_default()).skip(2);
+                let record = at..at + size;
+                let ends = records.get(record.clone()).or_bug("a link is cut short")?;
+                let ends = words(ends).skip(2);
                 if joining
                     .link(ends.collect())
                     .is_some_and(|left| seen.insert(left.key))
                 {
                     records.copy_within(record, kept);
-                    kept = kept.saturating_add(size);
+                    kept += size;
                 }
             }
             records.truncate(kept);
             Ok(records)
         };
         parallel::each(desk.means.threads, parts.into_iter(), work, |records| {
-            for record in records.chunks_exact(size.saturating_add(4)) {
+            for record in record::records(&records, size + 4)? {
                 if joining.kind == Kind::Mesh {
-                    words(record).skip(2).for_each(|end| stays.set(end));
+                    words(record).skip(2).try_for_each(|end| stays.set(end))?;
                 }
-                order.push(word(record, 0), |out| out.extend_from_slice(record))?;
+                order.push(word(record, 0)?, |out| out.extend_from_slice(record))?;
             }
             Ok(())
         })?;
@@ -454,16 +467,17 @@ impl<'n> Net<'n> {
         let order = order.finish();
         let mut of_block = Counted::new(&desk.meter);
         for block in 0..fine.links.blocks() {
-            let mut records: Vec<Vec<u8>> = Vec::new();
+            let mut records: Vec<(u32, Vec<u8>)> = Vec::new();
             for piece in order.pieces(block) {
-                let piece = piece?;
-                let some = piece.chunks_exact(size.saturating_add(4));
-                records.extend(some.map(<[u8]>::to_vec));
+                for mut record in record::records(&piece?, size + 4)? {
+                    let number = u32::from_le_bytes(record::take_array(&mut record)?);
+                    records.push((number, record.to_vec()));
+                }
             }
-            of_block.set(records.len().saturating_mul(size.saturating_add(32)));
-            records.sort_unstable_by_key(|record| word(record, 0));
-            for record in &records {
-                links.push(record.get(4..).unwrap_or_default())?;
+            of_block.set(records.len() * (size + 32));
+            records.sort_unstable_by_key(|(number, _)| *number);
+            for (_, record) in &records {
+                links.push(record)?;
             }
         }
         Ok((links, stays))
@@ -473,8 +487,8 @@ impl<'n> Net<'n> {
     fn mark(&self, fine: &Fine, stand_ins: &Sheet, stays: &mut Marks) -> Result<(), WriteError> {
         if self.finest.about.spec.kind != Kind::Mesh {
             return stand_ins.each(|place, kept| {
-                if word(kept, 0) == place {
-                    stays.set(place);
+                if word(kept, 0)? == place {
+                    stays.set(place)?;
                 }
                 Ok(())
             });
@@ -485,22 +499,22 @@ impl<'n> Net<'n> {
         let mut held = Counted::new(&self.finest.meter);
         held.set(lost.memory());
         fine.vertices.each(|place, record| {
-            let owner = word(record, 1);
+            let owner = word(record, 1)?;
             if owner != object.0 {
                 if !object.1 {
-                    lost.set(first);
+                    lost.set(first)?;
                 }
                 (object, first) = ((owner, false), place);
             }
-            object.1 |= stays.has(place);
+            object.1 |= stays.has(place)?;
             Ok(())
         })?;
         if !object.1 {
-            lost.set(first);
+            lost.set(first)?;
         }
         stand_ins.each(|place, kept| {
-            if lost.has(place) {
-                stays.set(word(kept, 0));
+            if lost.has(place)? {
+                stays.set(word(kept, 0)?)?;
             }
             Ok(())
         })
@@ -509,7 +523,7 @@ impl<'n> Net<'n> {
 
 /// Bytes of a link's record.
 fn link_size(width: usize) -> usize {
-    width.saturating_add(1).saturating_mul(4)
+    (width + 1) * 4
 }
 
 impl Fine {
@@ -517,8 +531,12 @@ impl Fine {
     fn of_objects(&self, kept: &[bool]) -> Result<Marks, WriteError> {
         let mut marks = Marks::new(self.vertices.len());
         self.vertices.each(|place, record| {
-            if kept.get(index(word(record, 1))) == Some(&true) {
-                marks.set(place);
+            let object = word(record, 1)?;
+            if *kept
+                .get(index(object))
+                .or_bug(format_args!("no object {object}"))?
+            {
+                marks.set(place)?;
             }
             Ok(())
         })?;
@@ -540,28 +558,28 @@ impl Fine {
         let mut last: Option<Point> = None;
         let (mut sum, mut steps) = (0.0_f64, 0.0_f64);
         self.vertices.each(|place, record| {
-            if !stays.has(place) {
+            if !stays.has(place)? {
                 return Ok(());
             }
-            if let Some(point) = Point::read_all(record, dims).next() {
-                match &last {
-                    Some(last) if last.object == point.object => {
-                        sum += square(&last.position, &point.position).sqrt();
-                        steps += 1.0;
-                    }
-                    _ => objects = objects.saturating_add(1),
+            let point = Point::take(&mut &*record, dims)?;
+            match &last {
+                Some(last) if last.object == point.object => {
+                    sum += square(&last.position, &point.position).sqrt();
+                    steps += 1.0;
                 }
-                last = Some(point);
+                _ => objects += 1,
             }
+            last = Some(point);
             vertices.push(record)
         })?;
         let mut kept = self.links.like(desk);
         let mut link = Vec::new();
         links.each(|_, record| {
             link.clear();
-            link.extend_from_slice(&word(record, 0).to_le_bytes());
+            link.extend_from_slice(&word(record, 0)?.to_le_bytes());
             for end in words(record).skip(1) {
-                let end = stays.rank(end).unwrap_or(NONE);
+                let end = stays.rank(end)?;
+                let end = end.or_bug("a link to a vertex that does not stay")?;
                 link.extend_from_slice(&end.to_le_bytes());
             }
             kept.push(&link)

@@ -55,13 +55,11 @@ impl<'s> Pieces<'s> {
         if let Some(last) = self.last.take() {
             owner = Some(last.object);
             piece.take(&last, self.dims);
-            piece.chains.push((self.next.saturating_sub(1), 1));
+            piece.chains.push((self.next - 1, 1));
             count = 1;
         }
         while let Some(record) = self.records.peek()? {
-            let Some(point) = Point::read_all(record, self.dims).next() else {
-                break;
-            };
+            let point = Point::take(&mut &*record, self.dims)?;
             let same = owner == Some(point.object);
             if !same && count >= MANY {
                 break;
@@ -73,12 +71,12 @@ impl<'s> Pieces<'s> {
             }
             piece.take(&point, self.dims);
             match piece.chains.last_mut().filter(|_| same) {
-                Some((_, count)) => *count = count.saturating_add(1),
+                Some((_, count)) => *count += 1,
                 None => piece.chains.push((self.next, 1)),
             }
             owner = Some(point.object);
-            count = count.saturating_add(1);
-            self.next = self.next.saturating_add(1);
+            count += 1;
+            self.next += 1;
             self.records.next();
         }
         Ok((count > 0).then_some(piece))
@@ -87,14 +85,13 @@ impl<'s> Pieces<'s> {
 
 impl Piece {
     fn take(&mut self, point: &Point, dims: usize) {
-        let position = point.position.get(..dims).unwrap_or_default();
-        self.positions.extend_from_slice(position);
+        self.positions.extend_from_slice(point.axes(dims));
     }
 
     /// The vertex that ends it.
     fn last(&self, owner: Option<u32>, dims: usize) -> Option<Point> {
         let mut position = [0.0; crate::pyramid::bins::MOST_AXES];
-        let start = self.positions.len().saturating_sub(dims);
+        let start = self.positions.len().checked_sub(dims)?;
         let axes = self.positions.get(start..)?;
         position
             .iter_mut()

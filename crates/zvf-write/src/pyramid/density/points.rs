@@ -6,8 +6,10 @@ use super::square;
 use super::thin::off_middle;
 use crate::WriteError;
 use crate::bucket::Bucket;
+use crate::error::OrBug;
 use crate::pyramid::bins::{Bin, MOST_AXES, bin_of};
 use crate::pyramid::meter::Meter;
+use crate::record::{records, take_array};
 use crate::spill::SpillFile;
 
 /// One point.
@@ -22,7 +24,12 @@ pub(super) struct Point {
 
 impl Point {
     pub(super) fn size(dims: usize) -> usize {
-        dims.saturating_mul(8).saturating_add(8)
+        dims * 8 + 8
+    }
+
+    /// The axes that there are.
+    pub(super) fn axes(&self, dims: usize) -> &[f64] {
+        &self.position[..dims.min(MOST_AXES)]
     }
 
     pub(super) fn write(&self, dims: usize, out: &mut Vec<u8>) {
@@ -33,21 +40,34 @@ impl Point {
         }
     }
 
-    pub(super) fn read_all(bytes: &[u8], dims: usize) -> impl Iterator<Item = Self> + '_ {
-        bytes.chunks_exact(Self::size(dims)).map(|record| {
-            let (words, _) = record.as_chunks::<4>();
-            let word = |at: usize| words.get(at).map_or(0, |word| u32::from_le_bytes(*word));
-            let mut position = [0.0; MOST_AXES];
-            let axes = record.as_chunks::<8>().0.iter().skip(1);
-            for (slot, axis) in position.iter_mut().zip(axes) {
-                *slot = f64::from_le_bytes(*axis);
-            }
-            Self {
-                place: word(0),
-                object: word(1),
-                position,
-            }
+    /// Takes one from the front of a record.
+    ///
+    /// # Errors
+    /// Bug: the record is shorter.
+    pub(super) fn take(record: &mut &[u8], dims: usize) -> Result<Self, WriteError> {
+        let place = u32::from_le_bytes(take_array(record)?);
+        let object = u32::from_le_bytes(take_array(record)?);
+        let mut position = [0.0; MOST_AXES];
+        for axis in position.iter_mut().take(dims) {
+            *axis = f64::from_le_bytes(take_array(record)?);
+        }
+        Ok(Self {
+            place,
+            object,
+            position,
         })
+    }
+
+    /// All of them.
+    ///
+    /// # Errors
+    /// Bug: bytes that are no whole number of them.
+    pub(super) fn read_all(
+        bytes: &[u8],
+        dims: usize,
+    ) -> Result<impl Iterator<Item = Result<Self, WriteError>>, WriteError> {
+        let records = records(bytes, Self::size(dims))?;
+        Ok(records.map(move |mut record| Self::take(&mut record, dims)))
     }
 }
 
@@ -74,10 +94,7 @@ pub(super) struct Thinner<'t> {
 
 impl Thinner<'_> {
     fn bin(&self, point: &Point) -> Result<Bin, WriteError> {
-        bin_of(
-            point.position.get(..self.dims).unwrap_or_default(),
-            self.bins,
-        )
+        bin_of(point.axes(self.dims), self.bins)
     }
 
     /// One point a bin: the one nearest to the middle of the bin, of equal ones the first.
@@ -86,7 +103,8 @@ impl Thinner<'_> {
         let mut held = 0;
         for piece in bucket.pieces(self.file) {
             let piece = piece?;
-            for point in Point::read_all(&piece, self.dims) {
+            for point in Point::read_all(&piece, self.dims)? {
+                let point = point?;
                 let bin = self.bin(&point)?;
                 let far = off_middle(&point.position, &bin, self.bins);
                 let slot = best.entry(bin).or_insert((far, point));
@@ -94,26 +112,54 @@ impl Thinner<'_> {
                     *slot = (far, point);
                 }
             }
-            let of_bins = best
-                .capacity()
-                .saturating_mul(size_of::<(Bin, f64, Point)>());
-            let bytes = of_bins.saturating_add(piece.len());
+            let bytes = best.capacity() * size_of::<(Bin, f64, Point)>() + piece.len();
             self.meter.change(&mut held, bytes);
         }
         let mut found = Thinned::default();
         for piece in bucket.pieces(self.file) {
-            for point in Point::read_all(&piece?, self.dims) {
-                if let Some((_, kept)) = best.get(&self.bin(&point)?) {
-                    let far = square(&point.position, &kept.position);
-                    found.moved = found.moved.max(far);
-                    if self.paired {
-                        found.pairs.push([point.place, kept.place]);
-                    }
+            for point in Point::read_all(&piece?, self.dims)? {
+                let point = point?;
+                let (_, kept) = best
+                    .get(&self.bin(&point)?)
+                    .or_bug("a bin without a point")?;
+                let far = square(&point.position, &kept.position);
+                found.moved = found.moved.max(far);
+                if self.paired {
+                    found.pairs.push([point.place, kept.place]);
                 }
             }
         }
         found.stays = best.into_values().map(|(_, point)| point).collect();
         self.meter.change(&mut held, 0);
         Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Point;
+    use crate::WriteError;
+
+    #[test]
+    fn points_are_whole() {
+        let point = Point {
+            place: 7,
+            object: 8,
+            position: [1.0, 2.0, 0.0, 0.0],
+        };
+        let mut bytes = Vec::new();
+        point.write(2, &mut bytes);
+        point.write(2, &mut bytes);
+        for found in Point::read_all(&bytes, 2).unwrap() {
+            let found = found.unwrap();
+            assert_eq!(
+                (found.place, found.object, found.axes(2)),
+                (7, 8, &[1.0, 2.0][..])
+            );
+        }
+        let cut = Point::read_all(&bytes[1..], 2).map(Iterator::count);
+        assert!(matches!(cut, Err(WriteError::Bug { .. })));
+        let cut = Point::take(&mut &bytes[..23], 2);
+        assert!(matches!(cut, Err(WriteError::Bug { .. })));
     }
 }

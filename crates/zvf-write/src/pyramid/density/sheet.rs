@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::WriteError;
 use crate::bucket::{Bucket, Buckets};
+use crate::error::{OrBug, internal};
 use crate::int::{index, narrow, to_index, wide};
 use crate::pyramid::bins::{Means, NONE};
 use crate::pyramid::meter::{Counted, Meter};
@@ -21,8 +22,7 @@ pub(super) struct Desk<'d> {
 impl Desk<'_> {
     /// Records of one block: some hundred bytes of each are held at a time.
     fn block(&self) -> u32 {
-        let many = (self.means.budget >> 11).clamp(1 << 8, 1 << 16);
-        u32::try_from(many).unwrap_or(1 << 16)
+        u32::try_from(self.means.budget >> 11).map_or(1 << 16, |many| many.clamp(1 << 8, 1 << 16))
     }
 }
 
@@ -64,12 +64,17 @@ impl Sheet {
     /// # Errors
     /// More than 2^32 - 2 of them; I/O.
     pub(super) fn push(&mut self, record: &[u8]) -> Result<(), WriteError> {
-        debug_assert_eq!(record.len(), self.width, "records are of one width");
+        internal!(
+            record.len() == self.width,
+            "a record of {} bytes among those of {}",
+            record.len(),
+            self.width
+        );
         let next = self.count.checked_add(1).filter(|next| *next < NONE);
         let limit = u64::from(NONE);
         self.count = next.ok_or_else(|| WriteError::limit("vertices or links", limit, limit))?;
         self.tail.extend_from_slice(record);
-        if self.tail.len() >= index(self.block).saturating_mul(self.width) {
+        if self.tail.len() >= index(self.block) * self.width {
             self.parts.push(self.file.append(&self.tail)?);
             self.tail.clear();
         }
@@ -90,9 +95,10 @@ impl Sheet {
         out.clear();
         match self.parts.get(index(block)) {
             Some(part) => self.file.read(*part, out)?,
-            None => out.extend_from_slice(&self.tail),
+            None if block < self.blocks() => out.extend_from_slice(&self.tail),
+            None => return Err(WriteError::bug(format!("no block {block}"))),
         }
-        Ok(block.saturating_mul(self.block))
+        Ok(block * self.block)
     }
 
     /// All records in order.
@@ -112,9 +118,8 @@ impl Sheet {
     ) -> Result<(), WriteError> {
         let mut records = self.records();
         for number in 0..self.count {
-            if let Some(record) = records.peek()? {
-                take(number, record)?;
-            }
+            let record = records.peek()?;
+            take(number, record.or_bug(format_args!("no record {number}"))?)?;
             records.next();
         }
         Ok(())
@@ -139,22 +144,30 @@ impl Records<'_> {
                 return Ok(None);
             }
             self.sheet.read(self.block, &mut self.bytes)?;
-            self.block = self.block.saturating_add(1);
+            self.block += 1;
             self.at = 0;
         }
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
-        Ok(rest.get(..self.sheet.width))
+        let record = self.bytes.get(self.at..self.at + self.sheet.width);
+        record.or_bug("a record is cut short").map(Some)
     }
 
     pub(super) fn next(&mut self) {
-        self.at = self.at.saturating_add(self.sheet.width);
+        self.at += self.sheet.width;
     }
 }
 
 /// The word at a place of a record.
-pub(super) fn word(record: &[u8], at: usize) -> u32 {
-    let words = record.as_chunks::<4>().0;
-    words.get(at).map_or(0, |word| u32::from_le_bytes(*word))
+///
+/// # Errors
+/// Bug: the record is shorter.
+#[track_caller]
+pub(super) fn word(record: &[u8], at: usize) -> Result<u32, WriteError> {
+    let word = record.as_chunks::<4>().0.get(at);
+    let word = word.or_bug(format_args!(
+        "{} bytes of a record have no word {at}",
+        record.len()
+    ))?;
+    Ok(u32::from_le_bytes(*word))
 }
 
 /// The words of a record.
@@ -186,7 +199,7 @@ impl Scatter {
         number: u32,
         write: impl FnOnce(&mut Vec<u8>),
     ) -> Result<(), WriteError> {
-        let block = number.checked_div(self.block).unwrap_or(0);
+        let block = number / self.block;
         let bucket = self.buckets.number(&block, |&block| block);
         push(&mut self.buckets, &mut self.held, bucket, write)
     }
@@ -246,8 +259,8 @@ impl Parts {
     /// For so many bytes of records.
     pub(super) fn new(bytes: u64, desk: &Desk<'_>) -> Result<Self, WriteError> {
         let means = desk.means;
-        let share = wide(means.budget / means.threads.saturating_mul(32).max(1)).max(1 << 14);
-        let least = wide(means.threads).saturating_mul(2);
+        let share = wide(means.budget / (means.threads * 32).max(1)).max(1 << 14);
+        let least = wide(means.threads) * 2;
         let parts = to_index("parts", (bytes / share).clamp(least, 4096))?;
         Self::of(parts, desk)
     }
@@ -273,11 +286,9 @@ impl Parts {
         hash: u64,
         write: impl FnOnce(&mut Vec<u8>),
     ) -> Result<(), WriteError> {
-        let part = usize::try_from(hash % wide(self.numbers.len()).max(1)).ok();
-        match part.and_then(|at| self.numbers.get(at)) {
-            Some(&bucket) => push(&mut self.buckets, &mut self.held, bucket, write),
-            None => Ok(()),
-        }
+        let part = to_index("parts", hash % wide(self.numbers.len()).max(1))?;
+        let bucket = *self.numbers.get(part).or_bug("no parts")?;
+        push(&mut self.buckets, &mut self.held, bucket, write)
     }
 
     /// The parts in the order of their numbers. They are counted as long as what comes with them is there.
@@ -305,15 +316,18 @@ impl Marks {
         }
     }
 
-    pub(super) fn set(&mut self, number: u32) {
-        if let Some(word) = self.words.get_mut(index(number / 64)) {
-            *word |= 1 << (number % 64);
-        }
+    /// # Errors
+    /// Bug: a number that there is no mark for; and below.
+    pub(super) fn set(&mut self, number: u32) -> Result<(), WriteError> {
+        let word = self.words.get_mut(index(number / 64));
+        *word.or_bug(format_args!("no mark for {number}"))? |= 1 << (number % 64);
+        Ok(())
     }
 
-    pub(super) fn has(&self, number: u32) -> bool {
-        let word = self.words.get(index(number / 64)).copied().unwrap_or(0);
-        word >> (number % 64) & 1 == 1
+    pub(super) fn has(&self, number: u32) -> Result<bool, WriteError> {
+        let word = self.words.get(index(number / 64));
+        let word = word.or_bug(format_args!("no mark for {number}"))?;
+        Ok(word >> (number % 64) & 1 == 1)
     }
 
     /// Counts the marks, once all are set.
@@ -322,27 +336,31 @@ impl Marks {
         self.ranks.clear();
         for word in &self.words {
             self.ranks.push(sum);
-            sum = sum.saturating_add(word.count_ones());
+            sum += word.count_ones();
         }
     }
 
     /// How many marks are before that of a number; `None` of a number without one.
-    pub(super) fn rank(&self, number: u32) -> Option<u32> {
+    pub(super) fn rank(&self, number: u32) -> Result<Option<u32>, WriteError> {
         let at = index(number / 64);
-        let (word, rank) = (self.words.get(at)?, self.ranks.get(at)?);
+        let (word, rank) = self
+            .words
+            .get(at)
+            .zip(self.ranks.get(at))
+            .or_bug("marks are not counted")?;
         let below = word & ((1 << (number % 64)) - 1);
-        self.has(number)
-            .then(|| rank.saturating_add(below.count_ones()))
+        Ok(self.has(number)?.then(|| rank + below.count_ones()))
     }
 
     pub(super) fn memory(&self) -> usize {
-        size_of_val(&*self.words).saturating_add(size_of_val(&*self.ranks))
+        size_of_val(&*self.words) + size_of_val(&*self.ranks)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Desk, Marks, Parts, Scatter, Sheet, word, words};
+    use crate::WriteError;
     use crate::pyramid::bins::Means;
     use crate::pyramid::meter::Meter;
 
@@ -370,7 +388,7 @@ mod tests {
         assert_eq!((sheet.len(), sheet.blocks()), (1000, 4));
         let mut bytes = Vec::new();
         assert_eq!(sheet.read(2, &mut bytes).unwrap(), 512);
-        assert_eq!((bytes.len(), word(&bytes, 1)), (256 * 12, 1024));
+        assert_eq!((bytes.len(), word(&bytes, 1).unwrap()), (256 * 12, 1024));
         let mut next = 0;
         sheet
             .each(|number, record| {
@@ -424,13 +442,37 @@ mod tests {
     fn marks_are_counted() {
         let mut marks = Marks::new(200);
         let set = [0, 63, 64, 65, 128, 199];
-        set.iter().for_each(|&number| marks.set(number));
+        set.iter().for_each(|&number| marks.set(number).unwrap());
         marks.count();
         for (rank, number) in (0..).zip(set) {
-            assert_eq!(marks.rank(number), Some(rank));
+            assert_eq!(marks.rank(number).unwrap(), Some(rank));
         }
         for number in [1, 66, 198, 200, u32::MAX] {
-            assert_eq!((marks.has(number), marks.rank(number)), (false, None));
+            assert_eq!(
+                (marks.has(number).unwrap(), marks.rank(number).unwrap()),
+                (false, None)
+            );
         }
+    }
+
+    #[test]
+    fn nothing_is_dropped_silently() {
+        let folder = std::env::temp_dir();
+        let desk = desk(&folder);
+        let bug = |found: Result<(), WriteError>| matches!(found, Err(WriteError::Bug { .. }));
+        let mut sheet = Sheet::new(8, &desk);
+        sheet.push(&[0; 8]).unwrap();
+        assert!(bug(sheet.push(&[0; 7])));
+        assert!(bug(sheet.read(1, &mut Vec::new()).map(|_| ())));
+        assert!(bug(word(&[0; 7], 1).map(|_| ())));
+        // Words of marks are 64 numbers.
+        let mut marks = Marks::new(64);
+        marks.set(63).unwrap();
+        assert!(bug(marks.set(64)));
+        assert!(bug(marks.has(64).map(|_| ())));
+        assert!(bug(marks.rank(63).map(|_| ())));
+        marks.count();
+        assert_eq!(marks.rank(63).unwrap(), Some(0));
+        assert!(bug(Parts::of(0, &desk).unwrap().push(5, |_| {})));
     }
 }

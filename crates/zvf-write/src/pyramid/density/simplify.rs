@@ -43,12 +43,12 @@ pub(super) fn simplify(line: &[&[f64]], tolerance: f64, stays: &mut [bool]) -> f
     }
     let (mut most, mut stack) = (0.0_f64, vec![(0_usize, last)]);
     while let Some((from, to)) = stack.pop() {
-        let inner = from.saturating_add(1)..to;
-        let (Some(a), Some(b)) = (line.get(from), line.get(to)) else {
+        // A line of one vertex has nothing between two.
+        let Some([a, inner @ .., b]) = line.get(from..=to) else {
             continue;
         };
         let mut worst = (0.0_f64, from);
-        for (at, position) in inner.clone().zip(line.get(inner).unwrap_or_default()) {
+        for (at, position) in (from + 1..).zip(inner) {
             let far = from_segment(position, a, b);
             // What is no number is not nearer than anything.
             if far > worst.0 {
@@ -70,15 +70,17 @@ pub(super) fn simplify(line: &[&[f64]], tolerance: f64, stays: &mut [bool]) -> f
 
 /// For each vertex of a line but its ends the square of the largest tolerance below which it stays.
 pub(super) fn tolerances(line: &[&[f64]], mut take: impl FnMut(f64)) {
-    let last = line.len().saturating_sub(1);
+    let Some(last) = line.len().checked_sub(1) else {
+        return;
+    };
     let mut stack = vec![(0_usize, last, f64::INFINITY)];
     while let Some((from, to, most)) = stack.pop() {
-        let inner = from.saturating_add(1)..to;
-        let (Some(a), Some(b)) = (line.get(from), line.get(to)) else {
+        // A line of one vertex has nothing between two.
+        let Some([a, inner @ .., b]) = line.get(from..=to) else {
             continue;
         };
         let mut worst: Option<(f64, usize)> = None;
-        for (at, position) in inner.clone().zip(line.get(inner).unwrap_or_default()) {
+        for (at, position) in (from + 1..).zip(inner) {
             let far = from_segment(position, a, b);
             if worst.is_none_or(|(most, _)| far > most) {
                 worst = Some((far, at));

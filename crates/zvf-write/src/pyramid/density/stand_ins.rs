@@ -14,9 +14,11 @@ use super::sheet::{Marks, Parts, Scatter, Scattered, Sheet, word};
 use super::simplify::{neighbours, simplify};
 use super::thin;
 use crate::bucket::Bucket;
+use crate::error::{OrBug, internal};
 use crate::int::{index, narrow, wide};
 use crate::pyramid::bins::{NONE, bin_of};
 use crate::pyramid::meter::Counted;
+use crate::record::{records, take_array};
 use crate::spill::SpillFile;
 use crate::{WriteError, parallel};
 
@@ -41,16 +43,18 @@ pub(super) enum Stays {
 const LINE: usize = 64;
 const MEMBER: usize = 160;
 
-/// The records of a part that `read` makes something of.
+/// The records of a part as `read` reads them.
 fn read_part<T>(
     part: &Bucket,
     file: &SpillFile,
     size: usize,
-    read: impl Fn(&[u8]) -> Option<T>,
+    read: impl Fn(&[u8]) -> Result<T, WriteError>,
 ) -> Result<Vec<T>, WriteError> {
     let mut all = Vec::new();
     for piece in part.pieces(file) {
-        all.extend(piece?.chunks_exact(size).filter_map(&read));
+        for record in records(&piece?, size)? {
+            all.push(read(record)?);
+        }
     }
     Ok(all)
 }
@@ -97,14 +101,13 @@ impl Net<'_> {
             let many = bytes.len() / Point::size(self.finest.dims());
             let mut kept = vec![NONE; many];
             for piece in pairs.pieces(block) {
-                for pair in piece?.as_chunks::<8>().0 {
-                    let place = index(word(pair, 0).saturating_sub(first));
-                    kept.get_mut(place)
-                        .into_iter()
-                        .for_each(|slot| *slot = word(pair, 1));
+                for pair in records(&piece?, 8)? {
+                    let place = word(pair, 0)?.checked_sub(first);
+                    let slot = place.and_then(|place| kept.get_mut(index(place)));
+                    *slot.or_bug("a stand-in for a vertex of another block")? = word(pair, 1)?;
                 }
             }
-            held.set(bytes.len().saturating_add(size_of_val(&*kept)));
+            held.set(bytes.len() + size_of_val(&*kept));
             kept.iter()
                 .try_for_each(|kept| all.push(&kept.to_le_bytes()))?;
         }
@@ -116,7 +119,7 @@ impl Net<'_> {
         let mut stays = Marks::new(fine.vertices.len());
         let mut kept = Sheet::new(4, &self.finest.desk());
         for place in 0..fine.vertices.len() {
-            stays.set(place);
+            stays.set(place)?;
             kept.push(&place.to_le_bytes())?;
         }
         Ok(StandIns {
@@ -129,14 +132,13 @@ impl Net<'_> {
     pub(super) fn points(&self, fine: &Fine, bins: &[f64]) -> Result<StandIns, WriteError> {
         let (desk, dims) = (self.finest.desk(), self.finest.dims());
         let placed = self.finest.from.placed;
-        let bytes = u64::from(fine.vertices.len()).saturating_mul(wide(Point::size(dims)));
+        let bytes = u64::from(fine.vertices.len()) * wide(Point::size(dims));
         let mut parts = Parts::new(bytes, &desk)?;
         fine.vertices.each(|place, record| {
-            Point::read_all(record, dims).try_for_each(|point| {
-                let bin = bin_of(point.position.get(..dims).unwrap_or_default(), bins)?;
-                let point = Point { place, ..point };
-                parts.push(FxBuildHasher.hash_one(bin), |out| point.write(dims, out))
-            })
+            let point = Point::take(&mut &*record, dims)?;
+            let bin = bin_of(point.axes(dims), bins)?;
+            let point = Point { place, ..point };
+            parts.push(FxBuildHasher.hash_one(bin), |out| point.write(dims, out))
         })?;
         let (parts, file, held) = parts.finish();
         let thinner = Thinner {
@@ -151,7 +153,10 @@ impl Net<'_> {
         let work = |part: Bucket| thinner.thin(&part);
         parallel::each(desk.means.threads, parts.into_iter(), work, |found| {
             moved = moved.max(found.moved);
-            found.stays.iter().for_each(|point| marks.set(point.place));
+            found
+                .stays
+                .iter()
+                .try_for_each(|point| marks.set(point.place))?;
             found
                 .pairs
                 .into_iter()
@@ -198,19 +203,19 @@ impl Net<'_> {
                     for (at, stand_in) in neighbours(&line, &stays).enumerate() {
                         let [at, stand_in] =
                             [narrow("vertices", at)?, narrow("vertices", stand_in)?];
-                        pairs.push([place.saturating_add(at), place.saturating_add(stand_in)]);
+                        pairs.push([place + at, place + stand_in]);
                     }
                 }
                 for stays in stays {
                     kept.extend(stays.then_some(place));
-                    place = place.saturating_add(1);
+                    place += 1;
                 }
             }
             Ok((kept, pairs, moved))
         };
         parallel::each(desk.means.threads, pieces, work, |(kept, some, far)| {
             moved = moved.max(far);
-            kept.into_iter().for_each(|place| marks.set(place));
+            kept.into_iter().try_for_each(|place| marks.set(place))?;
             some.into_iter()
                 .try_for_each(|pair| push_pair(&mut pairs, pair))
         })?;
@@ -221,11 +226,11 @@ impl Net<'_> {
     pub(super) fn lines(&self, fine: &Fine, bins: &[f64]) -> Result<StandIns, WriteError> {
         let (desk, dims) = (self.finest.desk(), self.finest.dims());
         let size = Point::size(dims);
-        let bytes = u64::from(fine.vertices.len()).saturating_mul(wide(size));
+        let bytes = u64::from(fine.vertices.len()) * wide(size);
         let mut parts = Parts::new(bytes, &desk)?;
         let mut push = |line: &[Point]| {
             let [a, b] = line else { return Ok(()) };
-            let ends = [a, b].map(|end| end.position.get(..dims).unwrap_or_default());
+            let ends = [a, b].map(|end| end.axes(dims));
             let pair = thin::pair_of(ends, bins)?;
             parts.push(FxBuildHasher.hash_one(pair), |out| {
                 line.iter().for_each(|end| end.write(dims, out));
@@ -234,7 +239,8 @@ impl Net<'_> {
         // Only the first vertices of an object are looked at: of three it is no line.
         let mut line: Vec<Point> = Vec::with_capacity(3);
         fine.vertices.each(|place, record| {
-            for point in Point::read_all(record, dims) {
+            for point in Point::read_all(record, dims)? {
+                let point = point?;
                 if line.last().is_some_and(|last| last.object != point.object) {
                     push(&line)?;
                     line.clear();
@@ -248,24 +254,33 @@ impl Net<'_> {
         push(&line)?;
         let (parts, file, held) = parts.finish();
         let work = |part: Bucket| {
-            let points = read_part(&part, &file, size, |record| {
-                Point::read_all(record, dims).next()
+            let points = read_part(&part, &file, size, |mut record| {
+                Point::take(&mut record, dims)
             })?;
+            internal!(
+                points.len().is_multiple_of(2),
+                "{} ends of lines",
+                points.len()
+            );
             let mut held = Counted::new(&desk.meter);
-            held.set(points.len().saturating_mul(size_of::<Point>() + LINE));
-            let position = |end: u32| {
-                let point: Option<&Point> = points.get(index(end));
-                point
-                    .and_then(|point| point.position.get(..dims))
-                    .unwrap_or_default()
+            held.set(points.len() * (size_of::<Point>() + LINE));
+            // Both ends of each line are among the points.
+            let lines: Vec<[&[f64]; 2]> = points
+                .as_chunks::<2>()
+                .0
+                .iter()
+                .map(|ends| ends.each_ref().map(|end| end.axes(dims)))
+                .collect();
+            let mut ends = Vec::with_capacity(points.len());
+            let far = thin::pairs(&lines, bins, |end, kept| ends.push([end, kept]))?;
+            let place = |end: usize| -> Result<u32, WriteError> {
+                let point = points.get(end).or_bug(format_args!("no end {end}"))?;
+                Ok(point.place)
             };
-            let place = |end: u32| points.get(index(end)).map_or(NONE, |point| point.place);
-            let mut pairs = Vec::with_capacity(points.len());
-            let lines = (0..narrow("vertices", points.len())?).step_by(2);
-            let far = thin::pairs(lines, position, bins, |end, kept| {
-                pairs.push([place(end), place(kept)]);
-            })?;
-            Ok((pairs, far))
+            let pairs = ends
+                .into_iter()
+                .map(|[end, kept]| Ok([place(end)?, place(kept)?]));
+            Ok((pairs.collect::<Result<_, WriteError>>()?, far))
         };
         let found = self.stand_ins(fine, parts.into_iter(), work);
         drop(held);
@@ -280,15 +295,16 @@ impl Net<'_> {
         bins: &[f64],
     ) -> Result<StandIns, WriteError> {
         let (desk, dims) = (self.finest.desk(), self.finest.dims());
-        let size = Point::size(dims).saturating_add(4);
-        let bytes = u64::from(fine.vertices.len()).saturating_mul(wide(size));
+        let size = Point::size(dims) + 4;
+        let bytes = u64::from(fine.vertices.len()) * wide(size);
         let mut vertices = Parts::new(bytes, &desk)?;
         let mut links = Parts::of(vertices.len(), &desk)?;
         let mut spread = |block: &Block<'_>, values: &mut Vec<u8>| {
             let degrees = block.degrees(dims)?;
-            let points = Point::read_all(block.vertices, dims);
+            let points = Point::read_all(block.vertices, dims)?;
             for ((point, place), degree) in points.zip(block.first..).zip(degrees) {
-                let bin = bin_of(point.position.get(..dims).unwrap_or_default(), bins)?;
+                let point = point?;
+                let bin = bin_of(point.axes(dims), bins)?;
                 let hash = FxBuildHasher.hash_one((point.object, bin));
                 values.extend_from_slice(&hash.to_le_bytes());
                 let point = Point { place, ..point };
@@ -308,61 +324,57 @@ impl Net<'_> {
             find.blocks(&fine.vertices, None, |block| spread(block, &mut Vec::new()))?;
         } else {
             find.ends(fine, spread, |link, values| {
+                // Only links of two ends contract what they join.
                 let ([a, b], []) = values.as_chunks::<8>() else {
                     return Ok(());
                 };
                 if a != b {
                     return Ok(());
                 }
-                let ends = link.get(4..).unwrap_or_default();
+                let ends = link.get(4..).or_bug("a link is cut short")?;
                 links.push(u64::from_le_bytes(*a), |out| out.extend_from_slice(ends))
             })?;
         }
         let (vertices, vertex_file, of_vertices) = vertices.finish();
         let (links, link_file, of_links) = links.finish();
         let work = |(vertices, links): (Bucket, Bucket)| {
-            let some = read_part(&vertices, &vertex_file, size, |record| {
-                let point = Point::read_all(record, dims).next()?;
-                Some((
-                    point,
-                    record
-                        .last_chunk::<4>()
-                        .map_or(0, |last| u32::from_le_bytes(*last)),
-                ))
+            let some = read_part(&vertices, &vertex_file, size, |mut record| {
+                let point = Point::take(&mut record, dims)?;
+                Ok((point, u32::from_le_bytes(take_array(&mut record)?)))
             })?;
             let (points, degrees): (Vec<Point>, Vec<u32>) = some.into_iter().unzip();
             let mut held = Counted::new(&desk.meter);
-            held.set(points.len().saturating_mul(size_of::<Point>() + MEMBER));
+            held.set(points.len() * (size_of::<Point>() + MEMBER));
             let owner = points.iter().map(|point| point.object).collect();
+            // What is no member lies in no bin, which is noticed where bins are looked up.
             let position = |at: u32| {
-                let point = points.get(index(at));
-                point
-                    .and_then(|point| point.position.get(..dims))
-                    .unwrap_or_default()
+                points
+                    .get(index(at))
+                    .map_or(&[][..], |point| point.axes(dims))
             };
             let members = Members::new(owner, position, bins)?;
             let kept = match kind {
                 Kind::Mesh => members.clustered(dims)?,
                 _ => {
                     let at = |place: u32| {
-                        let at = points
-                            .binary_search_by_key(&place, |point| point.place)
-                            .ok()?;
-                        u32::try_from(at).ok()
+                        let at = points.binary_search_by_key(&place, |point| point.place);
+                        let at = at.map_err(|_| WriteError::bug("an end in another part"))?;
+                        narrow("vertices", at)
                     };
                     let links = read_part(&links, &link_file, 8, |link| {
-                        Some([at(word(link, 0))?, at(word(link, 1))?])
+                        Ok([at(word(link, 0)?)?, at(word(link, 1)?)?])
                     })?;
                     members.connected(&degrees, links.into_iter(), bins)?
                 }
             };
             let far = members.moved(&kept);
-            let place = |kept: u32| points.get(index(kept)).map_or(NONE, |point| point.place);
-            let pairs = points
-                .iter()
-                .zip(kept)
-                .map(|(point, kept)| [point.place, place(kept)]);
-            Ok((pairs.collect(), far))
+            let pairs = points.iter().zip(kept).map(|(point, kept)| {
+                let kept = points
+                    .get(index(kept))
+                    .or_bug(format_args!("no member {kept}"))?;
+                Ok([point.place, kept.place])
+            });
+            Ok((pairs.collect::<Result<_, WriteError>>()?, far))
         };
         let parts = vertices.into_iter().zip(links);
         let found = self.stand_ins(fine, parts, work);

@@ -9,18 +9,20 @@ use arrow_array::{Array, ArrayRef};
 use zvf_format::dtype::DTypeKind;
 use zvf_store::TypedValues;
 
+use crate::error::OrBug;
 use crate::int::index;
 use crate::number::NumberType;
 use crate::{AttributeSpec, AttributeType, Values, WriteError};
 
 /// The elements of a column, and how many each row has.
-pub(super) fn elements(column: &ArrayRef) -> (ArrayRef, usize) {
+pub(super) fn elements(column: &ArrayRef) -> Result<(ArrayRef, usize), WriteError> {
     match column.as_fixed_size_list_opt() {
         Some(list) => {
-            let width = usize::try_from(list.value_length()).unwrap_or(1);
-            (std::sync::Arc::clone(list.values()), width)
+            let width = usize::try_from(list.value_length());
+            let width = width.or_bug("rows of fewer than no elements")?;
+            Ok((std::sync::Arc::clone(list.values()), width))
         }
-        None => (std::sync::Arc::clone(column), 1),
+        None => Ok((std::sync::Arc::clone(column), 1)),
     }
 }
 
@@ -33,20 +35,22 @@ pub(super) fn rows(
     column: &ArrayRef,
     rows: &[u32],
 ) -> Result<Values<'static>, WriteError> {
-    let (items, width) = elements(column);
+    let (items, width) = elements(column)?;
     let places = rows.iter().flat_map(|&row| {
-        let start = index(row).saturating_mul(width);
-        start..start.saturating_add(width)
+        let start = index(row) * width;
+        start..start + width
     });
     macro_rules! numbers {
         ($type:ty) => {{
             let items = items.as_primitive::<$type>();
             let values = items.values();
-            Values::from(
-                places
-                    .filter_map(|at| values.get(at).copied())
-                    .collect::<Vec<_>>(),
-            )
+            let place = |at| {
+                values
+                    .get(at)
+                    .copied()
+                    .or_bug(format_args!("{name} has no element {at}"))
+            };
+            Values::from(places.map(place).collect::<Result<Vec<_>, _>>()?)
         }};
     }
     let texts = matches!(
@@ -113,7 +117,7 @@ pub(super) fn rows(
 
 /// What an attribute of vertices or links is to be declared as.
 pub(super) fn declare(name: &str, column: &ArrayRef) -> Result<AttributeSpec, WriteError> {
-    let (_, width) = elements(column);
+    let (_, width) = elements(column)?;
     let values = rows(name, column, &[])?;
     let spec = match values.number_type() {
         Some(number) => AttributeSpec::number(name, number),
@@ -157,7 +161,7 @@ pub(super) fn table(name: &str, values: &TypedValues) -> Result<Values<'static>,
         DTypeKind::F32 => numbers!(f32, F32),
         DTypeKind::F64 => numbers!(f64, F64),
         DTypeKind::Utf32 { chars } => {
-            let size = index(chars).saturating_mul(4).max(1);
+            let size = (index(chars) * 4).max(1);
             let text = |bytes: &[u8]| {
                 let points = bytes.as_chunks::<4>().0.iter();
                 let points = points.filter_map(|point| char::from_u32(u32::from_le_bytes(*point)));
@@ -179,7 +183,8 @@ pub(super) fn to_f64(column: &ArrayRef) -> Result<Vec<f64>, WriteError> {
     let Some(number) = values.number_type() else {
         return Err(WriteError::data("position", "texts", "numbers"));
     };
-    Ok(number.to_f64(&values.bytes_as(number).unwrap_or_default()))
+    let bytes = values.bytes_as(number).or_bug("numbers of another type")?;
+    Ok(number.to_f64(&bytes))
 }
 
 /// The number type of a column.

@@ -16,34 +16,31 @@ pub(super) fn off_middle(position: &[f64], bin: &Bin, bins: &[f64]) -> f64 {
     .sum()
 }
 
-/// Tells `stands` what stands for each end of lines, which are given by their first ends; the other one follows it. Returns
-/// the square of the largest distance of an end from the one that stands for it.
+/// Tells `stands` what stands for each end of lines; ends are counted line by line. Returns the square of the largest distance
+/// of an end from the one that stands for it.
 ///
 /// # Errors
 /// Positions that lie in no bin.
-pub(super) fn pairs<'p>(
-    lines: impl Iterator<Item = u32>,
-    position: impl Fn(u32) -> &'p [f64],
+pub(super) fn pairs(
+    lines: &[[&[f64]; 2]],
     bins: &[f64],
-    mut stands: impl FnMut(u32, u32),
+    mut stands: impl FnMut(usize, usize),
 ) -> Result<f64, WriteError> {
-    let mut first: FxHashMap<[Bin; 2], u32> = FxHashMap::default();
+    let mut first: FxHashMap<[Bin; 2], (usize, [&[f64]; 2])> = FxHashMap::default();
     let mut moved = 0.0_f64;
-    for start in lines {
-        let ends = [start, start.saturating_add(1)];
-        let pair = pair_of(ends.map(&position), bins)?;
-        let kept = *first.entry(pair).or_insert(start);
-        if kept == start {
+    for (number, &[a, b]) in lines.iter().enumerate() {
+        let ends = [2 * number, 2 * number + 1];
+        let pair = pair_of([a, b], bins)?;
+        let (kept, [c, d]) = *first.entry(pair).or_insert((number, [a, b]));
+        if kept == number {
             ends.iter().for_each(|&end| stands(end, end));
             continue;
         }
         // Ends that share a bin are compared with each other.
-        let other = [kept, kept.saturating_add(1)];
-        let far = |a: u32, b: u32| square(position(a), position(b));
-        let straight = far(ends[0], other[0]).max(far(ends[1], other[1]));
-        let crossed = far(ends[0], other[1]).max(far(ends[1], other[0]));
+        let straight = square(a, c).max(square(b, d));
+        let crossed = square(a, d).max(square(b, c));
         moved = moved.max(straight.min(crossed));
-        let [near, off] = other;
+        let [near, off] = [2 * kept, 2 * kept + 1];
         let kept = if crossed < straight {
             [off, near]
         } else {

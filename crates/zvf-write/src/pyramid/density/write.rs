@@ -11,6 +11,7 @@ use super::about::{About, attribute, column};
 use super::tables;
 use crate::batch::Batch;
 use crate::commit::Leftovers;
+use crate::error::OrBug;
 use crate::finish::{Parts, write_arrays};
 use crate::int::{index, narrow};
 use crate::objects::{HeldGroups, Tables};
@@ -65,21 +66,26 @@ impl Numbered {
     pub(crate) fn new(chunks: Vec<ChunkCoord>, places: &[(u32, u32)]) -> Result<Self, WriteError> {
         let mut counts = vec![0_usize; chunks.len()];
         for &(slot, row) in places {
-            if let Some(count) = counts.get_mut(index(slot)) {
-                *count = index(row).saturating_add(1).max(*count);
-            }
+            let count = counts.get_mut(index(slot));
+            let count = count.or_bug(format_args!("no chunk {slot}"))?;
+            *count = (index(row) + 1).max(*count);
         }
         let (mut starts, mut sum) = (vec![0], 0_usize);
         for count in counts {
-            sum = sum.saturating_add(count);
+            sum += count;
             starts.push(narrow("vertices of a level", sum)?);
         }
         let number = |&(slot, row): &(u32, u32)| {
-            let start = starts.get(index(slot)).copied().unwrap_or(0);
-            start.saturating_add(row)
+            let start = starts
+                .get(index(slot))
+                .or_bug(format_args!("no chunk {slot}"))?;
+            Ok(start + row)
         };
         Ok(Self {
-            of: places.iter().map(number).collect(),
+            of: places
+                .iter()
+                .map(number)
+                .collect::<Result<_, WriteError>>()?,
             starts,
             chunks: Arc::new(chunks),
         })
@@ -297,4 +303,24 @@ fn write_columns(
         doc.arrays_present.push(family);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use zvf_store::ChunkCoord;
+
+    use super::Numbered;
+    use crate::WriteError;
+
+    #[test]
+    fn vertices_are_numbered_by_chunk_and_row() {
+        let chunks = || vec![ChunkCoord::new(&[0]), ChunkCoord::new(&[4])];
+        let numbered = Numbered::new(chunks(), &[(1, 0), (0, 2), (1, 1)]).unwrap();
+        assert_eq!(
+            (numbered.starts, numbered.of),
+            (vec![0, 3, 5], vec![3, 2, 4])
+        );
+        let lost = Numbered::new(chunks(), &[(1, 0), (2, 0)]);
+        assert!(matches!(lost, Err(WriteError::Bug { .. })));
+    }
 }

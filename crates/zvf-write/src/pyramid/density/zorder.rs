@@ -7,7 +7,8 @@ use super::sheet::{Marks, Scatter};
 use super::square;
 use super::stand_ins::{StandIns, push_pair};
 use crate::WriteError;
-use crate::int::{index, narrow};
+use crate::error::OrBug;
+use crate::int::{index, narrow, to_index};
 use crate::pyramid::bins::MOST_AXES;
 use crate::sorter::{Placed, Sorter};
 
@@ -37,7 +38,8 @@ impl Net<'_> {
         let (mut low, mut high) = ([f64::INFINITY; MOST_AXES], [f64::NEG_INFINITY; MOST_AXES]);
         let (mut objects, mut last) = (0_u64, None);
         fine.vertices.each(|_, record| {
-            for point in Point::read_all(record, dims) {
+            for point in Point::read_all(record, dims)? {
+                let point = point?;
                 for ((low, high), axis) in low.iter_mut().zip(&mut high).zip(&point.position) {
                     (*low, *high) = (low.min(*axis), high.max(*axis));
                     if !axis.is_finite() {
@@ -45,7 +47,7 @@ impl Net<'_> {
                         return Err(WriteError::data("position", axis.to_string(), expected));
                     }
                 }
-                objects = objects.saturating_add(u64::from(last != Some(point.object)));
+                objects += u64::from(last != Some(point.object));
                 last = Some(point.object);
             }
             Ok(())
@@ -65,17 +67,16 @@ impl Net<'_> {
         let frame = self.frame(fine)?;
         let mut sorter = Sorter::new(desk.means.budget / 4, desk.means.folder);
         fine.vertices.each(|place, record| {
-            Point::read_all(record, dims).try_for_each(|point| {
-                let axes = frame.axes(&point.position, self.unit());
-                sorter.push(placed(key(axes, dims), place))
-            })
+            let point = Point::take(&mut &*record, dims)?;
+            let axes = frame.axes(&point.position, self.unit());
+            sorter.push(placed(key(axes, dims), place))
         })?;
         let mut marks = Marks::new(fine.vertices.len());
         let mut pairs = Scatter::new(&desk);
         let mut kept = 0;
         sampled(sorter, share, |place, first| {
             if first {
-                marks.set(place);
+                marks.set(place)?;
                 kept = place;
             }
             match self.finest.from.placed {
@@ -102,11 +103,12 @@ impl Net<'_> {
             // 40 powers of two, below and above the extent of everything.
             let length = ((object.length.log2() + 32.0) / 40.0).clamp(0.0, 1.0);
             let axes = axes.into_iter().take(dims).chain([length]);
-            sorter.push(placed(key(axes, dims.saturating_add(1)), object.number))
+            sorter.push(placed(key(axes, dims + 1), object.number))
         };
         let mut object = Object::default();
         fine.vertices.each(|_, record| {
-            for point in Point::read_all(record, dims) {
+            for point in Point::read_all(record, dims)? {
+                let point = point?;
                 if object.count > 0.0 && object.number != point.object {
                     push(&object)?;
                     object = Object::default();
@@ -119,8 +121,8 @@ impl Net<'_> {
         push(&object)?;
         let mut kept = vec![false; self.finest.about.ids.len()];
         sampled(sorter, share, |number, first| {
-            let slot = kept.get_mut(index(number)).filter(|_| first);
-            slot.into_iter().for_each(|slot| *slot = true);
+            let kept = kept.get_mut(index(number));
+            *kept.or_bug(format_args!("no object {number}"))? |= first;
             Ok(())
         })?;
         Ok(kept)
@@ -206,7 +208,7 @@ fn sampled(
     let (mut rank, mut window) = (0.0_f64, -1.0);
     while let Some(one) = sorted.pop()? {
         let here = (rank * share).floor();
-        let number = narrow("vertices", usize::try_from(one.order).unwrap_or(usize::MAX))?;
+        let number = narrow("vertices", to_index("vertices", one.order)?)?;
         take(number, here > window)?;
         (rank, window) = (rank + 1.0, here);
     }
