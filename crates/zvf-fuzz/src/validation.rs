@@ -8,11 +8,12 @@ use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use serde_json::{Value, json};
+use zvf_pyramid::{CrossLevel, LevelStep, PyramidSpec, build_pyramid};
 use zvf_store::OpenOptions;
 use zvf_validate::{Depth, Sample, ValidateOptions, validate};
 use zvf_write::{
-    AttributeSpec, Batch, Compression, CrossLevel, Kind, LevelStep, NumberType, ObjectTable,
-    PyramidSpec, StoreSpec, StoreWriter, WriteOptions, build_pyramid,
+    AttributeSpec, Batch, Compression, Kind, NumberType, ObjectTable, StoreSpec, StoreWriter,
+    WriteOptions,
 };
 
 use crate::store::{limits, wait};

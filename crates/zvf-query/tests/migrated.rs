@@ -8,8 +8,9 @@ use futures::TryStreamExt;
 use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt};
 use zvf_meta::rules::Severity;
+use zvf_migrate::{MigrateOptions, Report, migrate};
 use zvf_store::{Need, OpenOptions, Store};
-use zvf_write::{MigrateOptions, Report, TargetVersion, WriteError, migrate};
+use zvf_write::{TargetVersion, WriteError};
 
 use zvf_query::Query;
 

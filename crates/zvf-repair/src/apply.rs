@@ -1,8 +1,8 @@
 //! A plan is carried out, and taken back.
 
 use futures::future::BoxFuture;
+use zvf_edit::{backup_address, replace_documents, restore_documents};
 use zvf_validate::{Report, ValidateOptions, validate};
-use zvf_write::{backup_address, replace_documents, restore_documents};
 
 use crate::error::RepairError;
 use crate::options::RepairOptions;

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::BoxFuture;
 use serde_json::Value;
+use zvf_edit::DocumentChange;
 use zvf_meta::rules::Severity;
 use zvf_meta::version::is_ruled;
 use zvf_store::RawStore;
 use zvf_store::writing::Redo;
 use zvf_validate::{Check, Finding, Measured, Mend, Report, ValidateOptions, validate};
-use zvf_write::DocumentChange;
 
 use crate::documents::{self, Look, Memory, ROOT};
 use crate::edit::{Drafts, Edit, Tier};

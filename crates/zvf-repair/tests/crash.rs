@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use zvf_edit::Edit;
 use zvf_repair::{RepairError, apply, plan};
 use zvf_testkit::faults::Dying;
-use zvf_write::{Edit, WriteError};
+use zvf_write::WriteError;
 
 use crate::support::{ADDRESS, Files, Memory, Outcome, options};
 

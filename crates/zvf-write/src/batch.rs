@@ -31,18 +31,18 @@ use crate::values::Values;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Batch<'a> {
-    pub(crate) positions: Values<'a>,
-    pub(crate) objects: Owners<'a>,
-    pub(crate) attributes: Vec<(String, Values<'a>)>,
+    pub positions: Values<'a>,
+    pub objects: Owners<'a>,
+    pub attributes: Vec<(String, Values<'a>)>,
     pub(crate) fragment_attributes: Vec<(String, Values<'a>)>,
-    pub(crate) links: Cow<'a, [u64]>,
-    pub(crate) numbering: Numbering,
-    pub(crate) link_attributes: Vec<(String, Values<'a>)>,
+    pub links: Cow<'a, [u64]>,
+    pub numbering: Numbering,
+    pub link_attributes: Vec<(String, Values<'a>)>,
 }
 
 /// Which object each vertex belongs to.
 #[derive(Debug, Clone)]
-pub(crate) enum Owners<'a> {
+pub enum Owners<'a> {
     None,
     Each(Cow<'a, [i64]>),
     Runs(Cow<'a, [(i64, usize)]>),
@@ -50,7 +50,7 @@ pub(crate) enum Owners<'a> {
 
 /// What the vertex numbers of links count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Numbering {
+pub enum Numbering {
     Batch,
     All,
 }
@@ -164,8 +164,8 @@ impl<'a> Batch<'a> {
 /// An object that is in no table has no value of any object attribute.
 #[derive(Debug, Clone)]
 pub struct ObjectTable<'a> {
-    pub(crate) ids: Cow<'a, [i64]>,
-    pub(crate) attributes: Vec<(String, Values<'a>)>,
+    pub ids: Cow<'a, [i64]>,
+    pub attributes: Vec<(String, Values<'a>)>,
 }
 
 impl<'a> ObjectTable<'a> {

@@ -13,7 +13,7 @@ use crate::spill::{Part, SpillFile};
 
 /// Records of one width, in one bucket a key. A bucket keeps the order in which its records came.
 #[derive(Debug)]
-pub(crate) struct Buckets<K> {
+pub struct Buckets<K> {
     /// Keys are counts and coordinates of the caller's own data: nobody gains by making them collide.
     numbers: FxHashMap<K, usize>,
     buckets: Vec<Bucket>,
@@ -25,13 +25,13 @@ pub(crate) struct Buckets<K> {
 
 /// The records of one key.
 #[derive(Debug, Default)]
-pub(crate) struct Bucket {
+pub struct Bucket {
     parts: Vec<Part>,
     tail: Vec<u8>,
 }
 
 impl<K: Eq + Hash> Buckets<K> {
-    pub(crate) fn new(budget: usize, folder: &Path) -> Self {
+    pub fn new(budget: usize, folder: &Path) -> Self {
         Self {
             numbers: FxHashMap::default(),
             buckets: Vec::new(),
@@ -42,7 +42,7 @@ impl<K: Eq + Hash> Buckets<K> {
     }
 
     /// The number of the bucket of a key; `own` makes the key of a new one. Numbers stay valid.
-    pub(crate) fn number<Q>(&mut self, key: &Q, own: impl FnOnce(&Q) -> K) -> usize
+    pub fn number<Q>(&mut self, key: &Q, own: impl FnOnce(&Q) -> K) -> usize
     where
         K: Borrow<Q>,
         Q: Eq + Hash + ?Sized,
@@ -60,7 +60,7 @@ impl<K: Eq + Hash> Buckets<K> {
     ///
     /// # Errors
     /// Bug: a number that is no bucket's.
-    pub(crate) fn push(
+    pub fn push(
         &mut self,
         number: usize,
         write: impl FnOnce(&mut Vec<u8>),
@@ -79,12 +79,12 @@ impl<K: Eq + Hash> Buckets<K> {
     }
 
     /// Bytes reserved in memory.
-    pub(crate) fn memory(&self) -> usize {
+    pub fn memory(&self) -> usize {
         self.memory
     }
 
     /// Writes everything that is in memory to the file, if that is more than the budget.
-    pub(crate) fn relieve(&mut self) -> Result<(), WriteError> {
+    pub fn relieve(&mut self) -> Result<(), WriteError> {
         if self.memory <= self.budget {
             return Ok(());
         }
@@ -103,7 +103,7 @@ impl<K: Eq + Hash> Buckets<K> {
     }
 
     /// All keys with their buckets, in the order in which they came, and the file to read them from.
-    pub(crate) fn finish(self) -> (Vec<(K, Bucket)>, SpillFile) {
+    pub fn finish(self) -> (Vec<(K, Bucket)>, SpillFile) {
         // Keys have the numbers 0, 1, 2, …: in this order they are those of the buckets.
         let mut keys: Vec<(K, usize)> = self.numbers.into_iter().collect();
         keys.sort_unstable_by_key(|(_, number)| *number);
@@ -114,12 +114,12 @@ impl<K: Eq + Hash> Buckets<K> {
 
 impl Bucket {
     /// Bytes of all records.
-    pub(crate) fn len(&self) -> u64 {
+    pub fn len(&self) -> u64 {
         self.parts.iter().map(|part| part.len).sum::<u64>() + wide(self.tail.len())
     }
 
     /// All records in the order in which they came, as they were spilled; none is torn apart.
-    pub(crate) fn pieces(
+    pub fn pieces(
         &self,
         file: &SpillFile,
     ) -> impl Iterator<Item = Result<Cow<'_, [u8]>, WriteError>> {
@@ -132,7 +132,7 @@ impl Bucket {
     }
 
     /// All records, in the order in which they came.
-    pub(crate) fn read(self, file: &SpillFile) -> Result<Vec<u8>, WriteError> {
+    pub fn read(self, file: &SpillFile) -> Result<Vec<u8>, WriteError> {
         if self.parts.is_empty() {
             return Ok(self.tail);
         }

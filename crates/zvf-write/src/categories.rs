@@ -12,14 +12,14 @@ pub(crate) const MISSING: u32 = u32::MAX;
 
 /// The texts of one attribute so far.
 #[derive(Debug, Default)]
-pub(crate) struct Categories {
+pub struct Categories {
     codes: HashMap<String, u32>,
     missing: bool,
 }
 
 impl Categories {
     /// The code of a text, a new one where it was not seen before.
-    pub(crate) fn code(&mut self, text: Option<&str>) -> Result<u32, WriteError> {
+    pub fn code(&mut self, text: Option<&str>) -> Result<u32, WriteError> {
         let Some(text) = text else {
             self.missing = true;
             return Ok(MISSING);
@@ -40,7 +40,7 @@ impl Categories {
     }
 
     /// The final texts and codes.
-    pub(crate) fn finish(self) -> Result<Dictionary, WriteError> {
+    pub fn finish(self) -> Result<Dictionary, WriteError> {
         let mut texts: Vec<(String, u32)> = self.codes.into_iter().collect();
         texts.sort_unstable();
         let mut codes = vec![0; texts.len()];
@@ -68,20 +68,20 @@ impl Categories {
 
 /// The final texts of one attribute.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Dictionary {
+pub struct Dictionary {
     /// Sorted by code point.
-    pub(crate) texts: Vec<String>,
+    pub texts: Vec<String>,
     /// The final code of each code given before.
     codes: Vec<u32>,
     /// The type of the stored codes.
-    pub(crate) number: NumberType,
+    pub number: NumberType,
     /// Whether a text is missing; its code is -1.
-    pub(crate) missing: bool,
+    pub missing: bool,
 }
 
 impl Dictionary {
     /// Appends the stored form of a code given before.
-    pub(crate) fn put(&self, code: [u8; 4], out: &mut Vec<u8>) -> Result<(), WriteError> {
+    pub fn put(&self, code: [u8; 4], out: &mut Vec<u8>) -> Result<(), WriteError> {
         let code = u32::from_le_bytes(code);
         let stored = if code == MISSING {
             [0xff; 4]
@@ -133,7 +133,7 @@ mod tests {
         let done = all.finish().unwrap();
         assert_eq!(done.number, NumberType::I16);
         let mut stored = Vec::new();
-        done.put(none.to_le_bytes(), &mut stored);
+        done.put(none.to_le_bytes(), &mut stored).unwrap();
         assert_eq!(stored, (-1_i16).to_le_bytes());
     }
 }

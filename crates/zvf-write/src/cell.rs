@@ -33,7 +33,7 @@ enum Cut {
 
 /// Everything that is the same for all chunks.
 #[derive(Debug)]
-pub(crate) struct Encoder<'s> {
+pub struct Encoder<'s> {
     spec: &'s StoreSpec,
     layout: Layout,
     dictionaries: Vec<Option<Dictionary>>,
@@ -44,20 +44,20 @@ pub(crate) struct Encoder<'s> {
 
 /// The cells of one chunk, and what the rest of the store must know of it.
 #[derive(Debug)]
-pub(crate) struct Encoded {
+pub struct Encoded {
     /// Payload of `vertices`.
-    pub(crate) positions: Vec<u8>,
+    pub positions: Vec<u8>,
     /// Payload of `vertex_fragments`.
-    pub(crate) fragments: Vec<u8>,
+    pub fragments: Vec<u8>,
     /// Payloads of the attributes, in the order of the specification.
-    pub(crate) attributes: Vec<Vec<u8>>,
+    pub attributes: Vec<Vec<u8>>,
     /// Payloads of the attributes of fragments, in the order of
     /// [`stored_fragment_attributes`](StoreSpec::stored_fragment_attributes).
     pub(crate) fragment_attributes: Vec<Vec<u8>>,
     /// The fragments of objects.
-    pub(crate) placed: Vec<Placed>,
+    pub placed: Vec<Placed>,
     /// The vertex of each row, where links ask for it.
-    pub(crate) vertices: Vec<u64>,
+    pub vertices: Vec<u64>,
 }
 
 /// A record and what it is sorted by.
@@ -70,7 +70,7 @@ struct Key {
 }
 
 impl<'s> Encoder<'s> {
-    pub(crate) fn new(
+    pub fn new(
         spec: &'s StoreSpec,
         layout: Layout,
         dictionaries: Vec<Option<Dictionary>>,
@@ -115,12 +115,7 @@ impl<'s> Encoder<'s> {
     ///
     /// # Cost
     /// O(rows log rows); memory for the records and once more for the cells.
-    pub(crate) fn encode(
-        &self,
-        chunk: &[i64],
-        slot: u32,
-        records: &[u8],
-    ) -> Result<Encoded, WriteError> {
+    pub fn encode(&self, chunk: &[i64], slot: u32, records: &[u8]) -> Result<Encoded, WriteError> {
         let keys = self.sorted(chunk, records)?;
         narrow("rows of one chunk", keys.len())?;
         let (fragments, placed) = self.fragments(slot, &keys, records)?;
@@ -393,7 +388,7 @@ fn local_bin(value: f64, size: f64, chunk: i64, bins: i64) -> Result<i64, WriteE
 }
 
 /// The number of a position's bin in its chunk, axis 0 slowest.
-pub(crate) fn bin_of(
+pub fn bin_of(
     position: &[f64],
     sizes: &[f64],
     chunk: &[i64],

@@ -25,7 +25,7 @@ use crate::target::{Seen, Target};
 
 /// A change that was begun.
 #[derive(Debug)]
-pub(crate) struct Change {
+pub struct Change {
     target: Arc<Target>,
     address: String,
     lease: Lease,
@@ -38,7 +38,7 @@ pub(crate) struct Change {
 
 /// Whose marker is taken over, should there be one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Take {
+pub enum Take {
     /// That of a writer that is known to be gone, or that can do no harm any more.
     Expired,
     /// Any: the caller says that its writer is dead.
@@ -69,7 +69,7 @@ impl Left {
         if let Some(id) = edit {
             left.edits.push(id?.to_owned());
         } else {
-            left.groups = crate::pyramid::leftovers(marker)?;
+            left.groups = pyramid_groups(marker)?;
         }
         let list = |name: &str| {
             let list = marker.pointer("/after")?.get(name)?.as_array()?;
@@ -80,7 +80,7 @@ impl Left {
             left.edits
                 .extend(list("edits")?.into_iter().filter(|id| is_id(id)));
             let groups = json!({"details": {"pyramid": list("groups")?}});
-            left.groups.extend(crate::pyramid::leftovers(&groups)?);
+            left.groups.extend(pyramid_groups(&groups)?);
         }
         Some(left)
     }
@@ -105,7 +105,7 @@ impl Change {
     ///
     /// # Errors
     /// Misuse: no store; another change that goes on, or was interrupted ([`Change::interrupted`] says which). I/O.
-    pub(crate) fn begin(
+    pub fn begin(
         target: Arc<Target>,
         address: &str,
         what: &str,
@@ -171,7 +171,7 @@ impl Change {
     ///
     /// # Errors
     /// I/O.
-    pub(crate) fn interrupted(target: &Target) -> Result<Option<Value>, WriteError> {
+    pub fn interrupted(target: &Target) -> Result<Option<Value>, WriteError> {
         let Some(found) = target.read(MARKER)? else {
             return Ok(None);
         };
@@ -180,7 +180,7 @@ impl Change {
     }
 
     /// The bytes of the root document that the change builds on.
-    pub(crate) fn root(&self) -> &[u8] {
+    pub fn root(&self) -> &[u8] {
         &self.root.bytes
     }
 
@@ -211,7 +211,7 @@ impl Change {
     ///
     /// # Errors
     /// [`WriteError::Changed`]: somebody else changed the store; the root was not touched. [`WriteError::Lost`]. I/O.
-    pub(crate) fn replace_root(&mut self, bytes: Vec<u8>) -> Result<(), WriteError> {
+    pub fn replace_root(&mut self, bytes: Vec<u8>) -> Result<(), WriteError> {
         self.target.barrier()?;
         self.check()?;
         let done = self.target.replace(ROOT, &self.root, bytes);
@@ -231,7 +231,7 @@ impl Change {
     ///
     /// # Errors
     /// [`WriteError::Tidying`]: the store is as it shall be, but the marker is still there.
-    pub(crate) fn finish(self) -> Result<(), WriteError> {
+    pub fn finish(self) -> Result<(), WriteError> {
         self.lease.end().map_err(|source| WriteError::Tidying {
             key: MARKER.to_owned(),
             source: Box::new(source),
@@ -243,9 +243,9 @@ impl Change {
     ///
     /// Where a root was sent and not answered, another one goes first, which makes that one come too late: without it,
     /// everything stays, since what the root names must not go.
-    pub(crate) fn abandon(mut self, groups: &[String]) {
+    pub fn abandon(mut self, groups: &[String]) {
         if self.unsure {
-            let other = crate::edit::journal::fenced(self.root());
+            let other = crate::redo::fenced(self.root());
             if self.replace_root(other).is_err() {
                 return;
             }
@@ -274,7 +274,7 @@ impl Change {
     ///
     /// # Errors
     /// Misuse: `leftovers` refuses. I/O.
-    pub(crate) fn clear_interrupted(
+    pub fn clear_interrupted(
         target: &Target,
         address: &str,
         leftovers: Leftovers,
@@ -307,7 +307,7 @@ fn may_take(target: &Target, root: &Seen, take: Take) -> Result<Option<(Left, Se
     // The root is not the one that the edit builds on, and names none: it counts and is carried out, or it never will.
     let over = edit.is_some()
         && base.is_some_and(|base| base != sum(&root.bytes))
-        && crate::edit::journal::names_no_edit(&root.bytes);
+        && crate::redo::names_no_edit(&root.bytes);
     let taken = take == Take::Any || is_free(target, &marker, &seen, (root, over))?;
     Ok(taken.then_some((left, seen)))
 }
@@ -315,4 +315,47 @@ fn may_take(target: &Target, root: &Seen, take: Take) -> Result<Option<(Left, Se
 /// An id that no other change has.
 pub(crate) fn new_id() -> String {
     format!("{:x}", unique())
+}
+
+/// The groups that a marker names, if they are such as a pyramid writes: nothing else is ever removed.
+pub fn pyramid_groups(marker: &Value) -> Option<Vec<String>> {
+    let named = marker.pointer("/details/pyramid")?.as_array()?;
+    let known = |name: &str| {
+        let number = name.strip_prefix("0/links/+").unwrap_or(name);
+        name == "0/links" || number.parse::<u32>().is_ok_and(|number| number > 0)
+    };
+    named
+        .iter()
+        .map(|name| name.as_str().filter(|name| known(name)).map(str::to_owned))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::pyramid_groups;
+
+    #[test]
+    fn only_what_a_pyramid_writes_is_cleared() {
+        let marker = |names: &[&str]| json!({"details": {"pyramid": names}});
+        assert_eq!(
+            pyramid_groups(&marker(&["1", "0/links/+2"])).unwrap().len(),
+            2
+        );
+        assert_eq!(pyramid_groups(&marker(&["0/links"])).unwrap().len(), 1);
+        for name in [
+            "0",
+            "",
+            "..",
+            "0/vertices",
+            "1/../0",
+            "-1",
+            "0/links/+0",
+            "0/links/0",
+        ] {
+            assert_eq!(pyramid_groups(&marker(&["1", name])), None, "{name}");
+        }
+        assert_eq!(pyramid_groups(&json!({"details": {}})), None);
+    }
 }

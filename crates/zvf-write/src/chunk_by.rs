@@ -32,6 +32,19 @@ pub struct ChunkBy {
     pub(crate) stored: bool,
 }
 
+impl ChunkBy {
+    /// As the documents of a store say it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn found(attribute: AttributeSpec, stored: bool) -> Self {
+        Self {
+            attribute,
+            values: None,
+            stored,
+        }
+    }
+}
+
 impl StoreSpec {
     /// Cuts chunks by the value of an attribute of the vertices, too: vertices of one place that differ in it lie in different
     /// chunks. Every batch has the attribute, as it has the vertex attributes; a value may not be missing.
@@ -148,17 +161,17 @@ fn check_count(count: usize) -> Result<(), WriteError> {
 
 /// A value that has no key.
 #[derive(Debug)]
-pub(crate) struct Unkeyed {
+pub struct Unkeyed {
     /// The row, where one is to blame.
-    pub(crate) row: Option<usize>,
-    pub(crate) found: String,
-    pub(crate) expected: String,
+    pub row: Option<usize>,
+    pub found: String,
+    pub expected: String,
 }
 
 /// Values as numbers, while batches come. The number of a value is its rank where all values were known before; else what
 /// tells it from others: a whole number itself, a text by when it first came.
 #[derive(Debug, Clone)]
-pub(crate) struct Keys {
+pub struct Keys {
     /// `None`: texts.
     number: Option<NumberType>,
     texts: HashMap<String, i64>,
@@ -194,7 +207,7 @@ impl Keys {
     ///
     /// # Errors
     /// The first value that has none: a missing one, one that was not said before, a column of another type.
-    pub(crate) fn codes(&mut self, values: &Values<'_>) -> Result<Vec<i64>, Unkeyed> {
+    pub fn codes(&mut self, values: &Values<'_>) -> Result<Vec<i64>, Unkeyed> {
         let wrong_type = |expected: String| Unkeyed {
             row: None,
             found: values.type_name(),

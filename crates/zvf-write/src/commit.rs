@@ -19,9 +19,9 @@ use crate::WriteError;
 use crate::target::Target;
 
 /// The marker of a store that is being written.
-pub(crate) const MARKER: &str = "zvf-unfinished.json";
+pub const MARKER: &str = "zvf-unfinished.json";
 /// The document that makes a store.
-pub(crate) const ROOT: &str = "zarr.json";
+pub const ROOT: &str = "zarr.json";
 
 /// What is done with what an interrupted writer left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -34,11 +34,7 @@ pub enum Leftovers {
 }
 
 /// Whether a store may be written here: nothing lies there, or leftovers that may go.
-pub(crate) fn check(
-    target: &Target,
-    address: &str,
-    leftovers: Leftovers,
-) -> Result<(), WriteError> {
+pub fn check(target: &Target, address: &str, leftovers: Leftovers) -> Result<(), WriteError> {
     let exists = |what: String| {
         Err(WriteError::Exists {
             store: address.to_owned(),
@@ -103,7 +99,7 @@ fn is_piece(key: &str) -> bool {
 }
 
 /// Marks the place as being written; returns the mark.
-pub(crate) fn begin(
+pub fn begin(
     target: &Target,
     address: &str,
     leftovers: Leftovers,
@@ -115,13 +111,13 @@ pub(crate) fn begin(
 }
 
 /// The mark of a store that is written now.
-pub(crate) fn new_mark(details: Value) -> Vec<u8> {
+pub fn new_mark(details: Value) -> Vec<u8> {
     let what = "a Zarr Vectors store is being written here; without zarr.json beside it, it was never finished";
     Value::Object(mark(what, details)).to_string().into_bytes()
 }
 
 /// Marks the place as being written by whoever knows this mark.
-pub(crate) fn begin_as(
+pub fn begin_as(
     target: &Target,
     address: &str,
     leftovers: Leftovers,
@@ -153,7 +149,7 @@ pub(crate) fn begin_as(
 
 /// Removes what was written after a failure, if the place still bears the mark. A failure to remove leaves it to the
 /// next writer: the first failure is the one to tell.
-pub(crate) fn abandon(target: &Target, mark: &[u8]) {
+pub fn abandon(target: &Target, mark: &[u8]) {
     if target
         .read(MARKER)
         .is_ok_and(|found| found.as_deref() == Some(mark))
@@ -165,7 +161,7 @@ pub(crate) fn abandon(target: &Target, mark: &[u8]) {
 }
 
 /// Makes the store: everything was put before. Objects below `notes` are of no use after it.
-pub(crate) fn commit(
+pub fn commit(
     target: &Target,
     address: &str,
     root: String,
@@ -209,7 +205,7 @@ pub(crate) fn mark(what: &str, details: Value) -> Map<String, Value> {
 }
 
 /// A number that no other writer has.
-pub(crate) fn unique() -> u64 {
+pub fn unique() -> u64 {
     use std::hash::{BuildHasher, Hasher};
     std::collections::hash_map::RandomState::new()
         .build_hasher()

@@ -92,7 +92,7 @@ pub(crate) fn spec(spec: &StoreSpec) -> Result<Vec<u8>, WriteError> {
 }
 
 /// The codecs, as documents have them: compressions of the same bytes are the same.
-pub(crate) fn codecs(compression: &Compression) -> Value {
+pub fn codecs(compression: &Compression) -> Value {
     let codecs = compression.codecs().into_iter();
     let codecs = codecs.map(|one| json!([one.name, one.configuration, one.extra]));
     Value::Array(codecs.collect())

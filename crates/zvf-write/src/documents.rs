@@ -15,8 +15,11 @@ use crate::int::wide;
 use crate::shard::Cells;
 use crate::spec::{AttributeSpec, AttributeType, StoreSpec};
 
+/// The attribute of the root that lists the chunks whose coarse levels are out of date.
+pub const STALE: &str = "zvf_stale";
+
 /// An array document.
-pub(crate) fn array_doc(
+pub fn array_doc(
     shape: Vec<u64>,
     data_type: DataType,
     chunk_shape: Vec<u64>,
@@ -40,7 +43,7 @@ pub(crate) fn array_doc(
 }
 
 /// The document of an array of cells that has the cells of `present`.
-pub(crate) fn grid_doc(cells: &Cells, present: KeyList, attributes: ArrayAttributes) -> ArrayDoc {
+pub fn grid_doc(cells: &Cells, present: KeyList, attributes: ArrayAttributes) -> ArrayDoc {
     let (chunk_shape, codecs) = cells.document();
     let attributes = ArrayAttributes {
         nonempty_chunks: Some(present),
@@ -64,9 +67,7 @@ pub(crate) fn grid_doc(cells: &Cells, present: KeyList, attributes: ArrayAttribu
 }
 
 /// A presence list: keys in the order of their text.
-pub(crate) fn presence<'c>(
-    chunks: impl IntoIterator<Item = &'c [i64]>,
-) -> Result<KeyList, WriteError> {
+pub fn presence<'c>(chunks: impl IntoIterator<Item = &'c [i64]>) -> Result<KeyList, WriteError> {
     let mut chunks: Vec<&[i64]> = chunks.into_iter().collect();
     chunks.sort_unstable_by(|a, b| cmp_ascii(a, b));
     let mut list = KeyList::new();
@@ -93,7 +94,7 @@ pub(crate) fn vertices(spec: &StoreSpec) -> ArrayAttributes {
 }
 
 /// Attributes of `vertex_fragments` or `link_fragments`.
-pub(crate) fn fragments(name: &str) -> ArrayAttributes {
+pub fn fragments(name: &str) -> ArrayAttributes {
     ArrayAttributes {
         zv_array: Some(name.to_owned()),
         encoding: Some("fragment_index_v1".to_owned()),
@@ -102,7 +103,7 @@ pub(crate) fn fragments(name: &str) -> ArrayAttributes {
 }
 
 /// The declared width (trap T8) and channel names (trap T9) of an attribute.
-pub(crate) fn channels(spec: &AttributeSpec) -> ArrayAttributes {
+pub fn channels(spec: &AttributeSpec) -> ArrayAttributes {
     ArrayAttributes {
         name: Some(spec.name.clone()),
         row_shape: Some(if spec.channels == 1 {
@@ -228,7 +229,7 @@ pub fn renew_ome(root: &mut RootDoc, levels: impl IntoIterator<Item = u32>, name
 }
 
 /// The entry of a level in the description.
-pub(crate) fn level_node(name: String) -> OmeNode {
+pub fn level_node(name: String) -> OmeNode {
     OmeNode {
         type_: Some("zv:level".to_owned()),
         name: Some(name),
@@ -262,7 +263,7 @@ pub(crate) fn ome(axes: &[Axis], name: &str) -> Ome {
 }
 
 /// What `attribute_specs` says of an attribute (0.9 §5.1).
-pub(crate) fn declared(one: &AttributeSpec) -> Value {
+pub fn declared(one: &AttributeSpec) -> Value {
     let mut member = json!({"dtype": match one.values {
         AttributeType::Number(number) => number.to_string(),
         AttributeType::Category | AttributeType::Text => "str".to_owned(),
@@ -302,7 +303,7 @@ fn attribute_specs(spec: &StoreSpec) -> Option<JsonObject> {
 }
 
 /// A group between families and their arrays.
-pub(crate) fn plain_group() -> String {
+pub fn plain_group() -> String {
     GroupDoc::default().to_json()
 }
 
@@ -331,7 +332,7 @@ pub fn name_of(address: &str) -> String {
 }
 
 /// The grid of a level over its bounds.
-pub(crate) fn grid(bounds: &(Vec<f64>, Vec<f64>), chunk_shape: &[f64]) -> Result<Grid, WriteError> {
+pub fn grid(bounds: &(Vec<f64>, Vec<f64>), chunk_shape: &[f64]) -> Result<Grid, WriteError> {
     Ok(zvf_meta::space::grid_for(
         (&bounds.0, &bounds.1),
         chunk_shape,

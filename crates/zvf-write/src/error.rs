@@ -155,8 +155,13 @@ pub enum WriteError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The store that levels are made from could not be asked.
-    #[error(transparent)]
-    Query(#[from] zvf_query::QueryError),
+    #[error("{source}")]
+    Query {
+        /// Which class of failure it is.
+        class: Class,
+        /// Why: an error of `zvf-query`.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// A local file could not be written or read.
     #[error("{}: {source}", path.display())]
     Io {
@@ -198,6 +203,8 @@ pub enum WriteError {
 }
 
 /// Returns an error of the class bug from the function around it, with file and line, unless something holds.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! internal {
     ($holds:expr, $($what:tt)+) => {
         if !$holds {
@@ -205,10 +212,12 @@ macro_rules! internal {
         }
     };
 }
-pub(crate) use internal;
+#[doc(hidden)]
+pub use crate::internal;
 
 /// What must be there is there, or it is a bug: never a default.
-pub(crate) trait OrBug<T> {
+#[doc(hidden)]
+pub trait OrBug<T> {
     /// The value, or an error of the class bug with file and line of the caller. `what` says which rule is broken; it is
     /// formatted only then.
     #[track_caller]
@@ -255,7 +264,7 @@ impl WriteError {
             Self::Bug { .. } => Class::Bug,
             Self::Encode { .. } | Self::Limit { .. } => Class::Limit,
             Self::Store(source) => source.class(),
-            Self::Query(source) => source.class(),
+            Self::Query { class, .. } => *class,
             Self::Io { .. }
             | Self::Backend { .. }
             | Self::Lost { .. }
@@ -273,7 +282,8 @@ impl WriteError {
     /// A broken rule of the writer's own; see [`internal!`] and [`OrBug`].
     #[cold]
     #[track_caller]
-    pub(crate) fn bug(what: impl Into<String>) -> Self {
+    #[doc(hidden)]
+    pub fn bug(what: impl Into<String>) -> Self {
         let place = std::panic::Location::caller();
         Self::Bug {
             what: what.into(),
@@ -282,8 +292,9 @@ impl WriteError {
         }
     }
 
+    /// A specification that is refused.
     #[cold]
-    pub(crate) fn spec(
+    pub fn spec(
         member: impl Into<String>,
         found: impl Into<String>,
         expected: impl Into<String>,
@@ -295,8 +306,9 @@ impl WriteError {
         }
     }
 
+    /// A store that cannot be changed this way.
     #[cold]
-    pub(crate) fn unsupported(
+    pub fn unsupported(
         path: impl Into<String>,
         found: impl Into<String>,
         expected: impl Into<String>,
@@ -308,8 +320,9 @@ impl WriteError {
         }
     }
 
+    /// An argument that is refused.
     #[cold]
-    pub(crate) fn input(
+    pub fn input(
         what: impl Into<String>,
         found: impl Into<String>,
         expected: impl Into<String>,
@@ -321,24 +334,27 @@ impl WriteError {
         }
     }
 
+    /// What is wrong with the data of a store.
     #[cold]
-    pub(crate) fn source(place: impl Into<String>, what: impl Into<String>) -> Self {
+    pub fn source(place: impl Into<String>, what: impl Into<String>) -> Self {
         Self::Data {
             place: place.into(),
             what: what.into(),
         }
     }
 
+    /// A difference between a copy and its source.
     #[cold]
-    pub(crate) fn differs(place: impl Into<String>, what: impl Into<String>) -> Self {
+    pub fn differs(place: impl Into<String>, what: impl Into<String>) -> Self {
         Self::Differs {
             place: place.into(),
             what: what.into(),
         }
     }
 
+    /// Data of a store that is not as expected.
     #[cold]
-    pub(crate) fn data(
+    pub fn data(
         what: impl Into<String>,
         found: impl Into<String>,
         expected: impl Into<String>,
@@ -349,19 +365,20 @@ impl WriteError {
 
     /// A damaged fragment index.
     #[cold]
-    pub(crate) fn fragments(source: zvf_format::DecodeError) -> Self {
+    pub fn fragments(source: zvf_format::DecodeError) -> Self {
         Self::data("fragment index", source.to_string(), "a legal one")
     }
 
     /// Says in front where the data lies.
     #[cold]
-    pub(crate) fn at(self, place: &str) -> Self {
+    pub fn at(self, place: &str) -> Self {
         match self {
             Self::Data { place: inner, what } => Self::source(format!("{place}: {inner}"), what),
             other => other,
         }
     }
 
+    /// A local file that could not be written or read.
     #[cold]
     pub(crate) fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
         Self::Io {
@@ -370,16 +387,18 @@ impl WriteError {
         }
     }
 
+    /// A value that a blob cannot hold.
     #[cold]
-    pub(crate) fn encode(what: impl Into<String>, source: EncodeError) -> Self {
+    pub fn encode(what: impl Into<String>, source: EncodeError) -> Self {
         Self::Encode {
             what: what.into(),
             source,
         }
     }
 
+    /// More of something than the format can count.
     #[cold]
-    pub(crate) fn limit(what: &'static str, found: u64, limit: u64) -> Self {
+    pub fn limit(what: &'static str, found: u64, limit: u64) -> Self {
         Self::Limit { what, found, limit }
     }
 }

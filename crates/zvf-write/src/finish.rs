@@ -35,18 +35,18 @@ use crate::{WriteError, documents, fragment_values, parallel, side};
 
 /// Everything that a writer gathered.
 #[derive(Debug)]
-pub(crate) struct Parts {
-    pub(crate) address: String,
-    pub(crate) spec: Arc<StoreSpec>,
-    pub(crate) target: Arc<Target>,
-    pub(crate) router: Router,
-    pub(crate) tables: Tables,
-    pub(crate) groups: HeldGroups,
-    pub(crate) folder: PathBuf,
-    pub(crate) budget: usize,
-    pub(crate) threads: usize,
-    pub(crate) leftovers: Leftovers,
-    pub(crate) watch: Watch,
+pub struct Parts {
+    pub address: String,
+    pub spec: Arc<StoreSpec>,
+    pub target: Arc<Target>,
+    pub router: Router,
+    pub tables: Tables,
+    pub groups: HeldGroups,
+    pub folder: PathBuf,
+    pub budget: usize,
+    pub threads: usize,
+    pub leftovers: Leftovers,
+    pub watch: Watch,
 }
 
 /// Writes the store. What was begun and not finished is removed, where that can be done.
@@ -102,16 +102,16 @@ pub(crate) fn write_level(
 
 /// Where the vertices of a level went.
 #[derive(Debug)]
-pub(crate) struct Trace {
+pub struct Trace {
     /// Chunks with vertices, in lex order.
-    pub(crate) chunks: Vec<ChunkCoord>,
+    pub chunks: Vec<ChunkCoord>,
     /// Slot of the chunk, and row, of each vertex, in the order in which they were pushed.
-    pub(crate) places: Vec<(u32, u32)>,
+    pub places: Vec<(u32, u32)>,
 }
 
 /// Writes everything of a level but its document, which is returned; and where the vertices went, if the router was asked to
 /// keep that in mind.
-pub(crate) fn write_arrays(
+pub fn write_arrays(
     parts: Parts,
     bounds: &Corners,
     target: &Below<'_>,
@@ -350,7 +350,7 @@ const JOB_BYTES: u64 = 4 << 20;
 const JOB_ITEMS: usize = 256;
 
 /// Puts items together into jobs of a useful size; items of one object are never parted.
-pub(crate) fn pack<T>(mut items: Vec<Item<T>>) -> Vec<Vec<T>> {
+pub fn pack<T>(mut items: Vec<Item<T>>) -> Vec<Vec<T>> {
     items.sort_by(|(a, ..), (b, ..)| a.cmp(b));
     let mut jobs: Vec<Vec<T>> = Vec::new();
     let (mut bytes, mut before) = (0_u64, Vec::new());

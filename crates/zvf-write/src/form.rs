@@ -17,7 +17,7 @@ use crate::spec::{StoreSpec, TargetVersion};
 
 /// How links between chunks are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LinksBy {
+pub enum LinksBy {
     /// One array for each set of offsets (0.9 §13).
     Offsets,
     /// One cell for each tuple of chunks (0.8 §9).
@@ -26,7 +26,7 @@ pub(crate) enum LinksBy {
 
 /// What an object's id is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum IdsIn {
+pub enum IdsIn {
     /// Any number: it stands in a table beside the manifests (0.9 §11.2).
     Table,
     /// The number of its row (0.8 §10.1).
@@ -35,7 +35,7 @@ pub(crate) enum IdsIn {
 
 /// Which members documents have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Members {
+pub enum Members {
     /// All that are known.
     All,
     /// Not the description for other tools, nor the mark that fragments tile: no reader of the time looks for them.
@@ -44,17 +44,17 @@ pub(crate) enum Members {
 
 /// The choices of one version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Form {
+pub struct Form {
     /// Where cells lie that are in no shards.
     container: Container,
-    pub(crate) links: LinksBy,
-    pub(crate) ids: IdsIn,
-    pub(crate) members: Members,
+    pub links: LinksBy,
+    pub ids: IdsIn,
+    pub members: Members,
 }
 
 impl TargetVersion {
     /// What follows from the version.
-    pub(crate) const fn form(self) -> Form {
+    pub const fn form(self) -> Form {
         match self {
             Self::V0_9_2 => Form {
                 container: Container::Grid,
@@ -82,7 +82,7 @@ impl Form {
     ///
     /// # Errors
     /// Misuse: shards, and a chunk that a grid from 0 has no place for.
-    pub(crate) fn cells<'c>(
+    pub fn cells<'c>(
         self,
         grid: Grid,
         shards: Option<Vec<u64>>,
@@ -115,12 +115,12 @@ impl Form {
     }
 
     /// Whether an array of cells can be a group of blobs.
-    pub(crate) fn takes_blobs(self) -> bool {
+    pub fn takes_blobs(self) -> bool {
         self.container == Container::Blobs
     }
 
     /// Whether the cells of such chunks can lie in shards.
-    pub(crate) fn takes_shards<'c>(self, mut chunks: impl Iterator<Item = &'c [i64]>) -> bool {
+    pub fn takes_shards<'c>(self, mut chunks: impl Iterator<Item = &'c [i64]>) -> bool {
         !self.begins_at_zero() || chunks.all(|chunk| chunk.iter().all(|&at| at >= 0))
     }
 
@@ -141,11 +141,7 @@ impl Form {
     }
 
     /// Refuses codecs that cells of the version cannot be read with again.
-    pub(crate) fn check_codecs(
-        self,
-        compression: &Compression,
-        sharded: bool,
-    ) -> Result<(), WriteError> {
+    pub fn check_codecs(self, compression: &Compression, sharded: bool) -> Result<(), WriteError> {
         if sharded || !self.takes_blobs() || compression.is_plain() {
             return Ok(());
         }
@@ -180,8 +176,7 @@ pub(crate) const NO_ORIGIN: &str =
     "0 or more: shards of 0.8.1 begin at chunk 0; without shards any chunk can be";
 
 /// What is expected of an id that is a row number.
-pub(crate) const ID_IS_ROW: &str =
-    "0 to 67108863: in 0.8.1 the id of an object is the number of its row";
+pub const ID_IS_ROW: &str = "0 to 67108863: in 0.8.1 the id of an object is the number of its row";
 
 #[cfg(test)]
 mod tests {

@@ -23,7 +23,7 @@ const HEAD: usize = 13;
 
 /// A file of frames, locked for as long as it is held.
 #[derive(Debug)]
-pub(crate) struct FrameFile {
+pub struct FrameFile {
     path: PathBuf,
     file: File,
     /// Whether what was appended is on the disk when a call returns.
@@ -36,7 +36,7 @@ impl FrameFile {
     ///
     /// # Errors
     /// Misuse: a file that another writer has open, or that begins as no such file does. I/O, damage.
-    pub(crate) fn open(
+    pub fn open(
         path: &Path,
         sync: bool,
         first: u8,
@@ -105,17 +105,17 @@ impl FrameFile {
     }
 
     /// Cuts off everything.
-    pub(crate) fn clear(&mut self) -> Result<(), WriteError> {
+    pub fn clear(&mut self) -> Result<(), WriteError> {
         self.cut(0)
     }
 
     /// Appends a frame.
-    pub(crate) fn append(&mut self, kind: u8, payload: &[u8]) -> Result<(), WriteError> {
+    pub fn append(&mut self, kind: u8, payload: &[u8]) -> Result<(), WriteError> {
         self.append_all(kind, &[payload])
     }
 
     /// Appends several frames of one kind.
-    pub(crate) fn append_all<P: AsRef<[u8]>>(
+    pub fn append_all<P: AsRef<[u8]>>(
         &mut self,
         kind: u8,
         payloads: &[P],
@@ -139,7 +139,7 @@ impl FrameFile {
     }
 
     /// Removes the file: nobody will go on from it.
-    pub(crate) fn done(self) -> Result<(), WriteError> {
+    pub fn done(self) -> Result<(), WriteError> {
         drop(self.file);
         std::fs::remove_file(&self.path).map_err(|e| WriteError::Tidying {
             key: self.path.display().to_string(),
@@ -197,13 +197,13 @@ impl Frames<'_> {
 
 /// A journal that is not the one to go on from.
 #[cold]
-pub(crate) fn misused(path: &Path, found: &str, expected: &str) -> WriteError {
+pub fn misused(path: &Path, found: &str, expected: &str) -> WriteError {
     WriteError::input(format!("journal {}", path.display()), found, expected)
 }
 
 /// A frame that no writer wrote like that.
 #[cold]
-pub(crate) fn damaged(path: &Path, at: u64, expected: &str) -> WriteError {
+pub fn damaged(path: &Path, at: u64, expected: &str) -> WriteError {
     let what = format!("journal {}, byte {at}", path.display());
     WriteError::input(what, "other bytes", expected)
 }

@@ -17,7 +17,7 @@ const ABOVE: usize = 16;
 ///
 /// # Errors
 /// [`WriteError::Exists`].
-pub(crate) fn check(address: &str, options: &OpenOptions) -> Result<(), WriteError> {
+pub fn check(address: &str, options: &OpenOptions) -> Result<(), WriteError> {
     let outer = match Place::of(address, options)? {
         Place::Folder(folder) if folder.is_symlink() && !folder.exists() => {
             return Err(WriteError::Exists {

@@ -8,41 +8,41 @@ const _: () = assert!(
 );
 
 /// A length as a number of 64 bits.
-pub(crate) const fn wide(value: usize) -> u64 {
+pub const fn wide(value: usize) -> u64 {
     value as u64
 }
 
 /// A number of 32 bits as an index.
-pub(crate) const fn index(value: u32) -> usize {
+pub const fn index(value: u32) -> usize {
     value as usize
 }
 
 /// A number of 64 bits as an index.
-pub(crate) fn to_index(what: &'static str, value: u64) -> Result<usize, WriteError> {
+pub fn to_index(what: &'static str, value: u64) -> Result<usize, WriteError> {
     usize::try_from(value).map_err(|_| WriteError::limit(what, value, wide(usize::MAX)))
 }
 
 /// A length as a number of 32 bits.
-pub(crate) fn narrow(what: &'static str, value: usize) -> Result<u32, WriteError> {
+pub fn narrow(what: &'static str, value: usize) -> Result<u32, WriteError> {
     u32::try_from(value).map_err(|_| WriteError::limit(what, wide(value), u64::from(u32::MAX)))
 }
 
 /// A length as a signed number; lengths of memory never pass 2^63.
-pub(crate) const fn signed(value: usize) -> i64 {
+pub const fn signed(value: usize) -> i64 {
     value as i64
 }
 
 /// A count as a coordinate or stored number.
-pub(crate) fn signed64(what: &'static str, value: u64) -> Result<i64, WriteError> {
+pub fn signed64(what: &'static str, value: u64) -> Result<i64, WriteError> {
     i64::try_from(value).map_err(|_| WriteError::limit(what, value, i64::MAX.unsigned_abs()))
 }
 
 /// Upper and lower half of a number.
-pub(crate) const fn halves(value: u64) -> [u32; 2] {
+pub const fn halves(value: u64) -> [u32; 2] {
     [(value >> 32) as u32, value as u32]
 }
 
 /// Upper and lower half of a number of 128 bits.
-pub(crate) const fn halves128(value: u128) -> [u64; 2] {
+pub const fn halves128(value: u128) -> [u64; 2] {
     [(value >> 64) as u64, value as u64]
 }

@@ -23,18 +23,18 @@ use crate::spec::{AttributeSpec, AttributeType, StoreSpec};
 
 /// Where the parts of a record lie.
 #[derive(Debug, Clone)]
-pub(crate) struct Layout {
+pub struct Layout {
     pub(crate) object: Option<usize>,
     pub(crate) root: Option<usize>,
-    pub(crate) position: Range<usize>,
-    pub(crate) attributes: Vec<Range<usize>>,
+    pub position: Range<usize>,
+    pub attributes: Vec<Range<usize>>,
     pub(crate) fragment_attributes: Vec<Range<usize>>,
     /// Bytes of one record.
     pub(crate) width: usize,
 }
 
 /// Bytes of one row of an attribute in records.
-pub(crate) fn row_size(attribute: &AttributeSpec) -> usize {
+pub fn row_size(attribute: &AttributeSpec) -> usize {
     let one = match attribute.values {
         AttributeType::Number(number) => number.size(),
         AttributeType::Category | AttributeType::Text => 4,
@@ -49,7 +49,7 @@ const MOST_ROW: u64 = 1 << 24;
 ///
 /// # Errors
 /// Limit: a document that says more than any store has.
-pub(crate) fn row_bytes(what: &'static str, width: u64, dtype: DType) -> Result<usize, WriteError> {
+pub fn row_bytes(what: &'static str, width: u64, dtype: DType) -> Result<usize, WriteError> {
     let most = MOST_ROW / wide(dtype.size()).max(1);
     if width > most {
         return Err(WriteError::limit(what, width, most));
@@ -58,7 +58,7 @@ pub(crate) fn row_bytes(what: &'static str, width: u64, dtype: DType) -> Result<
 }
 
 impl Layout {
-    pub(crate) fn new(spec: &StoreSpec) -> Self {
+    pub fn new(spec: &StoreSpec) -> Self {
         let mut end = 8_usize;
         let mut take = |size: usize| {
             let start = end;

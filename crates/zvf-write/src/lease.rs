@@ -23,7 +23,7 @@ use crate::commit::{MARKER, unique};
 use crate::target::{Seen, Target};
 
 /// The length of a lease, unless [`WriteOptions`](crate::WriteOptions) say otherwise.
-pub(crate) const LEASE: Duration = Duration::from_secs(60);
+pub const LEASE: Duration = Duration::from_secs(60);
 
 /// The member of a marker whose writer has ended, and could not remove it.
 pub(crate) const OVER: &str = "over";

@@ -55,11 +55,6 @@
 //! Which vertex goes where, in which order rows and fragments lie, and what is decided where the format leaves a choice,
 //! stands in `docs/writing.md`.
 //!
-//! # Copies
-//!
-//! [`migrate`] brings a store of any version that `zvf-store` reads into a new one of 0.9.2 or 0.8.1, with all its levels, in the same
-//! chunks or in others, and [`compare`]s the two. What is carried, repaired and reported stands in `docs/migration.md`.
-//!
 //! # What a crash leaves
 //!
 //! No store, or all of it. `zarr.json` of the root is the last object that is put, and only where none lies; before it
@@ -73,39 +68,10 @@
 //!
 //! [`PartedStore`]: each program writes some chunks of one store, and one of them commits what all wrote.
 //!
-//! # Coarse levels
+//! # Stores that exist
 //!
-//! [`build_pyramid`] adds levels, all of them at once; [`refresh_pyramid`] makes them anew after edits, and [`remove_pyramid`]
-//! removes them: see `docs/pyramids.md`.
-//!
-//! ```
-//! # use std::sync::Arc;
-//! # use zvf_store::{Store, blocking::Runtime};
-//! # use zvf_write::{Batch, Kind, LevelStep, PyramidSpec, StoreSpec, StoreWriter, WriteOptions, build_pyramid};
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let folder = tempfile::tempdir()?;
-//! # let address = folder.path().join("points.zarrvectors").to_string_lossy().into_owned();
-//! # Runtime::new()?.wait(async {
-//! # let spec = StoreSpec::new(Kind::PointCloud, [10.0; 2]);
-//! # let mut writer = StoreWriter::create(&address, spec, WriteOptions::new()).await?;
-//! # writer.push(&Batch::new((0..2000).map(|n| (n % 97) as f32).collect::<Vec<f32>>()))?;
-//! # writer.finish().await?;
-//! // Bins of twice the size, and of four times the size.
-//! let spec = PyramidSpec::new([LevelStep::new(2.0), LevelStep::new(2.0)]);
-//! let report = build_pyramid(&address, &spec, &WriteOptions::new(), Arc::new(|_| ())).await?;
-//! let levels = report.levels;
-//! assert_eq!(Store::open(&address).await?.levels(), [0, 1, 2]);
-//! assert!(levels[1].vertices < levels[0].vertices);
-//! # Ok(())
-//! # })
-//! # }
-//! ```
-//!
-//! # Edits
-//!
-//! An [`Edit`] changes level 0 of a store that exists, as a whole or not at all: what changes waits in a folder until the
-//! root names it, and readers look there until it is where it belongs. [`vacuum`] drops what edits leave. What stays, what is
-//! refused and what other readers see stands in `docs/editing.md`.
+//! `zvf-edit` changes them, `zvf-migrate` copies them into other versions and chunks, `zvf-pyramid` adds coarse levels. They
+//! share the encode side of this crate.
 //!
 //! # Memory
 //!
@@ -123,77 +89,104 @@
 //! `zarrs`: [`Compression::Blosc`] and [`Compression::Pipeline`], any bytes-to-bytes codec of the `zarrs` crate. `http` or `cloud` of `zvf-store` say which backends an address can name; writing needs nothing
 //! of its own.
 
-mod batch;
 mod blobs;
 mod block;
-mod bucket;
-mod categories;
-mod cell;
-mod change;
-mod chunk_by;
-mod codec;
 mod columns;
-mod commit;
 mod copy;
-mod describe;
-mod documents;
-mod edit;
-mod error;
-mod finish;
-mod form;
+mod fitted;
 mod fragment_values;
-mod frames;
-mod inside;
-mod int;
 mod journal;
-mod layout;
-mod lease;
-mod links;
-mod migrate;
-mod nodes;
-mod number;
-mod objects;
-mod parallel;
 mod parts;
-mod places;
-mod prepare;
-mod progress;
-mod pyramid;
-mod record;
-mod replace;
-mod route;
-mod shard;
 mod side;
-mod sorter;
-mod spec;
-mod spill;
-mod target;
-mod tuples;
-mod typed;
-mod values;
 mod walk;
-mod writer;
+
+// Shared with the crates that edit and copy stores and add levels to them; no part of the interface.
+#[doc(hidden)]
+pub mod batch;
+#[doc(hidden)]
+pub mod bucket;
+#[doc(hidden)]
+pub mod categories;
+#[doc(hidden)]
+pub mod cell;
+#[doc(hidden)]
+pub mod change;
+#[doc(hidden)]
+pub mod chunk_by;
+#[doc(hidden)]
+pub mod codec;
+#[doc(hidden)]
+pub mod commit;
+#[doc(hidden)]
+pub mod describe;
+#[doc(hidden)]
+pub mod documents;
+#[doc(hidden)]
+pub mod error;
+#[doc(hidden)]
+pub mod finish;
+#[doc(hidden)]
+pub mod form;
+#[doc(hidden)]
+pub mod frames;
+#[doc(hidden)]
+pub mod inside;
+#[doc(hidden)]
+pub mod int;
+#[doc(hidden)]
+pub mod layout;
+#[doc(hidden)]
+pub mod lease;
+#[doc(hidden)]
+pub mod links;
+#[doc(hidden)]
+pub mod nodes;
+#[doc(hidden)]
+pub mod number;
+#[doc(hidden)]
+pub mod objects;
+#[doc(hidden)]
+pub mod parallel;
+#[doc(hidden)]
+pub mod places;
+#[doc(hidden)]
+pub mod prepare;
+#[doc(hidden)]
+pub mod progress;
+#[doc(hidden)]
+pub mod record;
+#[doc(hidden)]
+pub mod redo;
+#[doc(hidden)]
+pub mod route;
+#[doc(hidden)]
+pub mod shard;
+#[doc(hidden)]
+pub mod sorter;
+#[doc(hidden)]
+pub mod spec;
+#[doc(hidden)]
+pub mod spill;
+#[doc(hidden)]
+pub mod target;
+#[doc(hidden)]
+pub mod tuples;
+#[doc(hidden)]
+pub mod typed;
+#[doc(hidden)]
+pub mod values;
+#[doc(hidden)]
+pub mod writer;
 
 pub use batch::{Batch, Groups, ObjectTable};
 pub use chunk_by::ChunkBy;
 pub use codec::Compression;
 pub use commit::Leftovers;
 pub use documents::{name_of as store_name, renew_ome};
-pub use edit::{
-    At, ChunkPositions, ColumnEdit, Edit, EditSummary, Fitted, Resumed, VacuumSummary, vacuum,
-};
 pub use error::WriteError;
-pub use migrate::{
-    LevelCounts, Loss, MigrateOptions, MigrateProgress, Repair, Report, Verified, compare, migrate,
-};
 pub use number::NumberType;
 pub use parts::PartedStore;
 pub use progress::{Progress, Step};
-pub use pyramid::{
-    BaseBins, BinReason, ChosenBins, CrossLevel, Existing, LevelReport, LevelStep, Method,
-    PyramidReport, PyramidSpec, build_pyramid, pyramid_memory, refresh_pyramid, remove_pyramid,
-};
-pub use replace::{DocumentChange, backup_address, replace_documents, restore_documents};
 pub use side::{Parametric, ParametricType};
 pub use spec::{AttributeSpec, AttributeType, LinkSpec, Outside, StoreSpec, TargetVersion};
 pub use values::{Values, narrow};

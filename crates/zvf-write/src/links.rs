@@ -25,7 +25,7 @@ type Place = (u32, u32);
 
 /// Puts links into buckets, one for each cell.
 #[derive(Debug)]
-pub(crate) struct Placer<'s> {
+pub struct Placer<'s> {
     spec: &'s StoreSpec,
     /// All chunks, in lex order.
     chunks: &'s [&'s [i64]],
@@ -46,12 +46,7 @@ pub(crate) struct Placer<'s> {
 pub(crate) type End = (u32, u32);
 
 impl<'s> Placer<'s> {
-    pub(crate) fn new(
-        spec: &'s StoreSpec,
-        chunks: &'s [&'s [i64]],
-        budget: usize,
-        folder: &Path,
-    ) -> Self {
+    pub fn new(spec: &'s StoreSpec, chunks: &'s [&'s [i64]], budget: usize, folder: &Path) -> Self {
         let mut placer = Self {
             spec,
             chunks,
@@ -74,7 +69,7 @@ impl<'s> Placer<'s> {
     }
 
     /// Places one link. Ends are in the order of the application.
-    pub(crate) fn push(&mut self, ends: &[End], attributes: &[u8]) -> Result<(), WriteError> {
+    pub fn push(&mut self, ends: &[End], attributes: &[u8]) -> Result<(), WriteError> {
         let failed =
             |source| WriteError::input("link", format!("{source}"), "a link that can be placed");
         let chunks = self.chunks;
@@ -175,7 +170,7 @@ impl<'s> Placer<'s> {
     }
 
     /// The family, where there is one, and its cells.
-    pub(crate) fn finish(self) -> (Family<'s>, Vec<(Place, Bucket)>, SpillFile) {
+    pub fn finish(self) -> (Family<'s>, Vec<(Place, Bucket)>, SpillFile) {
         let (cells, file) = self.buckets.finish();
         let family = Family {
             spec: self.spec,
@@ -211,17 +206,17 @@ fn tuples(spec: &StoreSpec, budget: usize, folder: &Path) -> Tuples {
 
 /// The payloads of one cell of links.
 #[derive(Debug)]
-pub(crate) struct LinkCell {
-    pub(crate) rows: Vec<u8>,
+pub struct LinkCell {
+    pub rows: Vec<u8>,
     /// One for each attribute.
-    pub(crate) attributes: Vec<Vec<u8>>,
+    pub attributes: Vec<Vec<u8>>,
     /// How many rows each of them has.
-    pub(crate) count: i64,
+    pub count: i64,
 }
 
 /// A placed family: names, forms and documents of its arrays.
 #[derive(Debug)]
-pub(crate) struct Family<'s> {
+pub struct Family<'s> {
     pub(crate) spec: &'s StoreSpec,
     /// Offsets of each array.
     pub(crate) segments: Vec<Vec<i64>>,
@@ -261,17 +256,17 @@ impl Family<'_> {
     }
 
     /// Whether the links of an array lie inside one chunk each.
-    pub(crate) fn is_inner(&self, array: u32) -> Result<bool, WriteError> {
+    pub fn is_inner(&self, array: u32) -> Result<bool, WriteError> {
         Ok(self.offsets(array)?.iter().all(|&step| step == 0))
     }
 
     /// The path segment of an array.
-    pub(crate) fn segment(&self, array: u32) -> Result<String, WriteError> {
+    pub fn segment(&self, array: u32) -> Result<String, WriteError> {
         Ok(format_offsets(self.offsets(array)?, self.spec.key_rank()).to_string())
     }
 
     /// The payloads of a cell.
-    pub(crate) fn cell(&self, array: u32, bytes: &[u8]) -> Result<LinkCell, WriteError> {
+    pub fn cell(&self, array: u32, bytes: &[u8]) -> Result<LinkCell, WriteError> {
         let width = self.spec.links.width;
         let sizes: Vec<usize> = self.spec.links.attributes.iter().map(row_size).collect();
         let record = width * 5 + sizes.iter().sum::<usize>();
@@ -296,7 +291,7 @@ impl Family<'_> {
     }
 
     /// Attributes of a link array.
-    pub(crate) fn links_attributes(&self, array: u32) -> Result<ArrayAttributes, WriteError> {
+    pub fn links_attributes(&self, array: u32) -> Result<ArrayAttributes, WriteError> {
         Ok(ArrayAttributes {
             zv_array: Some("links".to_owned()),
             dtype: Some("int64".to_owned()),
@@ -309,7 +304,7 @@ impl Family<'_> {
     }
 
     /// Attributes of an array of link attributes.
-    pub(crate) fn attribute_attributes(
+    pub fn attribute_attributes(
         &self,
         array: u32,
         one: &AttributeSpec,
@@ -329,7 +324,7 @@ impl Family<'_> {
     }
 
     /// The document of `links/0`.
-    pub(crate) fn family_doc(&self) -> LinkFamilyDoc {
+    pub fn family_doc(&self) -> LinkFamilyDoc {
         LinkFamilyDoc {
             zv_array: Some("links_family".to_owned()),
             level_delta: Some(0),
@@ -344,7 +339,7 @@ impl Family<'_> {
     }
 
     /// The document of `link_attributes/<name>/0`.
-    pub(crate) fn attribute_doc(&self, one: &AttributeSpec) -> LinkAttributeFamilyDoc {
+    pub fn attribute_doc(&self, one: &AttributeSpec) -> LinkAttributeFamilyDoc {
         LinkAttributeFamilyDoc {
             zv_array: Some("link_attribute_family".to_owned()),
             name: Some(one.name.clone()),
@@ -360,7 +355,7 @@ impl Family<'_> {
 pub(crate) const CUT: u64 = 1 << 63;
 
 /// The endpoints and attributes of a queued link.
-pub(crate) fn split(mut record: &[u8], width: usize) -> Result<(Vec<u64>, &[u8]), WriteError> {
+pub fn split(mut record: &[u8], width: usize) -> Result<(Vec<u64>, &[u8]), WriteError> {
     let ends = take(&mut record, width * 8)?;
     Ok((
         ends.as_chunks::<8>()
@@ -373,7 +368,7 @@ pub(crate) fn split(mut record: &[u8], width: usize) -> Result<(Vec<u64>, &[u8])
 }
 
 /// Bytes of a queued link.
-pub(crate) fn queued_size(spec: &StoreSpec) -> usize {
+pub fn queued_size(spec: &StoreSpec) -> usize {
     let values = spec.links.attributes.iter().map(row_size);
     spec.links.width * 8 + values.sum::<usize>()
 }

@@ -12,17 +12,17 @@ use crate::{WriteError, blobs};
 
 /// Documents by path.
 #[derive(Debug, Default)]
-pub(crate) struct Nodes {
-    pub(crate) arrays: Docs,
+pub struct Nodes {
+    pub arrays: Docs,
     /// Groups that say what lies below them.
-    pub(crate) groups: BTreeMap<String, String>,
+    pub groups: BTreeMap<String, String>,
     /// Groups that stand for an array of cells.
     stand_ins: BTreeMap<String, String>,
 }
 
 impl Nodes {
     /// Documents of arrays, and of groups.
-    pub(crate) fn new(arrays: Docs, groups: BTreeMap<String, String>) -> Self {
+    pub fn new(arrays: Docs, groups: BTreeMap<String, String>) -> Self {
         Self {
             arrays,
             groups,
@@ -31,7 +31,7 @@ impl Nodes {
     }
 
     /// Adds the node of an array of cells, of which those of `present` are there.
-    pub(crate) fn cells(
+    pub fn cells(
         &mut self,
         cells: &Cells,
         path: impl Into<String>,
@@ -53,14 +53,14 @@ impl Nodes {
     }
 
     /// Takes all of another.
-    pub(crate) fn extend(&mut self, other: Self) {
+    pub fn extend(&mut self, other: Self) {
         self.arrays.extend(other.arrays);
         self.groups.extend(other.groups);
         self.stand_ins.extend(other.stand_ins);
     }
 
     /// Families of arrays that a level has, in the order of the format page.
-    pub(crate) fn families(&self) -> Vec<&'static str> {
+    pub fn families(&self) -> Vec<&'static str> {
         const ALL: [&str; 11] = [
             "vertices",
             "vertex_attributes",
@@ -83,7 +83,7 @@ impl Nodes {
     }
 
     /// Writes all of them, and a plain group between any two that have none.
-    pub(crate) fn put(self, target: &Below<'_>) -> Result<(), WriteError> {
+    pub fn put(self, target: &Below<'_>) -> Result<(), WriteError> {
         let mut groups = self.groups;
         groups.extend(self.stand_ins);
         put_documents(target, self.arrays, groups)
@@ -91,7 +91,7 @@ impl Nodes {
 }
 
 /// Writes documents of arrays, and of every group above them below the level.
-pub(crate) fn put_documents(
+pub fn put_documents(
     target: &Below<'_>,
     arrays: Docs,
     mut groups: BTreeMap<String, String>,

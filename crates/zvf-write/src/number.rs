@@ -91,7 +91,7 @@ impl NumberType {
     }
 
     /// The value that means "absent" in object attributes (0.9 §11.4), as bytes and as JSON; `bool` has none.
-    pub(crate) fn absent(self) -> Option<(Vec<u8>, Value)> {
+    pub fn absent(self) -> Option<(Vec<u8>, Value)> {
         Some(match self {
             Self::Bool => return None,
             Self::I8 => (i8::MIN.to_le_bytes().to_vec(), Value::from(i8::MIN)),
@@ -118,7 +118,7 @@ impl NumberType {
     }
 
     /// Zero, as JSON.
-    pub(crate) fn zero(self) -> Value {
+    pub fn zero(self) -> Value {
         match self {
             Self::Bool => Value::from(false),
             other if other.is_float() => Value::from(0.0),
@@ -127,7 +127,7 @@ impl NumberType {
     }
 
     /// Stored numbers as f64, which is what chunks are computed in (0.9 §10.1). A trailing part of a number is left out.
-    pub(crate) fn to_f64(self, bytes: &[u8]) -> Vec<f64> {
+    pub fn to_f64(self, bytes: &[u8]) -> Vec<f64> {
         macro_rules! widen {
             ($type:ty, $convert:expr) => {
                 bytes

@@ -26,7 +26,7 @@ use crate::typed::{Element, ROWS, Typed};
 use crate::values::Values;
 
 /// Most rows of an object index.
-pub(crate) const MOST: u64 = 1 << 26;
+pub const MOST: u64 = 1 << 26;
 /// Manifests of one chunk.
 pub(crate) const BUCKET: u32 = 16_384;
 
@@ -38,7 +38,7 @@ const TELL: u64 = 4096;
 
 /// A column of a table in memory.
 #[derive(Debug)]
-pub(crate) enum Held {
+pub enum Held {
     Numbers(NumberType, Vec<u8>),
     Texts(Vec<Option<String>>),
 }
@@ -57,7 +57,7 @@ impl Held {
 
 /// The object tables that were pushed.
 #[derive(Debug)]
-pub(crate) struct Tables {
+pub struct Tables {
     ids: Vec<i64>,
     seen: HashSet<i64>,
     columns: Vec<Held>,
@@ -66,7 +66,7 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    pub(crate) fn new(spec: &StoreSpec) -> Self {
+    pub fn new(spec: &StoreSpec) -> Self {
         let columns = spec.object_attributes.iter().map(|one| match one.values {
             AttributeType::Number(number) => Held::Numbers(number, Vec::new()),
             AttributeType::Category | AttributeType::Text => Held::Texts(Vec::new()),
@@ -81,7 +81,7 @@ impl Tables {
 
     /// Tables of objects that vertices name by their numbers, from 0: rows of the index are in the order of these, whatever
     /// their ids. There are no attributes.
-    pub(crate) fn numbered(ids: Vec<i64>) -> Self {
+    pub fn numbered(ids: Vec<i64>) -> Self {
         Self {
             ids: (0..).take(ids.len()).collect(),
             seen: HashSet::new(),
@@ -194,14 +194,14 @@ impl Tables {
 
 /// Groups, checked and owned.
 #[derive(Debug, Default)]
-pub(crate) struct HeldGroups {
+pub struct HeldGroups {
     members: Vec<Vec<i64>>,
     names: Vec<String>,
     attributes: Vec<(String, usize, Held)>,
 }
 
 impl HeldGroups {
-    pub(crate) fn new(spec: &StoreSpec, groups: &Groups<'_>) -> Result<Self, WriteError> {
+    pub fn new(spec: &StoreSpec, groups: &Groups<'_>) -> Result<Self, WriteError> {
         let count = groups.members.len();
         let bad = |what: String, found: String, expected: String| {
             Err(WriteError::input(what, found, expected))
@@ -245,7 +245,7 @@ impl HeldGroups {
 }
 
 /// Arrays with their paths.
-pub(crate) type Docs = Vec<(String, ArrayDoc)>;
+pub type Docs = Vec<(String, ArrayDoc)>;
 
 /// What was written of objects.
 #[derive(Debug, Default)]
@@ -262,7 +262,7 @@ pub(crate) struct Written {
 
 /// The arrays of an object index, written as their rows come.
 #[derive(Debug)]
-pub(crate) struct ManifestArray<'t> {
+pub struct ManifestArray<'t> {
     compression: &'t Compression,
     target: &'t Below<'t>,
     bucket: VlenBuilder,
@@ -271,7 +271,7 @@ pub(crate) struct ManifestArray<'t> {
 }
 
 impl<'t> ManifestArray<'t> {
-    pub(crate) fn new(compression: &'t Compression, target: &'t Below<'t>) -> Self {
+    pub fn new(compression: &'t Compression, target: &'t Below<'t>) -> Self {
         Self {
             compression,
             target,
@@ -298,7 +298,7 @@ impl<'t> ManifestArray<'t> {
     }
 
     /// Appends the manifest of the next row.
-    pub(crate) fn push(&mut self, manifest: &[u8]) -> Result<(), WriteError> {
+    pub fn push(&mut self, manifest: &[u8]) -> Result<(), WriteError> {
         if self.bucket.len() == BUCKET {
             self.put(true)?;
         }
@@ -312,12 +312,12 @@ impl<'t> ManifestArray<'t> {
     }
 
     /// Writes what is left, and the ids of all rows; returns the documents.
-    pub(crate) fn finish(self, ids: &[i64]) -> Result<Docs, WriteError> {
+    pub fn finish(self, ids: &[i64]) -> Result<Docs, WriteError> {
         self.finish_in(IdsIn::Table, ids)
     }
 
     /// As [`finish`](Self::finish), with or without a table of ids.
-    pub(crate) fn finish_in(mut self, form: IdsIn, ids: &[i64]) -> Result<Docs, WriteError> {
+    pub fn finish_in(mut self, form: IdsIn, ids: &[i64]) -> Result<Docs, WriteError> {
         if !self.bucket.is_empty() {
             let padded = self.full > 0;
             self.put(padded)?;
@@ -464,7 +464,7 @@ pub(crate) fn ids_array(
 }
 
 /// The document of the index.
-pub(crate) fn index_doc(rank: usize, ids: &[i64], present: u64) -> ObjectIndexDoc {
+pub fn index_doc(rank: usize, ids: &[i64], present: u64) -> ObjectIndexDoc {
     ObjectIndexDoc {
         num_present: Some(present),
         layout: Some("vlen_manifests_v2".to_owned()),
@@ -474,7 +474,7 @@ pub(crate) fn index_doc(rank: usize, ids: &[i64], present: u64) -> ObjectIndexDo
 }
 
 /// The document of an index whose ids are row numbers (0.8 §10.1).
-pub(crate) fn index_of_rows(rank: usize, count: u64) -> ObjectIndexDoc {
+pub fn index_of_rows(rank: usize, count: u64) -> ObjectIndexDoc {
     ObjectIndexDoc {
         zv_array: Some("object_index".to_owned()),
         num_objects: Some(count),
@@ -530,7 +530,7 @@ pub(crate) fn write_attributes(
 ///
 /// A value that is the fill cannot be told from none (trap T24). Where every object has a value, the fill is said to mean
 /// nothing; where not, such a value is refused, but for NaN and the empty text, which say "none" anyway.
-pub(crate) fn column(
+pub fn column(
     what: &str,
     channels: usize,
     held: &Held,

@@ -40,7 +40,7 @@ impl Drop for Share<'_> {
 }
 
 /// As [`each`], of jobs with weights: those that are under way weigh no more than `most` together, or are one alone.
-pub(crate) fn each_within<J: Send, R: Send>(
+pub fn each_within<J: Send, R: Send>(
     threads: usize,
     most: u64,
     jobs: impl Iterator<Item = (u64, J)> + Send,
@@ -62,7 +62,7 @@ pub(crate) fn each_within<J: Send, R: Send>(
 /// Applies `work` to every job on `threads` threads, and `take` to every result on the calling one, in the order in which
 /// they come. Not more than one job a thread is under way beside the results that wait, so that memory is bounded by the
 /// jobs. The first error ends everything.
-pub(crate) fn each<J: Send, R: Send>(
+pub fn each<J: Send, R: Send>(
     threads: usize,
     jobs: impl Iterator<Item = J> + Send,
     work: impl Fn(J) -> Result<R, WriteError> + Sync,
@@ -93,7 +93,7 @@ pub(crate) fn each<J: Send, R: Send>(
 }
 
 /// As [`each`], with results in the order of the jobs. One job, or one thread, needs no other.
-pub(crate) fn ordered<J: Send, R: Send>(
+pub fn ordered<J: Send, R: Send>(
     threads: usize,
     mut jobs: impl ExactSizeIterator<Item = J> + Send,
     work: impl Fn(J) -> Result<R, WriteError> + Sync,

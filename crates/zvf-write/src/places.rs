@@ -12,7 +12,7 @@ use crate::spill::{Part, SpillFile};
 /// Vertex number to chunk and row, for links that name vertices: a table in memory, or in a file with a few blocks of
 /// it in memory.
 #[derive(Debug)]
-pub(crate) struct Places {
+pub struct Places {
     table: Vec<u64>,
     blocks: Option<Blocks>,
 }
@@ -32,7 +32,7 @@ struct Blocks {
 
 impl Places {
     /// A table of so many vertices.
-    pub(crate) fn new(count: u64, budget: usize, folder: &Path) -> Result<Self, WriteError> {
+    pub fn new(count: u64, budget: usize, folder: &Path) -> Result<Self, WriteError> {
         let entries = to_index("vertices", count)?;
         if entries <= budget / 8 {
             return Ok(Self {
@@ -54,7 +54,7 @@ impl Places {
     }
 
     /// Notes rows of one chunk: the vertex of each row.
-    pub(crate) fn note(&mut self, chunk: u32, vertices: &[u64]) -> Result<(), WriteError> {
+    pub fn note(&mut self, chunk: u32, vertices: &[u64]) -> Result<(), WriteError> {
         for (row, &vertex) in (0_u64..).zip(vertices) {
             let place = (u64::from(chunk) << 32) | row;
             match self
@@ -81,7 +81,7 @@ impl Places {
     }
 
     /// Ends the noting.
-    pub(crate) fn seal(&mut self) -> Result<(), WriteError> {
+    pub fn seal(&mut self) -> Result<(), WriteError> {
         let Some(blocks) = &mut self.blocks else {
             return Ok(());
         };
@@ -110,7 +110,7 @@ impl Places {
     }
 
     /// Chunk and row of a vertex; `None` for a vertex that was never noted.
-    pub(crate) fn get(&mut self, vertex: u64) -> Result<Option<(u32, u32)>, WriteError> {
+    pub fn get(&mut self, vertex: u64) -> Result<Option<(u32, u32)>, WriteError> {
         let at = to_index("vertices", vertex)?;
         let entry = match &mut self.blocks {
             None => self.table.get(at).copied(),

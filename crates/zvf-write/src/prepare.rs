@@ -17,7 +17,7 @@ use crate::walk::{NoTree, walk};
 use crate::{WriteError, parallel};
 
 /// Lowest and highest corner.
-pub(crate) type Corners = (Vec<f64>, Vec<f64>);
+pub type Corners = (Vec<f64>, Vec<f64>);
 
 /// Endpoints over all batches, and the same as pairs inside this one.
 type Linked = (Vec<u64>, Vec<(usize, usize)>);
@@ -449,7 +449,7 @@ impl Context<'_> {
 }
 
 /// Moves corners outwards, so that others lie between them.
-pub(crate) fn grow(corners: (&mut [f64], &mut [f64]), others: (&[f64], &[f64])) {
+pub fn grow(corners: (&mut [f64], &mut [f64]), others: (&[f64], &[f64])) {
     let (low, high) = corners;
     low.iter_mut()
         .zip(others.0)

@@ -29,7 +29,7 @@ pub struct Progress {
 
 /// Somebody who is told how far a write is: called often, from the thread that writes, so it has to be quick.
 #[derive(Clone, Default)]
-pub(crate) struct Watch(pub(crate) Option<Arc<dyn Fn(Progress) + Send + Sync>>);
+pub struct Watch(pub(crate) Option<Arc<dyn Fn(Progress) + Send + Sync>>);
 
 impl fmt::Debug for Watch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

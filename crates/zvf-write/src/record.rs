@@ -11,7 +11,7 @@ use crate::error::{OrBug, internal};
 /// # Errors
 /// Bug: bytes that are no whole number of records.
 #[track_caller]
-pub(crate) fn records(bytes: &[u8], size: usize) -> Result<ChunksExact<'_, u8>, WriteError> {
+pub fn records(bytes: &[u8], size: usize) -> Result<ChunksExact<'_, u8>, WriteError> {
     check_records(bytes, size)?;
     Ok(bytes.chunks_exact(size))
 }
@@ -21,7 +21,7 @@ pub(crate) fn records(bytes: &[u8], size: usize) -> Result<ChunksExact<'_, u8>, 
 /// # Errors
 /// Bug: there is not.
 #[track_caller]
-pub(crate) fn check_records(bytes: &[u8], size: usize) -> Result<(), WriteError> {
+pub fn check_records(bytes: &[u8], size: usize) -> Result<(), WriteError> {
     if size == 0 || !bytes.len().is_multiple_of(size) {
         return Err(WriteError::bug(format!(
             "{} bytes, expected records of {size}",
@@ -36,7 +36,7 @@ pub(crate) fn check_records(bytes: &[u8], size: usize) -> Result<(), WriteError>
 /// # Errors
 /// Bug: there are fewer.
 #[track_caller]
-pub(crate) fn take<'b>(rest: &mut &'b [u8], length: usize) -> Result<&'b [u8], WriteError> {
+pub fn take<'b>(rest: &mut &'b [u8], length: usize) -> Result<&'b [u8], WriteError> {
     let (first, others) = rest.split_at_checked(length).or_bug(format_args!(
         "{} bytes of a record are left, expected {length}",
         rest.len()
@@ -50,7 +50,7 @@ pub(crate) fn take<'b>(rest: &mut &'b [u8], length: usize) -> Result<&'b [u8], W
 /// # Errors
 /// Bug: there are fewer.
 #[track_caller]
-pub(crate) fn take_array<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], WriteError> {
+pub fn take_array<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], WriteError> {
     let (first, others) = rest.split_first_chunk::<N>().or_bug(format_args!(
         "{} bytes of a record are left, expected {N}",
         rest.len()
@@ -64,10 +64,7 @@ pub(crate) fn take_array<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], Wr
 /// # Errors
 /// Bug: there are fewer bytes, or the flag is neither 0 nor 1.
 #[track_caller]
-pub(crate) fn take_flagged<'b>(
-    rest: &mut &'b [u8],
-    size: usize,
-) -> Result<Option<&'b [u8]>, WriteError> {
+pub fn take_flagged<'b>(rest: &mut &'b [u8], size: usize) -> Result<Option<&'b [u8]>, WriteError> {
     let [flag] = take_array(rest)?;
     let value = take(rest, size)?;
     internal!(flag <= 1, "a value with flag {flag}");
@@ -75,7 +72,7 @@ pub(crate) fn take_flagged<'b>(
 }
 
 /// Appends what [`take_flagged`] takes.
-pub(crate) fn put_flagged(out: &mut Vec<u8>, value: Option<&[u8]>, size: usize) {
+pub fn put_flagged(out: &mut Vec<u8>, value: Option<&[u8]>, size: usize) {
     out.push(u8::from(value.is_some()));
     match value {
         Some(value) => out.extend_from_slice(value),
@@ -88,7 +85,7 @@ pub(crate) fn put_flagged(out: &mut Vec<u8>, value: Option<&[u8]>, size: usize) 
 /// # Errors
 /// Bug: there are fewer bytes.
 #[track_caller]
-pub(crate) fn take_link<'b>(
+pub fn take_link<'b>(
     rest: &mut &'b [u8],
     width: usize,
 ) -> Result<(&'b [u8], Vec<i64>), WriteError> {
@@ -99,7 +96,7 @@ pub(crate) fn take_link<'b>(
 }
 
 /// Row `row` of a column with `width` values a row; `None` where the column ends before.
-pub(crate) fn row_of<T>(column: &[T], row: usize, width: usize) -> Option<&[T]> {
+pub fn row_of<T>(column: &[T], row: usize, width: usize) -> Option<&[T]> {
     column.get(row.checked_mul(width)?..)?.get(..width)
 }
 

@@ -24,16 +24,16 @@ use crate::{WriteError, parallel};
 
 /// Everything that was pushed so far.
 #[derive(Debug)]
-pub(crate) struct Router {
-    pub(crate) layout: Layout,
-    pub(crate) rows: Buckets<ChunkCoord>,
+pub struct Router {
+    pub layout: Layout,
+    pub rows: Buckets<ChunkCoord>,
     /// Links: endpoints as u64, then attributes.
-    pub(crate) links: Spool,
+    pub links: Spool,
     pub(crate) link_count: u64,
     /// One for each vertex attribute; empty for those that are numbers.
     pub(crate) categories: Vec<Categories>,
     /// The values that chunks are cut by, beside position.
-    pub(crate) keys: Option<Keys>,
+    pub keys: Option<Keys>,
     /// Corners of all positions.
     pub(crate) extent: Option<Corners>,
     pub(crate) vertices: u64,
@@ -49,7 +49,7 @@ pub(crate) struct Router {
 }
 
 impl Router {
-    pub(crate) fn new(spec: &StoreSpec, budget: usize, folder: &Path) -> Self {
+    pub fn new(spec: &StoreSpec, budget: usize, folder: &Path) -> Self {
         Self {
             layout: Layout::new(spec),
             rows: Buckets::new(budget / 2, folder),
@@ -72,13 +72,13 @@ impl Router {
     }
 
     /// Keeps in mind which number each vertex gets: skeletons are numbered anew.
-    pub(crate) fn with_trace(mut self) -> Self {
+    pub fn with_trace(mut self) -> Self {
         self.trace = Some(Vec::new());
         self
     }
 
     /// Gives large batches to several threads.
-    pub(crate) fn with_threads(mut self, threads: usize) -> Self {
+    pub fn with_threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
     }
@@ -87,7 +87,7 @@ impl Router {
     ///
     /// # Errors
     /// Misuse before anything was taken; `Io` of spill files after that.
-    pub(crate) fn push(&mut self, spec: &StoreSpec, batch: &Batch<'_>) -> Result<(), WriteError> {
+    pub fn push(&mut self, spec: &StoreSpec, batch: &Batch<'_>) -> Result<(), WriteError> {
         let keys = self.key_column(spec, batch)?;
         let context = Context {
             spec,

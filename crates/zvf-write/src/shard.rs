@@ -13,17 +13,17 @@ use crate::int::{to_index, wide};
 use crate::{WriteError, blobs};
 
 /// An object to be put: its key below the store, and its bytes.
-pub(crate) type Object = (String, Vec<u8>);
+pub type Object = (String, Vec<u8>);
 
 /// Payloads of cells, by chunk.
-pub(crate) type Payloads<'c> = Vec<(&'c [i64], Vec<u8>)>;
+pub type Payloads<'c> = Vec<(&'c [i64], Vec<u8>)>;
 
 /// A cell of a shard: its places along the curve and in the index, and its bytes.
 type Inner = (u128, usize, Vec<u8>);
 
 /// In what the cells of an array lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Container {
+pub enum Container {
     /// One array with an element a cell.
     Grid,
     /// A group with an array a cell.
@@ -32,12 +32,12 @@ pub(crate) enum Container {
 
 /// Where the cells of all arrays of a level lie. They share one grid (trap T6).
 #[derive(Debug, Clone)]
-pub(crate) struct Cells {
+pub struct Cells {
     /// Looked at where cells lie in one array.
-    pub(crate) grid: Grid,
-    pub(crate) shards: Option<Vec<u64>>,
-    pub(crate) compression: Compression,
-    pub(crate) container: Container,
+    pub grid: Grid,
+    pub shards: Option<Vec<u64>>,
+    pub compression: Compression,
+    pub container: Container,
 }
 
 impl Cells {
@@ -51,7 +51,7 @@ impl Cells {
     }
 
     /// The index of the object that holds a chunk's cell: chunks of one index go into one object.
-    pub(crate) fn object_index(&self, chunk: &[i64]) -> Result<Vec<u64>, WriteError> {
+    pub fn object_index(&self, chunk: &[i64]) -> Result<Vec<u64>, WriteError> {
         if self.container == Container::Blobs {
             return Ok(blobs::index(chunk));
         }
@@ -70,11 +70,7 @@ impl Cells {
 
     /// The objects of some cells of one array, given by chunk. Where there are shards, all cells of each of them are
     /// given. An empty payload is no cell.
-    pub(crate) fn objects(
-        &self,
-        path: &str,
-        cells: Payloads<'_>,
-    ) -> Result<Vec<Object>, WriteError> {
+    pub fn objects(&self, path: &str, cells: Payloads<'_>) -> Result<Vec<Object>, WriteError> {
         if self.container == Container::Blobs {
             return blobs::objects(path, cells, &self.compression);
         }
@@ -166,7 +162,7 @@ impl Cells {
 }
 
 /// The codecs of an array of byte strings.
-pub(crate) fn vlen_codecs(compression: &Compression) -> Vec<Codec> {
+pub fn vlen_codecs(compression: &Compression) -> Vec<Codec> {
     let first = Codec {
         configuration: json!({}),
         ..Codec::named("vlen-bytes")

@@ -14,19 +14,19 @@ use crate::spill::{Part, SpillFile};
 ///
 /// Sorted by object, then by `order`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Placed {
+pub struct Placed {
     /// The object.
-    pub(crate) object: i64,
+    pub object: i64,
     /// Place in the object: number of the first vertex where objects are chains, else number of the chunk.
-    pub(crate) order: u64,
+    pub order: u64,
     /// Number of the chunk, in lex order.
-    pub(crate) chunk: u32,
+    pub chunk: u32,
     /// Number of the fragment in its chunk.
-    pub(crate) fragment: u32,
+    pub fragment: u32,
     /// First row.
-    pub(crate) row: u32,
+    pub row: u32,
     /// How many rows.
-    pub(crate) rows: u32,
+    pub rows: u32,
 }
 
 /// Bytes of one that was written.
@@ -64,7 +64,7 @@ impl Placed {
 
 /// Sorts any number of fragments in bounded memory: sorted runs go to a file and are merged.
 #[derive(Debug)]
-pub(crate) struct Sorter {
+pub struct Sorter {
     held: Vec<Placed>,
     most: usize,
     runs: Vec<Part>,
@@ -72,7 +72,7 @@ pub(crate) struct Sorter {
 }
 
 impl Sorter {
-    pub(crate) fn new(budget: usize, folder: &Path) -> Self {
+    pub fn new(budget: usize, folder: &Path) -> Self {
         Self {
             held: Vec::new(),
             most: (budget / SIZE).max(1024),
@@ -81,7 +81,7 @@ impl Sorter {
         }
     }
 
-    pub(crate) fn push(&mut self, placed: Placed) -> Result<(), WriteError> {
+    pub fn push(&mut self, placed: Placed) -> Result<(), WriteError> {
         self.held.push(placed);
         if self.held.len() < self.most {
             return Ok(());
@@ -102,7 +102,7 @@ impl Sorter {
     }
 
     /// Everything in order.
-    pub(crate) fn finish(mut self) -> Result<Sorted, WriteError> {
+    pub fn finish(mut self) -> Result<Sorted, WriteError> {
         self.held.sort_unstable();
         let share = (self.most * SIZE / self.runs.len().max(1)).max(64 * SIZE);
         let block = share - share % SIZE;
@@ -171,7 +171,7 @@ impl Run {
 
 /// The merge of all runs.
 #[derive(Debug)]
-pub(crate) struct Sorted {
+pub struct Sorted {
     runs: Vec<Run>,
     heap: BinaryHeap<Reverse<(Placed, usize)>>,
     file: SpillFile,
@@ -195,7 +195,7 @@ impl Sorted {
     }
 
     /// The next one.
-    pub(crate) fn pop(&mut self) -> Result<Option<Placed>, WriteError> {
+    pub fn pop(&mut self) -> Result<Option<Placed>, WriteError> {
         let Some(Reverse((placed, run))) = self.heap.pop() else {
             return Ok(None);
         };

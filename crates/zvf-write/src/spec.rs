@@ -59,7 +59,7 @@ pub enum AttributeType {
 
 impl AttributeType {
     /// The name of the type, for messages.
-    pub(crate) fn name(self) -> String {
+    pub fn name(self) -> String {
         match self {
             Self::Number(number) => number.to_string(),
             Self::Category | Self::Text => "text".to_owned(),

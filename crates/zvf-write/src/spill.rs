@@ -14,7 +14,7 @@ const WRITE: usize = 1 << 20;
 
 /// A part of a spill file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Part {
+pub struct Part {
     at: u64,
     pub(crate) len: u64,
 }
@@ -22,7 +22,7 @@ pub(crate) struct Part {
 /// An append-only file without a name, gone when the last clone is. Clones share the file; parts may be read from
 /// several threads.
 #[derive(Debug, Clone)]
-pub(crate) struct SpillFile {
+pub struct SpillFile {
     folder: PathBuf,
     inner: Arc<Mutex<Option<Inner>>>,
 }
@@ -35,7 +35,7 @@ struct Inner {
 
 impl SpillFile {
     /// A file in `folder` that is made when the first bytes come.
-    pub(crate) fn new(folder: &Path) -> Self {
+    pub fn new(folder: &Path) -> Self {
         Self {
             folder: folder.to_owned(),
             inner: Arc::new(Mutex::new(None)),
@@ -47,7 +47,7 @@ impl SpillFile {
     }
 
     /// Appends bytes.
-    pub(crate) fn append(&self, bytes: &[u8]) -> Result<Part, WriteError> {
+    pub fn append(&self, bytes: &[u8]) -> Result<Part, WriteError> {
         let mut inner = lock(&self.inner);
         let inner = match &mut *inner {
             Some(inner) => inner,
@@ -103,7 +103,7 @@ impl SpillFile {
     }
 
     /// Appends the bytes of a part to `out`.
-    pub(crate) fn read(&self, part: Part, out: &mut Vec<u8>) -> Result<(), WriteError> {
+    pub fn read(&self, part: Part, out: &mut Vec<u8>) -> Result<(), WriteError> {
         let length = to_index("spilled bytes", part.len)?;
         let start = out.len();
         let mut inner = lock(&self.inner);
@@ -140,7 +140,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 /// Bytes in the order in which they came, in memory up to a budget and in a file beyond.
 #[derive(Debug)]
-pub(crate) struct Spool {
+pub struct Spool {
     parts: Vec<Part>,
     tail: Vec<u8>,
     budget: usize,
@@ -148,7 +148,7 @@ pub(crate) struct Spool {
 }
 
 impl Spool {
-    pub(crate) fn new(budget: usize, folder: &Path) -> Self {
+    pub fn new(budget: usize, folder: &Path) -> Self {
         Self {
             parts: Vec::new(),
             tail: Vec::new(),
@@ -158,7 +158,7 @@ impl Spool {
     }
 
     /// Appends one record. The records of a piece are never torn apart.
-    pub(crate) fn push(&mut self, record: &[u8]) -> Result<(), WriteError> {
+    pub fn push(&mut self, record: &[u8]) -> Result<(), WriteError> {
         self.tail.extend_from_slice(record);
         if self.tail.len() >= self.budget {
             self.parts.push(self.file.append(&self.tail)?);
@@ -168,7 +168,7 @@ impl Spool {
     }
 
     /// Applies `take` to the pieces in order; each holds whole records. They can be gone through again.
-    pub(crate) fn each_piece(
+    pub fn each_piece(
         &self,
         mut take: impl FnMut(&[u8]) -> Result<(), WriteError>,
     ) -> Result<(), WriteError> {
@@ -182,7 +182,7 @@ impl Spool {
     }
 
     /// The pieces in order; each holds whole records.
-    pub(crate) fn pieces(self) -> impl Iterator<Item = Result<Vec<u8>, WriteError>> {
+    pub fn pieces(self) -> impl Iterator<Item = Result<Vec<u8>, WriteError>> {
         let file = self.file;
         let spilled = self.parts.into_iter().map(move |part| {
             let mut bytes = Vec::new();

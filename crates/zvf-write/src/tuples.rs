@@ -36,27 +36,27 @@ use crate::{WriteError, documents, parallel};
 
 /// How a family is stored.
 #[derive(Debug, Clone)]
-pub(crate) struct Policy {
-    pub(crate) delta: i32,
-    pub(crate) width: usize,
-    pub(crate) directed: bool,
-    pub(crate) store: LinkStore,
+pub struct Policy {
+    pub delta: i32,
+    pub width: usize,
+    pub directed: bool,
+    pub store: LinkStore,
     /// Components of a chunk coordinate.
-    pub(crate) rank: usize,
+    pub rank: usize,
     /// Whether the array of links inside chunks is there even if no link is.
-    pub(crate) inner: bool,
+    pub inner: bool,
 }
 
 /// An attribute of the links of a family.
 #[derive(Debug, Clone)]
-pub(crate) struct Valued {
-    pub(crate) name: String,
+pub struct Valued {
+    pub name: String,
     /// Bytes of a value.
-    pub(crate) size: usize,
+    pub size: usize,
     /// A value that says "none", where the type has one.
-    pub(crate) absent: Option<Vec<u8>>,
+    pub absent: Option<Vec<u8>>,
     /// Name, type, width and channels, as documents say them.
-    pub(crate) attributes: ArrayAttributes,
+    pub attributes: ArrayAttributes,
 }
 
 /// What is done with values that links lack beside others that have them: their number.
@@ -71,7 +71,7 @@ enum Part {
 
 /// Puts links into buckets, one for each cell.
 #[derive(Debug)]
-pub(crate) struct Tuples {
+pub struct Tuples {
     policy: Policy,
     values: Vec<Valued>,
     inside: Buckets<ChunkCoord>,
@@ -83,22 +83,29 @@ pub(crate) struct Tuples {
 
 /// Where cells are written.
 #[derive(Clone, Copy)]
-pub(crate) struct Sink<'s> {
-    pub(crate) cells: &'s Cells,
-    pub(crate) target: &'s Below<'s>,
-    pub(crate) threads: usize,
-    pub(crate) missing: Missing<'s>,
+pub struct Sink<'s> {
+    pub cells: &'s Cells,
+    pub target: &'s Below<'s>,
+    pub threads: usize,
+    pub missing: Missing<'s>,
+}
+
+impl std::fmt::Debug for Sink<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sink").finish_non_exhaustive()
+    }
 }
 
 /// A placed link on its way into a bucket: the placement, a row for each end, and for each attribute whether there is a value,
 /// and the value or as many zeros.
-pub(crate) struct Record<'r> {
+#[derive(Debug)]
+pub struct Record<'r> {
     /// The ends in the order in which they are stored.
-    pub(crate) placement: &'r [u8],
+    pub placement: &'r [u8],
     /// Their rows, in that order.
-    pub(crate) rows: &'r [u32],
+    pub rows: &'r [u32],
     /// For each attribute the bytes of the value, if there is one.
-    pub(crate) values: &'r [Option<&'r [u8]>],
+    pub values: &'r [Option<&'r [u8]>],
 }
 
 impl Record<'_> {
@@ -106,7 +113,7 @@ impl Record<'_> {
     ///
     /// # Errors
     /// Bug: ends without rows, or values that are not those of the attributes.
-    pub(crate) fn append<K: Eq + Hash>(
+    pub fn append<K: Eq + Hash>(
         &self,
         buckets: &mut Buckets<K>,
         number: usize,
@@ -134,7 +141,7 @@ impl Record<'_> {
 }
 
 impl Tuples {
-    pub(crate) fn new(policy: Policy, values: Vec<Valued>, budget: usize, folder: &Path) -> Self {
+    pub fn new(policy: Policy, values: Vec<Valued>, budget: usize, folder: &Path) -> Self {
         Self {
             policy,
             values,
@@ -147,7 +154,7 @@ impl Tuples {
 
     /// Places one link. Ends are in the order of the application; the first lies in this level. `values` has a place for
     /// each attribute.
-    pub(crate) fn push(
+    pub fn push(
         &mut self,
         ends: &[Endpoint<'_>],
         values: &[Option<&[u8]>],
@@ -221,11 +228,7 @@ impl Tuples {
     }
 
     /// Writes the cells and returns the documents. `step` is told how many records were written.
-    pub(crate) fn write(
-        self,
-        sink: Sink<'_>,
-        mut step: impl FnMut(u64),
-    ) -> Result<Nodes, WriteError> {
+    pub fn write(self, sink: Sink<'_>, mut step: impl FnMut(u64)) -> Result<Nodes, WriteError> {
         let mut nodes = Nodes::default();
         let loose = sink.cells.loose();
         let (links, records) = (self.links, self.records);

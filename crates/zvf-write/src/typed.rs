@@ -15,14 +15,14 @@ use crate::number::NumberType;
 use crate::shard::Object;
 
 /// Rows of a chunk of object attributes.
-pub(crate) const ROWS: u64 = 65_536;
+pub const ROWS: u64 = 65_536;
 
 /// Bytes of a chunk from which on it gets fewer rows: it is padded to its whole length.
 const CHUNK: u64 = 64 << 20;
 
 /// What the elements of a typed array are.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Element {
+pub enum Element {
     /// Numbers.
     Number(NumberType),
     /// Texts of so many code points at most, as UTF-32.
@@ -40,7 +40,7 @@ pub(crate) enum Element {
 
 impl Element {
     /// Bytes of one element.
-    pub(crate) fn size(&self) -> usize {
+    pub fn size(&self) -> usize {
         match self {
             Self::Number(number) => number.size(),
             Self::Text(chars) => chars * 4,
@@ -62,7 +62,7 @@ impl Element {
     }
 
     /// The text of the attribute `dtype`.
-    pub(crate) fn dtype(&self) -> String {
+    pub fn dtype(&self) -> String {
         match self {
             Self::Number(number) => number.to_string(),
             Self::Text(chars) => format!("<U{chars}"),
@@ -91,10 +91,10 @@ impl Element {
 }
 
 /// A value that means "none", as bytes and as JSON.
-pub(crate) type Fill = (Vec<u8>, Value);
+pub type Fill = (Vec<u8>, Value);
 
 /// Values that could mean "none", the usual one first.
-pub(crate) fn fills(number: NumberType) -> Vec<Fill> {
+pub fn fills(number: NumberType) -> Vec<Fill> {
     let mut found: Vec<Fill> = number.absent().into_iter().collect();
     match number {
         NumberType::Bool => {
@@ -158,16 +158,16 @@ fn integer(number: NumberType, at: u16) -> Fill {
 
 /// A typed array in memory.
 #[derive(Debug)]
-pub(crate) struct Typed {
-    pub(crate) element: Element,
+pub struct Typed {
+    pub element: Element,
     /// Rows, or rows and channels.
-    pub(crate) shape: Vec<u64>,
+    pub shape: Vec<u64>,
     /// Rows of one chunk, fewer where rows are very wide; none: all of them.
-    pub(crate) chunk_rows: Option<u64>,
+    pub chunk_rows: Option<u64>,
     /// The element that stands for what is not stored.
-    pub(crate) fill: Fill,
+    pub fill: Fill,
     /// All elements.
-    pub(crate) bytes: Vec<u8>,
+    pub bytes: Vec<u8>,
 }
 
 impl Typed {
@@ -207,7 +207,7 @@ impl Typed {
     }
 
     /// The document and the chunks of the array. A chunk of nothing but fill is not stored.
-    pub(crate) fn objects(
+    pub fn objects(
         &self,
         path: &str,
         compression: &Compression,

@@ -176,7 +176,7 @@ impl Values<'_> {
     }
 
     /// The name of the type, for messages.
-    pub(crate) fn type_name(&self) -> String {
+    pub fn type_name(&self) -> String {
         self.number_type()
             .map_or_else(|| "text".to_owned(), |number| number.to_string())
     }
@@ -240,7 +240,7 @@ impl Values<'_> {
 
     /// The numbers as stored bytes of `wanted`: the same type, or a float rounded or widened to another float. `None`
     /// for every other pair, where values could be lost.
-    pub(crate) fn bytes_as(&self, wanted: NumberType) -> Option<Cow<'_, [u8]>> {
+    pub fn bytes_as(&self, wanted: NumberType) -> Option<Cow<'_, [u8]>> {
         if self.number_type()? == wanted {
             return self.own_bytes();
         }

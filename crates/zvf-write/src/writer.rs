@@ -74,7 +74,7 @@ impl Default for WriteOptions {
 
 impl WriteOptions {
     /// The folder for temporary files: the one that was chosen, else the system's.
-    pub(crate) fn folder(&self) -> PathBuf {
+    pub fn folder(&self) -> PathBuf {
         let chosen = self.temporary_folder.clone();
         chosen.unwrap_or_else(std::env::temp_dir)
     }
@@ -425,7 +425,7 @@ impl StoreWriter {
 }
 
 /// Runs blocking work beside the tasks that drive futures.
-pub(crate) async fn blocking<T: Send + 'static>(
+pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, WriteError> + Send + 'static,
 ) -> Result<T, WriteError> {
     // Boxed, so that the runtime's code is compiled once and not for each closure.

@@ -1,9 +1,10 @@
 //! What the second look of a copy finds: one store against variants of it, each with one difference.
 
+use zvf_migrate::compare;
 use zvf_store::Class;
 use zvf_write::{
     AttributeSpec, Batch, Groups, Kind, NumberType, ObjectTable, StoreSpec, StoreWriter, Values,
-    WriteError, compare,
+    WriteError,
 };
 
 use crate::support::{ADDRESS, Memory};

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use zvf_pyramid::{CrossLevel, LevelStep, Method, PyramidSpec, build_pyramid};
 use zvf_store::{CellWant, Need};
 use zvf_write::{
-    AttributeSpec, Batch, CrossLevel, Groups, Kind, LevelStep, Method, NumberType, Outside,
-    PartedStore, PyramidSpec, StoreSpec, StoreWriter, Values, WriteError, WriteOptions,
-    build_pyramid,
+    AttributeSpec, Batch, Groups, Kind, NumberType, Outside, PartedStore, StoreSpec, StoreWriter,
+    Values, WriteError, WriteOptions,
 };
 
 use crate::support::{ADDRESS, Memory, check_documents};

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use zvf_edit::{At, Edit};
 use zvf_query::{BBox, Column, Query, Select, Table, list_objects, query};
 use zvf_write::{
-    At, AttributeSpec, Batch, Compression, Edit, Kind, LinkStore, NumberType, ObjectTable,
-    StoreSpec, StoreWriter, Values, WriteError,
+    AttributeSpec, Batch, Compression, Kind, LinkStore, NumberType, ObjectTable, StoreSpec,
+    StoreWriter, Values, WriteError,
 };
 
 use crate::support::{ADDRESS, Memory, ask, check_documents, column, float, sorted};

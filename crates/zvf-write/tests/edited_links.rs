@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use zvf_edit::{At, Edit};
 use zvf_query::{Column, Query, Table, list_links};
 use zvf_store::{Need, Store};
-use zvf_write::{At, AttributeSpec, Edit, NumberType, Values, WriteError};
+use zvf_write::{AttributeSpec, NumberType, Values, WriteError};
 
 use crate::edited::{Draw, Model, Order};
 use crate::support::{ask, column};

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use zvf_write::{Edit, WriteError};
+use zvf_edit::Edit;
+use zvf_write::WriteError;
 
 use crate::edited::{Draw, Model, Order};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use zvf_write::{Edit, vacuum};
+use zvf_edit::{Edit, vacuum};
 
 use crate::edited::{Draw, Model, STORES, spec};
 use crate::support::{ADDRESS, Memory, block_on};

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use serde_json::{Value, json};
+use zvf_edit::{At, Edit, EditSummary, Resumed};
 use zvf_query::Query;
 use zvf_store::{OpenOptions, Retry, Store};
 use zvf_write::{
-    At, AttributeSpec, Batch, Edit, EditSummary, Kind, Leftovers, NumberType, Resumed, StoreSpec,
-    StoreWriter, Values, WriteError, WriteOptions,
+    AttributeSpec, Batch, Kind, Leftovers, NumberType, StoreSpec, StoreWriter, Values, WriteError,
+    WriteOptions,
 };
 
 use crate::edited::{Draw, Model, spec};

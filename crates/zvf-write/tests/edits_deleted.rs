@@ -3,11 +3,10 @@
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
 use serde_json::{Value, json};
+use zvf_edit::Edit;
+use zvf_pyramid::{LevelStep, Method, PyramidSpec};
 use zvf_query::{Query, Table, list_objects};
-use zvf_write::{
-    AttributeSpec, Batch, Edit, Kind, LevelStep, Method, NumberType, PyramidSpec, StoreSpec,
-    StoreWriter,
-};
+use zvf_write::{AttributeSpec, Batch, Kind, NumberType, StoreSpec, StoreWriter};
 
 use crate::edits_broken::store;
 use crate::support::{ADDRESS, Memory, ask, column};
@@ -33,7 +32,7 @@ async fn a_vacuum_removes_what_nobody_asks_for_and_nothing_else() {
         let path = Path::from(format!("some/points.zarrvectors/{key}"));
         memory.0.put(&path, vec![1_u8].into()).await.unwrap();
     }
-    let done = zvf_write::vacuum(ADDRESS, memory.options()).await.unwrap();
+    let done = zvf_edit::vacuum(ADDRESS, memory.options()).await.unwrap();
     assert_eq!((done.rows, done.leftovers), (0, left.len() as u64));
     let mut after = memory.files().await;
     for key in &theirs {
@@ -59,7 +58,7 @@ async fn an_object_that_comes_back_is_no_longer_deleted() {
     let mut third = Edit::open(ADDRESS, memory.options()).await.unwrap();
     model.step(&mut third, 6, &mut draw, None).await.unwrap();
     third.commit().await.unwrap();
-    let done = zvf_write::vacuum(ADDRESS, memory.options()).await.unwrap();
+    let done = zvf_edit::vacuum(ADDRESS, memory.options()).await.unwrap();
     assert_eq!(done.rows, 0);
     model.check(&memory).await;
 }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use zvf_edit::{At, Edit};
 use zvf_query::{Query, Select};
 use zvf_store::{CellWant, Endpoint, Need, Store};
-use zvf_write::{At, Edit, Kind, Values, WriteOptions};
+use zvf_write::{Kind, Values, WriteOptions};
 
 use crate::support::{ask, column, sorted};
 
@@ -150,7 +151,7 @@ async fn stores_of_the_released_writers_are_edited() {
             assert!(after.root().extra.contains_key("zvf_stale"), "{case}");
         }
         // What is deleted is dropped where no coarse level keeps its row.
-        let vacuumed = zvf_write::vacuum(&address, WriteOptions::new()).await;
+        let vacuumed = zvf_edit::vacuum(&address, WriteOptions::new()).await;
         match vacuumed {
             Ok(done) => assert_eq!(done.rows, u64::from(many), "{case}"),
             Err(error) => assert!(

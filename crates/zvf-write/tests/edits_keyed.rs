@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use object_store::path::Path;
 use object_store::{ObjectStoreExt, PutPayload};
 use serde_json::{Value, json};
+use zvf_edit::{At, ColumnEdit, Edit};
 use zvf_query::{Query, Select};
 use zvf_write::{
-    At, AttributeSpec, Batch, ColumnEdit, Edit, Kind, NumberType, StoreSpec, StoreWriter, Values,
-    WriteError,
+    AttributeSpec, Batch, Kind, NumberType, StoreSpec, StoreWriter, Values, WriteError,
 };
 
 use crate::support::{ADDRESS, Memory, ask, column};

@@ -6,11 +6,12 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use zvf_pyramid::{CrossLevel, LevelStep, Method, PyramidSpec, build_pyramid};
 use zvf_query::Query;
 use zvf_store::Store;
 use zvf_write::{
-    AttributeSpec, Batch, CrossLevel, Kind, Leftovers, LevelStep, Method, NumberType, PyramidSpec,
-    StoreSpec, StoreWriter, TargetVersion, WriteOptions, build_pyramid,
+    AttributeSpec, Batch, Kind, Leftovers, NumberType, StoreSpec, StoreWriter, TargetVersion,
+    WriteOptions,
 };
 
 use crate::support::{ask, block_on, check_documents};

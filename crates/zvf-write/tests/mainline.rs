@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use zvf_edit::Edit;
 use zvf_meta::Kind;
+use zvf_migrate::{MigrateOptions, migrate};
+use zvf_pyramid::{PyramidSpec, build_pyramid};
 use zvf_store::{Need, Store};
 use zvf_write::{
-    AttributeSpec, Batch, Compression, Edit, Groups, JsonObject, LinkStore, MigrateOptions,
-    NumberType, ObjectTable, Outside, Parametric, PartedStore, PyramidSpec, StoreSpec, StoreWriter,
-    TargetVersion, Values, WriteOptions, build_pyramid, migrate,
+    AttributeSpec, Batch, Compression, Groups, JsonObject, LinkStore, NumberType, ObjectTable,
+    Outside, Parametric, PartedStore, StoreSpec, StoreWriter, TargetVersion, Values, WriteOptions,
 };
 
 use crate::model::{Model, run};
@@ -759,7 +761,7 @@ fn what_is_of_the_newest_version_alone_says_so() {
         let before = memory.files().await;
         let told = Edit::open(ADDRESS, memory.options()).await.unwrap_err();
         assert!(told.to_string().contains("version 0.8.1"), "{told}");
-        let levels = PyramidSpec::new([zvf_write::LevelStep::new(2.0)]);
+        let levels = PyramidSpec::new([zvf_pyramid::LevelStep::new(2.0)]);
         let options: WriteOptions = memory.options();
         let told = build_pyramid(ADDRESS, &levels, &options, Arc::new(|_| ()))
             .await

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use half::f16;
+use zvf_migrate::{MigrateOptions, migrate};
 use zvf_query::{BBox, Column, Filter, Query, Select};
 use zvf_store::{Names, Store};
 use zvf_write::{
-    AttributeSpec, AttributeType, Batch, Kind, MigrateOptions, NumberType, ObjectTable, StoreSpec,
-    StoreWriter, Summary, Values, WriteOptions, migrate,
+    AttributeSpec, AttributeType, Batch, Kind, NumberType, ObjectTable, StoreSpec, StoreWriter,
+    Summary, Values, WriteOptions,
 };
 
 use crate::support::{ADDRESS, Memory, ask, check_documents, column, float, sorted};

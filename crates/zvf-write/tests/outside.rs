@@ -5,11 +5,10 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::Arc;
 
+use zvf_edit::{Edit, vacuum};
+use zvf_pyramid::{LevelStep, PyramidSpec, build_pyramid, remove_pyramid};
 use zvf_store::OpenOptions;
-use zvf_write::{
-    Batch, Edit, Kind, LevelStep, PyramidSpec, StoreSpec, StoreWriter, WriteError, WriteOptions,
-    build_pyramid, remove_pyramid, vacuum,
-};
+use zvf_write::{Batch, Kind, StoreSpec, StoreWriter, WriteError, WriteOptions};
 
 async fn points(address: &str, options: WriteOptions) -> Result<(), WriteError> {
     let spec = StoreSpec::new(Kind::PointCloud, [10.0; 3]).with_objects();

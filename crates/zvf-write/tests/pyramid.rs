@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use zvf_pyramid::{
+    BaseBins, CrossLevel, Existing, LevelReport, LevelStep, Method, PyramidSpec, build_pyramid,
+};
 use zvf_query::{Column, Query};
 use zvf_store::{Deltas, Endpoint, Need};
-use zvf_write::{
-    BaseBins, CrossLevel, Existing, Kind, LevelReport, LevelStep, Method, NumberType, PyramidSpec,
-    StoreSpec, WriteError, build_pyramid,
-};
+use zvf_write::{Kind, NumberType, StoreSpec, WriteError};
 
 use crate::model::Model;
 use crate::support::{ADDRESS, Memory, ask, block_on, check_documents, column};

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::Value;
-use zvf_store::Need;
-use zvf_write::{
-    Batch, CrossLevel, Edit, Existing, Kind, LevelStep, Method, PyramidReport, PyramidSpec,
-    StoreSpec, StoreWriter, WriteError, WriteOptions, build_pyramid, refresh_pyramid,
-    remove_pyramid, vacuum,
+use zvf_edit::{Edit, vacuum};
+use zvf_pyramid::{
+    CrossLevel, Existing, LevelStep, Method, PyramidReport, PyramidSpec, build_pyramid,
+    refresh_pyramid, remove_pyramid,
 };
+use zvf_store::Need;
+use zvf_write::{Batch, Kind, StoreSpec, StoreWriter, WriteError, WriteOptions};
 
 use crate::edited::{Draw, KINDS, Model, spec};
 use crate::support::{ADDRESS, Memory, ask, block_on, check_documents, column};

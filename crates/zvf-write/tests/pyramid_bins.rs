@@ -1,9 +1,8 @@
 //! Bins of level 0 for stores that declare none.
 
+use zvf_pyramid::{BaseBins, BinReason, Existing, LevelStep, Method, PyramidSpec};
 use zvf_query::{BBox, Query};
-use zvf_write::{
-    BaseBins, BinReason, Existing, Kind, LevelStep, Method, PyramidSpec, StoreSpec, WriteError,
-};
+use zvf_write::{Kind, StoreSpec, WriteError};
 
 use crate::model::Model;
 use crate::pyramid_again::{build, contents, refresh, remove};

@@ -7,10 +7,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use zvf_write::{
-    AttributeSpec, BaseBins, CrossLevel, Kind, LevelStep, LinkStore, PyramidReport, PyramidSpec,
-    StoreSpec, build_pyramid,
-};
+use zvf_pyramid::{BaseBins, CrossLevel, LevelStep, PyramidReport, PyramidSpec, build_pyramid};
+use zvf_write::{AttributeSpec, Kind, LinkStore, StoreSpec};
 
 use crate::model::Model;
 use crate::pyramid::mixed;

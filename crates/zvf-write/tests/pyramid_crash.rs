@@ -5,12 +5,10 @@ use std::sync::Arc;
 
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
+use zvf_pyramid::{CrossLevel, LevelReport, LevelStep, Method, PyramidSpec, build_pyramid};
 use zvf_query::Query;
 use zvf_store::{Need, OpenOptions, Retry};
-use zvf_write::{
-    CrossLevel, Kind, Leftovers, LevelReport, LevelStep, Method, PyramidSpec, StoreSpec,
-    WriteError, WriteOptions, build_pyramid,
-};
+use zvf_write::{Kind, Leftovers, StoreSpec, WriteError, WriteOptions};
 
 use crate::model::Model;
 use crate::support::{ADDRESS, Memory, ask, column};

@@ -4,13 +4,15 @@
 use std::sync::Arc;
 
 use object_store::{ObjectStore, ObjectStoreExt, path::Path};
+use zvf_edit::Edit;
+use zvf_pyramid::{
+    CrossLevel, Existing, LevelStep, Method, PyramidReport, PyramidSpec, build_pyramid,
+    refresh_pyramid, remove_pyramid,
+};
 use zvf_query::Query;
 use zvf_store::{Need, OpenOptions, Retry};
 use zvf_testkit::faults::Dying;
-use zvf_write::{
-    CrossLevel, Edit, Existing, Kind, Leftovers, LevelStep, Method, PyramidReport, PyramidSpec,
-    StoreSpec, WriteError, WriteOptions, build_pyramid, refresh_pyramid, remove_pyramid,
-};
+use zvf_write::{Kind, Leftovers, StoreSpec, WriteError, WriteOptions};
 
 use crate::model::Model;
 use crate::pyramid::family;

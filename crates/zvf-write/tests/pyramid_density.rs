@@ -3,11 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
+use zvf_pyramid::{LevelReport, LevelStep, PyramidSpec};
 use zvf_query::Query;
-use zvf_write::{
-    AttributeSpec, Groups, Kind, LevelReport, LevelStep, NumberType, PyramidSpec, StoreSpec,
-    StoreWriter,
-};
+use zvf_write::{AttributeSpec, Groups, Kind, NumberType, StoreSpec, StoreWriter};
 
 use crate::model::Model;
 use crate::pyramid::{build, mixed};

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use zvf_pyramid::{CrossLevel, LevelStep, Method, PyramidSpec};
 use zvf_query::{Column, Query};
-use zvf_write::{CrossLevel, Kind, LevelStep, Method, PyramidSpec, StoreSpec};
+use zvf_write::{Kind, StoreSpec};
 
 use crate::model::Model;
 use crate::pyramid::{family, mixed};
@@ -67,7 +68,7 @@ async fn made(model: &Model, sparsity: f64) -> Memory {
     let memory = Memory::default();
     model.write(memory.options()).await;
     let second = LevelStep::new(2.0).with_sparsity(sparsity);
-    let base = zvf_write::BaseBins::Given(vec![SIZE; model.spec.dims()]);
+    let base = zvf_pyramid::BaseBins::Given(vec![SIZE; model.spec.dims()]);
     let spec = PyramidSpec::new([LevelStep::new(1.0), second])
         .with_method(Method::Density)
         .with_base(base)

@@ -1,9 +1,9 @@
 //! Random input of every kind: what was pushed is what is read.
 
 use proptest::prelude::*;
+use zvf_migrate::MigrateOptions;
 use zvf_write::{
-    AttributeSpec, AttributeType, Compression, Kind, LinkStore, MigrateOptions, NumberType,
-    StoreSpec,
+    AttributeSpec, AttributeType, Compression, Kind, LinkStore, NumberType, StoreSpec,
 };
 
 use crate::model::Model;

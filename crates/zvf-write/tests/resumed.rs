@@ -4,11 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use object_store::{ObjectStore, ObjectStoreExt};
+use zvf_migrate::{MigrateOptions, Report, migrate};
 use zvf_store::{IoTrace, Retry, Store};
 use zvf_testkit::faults::Dying;
 use zvf_write::{
-    AttributeSpec, Batch, Class, Compression, Kind, MigrateOptions, NumberType, ObjectTable,
-    Report, StoreSpec, StoreWriter, WriteError, WriteOptions, migrate,
+    AttributeSpec, Batch, Class, Compression, Kind, NumberType, ObjectTable, StoreSpec,
+    StoreWriter, WriteError, WriteOptions,
 };
 
 use crate::support::{ADDRESS, Memory};

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
+use zvf_edit::{At, Edit, vacuum};
+use zvf_migrate::{MigrateOptions, migrate};
+use zvf_pyramid::{PyramidSpec, build_pyramid};
 use zvf_query::{Answer, Query, query};
 use zvf_store::Store;
-use zvf_write::{
-    At, AttributeSpec, Batch, Edit, MigrateOptions, ObjectTable, PyramidSpec, StoreSpec,
-    StoreWriter, Values, WriteOptions, build_pyramid, migrate, vacuum,
-};
+use zvf_write::{AttributeSpec, Batch, ObjectTable, StoreSpec, StoreWriter, Values, WriteOptions};
 
 fn sendable<T: Send>(_: T) {}
 

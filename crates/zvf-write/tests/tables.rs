@@ -222,8 +222,10 @@ async fn what_lies_beside_the_levels_is_read_back() {
 
     // A copy has all of it.
     let copy = Memory::default();
-    let options = zvf_write::MigrateOptions::new().with_write(copy.options());
-    let report = zvf_write::migrate(&store, ADDRESS, options).await.unwrap();
+    let options = zvf_migrate::MigrateOptions::new().with_write(copy.options());
+    let report = zvf_migrate::migrate(&store, ADDRESS, options)
+        .await
+        .unwrap();
     assert_eq!((report.losses, report.repairs), (Vec::new(), Vec::new()));
     assert_eq!(
         copy.files().await["headers/trk/zarr.json"],

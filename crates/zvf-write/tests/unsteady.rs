@@ -8,12 +8,13 @@ use std::time::Duration;
 use object_store::path::Path;
 use object_store::throttle::{ThrottleConfig, ThrottledStore};
 use object_store::{ObjectStore, ObjectStoreExt};
+use zvf_edit::{At, Edit, EditSummary, Resumed};
 use zvf_query::{Column, Query};
 use zvf_store::{OpenOptions, Retry, Store};
 use zvf_testkit::faults::{Fault, Sort, Trouble, Unsteady};
 use zvf_write::{
-    At, AttributeSpec, Batch, Edit, EditSummary, Kind, Leftovers, NumberType, Resumed, StoreSpec,
-    StoreWriter, Values, WriteError, WriteOptions,
+    AttributeSpec, Batch, Kind, Leftovers, NumberType, StoreSpec, StoreWriter, Values, WriteError,
+    WriteOptions,
 };
 
 use crate::support::{ADDRESS, Memory, ask, column};

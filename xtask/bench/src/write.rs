@@ -10,11 +10,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
+use zvf_pyramid::{CrossLevel, LevelStep, Method, PyramidSpec, build_pyramid};
 use zvf_store::blocking::Runtime;
-use zvf_write::{
-    AttributeSpec, Batch, CrossLevel, Kind, LevelStep, Method, NumberType, PyramidSpec, StoreSpec,
-    StoreWriter, WriteOptions, build_pyramid,
-};
+use zvf_write::{AttributeSpec, Batch, Kind, NumberType, StoreSpec, StoreWriter, WriteOptions};
 
 /// World size of a chunk of both stores, along every axis.
 const SIDE: f64 = 10.0;

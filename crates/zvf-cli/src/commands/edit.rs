@@ -7,10 +7,8 @@ mod table;
 use std::path::Path;
 
 use serde_json::json;
-use zvf_write::{
-    AttributeSpec, Batch, Edit, EditSummary, NumberType, ObjectTable, Resumed, StoreSpec,
-    WriteError,
-};
+use zvf_edit::{Edit, EditSummary, Resumed};
+use zvf_write::{AttributeSpec, Batch, NumberType, ObjectTable, StoreSpec, WriteError};
 
 use crate::args::{EditArgs, EditWhat};
 use crate::context::Context;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use zvf_migrate::{MigrateOptions, Report, migrate};
 use zvf_store::Need;
-use zvf_write::{MigrateOptions, Report, migrate};
 
 use crate::args::{MigrateArgs, Shards, StorageArgs};
 use crate::context::Context;

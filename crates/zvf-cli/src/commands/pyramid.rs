@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use zvf_write::{
+use zvf_pyramid::{
     BaseBins, CrossLevel, Existing, LevelStep, Method, PyramidReport, PyramidSpec, build_pyramid,
     pyramid_memory, refresh_pyramid, remove_pyramid,
 };
@@ -97,7 +97,9 @@ fn say_memory(
 /// What is odd about levels.
 fn remarks(report: &PyramidReport) -> Vec<String> {
     let levels = report.levels.iter();
-    levels.filter_map(zvf_write::LevelReport::remark).collect()
+    levels
+        .filter_map(zvf_pyramid::LevelReport::remark)
+        .collect()
 }
 
 fn left_out(report: &PyramidReport) -> &[String] {

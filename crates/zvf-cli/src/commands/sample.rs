@@ -4,10 +4,11 @@ use std::path::Path;
 
 use serde_json::json;
 use zvf_convert::{Frame, parse_affine, read_affine};
+use zvf_edit::ColumnEdit;
 use zvf_meta::{Affine, Axis, units};
 use zvf_store::Store;
 use zvf_volume::{AxisInfo, AxisUse, Counts, Order, Sampler, Volume, VolumeInfo, affine_of_axes};
-use zvf_write::{AttributeSpec, ColumnEdit, NumberType};
+use zvf_write::{AttributeSpec, NumberType};
 
 use crate::args::{OrderArg, SampleArgs};
 use crate::context::Context;

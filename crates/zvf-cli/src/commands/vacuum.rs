@@ -17,7 +17,7 @@ pub(crate) fn run(args: &VacuumArgs, context: &mut Context<'_>) -> Result<()> {
     let options = context.write_options(true);
     let store = args.store.as_str();
     let done = context
-        .wait(zvf_write::vacuum(store, options))?
+        .wait(zvf_edit::vacuum(store, options))?
         .map_err(|e| CliError::from(e).at(store))?;
     if context.common.json {
         return print_json(&json!({

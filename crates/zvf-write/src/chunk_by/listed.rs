@@ -53,7 +53,7 @@ impl Keys {
     ///
     /// # Errors
     /// What was found that no chunk can be cut by: floats, a mixture, a value twice.
-    pub(crate) fn listed(
+    pub fn listed(
         name: &str,
         declared: Option<AttributeType>,
         list: &[Value],
@@ -91,7 +91,7 @@ impl Keys {
     }
 
     /// The values, by rank.
-    pub(crate) fn values(&self) -> &[Value] {
+    pub fn values(&self) -> &[Value] {
         self.known.as_ref().map_or(&[], |known| &known.values)
     }
 
@@ -99,7 +99,7 @@ impl Keys {
     ///
     /// # Errors
     /// The first value that cannot have a key; the limit of values.
-    pub(crate) fn learn(&mut self, values: &Values<'_>) -> Result<Result<(), Unkeyed>, WriteError> {
+    pub fn learn(&mut self, values: &Values<'_>) -> Result<Result<(), Unkeyed>, WriteError> {
         let Some(mut known) = self.known.take() else {
             return Ok(Ok(()));
         };

@@ -60,7 +60,7 @@ impl Compression {
         found.check().map(|()| found)
     }
 
-    pub(crate) fn check(&self) -> Result<(), WriteError> {
+    pub fn check(&self) -> Result<(), WriteError> {
         let bad =
             |found: String, expected: &str| Err(WriteError::spec("compression", found, expected));
         match self {
@@ -124,7 +124,7 @@ impl Compression {
 
     /// The compression that has written these codecs; `None` for a list that this build does not write. Where only the
     /// effort differs, that of this crate is as good: readers do not see it.
-    pub(crate) fn of(codecs: &[Codec]) -> Option<Self> {
+    pub fn of(codecs: &[Codec]) -> Option<Self> {
         let found = Self::known(codecs).unwrap_or_else(|| Self::Pipeline(codecs.to_vec()));
         found.check().is_ok().then_some(found)
     }
@@ -160,7 +160,7 @@ impl Compression {
     }
 
     /// Applies the codecs to the bytes of one chunk.
-    pub(crate) fn encode(&self, bytes: Vec<u8>) -> Result<Vec<u8>, WriteError> {
+    pub fn encode(&self, bytes: Vec<u8>) -> Result<Vec<u8>, WriteError> {
         let failed = |source| WriteError::io("compression", source);
         match self {
             Self::None => Ok(bytes),
@@ -190,7 +190,7 @@ impl Compression {
 }
 
 /// The names of codecs, as messages have them.
-pub(crate) fn names(codecs: &[Codec]) -> String {
+pub fn names(codecs: &[Codec]) -> String {
     let names: Vec<&str> = codecs.iter().map(|codec| codec.name.as_str()).collect();
     format!("{names:?}")
 }

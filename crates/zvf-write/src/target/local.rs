@@ -19,7 +19,7 @@ use std::time::SystemTime;
 use crate::WriteError;
 
 /// The beginning of temporary names. Readers ask for no such name.
-pub(crate) const TEMPORARY: &str = ".zvf-";
+pub const TEMPORARY: &str = ".zvf-";
 
 #[derive(Debug)]
 pub(crate) struct Local {

@@ -4,8 +4,8 @@ mod local;
 mod remote;
 mod stage;
 
-pub(crate) use local::TEMPORARY;
-pub(crate) use stage::{Stage, Staged};
+pub use local::TEMPORARY;
+pub use stage::{Stage, Staged};
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -19,7 +19,7 @@ use crate::shard::Object;
 
 /// The part of a store below one group: keys are relative to it.
 #[derive(Debug)]
-pub(crate) struct Below<'t> {
+pub struct Below<'t> {
     target: &'t Target,
     group: String,
     stage: Option<&'t Stage>,
@@ -28,7 +28,7 @@ pub(crate) struct Below<'t> {
 
 impl<'t> Below<'t> {
     /// Puts objects, over what may be there.
-    pub(crate) fn put(&self, objects: Vec<Object>) -> Result<(), WriteError> {
+    pub fn put(&self, objects: Vec<Object>) -> Result<(), WriteError> {
         let whole = |(key, bytes)| (format!("{}/{key}", self.group), bytes);
         let objects = objects.into_iter().map(whole).collect();
         match self.stage {
@@ -39,7 +39,7 @@ impl<'t> Below<'t> {
     }
 
     /// The same part, of which objects are laid aside.
-    pub(crate) fn staged(self, stage: &'t Stage) -> Self {
+    pub fn staged(self, stage: &'t Stage) -> Self {
         Self {
             stage: Some(stage),
             ..self
@@ -47,7 +47,7 @@ impl<'t> Below<'t> {
     }
 
     /// The same part, of which no reader looks at anything before a document is there.
-    pub(crate) fn unseen(self) -> Self {
+    pub fn unseen(self) -> Self {
         Self {
             unseen: true,
             ..self
@@ -88,7 +88,7 @@ impl Seen {
 
 /// A place for one store. All calls block; none is made on a thread that drives futures.
 #[derive(Debug)]
-pub(crate) struct Target {
+pub struct Target {
     place: Where,
     stop: Stop,
 }
@@ -104,11 +104,7 @@ impl Target {
     ///
     /// # Errors
     /// An address that no backend knows, or a backend that cannot be made.
-    pub(crate) fn new(
-        address: &str,
-        options: &OpenOptions,
-        durable: bool,
-    ) -> Result<Self, WriteError> {
+    pub fn new(address: &str, options: &OpenOptions, durable: bool) -> Result<Self, WriteError> {
         let place = match Place::of(address, options)? {
             Place::Folder(folder) => Where::Local(local::Local::new(folder, durable)),
             Place::Prefix { store, prefix } => {
@@ -135,7 +131,7 @@ impl Target {
     }
 
     /// The part below a group.
-    pub(crate) fn below(&self, group: impl Into<String>) -> Below<'_> {
+    pub fn below(&self, group: impl Into<String>) -> Below<'_> {
         Below {
             target: self,
             group: group.into(),
@@ -145,7 +141,7 @@ impl Target {
     }
 
     /// Puts objects, over what may be there.
-    pub(crate) fn put(&self, objects: Vec<Object>) -> Result<(), WriteError> {
+    pub fn put(&self, objects: Vec<Object>) -> Result<(), WriteError> {
         self.stop.check()?;
         self.put_decided(objects)
     }
@@ -176,7 +172,7 @@ impl Target {
     }
 
     /// Puts an object that must not be there; `false` if it is.
-    pub(crate) fn put_new(&self, key: &str, bytes: Vec<u8>) -> Result<bool, WriteError> {
+    pub fn put_new(&self, key: &str, bytes: Vec<u8>) -> Result<bool, WriteError> {
         Ok(self.put_new_seen(key, bytes)?.is_some())
     }
 
@@ -258,7 +254,7 @@ impl Target {
     }
 
     /// Waits until everything that was put would survive a loss of power.
-    pub(crate) fn barrier(&self) -> Result<(), WriteError> {
+    pub fn barrier(&self) -> Result<(), WriteError> {
         match &self.place {
             Where::Local(local) => local.barrier(),
             // A put that was answered is durable.
@@ -267,7 +263,7 @@ impl Target {
     }
 
     /// Whether there is an object.
-    pub(crate) fn exists(&self, key: &str) -> Result<bool, WriteError> {
+    pub fn exists(&self, key: &str) -> Result<bool, WriteError> {
         match &self.place {
             Where::Local(local) => local.exists(key),
             Where::Remote(remote) => remote.exists(key),
@@ -275,7 +271,7 @@ impl Target {
     }
 
     /// The bytes of an object; `None` if it is not there.
-    pub(crate) fn read(&self, key: &str) -> Result<Option<Vec<u8>>, WriteError> {
+    pub fn read(&self, key: &str) -> Result<Option<Vec<u8>>, WriteError> {
         match &self.place {
             Where::Local(local) => local.read(key),
             Where::Remote(remote) => remote.read(key),
@@ -283,7 +279,7 @@ impl Target {
     }
 
     /// The keys of all objects, and of temporary files.
-    pub(crate) fn keys(&self) -> Result<Vec<String>, WriteError> {
+    pub fn keys(&self) -> Result<Vec<String>, WriteError> {
         match &self.place {
             Where::Local(local) => local.keys_below(""),
             Where::Remote(remote) => remote.keys_below(""),
@@ -291,7 +287,7 @@ impl Target {
     }
 
     /// The keys of all objects below a group, and of temporary files.
-    pub(crate) fn keys_below(&self, group: &str) -> Result<Vec<String>, WriteError> {
+    pub fn keys_below(&self, group: &str) -> Result<Vec<String>, WriteError> {
         match &self.place {
             Where::Local(local) => local.keys_below(group),
             Where::Remote(remote) => remote.keys_below(group),
@@ -299,7 +295,7 @@ impl Target {
     }
 
     /// Removes the temporary files of a program that was interrupted.
-    pub(crate) fn remove_temporary(&self) -> Result<(), WriteError> {
+    pub fn remove_temporary(&self) -> Result<(), WriteError> {
         let Where::Local(local) = &self.place else {
             return Ok(());
         };
@@ -330,7 +326,7 @@ impl Target {
     }
 
     /// Removes an object; one that is not there is no error.
-    pub(crate) fn remove(&self, key: &str) -> Result<(), WriteError> {
+    pub fn remove(&self, key: &str) -> Result<(), WriteError> {
         match &self.place {
             Where::Local(local) => local.remove(key),
             Where::Remote(remote) => remote.remove(key),
@@ -366,7 +362,7 @@ impl Target {
     }
 
     /// Removes every object but `last`, then `last`.
-    pub(crate) fn clear(&self, last: &str) -> Result<(), WriteError> {
+    pub fn clear(&self, last: &str) -> Result<(), WriteError> {
         self.clear_others(last)?;
         self.remove(last)?;
         self.unmake();

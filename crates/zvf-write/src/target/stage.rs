@@ -9,7 +9,7 @@ use crate::target::Target;
 
 /// The folder of a change, and what of it the store has already: an object with the same bytes is not put again.
 #[derive(Debug)]
-pub(crate) struct Stage {
+pub struct Stage {
     folder: String,
     /// The objects in whose place those of the change come.
     known: BTreeSet<String>,
@@ -24,17 +24,17 @@ struct Done {
 
 /// What becomes of the objects of a change.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Staged {
+pub struct Staged {
     /// Keys of objects that lie in the folder.
-    pub(crate) put: BTreeSet<String>,
+    pub put: BTreeSet<String>,
     /// Keys of objects that were known, and that the change does not have.
-    pub(crate) removed: BTreeSet<String>,
+    pub removed: BTreeSet<String>,
     /// Keys of objects that stay as they are.
-    pub(crate) same: BTreeSet<String>,
+    pub same: BTreeSet<String>,
 }
 
 impl Stage {
-    pub(crate) fn new(folder: String, known: BTreeSet<String>) -> Self {
+    pub fn new(folder: String, known: BTreeSet<String>) -> Self {
         Self {
             folder,
             known,
@@ -63,13 +63,13 @@ impl Stage {
     }
 
     /// Whether the change has an object.
-    pub(crate) fn has(&self, key: &str) -> bool {
+    pub fn has(&self, key: &str) -> bool {
         let done = self.done();
         done.put.contains(key) || done.same.contains(key)
     }
 
     /// Ends the laying aside.
-    pub(crate) fn finish(self) -> Staged {
+    pub fn finish(self) -> Staged {
         let Done { put, same } = self
             .done
             .into_inner()

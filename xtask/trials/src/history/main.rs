@@ -17,10 +17,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use zvf_edit::{Edit, vacuum};
 use zvf_store::blocking::Runtime;
 use zvf_trials::servers::{Kind, Server};
 use zvf_validate::{Depth, Severity, ValidateOptions, validate};
-use zvf_write::{Edit, Leftovers, WriteError, vacuum};
+use zvf_write::{Leftovers, WriteError};
 
 use check::History;
 use draw::Draw;

@@ -8,8 +8,8 @@ use anyhow::{Context, Result};
 use bytes::Bytes;
 use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt};
+use zvf_migrate::{MigrateOptions, migrate};
 use zvf_store::{OpenOptions, Store};
-use zvf_write::{MigrateOptions, migrate};
 
 use crate::alter::Case;
 use crate::reads::{Read, Told, all_reads};

@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::future::{join, join_all};
 use object_store::ObjectStore;
+use zvf_edit::{At, Edit, EditSummary, Resumed, vacuum};
 use zvf_query::{Column, Query, QueryError, Table, query};
 use zvf_store::{Class, OpenOptions, Retry, Store};
 use zvf_testkit::faults::Dying;
 use zvf_testkit::text::column;
 use zvf_write::{
-    At, AttributeSpec, Batch, Edit, EditSummary, Kind, NumberType, Resumed, StoreSpec, StoreWriter,
-    Values, WriteError, WriteOptions, vacuum,
+    AttributeSpec, Batch, Kind, NumberType, StoreSpec, StoreWriter, Values, WriteError,
+    WriteOptions,
 };
 
 use crate::support::{client, signed};

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use zvf_convert::{Format, Frame, Import, Options, Sink, Space};
+use zvf_edit::{Edit, EditSummary};
 use zvf_meta::units;
 use zvf_store::{Need, Store};
-use zvf_write::{Batch, Edit, EditSummary, Groups, Kind, ObjectTable, Values, WriteError};
+use zvf_write::{Batch, Groups, Kind, ObjectTable, Values, WriteError};
 
 use super::super::import::from_stdin;
 use super::table::{Table, is_ndjson};

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
 use serde_json::json;
+use zvf_edit::{Edit, EditSummary};
 use zvf_query::{BBox, Column, Filter, Outputs, Query, Select, Table};
 use zvf_store::Names;
-use zvf_write::{Edit, EditSummary};
 
 use super::{finish, opened};
 use crate::args::DeleteArgs;

@@ -11,7 +11,8 @@ use std::path::Path;
 use serde_json::{Map, Value};
 use zvf_convert::output::{cells, column_names};
 use zvf_convert::{Format, Options, read_table, time_number};
-use zvf_write::{At, AttributeSpec, AttributeType, NumberType, StoreSpec, Values};
+use zvf_edit::At;
+use zvf_write::{AttributeSpec, AttributeType, NumberType, StoreSpec, Values};
 
 use crate::error::{CliError, Result};
 

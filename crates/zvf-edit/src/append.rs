@@ -1,0 +1,426 @@
+//! New vertices: routed and cut by the writer's own code, then laid behind what a chunk holds.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use zvf_format::fragments::{Fragment, FragmentIndex};
+use zvf_meta::Kind;
+use zvf_store::{ChunkCoord, StoreError};
+
+use super::Edit;
+use super::index::Index;
+use super::rows::Rows;
+use super::state::{Block, NewLink, State, Vertex};
+use zvf_write::WriteError;
+use zvf_write::batch::{Batch, Owners};
+use zvf_write::cell::Encoder;
+use zvf_write::error::OrBug;
+use zvf_write::int::{index, narrow, to_index};
+use zvf_write::layout::Layout;
+use zvf_write::links::{queued_size, split};
+use zvf_write::record::{records, row_of};
+use zvf_write::route::Router;
+use zvf_write::sorter::Placed;
+
+/// New rows of one chunk, cut into fragments.
+#[derive(Debug)]
+struct Part {
+    chunk: ChunkCoord,
+    fragments: Vec<Rows>,
+    /// What each fragment is, where there are objects.
+    placed: Vec<Placed>,
+}
+
+/// A batch, cut.
+#[derive(Debug, Default)]
+struct Cut {
+    parts: Vec<Part>,
+    /// By number of the vertex in the batch; for links only.
+    vertices: HashMap<u64, Vertex>,
+    /// Child, then the vertex right before it in its fragment: the edges that skeletons leave out.
+    implied: BTreeSet<(Vertex, Vertex)>,
+}
+
+/// Routes and cuts batches as a new store would be.
+fn cut(state: &mut State, batches: &[Batch<'_>]) -> Result<(Cut, Vec<NewLink>), WriteError> {
+    for batch in batches {
+        state.learn(batch)?;
+    }
+    let spec = state.spec.clone();
+    let folder = std::env::temp_dir();
+    // All of it is in memory already: nothing is spilled.
+    let mut router = Router::new(&spec, usize::MAX, &folder);
+    router.keys.clone_from(&state.keys);
+    for batch in batches {
+        router.push(&spec, batch)?;
+    }
+    let layout = router.layout.clone();
+    let dictionaries = spec.vertex_attributes.iter().map(|_| None).collect();
+    let encoder = Encoder::new(&spec, router.layout, dictionaries)?;
+    let (mut buckets, file) = router.rows.finish();
+    buckets.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+    let mut cut = Cut::default();
+    for (number, (chunk, bucket)) in buckets.into_iter().enumerate() {
+        let records = bucket.read(&file)?;
+        let part = narrow("chunks of an edit", number)?;
+        let encoded = encoder.encode(&chunk, part, &records)?;
+        let mut rows = 0_usize;
+        let mut fragments = Vec::new();
+        let decode = |source| StoreError::Decode {
+            key: "vertex_fragments".to_owned(),
+            source,
+        };
+        for fragment in FragmentIndex::parse(&encoded.fragments)
+            .map_err(decode)?
+            .iter()
+        {
+            if let Fragment::Range { count, .. } = fragment {
+                let end = rows + to_index("rows", count.unsigned_abs())?;
+                fragments.push(new_rows(state, &layout, &encoded, rows..end)?);
+                rows = end;
+            }
+        }
+        if spec.takes_links() {
+            let names = fragments.iter().flat_map(Rows::names).copied();
+            cut.vertices
+                .extend(encoded.vertices.iter().copied().zip(names));
+        }
+        if spec.kind == Kind::Skeleton && !spec.links.explicit {
+            for pair in fragments.iter().flat_map(|rows| rows.names().windows(2)) {
+                if let [parent, child] = *pair {
+                    cut.implied.insert((child, parent));
+                }
+            }
+        }
+        cut.parts.push(Part {
+            chunk,
+            fragments,
+            placed: encoded.placed,
+        });
+    }
+    let mut links = Vec::new();
+    let size = queued_size(&spec);
+    for piece in router.links.pieces() {
+        for record in records(&piece?, size)? {
+            let (numbers, attributes) = split(record, spec.links.width)?;
+            let ends: Option<Vec<Vertex>> = numbers
+                .iter()
+                .map(|n| cut.vertices.get(n).copied())
+                .collect();
+            let ends = ends.or_bug(format_args!(
+                "a link of vertices {numbers:?} that are in no batch"
+            ))?;
+            let implied =
+                matches!(&*ends, &[child, parent] if cut.implied.contains(&(child, parent)));
+            if !implied {
+                links.push(NewLink {
+                    ends,
+                    attributes: attributes.to_vec(),
+                });
+            }
+        }
+    }
+    Ok((cut, links))
+}
+
+/// Some rows of the cells of a new chunk, with names.
+fn new_rows(
+    state: &mut State,
+    layout: &Layout,
+    encoded: &zvf_write::cell::Encoded,
+    range: std::ops::Range<usize>,
+) -> Result<Rows, WriteError> {
+    // The position, then the attributes: what a row has in the router besides is not kept.
+    let cells = std::iter::once(&encoded.positions).chain(&encoded.attributes);
+    let widths = std::iter::once(&layout.position).chain(&layout.attributes);
+    let columns: Vec<(&Vec<u8>, usize)> = cells.zip(widths.map(ExactSizeIterator::len)).collect();
+    let width = columns.iter().map(|(_, width)| width).sum();
+    let mut rows = Rows::with_capacity(range.len(), width);
+    let mut parts = Vec::with_capacity(columns.len());
+    for row in range {
+        parts.clear();
+        for (column, width) in &columns {
+            parts.push(row_of(column, row, *width).or_bug(format_args!(
+                "row {row} is not in a column of {} bytes",
+                column.len()
+            ))?);
+        }
+        rows.push(state.fresh()?, parts.iter().copied())?;
+    }
+    Ok(rows)
+}
+
+impl Edit {
+    /// Takes new vertices in.
+    pub(super) async fn take(&mut self, batches: &[Batch<'_>]) -> Result<(), WriteError> {
+        let ids = batches
+            .iter()
+            .flat_map(|batch| named_ids(&self.state, batch))
+            .collect();
+        self.check_owners(&ids).await?;
+        let batches = batches.iter().map(|batch| self.coded(batch));
+        let batches = &batches.collect::<Result<Vec<_>, _>>()?;
+        let before = self.state.links.len();
+        let (cut, links) = cut(&mut self.state, batches)?;
+        let mut slots = Vec::new();
+        for part in &cut.parts {
+            slots.push(self.state.slot(&part.chunk)?);
+        }
+        self.state.load(slots.iter().copied()).await?;
+        self.reach(&cut)?;
+        self.revive(ids.iter().copied()).await?;
+        match &mut self.index {
+            Some(index) => {
+                check_chains(&self.state, &cut)?;
+                place_objects(&mut self.state, index, cut, &slots, &ids)?;
+            }
+            None => place_points(&mut self.state, cut, &slots)?,
+        }
+        // The steps of chains were added meanwhile; they come first, as in a new store.
+        debug_assert!(self.state.links.len() >= before);
+        self.state.links.extend(links);
+        Ok(())
+    }
+
+    /// Reads the objects that a batch goes on with, and refuses those that cannot go on.
+    async fn check_owners(&mut self, ids: &BTreeSet<i64>) -> Result<(), WriteError> {
+        let Some(index) = &mut self.index else {
+            return Ok(());
+        };
+        let rows: BTreeSet<usize> = ids.iter().filter_map(|id| index.row(*id)).collect();
+        index.peek_apart(&mut self.state, &rows).await?;
+        if is_chain(self.state.spec.kind) {
+            // New vertices are appended to the last fragments of these objects.
+            let last = rows.iter().filter_map(|&row| index.blocks(row).last());
+            let last: BTreeSet<u32> = last.map(|block| block.0).collect();
+            self.state.load(last).await?;
+        }
+        let grows = matches!(
+            self.state.spec.kind,
+            Kind::PointCloud | Kind::Polyline | Kind::Streamline
+        );
+        for id in ids {
+            let full = index
+                .row(*id)
+                .is_some_and(|row| !index.blocks(row).is_empty());
+            if full && !grows {
+                let expected = "new objects: those of this kind cannot be continued";
+                return Err(WriteError::input(
+                    format!("object {id}"),
+                    "one with vertices",
+                    expected,
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The batch with codes in the place of texts.
+    fn coded<'b>(&mut self, batch: &Batch<'b>) -> Result<Batch<'b>, WriteError> {
+        let mut batch = batch.clone();
+        for (name, values) in &mut batch.attributes {
+            if let Some(codes) = self.codes(name, values)? {
+                *values = codes;
+            }
+        }
+        Ok(batch)
+    }
+
+    /// Notes the corners of new rows.
+    fn reach(&mut self, cut: &Cut) -> Result<(), WriteError> {
+        let rows = cut.parts.iter().flat_map(|part| &part.fragments);
+        let rows = rows.flat_map(Rows::iter);
+        let positions: Vec<u8> = rows
+            .filter_map(|(_, row)| row.get(self.state.columns.first()?.clone()))
+            .flatten()
+            .copied()
+            .collect();
+        self.state.reach_of(&positions);
+        Ok(())
+    }
+}
+
+impl State {
+    /// Notes the corners of stored positions.
+    pub(super) fn reach_of(&mut self, positions: &[u8]) {
+        let values = self.spec.positions.to_f64(positions);
+        for position in values.chunks_exact(self.spec.dims().max(1)) {
+            self.reach(&(position.to_vec(), position.to_vec()));
+        }
+    }
+}
+
+/// The ids that a batch names, with those that it leaves to the kind.
+fn named_ids(state: &State, batch: &Batch<'_>) -> BTreeSet<i64> {
+    match &batch.objects {
+        Owners::Each(ids) => ids.iter().copied().collect(),
+        Owners::Runs(runs) => runs.iter().map(|(id, _)| *id).collect(),
+        Owners::None => match state.spec.kind {
+            Kind::Graph | Kind::Skeleton | Kind::Mesh => BTreeSet::from([0]),
+            Kind::Line => {
+                let lines = batch.positions.len() / state.spec.dims().max(1) / 2;
+                (0..).take(lines).collect()
+            }
+            _ => BTreeSet::new(),
+        },
+    }
+}
+
+fn is_chain(kind: Kind) -> bool {
+    matches!(kind, Kind::Line | Kind::Polyline | Kind::Streamline)
+}
+
+/// The pieces of each object, in its order.
+fn pieces(cut: &Cut) -> BTreeMap<i64, Vec<(usize, Placed)>> {
+    let mut pieces: BTreeMap<i64, Vec<(usize, Placed)>> = BTreeMap::new();
+    for (at, part) in cut.parts.iter().enumerate() {
+        for placed in &part.placed {
+            pieces.entry(placed.object).or_default().push((at, *placed));
+        }
+    }
+    for of_one in pieces.values_mut() {
+        of_one.sort_unstable_by_key(|(_, placed)| placed.order);
+    }
+    pieces
+}
+
+/// A chain that was left and taken up again has lost its order; a line has two vertices.
+fn check_chains(state: &State, cut: &Cut) -> Result<(), WriteError> {
+    let kind = state.spec.kind;
+    if !is_chain(kind) {
+        return Ok(());
+    }
+    for (id, pieces) in pieces(cut) {
+        let torn = pieces
+            .windows(2)
+            .any(|pair| matches!(pair, [(_, a), (_, b)] if a.order + u64::from(a.rows) != b.order));
+        if torn {
+            let found = "vertices of others between its own";
+            return Err(WriteError::input(
+                format!("object {id}"),
+                found,
+                "its vertices after each other",
+            ));
+        }
+        let rows: u64 = pieces
+            .iter()
+            .map(|(_, placed)| u64::from(placed.rows))
+            .sum();
+        if kind == Kind::Line && rows != 2 {
+            return Err(WriteError::input(
+                format!("line {id}"),
+                format!("{rows} vertices"),
+                "2",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Puts points where they belong by their bins.
+fn place_points(state: &mut State, cut: Cut, slots: &[u32]) -> Result<(), WriteError> {
+    for (part, &slot) in cut.parts.into_iter().zip(slots) {
+        let chunk = state.chunk_mut(slot)?;
+        chunk.moved = true;
+        if chunk.fragments.is_empty() || chunk.is_empty() {
+            chunk.fragments = part.fragments;
+        } else if chunk.fragments.len() == part.fragments.len() {
+            for (fragment, rows) in chunk.fragments.iter_mut().zip(part.fragments) {
+                fragment.append(rows)?;
+            }
+        } else {
+            // Fragments that are no bins: nobody may take the new one for one.
+            let mut all = chunk.fragments.pop().or_bug("a chunk without fragments")?;
+            for rows in part.fragments {
+                all.append(rows)?;
+            }
+            chunk.fragments.push(all);
+        }
+    }
+    Ok(())
+}
+
+/// Puts the pieces of objects behind what the chunks hold, and their fragments into manifests.
+fn place_objects(
+    state: &mut State,
+    index_: &mut Index,
+    mut cut: Cut,
+    slots: &[u32],
+    ids: &BTreeSet<i64>,
+) -> Result<(), WriteError> {
+    let kind = state.spec.kind;
+    for id in ids {
+        if index_.row(*id).is_none() {
+            index_.add(*id);
+        }
+    }
+    for (id, pieces) in pieces(&cut) {
+        let row = index_
+            .row(id)
+            .or_bug(format_args!("object {id} has no row"))?;
+        let mut blocks = index_.blocks(row).to_vec();
+        for (at, placed) in pieces {
+            let slot = *slots.get(at).or_bug("a part of no chunk")?;
+            let rows = cut
+                .parts
+                .get_mut(at)
+                .and_then(|part| part.fragments.get_mut(index(placed.fragment)))
+                .map(std::mem::take)
+                .or_bug(format_args!("no fragment {} of a part", placed.fragment))?;
+            let goes_on = match kind {
+                Kind::PointCloud => blocks.iter().rev().find(|block| block.0 == slot).copied(),
+                _ if is_chain(kind) => blocks.last().filter(|block| block.0 == slot).copied(),
+                _ => None,
+            };
+            if is_chain(kind)
+                && goes_on.is_none()
+                && let (Some(last), Some(&first)) = (blocks.last(), rows.names().first())
+            {
+                let last = state.fragment(*last)?.names().last().copied();
+                state.links.extend(last.map(|last| NewLink {
+                    ends: vec![last, first],
+                    attributes: Vec::new(),
+                }));
+            }
+            match goes_on {
+                Some(block) => state.extend_fragment(block, rows)?,
+                None => {
+                    let block = add_fragment(state, slot, rows)?;
+                    insert(state, &mut blocks, block)?;
+                }
+            }
+        }
+        index_.set(row, blocks);
+    }
+    Ok(())
+}
+
+/// A new fragment of a chunk.
+pub(super) fn add_fragment(state: &mut State, slot: u32, rows: Rows) -> Result<Block, WriteError> {
+    let chunk = state.chunk_mut(slot)?;
+    chunk.moved = true;
+    let number = narrow("fragments of one chunk", chunk.fragments.len())?;
+    chunk.fragments.push(rows);
+    Ok((slot, number))
+}
+
+/// Puts a fragment into a manifest: chains by the order of vertices, all others by chunk.
+pub(super) fn insert(
+    state: &State,
+    blocks: &mut Vec<Block>,
+    block: Block,
+) -> Result<(), WriteError> {
+    if is_chain(state.spec.kind) {
+        blocks.push(block);
+        return Ok(());
+    }
+    let new = (state.coord(block.0)?, block.1);
+    let mut at = blocks.len();
+    for (number, old) in blocks.iter().enumerate() {
+        if (state.coord(old.0)?, old.1) > new {
+            at = number;
+            break;
+        }
+    }
+    blocks.insert(at, block);
+    Ok(())
+}

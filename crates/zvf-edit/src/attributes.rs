@@ -1,0 +1,278 @@
+//! Attributes of vertices and objects: values that are set, attributes that are added.
+
+use std::collections::BTreeSet;
+
+use super::state::Chunk;
+use super::tables::Table;
+use super::{Added, Edit, Words, ops};
+use zvf_write::WriteError;
+use zvf_write::batch::ObjectTable;
+use zvf_write::categories::Categories;
+use zvf_write::error::OrBug;
+use zvf_write::number::NumberType;
+use zvf_write::spec::{AttributeSpec, AttributeType};
+use zvf_write::values::Values;
+
+impl Edit {
+    pub(super) async fn take_objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError> {
+        self.load_tables().await?;
+        let unique: BTreeSet<i64> = table.ids.iter().copied().collect();
+        if unique.len() != table.ids.len() {
+            return Err(WriteError::input("objects", "an id twice", "each id once"));
+        }
+        for (name, _) in &table.attributes {
+            if !self.tables.contains_key(name) {
+                let what = format!("object attribute {name}");
+                return Err(WriteError::input(
+                    what,
+                    "nothing",
+                    "an attribute of this store",
+                ));
+            }
+        }
+        let Some(index) = &mut self.index else {
+            return Err(WriteError::input(
+                "objects",
+                "ids",
+                "none: this store has no objects",
+            ));
+        };
+        for id in table.ids.iter() {
+            if index.row(*id).is_none() {
+                index.add(*id);
+            }
+        }
+        self.revive(table.ids.iter().copied()).await?;
+        let index = self.index.as_ref().or_bug("ids of no objects")?;
+        let rows = table.ids.iter().map(|id| index.row(*id));
+        let rows = rows
+            .collect::<Option<Vec<usize>>>()
+            .or_bug("an id without a row")?;
+        let count = index.ids.len();
+        self.tables.values_mut().for_each(|table| table.grow(count));
+        for (name, values) in &table.attributes {
+            let of_one = self.tables.get_mut(name).or_bug("values of no attribute")?;
+            of_one.set(&rows, values)?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn add_column(
+        &mut self,
+        spec: AttributeSpec,
+        values: &Values<'_>,
+    ) -> Result<(), WriteError> {
+        let mut checked = self.state.spec.clone();
+        checked.vertex_attributes.push(spec.clone());
+        checked.check()?;
+        let (mut words, mut stored) = (Words::default(), spec.clone());
+        let mut coded = None;
+        if spec.values == AttributeType::Category {
+            let Values::Text(texts) = values else {
+                let what = format!("vertex attribute {}", spec.name);
+                return Err(WriteError::input(what, values.type_name(), "text"));
+            };
+            let mut categories = Categories::default();
+            let mut codes = Vec::new();
+            for text in texts {
+                codes.push(categories.code(text.as_deref())?);
+            }
+            let dictionary = categories.finish()?;
+            let mut bytes = Vec::new();
+            for code in codes {
+                dictionary.put(code.to_le_bytes(), &mut bytes)?;
+            }
+            stored.values = AttributeType::Number(dictionary.number);
+            words = Words {
+                texts: Some(dictionary.texts),
+                missing: dictionary.missing.then_some(-1),
+                changed: true,
+            };
+            coded = Some(Values::of_bytes(dictionary.number, &bytes));
+        }
+        let values = coded.as_ref().unwrap_or(values);
+        let slots = self.state.load_all().await?;
+        let rows: usize = slots
+            .iter()
+            .filter_map(|&slot| self.state.chunk(slot))
+            .map(Chunk::count)
+            .sum();
+        let Some(bytes) = ops::column_bytes(&stored, values, rows) else {
+            let what = format!("vertex attribute {}", spec.name);
+            let found = format!("{} values of {}", values.len(), values.type_name());
+            return Err(WriteError::input(
+                what,
+                found,
+                format!("{rows} rows of {}", spec.channels),
+            ));
+        };
+        let width = zvf_write::layout::row_size(&stored);
+        let mut pieces = bytes.chunks_exact(width.max(1));
+        let start = self
+            .state
+            .columns
+            .last()
+            .or_bug("rows without a position")?
+            .end;
+        let column = self.state.columns.len();
+        self.state.columns.push(start..start + width);
+        for slot in slots {
+            let chunk = self.state.chunk_mut(slot)?;
+            chunk.changed.insert(column);
+            for rows in &mut chunk.fragments {
+                rows.widen(&mut pieces, width)?;
+            }
+        }
+        self.state.spec.vertex_attributes.push(stored);
+        self.words.push(words);
+        self.added.push(Added {
+            scope: "vertex",
+            spec,
+        });
+        Ok(())
+    }
+
+    /// Takes deleted objects back among the others: as new ones, without values.
+    pub(super) async fn revive(
+        &mut self,
+        ids: impl Iterator<Item = i64>,
+    ) -> Result<(), WriteError> {
+        let Some(index) = &mut self.index else {
+            return Ok(());
+        };
+        let rows = index.revive(&mut self.state, ids).await?;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        self.load_tables().await?;
+        for table in self.tables.values_mut() {
+            rows.iter().for_each(|&row| table.forget(row));
+        }
+        Ok(())
+    }
+
+    pub(super) async fn add_table(&mut self, spec: AttributeSpec) -> Result<(), WriteError> {
+        self.load_tables().await?;
+        let mut checked = self.state.spec.clone();
+        checked.object_attributes = self
+            .tables
+            .values()
+            .map(|table| table.spec.clone())
+            .collect();
+        checked.object_attributes.push(spec.clone());
+        checked.check()?;
+        let count = self.index.as_ref().map_or(0, |index| index.ids.len());
+        self.added.push(Added {
+            scope: "object",
+            spec: spec.clone(),
+        });
+        self.tables
+            .insert(spec.name.clone(), Table::new(spec, count));
+        Ok(())
+    }
+
+    /// Reads all object attributes, once.
+    pub(super) async fn load_tables(&mut self) -> Result<(), WriteError> {
+        let Some(index) = &self.index else {
+            return Err(WriteError::input(
+                "objects",
+                "ids",
+                "none: this store has no objects",
+            ));
+        };
+        for array in self.state.level.object_attributes() {
+            if !self.tables.contains_key(array.name()) {
+                let mut table = Table::read(array, index.before).await?;
+                table.grow(index.ids.len());
+                self.tables.insert(array.name().to_owned(), table);
+            }
+        }
+        Ok(())
+    }
+
+    /// Codes in the place of texts, for attributes that hold codes; new texts get codes behind those that are there.
+    pub(super) fn codes(
+        &mut self,
+        name: &str,
+        values: &Values<'_>,
+    ) -> Result<Option<Values<'static>>, WriteError> {
+        let Some(at) = self
+            .state
+            .spec
+            .vertex_attributes
+            .iter()
+            .position(|one| one.name == name)
+        else {
+            return Ok(None);
+        };
+        let (Some(words), Some(spec)) = (
+            self.words.get_mut(at),
+            self.state.spec.vertex_attributes.get(at),
+        ) else {
+            return Ok(None);
+        };
+        let Some(texts) = &mut words.texts else {
+            return Ok(None);
+        };
+        let what = || format!("vertex attribute {name}");
+        let (Values::Text(given), AttributeType::Number(number)) = (values, spec.values) else {
+            return Err(WriteError::input(what(), values.type_name(), "text"));
+        };
+        let mut bytes = Vec::new();
+        for text in given {
+            let code = match text {
+                Some(text) => match texts.iter().position(|known| known == text) {
+                    Some(code) => zvf_write::int::signed(code),
+                    None => {
+                        words.changed = true;
+                        texts.push(text.clone());
+                        zvf_write::int::signed(texts.len() - 1)
+                    }
+                },
+                None => words.missing.ok_or_else(|| {
+                    WriteError::input(
+                        what(),
+                        "a missing text",
+                        "texts: this attribute has no code for a missing one",
+                    )
+                })?,
+            };
+            let fits = put_code(number, code, &mut bytes);
+            if !fits || (text.is_some() && Some(code) == words.missing) {
+                let found = format!("{} different texts", texts.len());
+                return Err(WriteError::input(
+                    what(),
+                    found,
+                    format!("as many as {number} can count"),
+                ));
+            }
+        }
+        Ok(Some(Values::of_bytes(number, &bytes)))
+    }
+}
+
+/// A code in stored form; `false` if it does not fit.
+fn put_code(number: NumberType, code: i64, out: &mut Vec<u8>) -> bool {
+    macro_rules! put {
+        ($type:ty) => {
+            match <$type>::try_from(code) {
+                Ok(code) => {
+                    out.extend_from_slice(&code.to_le_bytes());
+                    true
+                }
+                Err(_) => false,
+            }
+        };
+    }
+    match number {
+        NumberType::I8 => put!(i8),
+        NumberType::I16 => put!(i16),
+        NumberType::I32 => put!(i32),
+        NumberType::I64 => put!(i64),
+        NumberType::U8 => put!(u8),
+        NumberType::U16 => put!(u16),
+        NumberType::U32 => put!(u32),
+        NumberType::U64 => put!(u64),
+        NumberType::Bool | NumberType::F16 | NumberType::F32 | NumberType::F64 => false,
+    }
+}

@@ -1,0 +1,256 @@
+//! Links between levels: those that name a row of level 0 follow it, or go with it.
+
+use std::collections::BTreeMap;
+
+use zvf_format::links::LinkCellBuilder;
+use zvf_meta::LinkFamilyDoc;
+use zvf_store::{
+    CellWant, ChunkCoord, Deltas, Endpoint, Level, LinkArray, LinkFamily, Names, Need, Placement,
+};
+
+use super::grid::GridEdit;
+use super::links::entry;
+use super::state::{Places, State, stored};
+use zvf_write::WriteError;
+use zvf_write::error::OrBug;
+use zvf_write::int::wide;
+use zvf_write::layout::row_bytes;
+use zvf_write::record::row_of;
+
+/// What of links between levels changes.
+#[derive(Debug, Default)]
+pub(super) struct Between {
+    pub(super) arrays: BTreeMap<String, GridEdit>,
+    /// Documents of families, by path.
+    pub(super) groups: Vec<(String, String)>,
+}
+
+/// The levels of a store whose links may name rows of level 0.
+pub(super) async fn levels(state: &State) -> Result<Vec<Level>, WriteError> {
+    let store = state.level.store().clone();
+    let mut levels = vec![state.level.clone()];
+    for &number in store.levels().iter().filter(|number| **number > 0) {
+        let mut need = Need::nothing();
+        need.link_deltas = Deltas::All;
+        need.link_attributes = Names::All;
+        levels.push(store.level(number, &need).await?);
+    }
+    Ok(levels)
+}
+
+/// Which end of a record lies in level 0; `None`: none does.
+fn side(level: &Level, family: &LinkFamily) -> Option<Side> {
+    let number = i64::from(level.number());
+    let delta = i64::from(family.delta());
+    match (number, number + delta) {
+        _ if delta == 0 => None,
+        (0, _) => Some(Side::First),
+        (_, 0) => Some(Side::Others),
+        _ => None,
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    First,
+    Others,
+}
+
+impl Side {
+    fn holds(self, which: usize) -> bool {
+        (which == 0) == (self == Self::First)
+    }
+}
+
+/// Refuses families that are stored in another way than by offsets.
+pub(super) fn check(levels: &[Level]) -> Result<(), WriteError> {
+    for level in levels {
+        for family in level
+            .link_families()
+            .iter()
+            .filter(|family| side(level, family).is_some())
+        {
+            for array in family.arrays() {
+                let by_offsets = matches!(array.placement(), Placement::Offsets { .. });
+                if !by_offsets || array.has_perm() {
+                    let found = "links between levels of another form";
+                    return Err(WriteError::unsupported(
+                        array.array.path(),
+                        found,
+                        "links by offsets",
+                    ));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Renumbers the rows of level 0 in all links between levels. A link whose vertex went, left its chunk, or was cut anew with
+/// its object, goes.
+pub(super) async fn follow(
+    state: &mut State,
+    levels: &[Level],
+    places: &Places,
+) -> Result<Between, WriteError> {
+    let mut between = Between::default();
+    for level in levels {
+        for family in level.link_families() {
+            let Some(side) = side(level, family) else {
+                continue;
+            };
+            let mut gone = 0_u64;
+            for (number, array) in family.arrays().iter().enumerate() {
+                gone += of_array(
+                    state,
+                    level,
+                    family,
+                    (number, array),
+                    side,
+                    places,
+                    &mut between,
+                )
+                .await?;
+            }
+            if gone > 0 {
+                let path = format!("{}/links/{:+}", level.number(), family.delta());
+                let less = |count: Option<u64>| match count.map(|count| count.checked_sub(gone)) {
+                    Some(None) => {
+                        let found = format!("a count of links below {gone}");
+                        let expected = "a right count: zvf repair counts anew";
+                        Err(WriteError::unsupported(path.clone(), found, expected))
+                    }
+                    left => Ok(left.flatten()),
+                };
+                let doc = LinkFamilyDoc {
+                    num_links: less(family.doc().num_links)?,
+                    num_physical_records: less(family.doc().num_physical_records)?,
+                    ..family.doc().clone()
+                };
+                between.groups.push((path, doc.to_group().to_json_line()));
+            }
+        }
+    }
+    Ok(between)
+}
+
+/// Returns how many records went.
+async fn of_array(
+    state: &mut State,
+    level: &Level,
+    family: &LinkFamily,
+    (number, array): (usize, &LinkArray),
+    side: Side,
+    places: &Places,
+    between: &mut Between,
+) -> Result<u64, WriteError> {
+    let rank = array.chunk_rank().max(1);
+    let mut ends = Vec::new();
+    let mut cells: Vec<(ChunkCoord, Vec<u32>)> = Vec::new();
+    for source in array.array.presence().iter() {
+        array.endpoint_chunks(source, &mut ends)?;
+        let mut slots = Vec::new();
+        let mut touched = false;
+        for (which, chunk) in ends.chunks_exact(rank).enumerate() {
+            let slot = if side.holds(which) {
+                state.slot(chunk)?
+            } else {
+                u32::MAX
+            };
+            touched |= side.holds(which) && state.chunk(slot).is_some_and(|chunk| chunk.moved);
+            slots.push(slot);
+        }
+        if touched {
+            cells.push((ChunkCoord::new(source), slots));
+        }
+    }
+    let attributes: Vec<_> = family
+        .attributes()
+        .iter()
+        .filter_map(|one| one.arrays.get(number)?.as_ref().map(|values| (one, values)))
+        .collect();
+    let mut wants = Vec::new();
+    for (source, _) in &cells {
+        wants.push(CellWant::new(&array.array, source.as_slice()));
+        wants.extend(
+            attributes
+                .iter()
+                .map(|(_, values)| CellWant::new(values, source.as_slice())),
+        );
+    }
+    let mut found = level
+        .store()
+        .fetch(level.next_round(), wants)
+        .await?
+        .into_iter();
+    let mut gone = 0_u64;
+    for (source, slots) in cells {
+        // A cell that is not stored is an empty one.
+        let mut next = || {
+            Ok::<_, WriteError>(
+                found
+                    .next()
+                    .or_bug("an answer is missing")?
+                    .unwrap_or_default(),
+            )
+        };
+        let payload = next()?;
+        let cell = array.decode(&source, &payload)?;
+        let mut builder = LinkCellBuilder::new(array.form());
+        let placement: Vec<u8> = (0_u8..).take(array.width()).collect();
+        let mut record = vec![Endpoint::default(); array.width()];
+        let mut kept = Vec::new();
+        for at in 0..cell.len() {
+            if !cell.record(at, &mut record) {
+                let place = format!("{} at {:?}", array.array.path(), source.as_slice());
+                return Err(WriteError::source(
+                    place,
+                    format!("record {at} cannot be read"),
+                ));
+            }
+            let mut new = Vec::with_capacity(record.len());
+            for end in &record {
+                let slot = *slots
+                    .get(end.which)
+                    .or_bug("a link with more ends than chunks")?;
+                let place = || {
+                    let vertex = stored(slot, u32::try_from(end.row).ok()?);
+                    let place = state.place(places, vertex)?;
+                    (place.0 == slot).then_some(i64::from(place.1))
+                };
+                // Where the vertex of an end is gone, the link goes.
+                new.extend(if side.holds(end.which) {
+                    place()
+                } else {
+                    Some(end.row)
+                });
+            }
+            if new.len() == record.len() {
+                let failed = |source| WriteError::encode(array.array.path().to_owned(), source);
+                builder.push(&placement, &new).map_err(failed)?;
+                kept.push(at);
+            }
+        }
+        gone += wide(cell.len() - kept.len());
+        let payload = if kept.is_empty() {
+            Vec::new()
+        } else {
+            builder.finish()
+        };
+        entry(&mut between.arrays, &array.array)?.set(&source, payload);
+        for (one, values) in &attributes {
+            let column = next()?;
+            let size = row_bytes("values of a link", one.width, one.dtype)?;
+            let mut left = Vec::new();
+            for at in &kept {
+                let value = row_of(&column, *at, size).ok_or_else(|| {
+                    let place = format!("{} at {:?}", values.path(), source.as_slice());
+                    WriteError::source(place, format!("no value of link {at}"))
+                })?;
+                left.extend_from_slice(value);
+            }
+            entry(&mut between.arrays, values)?.set(&source, left);
+        }
+    }
+    Ok(gone)
+}

@@ -1,0 +1,440 @@
+//! A vertex attribute that is computed from positions, chunk by chunk, in bounded memory.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use zvf_meta::{ArrayAttributes, KeyEncoding};
+use zvf_store::writing::Redo;
+use zvf_store::{CellWant, ChunkCoord};
+
+use super::commit::{declare, level_doc};
+use super::grid::packing;
+use super::{Added, Edit, EditSummary, mark_stale, ops};
+use zvf_write::documents::{self, grid_doc, presence};
+use zvf_write::error::OrBug;
+use zvf_write::int::wide;
+use zvf_write::shard::{Cells, Object};
+use zvf_write::writer::blocking;
+use zvf_write::{AttributeSpec, AttributeType, Values, WriteError, WriteOptions};
+
+/// Chunks whose positions are read together.
+const BATCH: usize = 16;
+
+/// The vertices of one chunk, as [`ColumnEdit::next`] gives them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChunkPositions {
+    /// The chunk.
+    pub chunk: ChunkCoord,
+    /// Coordinates of its vertices in stored order, one vertex after another.
+    pub positions: Vec<f64>,
+    /// Numbers a vertex.
+    pub dims: usize,
+}
+
+impl ChunkPositions {
+    /// Vertices.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.positions.len() / self.dims.max(1)
+    }
+}
+
+/// An edit that adds one vertex attribute to level 0, or replaces one, with values that follow from positions.
+///
+/// [`next`](Self::next) hands out the vertices of one chunk, [`put`](Self::put) takes their values, until all chunks are
+/// done; [`commit`](Self::commit) makes the attribute visible at once, as other edits do. Vertices are never written.
+///
+/// # Cost
+/// Reads every cell of vertices once and writes one cell for each: memory for a batch of positions and the values of one
+/// object (a shard, where cells are in shards). Two small documents more, and the staged objects are copied once.
+#[derive(Debug)]
+pub struct ColumnEdit {
+    edit: Edit,
+    spec: AttributeSpec,
+    path: String,
+    cells: Cells,
+    /// All chunks with vertices, in the order of the objects that hold them.
+    chunks: Vec<ChunkCoord>,
+    /// How many were handed out, and how many got values.
+    given: usize,
+    done: usize,
+    /// Vertices of chunks that were read and not handed out, last one first.
+    ready: Vec<ChunkPositions>,
+    /// Vertices of the chunk that was handed out last.
+    waiting: Option<(ChunkCoord, usize)>,
+    /// Cells of the object that is being filled.
+    filling: Vec<(ChunkCoord, Vec<u8>)>,
+    object: Vec<u64>,
+    put: BTreeSet<String>,
+    old: BTreeSet<String>,
+    vertices: u64,
+}
+
+impl ColumnEdit {
+    /// Begins. `replace`: an attribute of that name may be there, of any type.
+    ///
+    /// # Errors
+    /// As [`Edit::open`]; misuse: a name that is taken, or that no attribute can have; an attribute of texts.
+    pub fn open<'a>(
+        address: &'a str,
+        spec: AttributeSpec,
+        replace: bool,
+        options: WriteOptions,
+    ) -> BoxFuture<'a, Result<Self, WriteError>> {
+        Box::pin(async move {
+            let edit = Edit::open(address, options).await?;
+            let (cells, chunks, old, path) = match plan(&edit, &spec, replace) {
+                Ok(planned) => planned,
+                Err(error) => {
+                    edit.abandon().await?;
+                    return Err(error);
+                }
+            };
+            Ok(Self {
+                edit,
+                spec,
+                path,
+                cells,
+                chunks,
+                given: 0,
+                done: 0,
+                ready: Vec::new(),
+                waiting: None,
+                filling: Vec::new(),
+                object: Vec::new(),
+                put: BTreeSet::new(),
+                old,
+                vertices: 0,
+            })
+        })
+    }
+
+    /// Chunks with vertices: how often [`next`](Self::next) gives one.
+    #[must_use]
+    pub fn chunks(&self) -> usize {
+        self.chunks.len()
+    }
+
+    /// The vertices of the next chunk; `None` when all chunks have their values.
+    ///
+    /// # Errors
+    /// Misuse: the chunk before has no values yet. I/O; malformed cells.
+    pub async fn next(&mut self) -> Result<Option<ChunkPositions>, WriteError> {
+        self.next_chunk().await
+    }
+
+    fn next_chunk(&mut self) -> BoxFuture<'_, Result<Option<ChunkPositions>, WriteError>> {
+        Box::pin(async move {
+            if let Some((chunk, _)) = &self.waiting {
+                let found = format!("no values of chunk {:?}", chunk.as_slice());
+                return Err(WriteError::input(
+                    "column",
+                    found,
+                    "values before the next chunk",
+                ));
+            }
+            if self.ready.is_empty() {
+                let rest = self
+                    .chunks
+                    .get(self.given..)
+                    .or_bug("chunks that were given twice")?;
+                let batch = rest.chunks(BATCH).next().unwrap_or_default();
+                self.ready = read(&self.edit, batch).await?;
+                self.ready.reverse();
+                self.given += batch.len();
+            }
+            let Some(next) = self.ready.pop() else {
+                return Ok(None);
+            };
+            self.waiting = Some((next.chunk.clone(), next.count()));
+            Ok(Some(next))
+        })
+    }
+
+    /// Takes the values of the chunk that [`next`](Self::next) gave last: a row for each vertex, in its order.
+    ///
+    /// # Errors
+    /// Misuse: no such chunk, values of another number or type. I/O.
+    pub fn put<'a>(&'a mut self, values: &'a Values<'a>) -> BoxFuture<'a, Result<(), WriteError>> {
+        Box::pin(async move {
+            let rows = self.waiting.as_ref().map_or(0, |(_, rows)| *rows);
+            match ops::column_bytes(&self.spec, values, rows) {
+                Some(bytes) => self.put_bytes(bytes).await,
+                None => Err(self.unfit(
+                    format!("{} values of {}", values.len(), values.type_name()),
+                    rows,
+                )),
+            }
+        })
+    }
+
+    fn unfit(&self, found: String, rows: usize) -> WriteError {
+        let AttributeSpec {
+            name,
+            channels,
+            values,
+            ..
+        } = &self.spec;
+        let expected = format!("{rows} rows of {channels} {}", values.name());
+        WriteError::input(format!("vertex attribute {name}"), found, expected)
+    }
+
+    /// As [`put`](Self::put), of values as they are stored: little-endian, of the type of the attribute.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    pub fn put_bytes(&mut self, bytes: Vec<u8>) -> BoxFuture<'_, Result<(), WriteError>> {
+        Box::pin(async move {
+            let Some((chunk, rows)) = self.waiting.take() else {
+                return Err(WriteError::input(
+                    "column",
+                    "values",
+                    "a chunk before its values",
+                ));
+            };
+            if Some(bytes.len()) != rows.checked_mul(zvf_write::layout::row_size(&self.spec)) {
+                return Err(self.unfit(format!("{} bytes", bytes.len()), rows));
+            }
+            let object = self.cells.object_index(&chunk)?;
+            if object != self.object {
+                self.flush().await?;
+                self.object = object;
+            }
+            self.filling.push((chunk, bytes));
+            self.done += 1;
+            self.vertices += wide(rows);
+            Ok(())
+        })
+    }
+
+    /// Gives the edit up: the store is as it was.
+    ///
+    /// # Errors
+    /// The worker was shut down.
+    pub fn abandon(self) -> BoxFuture<'static, Result<(), WriteError>> {
+        self.edit.abandon()
+    }
+
+    /// Makes the edit.
+    ///
+    /// # Errors
+    /// Misuse: chunks without values. [`WriteError::Changed`]; I/O. The store is as it was, unless
+    /// [`WriteError::is_committed`].
+    pub fn commit(mut self) -> BoxFuture<'static, Result<EditSummary, WriteError>> {
+        Box::pin(async move {
+            let ready = self.finish().await;
+            let root = match ready {
+                Ok(root) => root,
+                Err(error) => {
+                    self.edit.abandon().await?;
+                    return Err(error);
+                }
+            };
+            let Self {
+                edit,
+                put,
+                old,
+                chunks,
+                ..
+            } = self;
+            let journal = edit.journal;
+            blocking(move || {
+                let written = journal.commit_staged(put, old, &root)?;
+                Ok(EditSummary {
+                    chunks: wide(chunks.len()),
+                    put: written.put,
+                    removed: written.removed,
+                    ..EditSummary::default()
+                })
+            })
+            .await
+        })
+    }
+
+    /// Stages what is left, and the documents; returns the new root.
+    async fn finish(&mut self) -> Result<zvf_meta::RootDoc, WriteError> {
+        if self.done < self.chunks.len() {
+            let found = format!("values of {} chunks", self.done);
+            let expected = format!("of all {}", self.chunks.len());
+            return Err(WriteError::input("column", found, expected));
+        }
+        self.flush().await?;
+        let present = presence(self.chunks.iter().map(ChunkCoord::as_slice))?;
+        let attributes = ArrayAttributes {
+            zv_array: Some("attribute".to_owned()),
+            dtype: Some(self.spec.values.name()),
+            ..documents::channels(&self.spec)
+        };
+        let document = grid_doc(&self.cells, present, attributes);
+        let mut objects = vec![(
+            format!("{}/zarr.json", self.path),
+            document.to_json().into_bytes(),
+        )];
+        let state = &self.edit.state;
+        if state.level.vertex_attributes().is_empty() {
+            let group = documents::plain_group().into_bytes();
+            objects.push(("0/vertex_attributes/zarr.json".to_owned(), group));
+        }
+        let families = BTreeSet::from(["vertex_attributes".to_owned()]);
+        objects.push(level_doc(&self.edit, 0, &families)?);
+        self.edit.added.push(Added {
+            scope: "vertex",
+            spec: self.spec.clone(),
+        });
+        let mut root = self.edit.root.clone();
+        declare(&self.edit, &mut root);
+        let store = self.edit.state.level.store().clone();
+        if store.levels().len() > 1 {
+            mark_stale(
+                &mut root,
+                self.chunks.iter().map(ChunkCoord::as_slice),
+                false,
+            );
+        }
+        self.stage(objects).await?;
+        store.verify(self.edit.state.level.next_round()).await?;
+        Ok(root)
+    }
+
+    /// Stages the object that is full.
+    async fn flush(&mut self) -> Result<(), WriteError> {
+        let filling = std::mem::take(&mut self.filling);
+        if filling.is_empty() {
+            return Ok(());
+        }
+        let (cells, path) = (self.cells.clone(), self.path.clone());
+        let objects = blocking(move || {
+            let (chunks, payloads): (Vec<_>, Vec<_>) = filling.into_iter().unzip();
+            let given = chunks
+                .iter()
+                .map(ChunkCoord::as_slice)
+                .zip(payloads)
+                .collect();
+            cells.objects(&path, given)
+        })
+        .await?;
+        self.stage(objects).await
+    }
+
+    /// Lays objects into the folder of the edit.
+    async fn stage(&mut self, objects: Vec<Object>) -> Result<(), WriteError> {
+        self.put.extend(objects.iter().map(|(key, _)| key.clone()));
+        let target = Arc::clone(&self.edit.target);
+        let folder = Redo::folder_of(self.edit.journal.id());
+        let staged = move |(key, bytes)| (format!("{folder}/{key}"), bytes);
+        blocking(move || target.put(objects.into_iter().map(staged).collect())).await
+    }
+}
+
+type Planned = (Cells, Vec<ChunkCoord>, BTreeSet<String>, String);
+
+/// Where the new cells go, the chunks in the order of their objects, and the keys that an attribute of that name has now.
+fn plan(edit: &Edit, spec: &AttributeSpec, replace: bool) -> Result<Planned, WriteError> {
+    let what = || format!("vertex attribute {}", spec.name);
+    let level = &edit.state.level;
+    if !matches!(spec.values, AttributeType::Number(_)) {
+        return Err(WriteError::input(what(), "texts", "numbers"));
+    }
+    if edit.is_key(&spec.name) {
+        let expected = "another name: vertices of another value lie in other chunks";
+        return Err(WriteError::input(
+            what(),
+            "what chunks are cut by",
+            expected,
+        ));
+    }
+    let known = level
+        .vertex_attributes()
+        .iter()
+        .find(|one| one.name == spec.name);
+    if known.is_some() && !replace {
+        return Err(WriteError::input(
+            what(),
+            "one that is there",
+            "a new name, or leave to replace it",
+        ));
+    }
+    let mut checked = edit.state.spec.clone();
+    checked
+        .vertex_attributes
+        .retain(|one| one.name != spec.name);
+    checked.vertex_attributes.push(spec.clone());
+    checked.check()?;
+    let vertices = level.vertices();
+    let raw = vertices
+        .attributes()
+        .encoding
+        .as_deref()
+        .is_none_or(|one| one == "raw");
+    let (Some(doc), true) = (vertices.doc(), raw) else {
+        let found = "vertices of another layout";
+        return Err(WriteError::unsupported(
+            vertices.path(),
+            found,
+            "an array of rows of 0.9",
+        ));
+    };
+    let cells = packing(vertices.path(), doc)?;
+    let mut chunks: Vec<(Vec<u64>, ChunkCoord)> = Vec::new();
+    for chunk in vertices.presence().iter() {
+        chunks.push((cells.object_index(chunk)?, ChunkCoord::new(chunk)));
+    }
+    chunks.sort();
+    let path = format!("0/vertex_attributes/{}", spec.name);
+    let mut old = BTreeSet::new();
+    if let Some(known) = known {
+        let Some(doc) = known.array.doc() else {
+            let found = "an attribute of another layout";
+            return Err(WriteError::unsupported(
+                known.array.path(),
+                found,
+                "an array of cells",
+            ));
+        };
+        let stored = packing(known.array.path(), doc)?;
+        for chunk in known.array.presence().iter() {
+            let index = stored.object_index(chunk)?;
+            old.insert(format!(
+                "{path}/{}",
+                KeyEncoding::default().object_key(&index)
+            ));
+        }
+    }
+    let chunks = chunks.into_iter().map(|(_, chunk)| chunk).collect();
+    Ok((cells, chunks, old, path))
+}
+
+/// The vertices of some chunks.
+async fn read(edit: &Edit, chunks: &[ChunkCoord]) -> Result<Vec<ChunkPositions>, WriteError> {
+    let level = &edit.state.level;
+    let (vertices, dims) = (level.vertices(), level.dims());
+    let number = edit.state.spec.positions;
+    let wants = chunks
+        .iter()
+        .map(|chunk| CellWant::new(vertices, chunk.as_slice()));
+    let cells = level
+        .store()
+        .fetch(level.next_round(), wants.collect())
+        .await?;
+    let mut read = Vec::with_capacity(chunks.len());
+    for (chunk, cell) in chunks.iter().zip(cells) {
+        // A chunk whose cell is not stored has no vertices.
+        let bytes = cell.unwrap_or_default();
+        let row = number.size() * dims;
+        if !bytes.len().is_multiple_of(row) {
+            let place = format!("{} at {:?}", vertices.path(), chunk.as_slice());
+            return Err(WriteError::unsupported(
+                place,
+                format!("{} bytes", bytes.len()),
+                "whole rows",
+            ));
+        }
+        read.push(ChunkPositions {
+            chunk: chunk.clone(),
+            positions: number.to_f64(&bytes),
+            dims,
+        });
+    }
+    Ok(read)
+}

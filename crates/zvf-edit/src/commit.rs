@@ -1,0 +1,442 @@
+//! From the state in memory to the objects of an edit.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use zvf_meta::space::Grid;
+use zvf_meta::{ArrayAttributes, ArrayDoc, KeyList, LevelDoc, LinkAttributeFamilyDoc, RootDoc};
+use zvf_store::GridArray;
+
+use super::grid::{GridEdit, cells_of, packing};
+use super::state::index_cell;
+use super::{Edit, EditSummary, between, links, mark_stale};
+use zvf_write::WriteError;
+use zvf_write::documents::{self, grid_doc};
+use zvf_write::int::{signed64, wide};
+use zvf_write::prepare;
+use zvf_write::redo::Journal;
+use zvf_write::shard::{Cells, Object};
+use zvf_write::target::Target;
+use zvf_write::writer::blocking;
+
+/// Everything that an edit writes.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) arrays: Vec<GridEdit>,
+    pub(super) objects: Vec<Object>,
+    /// Keys that go, unless they are put.
+    pub(super) old: BTreeSet<String>,
+    pub(super) root: RootDoc,
+    pub(super) summary: EditSummary,
+}
+
+pub(super) async fn commit(mut edit: Edit) -> Result<EditSummary, WriteError> {
+    let planned = match edit.usable() {
+        Ok(()) => plan(&mut edit).await,
+        Err(error) => Err(error),
+    };
+    let journal = edit.journal;
+    let plan = match planned {
+        Ok(Some(plan)) => plan,
+        nothing => {
+            blocking(move || {
+                journal.abandon();
+                Ok(())
+            })
+            .await?;
+            return nothing.map(|_| EditSummary::default());
+        }
+    };
+    make(journal, plan).await
+}
+
+/// Writes a plan.
+pub(super) async fn make(journal: Journal, plan: Plan) -> Result<EditSummary, WriteError> {
+    blocking(move || {
+        let Plan {
+            arrays,
+            objects,
+            mut old,
+            root,
+            mut summary,
+        } = plan;
+        for array in &arrays {
+            old.extend(array.old().iter().cloned());
+        }
+        let arrays = arrays.into_iter().map(GridEdit::finish);
+        let written = journal.commit(arrays.chain(std::iter::once(Ok(objects))), old, &root)?;
+        summary.put = written.put;
+        summary.removed = written.removed;
+        Ok(summary)
+    })
+    .await
+}
+
+/// Works out what has to be written; `None` if nothing has.
+async fn plan(edit: &mut Edit) -> Result<Option<Plan>, WriteError> {
+    let (moved, changed) = edit.state.touched();
+    let tables = edit.tables.values().any(super::tables::Table::is_changed);
+    let indexed = edit
+        .index
+        .as_ref()
+        .is_some_and(|index| !index.changed.is_empty());
+    let relinked = std::mem::take(&mut edit.state.relinked);
+    let same = moved.is_empty() && changed.is_empty() && relinked.is_empty();
+    if same && !tables && !indexed && edit.added.is_empty() {
+        return Ok(None);
+    }
+    let mut root = edit.root.clone();
+    let grid = grow(edit, &mut root)?;
+    let template = template(edit, grid.as_ref())?;
+    let docs = attribute_families(edit).await?;
+    let touched: BTreeSet<u32> = moved.union(&relinked).copied().collect();
+    let linked = links::place(&mut edit.state, &touched, &template, &docs).await?;
+    let mut arrays: BTreeMap<String, GridEdit> = linked
+        .arrays
+        .into_iter()
+        .map(|array| (array.path().to_owned(), array))
+        .collect();
+    let mut objects: Vec<Object> = linked
+        .groups
+        .into_iter()
+        .map(|(path, doc)| (format!("{path}/zarr.json"), doc.into_bytes()))
+        .collect();
+    let mut old = BTreeSet::new();
+    if !moved.is_empty() {
+        let levels = between::levels(&edit.state).await?;
+        let places = edit.state.places()?;
+        let followed = between::follow(&mut edit.state, &levels, &places).await?;
+        arrays.extend(followed.arrays);
+        let groups = followed.groups.into_iter();
+        objects.extend(groups.map(|(path, doc)| (format!("{path}/zarr.json"), doc.into_bytes())));
+    }
+    let vertices = vertex_cells(edit, &template, &mut arrays)?;
+    let known: Vec<Arc<GridArray>> = cells_of(&edit.state.level).await?;
+    if let Some(grid) = &grid {
+        for array in &known {
+            if !arrays.contains_key(array.path()) {
+                let of_one = GridEdit::of(array)?;
+                if of_one.is_needed(grid)? {
+                    arrays.insert(array.path().to_owned(), of_one);
+                }
+            }
+        }
+    }
+    let mut families: BTreeSet<String> = arrays
+        .keys()
+        // Links to other levels are not listed by those who write them.
+        .filter(|path| !path.starts_with("0/links/+"))
+        .filter_map(|path| path.strip_prefix("0/")?.split('/').next())
+        .map(str::to_owned)
+        .collect();
+    for array in arrays.values_mut() {
+        // Other levels have grids of their own.
+        let own = array.path().starts_with("0/");
+        array
+            .prepare(&edit.state.level, grid.as_ref().filter(|_| own))
+            .await?;
+    }
+    let mut owners = 0_u64;
+    if let Some(index) = &edit.index {
+        owners = wide(index.changed.len());
+        if !index.changed.is_empty() {
+            let (manifests, ids) = (
+                index_doc(edit, "manifests").await?,
+                index_doc(edit, "object_ids").await?,
+            );
+            objects.extend(index.manifest_objects(&edit.state, &manifests).await?);
+            objects.extend(index.id_objects(&ids)?);
+            let doc = index.doc()?.to_group().to_json_line();
+            objects.push(("0/object_index/zarr.json".to_owned(), doc.into_bytes()));
+            families.insert("object_index".to_owned());
+        }
+        if index.ids.len() > index.before {
+            edit.load_tables().await?;
+        }
+    }
+    objects.extend(group_docs(edit, &arrays).await?);
+    finish_tables(edit, &template, &mut objects, &mut old, &mut families)?;
+    declare(edit, &mut root);
+    if edit.state.level.store().levels().len() > 1 {
+        let slots = touched.iter().chain(&changed);
+        let chunks = slots.map(|&slot| edit.state.coord(slot));
+        let chunks = chunks.collect::<Result<Vec<_>, _>>()?;
+        mark_stale(&mut root, chunks.into_iter(), tables || indexed);
+    }
+    objects.push(level_doc(edit, vertices, &families)?);
+    edit.state
+        .level
+        .store()
+        .verify(edit.state.level.next_round())
+        .await?;
+    let links = |count: u64| signed64("links", count);
+    Ok(Some(Plan {
+        arrays: arrays.into_values().collect(),
+        objects,
+        old,
+        root,
+        summary: EditSummary {
+            vertices,
+            objects: owners,
+            chunks: wide(touched.union(&changed).count()),
+            links: links(linked.added)? - links(linked.removed)?,
+            ..EditSummary::default()
+        },
+    }))
+}
+
+/// The bounds after the edit; where they grew, or the values that chunks are cut by, the grid over them.
+fn grow(edit: &Edit, root: &mut RootDoc) -> Result<Option<Grid>, WriteError> {
+    let bounds = &mut root.zarr_vectors.bounds;
+    let before = bounds.clone();
+    if let Some((low, high)) = &edit.state.extent {
+        prepare::grow((&mut bounds.0, &mut bounds.1), (low, high));
+    }
+    if *bounds == before && !edit.state.is_wider() {
+        return Ok(None);
+    }
+    edit.state.grid(bounds).map(Some)
+}
+
+/// How new arrays of the level are packed: as the vertices are.
+fn template(edit: &Edit, grid: Option<&Grid>) -> Result<Cells, WriteError> {
+    let array = edit.state.level.vertices();
+    let Some(doc) = array.doc() else {
+        return Err(WriteError::unsupported(
+            array.path(),
+            "a layout of another version",
+            "an array of 0.9",
+        ));
+    };
+    let mut cells = packing(array.path(), doc)?;
+    cells.grid = match grid {
+        Some(grid) => grid.clone(),
+        None => edit.state.grid(&edit.root.zarr_vectors.bounds)?,
+    };
+    Ok(cells)
+}
+
+/// Reads a document of the store.
+pub(super) async fn document(edit: &Edit, key: String) -> Result<Option<Vec<u8>>, WriteError> {
+    let target: Arc<Target> = Arc::clone(&edit.target);
+    blocking(move || target.read(&key)).await
+}
+
+pub(super) async fn index_doc(edit: &Edit, name: &str) -> Result<ArrayDoc, WriteError> {
+    let path = format!("0/object_index/{name}");
+    match document(edit, format!("{path}/zarr.json")).await? {
+        Some(bytes) => Ok(ArrayDoc::parse(&bytes)?),
+        None => Err(WriteError::unsupported(path, "nothing", "an array")),
+    }
+}
+
+/// The documents of the families of link attributes.
+async fn attribute_families(
+    edit: &Edit,
+) -> Result<BTreeMap<String, LinkAttributeFamilyDoc>, WriteError> {
+    let mut docs = BTreeMap::new();
+    for one in &edit.state.spec.links.attributes {
+        let key = format!("0/link_attributes/{}/0/zarr.json", one.name);
+        if let Some(bytes) = document(edit, key).await? {
+            docs.insert(one.name.clone(), LinkAttributeFamilyDoc::parse(&bytes)?);
+        }
+    }
+    Ok(docs)
+}
+
+/// The cells of vertices, fragments and attributes. Returns how many vertices there are more than before.
+fn vertex_cells(
+    edit: &Edit,
+    template: &Cells,
+    arrays: &mut BTreeMap<String, GridEdit>,
+) -> Result<i64, WriteError> {
+    let state = &edit.state;
+    let level = &state.level;
+    let mut columns = vec![GridEdit::of(level.vertices())?];
+    let mut dirty = vec![false];
+    for (at, one) in state.spec.vertex_attributes.iter().enumerate() {
+        let known = level.vertex_attributes().get(at);
+        columns.push(match known {
+            Some(known) => GridEdit::of(&known.array)?,
+            None => {
+                let path = format!("0/vertex_attributes/{}", one.name);
+                let mut added = edit.added.iter().filter(|added| added.scope == "vertex");
+                // What the level does not know was added, behind what it knows.
+                let shown = added.nth(at - level.vertex_attributes().len());
+                let attributes = ArrayAttributes {
+                    zv_array: Some("attribute".to_owned()),
+                    dtype: Some(one.values.name()),
+                    ..documents::channels(shown.map_or(one, |added| &added.spec))
+                };
+                GridEdit::new(path, grid_doc(template, KeyList::new(), attributes))?
+            }
+        });
+        let words = edit.words.get(at);
+        let mut is_dirty = known.is_none();
+        if let (Some(words), Some(column)) =
+            (words.filter(|words| words.changed), columns.last_mut())
+        {
+            is_dirty = true;
+            let attributes = column.attributes();
+            let texts = words.texts.iter().flatten();
+            attributes.categories = Some(texts.map(|text| text.as_str().into()).collect());
+            attributes.encoding = Some("dictionary".to_owned());
+            attributes.ordered = attributes.ordered.or(Some(false));
+            attributes.fill_code = words.missing;
+        }
+        dirty.push(is_dirty);
+    }
+    let mut fragments = match level.vertex_fragments() {
+        Some(array) => GridEdit::of(array)?,
+        None => {
+            return Err(WriteError::unsupported(
+                "0/vertex_fragments",
+                "nothing",
+                "fragment indexes",
+            ));
+        }
+    };
+    let (mut difference, mut cut) = (0_i64, false);
+    for (coord, chunk) in &state.chunks {
+        let Some(chunk) = chunk else { continue };
+        if chunk.moved {
+            cut = true;
+            dirty.iter_mut().for_each(|dirty| *dirty = true);
+            let count = zvf_write::int::signed(chunk.count());
+            difference += count - zvf_write::int::signed(chunk.before);
+            let index = if chunk.is_empty() {
+                Vec::new()
+            } else {
+                index_cell(chunk)?
+            };
+            fragments.set(coord, index);
+        }
+        for (at, (column, dirty)) in columns.iter_mut().zip(&mut dirty).enumerate() {
+            if chunk.moved || chunk.changed.contains(&at) {
+                column.set(coord, state.column(chunk, at)?);
+                *dirty = true;
+            }
+        }
+    }
+    for (column, dirty) in columns.into_iter().zip(dirty) {
+        if dirty {
+            arrays.insert(column.path().to_owned(), column);
+        }
+    }
+    if cut {
+        arrays.insert(fragments.path().to_owned(), fragments);
+    }
+    Ok(difference)
+}
+
+/// Documents of plain groups above new arrays.
+async fn group_docs(
+    edit: &Edit,
+    arrays: &BTreeMap<String, GridEdit>,
+) -> Result<Vec<Object>, WriteError> {
+    let level = &edit.state.level;
+    let mut groups = Vec::new();
+    let mut add = |path: &str| {
+        groups.push((
+            format!("{path}/zarr.json"),
+            documents::plain_group().into_bytes(),
+        ))
+    };
+    if level.vertex_attributes().is_empty()
+        && arrays
+            .keys()
+            .any(|path| path.starts_with("0/vertex_attributes/"))
+    {
+        add("0/vertex_attributes");
+    }
+    if level.object_attributes().is_empty() && !edit.tables.is_empty() {
+        add("0/object_attributes");
+    }
+    let new = edit.added.iter().filter(|added| added.scope == "link");
+    let mut above: BTreeSet<String> = new
+        .map(|added| format!("0/link_attributes/{}", added.spec.name))
+        .collect();
+    if !above.is_empty() {
+        above.insert("0/link_attributes".to_owned());
+    }
+    for path in above {
+        if document(edit, format!("{path}/zarr.json")).await?.is_none() {
+            add(&path);
+        }
+    }
+    Ok(groups)
+}
+
+fn finish_tables(
+    edit: &mut Edit,
+    template: &Cells,
+    objects: &mut Vec<Object>,
+    old: &mut BTreeSet<String>,
+    families: &mut BTreeSet<String>,
+) -> Result<(), WriteError> {
+    let Some(index) = &edit.index else {
+        return Ok(());
+    };
+    for table in edit.tables.values_mut() {
+        table.grow(index.ids.len());
+    }
+    for (_, table) in std::mem::take(&mut edit.tables) {
+        if table.is_changed() {
+            let (new, keys) = table.finish(&index.ids, &template.compression)?;
+            objects.extend(new);
+            old.extend(keys);
+            families.insert("object_attributes".to_owned());
+        }
+    }
+    Ok(())
+}
+
+/// Adds new attributes to the declared ones, where a store declares any; readers that cannot list need them.
+pub(super) fn declare(edit: &Edit, root: &mut RootDoc) {
+    use serde_json::{Value, json};
+    for added in &edit.added {
+        let one = &added.spec;
+        let specs = root.zarr_vectors.attribute_specs.get_or_insert_default();
+        let scope = specs.entry(added.scope).or_insert_with(|| json!({}));
+        if let Value::Object(names) = scope {
+            names.insert(one.name.clone(), documents::declared(one));
+        }
+    }
+}
+
+pub(super) fn level_doc(
+    edit: &Edit,
+    vertices: i64,
+    families: &BTreeSet<String>,
+) -> Result<Object, WriteError> {
+    let doc = edit.state.level.doc();
+    let mut present = doc.arrays_present.clone();
+    for family in families {
+        // Fragment indexes are never listed by writers.
+        let listed = !matches!(family.as_str(), "vertex_fragments" | "link_fragments");
+        if listed && !present.contains(family) {
+            present.push(family.clone());
+        }
+    }
+    let vertex_count = doc
+        .vertex_count
+        .checked_add_signed(vertices)
+        .ok_or_else(|| {
+            let found = format!(
+                "vertex_count {}, which {vertices:+} do not fit",
+                doc.vertex_count
+            );
+            WriteError::unsupported(
+                "0/zarr.json",
+                found,
+                "a right count: zvf repair counts anew",
+            )
+        })?;
+    let doc = LevelDoc {
+        vertex_count,
+        arrays_present: present,
+        chunk_attribute_values: edit.state.listed().map(<[_]>::to_vec),
+        ..doc.clone()
+    };
+    Ok(("0/zarr.json".to_owned(), doc.to_json().into_bytes()))
+}

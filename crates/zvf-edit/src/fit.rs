@@ -1,0 +1,107 @@
+//! Batches that were made for another store, brought to the types of this one.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use super::Edit;
+use zvf_write::WriteError;
+use zvf_write::batch::{Batch, Owners};
+use zvf_write::spec::{AttributeSpec, AttributeType};
+use zvf_write::values::Values;
+
+/// A batch that fits, and what did not.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Fitted {
+    /// With the attributes of the store, in its types. It borrows nothing.
+    pub batch: Batch<'static>,
+    /// Attributes that the store does not have; they are left out.
+    pub unknown: BTreeSet<String>,
+    /// Attributes of the store that were not given; they are missing: NaN, or no text.
+    pub missing: BTreeSet<String>,
+}
+
+impl Edit {
+    /// The objects that are there.
+    pub fn object_ids(&self) -> impl Iterator<Item = i64> + '_ {
+        self.index.iter().flat_map(|index| {
+            let all = index.ids.iter().copied();
+            all.filter(|id| !index.deleted.contains(id))
+        })
+    }
+
+    /// Brings a batch to the types of the store. Numbers keep their value exactly, but for floats, which are rounded to shorter
+    /// floats. `id` gives the object for each id of the batch; a batch without ids is object 0 there.
+    ///
+    /// # Errors
+    /// Misuse: a number that the type of the store does not hold; an attribute that is not given, of a type without a value for
+    /// that.
+    pub fn fit(&self, batch: &Batch<'_>, id: impl Fn(i64) -> i64) -> Result<Fitted, WriteError> {
+        let spec = &self.state.spec;
+        let rows = batch.positions.len() / spec.dims().max(1);
+        let Some(positions) = batch.positions.exactly(spec.positions) else {
+            let found = batch.positions.type_name();
+            return Err(WriteError::input(
+                "positions",
+                found,
+                spec.positions.to_string(),
+            ));
+        };
+        let mut fitted = Fitted {
+            batch: Batch::new(positions),
+            unknown: BTreeSet::new(),
+            missing: BTreeSet::new(),
+        };
+        fitted.batch.numbering = batch.numbering;
+        fitted.batch.links = Cow::Owned(batch.links.to_vec());
+        fitted.batch.objects = match &batch.objects {
+            _ if !spec.has_objects() => Owners::None,
+            Owners::None => Owners::Runs(vec![(id(0), rows)].into()),
+            Owners::Each(ids) => Owners::Each(ids.iter().map(|one| id(*one)).collect()),
+            Owners::Runs(runs) => {
+                Owners::Runs(runs.iter().map(|(one, rows)| (id(*one), *rows)).collect())
+            }
+        };
+        let wanted: Vec<AttributeSpec> = spec.batch_attributes().cloned().collect();
+        fitted.batch.attributes =
+            self.columns(&wanted, &batch.attributes, rows, &mut fitted.missing)?;
+        let links = batch.links.len() / spec.links.width.max(1);
+        let wanted = &spec.links.attributes;
+        let given = &batch.link_attributes;
+        fitted.batch.link_attributes = self.columns(wanted, given, links, &mut fitted.missing)?;
+        let known = |name: &&String| {
+            let mut all = spec.batch_attributes().chain(&spec.links.attributes);
+            !all.any(|one| one.name == **name)
+        };
+        let given = batch.attributes.iter().chain(&batch.link_attributes);
+        fitted.unknown = given.map(|(name, _)| name).filter(known).cloned().collect();
+        Ok(fitted)
+    }
+
+    fn columns(
+        &self,
+        wanted: &[AttributeSpec],
+        given: &[(String, Values<'_>)],
+        rows: usize,
+        missing: &mut BTreeSet<String>,
+    ) -> Result<Vec<(String, Values<'static>)>, WriteError> {
+        let mut columns = Vec::new();
+        for one in wanted {
+            let texts =
+                self.is_categorical(&one.name) || !matches!(one.values, AttributeType::Number(_));
+            let values = match given.iter().find(|(name, _)| *name == one.name) {
+                Some((_, values)) => values.fit(one, texts),
+                None if rows == 0 => {
+                    Ok(Values::Text(Vec::new())).and_then(|none: Values<'_>| none.fit(one, texts))
+                }
+                None => {
+                    missing.insert(one.name.clone());
+                    let rows = rows * one.channels;
+                    Values::absent(one, texts, rows)
+                }
+            };
+            columns.push((one.name.clone(), values?));
+        }
+        Ok(columns)
+    }
+}

@@ -1,0 +1,296 @@
+//! Some cells of an array change, and nothing else of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use zvf_meta::space::Grid;
+use zvf_meta::{ArrayDoc, KeyEncoding};
+use zvf_store::{CellWant, ChunkCoord, GridArray, Level};
+
+use zvf_write::WriteError;
+use zvf_write::codec::{Compression, names};
+use zvf_write::documents::presence;
+use zvf_write::shard::{Cells, Container, Object};
+
+/// An array of cells, and the cells that change.
+#[derive(Debug)]
+pub(crate) struct GridEdit {
+    path: String,
+    doc: ArrayDoc,
+    /// The array as it is stored; none: it is new.
+    stored: Option<Arc<GridArray>>,
+    /// New payloads; an empty one is no cell.
+    cells: BTreeMap<ChunkCoord, Vec<u8>>,
+    /// Keys of objects that hold cells now and may not afterwards.
+    old: BTreeSet<String>,
+    grid: Grid,
+}
+
+/// All arrays of cells of a level.
+pub(crate) async fn cells_of(level: &Level) -> Result<Vec<Arc<GridArray>>, WriteError> {
+    let mut arrays = vec![Arc::clone(level.vertices())];
+    arrays.extend(level.vertex_fragments().cloned());
+    let attributes = level
+        .vertex_attributes()
+        .iter()
+        .chain(level.fragment_attributes());
+    arrays.extend(attributes.map(|one| Arc::clone(&one.array)));
+    for family in level.link_families() {
+        arrays.extend(family.arrays().iter().map(|one| Arc::clone(&one.array)));
+        let values = family
+            .attributes()
+            .iter()
+            .flat_map(|one| one.arrays.iter().flatten());
+        arrays.extend(values.cloned());
+    }
+    let fragments = level.store().grid_array(level.number(), "link_fragments");
+    arrays.extend(fragments.await?);
+    Ok(arrays)
+}
+
+/// How the cells of an array are packed: refused where that cannot be kept.
+pub(crate) fn packing(path: &str, doc: &ArrayDoc) -> Result<Cells, WriteError> {
+    let refused =
+        |found: String, expected: &str| Err(WriteError::unsupported(path, found, expected));
+    if doc.key_encoding != KeyEncoding::default() {
+        return refused("another encoding of chunk keys".to_owned(), "c/0/0");
+    }
+    if !doc.data_type.is_vlen_bytes() || !doc.storage_transformers.is_empty() {
+        return refused(doc.data_type.name.clone(), "cells of variable length");
+    }
+    let sharding = doc.sharding()?;
+    let inner = match &sharding {
+        Some(sharding) => {
+            let index: Vec<&str> = sharding
+                .index_codecs
+                .iter()
+                .map(|c| c.name.as_str())
+                .collect();
+            if !sharding.index_at_end || index != ["bytes", "crc32c"] {
+                return refused(
+                    format!("an index by {index:?}"),
+                    "bytes and crc32c, at the end",
+                );
+            }
+            if sharding.chunk_shape.iter().any(|&n| n != 1) {
+                return refused(format!("{:?}", sharding.chunk_shape), "one cell a chunk");
+            }
+            &sharding.codecs
+        }
+        None => &doc.codecs,
+    };
+    if sharding.is_none() && doc.chunk_shape.iter().any(|&n| n != 1) {
+        return refused(
+            format!("chunks of {:?}", doc.chunk_shape),
+            "one cell a chunk",
+        );
+    }
+    let compression = match inner.split_first() {
+        Some((first, rest)) if first.name == "vlen-bytes" => Compression::of(rest),
+        _ => None,
+    };
+    let Some(compression) = compression else {
+        return refused(
+            format!("codecs {}", names(inner)),
+            "codecs that this build writes",
+        );
+    };
+    let origin = doc.attributes.chunk_grid_origin.clone();
+    Ok(Cells {
+        grid: Grid {
+            origin: origin.unwrap_or_else(|| vec![0; doc.shape.len()]),
+            shape: doc.shape.clone(),
+        },
+        shards: sharding.map(|_| doc.chunk_shape.clone()),
+        compression,
+        container: Container::Grid,
+    })
+}
+
+/// The smallest grid that holds two.
+fn union(a: &Grid, b: &Grid) -> Result<Grid, WriteError> {
+    let mut grid = Grid {
+        origin: Vec::new(),
+        shape: Vec::new(),
+    };
+    let ends = |origin: i64, extent: u64| i128::from(origin) + i128::from(extent);
+    for (((&a0, &an), &b0), &bn) in a.origin.iter().zip(&a.shape).zip(&b.origin).zip(&b.shape) {
+        let origin = a0.min(b0);
+        let end = ends(a0, an).max(ends(b0, bn));
+        let extent = end - i128::from(origin);
+        grid.origin.push(origin);
+        let most = i64::MAX.unsigned_abs();
+        let limit = |_| WriteError::limit("cells along an axis", u64::MAX, most);
+        grid.shape.push(u64::try_from(extent).map_err(limit)?);
+    }
+    Ok(grid)
+}
+
+impl GridEdit {
+    /// An array that is stored.
+    pub(crate) fn of(array: &Arc<GridArray>) -> Result<Self, WriteError> {
+        let path = array.path().to_owned();
+        let Some(doc) = array.doc() else {
+            return Err(WriteError::unsupported(
+                path,
+                "a layout of another version",
+                "an array of 0.9",
+            ));
+        };
+        array.check_presence()?;
+        if array.attributes().nonempty_chunks.is_none() {
+            return Err(WriteError::unsupported(
+                path,
+                "no list nonempty_chunks",
+                "one",
+            ));
+        }
+        let cells = packing(&path, doc)?;
+        Ok(Self {
+            path,
+            doc: doc.clone(),
+            stored: Some(Arc::clone(array)),
+            cells: BTreeMap::new(),
+            old: BTreeSet::new(),
+            grid: cells.grid,
+        })
+    }
+
+    /// A new array, with no cell yet.
+    pub(crate) fn new(path: String, doc: ArrayDoc) -> Result<Self, WriteError> {
+        let grid = packing(&path, &doc)?.grid;
+        Ok(Self {
+            path,
+            doc,
+            stored: None,
+            cells: BTreeMap::new(),
+            old: BTreeSet::new(),
+            grid,
+        })
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The attributes, to be changed.
+    pub(crate) fn attributes(&mut self) -> &mut zvf_meta::ArrayAttributes {
+        &mut self.doc.attributes
+    }
+
+    /// Sets the payload of a cell; an empty one is no cell.
+    pub(crate) fn set(&mut self, chunk: &[i64], payload: Vec<u8>) {
+        self.cells.insert(ChunkCoord::new(chunk), payload);
+    }
+
+    /// Whether anything changes, if the level's grid grows to `grid`.
+    pub(crate) fn is_needed(&self, grid: &Grid) -> Result<bool, WriteError> {
+        let some = self.stored.is_none() || !self.cells.is_empty();
+        Ok(some || union(&self.grid, grid)? != self.grid)
+    }
+
+    /// Grows the array to hold `grid` and every new cell, and reads the cells that have to be written again because of their neighbours:
+    /// those of a shard that changes; and all, where the first cell is another one.
+    pub(crate) async fn prepare(
+        &mut self,
+        level: &Level,
+        grid: Option<&Grid>,
+    ) -> Result<(), WriteError> {
+        let mut new = match grid {
+            Some(grid) => union(&self.grid, grid)?,
+            None => self.grid.clone(),
+        };
+        for (chunk, _) in self.cells.iter().filter(|(_, payload)| !payload.is_empty()) {
+            // An array may be smaller than the others of its level.
+            let one = Grid {
+                origin: chunk.to_vec(),
+                shape: vec![1; chunk.len()],
+            };
+            new = union(&new, &one)?;
+        }
+        let moved = new.origin != self.grid.origin;
+        let Some(array) = self.stored.clone() else {
+            self.grid = new;
+            return Ok(());
+        };
+        let mut packed = packing(&self.path, &self.doc)?;
+        if !moved {
+            // A shard may reach beyond the grid as it was.
+            packed.grid = new.clone();
+        }
+        let mut wanted: Vec<ChunkCoord> = Vec::new();
+        let mut changed = BTreeSet::new();
+        for chunk in self.cells.keys() {
+            if packed.grid.index(chunk).is_some() {
+                changed.insert(packed.object_index(chunk)?);
+            }
+        }
+        for chunk in array.presence().iter() {
+            // A key outside of the grid names no object.
+            if packed.grid.index(chunk).is_none() {
+                continue;
+            }
+            let index = packed.object_index(chunk)?;
+            if moved || changed.contains(&index) {
+                self.old.insert(self.key(&index));
+                if !self.cells.contains_key(chunk) {
+                    wanted.push(ChunkCoord::new(chunk));
+                }
+            }
+        }
+        let wants = wanted
+            .iter()
+            .map(|chunk| CellWant::new(&array, chunk.as_slice()))
+            .collect();
+        let found = level.store().fetch(level.next_round(), wants).await?;
+        for (chunk, cell) in wanted.into_iter().zip(found) {
+            self.cells
+                .insert(chunk, cell.map_or_else(Vec::new, |cell| cell.to_vec()));
+        }
+        self.grid = new;
+        Ok(())
+    }
+
+    /// Keys of objects that hold cells now and may not afterwards.
+    pub(crate) fn old(&self) -> &BTreeSet<String> {
+        &self.old
+    }
+
+    fn key(&self, index: &[u64]) -> String {
+        format!("{}/{}", self.path, KeyEncoding::default().object_key(index))
+    }
+
+    /// The objects of the change.
+    pub(crate) fn finish(mut self) -> Result<Vec<Object>, WriteError> {
+        let mut present: BTreeSet<ChunkCoord> = BTreeSet::new();
+        if let Some(array) = &self.stored {
+            present.extend(array.presence().iter().map(ChunkCoord::new));
+        }
+        for (chunk, payload) in &self.cells {
+            if payload.is_empty() {
+                present.remove(chunk);
+            } else {
+                present.insert(chunk.clone());
+            }
+        }
+        let mut cells = packing(&self.path, &self.doc)?;
+        cells.grid = self.grid.clone();
+        self.doc.shape.clone_from(&self.grid.shape);
+        let attributes = &mut self.doc.attributes;
+        attributes.nonempty_chunks = Some(presence(present.iter().map(ChunkCoord::as_slice))?);
+        let origin = self.grid.origin.iter().any(|&o| o != 0);
+        attributes.chunk_grid_origin = origin.then(|| self.grid.origin.clone());
+        let payloads: Vec<(ChunkCoord, Vec<u8>)> =
+            std::mem::take(&mut self.cells).into_iter().collect();
+        let (chunks, payloads): (Vec<_>, Vec<_>) = payloads.into_iter().unzip();
+        let given = chunks
+            .iter()
+            .map(ChunkCoord::as_slice)
+            .zip(payloads)
+            .collect();
+        let mut objects = cells.objects(&self.path, given)?;
+        let document = self.doc.to_json().into_bytes();
+        objects.push((format!("{}/zarr.json", self.path), document));
+        Ok(objects)
+    }
+}

@@ -1,0 +1,423 @@
+//! The object index under an edit: ids and manifests.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use serde_json::Value;
+use zvf_format::manifest::{Manifest, ManifestBuilder};
+use zvf_format::vlen::VlenBuilder;
+use zvf_meta::{ArrayDoc, ObjectIndexDoc, ObjectLayout};
+use zvf_store::{ObjectIndex, StoreError};
+
+use super::state::{Block, State};
+use zvf_write::WriteError;
+use zvf_write::codec::{Compression, names};
+use zvf_write::error::OrBug;
+use zvf_write::int::{narrow, to_index, wide};
+use zvf_write::number::NumberType;
+use zvf_write::shard::Object;
+use zvf_write::typed::{Element, Typed};
+
+/// The path of the index.
+const PATH: &str = "0/object_index";
+
+/// Most fragments that a manifest may name: more than that is damage.
+const MOST: u64 = 1 << 32;
+
+/// Ids and manifests.
+#[derive(Debug)]
+pub(crate) struct Index {
+    stored: Arc<ObjectIndex>,
+    /// By row.
+    pub(crate) ids: Vec<i64>,
+    rows: HashMap<i64, usize>,
+    /// Rows that are stored.
+    pub(crate) before: usize,
+    /// Manifests that were read or made, by row.
+    manifests: BTreeMap<usize, Vec<Block>>,
+    /// Rows whose manifest changed.
+    pub(crate) changed: BTreeSet<usize>,
+    /// How many fragments the manifest of a row had when it was read: 0 is an object without vertices.
+    present: BTreeMap<usize, bool>,
+    /// Ids of deleted objects.
+    pub(crate) deleted: BTreeSet<i64>,
+}
+
+impl Index {
+    pub(crate) async fn read(stored: &Arc<ObjectIndex>) -> Result<Self, WriteError> {
+        match stored.layout() {
+            Some(ObjectLayout::V2) => {}
+            other => {
+                let found = format!("layout {other:?}");
+                return Err(WriteError::unsupported(
+                    PATH,
+                    found,
+                    "layout vlen_manifests_v2",
+                ));
+            }
+        }
+        let ids: Vec<i64> = stored.ids().await?.iter().collect();
+        let rows: HashMap<i64, usize> = ids.iter().copied().zip(0..).collect();
+        if rows.len() != ids.len() || wide(ids.len()) != stored.len() {
+            return Err(WriteError::unsupported(
+                PATH,
+                "ids that repeat or are missing",
+                "one id a row",
+            ));
+        }
+        // Whose row another writer dropped is not deleted any more.
+        let deleted = stored.deleted().iter().copied();
+        let deleted = deleted.filter(|id| rows.contains_key(id)).collect();
+        Ok(Self {
+            stored: Arc::clone(stored),
+            before: ids.len(),
+            ids,
+            rows,
+            manifests: BTreeMap::new(),
+            changed: BTreeSet::new(),
+            present: BTreeMap::new(),
+            deleted,
+        })
+    }
+
+    /// As it is stored.
+    pub(crate) fn stored(&self) -> &ObjectIndex {
+        &self.stored
+    }
+
+    /// The row of an object.
+    pub(crate) fn row(&self, id: i64) -> Option<usize> {
+        self.rows.get(&id).copied()
+    }
+
+    /// A new row at the end, without fragments.
+    pub(crate) fn add(&mut self, id: i64) -> usize {
+        let row = self.ids.len();
+        self.ids.push(id);
+        self.rows.insert(id, row);
+        self.manifests.insert(row, Vec::new());
+        self.present.insert(row, false);
+        self.changed.insert(row);
+        row
+    }
+
+    /// Takes deleted objects back among the others; returns their rows.
+    pub(crate) async fn revive(
+        &mut self,
+        state: &mut State,
+        ids: impl Iterator<Item = i64>,
+    ) -> Result<BTreeSet<usize>, WriteError> {
+        let again: Vec<i64> = ids.filter(|id| self.deleted.remove(id)).collect();
+        let rows: BTreeSet<usize> = again.iter().filter_map(|id| self.row(*id)).collect();
+        // The list is part of the document, which is written with the manifests.
+        self.peek(state, &rows).await?;
+        self.changed.extend(&rows);
+        Ok(rows)
+    }
+
+    /// The fragments of an object that was read.
+    pub(crate) fn blocks(&self, row: usize) -> &[Block] {
+        self.manifests.get(&row).map_or(&[], Vec::as_slice)
+    }
+
+    fn id(&self, row: usize) -> Result<i64, WriteError> {
+        let id = self.ids.get(row).copied();
+        id.or_bug(format_args!("no object in row {row}"))
+    }
+
+    pub(crate) fn set(&mut self, row: usize, blocks: Vec<Block>) {
+        self.manifests.insert(row, blocks);
+        self.changed.insert(row);
+    }
+
+    /// Rows whose manifest was read.
+    pub(crate) fn known(&self) -> impl Iterator<Item = usize> + '_ {
+        self.manifests.keys().copied()
+    }
+
+    /// Looks for the owners of fragments among rows whose manifests were read.
+    pub(crate) fn owners(
+        &self,
+        rows: &[usize],
+        left: &mut BTreeSet<Block>,
+        owners: &mut BTreeMap<usize, BTreeSet<Block>>,
+    ) {
+        for &row in rows {
+            for block in self.blocks(row) {
+                if left.remove(block) {
+                    owners.entry(row).or_default().insert(*block);
+                }
+            }
+        }
+    }
+
+    /// Reads manifests, and the chunks that they name.
+    pub(crate) async fn load(
+        &mut self,
+        state: &mut State,
+        rows: &BTreeSet<usize>,
+    ) -> Result<(), WriteError> {
+        self.peek_apart(state, rows).await?;
+        state.load(self.slots(rows)).await?;
+        for block in rows.iter().flat_map(|&row| self.blocks(row)) {
+            state.fragment(*block)?;
+        }
+        Ok(())
+    }
+
+    /// The chunks that manifests which were read name.
+    pub(crate) fn slots(&self, rows: &BTreeSet<usize>) -> BTreeSet<u32> {
+        let blocks = rows.iter().flat_map(|&row| self.blocks(row));
+        blocks.map(|block| block.0).collect()
+    }
+
+    /// Reads manifests, of objects that share no fragment.
+    pub(crate) async fn peek_apart(
+        &mut self,
+        state: &mut State,
+        rows: &BTreeSet<usize>,
+    ) -> Result<(), WriteError> {
+        self.peek(state, rows).await?;
+        self.check_apart(rows)
+    }
+
+    /// Refuses fragments that are named twice among these objects: what happens to one of them would happen to the
+    /// other.
+    fn check_apart(&self, rows: &BTreeSet<usize>) -> Result<(), WriteError> {
+        let mut seen = BTreeSet::new();
+        for &row in rows {
+            if self.blocks(row).iter().any(|block| !seen.insert(*block)) {
+                let id = self.id(row)?;
+                let found = format!("a fragment of object {id} that is named twice");
+                let expected = "fragments that belong to one object";
+                let path = format!("{PATH}/manifests");
+                return Err(WriteError::unsupported(path, found, expected));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads manifests.
+    pub(crate) async fn peek(
+        &mut self,
+        state: &mut State,
+        rows: &BTreeSet<usize>,
+    ) -> Result<(), WriteError> {
+        let missing: Vec<usize> = rows
+            .iter()
+            .copied()
+            .filter(|row| !self.manifests.contains_key(row))
+            .collect();
+        let places: Vec<u64> = missing.iter().map(|&row| wide(row)).collect();
+        let blobs = self
+            .stored
+            .manifests_in(state.level.next_round(), &places)
+            .await?;
+        let rank = state.level.key_rank();
+        for (row, blob) in missing.into_iter().zip(blobs) {
+            let mut blocks = Vec::new();
+            // A row that was never written is an empty object (trap T31).
+            if !blob.is_empty() {
+                let id = self.id(row)?;
+                let manifest =
+                    Manifest::parse(&blob, rank).map_err(|source| StoreError::Decode {
+                        key: format!("{PATH}/manifests, object {id}"),
+                        source,
+                    })?;
+                let count = manifest.fragment_count();
+                if count > (wide(blob.len()) * 1024).min(MOST) {
+                    return Err(WriteError::limit("fragments of an object", count, MOST));
+                }
+                for (chunk, fragment) in manifest.fragment_refs() {
+                    let chunk: Vec<i64> = chunk.iter().map(|c| c.get()).collect();
+                    let fragment = u32::try_from(fragment).map_err(|_| {
+                        WriteError::limit("fragments of one chunk", count, u64::from(u32::MAX))
+                    })?;
+                    blocks.push((state.slot(&chunk)?, fragment));
+                }
+            }
+            self.present.insert(row, !blocks.is_empty());
+            self.manifests.insert(row, blocks);
+        }
+        Ok(())
+    }
+
+    /// Whether the ids ascend.
+    fn is_sorted(&self) -> bool {
+        self.ids.is_sorted()
+    }
+
+    /// The document of the index after the edit.
+    ///
+    /// # Errors
+    /// Misuse: a document that counts fewer objects than there are.
+    pub(crate) fn doc(&self) -> Result<ObjectIndexDoc, WriteError> {
+        let mut doc = self.stored.doc().clone();
+        doc.num_objects = Some(wide(self.ids.len()));
+        if let Some(count) = &mut doc.num_present {
+            let is = |row: &&usize| !self.blocks(**row).is_empty();
+            // What was not read was not there before.
+            let was = |row: &&usize| self.present.get(*row).is_some_and(|was| *was);
+            let gone = wide(self.changed.iter().filter(was).count());
+            let rest = count.checked_sub(gone).ok_or_else(|| {
+                let found =
+                    format!("num_present {count}, fewer than the {gone} objects that change");
+                WriteError::unsupported(PATH, found, "a right count: zvf repair counts anew")
+            })?;
+            *count = rest + wide(self.changed.iter().filter(is).count());
+        }
+        if doc.object_ids_sorted.is_some() {
+            doc.object_ids_sorted = Some(self.is_sorted());
+        }
+        ObjectIndex::list_deleted(&mut doc, self.deleted.iter().copied());
+        Ok(doc)
+    }
+
+    /// The objects of the ids, where there are new ones.
+    pub(crate) fn id_objects(&self, doc: &ArrayDoc) -> Result<Vec<Object>, WriteError> {
+        if self.ids.len() == self.before {
+            return Ok(Vec::new());
+        }
+        table_of_ids(&self.ids, doc)
+    }
+
+    /// The objects of the manifests that changed, and of the document that counts them.
+    pub(crate) async fn manifest_objects(
+        &self,
+        state: &State,
+        doc: &ArrayDoc,
+    ) -> Result<Vec<Object>, WriteError> {
+        let (bucket, compression) = buckets(doc)?;
+        let touched: BTreeSet<usize> = self
+            .changed
+            .iter()
+            .filter_map(|row| row.checked_div(bucket))
+            .collect();
+        let mut objects = Vec::new();
+        for number in touched {
+            let mut builder = VlenBuilder::new();
+            let first = number * bucket;
+            let end = (first + bucket).min(self.ids.len());
+            let mut old = None;
+            if first < self.before {
+                let of_bucket = self.stored.chunk_of(wide(first));
+                old = Some(
+                    self.stored
+                        .manifest_chunk_in(state.level.next_round(), of_bucket)
+                        .await?,
+                );
+            }
+            for row in first..end {
+                let failed = |source| WriteError::encode("object_index/manifests", source);
+                if self.changed.contains(&row) {
+                    builder.push(&self.blob(state, row)?).map_err(failed)?;
+                } else {
+                    let blob = old.as_ref().map_or(&[][..], |chunk| chunk.blob(wide(row)));
+                    builder.push(blob).map_err(failed)?;
+                }
+            }
+            let count = narrow("manifests of one chunk", bucket)?;
+            let bytes = builder.finish_padded(count);
+            let bytes =
+                bytes.map_err(|source| WriteError::encode("object_index/manifests", source))?;
+            objects.push((
+                format!("{PATH}/manifests/c/{number}"),
+                compression.encode(bytes)?,
+            ));
+        }
+        let mut doc = doc.clone();
+        doc.shape = vec![wide(self.ids.len())];
+        objects.push((
+            format!("{PATH}/manifests/zarr.json"),
+            doc.to_json().into_bytes(),
+        ));
+        Ok(objects)
+    }
+
+    /// The manifest of an object: a fragment a block.
+    fn blob(&self, state: &State, row: usize) -> Result<Vec<u8>, WriteError> {
+        let id = self.id(row)?;
+        let failed = |source| WriteError::encode(format!("manifest of object {id}"), source);
+        let mut manifest = ManifestBuilder::new(state.level.key_rank()).map_err(failed)?;
+        // Else the fragments of an object that was not read would be gone.
+        let blocks = self.manifests.get(&row);
+        for (slot, fragment) in blocks.or_bug(format_args!("object {id} was not read"))? {
+            manifest
+                .push(state.coord(*slot)?, i64::from(*fragment))
+                .map_err(failed)?;
+        }
+        Ok(manifest.finish())
+    }
+}
+
+/// Manifests of one chunk, and how they are compressed.
+pub(crate) fn buckets(doc: &ArrayDoc) -> Result<(usize, Compression), WriteError> {
+    let path = format!("{PATH}/manifests");
+    let compression = match doc.codecs.split_first() {
+        Some((first, rest)) if first.name == "vlen-bytes" => Compression::of(rest),
+        _ => None,
+    };
+    let plain =
+        doc.key_encoding == zvf_meta::KeyEncoding::default() && doc.data_type.is_vlen_bytes();
+    match (doc.chunk_shape.as_slice(), compression) {
+        (&[bucket], Some(compression)) if plain && bucket > 0 => {
+            Ok((to_index("manifests of one chunk", bucket)?, compression))
+        }
+        _ => Err(WriteError::unsupported(
+            path,
+            format!("codecs {}", names(&doc.codecs)),
+            "codecs that this build writes",
+        )),
+    }
+}
+
+/// The objects of a table of ids, with the document that goes with it. Of no ids there is no chunk: who drops all
+/// rows removes the one that was there.
+pub(crate) fn table_of_ids(ids: &[i64], doc: &ArrayDoc) -> Result<Vec<Object>, WriteError> {
+    let path = format!("{PATH}/object_ids");
+    let fill = doc.fill_value.as_i64().ok_or_else(|| {
+        let found = format!("fill value {}", doc.fill_value);
+        WriteError::unsupported(path.clone(), found, "a whole number of 64 bits")
+    })?;
+    let compression = table_codecs(&path, doc)?;
+    let typed = Typed {
+        element: Element::Number(NumberType::I64),
+        shape: vec![wide(ids.len())],
+        chunk_rows: None,
+        fill: (fill.to_le_bytes().to_vec(), Value::from(fill)),
+        bytes: ids.iter().flat_map(|id| id.to_le_bytes()).collect(),
+    };
+    let (_, mut objects) = typed.objects(&path, &compression, doc.attributes.clone())?;
+    let mut doc = doc.clone();
+    doc.shape = typed.shape;
+    doc.chunk_shape = vec![wide(ids.len()).max(1)];
+    if objects.is_empty() && !typed.bytes.is_empty() {
+        // Nothing but the fill is not stored; what was stored before must not count.
+        objects.push((format!("{path}/c/0"), compression.encode(typed.bytes)?));
+    }
+    objects.push((format!("{path}/zarr.json"), doc.to_json().into_bytes()));
+    Ok(objects)
+}
+
+/// How a table is compressed; refused where it is not stored plainly.
+pub(crate) fn table_codecs(path: &str, doc: &ArrayDoc) -> Result<Compression, WriteError> {
+    let little = |configuration: &Value| {
+        configuration
+            .get("endian")
+            .is_none_or(|endian| endian.as_str() == Some("little"))
+    };
+    let compression = match doc.codecs.split_first() {
+        Some((first, rest)) if first.name == "bytes" && little(&first.configuration) => {
+            Compression::of(rest)
+        }
+        _ => None,
+    };
+    let plain = doc.key_encoding == zvf_meta::KeyEncoding::default();
+    compression.filter(|_| plain).ok_or_else(|| {
+        WriteError::unsupported(
+            path,
+            format!("codecs {}", names(&doc.codecs)),
+            "codecs that this build writes",
+        )
+    })
+}

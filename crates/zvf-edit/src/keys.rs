@@ -1,0 +1,133 @@
+//! The attribute that chunks are cut by, beside position: it lies in the keys of chunks, so that another value is another
+//! chunk.
+
+use serde_json::Value;
+use zvf_meta::space::Grid;
+
+use super::ops::{self, Spot};
+use super::state::State;
+use super::{At, Edit};
+use zvf_write::WriteError;
+use zvf_write::batch::Batch;
+use zvf_write::chunk_by::Unkeyed;
+use zvf_write::documents;
+use zvf_write::error::OrBug;
+use zvf_write::int::wide;
+use zvf_write::prepare::Corners;
+use zvf_write::values::Values;
+
+impl State {
+    /// The name of the attribute.
+    fn key(&self) -> Option<&str> {
+        let one = self.spec.chunk_by.as_ref();
+        one.map(|one| one.attribute.name.as_str())
+    }
+
+    /// What stands in front of the chunk's place: the rank of its value.
+    pub(super) fn lead(&self, slot: u32) -> Result<Option<i64>, WriteError> {
+        if self.keys.is_none() {
+            return Ok(None);
+        }
+        let lead = self.coord(slot)?.first().copied();
+        Ok(Some(lead.or_bug("a chunk without a key")?))
+    }
+
+    /// The values, by rank; `None` where chunks are cut by position alone.
+    pub(super) fn listed(&self) -> Option<&[Value]> {
+        Some(self.keys.as_ref()?.values())
+    }
+
+    /// Whether there are values that the level does not list yet.
+    pub(super) fn is_wider(&self) -> bool {
+        let known = self.level.doc().chunk_attribute_values.as_ref();
+        self.listed().map(<[Value]>::len) != known.map(Vec::len)
+    }
+
+    /// The grid of the level over its bounds.
+    pub(super) fn grid(&self, bounds: &Corners) -> Result<Grid, WriteError> {
+        let grid = documents::grid(bounds, &self.spec.chunk_shape)?;
+        Ok(match self.listed() {
+            Some(values) => grid.with_bins(wide(values.len())),
+            None => grid,
+        })
+    }
+
+    /// Takes in the values of a batch that are new. What the batch lacks is told where it is placed.
+    pub(super) fn learn(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
+        let given = batch.attributes.iter();
+        let column = given
+            .into_iter()
+            .find(|(name, _)| Some(&**name) == self.key());
+        match column {
+            Some((_, values)) => self.ranks(values).map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
+    /// The ranks of values, new ones behind the others.
+    fn ranks(&mut self, values: &Values<'_>) -> Result<Vec<i64>, WriteError> {
+        let name = self.key().or_bug("keys of no attribute")?.to_owned();
+        let keys = self.keys.as_mut().or_bug("keys of no attribute")?;
+        let learnt = keys.learn(values)?;
+        learnt.and_then(|()| keys.codes(values)).map_err(
+            |Unkeyed {
+                 row,
+                 found,
+                 expected,
+             }| {
+                let what = match row {
+                    Some(row) => format!("vertex attribute {name}, row {row}"),
+                    None => format!("vertex attribute {name}"),
+                };
+                WriteError::input(what, found, expected)
+            },
+        )
+    }
+}
+
+impl Edit {
+    /// Whether chunks are cut by the attribute of this name.
+    pub(super) fn is_key(&self, name: &str) -> bool {
+        self.state.key() == Some(name)
+    }
+
+    /// Sets the values in the array of the attribute, where there is one.
+    fn set_array(&mut self, spots: &[Spot], values: &Values<'_>) -> Result<(), WriteError> {
+        let mut arrays = self.state.spec.vertex_attributes.iter();
+        let Some(at) = arrays.position(|one| self.is_key(&one.name)) else {
+            return Ok(());
+        };
+        let one = self.state.spec.vertex_attributes.get(at);
+        let one = one.or_bug(format_args!("no vertex attribute {at}"))?;
+        // The type is that of the keys, which these values have.
+        let bytes = ops::column_bytes(one, values, spots.len());
+        let bytes = bytes.or_bug("values that are keys, but not of their type")?;
+        let width = zvf_write::layout::row_size(one);
+        self.overwrite(at + 1, spots, &bytes, width)
+    }
+
+    /// Sets values of the attribute: its vertices go to the chunks of these.
+    pub(super) async fn set_key(
+        &mut self,
+        at: &At<'_>,
+        values: &Values<'_>,
+    ) -> Result<(), WriteError> {
+        let spots = self.find(at).await?;
+        if values.len() != spots.len() {
+            let key = self.state.key().or_bug("keys of no attribute")?;
+            let what = format!("vertex attribute {key}");
+            let found = format!("{} values", values.len());
+            return Err(WriteError::input(what, found, spots.len().to_string()));
+        }
+        let mut to = Vec::with_capacity(spots.len());
+        for (rank, spot) in self.state.ranks(values)?.into_iter().zip(&spots) {
+            let mut chunk = self.state.coord(spot.0)?.to_vec();
+            if let Some(lead) = chunk.first_mut() {
+                *lead = rank;
+            }
+            to.push(self.state.slot(&chunk)?);
+        }
+        self.set_array(&spots, values)?;
+        self.relocate(&spots, &to, None).await
+    }
+}

@@ -1,0 +1,598 @@
+//! Changes a store that exists: appends, deletes, moves, sets attributes, replaces documents.
+//!
+//! An [`Edit`] changes level 0 as a whole or not at all: what changes waits in a folder until the root names it, and readers
+//! look there until it is where it belongs. [`vacuum`] drops what edits leave. What stays, what is refused and what other
+//! readers see stands in `docs/editing.md`.
+
+mod append;
+mod attributes;
+mod between;
+mod column;
+mod commit;
+mod fit;
+mod grid;
+mod index;
+mod keys;
+mod link_values;
+mod links;
+mod moves;
+mod ops;
+mod replace;
+mod rows;
+mod spec;
+mod state;
+mod tables;
+mod vacuum;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use serde_json::Value;
+use zvf_meta::RootDoc;
+use zvf_store::Store;
+
+use index::Index;
+use state::State;
+use tables::Tables;
+use zvf_write::WriteError;
+use zvf_write::batch::{Batch, ObjectTable};
+use zvf_write::documents::STALE;
+use zvf_write::redo::{self, Journal, Settled};
+use zvf_write::spec::AttributeSpec;
+use zvf_write::target::Target;
+use zvf_write::values::Values;
+use zvf_write::writer::{WriteOptions, blocking};
+
+pub use column::{ChunkPositions, ColumnEdit};
+pub use fit::Fitted;
+pub use replace::{DocumentChange, backup_address, replace_documents, restore_documents};
+pub use vacuum::{VacuumSummary, vacuum};
+
+/// Which vertices are meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum At<'a> {
+    /// All of them, in the order of a query without selections: chunks by coordinate, rows as they are stored.
+    All,
+    /// By their number in that order, counted from 0.
+    Rows(&'a [u64]),
+    /// By object and place in the object, as a read by id gives them.
+    Objects(&'a [(i64, u64)]),
+}
+
+/// What an edit did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EditSummary {
+    /// Vertices of the level after the edit, less those before it.
+    pub vertices: i64,
+    /// Objects that were added, deleted, or whose fragments changed.
+    pub objects: u64,
+    /// Chunks of which a cell was written again.
+    pub chunks: u64,
+    /// Links that are stored after the edit, less those before it.
+    pub links: i64,
+    /// Zarr objects that were replaced or added.
+    pub put: u64,
+    /// Zarr objects that were removed.
+    pub removed: u64,
+}
+
+/// What [`Edit::resume`] found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Resumed {
+    /// No edit was interrupted.
+    Nothing,
+    /// An edit that counted already is carried out now.
+    Finished,
+    /// An edit that did not count yet is taken back: the store is as it was before it.
+    TakenBack,
+}
+
+/// The categories of a vertex attribute.
+#[derive(Debug, Clone, Default)]
+struct Words {
+    /// `None`: the attribute holds numbers.
+    texts: Option<Vec<String>>,
+    missing: Option<i64>,
+    changed: bool,
+}
+
+/// An attribute that is new.
+#[derive(Debug, Clone)]
+struct Added {
+    /// What has it, as the root declares it: `vertex`, `object` or `link`.
+    scope: &'static str,
+    spec: AttributeSpec,
+}
+
+/// A change of level 0 of a store of 0.9, made at once by [`commit`](Self::commit).
+///
+/// Operations read what they touch and change it in memory, in the order in which they are called. Nothing of the store
+/// changes before `commit`; after it, every reader of this workspace sees all of the edit or nothing, whatever is
+/// interrupted. Ids of objects and numbers of fragments never change. Another writer that changes the store meanwhile is
+/// noticed, and nothing of theirs is replaced.
+///
+/// # Cost
+/// The chunks that are touched, the links that touch them, and the manifests of the objects that are touched are read and
+/// written; the table of ids is read. Of other chunks of these objects only the fragment indexes are read. What moves
+/// beyond the lower corner of the grid has every cell of the level written.
+/// All of that is held in memory; an operation that touches chunks of more vertices than twice the
+/// [memory budget](zvf_write::WriteOptions::memory_budget) and 16 MiB can hold is refused before it reads them.
+///
+/// # Examples
+///
+/// ```
+/// use zvf_store::blocking::Runtime;
+/// use zvf_write::{Batch, Kind, StoreSpec, StoreWriter, WriteOptions};
+/// use zvf_edit::{At, Edit};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let address = folder.path().join("tracts.zarrvectors").to_string_lossy().into_owned();
+/// Runtime::new()?.wait(async {
+///     let spec = StoreSpec::new(Kind::Streamline, [10.0; 3]);
+///     let mut writer = StoreWriter::create(&address, spec, WriteOptions::new()).await?;
+///     writer.push(&Batch::new(&[1.0_f32, 1.0, 1.0, 9.0, 2.0, 1.0][..]).with_object_runs(&[(7, 2)][..]))?;
+///     writer.finish().await?;
+///
+///     let mut edit = Edit::open(&address, WriteOptions::new()).await?;
+///     // Streamline 7 goes on by a vertex, and its first one moves.
+///     edit.append(&Batch::new(&[12.0_f32, 2.0, 1.0][..]).with_object_ids(&[7][..])).await?;
+///     edit.move_vertices(At::Objects(&[(7, 0)]), &(&[2.0_f32, 1.0, 1.0][..]).into()).await?;
+///     let summary = edit.commit().await?;
+///     assert_eq!((summary.vertices, summary.objects, summary.chunks), (1, 1, 2));
+///     Ok(())
+/// })
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Edit {
+    journal: Journal,
+    target: Arc<Target>,
+    root: RootDoc,
+    state: State,
+    index: Option<Index>,
+    tables: Tables,
+    words: Vec<Words>,
+    added: Vec<Added>,
+    broken: Option<String>,
+}
+
+impl Edit {
+    /// Begins an edit.
+    ///
+    /// [`WriteOptions::leftovers`] says what is done with an edit that was interrupted: refused, or finished (or taken
+    /// back) first, as by [`resume`](Self::resume).
+    ///
+    /// # Cost
+    /// Opening the store, the table of ids, the cells of one chunk, and a put.
+    ///
+    /// # Errors
+    /// Misuse: no store; another change that goes on; a store that an edit could not keep as it is, by the node that is
+    /// to blame. I/O.
+    pub fn open<'a>(
+        address: &'a str,
+        options: WriteOptions,
+    ) -> BoxFuture<'a, Result<Self, WriteError>> {
+        Box::pin(async move {
+            let (place, open, leftovers) =
+                (address.to_owned(), options.open.clone(), options.leftovers);
+            let (durable, lease) = (options.durable, options.lease);
+            let (target, journal) = blocking(move || {
+                let target = Arc::new(Target::new(&place, &open, durable)?);
+                let journal = Journal::begin(Arc::clone(&target), &place, leftovers, lease)?;
+                Ok((target, journal))
+            })
+            .await?;
+            let known = Self::know(&journal, address, &options).await;
+            match known {
+                Ok((root, state, index, words)) => Ok(Self {
+                    journal,
+                    target,
+                    root,
+                    state,
+                    index,
+                    tables: Tables::new(),
+                    words,
+                    added: Vec::new(),
+                    broken: None,
+                }),
+                Err(error) => {
+                    blocking(move || {
+                        journal.abandon();
+                        Ok(())
+                    })
+                    .await?;
+                    Err(error)
+                }
+            }
+        })
+    }
+
+    async fn know(
+        journal: &Journal,
+        address: &str,
+        options: &WriteOptions,
+    ) -> Result<(RootDoc, State, Option<Index>, Vec<Words>), WriteError> {
+        let root = journal.doc()?;
+        let store = Store::open_with(address, options.open.clone()).await?;
+        if *store.root() != root {
+            return Err(WriteError::Changed {
+                store: address.to_owned(),
+            });
+        }
+        let level = store.level(0, &spec::need()).await?;
+        let (spec, keys) = spec::read(&root, &store, &level).await?;
+        let mut words = Vec::new();
+        for one in level.vertex_attributes() {
+            let Some(texts) = spec::category_texts(one) else {
+                let found = "categories that are no texts";
+                return Err(WriteError::unsupported(one.array.path(), found, "texts"));
+            };
+            words.push(Words {
+                texts,
+                missing: one.fill_code,
+                changed: false,
+            });
+        }
+        let index = match level.object_index() {
+            Some(stored) => Some(Index::read(stored).await?),
+            None => None,
+        };
+        Ok((
+            root,
+            State::new(level, spec, keys, options.memory_budget),
+            index,
+            words,
+        ))
+    }
+
+    /// Finishes an edit that was interrupted, or takes it back where it did not count yet.
+    ///
+    /// # Errors
+    /// Misuse: no store, or an interrupted change of another kind. I/O.
+    pub fn resume<'a>(
+        address: &'a str,
+        options: WriteOptions,
+    ) -> BoxFuture<'a, Result<Resumed, WriteError>> {
+        Box::pin(async move {
+            let (place, open, durable) =
+                (address.to_owned(), options.open.clone(), options.durable);
+            let settled = blocking(move || {
+                let target = Arc::new(Target::new(&place, &open, durable)?);
+                redo::settle(&target, &place, options.lease)
+            })
+            .await?;
+            Ok(match settled {
+                Settled::Nothing => Resumed::Nothing,
+                Settled::Finished => Resumed::Finished,
+                Settled::TakenBack => Resumed::TakenBack,
+            })
+        })
+    }
+
+    /// The specification that the store could have been written by. Categories stand as the type of their codes.
+    #[must_use]
+    pub fn spec(&self) -> &zvf_write::StoreSpec {
+        &self.state.spec
+    }
+
+    /// Whether a vertex attribute takes texts, which are stored as codes.
+    #[must_use]
+    pub fn is_categorical(&self, name: &str) -> bool {
+        let at = self
+            .state
+            .spec
+            .vertex_attributes
+            .iter()
+            .position(|one| one.name == name);
+        at.and_then(|at| self.words.get(at))
+            .is_some_and(|words| words.texts.is_some())
+    }
+
+    /// The specification of an object attribute; `None` if there is none of that name.
+    ///
+    /// # Cost
+    /// Reads all object attributes, once.
+    ///
+    /// # Errors
+    /// Misuse: a store without objects. I/O.
+    pub fn object_attribute<'a>(
+        &'a mut self,
+        name: &'a str,
+    ) -> BoxFuture<'a, Result<Option<AttributeSpec>, WriteError>> {
+        Box::pin(async move {
+            self.load_tables().await?;
+            Ok(self.tables.get(name).map(|table| table.spec.clone()))
+        })
+    }
+
+    /// The specifications of all object attributes.
+    ///
+    /// # Cost
+    /// Reads all object attributes, once.
+    ///
+    /// # Errors
+    /// Misuse: a store without objects. I/O.
+    pub fn object_attributes(&mut self) -> BoxFuture<'_, Result<Vec<AttributeSpec>, WriteError>> {
+        Box::pin(async move {
+            self.load_tables().await?;
+            Ok(self
+                .tables
+                .values()
+                .map(|table| table.spec.clone())
+                .collect())
+        })
+    }
+
+    /// Adds vertices. A batch is what it is for [`StoreWriter::push`](zvf_write::StoreWriter::push); its objects are new ones,
+    /// or for points, polylines and streamlines also those that are there: they go on where they end.
+    ///
+    /// Links may only join vertices of the batch. Where chunks are cut by an attribute, the batch has its values, too; values
+    /// that are new come behind those that the level lists.
+    ///
+    /// # Errors
+    /// Misuse: a batch that does not fit the store; an object that cannot go on. Nothing was taken then. I/O.
+    pub fn append<'a>(&'a mut self, batch: &'a Batch<'a>) -> BoxFuture<'a, Result<(), WriteError>> {
+        self.append_all(std::slice::from_ref(batch))
+    }
+
+    /// As [`append`](Self::append), of several batches, which are one: links between batches may join vertices of all of them.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append).
+    pub fn append_all<'a>(
+        &'a mut self,
+        batches: &'a [Batch<'a>],
+    ) -> BoxFuture<'a, Result<(), WriteError>> {
+        Box::pin(async move {
+            self.usable()?;
+            self.check_structure().await?;
+            let done = Box::pin(self.take(batches)).await;
+            self.note(done)
+        })
+    }
+
+    /// Adds objects without vertices, or sets the attributes of those that are there: one row an object.
+    ///
+    /// Attributes that the table does not name stay as they are.
+    ///
+    /// # Errors
+    /// Misuse: a store without objects, an attribute that is not there. I/O.
+    pub fn put_objects<'a>(
+        &'a mut self,
+        table: &'a ObjectTable<'a>,
+    ) -> BoxFuture<'a, Result<(), WriteError>> {
+        Box::pin(async move {
+            self.usable()?;
+            let done = self.take_objects(table).await;
+            self.note(done)
+        })
+    }
+
+    /// Deletes objects with all of their vertices, and the links of these. Their rows stay, so that no other object's row
+    /// changes: without vertices, without values, and listed in `zvf_deleted`, until [`vacuum`](crate::vacuum) drops
+    /// them.
+    ///
+    /// # Errors
+    /// Misuse: an id that is not there. I/O.
+    pub fn delete<'a>(&'a mut self, ids: &'a [i64]) -> BoxFuture<'a, Result<(), WriteError>> {
+        Box::pin(async move {
+            self.usable()?;
+            self.check_structure().await?;
+            let done = Box::pin(self.drop_objects(ids)).await;
+            self.note(done)
+        })
+    }
+
+    /// Deletes points that belong to no object, by chunk and row there, as a query gives them in its columns `chunk` and `row`.
+    ///
+    /// # Cost
+    /// The chunks that hold them are read and written.
+    ///
+    /// # Errors
+    /// Misuse: a store with objects, whose vertices go with their object ([`delete`](Self::delete)); a row that is not there. I/O.
+    pub fn delete_points<'a>(
+        &'a mut self,
+        rows: &'a [(Vec<i64>, u64)],
+    ) -> BoxFuture<'a, Result<(), WriteError>> {
+        Box::pin(async move {
+            self.usable()?;
+            self.check_structure().await?;
+            let done = self.drop_points(rows).await;
+            self.note(done)
+        })
+    }
+
+    /// Moves vertices, with all that belongs to them. The bounds of the store grow where they have to.
+    ///
+    /// # Shape
+    /// A position for each vertex of `at`, in its order. World units, of the stored number type (or floats for floats).
+    ///
+    /// # Errors
+    /// Misuse: positions that do not fit, a vertex twice, a place outside of every chunk. I/O.
+    pub fn move_vertices<'a>(
+        &'a mut self,
+        at: At<'a>,
+        positions: &'a Values<'a>,
+    ) -> BoxFuture<'a, Result<(), WriteError>> {
+        Box::pin(async move {
+            self.usable()?;
+            self.check_structure().await?;
+            let done = Box::pin(self.shift(&at, positions)).await;
+            self.note(done)
+        })
+    }
+
+    /// Replaces values of a vertex attribute. Vertices stay untouched, unless chunks are cut by the attribute: then each
+    /// goes to the chunk of its value, with all that belongs to it, as [`move_vertices`](Self::move_vertices) has it.
+    ///
+    /// # Errors
+    /// Misuse: an attribute that is not there, values that do not fit. I/O.
+    pub fn set_vertex_attribute<'a>(
+        &'a mut self,
+        name: &'a str,
+        at: At<'a>,
+        values: &'a Values<'a>,
+    ) -> BoxFuture<'a, Result<(), WriteError>> {
+        Box::pin(async move {
+            self.usable()?;
+            if self.is_key(name) {
+                self.check_structure().await?;
+            }
+            let done = Box::pin(self.set_column(name, &at, values)).await;
+            self.note(done)
+        })
+    }
+
+    /// Adds a vertex attribute: a value for every vertex, in the order of [`At::All`].
+    ///
+    /// # Cost
+    /// Reads all chunks.
+    ///
+    /// # Errors
+    /// Misuse: a name that is taken, values that do not fit. I/O.
+    pub fn add_vertex_attribute<'a>(
+        &'a mut self,
+        spec: AttributeSpec,
+        values: &'a Values<'a>,
+    ) -> BoxFuture<'a, Result<(), WriteError>> {
+        Box::pin(async move {
+            self.usable()?;
+            let done = Box::pin(self.add_column(spec, values)).await;
+            self.note(done)
+        })
+    }
+
+    /// Replaces values of a link attribute. Links stay where they are.
+    ///
+    /// # Shape
+    /// `at` gives the ends of links, as many vertices a link as the store's links have, one link after another, in the
+    /// order in which a query gives them (in any order where links are undirected); [`At::Rows`] takes what the link
+    /// table of a query without selections says. Ends that come again mean the next link between them.
+    /// [`At::All`]: all links, in the order in which they are listed. A row of values for each link.
+    ///
+    /// # Cost
+    /// Reads the links that touch the chunks of the first ends, and writes them again.
+    ///
+    /// # Errors
+    /// Misuse: an attribute that is not there, ends that no stored link joins (links of this edit have their values
+    /// from their batch), values that do not fit. I/O.
+    pub fn set_link_attribute<'a>(
+        &'a mut self,
+        name: &'a str,
+        at: At<'a>,
+        values: &'a Values<'a>,
+    ) -> BoxFuture<'a, Result<(), WriteError>> {
+        Box::pin(async move {
+            self.usable()?;
+            let done = Box::pin(self.set_links(name, &at, values)).await;
+            self.note(done)
+        })
+    }
+
+    /// Adds a link attribute: numbers for every link, in the order in which links are listed.
+    ///
+    /// # Cost
+    /// Reads and writes all links.
+    ///
+    /// # Errors
+    /// Misuse: a name that is taken, no links or links that are implied, values that do not fit. I/O.
+    pub fn add_link_attribute<'a>(
+        &'a mut self,
+        spec: AttributeSpec,
+        values: &'a Values<'a>,
+    ) -> BoxFuture<'a, Result<(), WriteError>> {
+        Box::pin(async move {
+            self.usable()?;
+            let done = Box::pin(self.add_links(spec, values)).await;
+            self.note(done)
+        })
+    }
+
+    /// Adds an object attribute. Objects have no value of it before [`put_objects`](Self::put_objects) gives one.
+    ///
+    /// # Errors
+    /// Misuse: a store without objects, a name that is taken or none. I/O.
+    pub fn add_object_attribute(
+        &mut self,
+        spec: AttributeSpec,
+    ) -> BoxFuture<'_, Result<(), WriteError>> {
+        Box::pin(async move {
+            self.usable()?;
+            let done = self.add_table(spec).await;
+            self.note(done)
+        })
+    }
+
+    /// Refuses what a change of rows could not keep.
+    async fn check_structure(&mut self) -> Result<(), WriteError> {
+        if let Some(one) = self.state.level.fragment_attributes().first() {
+            let found = "an attribute of fragments";
+            return Err(WriteError::unsupported(
+                one.array.path(),
+                found,
+                "none where rows change",
+            ));
+        }
+        between::check(&between::levels(&self.state).await?)
+    }
+
+    fn usable(&self) -> Result<(), WriteError> {
+        match &self.broken {
+            Some(what) => Err(WriteError::Broken { what: what.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// An operation that failed may have been done in part: nothing is committed after it.
+    fn note(&mut self, done: Result<(), WriteError>) -> Result<(), WriteError> {
+        if let Err(error) = &done {
+            self.broken = Some(error.to_string());
+        }
+        done
+    }
+
+    /// Gives the edit up: the store is as it was.
+    ///
+    /// # Errors
+    /// The worker was shut down.
+    pub fn abandon(self) -> BoxFuture<'static, Result<(), WriteError>> {
+        Box::pin(async move {
+            let journal = self.journal;
+            blocking(move || {
+                journal.abandon();
+                Ok(())
+            })
+            .await
+        })
+    }
+
+    /// Makes the edit.
+    ///
+    /// # Errors
+    /// Misuse: an operation failed before; [`WriteError::Changed`]. I/O. The store is as it was, unless
+    /// [`WriteError::is_committed`].
+    pub fn commit(self) -> BoxFuture<'static, Result<EditSummary, WriteError>> {
+        Box::pin(commit::commit(self))
+    }
+}
+
+/// Notes chunks of level 0 as changed since the coarse levels were made; or its objects, of which no chunk tells.
+fn mark_stale<'c>(root: &mut RootDoc, chunks: impl Iterator<Item = &'c [i64]>, objects: bool) {
+    let mut keys: BTreeSet<String> = BTreeSet::new();
+    if let Some(Value::Array(old)) = root.extra.get(STALE).and_then(|stale| stale.get("chunks")) {
+        keys.extend(old.iter().filter_map(Value::as_str).map(str::to_owned));
+    }
+    keys.extend(chunks.map(|chunk| zvf_format::keys::format_key(chunk).to_string()));
+    if objects || !keys.is_empty() {
+        let list: Vec<String> = keys.into_iter().collect();
+        root.extra.insert(
+            STALE.to_owned(),
+            serde_json::json!({"level": 0, "chunks": list}),
+        );
+    }
+}

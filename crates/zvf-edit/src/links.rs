@@ -1,0 +1,442 @@
+//! Links under an edit: those that touch a changed chunk are read, and placed again with the new ones.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use zvf_format::fragments::FragmentIndexBuilder;
+use zvf_meta::{ArrayDoc, LinkAttributeFamilyDoc, LinkFamilyDoc};
+use zvf_store::{CellWant, ChunkCoord, Chunks, Endpoint, GridArray, LinkArray, Touch};
+
+use super::grid::GridEdit;
+use super::state::{NewLink, State, Vertex, stored};
+use zvf_write::WriteError;
+use zvf_write::documents::{self, grid_doc};
+use zvf_write::error::OrBug;
+use zvf_write::int::{index, narrow, wide};
+use zvf_write::links::{LinkCell, Placer};
+use zvf_write::record::row_of;
+use zvf_write::shard::Cells;
+
+/// Chunks of the level.
+struct Set<'s>(&'s BTreeSet<ChunkCoord>);
+
+impl Chunks for Set<'_> {
+    fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    fn visit(&self, each: &mut dyn FnMut(&[i64])) {
+        self.0.iter().for_each(|chunk| each(chunk));
+    }
+
+    fn has(&self, chunk: &[i64]) -> bool {
+        self.0.contains(chunk)
+    }
+}
+
+/// Where a link is stored: number of the array, cell, and record in it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct LinkAt {
+    pub(crate) array: usize,
+    pub(crate) chunk: ChunkCoord,
+    pub(crate) record: u32,
+}
+
+/// One cell of links as it is stored.
+#[derive(Debug)]
+pub(super) struct Stored {
+    pub(super) array: usize,
+    pub(super) chunk: ChunkCoord,
+    /// Whether its records are copies of records that stand elsewhere.
+    pub(super) copies: bool,
+    pub(super) records: Vec<NewLink>,
+}
+
+/// Reads the cells of all links that touch chunks; values that were set are those of the records, but not of copies.
+pub(super) async fn near(
+    state: &mut State,
+    slots: &BTreeSet<u32>,
+) -> Result<Vec<Stored>, WriteError> {
+    let level = state.level.clone();
+    let Some(family) = level.links(0) else {
+        return Ok(Vec::new());
+    };
+    let chunks: BTreeSet<ChunkCoord> = slots
+        .iter()
+        .map(|&slot| Ok(ChunkCoord::new(state.coord(slot)?)))
+        .collect::<Result<_, WriteError>>()?;
+    let attributes: Vec<&[Option<Arc<GridArray>>]> = family
+        .attributes()
+        .iter()
+        .map(|one| one.arrays.as_slice())
+        .collect();
+    let sizes: Vec<usize> = state
+        .spec
+        .links
+        .attributes
+        .iter()
+        .map(zvf_write::layout::row_size)
+        .collect();
+    let mut cells: Vec<(usize, ChunkCoord, Vec<i64>)> = Vec::new();
+    for (number, array) in family.arrays().iter().enumerate() {
+        array.cells_near(&Set(&chunks), Touch::Any, |chunk, ends| {
+            cells.push((number, chunk, ends.to_vec()));
+        })?;
+    }
+    let mut wants = Vec::new();
+    for (number, chunk, _) in &cells {
+        let array = family.arrays().get(*number);
+        let array = array.or_bug(format_args!("no array {number} of links"))?;
+        wants.push(CellWant::new(&array.array, chunk.as_slice()));
+        for of_one in &attributes {
+            let Some(Some(values)) = of_one.get(*number) else {
+                let found = "no array beside the links".to_owned();
+                return Err(WriteError::unsupported(
+                    array.array.path(),
+                    found,
+                    "a value for every link",
+                ));
+            };
+            wants.push(CellWant::new(values, chunk.as_slice()));
+        }
+    }
+    let found = level.store().fetch(level.next_round(), wants).await?;
+    let mut found = found.into_iter();
+    let mut all = Vec::new();
+    for (number, chunk, ends) in cells {
+        let array = family.arrays().get(number);
+        let array = array.or_bug(format_args!("no array {number} of links"))?;
+        // A cell that is not stored is an empty one.
+        let mut next = || {
+            Ok::<_, WriteError>(
+                found
+                    .next()
+                    .or_bug("an answer is missing")?
+                    .unwrap_or_default(),
+            )
+        };
+        let payload = next()?;
+        let mut columns = Vec::new();
+        for _ in &attributes {
+            columns.push(next()?.to_vec());
+        }
+        let mut records = decode(state, array, &chunk, &ends, &payload, (&columns, &sizes))?;
+        if !state.link_values.is_empty() {
+            revalue(state, number, &chunk, &mut records)?;
+        }
+        all.push(Stored {
+            array: number,
+            copies: array.is_copy(&ends),
+            chunk,
+            records,
+        });
+    }
+    Ok(all)
+}
+
+/// Gives records of a cell the values that were set.
+fn revalue(
+    state: &State,
+    array: usize,
+    chunk: &ChunkCoord,
+    records: &mut [NewLink],
+) -> Result<(), WriteError> {
+    let first = |record| LinkAt {
+        array,
+        chunk: chunk.clone(),
+        record,
+    };
+    for (at, values) in state.link_values.range(first(0)..=first(u32::MAX)) {
+        let link = records.get_mut(index(at.record));
+        let link = link.or_bug(format_args!("no link {} of a cell", at.record))?;
+        link.attributes.clone_from(values);
+    }
+    Ok(())
+}
+
+fn decode(
+    state: &mut State,
+    array: &LinkArray,
+    chunk: &ChunkCoord,
+    ends: &[i64],
+    payload: &[u8],
+    (columns, sizes): (&[Vec<u8>], &[usize]),
+) -> Result<Vec<NewLink>, WriteError> {
+    let mut slots = Vec::new();
+    for end in ends.chunks_exact(array.chunk_rank().max(1)) {
+        slots.push(state.slot(end)?);
+    }
+    let cell = array.decode(chunk, payload)?;
+    for (column, size) in columns.iter().zip(sizes) {
+        if Some(column.len()) != cell.len().checked_mul(*size) {
+            let found = format!(
+                "{} bytes for {} links at {:?}",
+                column.len(),
+                cell.len(),
+                chunk.as_slice()
+            );
+            return Err(WriteError::unsupported(
+                array.array.path(),
+                found,
+                "a value for every link",
+            ));
+        }
+    }
+    let mut record = vec![Endpoint::default(); array.width()];
+    let mut records = Vec::new();
+    for at in 0..cell.len() {
+        if !cell.record(at, &mut record) {
+            let place = format!("{} at {:?}", array.array.path(), chunk.as_slice());
+            let what = format!("record {at} cannot be read");
+            return Err(WriteError::source(place, what));
+        }
+        let mut vertices = Vec::with_capacity(record.len());
+        for end in &record {
+            let row = u32::try_from(end.row);
+            let row = row.map_err(|_| {
+                WriteError::limit("rows of one chunk", u64::MAX, u64::from(u32::MAX))
+            })?;
+            let slot = slots
+                .get(end.which)
+                .or_bug("a link with more ends than chunks")?;
+            vertices.push(stored(*slot, row));
+        }
+        let mut attributes = Vec::new();
+        for (column, &size) in columns.iter().zip(sizes) {
+            let value = row_of(column, at, size);
+            attributes.extend_from_slice(value.or_bug("a link without a value")?);
+        }
+        records.push(NewLink {
+            ends: vertices,
+            attributes,
+        });
+    }
+    Ok(records)
+}
+
+/// The ends of all links that touch chunks, stored or new, each once.
+pub(super) async fn records_near(
+    state: &mut State,
+    slots: &BTreeSet<u32>,
+) -> Result<Vec<Vec<Vertex>>, WriteError> {
+    let stored = near(state, slots).await?;
+    let stored = stored
+        .into_iter()
+        .filter(|cell| !cell.copies)
+        .flat_map(|cell| cell.records);
+    let all: Vec<NewLink> = stored.chain(state.links.iter().cloned()).collect();
+    Ok(all.into_iter().map(|link| link.ends).collect())
+}
+
+/// What the edit does to links.
+#[derive(Debug, Default)]
+pub(super) struct LinkEdits {
+    pub(super) arrays: Vec<GridEdit>,
+    /// Documents of groups that are new or change, by path.
+    pub(super) groups: Vec<(String, String)>,
+    /// How many links there are more, and fewer.
+    pub(super) added: u64,
+    pub(super) removed: u64,
+}
+
+/// Places the links that touch chunks: those whose rows moved, and those with links that have new values.
+///
+/// `family_docs` are the documents of `link_attributes/<name>/0` that are stored.
+pub(super) async fn place(
+    state: &mut State,
+    touched: &BTreeSet<u32>,
+    template: &Cells,
+    family_docs: &BTreeMap<String, LinkAttributeFamilyDoc>,
+) -> Result<LinkEdits, WriteError> {
+    let level = state.level.clone();
+    let cells = near(state, touched).await?;
+    let new = std::mem::take(&mut state.links);
+    if cells.is_empty() && new.is_empty() {
+        return Ok(LinkEdits::default());
+    }
+    let places = state.places()?;
+    let spec = state.spec.clone();
+    let coords: Vec<ChunkCoord> = state
+        .chunks
+        .iter()
+        .map(|(coord, _)| coord.clone())
+        .collect();
+    let chunks: Vec<&[i64]> = coords.iter().map(ChunkCoord::as_slice).collect();
+    let mut placer = Placer::new(&spec, &chunks, usize::MAX, &std::env::temp_dir());
+    let (mut before, mut rows_before, mut kept) = (0_u64, 0_u64, 0_u64);
+    let old = cells
+        .iter()
+        .filter(|cell| !cell.copies)
+        .flat_map(|cell| &cell.records);
+    for (is_old, link) in old
+        .map(|link| (true, link))
+        .chain(new.iter().map(|link| (false, link)))
+    {
+        before += u64::from(is_old);
+        let ends: Option<Vec<(u32, u32)>> = link
+            .ends
+            .iter()
+            .map(|end| state.place(&places, *end))
+            .collect();
+        // A link goes with any of its ends.
+        if let Some(ends) = ends {
+            placer.push(&ends, &link.attributes)?;
+            kept += 1;
+        }
+    }
+    for cell in &cells {
+        rows_before += wide(cell.records.len());
+    }
+    let (family, buckets, file) = placer.finish();
+    let made = family.family_doc();
+    let mut edits: BTreeMap<String, GridEdit> = BTreeMap::new();
+    let stored = level.links(0);
+    // What was there is empty unless something is placed there again.
+    let names: Vec<&str> = stored.map_or(Vec::new(), |family| {
+        family.arrays().iter().map(LinkArray::segment).collect()
+    });
+    let inner = level.store().clone();
+    let link_fragments = link_fragments(&inner, &level).await?;
+    for cell in &cells {
+        let of_family = stored.or_bug("cells of no family")?;
+        let array = of_family.arrays().get(cell.array);
+        let array = array.or_bug("cells of no array")?;
+        entry(&mut edits, &array.array)?.set(&cell.chunk, Vec::new());
+        for one in of_family.attributes() {
+            if let Some(Some(values)) = one.arrays.get(cell.array) {
+                entry(&mut edits, values)?.set(&cell.chunk, Vec::new());
+            }
+        }
+        if array.is_intra()
+            && let Some(index) = &link_fragments
+        {
+            entry(&mut edits, index)?.set(&cell.chunk, Vec::new());
+        }
+    }
+    for ((number, slot), bucket) in buckets {
+        let chunk = *chunks.get(index(slot)).or_bug("links of no chunk")?;
+        let LinkCell {
+            rows,
+            attributes,
+            count,
+        } = family.cell(number, &bucket.read(&file)?)?;
+        let segment = family.segment(number)?;
+        let at = names.iter().position(|name| *name == segment);
+        let array = at.and_then(|at| Some(&stored?.arrays().get(at)?.array));
+        let doc = |attributes| grid_doc(template, zvf_meta::KeyList::new(), attributes);
+        let path = format!("0/links/0/{segment}");
+        let attributes_of_links = family.links_attributes(number)?;
+        known(&mut edits, array, path, || doc(attributes_of_links))?.set(chunk, rows);
+        if family.is_inner(number)? {
+            let mut index = FragmentIndexBuilder::new();
+            let failed = |source| WriteError::encode("link_fragments", source);
+            index.push_range(0, count).map_err(failed)?;
+            let new = || doc(documents::fragments("link_fragments"));
+            let path = "0/link_fragments".to_owned();
+            known(&mut edits, link_fragments.as_ref(), path, new)?.set(chunk, index.finish());
+        }
+        for (one, payload) in spec.links.attributes.iter().zip(attributes) {
+            let of_one = stored.and_then(|family| {
+                family
+                    .attributes()
+                    .iter()
+                    .find(|other| other.name == one.name)
+            });
+            let array = at.and_then(|at| of_one?.arrays.get(at)?.as_ref());
+            let path = format!("0/link_attributes/{}/0/{segment}", one.name);
+            let of_array = family.attribute_attributes(number, one)?;
+            let new = || doc(of_array);
+            known(&mut edits, array, path, new)?.set(chunk, payload);
+        }
+    }
+    let mut groups = Vec::new();
+    let change = |count: Option<u64>, before: u64, now: u64| match count {
+        Some(count) => match count.checked_sub(before) {
+            Some(rest) => Ok(Some(rest + now)),
+            None => {
+                let found =
+                    format!("a count of {count} links, fewer than the {before} that are there");
+                let expected = "a right count: zvf repair counts anew";
+                Err(WriteError::unsupported("0/links/0", found, expected))
+            }
+        },
+        None => Ok(None),
+    };
+    let doc = match stored {
+        Some(stored) => LinkFamilyDoc {
+            num_links: change(stored.doc().num_links, before, kept)?,
+            num_physical_records: change(
+                stored.doc().num_physical_records,
+                rows_before,
+                made.num_physical_records
+                    .or_bug("records that are not counted")?,
+            )?,
+            ..stored.doc().clone()
+        },
+        None => made,
+    };
+    if stored.is_none() {
+        groups.push(("0/links".to_owned(), documents::plain_group()));
+    }
+    groups.push(("0/links/0".to_owned(), doc.to_group().to_json_line()));
+    for one in &spec.links.attributes {
+        if !family_docs.contains_key(&one.name) {
+            let doc = family.attribute_doc(one).to_group().to_json_line();
+            groups.push((format!("0/link_attributes/{}/0", one.name), doc));
+        }
+    }
+    for (name, doc) in family_docs {
+        let doc = LinkAttributeFamilyDoc {
+            num_links: change(doc.num_links, before, kept)?,
+            ..doc.clone()
+        };
+        groups.push((
+            format!("0/link_attributes/{name}/0"),
+            doc.to_group().to_json_line(),
+        ));
+    }
+    narrow("arrays of links", edits.len())?;
+    Ok(LinkEdits {
+        arrays: edits.into_values().collect(),
+        groups,
+        added: kept.saturating_sub(before),
+        removed: before.saturating_sub(kept),
+    })
+}
+
+/// The array of the groups of links, where it is stored.
+async fn link_fragments(
+    store: &zvf_store::Store,
+    level: &zvf_store::Level,
+) -> Result<Option<Arc<GridArray>>, WriteError> {
+    Ok(store.grid_array(level.number(), "link_fragments").await?)
+}
+
+/// The edit of an array that is stored.
+pub(super) fn entry<'e>(
+    edits: &'e mut BTreeMap<String, GridEdit>,
+    array: &Arc<GridArray>,
+) -> Result<&'e mut GridEdit, WriteError> {
+    use std::collections::btree_map::Entry;
+    Ok(match edits.entry(array.path().to_owned()) {
+        Entry::Occupied(there) => there.into_mut(),
+        Entry::Vacant(place) => place.insert(GridEdit::of(array)?),
+    })
+}
+
+/// The edit of an array that is stored, or is made.
+fn known<'e>(
+    edits: &'e mut BTreeMap<String, GridEdit>,
+    array: Option<&Arc<GridArray>>,
+    path: String,
+    new: impl FnOnce() -> ArrayDoc,
+) -> Result<&'e mut GridEdit, WriteError> {
+    use std::collections::btree_map::Entry;
+    if let Some(array) = array {
+        return entry(edits, array);
+    }
+    Ok(match edits.entry(path.clone()) {
+        Entry::Occupied(there) => there.into_mut(),
+        Entry::Vacant(place) => place.insert(GridEdit::new(path, new())?),
+    })
+}

@@ -1,0 +1,476 @@
+//! Rows that go to other chunks: where vertices move, or get another value of what chunks are cut by.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use zvf_meta::Kind;
+use zvf_meta::space::{bins_per_chunk, chunk_at};
+
+use super::append::{add_fragment, insert};
+use super::links::records_near;
+use super::ops::Spot;
+use super::rows::Rows;
+use super::state::{Block, FRESH, NewLink, State, Vertex, parts};
+use super::{At, Edit};
+use zvf_write::WriteError;
+use zvf_write::error::OrBug;
+use zvf_write::int::{narrow, to_index, wide};
+use zvf_write::values::Values;
+
+impl Edit {
+    /// Moves vertices.
+    pub(super) async fn shift(
+        &mut self,
+        at: &At<'_>,
+        positions: &Values<'_>,
+    ) -> Result<(), WriteError> {
+        let spots = self.find(at).await?;
+        let (dims, number) = (self.state.spec.dims(), self.state.spec.positions);
+        let bytes = positions
+            .bytes_as(number)
+            .filter(|_| Some(positions.len()) == spots.len().checked_mul(dims));
+        let Some(bytes) = bytes else {
+            let found = format!("{} values of {}", positions.len(), positions.type_name());
+            return Err(WriteError::input(
+                "positions",
+                found,
+                format!("{} rows of {dims} {number}", spots.len()),
+            ));
+        };
+        let values = number.to_f64(&bytes);
+        let mut chunks = Vec::new();
+        for (row, (position, spot)) in values.chunks_exact(dims.max(1)).zip(&spots).enumerate() {
+            let mut chunk: Vec<i64> = self.state.lead(spot.0)?.into_iter().collect();
+            for (value, size) in position.iter().zip(&self.state.spec.chunk_shape) {
+                let at = Some(*value)
+                    .filter(|value| value.is_finite())
+                    .and_then(|value| chunk_at(value, *size));
+                chunk.push(at.ok_or_else(|| {
+                    let what = format!("positions, row {row}");
+                    WriteError::input(what, value.to_string(), "a number that lies in a chunk")
+                })?);
+            }
+            chunks.push(self.state.slot(&chunk)?);
+        }
+        self.relocate(&spots, &chunks, Some(&bytes)).await
+    }
+
+    /// Brings rows to chunks, and gives them positions there, if they get others.
+    pub(super) async fn relocate(
+        &mut self,
+        spots: &[Spot],
+        chunks: &[u32],
+        positions: Option<&[u8]>,
+    ) -> Result<(), WriteError> {
+        let unique: BTreeSet<&Spot> = spots.iter().collect();
+        if unique.len() != spots.len() {
+            return Err(WriteError::input(
+                "vertices",
+                "a vertex twice",
+                "each vertex once",
+            ));
+        }
+        self.state.load(chunks.iter().copied()).await?;
+        let away: Vec<bool> = spots
+            .iter()
+            .zip(chunks)
+            .map(|(spot, to)| spot.0 != *to)
+            .collect();
+        let kind = self.state.spec.kind;
+        let chains = matches!(kind, Kind::Line | Kind::Polyline | Kind::Streamline);
+        let ordered = chains || (kind == Kind::Skeleton && !self.state.spec.links.explicit);
+        let leaving = std::iter::zip(spots, &away).filter_map(|(spot, away)| away.then_some(*spot));
+        let leaving: Vec<Spot> = leaving.collect();
+        if let Some(bytes) = positions {
+            self.state.reach_of(bytes);
+            let width = self
+                .state
+                .columns
+                .first()
+                .or_bug("rows without a position")?
+                .len();
+            self.overwrite(0, spots, bytes, width)?;
+        }
+        let moving = spots.iter().zip(chunks);
+        let moving = moving.map(|(spot, to)| Ok((self.name(*spot)?, *to)));
+        let moving = moving.collect::<Result<HashMap<Vertex, u32>, WriteError>>()?;
+        if chains {
+            Box::pin(self.move_in_chains(&leaving, &moving)).await
+        } else if ordered {
+            Box::pin(self.move_in_trees(&leaving, &moving)).await
+        } else if self.index.is_some() {
+            Box::pin(self.move_rows(&leaving, &moving)).await
+        } else {
+            self.move_points(spots, &moving)
+        }
+    }
+
+    /// The name of a row.
+    pub(super) fn name(&self, (slot, fragment, at): Spot) -> Result<Vertex, WriteError> {
+        let name = self.state.fragment((slot, fragment))?.names().get(at);
+        let missing = || WriteError::bug(format!("row {at} of fragment {fragment} is gone"));
+        name.copied().ok_or_else(missing)
+    }
+
+    /// The objects of rows, with their fragments there.
+    async fn owners(
+        &mut self,
+        spots: &[Spot],
+    ) -> Result<BTreeMap<usize, BTreeSet<Block>>, WriteError> {
+        let wanted: BTreeSet<Block> = spots.iter().map(|spot| (spot.0, spot.1)).collect();
+        let mut owners: BTreeMap<usize, BTreeSet<Block>> = BTreeMap::new();
+        let Some(index) = &mut self.index else {
+            return Ok(owners);
+        };
+        // Nothing says whose a fragment is but the manifests: those that were read are looked at first.
+        let mut left = wanted;
+        let known: Vec<usize> = index.known().collect();
+        index.owners(&known, &mut left, &mut owners);
+        if !left.is_empty() {
+            let all: BTreeSet<usize> = (0..index.ids.len()).collect();
+            index.peek(&mut self.state, &all).await?;
+            let all: Vec<usize> = all.into_iter().collect();
+            index.owners(&all, &mut left, &mut owners);
+        }
+        let rows: BTreeSet<usize> = owners.keys().copied().collect();
+        index.peek_apart(&mut self.state, &rows).await?;
+        match left.first() {
+            None => Ok(owners),
+            Some((slot, fragment)) => {
+                let found = format!(
+                    "fragment {fragment} of chunk {:?}, which is nobody's",
+                    self.state.coord(*slot)?
+                );
+                Err(WriteError::unsupported(
+                    "0/object_index/manifests",
+                    found,
+                    "fragments of objects",
+                ))
+            }
+        }
+    }
+
+    /// Vertices of chains leave their chunks: the chains are cut where they do, and joined where they meet a neighbour.
+    ///
+    /// Links of the vertices that leave go with their names; new ones stand between the parts.
+    async fn move_in_chains(
+        &mut self,
+        leaving: &[Spot],
+        moving: &HashMap<Vertex, u32>,
+    ) -> Result<(), WriteError> {
+        for (owner, touched) in self.owners(leaving).await? {
+            let blocks = self.blocks(owner);
+            let mut chain = Chain::with_capacity(blocks.len());
+            for block in blocks {
+                if !touched.contains(&block) {
+                    chain.push_block(&mut self.state, block).await?;
+                    continue;
+                }
+                let rows = self.state.take_fragment(block)?;
+                let mut home = Some(block);
+                for (to, rows) in runs(&rows, block.0, moving)? {
+                    let leaves = to != block.0;
+                    let rows = if leaves {
+                        renamed(&mut self.state, &rows)?
+                    } else {
+                        rows
+                    };
+                    let home = home.take_if(|_| !leaves);
+                    chain
+                        .push_rows(&mut self.state, (to, leaves), rows, home)
+                        .await?;
+                }
+            }
+            if let Some(index_) = &mut self.index {
+                index_.set(owner, chain.blocks);
+            }
+        }
+        Ok(())
+    }
+
+    /// Vertices of trees whose edges follow from the order of rows leave their chunks: the runs of rows are cut there, and
+    /// what the order does not say any more becomes a link.
+    async fn move_in_trees(
+        &mut self,
+        leaving: &[Spot],
+        moving: &HashMap<Vertex, u32>,
+    ) -> Result<(), WriteError> {
+        let owners = self.owners(leaving).await?;
+        let mut near = BTreeSet::new();
+        for block in owners.values().flatten() {
+            let names = self.state.fragment(*block)?.names().iter();
+            near.extend(names.map(|name| parts(*name).0));
+        }
+        near.remove(&FRESH);
+        // What is stored counts more than the order of rows.
+        let stored: HashSet<Vertex> = records_near(&mut self.state, &near)
+            .await?
+            .into_iter()
+            .filter_map(|ends| ends.first().copied())
+            .collect();
+        for (owner, touched) in owners {
+            let mut blocks = self.blocks(owner);
+            blocks.retain(|block| !touched.contains(block));
+            for block in touched {
+                let rows = self.state.take_fragment(block)?;
+                let mut home = Some(block);
+                let mut before: Option<Vertex> = None;
+                for (to, rows) in runs(&rows, block.0, moving)? {
+                    let first = rows.names().first().copied();
+                    if let (Some(child), Some(parent)) = (first, before)
+                        && !stored.contains(&child)
+                    {
+                        self.state.links.push(NewLink {
+                            ends: vec![child, parent],
+                            attributes: Vec::new(),
+                        });
+                    }
+                    before = rows.names().last().copied();
+                    let new = match home.take_if(|home| home.0 == to) {
+                        Some(home) => {
+                            self.state.extend_fragment(home, rows)?;
+                            home
+                        }
+                        None => add_fragment(&mut self.state, to, rows)?,
+                    };
+                    insert(&self.state, &mut blocks, new)?;
+                }
+            }
+            if let Some(index_) = &mut self.index {
+                index_.set(owner, blocks);
+            }
+        }
+        Ok(())
+    }
+
+    /// The fragments of an object that was read.
+    fn blocks(&self, row: usize) -> Vec<Block> {
+        let index = self.index.as_ref();
+        index.map_or(Vec::new(), |index| index.blocks(row).to_vec())
+    }
+
+    /// Rows that change their chunk go into a fragment of their object there.
+    async fn move_rows(
+        &mut self,
+        leaving: &[Spot],
+        moving: &HashMap<Vertex, u32>,
+    ) -> Result<(), WriteError> {
+        let owners = self.owners(leaving).await?;
+        let left = leaving.iter().map(|spot| self.name(*spot));
+        let left = left.collect::<Result<BTreeSet<Vertex>, _>>()?;
+        for (owner, from) in owners {
+            let mut blocks = self.blocks(owner);
+            let mut gone = Rows::default();
+            for block in from {
+                let mut rows = self.state.take_fragment(block)?;
+                gone.append(rows.take_out(|name| !left.contains(&name))?)?;
+                if rows.is_empty() {
+                    blocks.retain(|other| *other != block);
+                }
+                self.state.extend_fragment(block, rows)?;
+            }
+            for (name, bytes) in gone.iter() {
+                let to = moving.get(&name).copied();
+                let to = to.or_bug("a row that leaves for no chunk")?;
+                let row = Rows::of(name, bytes);
+                match blocks.iter().rev().find(|block| block.0 == to).copied() {
+                    Some(block) => self.state.extend_fragment(block, row)?,
+                    None => {
+                        let block = add_fragment(&mut self.state, to, row)?;
+                        insert(&self.state, &mut blocks, block)?;
+                    }
+                }
+            }
+            if let Some(index_) = &mut self.index {
+                index_.set(owner, blocks);
+            }
+        }
+        Ok(())
+    }
+
+    /// Points go into the bin of their chunk.
+    fn move_points(
+        &mut self,
+        spots: &[Spot],
+        moving: &HashMap<Vertex, u32>,
+    ) -> Result<(), WriteError> {
+        let from: BTreeSet<Block> = spots.iter().map(|spot| (spot.0, spot.1)).collect();
+        let mut gone: Vec<(Rows, Block)> = Vec::new();
+        for block in from {
+            let fragment = self.state.fragment(block)?.clone();
+            let mut stay = Rows::default();
+            for (name, bytes) in fragment.iter() {
+                let target = match moving.get(&name) {
+                    Some(&to) => self.bin(bytes, to)?,
+                    None => block,
+                };
+                if target == block {
+                    stay.push(name, [bytes])?;
+                } else {
+                    gone.push((Rows::of(name, bytes), target));
+                }
+            }
+            if stay.len() != fragment.len() {
+                *self.state.fragment_mut(block)? = stay;
+            }
+        }
+        for (row, (slot, bin)) in gone {
+            let bins = self.bins()?;
+            let chunk = self.state.chunk_mut(slot)?;
+            chunk.moved = true;
+            if chunk.fragments.is_empty() {
+                let count = to_index("bins", bins.iter().product::<u64>())?;
+                chunk.fragments.resize(count, Rows::default());
+            }
+            self.state.extend_fragment((slot, bin), row)?;
+        }
+        Ok(())
+    }
+
+    fn bins(&self) -> Result<Vec<u64>, WriteError> {
+        let spec = &self.state.spec;
+        let bins = spec.bin_shape.as_ref().unwrap_or(&spec.chunk_shape);
+        bins_per_chunk(&spec.chunk_shape, bins).or_bug("bins that do not divide the chunk")
+    }
+
+    /// The fragment that a point belongs to in a chunk.
+    fn bin(&self, row: &[u8], slot: u32) -> Result<Block, WriteError> {
+        let bins = self.bins()?;
+        let count = self
+            .state
+            .chunk(slot)
+            .map_or(0, |chunk| chunk.fragments.len());
+        if count != 0 && wide(count) != bins.iter().product::<u64>() {
+            // Fragments that are no bins.
+            return Ok((slot, narrow("fragments of one chunk", count - 1)?));
+        }
+        let bytes = self
+            .state
+            .columns
+            .first()
+            .and_then(|range| row.get(range.clone()));
+        let bytes = bytes.or_bug("a row without a position")?;
+        let position = self.state.spec.positions.to_f64(bytes);
+        let spec = &self.state.spec;
+        let sizes = spec.bin_shape.as_ref().unwrap_or(&spec.chunk_shape);
+        let bin = zvf_write::cell::bin_of(&position, sizes, self.state.coord(slot)?, &bins)?;
+        let bin = u32::try_from(bin).or_bug(format_args!("bin {bin} of a chunk"))?;
+        Ok((slot, bin))
+    }
+}
+
+/// The parts of a fragment of chunk `own` by where their rows go: chunk, and rows.
+fn runs(
+    rows: &Rows,
+    own: u32,
+    moving: &HashMap<Vertex, u32>,
+) -> Result<Vec<(u32, Rows)>, WriteError> {
+    let mut runs: Vec<(u32, Rows)> = Vec::new();
+    for (name, bytes) in rows.iter() {
+        let to = moving.get(&name).copied().unwrap_or(own);
+        match runs.last_mut() {
+            Some((last, run)) if *last == to => run.push(name, [bytes])?,
+            _ => runs.push((to, Rows::of(name, bytes))),
+        }
+    }
+    Ok(runs)
+}
+
+/// The same rows under new names: no link is theirs any more.
+fn renamed(state: &mut State, rows: &Rows) -> Result<Rows, WriteError> {
+    let mut new = Rows::with_capacity(rows.len(), rows.width());
+    for (_, bytes) in rows.iter() {
+        new.push(state.fresh()?, [bytes])?;
+    }
+    Ok(new)
+}
+
+/// A chain that is put together again.
+#[derive(Debug)]
+struct Chain {
+    blocks: Vec<Block>,
+    /// Whether the last vertex so far is one that left its chunk.
+    left: bool,
+}
+
+impl Chain {
+    fn with_capacity(blocks: usize) -> Self {
+        Self {
+            blocks: Vec::with_capacity(blocks),
+            left: false,
+        }
+    }
+
+    /// The last fragment with rows so far, and its last vertex.
+    async fn last(&self, state: &mut State) -> Result<Option<(Block, Vertex)>, WriteError> {
+        for &block in self.blocks.iter().rev() {
+            state.load([block.0]).await?;
+            if let Some(&last) = state.fragment(block)?.names().last() {
+                return Ok(Some((block, last)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A fragment that keeps its rows, unless they join those before it.
+    async fn push_block(&mut self, state: &mut State, block: Block) -> Result<(), WriteError> {
+        if !self.left {
+            self.blocks.push(block);
+            return Ok(());
+        }
+        state.load([block.0]).await?;
+        let Some(&first) = state.fragment(block)?.names().first() else {
+            self.blocks.push(block);
+            return Ok(());
+        };
+        self.left = false;
+        match self.last(state).await? {
+            Some((last, _)) if last.0 == block.0 => {
+                let rows = state.take_fragment(block)?;
+                return state.extend_fragment(last, rows);
+            }
+            Some((_, last)) => state.links.push(step(last, first)),
+            None => {}
+        }
+        self.blocks.push(block);
+        Ok(())
+    }
+
+    /// Rows of a fragment that is cut: they go to chunk `to`, and into the fragment `home` if there is one.
+    async fn push_rows(
+        &mut self,
+        state: &mut State,
+        (to, leaves): (u32, bool),
+        rows: Rows,
+        home: Option<Block>,
+    ) -> Result<(), WriteError> {
+        let before = if self.left || leaves {
+            self.last(state).await?
+        } else {
+            None
+        };
+        self.left = leaves;
+        if let (Some((last, vertex)), Some(&first)) = (before, rows.names().first()) {
+            if last.0 == to {
+                return state.extend_fragment(last, rows);
+            }
+            state.links.push(step(vertex, first));
+        }
+        let block = match home {
+            Some(home) => {
+                state.extend_fragment(home, rows)?;
+                home
+            }
+            None => add_fragment(state, to, rows)?,
+        };
+        self.blocks.push(block);
+        Ok(())
+    }
+}
+
+/// The link between two parts of a chain.
+fn step(from: Vertex, to: Vertex) -> NewLink {
+    NewLink {
+        ends: vec![from, to],
+        attributes: Vec::new(),
+    }
+}

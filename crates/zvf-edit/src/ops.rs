@@ -1,0 +1,288 @@
+//! Deleting, finding vertices, and setting values.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::state::{Block, Chunk, State};
+use super::{At, Edit};
+use zvf_write::WriteError;
+use zvf_write::error::OrBug;
+use zvf_write::int::{index, wide};
+use zvf_write::spec::AttributeSpec;
+use zvf_write::values::Values;
+
+/// A row among the fragments of a chunk: chunk, fragment, place in it.
+pub(super) type Spot = (u32, u32, usize);
+
+/// Fragments one behind the other, to find rows by their place among all.
+#[derive(Debug, Default)]
+struct Sequence {
+    /// Number of the first row, of fragments with rows.
+    blocks: Vec<(u64, Block)>,
+    len: u64,
+}
+
+impl Sequence {
+    fn push(&mut self, block: Block, count: usize) {
+        if count > 0 {
+            self.blocks.push((self.len, block));
+            self.len += wide(count);
+        }
+    }
+
+    fn spot(&self, row: u64) -> Option<Spot> {
+        let behind = self.blocks.partition_point(|(first, _)| *first <= row);
+        let (first, (slot, fragment)) = *self.blocks.get(behind.checked_sub(1)?)?;
+        let at = usize::try_from(row.checked_sub(first)?).ok()?;
+        (row < self.len).then_some((slot, fragment, at))
+    }
+}
+
+impl Edit {
+    /// The rows of objects, known or not.
+    pub(super) fn rows_of(&self, ids: &[i64]) -> Result<Vec<usize>, WriteError> {
+        let Some(index) = &self.index else {
+            return Err(WriteError::input(
+                "objects",
+                "ids",
+                "none: this store has no objects",
+            ));
+        };
+        let row = |id: &i64| {
+            let found = index.row(*id).filter(|_| !index.deleted.contains(id));
+            found.ok_or_else(|| {
+                WriteError::input(format!("object {id}"), "nothing", "an object of this store")
+            })
+        };
+        ids.iter().map(row).collect()
+    }
+
+    pub(super) async fn drop_objects(&mut self, ids: &[i64]) -> Result<(), WriteError> {
+        let rows: BTreeSet<usize> = self.rows_of(ids)?.into_iter().collect();
+        let index = self.index.as_mut().or_bug("rows of no objects")?;
+        index.load(&mut self.state, &rows).await?;
+        for &row in &rows {
+            for &block in index.blocks(row) {
+                self.state.take_fragment(block)?;
+            }
+            index.set(row, Vec::new());
+        }
+        index.deleted.extend(ids);
+        // Every table has a row for each object: what it says of a deleted one is nothing.
+        self.load_tables().await?;
+        for table in self.tables.values_mut() {
+            rows.iter().for_each(|&row| table.clear(row));
+        }
+        Ok(())
+    }
+
+    pub(super) async fn drop_points(&mut self, rows: &[(Vec<i64>, u64)]) -> Result<(), WriteError> {
+        if self.index.is_some() {
+            let expected =
+                "points that belong to no object: others are deleted with their object, by its id";
+            return Err(WriteError::input(
+                "vertices",
+                "rows of a store with objects",
+                expected,
+            ));
+        }
+        let mut by_chunk: BTreeMap<&[i64], BTreeSet<u64>> = BTreeMap::new();
+        for (chunk, row) in rows {
+            by_chunk.entry(chunk).or_default().insert(*row);
+        }
+        let mut gone: Vec<(u32, BTreeSet<u64>)> = Vec::new();
+        for (chunk, rows) in by_chunk {
+            gone.push((self.state.slot(chunk)?, rows));
+        }
+        self.state.load(gone.iter().map(|(slot, _)| *slot)).await?;
+        for (slot, rows) in gone {
+            let before = self.state.chunk(slot).map_or(0, Chunk::count);
+            if let Some(row) = rows.last().filter(|row| **row >= wide(before)) {
+                let place = format!("row {row} of chunk {:?}", self.state.coord(slot)?);
+                return Err(WriteError::input(
+                    place,
+                    "nothing",
+                    format!("below {before}"),
+                ));
+            }
+            let chunk = self.state.chunk_mut(slot)?;
+            chunk.moved = true;
+            let mut row = 0_u64;
+            for fragment in &mut chunk.fragments {
+                let _gone = fragment.take_out(|_| {
+                    let stays = !rows.contains(&row);
+                    row += 1;
+                    stays
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds rows by their address, and reads the chunks they lie in, and no others.
+    pub(super) async fn find(&mut self, at: &At<'_>) -> Result<Vec<Spot>, WriteError> {
+        let spots = match at {
+            At::All => return self.all().await,
+            At::Rows(rows) => {
+                let slots = self.state.all_slots()?;
+                self.state.measure(slots.iter().copied()).await?;
+                let mut all = Sequence::default();
+                for slot in slots {
+                    for (fragment, count) in (0_u32..).zip(self.state.sizes(slot)) {
+                        all.push((slot, fragment), count);
+                    }
+                }
+                let spot = |row: &u64| {
+                    let missing = || {
+                        let what = format!("vertex {row}");
+                        WriteError::input(what, "nothing", format!("below {}", all.len))
+                    };
+                    all.spot(*row).ok_or_else(missing)
+                };
+                rows.iter().map(spot).collect::<Result<Vec<_>, _>>()?
+            }
+            At::Objects(places) => Box::pin(self.find_in_objects(places)).await?,
+        };
+        let slots: BTreeSet<u32> = spots.iter().map(|spot| spot.0).collect();
+        self.state.load(slots).await?;
+        Ok(spots)
+    }
+
+    async fn find_in_objects(&mut self, places: &[(i64, u64)]) -> Result<Vec<Spot>, WriteError> {
+        let ids: BTreeSet<i64> = places.iter().map(|(id, _)| *id).collect();
+        let ids: Vec<i64> = ids.into_iter().collect();
+        let rows = self.rows_of(&ids)?;
+        let index = self.index.as_mut().or_bug("rows of no objects")?;
+        let all = rows.iter().copied().collect();
+        index.peek_apart(&mut self.state, &all).await?;
+        self.state.measure(index.slots(&all)).await?;
+        let mut objects: HashMap<i64, Sequence> = HashMap::new();
+        for (id, row) in ids.iter().zip(rows) {
+            let mut of_one = Sequence::default();
+            for &block in index.blocks(row) {
+                of_one.push(block, self.state.fragment_len(block)?);
+            }
+            objects.insert(*id, of_one);
+        }
+        let spot = |(id, at): &(i64, u64)| {
+            let of_one = objects.get(id);
+            let missing = || {
+                let what = format!("vertex {at} of object {id}");
+                let len = of_one.map_or(0, |one| one.len);
+                WriteError::input(what, "nothing", format!("below {len}"))
+            };
+            of_one.and_then(|one| one.spot(*at)).ok_or_else(missing)
+        };
+        places.iter().map(spot).collect()
+    }
+
+    /// Every row, in the order of answers.
+    async fn all(&mut self) -> Result<Vec<Spot>, WriteError> {
+        let mut all = Vec::new();
+        for slot in self.state.load_all().await? {
+            for (fragment, count) in (0_u32..).zip(self.state.sizes(slot)) {
+                all.extend((0..count).map(|at| (slot, fragment, at)));
+            }
+        }
+        Ok(all)
+    }
+
+    /// Sets the values of an attribute that is there.
+    pub(super) async fn set_column(
+        &mut self,
+        name: &str,
+        at: &At<'_>,
+        values: &Values<'_>,
+    ) -> Result<(), WriteError> {
+        let number = self
+            .state
+            .spec
+            .vertex_attributes
+            .iter()
+            .position(|one| one.name == name);
+        let what = || format!("vertex attribute {name}");
+        if self.is_key(name) {
+            return self.set_key(at, values).await;
+        }
+        let Some(number) = number else {
+            return Err(WriteError::input(
+                what(),
+                "nothing",
+                "an attribute of this store",
+            ));
+        };
+        let spots = self.find(at).await?;
+        let coded = self.codes(name, values)?;
+        let values = coded.as_ref().unwrap_or(values);
+        let spec = self.state.spec.vertex_attributes.get(number).cloned();
+        let bytes = spec
+            .as_ref()
+            .and_then(|spec| column_bytes(spec, values, spots.len()));
+        let (Some(bytes), Some(spec)) = (bytes, spec) else {
+            let found = format!("{} values of {}", values.len(), values.type_name());
+            let expected =
+                self.state
+                    .spec
+                    .vertex_attributes
+                    .get(number)
+                    .map_or(String::new(), |spec| {
+                        format!(
+                            "{} rows of {} {}",
+                            spots.len(),
+                            spec.channels,
+                            spec.values.name()
+                        )
+                    });
+            return Err(WriteError::input(what(), found, expected));
+        };
+        let width = zvf_write::layout::row_size(&spec);
+        self.overwrite(number + 1, &spots, &bytes, width)
+    }
+
+    pub(super) fn overwrite(
+        &mut self,
+        column: usize,
+        spots: &[Spot],
+        bytes: &[u8],
+        width: usize,
+    ) -> Result<(), WriteError> {
+        let range = self.state.columns.get(column).cloned();
+        let range = range.or_bug(format_args!("no column {column}"))?;
+        for (&(slot, fragment, at), value) in spots.iter().zip(bytes.chunks_exact(width.max(1))) {
+            let chunk = self.state.chunk_mut(slot)?;
+            chunk.changed.insert(column);
+            let rows = chunk.fragments.get_mut(index(fragment));
+            let missing = || WriteError::bug(format!("fragment {fragment} is gone"));
+            rows.ok_or_else(missing)?.set(at, &range, value)?;
+        }
+        Ok(())
+    }
+}
+
+/// The bytes of a column, if it fits.
+pub(super) fn column_bytes(
+    spec: &AttributeSpec,
+    values: &Values<'_>,
+    rows: usize,
+) -> Option<Vec<u8>> {
+    let zvf_write::AttributeType::Number(number) = spec.values else {
+        return None;
+    };
+    let fits = Some(values.len()) == rows.checked_mul(spec.channels);
+    let bytes = fits.then(|| values.bytes_as(number))??;
+    Some(bytes.into_owned())
+}
+
+impl State {
+    /// Slots of chunks that change, by what changes.
+    pub(super) fn touched(&self) -> (BTreeSet<u32>, BTreeSet<u32>) {
+        let (mut moved, mut changed) = (BTreeSet::new(), BTreeSet::new());
+        for (slot, (_, chunk)) in (0_u32..).zip(&self.chunks) {
+            match chunk {
+                Some(chunk) if chunk.moved => moved.insert(slot),
+                Some(chunk) if !chunk.changed.is_empty() => changed.insert(slot),
+                _ => false,
+            };
+        }
+        (moved, changed)
+    }
+}

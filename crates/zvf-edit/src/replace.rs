@@ -1,0 +1,375 @@
+//! Documents of a store that is there are replaced, all at once, and what stood there is kept beside the store.
+//!
+//! ```text
+//! <kept>/backup.json        which documents, put first and only where none lies
+//! <kept>/before/<key>       each as it was
+//! <kept>/after/<key>        each as it shall be
+//! ── the kept documents are durable ──
+//! the store                 as an edit changes it: `edit/journal.rs`
+//! ```
+//!
+//! A root that cannot be read names no edit, so that it is replaced alone: first where it is to become readable, last where
+//! it was not. Nothing but documents, objects called `zarr.json`, is ever touched.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use zvf_meta::RootDoc;
+
+use zvf_write::WriteError;
+use zvf_write::change::{Change, Take};
+use zvf_write::commit::{Leftovers, ROOT, unique};
+use zvf_write::lease::LEASE;
+use zvf_write::redo::Journal;
+use zvf_write::shard::Object;
+use zvf_write::target::Target;
+use zvf_write::writer::{WriteOptions, blocking};
+
+/// The list of what was kept.
+const LIST: &str = "backup.json";
+
+/// A document of a store, as it is and as it shall be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DocumentChange {
+    /// Its key: `zarr.json` or one that ends so.
+    pub key: String,
+    /// The bytes that are there.
+    pub was: Vec<u8>,
+    /// The bytes that come.
+    pub now: Vec<u8>,
+}
+
+/// The address of documents that are kept beside a store, of a name that no other has.
+///
+/// # Errors
+/// Misuse: a store at the very root of a bucket or of a disk has nothing beside it.
+pub fn backup_address(store: &str) -> Result<String, WriteError> {
+    let (scheme, path) = store
+        .split_once("://")
+        .map_or(("", store), |(scheme, _)| store.split_at(scheme.len() + 3));
+    let (path, query) = match path.find(['?', '#']).filter(|_| !scheme.is_empty()) {
+        Some(at) => path.split_at(at),
+        None => (path, ""),
+    };
+    let path = path.trim_end_matches(['/', '\\']);
+    // Behind a scheme there is a bucket or host first, which may be empty.
+    let named = match scheme {
+        "" => !path.is_empty() && !matches!(path, "." | ".."),
+        _ => path.split_once('/').is_some_and(|(_, key)| !key.is_empty()),
+    };
+    if !named {
+        return Err(WriteError::spec(
+            "backup",
+            format!("{store:?}, which has nothing beside it"),
+            "an address to keep the documents at",
+        ));
+    }
+    Ok(format!("{scheme}{path}.backup-{:x}{query}", unique()))
+}
+
+/// Replaces documents, after those that are there were kept at `backup`.
+///
+/// Either all documents count, or none; where only the root could not be read before, it may be the first alone. An
+/// interruption is finished or taken back by [`Edit::resume`](crate::Edit::resume).
+///
+/// # Cost
+/// Every document once more in memory, three times as requests.
+///
+/// # Errors
+/// [`WriteError::Changed`]: a document is not what it was; nothing was replaced. Misuse: a key that is no document's, a
+/// backup that is there already, another change that goes on. I/O.
+pub fn replace_documents<'a>(
+    address: &'a str,
+    changes: Vec<DocumentChange>,
+    backup: &'a str,
+    options: &'a WriteOptions,
+) -> BoxFuture<'a, Result<(), WriteError>> {
+    Box::pin(async move {
+        let places = Places::new(address, backup, options);
+        blocking(move || {
+            check_keys(&changes)?;
+            let (target, kept) = (places.target()?, places.kept()?);
+            check_unchanged(&target, &changes, &places.address)?;
+            keep(&kept, &changes, &places)?;
+            replace(&Arc::new(target), &places.address, changes)
+        })
+        .await
+    })
+}
+
+/// Puts the documents back that were kept at `backup`. Returns how many were changed.
+///
+/// # Errors
+/// [`WriteError::Changed`]: a document is neither as it was nor as it became, unless `force` says that this does not
+/// matter; nothing was replaced. Misuse: no backup there. Else as [`replace_documents`].
+pub fn restore_documents<'a>(
+    address: &'a str,
+    backup: &'a str,
+    force: bool,
+    options: &'a WriteOptions,
+) -> BoxFuture<'a, Result<usize, WriteError>> {
+    Box::pin(async move {
+        let places = Places::new(address, backup, options);
+        blocking(move || {
+            let (target, kept) = (places.target()?, places.kept()?);
+            let mut changes = Vec::new();
+            for key in listed(&kept, &places.backup)? {
+                let before = kept_document(&kept, "before", &key)?;
+                let after = kept_document(&kept, "after", &key)?;
+                let Some(now) = target.read(&key)? else {
+                    return Err(places.changed());
+                };
+                if now == before {
+                    continue;
+                }
+                if !force && !same(&now, &after) {
+                    return Err(places.changed());
+                }
+                changes.push(DocumentChange {
+                    key,
+                    was: now,
+                    now: before,
+                });
+            }
+            let count = changes.len();
+            if count > 0 {
+                replace(&Arc::new(target), &places.address, changes)?;
+            }
+            Ok(count)
+        })
+        .await
+    })
+}
+
+/// Store and backup.
+struct Places {
+    address: String,
+    backup: String,
+    options: WriteOptions,
+}
+
+impl Places {
+    fn new(address: &str, backup: &str, options: &WriteOptions) -> Self {
+        Self {
+            address: address.to_owned(),
+            backup: backup.to_owned(),
+            options: options.clone(),
+        }
+    }
+
+    fn target(&self) -> Result<Target, WriteError> {
+        Target::new(&self.address, &self.options.open, self.options.durable)
+    }
+
+    fn kept(&self) -> Result<Target, WriteError> {
+        Target::new(&self.backup, &self.options.open, self.options.durable)
+    }
+
+    fn changed(&self) -> WriteError {
+        WriteError::Changed {
+            store: self.address.clone(),
+        }
+    }
+}
+
+/// Whether two documents say the same. One whose writer was interrupted may be laid out in another way.
+fn same(a: &[u8], b: &[u8]) -> bool {
+    let value = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).ok();
+    a == b || value(a).is_some_and(|one| value(b) == Some(one))
+}
+
+fn check_keys(changes: &[DocumentChange]) -> Result<(), WriteError> {
+    let is_document = |key: &str| key == ROOT || key.ends_with("/zarr.json");
+    match changes.iter().find(|one| !is_document(&one.key)) {
+        Some(one) => Err(WriteError::input(
+            one.key.clone(),
+            "a key of no document",
+            "one that ends in zarr.json",
+        )),
+        None => Ok(()),
+    }
+}
+
+fn check_unchanged(
+    target: &Target,
+    changes: &[DocumentChange],
+    address: &str,
+) -> Result<(), WriteError> {
+    for one in changes {
+        if target.read(&one.key)?.as_deref() != Some(&*one.was) {
+            return Err(WriteError::Changed {
+                store: address.to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Keeps documents as they are and as they shall be.
+fn keep(kept: &Target, changes: &[DocumentChange], places: &Places) -> Result<(), WriteError> {
+    let keys: Vec<&str> = changes.iter().map(|one| one.key.as_str()).collect();
+    let list = json!({
+        "what": "documents of a Zarr Vectors store that were replaced; `zvf repair STORE --undo` puts them back",
+        "store": places.address,
+        // Two repairs that keep the same documents must not take each other's list for their own.
+        "repair": format!("{:x}", unique()),
+        "documents": keys,
+    });
+    if !kept.put_new(LIST, list.to_string().into_bytes())? {
+        return Err(WriteError::Exists {
+            store: places.backup.clone(),
+            what: format!("{LIST} lies there, expected nothing"),
+        });
+    }
+    let copies = changes.iter().flat_map(|one| {
+        [
+            (format!("before/{}", one.key), one.was.clone()),
+            (format!("after/{}", one.key), one.now.clone()),
+        ]
+    });
+    kept.put(copies.collect())?;
+    kept.barrier()
+}
+
+/// The keys of the documents that are kept.
+fn listed(kept: &Target, backup: &str) -> Result<Vec<String>, WriteError> {
+    let Some(list) = kept.read(LIST)? else {
+        return Err(WriteError::input(backup, "nothing", "kept documents"));
+    };
+    let list: Value = serde_json::from_slice(&list).unwrap_or_default();
+    let keys = list.get("documents").and_then(Value::as_array);
+    let keys: Option<Vec<String>> = keys.and_then(|keys| {
+        let text = |key: &Value| Some(key.as_str()?.to_owned());
+        keys.iter().map(text).collect()
+    });
+    let expected = "a list of documents";
+    let keys = keys.ok_or_else(|| WriteError::data(LIST, "another document", expected))?;
+    // The list comes from a file: no key leaves the store or names anything but a document.
+    let inside = |key: &String| {
+        let parts = || key.split('/');
+        parts().next_back() == Some("zarr.json")
+            && parts().all(|part| !matches!(part, "" | "." | "..") && !part.contains('\\'))
+    };
+    match keys.iter().find(|key| !inside(key)) {
+        Some(key) => Err(WriteError::data(
+            LIST,
+            format!("{key:?}"),
+            "keys of documents",
+        )),
+        None => Ok(keys),
+    }
+}
+
+fn kept_document(kept: &Target, part: &str, key: &str) -> Result<Vec<u8>, WriteError> {
+    let path = format!("{part}/{key}");
+    kept.read(&path)?
+        .ok_or_else(|| WriteError::data(path, "nothing", "a kept document"))
+}
+
+/// Replaces documents in the order that their root allows.
+fn replace(
+    target: &Arc<Target>,
+    address: &str,
+    changes: Vec<DocumentChange>,
+) -> Result<(), WriteError> {
+    let (root, others): (Vec<_>, Vec<_>) = changes.into_iter().partition(|one| one.key == ROOT);
+    let root = root.into_iter().next();
+    let readable = |bytes: &[u8]| RootDoc::parse(bytes).is_ok();
+    let (before, after) = match &root {
+        Some(root) => (readable(&root.was), readable(&root.now)),
+        None => (true, true),
+    };
+    match root {
+        Some(root) if !(before && after) => {
+            if !before {
+                alone(target, address, &root)?;
+            }
+            if !others.is_empty() {
+                together(target, address, None, others)?;
+            }
+            if before {
+                alone(target, address, &root)?;
+            }
+            Ok(())
+        }
+        root => together(target, address, root, others),
+    }
+}
+
+/// Replaces the root and nothing else.
+fn alone(target: &Arc<Target>, address: &str, root: &DocumentChange) -> Result<(), WriteError> {
+    let details = json!({"edit": format!("{:x}", unique())});
+    let take = (Take::Expired, LEASE);
+    let mut change = Change::begin(Arc::clone(target), address, "repair", &details, take)?;
+    let replaced = if change.root() == root.was {
+        change.replace_root(root.now.clone())
+    } else {
+        Err(WriteError::Changed {
+            store: address.to_owned(),
+        })
+    };
+    match replaced {
+        Ok(()) => tidied(change.finish()),
+        Err(error) => {
+            change.abandon(&[]);
+            Err(error)
+        }
+    }
+}
+
+/// Replaces documents under a redo log.
+fn together(
+    target: &Arc<Target>,
+    address: &str,
+    root: Option<DocumentChange>,
+    others: Vec<DocumentChange>,
+) -> Result<(), WriteError> {
+    let journal = Journal::begin(Arc::clone(target), address, Leftovers::Refuse, LEASE)?;
+    let unchanged = root.as_ref().is_none_or(|one| journal.root() == one.was);
+    let checked = if unchanged {
+        check_unchanged(target, &others, address)
+    } else {
+        Err(WriteError::Changed {
+            store: address.to_owned(),
+        })
+    };
+    if let Err(error) = checked {
+        journal.abandon();
+        return Err(error);
+    }
+    let root = root.map_or_else(|| journal.root().to_vec(), |one| one.now);
+    let objects: Vec<Object> = others.into_iter().map(|one| (one.key, one.now)).collect();
+    tidied(journal.commit_exact(objects, root).map(|_| ()))
+}
+
+/// What is left of a change that is made is removed by the next one: it is no failure.
+fn tidied(done: Result<(), WriteError>) -> Result<(), WriteError> {
+    match done {
+        Err(WriteError::Tidying { .. }) => Ok(()),
+        done => done,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::backup_address;
+
+    #[test]
+    fn backups_lie_beside_the_store() {
+        for (store, wanted) in [
+            ("/data/brain.zv/", "/data/brain.zv.backup-"),
+            ("brain.zv", "brain.zv.backup-"),
+            ("s3://bucket/a/brain", "s3://bucket/a/brain.backup-"),
+            ("memory:///store", "memory:///store.backup-"),
+            ("file:///data/brain", "file:///data/brain.backup-"),
+        ] {
+            let found = backup_address(store).unwrap();
+            assert!(found.starts_with(wanted), "{found}");
+            assert_ne!(found, backup_address(store).unwrap());
+        }
+        for nowhere in ["/", ".", "s3://bucket", "s3://bucket/", "memory:///"] {
+            assert!(backup_address(nowhere).is_err(), "{nowhere}");
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Rows of one fragment, side by side in two buffers.
+
+use std::ops::Range;
+
+use zvf_write::WriteError;
+use zvf_write::error::OrBug;
+
+/// A vertex: chunk and row where it is stored, or [`FRESH`](super::state::FRESH) and a number.
+pub(crate) type Vertex = u64;
+
+/// Vertices with their bytes: of each the position, then every attribute. All rows are equally long.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Rows {
+    names: Vec<Vertex>,
+    bytes: Vec<u8>,
+    /// Bytes of one row; 0 as long as there is none.
+    width: usize,
+}
+
+impl Rows {
+    /// Room for rows that are known to come, of a known width.
+    pub(crate) fn with_capacity(rows: usize, width: usize) -> Self {
+        Self {
+            names: Vec::with_capacity(rows),
+            bytes: Vec::with_capacity(rows * width),
+            width,
+        }
+    }
+
+    /// One row.
+    pub(crate) fn of(name: Vertex, bytes: &[u8]) -> Self {
+        Self {
+            names: vec![name],
+            bytes: bytes.to_vec(),
+            width: bytes.len(),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// Bytes of one row.
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
+    pub(crate) fn names(&self) -> &[Vertex] {
+        &self.names
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Vertex, &[u8])> {
+        let rows = self.bytes.chunks_exact(self.width.max(1));
+        self.names.iter().copied().zip(rows)
+    }
+
+    /// Appends a row whose bytes come in pieces.
+    ///
+    /// # Errors
+    /// A bug: the row is not as long as the others.
+    pub(crate) fn push<'p>(
+        &mut self,
+        name: Vertex,
+        pieces: impl IntoIterator<Item = &'p [u8]>,
+    ) -> Result<(), WriteError> {
+        let start = self.bytes.len();
+        for piece in pieces {
+            self.bytes.extend_from_slice(piece);
+        }
+        self.check(self.bytes.len() - start)?;
+        self.names.push(name);
+        Ok(())
+    }
+
+    /// # Errors
+    /// A bug: rows of another length.
+    pub(crate) fn append(&mut self, mut other: Self) -> Result<(), WriteError> {
+        if !other.is_empty() {
+            self.check(other.width)?;
+        }
+        self.names.append(&mut other.names);
+        self.bytes.append(&mut other.bytes);
+        Ok(())
+    }
+
+    /// Compares the length of a row with that of the others; of the first one it is taken over.
+    fn check(&mut self, width: usize) -> Result<(), WriteError> {
+        if self.width == 0 {
+            self.width = width;
+        }
+        if width == 0 || self.width != width {
+            let what = format!("a row of {width} bytes beside rows of {}", self.width);
+            return Err(WriteError::bug(what));
+        }
+        Ok(())
+    }
+
+    /// Takes out the rows that are not to `stay`.
+    ///
+    /// # Errors
+    /// As [`push`](Self::push).
+    pub(crate) fn take_out(
+        &mut self,
+        mut stay: impl FnMut(Vertex) -> bool,
+    ) -> Result<Self, WriteError> {
+        let (mut kept, mut out) = (Self::default(), Self::default());
+        for (name, bytes) in self.iter() {
+            let to = if stay(name) { &mut kept } else { &mut out };
+            to.push(name, [bytes])?;
+        }
+        *self = kept;
+        Ok(out)
+    }
+
+    /// Replaces the part of a row.
+    ///
+    /// # Errors
+    /// A bug: there is no such row, or the value is of another length.
+    pub(crate) fn set(
+        &mut self,
+        at: usize,
+        part: &Range<usize>,
+        value: &[u8],
+    ) -> Result<(), WriteError> {
+        let row = at.checked_mul(self.width).and_then(|start| {
+            let end = start.checked_add(self.width)?;
+            self.bytes.get_mut(start..end)
+        });
+        match row.and_then(|row| row.get_mut(part.clone())) {
+            Some(place) if place.len() == value.len() => {
+                place.copy_from_slice(value);
+                Ok(())
+            }
+            _ => {
+                let (bytes, rows) = (value.len(), self.len());
+                let what = format!("{bytes} bytes for {part:?} of row {at} of {rows}");
+                Err(WriteError::bug(what))
+            }
+        }
+    }
+
+    /// Puts a value of `width` bytes behind each row.
+    ///
+    /// # Errors
+    /// A bug: there are fewer values, or they are of another length.
+    pub(crate) fn widen<'v>(
+        &mut self,
+        values: &mut impl Iterator<Item = &'v [u8]>,
+        width: usize,
+    ) -> Result<(), WriteError> {
+        if self.is_empty() {
+            self.width = 0;
+            return Ok(());
+        }
+        let mut wider = Self::with_capacity(self.len(), self.width + width);
+        for (name, row) in self.iter() {
+            let value = values.next();
+            let value = value.or_bug("fewer values than rows")?;
+            wider.push(name, [row, value])?;
+        }
+        *self = wider;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Rows;
+    use zvf_write::WriteError;
+
+    fn rows() -> Result<Rows, WriteError> {
+        let mut rows = Rows::with_capacity(2, 3);
+        rows.push(7, [&b"ab"[..], b"c"])?;
+        rows.push(9, [&b"def"[..]])?;
+        Ok(rows)
+    }
+
+    #[test]
+    fn rows_are_kept_taken_out_set_and_widened() -> Result<(), WriteError> {
+        let mut all = rows()?;
+        all.set(1, &(1..3), b"XY")?;
+        all.widen(&mut [&b"1"[..], b"2"].into_iter(), 1)?;
+        let mut out = all.take_out(|name| name == 9)?;
+        assert_eq!(all.iter().collect::<Vec<_>>(), [(9, &b"dXY2"[..])]);
+        assert_eq!(out.iter().collect::<Vec<_>>(), [(7, &b"abc1"[..])]);
+        out.append(all)?;
+        assert_eq!(out.names(), [7, 9]);
+        Ok(())
+    }
+
+    #[test]
+    fn rows_that_do_not_fit_are_bugs() -> Result<(), WriteError> {
+        let fails = |done: Result<(), WriteError>| {
+            assert!(matches!(done, Err(WriteError::Bug { .. })), "{done:?}");
+        };
+        fails(rows()?.push(1, [&b"ab"[..]]));
+        fails(rows()?.append(Rows::of(1, b"ab")));
+        fails(rows()?.set(2, &(0..1), b"x"));
+        fails(rows()?.set(0, &(2..4), b"xy"));
+        fails(rows()?.set(0, &(0..2), b"x"));
+        fails(rows()?.widen(&mut [&b"1"[..]].into_iter(), 1));
+        fails(rows()?.widen(&mut [&b"1"[..], b"22"].into_iter(), 1));
+        Ok(())
+    }
+}

@@ -1,0 +1,320 @@
+//! Object attributes under an edit.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use zvf_meta::{ArrayAttributes, ArrayDoc};
+use zvf_store::TypedArray;
+use zvf_store::format::dtype::DTypeKind;
+
+use super::index::table_codecs;
+use zvf_write::WriteError;
+use zvf_write::codec::Compression;
+use zvf_write::error::OrBug;
+use zvf_write::int::{to_index, wide};
+use zvf_write::number::NumberType;
+use zvf_write::objects::{Held, column};
+use zvf_write::shard::Object;
+use zvf_write::spec::{AttributeSpec, AttributeType};
+use zvf_write::typed::{Element, ROWS, Typed};
+use zvf_write::values::Values;
+
+/// One value of an object.
+#[derive(Debug, Clone, PartialEq)]
+enum Value {
+    Bytes(Vec<u8>),
+    Text(String),
+}
+
+/// A table of object attributes, with a row for each object.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub(crate) spec: AttributeSpec,
+    /// As it is stored; none: it is new.
+    doc: Option<ArrayDoc>,
+    values: Vec<Option<Value>>,
+    /// Whether a row can have no value.
+    absence: bool,
+    changed: BTreeSet<usize>,
+}
+
+impl Table {
+    /// Reads a table.
+    pub(crate) async fn read(array: &TypedArray, objects: usize) -> Result<Self, WriteError> {
+        let path = array.path().to_owned();
+        let Some(doc) = array.doc() else {
+            return Err(WriteError::unsupported(
+                path,
+                "a layout of another version",
+                "an array of 0.9",
+            ));
+        };
+        table_codecs(&path, doc)?;
+        let dtype = array.dtype();
+        let text = matches!(dtype.kind, DTypeKind::Utf32 { .. });
+        let number = NumberType::from_name(&dtype.to_string());
+        let mut spec = match number {
+            Some(number) => AttributeSpec::number(array.name(), number),
+            None if text && array.width() == 1 => AttributeSpec::text(array.name()),
+            None => {
+                return Err(WriteError::unsupported(
+                    path,
+                    dtype.to_string(),
+                    "numbers or texts",
+                ));
+            }
+        };
+        spec.channels = to_index("channels", array.width())?;
+        let found = array.read().await?;
+        if found.rows != objects {
+            let found = format!("{} rows", found.rows);
+            return Err(WriteError::unsupported(
+                path,
+                found,
+                "a row for each object",
+            ));
+        }
+        let absence = found.sentinel.is_some();
+        let value = |row: usize| {
+            let bytes = found.row(row).filter(|_| !found.is_absent(row))?;
+            Some(if text {
+                let chars = bytes
+                    .as_chunks::<4>()
+                    .0
+                    .iter()
+                    .map(|c| u32::from_le_bytes(*c));
+                let mut text: String = chars
+                    .map(|c| char::from_u32(c).unwrap_or(char::REPLACEMENT_CHARACTER))
+                    .collect();
+                text.truncate(text.trim_end_matches('\0').len());
+                Value::Text(text)
+            } else {
+                Value::Bytes(bytes.to_vec())
+            })
+        };
+        Ok(Self {
+            spec,
+            doc: Some(doc.clone()),
+            values: (0..objects).map(value).collect(),
+            absence,
+            changed: BTreeSet::new(),
+        })
+    }
+
+    /// A new table, in which no object has a value.
+    pub(crate) fn new(spec: AttributeSpec, objects: usize) -> Self {
+        Self {
+            spec,
+            doc: None,
+            values: vec![None; objects],
+            absence: true,
+            changed: BTreeSet::new(),
+        }
+    }
+
+    fn path(&self) -> String {
+        format!("0/object_attributes/{}", self.spec.name)
+    }
+
+    /// Gives new objects their rows.
+    pub(crate) fn grow(&mut self, objects: usize) {
+        self.changed.extend(self.values.len()..objects);
+        if objects > self.values.len() {
+            self.values.resize(objects, None);
+        }
+    }
+
+    /// Takes the value of an object away, where the table can say so.
+    pub(crate) fn clear(&mut self, row: usize) {
+        if self.absence {
+            self.forget(row);
+        }
+    }
+
+    /// Takes the value of an object away: the table will have to say so.
+    pub(crate) fn forget(&mut self, row: usize) {
+        // A row that the table does not have yet has no value.
+        if let Some(value) = self.values.get_mut(row) {
+            *value = None;
+            self.changed.insert(row);
+        }
+    }
+
+    /// Sets values of rows.
+    ///
+    /// # Errors
+    /// Misuse: values of another type or number.
+    pub(crate) fn set(&mut self, rows: &[usize], values: &Values<'_>) -> Result<(), WriteError> {
+        let what = || format!("object attribute {}", self.spec.name);
+        if Some(values.len()) != rows.len().checked_mul(self.spec.channels) {
+            let expected = format!("{} rows of {}", rows.len(), self.spec.channels);
+            return Err(WriteError::input(
+                what(),
+                format!("{} values", values.len()),
+                expected,
+            ));
+        }
+        let wrong = || WriteError::input(what(), values.type_name(), self.spec.values.name());
+        let new: Vec<Option<Value>> = match (self.spec.values, values) {
+            (AttributeType::Number(number), values) => {
+                let bytes = values.bytes_as(number).ok_or_else(wrong)?;
+                let size = number.size() * self.spec.channels;
+                bytes
+                    .chunks_exact(size)
+                    .map(|row| Some(Value::Bytes(row.to_vec())))
+                    .collect()
+            }
+            (_, Values::Text(texts)) => texts
+                .iter()
+                .map(|text| text.clone().map(Value::Text))
+                .collect(),
+            _ => return Err(wrong()),
+        };
+        for (row, value) in rows.iter().zip(new) {
+            let place = self.values.get_mut(*row);
+            *place.or_bug(format_args!("no row {row} of a table"))? = value;
+            self.changed.insert(*row);
+        }
+        Ok(())
+    }
+
+    /// Keeps some rows, in their order: all others are dropped.
+    pub(crate) fn retain(&mut self, keep: impl Fn(usize) -> bool) {
+        let values = std::mem::take(&mut self.values);
+        self.values = (0..)
+            .zip(values)
+            .filter(|(row, _)| keep(*row))
+            .map(|(_, value)| value)
+            .collect();
+        self.changed = (0..self.values.len()).collect();
+    }
+
+    /// Whether anything has to be written.
+    pub(crate) fn is_changed(&self) -> bool {
+        self.doc.is_none() || !self.changed.is_empty()
+    }
+
+    /// The objects of the chunks that change, the document, and keys that may go.
+    pub(crate) fn finish(
+        self,
+        ids: &[i64],
+        compression: &Compression,
+    ) -> Result<(Vec<Object>, BTreeSet<String>), WriteError> {
+        let path = self.path();
+        let what = format!("object attribute {}", self.spec.name);
+        let mut places = Vec::with_capacity(self.values.len());
+        let mut held = match self.spec.values {
+            AttributeType::Number(number) => Held::Numbers(number, Vec::new()),
+            AttributeType::Category | AttributeType::Text => Held::Texts(Vec::new()),
+        };
+        let mut count = 0_usize;
+        for value in &self.values {
+            match (&mut held, value) {
+                (Held::Numbers(_, all), Some(Value::Bytes(bytes))) => all.extend_from_slice(bytes),
+                (Held::Texts(all), Some(Value::Text(text))) => all.push(Some(text.clone())),
+                _ => {
+                    places.push(None);
+                    continue;
+                }
+            }
+            places.push(Some(count));
+            count += 1;
+        }
+        let (mut typed, absence) = column(&what, self.spec.channels, &held, &places, ids)?;
+        let compression = match &self.doc {
+            Some(doc) => table_codecs(&path, doc)?,
+            None => compression.clone(),
+        };
+        // What a chunk holds that is not written again was encoded with the old fill and width.
+        let same = self
+            .doc
+            .as_ref()
+            .is_some_and(|doc| keeps(doc, &typed, absence));
+        let rows = self
+            .doc
+            .as_ref()
+            .and_then(|doc| doc.chunk_shape.first().copied())
+            .unwrap_or(ROWS)
+            .max(1);
+        typed.chunk_rows = Some(rows);
+        let mut attributes = match &self.doc {
+            Some(doc) => doc.attributes.clone(),
+            None => ArrayAttributes {
+                zv_array: Some("object_attribute".to_owned()),
+                name: Some(self.spec.name.clone()),
+                unit: self.spec.unit.clone(),
+                description: self.spec.description.clone(),
+                channel_names: self.spec.channel_names.clone(),
+                ..ArrayAttributes::default()
+            },
+        };
+        attributes.dtype = Some(typed.element.dtype());
+        attributes.shape = Some(typed.shape.clone());
+        attributes.fill_sentinel_meaning = absence.then(|| "absent".to_owned());
+        let (new, objects) = typed.objects(&path, &compression, attributes)?;
+        let doc = match self.doc.clone() {
+            Some(doc) => ArrayDoc {
+                shape: new.shape,
+                data_type: if same {
+                    doc.data_type.clone()
+                } else {
+                    new.data_type
+                },
+                chunk_shape: new.chunk_shape,
+                fill_value: if same {
+                    doc.fill_value.clone()
+                } else {
+                    new.fill_value
+                },
+                attributes: new.attributes,
+                ..doc
+            },
+            None => new,
+        };
+        let touched: BTreeSet<u64> = if same {
+            self.changed
+                .iter()
+                .filter_map(|row| wide(*row).checked_div(rows))
+                .collect()
+        } else {
+            (0..wide(self.values.len()).div_ceil(rows)).collect()
+        };
+        let zeros = "/0".repeat(doc.shape.len() - 1);
+        let keys: BTreeSet<String> = touched
+            .iter()
+            .map(|at| format!("{path}/c/{at}{zeros}"))
+            .collect();
+        let mut objects: Vec<Object> = objects
+            .into_iter()
+            .filter(|(key, _)| keys.contains(key))
+            .collect();
+        let mut old = keys;
+        if let Some(before) = self.doc.as_ref().and_then(|doc| doc.shape.first().copied()) {
+            old.extend(
+                (wide(self.values.len()).div_ceil(rows)..before.div_ceil(rows))
+                    .map(|at| format!("{path}/c/{at}{zeros}")),
+            );
+        } else {
+            old.clear();
+        }
+        objects.push((format!("{path}/zarr.json"), doc.to_json().into_bytes()));
+        Ok((objects, old))
+    }
+}
+
+/// Whether chunks that were written by the old document are right under the new one.
+fn keeps(doc: &ArrayDoc, typed: &Typed, absence: bool) -> bool {
+    let was = doc.attributes.fill_sentinel_meaning.as_deref() == Some("absent");
+    let width = match &typed.element {
+        Element::Number(_) => true,
+        // Tables of an edit are numbers and texts.
+        Element::Other { .. } => false,
+        Element::Text(chars) => doc.data_type.length_bytes() == Some(wide(*chars) * 4),
+    };
+    let fill = doc.fill_value == typed.fill.1
+        || matches!((doc.fill_number(), typed.fill.1.as_f64()), (Some(a), Some(b)) if a == b && a.abs() < 1e15);
+    let columns = doc.chunk_shape.get(1..) == doc.shape.get(1..);
+    was == absence && width && fill && columns
+}
+
+/// Tables by name.
+pub(crate) type Tables = BTreeMap<String, Table>;

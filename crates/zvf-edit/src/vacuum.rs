@@ -1,0 +1,393 @@
+//! What edits leave behind goes: rows of deleted objects, and objects that nobody asks for.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use zvf_format::vlen::VlenBuilder;
+use zvf_meta::ArrayDoc;
+use zvf_store::writing::Redo;
+use zvf_store::{GridArray, Need, ObjectIndex};
+
+use super::commit::{Plan, document, index_doc, make};
+use super::grid::{cells_of, packing};
+use super::index::{Index, buckets, table_of_ids};
+use super::{Edit, EditSummary};
+use zvf_write::WriteError;
+use zvf_write::codec::Compression;
+use zvf_write::int::{narrow, wide};
+use zvf_write::shard::Object;
+use zvf_write::writer::{WriteOptions, blocking};
+
+/// What [`vacuum`] did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct VacuumSummary {
+    /// Rows of deleted objects that were dropped.
+    pub rows: u64,
+    /// Zarr objects and temporary files that nobody asked for, and that were removed.
+    pub leftovers: u64,
+    /// What dropping the rows wrote.
+    pub edit: EditSummary,
+}
+
+/// Drops the rows of deleted objects, and removes objects that no reader asks for: cells beyond the presence list of
+/// their array, chunks beyond a table, folders of edits and temporary files of writers that are gone.
+///
+/// Nobody may write meanwhile: what another writer has put, but not listed yet, looks like a leftover.
+///
+/// # Cost
+/// One listing of the whole store; with deleted objects all manifests, ids, object attributes and groups.
+///
+/// # Errors
+/// As [`Edit::open`]. Misuse: coarse levels that keep the rows of level 0.
+pub fn vacuum<'a>(
+    address: &'a str,
+    options: WriteOptions,
+) -> BoxFuture<'a, Result<VacuumSummary, WriteError>> {
+    Box::pin(async move {
+        let mut edit = Edit::open(address, options).await?;
+        let work = async {
+            let leftovers = leftovers(&edit).await?;
+            let plan = drop_rows(&mut edit).await?;
+            Ok((leftovers, plan))
+        };
+        let (leftovers, plan) = match work.await {
+            Ok(done) => done,
+            Err(error) => {
+                edit.abandon().await?;
+                return Err(error);
+            }
+        };
+        let mut summary = VacuumSummary {
+            leftovers: wide(leftovers.len()),
+            ..VacuumSummary::default()
+        };
+        // Under the marker: no edit begins meanwhile.
+        let target = Arc::clone(&edit.target);
+        let removed =
+            blocking(move || leftovers.iter().try_for_each(|key| target.remove(key))).await;
+        if let Err(error) = removed {
+            edit.abandon().await?;
+            return Err(error);
+        }
+        match plan {
+            Some((rows, plan)) => {
+                summary.rows = rows;
+                summary.edit = make(edit.journal, plan).await?;
+            }
+            None => edit.abandon().await?,
+        }
+        Ok(summary)
+    })
+}
+
+/// Keys of objects that nobody asks for.
+async fn leftovers(edit: &Edit) -> Result<Vec<String>, WriteError> {
+    let target = Arc::clone(&edit.target);
+    let keys = blocking(move || target.keys()).await?;
+    let store = edit.state.level.store().clone();
+    // For each array: its folder of chunks, and the objects in it that count.
+    let mut arrays: Vec<(String, BTreeSet<String>)> = Vec::new();
+    for &number in store.levels() {
+        let level = store.level(number, &Need::all()).await?;
+        level.check_complete()?;
+        for array in cells_of(&level).await? {
+            if let Some(known) = expected_cells(&array)? {
+                arrays.push((format!("{}/c/", array.path()), known));
+            }
+        }
+        let tables = level
+            .object_attributes()
+            .iter()
+            .chain(level.group_attributes());
+        let mut docs: Vec<(String, ArrayDoc)> = tables
+            .filter_map(|table| Some((table.path().to_owned(), table.doc()?.clone())))
+            .collect();
+        for name in ["object_index/manifests", "object_index/object_ids"] {
+            let path = format!("{number}/{name}");
+            if let Some(bytes) = document(edit, format!("{path}/zarr.json")).await?
+                && let Ok(doc) = ArrayDoc::parse(&bytes)
+            {
+                docs.push((path, doc));
+            }
+        }
+        arrays.extend(docs.into_iter().filter_map(|(path, doc)| {
+            let known = expected_chunks(&path, &doc)?;
+            Some((format!("{path}/c/"), known))
+        }));
+    }
+    let own = Redo::folder_of(edit.journal.id());
+    let is_left = |key: &String| {
+        let name = key.rsplit('/').next().unwrap_or_default();
+        if name.starts_with(zvf_write::target::TEMPORARY) {
+            return true;
+        }
+        if let Some((folder, _)) = key.split_once('/')
+            && folder.starts_with(Redo::FOLDER)
+        {
+            return folder != own;
+        }
+        arrays
+            .iter()
+            .any(|(folder, known)| key.starts_with(folder.as_str()) && !known.contains(key))
+    };
+    let left: Vec<String> = keys.into_iter().filter(is_left).collect();
+    check_lists(&arrays, &left)?;
+    Ok(left)
+}
+
+/// Refuses where a cell that an array does not list belongs to vertices that are there: no edit leaves such a cell, so it is
+/// the list that is wrong.
+fn check_lists(arrays: &[(String, BTreeSet<String>)], left: &[String]) -> Result<(), WriteError> {
+    for key in left {
+        let Some((level, rest)) = key.split_once('/') else {
+            continue;
+        };
+        let cell = rest.strip_prefix("vertex_fragments/c/").or_else(|| {
+            rest.strip_prefix("vertex_attributes/")?
+                .split_once("/c/")
+                .map(|(_, cell)| cell)
+        });
+        let Some(cell) = cell else {
+            continue;
+        };
+        let folder = format!("{level}/vertices/c/");
+        let vertices = arrays.iter().find(|(path, _)| *path == folder);
+        if vertices.is_some_and(|(_, known)| known.contains(&format!("{folder}{cell}"))) {
+            return Err(WriteError::source(
+                key.clone(),
+                "nonempty_chunks of the array does not list this cell, but the vertices of its chunk are there: \
+                 `zvf repair` restores the list; nothing was removed",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The objects of an array of cells that count; `None` where that cannot be told.
+fn expected_cells(array: &GridArray) -> Result<Option<BTreeSet<String>>, WriteError> {
+    let Some(doc) = array.doc() else {
+        return Ok(None);
+    };
+    if array.attributes().nonempty_chunks.is_none() || array.check_presence().is_err() {
+        return Ok(None);
+    }
+    let Ok(cells) = packing(array.path(), doc) else {
+        return Ok(None);
+    };
+    let mut known = BTreeSet::new();
+    for chunk in array.presence().iter() {
+        let index = cells.object_index(chunk)?;
+        known.insert(format!(
+            "{}/{}",
+            array.path(),
+            doc.key_encoding.object_key(&index)
+        ));
+    }
+    Ok(Some(known))
+}
+
+/// The chunks of a table that count; `None` where they are too many, or shards.
+fn expected_chunks(path: &str, doc: &ArrayDoc) -> Option<BTreeSet<String>> {
+    let plain =
+        doc.sharding().ok()?.is_none() && doc.key_encoding == zvf_meta::KeyEncoding::default();
+    let counts: Option<Vec<u64>> = doc
+        .shape
+        .iter()
+        .zip(&doc.chunk_shape)
+        .map(|(extent, chunk)| (*chunk > 0).then(|| extent.div_ceil(*chunk)))
+        .collect();
+    let counts = counts.filter(|_| plain)?;
+    let [rows, columns @ ..] = counts.as_slice() else {
+        return None;
+    };
+    if *rows > 1 << 24 || columns.iter().any(|&n| n > 1) || columns.len() > 1 {
+        return None;
+    }
+    let zeros = "/0".repeat(columns.len());
+    Some(
+        (0..*rows)
+            .map(|at| format!("{path}/c/{at}{zeros}"))
+            .collect(),
+    )
+}
+
+/// Works out the store without the rows of deleted objects; `None` if there are none.
+async fn drop_rows(edit: &mut Edit) -> Result<Option<(u64, Plan)>, WriteError> {
+    let Some(index) = &mut edit.index else {
+        return Ok(None);
+    };
+    let deleted: BTreeSet<usize> = index
+        .deleted
+        .iter()
+        .filter_map(|id| index.row(*id))
+        .collect();
+    index.peek(&mut edit.state, &deleted).await?;
+    // Who got vertices again by another writer is no deleted object.
+    let gone: BTreeSet<usize> = deleted
+        .into_iter()
+        .filter(|row| index.blocks(*row).is_empty())
+        .collect();
+    if gone.is_empty() && index.deleted.is_empty() {
+        return Ok(None);
+    }
+    let store = edit.state.level.store().clone();
+    for &number in store.levels() {
+        let level = store.level(number, &Need::nothing()).await?;
+        if level.doc().preserves_object_ids {
+            let path = format!("{number}/object_index");
+            let found = "rows that are those of level 0";
+            let expected = "no coarse level that keeps them: `zvf pyramid STORE --remove` removes coarse levels";
+            return Err(WriteError::unsupported(path, found, expected));
+        }
+    }
+    edit.load_tables().await?;
+    let Some(index) = &edit.index else {
+        return Ok(None);
+    };
+    let ids: Vec<i64> = (0..)
+        .zip(&index.ids)
+        .filter(|(row, _)| !gone.contains(row))
+        .map(|(_, id)| *id)
+        .collect();
+    let (manifests, ids_doc) = (
+        index_doc(edit, "manifests").await?,
+        index_doc(edit, "object_ids").await?,
+    );
+    let mut objects =
+        all_manifests(index, &manifests, &gone, edit.state.level.next_round()).await?;
+    objects.extend(table_of_ids(&ids, &ids_doc)?);
+    let mut doc = index.doc()?;
+    doc.num_objects = Some(wide(ids.len()));
+    ObjectIndex::list_deleted(&mut doc, []);
+    if doc.object_ids_sorted.is_some() {
+        doc.object_ids_sorted = Some(ids.is_sorted());
+    }
+    objects.push((
+        "0/object_index/zarr.json".to_owned(),
+        doc.to_group().to_json_line().into_bytes(),
+    ));
+    let dropped: BTreeSet<i64> = gone
+        .iter()
+        .filter_map(|row| index.ids.get(*row))
+        .copied()
+        .collect();
+    let mut old: BTreeSet<String> = (0..wide(index.ids.len())
+        .div_ceil(wide(buckets(&manifests)?.0)))
+        .map(|at| format!("0/object_index/manifests/c/{at}"))
+        .chain(["0/object_index/object_ids/c/0".to_owned()])
+        .collect();
+    objects.extend(groups(edit, &dropped).await?);
+    for (_, mut table) in std::mem::take(&mut edit.tables) {
+        table.retain(|row| !gone.contains(&row));
+        let (new, keys) = table.finish(&ids, &Compression::default())?;
+        objects.extend(new);
+        old.extend(keys);
+    }
+    store.verify(edit.state.level.next_round()).await?;
+    let plan = Plan {
+        arrays: Vec::new(),
+        objects,
+        old,
+        root: edit.root.clone(),
+        summary: EditSummary {
+            objects: wide(gone.len()),
+            ..EditSummary::default()
+        },
+    };
+    Ok(Some((wide(gone.len()), plan)))
+}
+
+/// All manifests but those of some rows, and their document.
+async fn all_manifests(
+    index: &Index,
+    doc: &ArrayDoc,
+    gone: &BTreeSet<usize>,
+    round: u32,
+) -> Result<Vec<Object>, WriteError> {
+    let (bucket, compression) = buckets(doc)?;
+    let stored = index.stored();
+    let failed = |source| WriteError::encode("object_index/manifests", source);
+    let (mut objects, mut builder, mut number, mut rows) =
+        (Vec::new(), VlenBuilder::new(), 0_u64, 0_u64);
+    let full = narrow("manifests of one chunk", bucket)?;
+    let mut put = |builder: VlenBuilder, number: u64| -> Result<(), WriteError> {
+        let bytes = compression.encode(builder.finish_padded(full).map_err(failed)?)?;
+        objects.push((format!("0/object_index/manifests/c/{number}"), bytes));
+        Ok(())
+    };
+    for chunk in 0..stored.manifest_chunks() {
+        let chunk = stored.manifest_chunk_in(round, chunk).await?;
+        for (slot, row) in (chunk.first_slot()..).zip(0..chunk.len()) {
+            let at = zvf_write::int::to_index("objects", slot)?;
+            debug_assert!(row < chunk.len());
+            if gone.contains(&at) {
+                continue;
+            }
+            builder.push(chunk.blob(slot)).map_err(failed)?;
+            rows += 1;
+            if builder.len() == full {
+                put(std::mem::take(&mut builder), number)?;
+                number += 1;
+            }
+        }
+    }
+    if !builder.is_empty() {
+        put(builder, number)?;
+    }
+    let mut doc = doc.clone();
+    doc.shape = vec![rows];
+    objects.push((
+        "0/object_index/manifests/zarr.json".to_owned(),
+        doc.to_json().into_bytes(),
+    ));
+    Ok(objects)
+}
+
+/// The groups without the dropped objects, where they had any.
+async fn groups(edit: &Edit, dropped: &BTreeSet<i64>) -> Result<Vec<Object>, WriteError> {
+    let Some(groups) = edit.state.level.groups() else {
+        return Ok(Vec::new());
+    };
+    let (mut all, mut touched) = (Vec::new(), false);
+    for number in 0..groups.len() {
+        let mut members = groups.members(number).await?;
+        let before = members.len();
+        members.retain(|id| !dropped.contains(id));
+        touched |= members.len() != before;
+        all.push(members);
+    }
+    if !touched {
+        return Ok(Vec::new());
+    }
+    let path = "0/groups";
+    let Some(bytes) = document(edit, format!("{path}/zarr.json")).await? else {
+        return Err(WriteError::unsupported(path, "nothing", "an array"));
+    };
+    let mut doc = ArrayDoc::parse(&bytes)?;
+    let compression = match doc.codecs.split_first() {
+        Some((first, rest)) if first.name == "vlen-bytes" => Compression::of(rest),
+        _ => None,
+    };
+    let one = doc.chunk_shape == [wide(all.len())] && doc.shape == doc.chunk_shape;
+    let Some(compression) = compression.filter(|_| one) else {
+        return Err(WriteError::unsupported(
+            path,
+            "another layout",
+            "one chunk of codecs that this build writes",
+        ));
+    };
+    let mut rows = VlenBuilder::new();
+    for members in &all {
+        let bytes: Vec<u8> = members.iter().flat_map(|id| id.to_le_bytes()).collect();
+        rows.push(&bytes)
+            .map_err(|source| WriteError::encode(path, source))?;
+    }
+    // Ranges are written out: what they name now has holes.
+    doc.attributes.group_ranges = None;
+    Ok(vec![
+        (format!("{path}/c/0"), compression.encode(rows.finish())?),
+        (format!("{path}/zarr.json"), doc.to_json().into_bytes()),
+    ])
+}

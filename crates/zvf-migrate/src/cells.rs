@@ -1,0 +1,332 @@
+//! The cells of a level as they are: every chunk keeps its rows and fragments.
+
+use bytes::Bytes;
+use zvf_format::fragments::FragmentIndexBuilder;
+use zvf_meta::ArrayAttributes;
+use zvf_meta::space::chunk_at;
+
+use super::kept::Journal;
+use super::laid::{Laid, NO_ROWS};
+use super::report::Notes;
+use super::source::{Chunk, Column, Source, tiles};
+use zvf_write::error::{OrBug, internal};
+use zvf_write::finish::pack;
+use zvf_write::int::wide;
+use zvf_write::nodes::Nodes;
+use zvf_write::number::NumberType;
+use zvf_write::prepare::Corners;
+use zvf_write::shard::{Cells, Object, Payloads};
+use zvf_write::target::Below;
+use zvf_write::{WriteError, documents, parallel};
+
+/// What is kept of a chunk that was written.
+#[derive(Debug, Clone)]
+pub(super) struct Done {
+    pub(super) slot: u32,
+    pub(super) rows: u32,
+    pub(super) fragments: usize,
+    pub(super) ends: Vec<(u32, u32)>,
+    pub(super) tiles: bool,
+    pub(super) extent: Option<Corners>,
+    pub(super) misplaced: u64,
+    /// Which columns have a cell here, those of fragments last.
+    pub(super) present: Vec<bool>,
+}
+
+/// A writer of cells: one level's.
+#[derive(Clone, Copy)]
+pub(super) struct Sink<'s> {
+    pub(super) source: &'s Source,
+    pub(super) cells: &'s Cells,
+    pub(super) target: &'s Below<'s>,
+    /// World size of a chunk of the new level.
+    pub(super) chunk_shape: &'s [f64],
+    pub(super) notes: &'s Notes,
+    /// Whether ends of fragments are kept.
+    pub(super) keep_ends: bool,
+    /// Keeps what is written, for a run that goes on.
+    pub(super) journal: Option<&'s Journal<'s>>,
+    pub(super) progress: &'s (dyn Fn(u64) + Sync),
+}
+
+/// Rows whose positions are looked at together.
+const ROWS: usize = 4096;
+
+/// The number type of positions.
+pub(super) fn number_type(source: &Source) -> Result<NumberType, WriteError> {
+    let mut all = NumberType::ALL.iter().copied();
+    let found = all.find(|number| number.dtype() == source.position);
+    found.ok_or_else(|| WriteError::bug(format!("positions of type {}", source.position)))
+}
+
+impl Sink<'_> {
+    /// Paths of the arrays in the order of payloads.
+    pub(super) fn paths(&self) -> Vec<String> {
+        let names = |folder: &'static str, columns: &[Column]| -> Vec<String> {
+            columns
+                .iter()
+                .map(|column| format!("{folder}/{}", column.name()))
+                .collect()
+        };
+        let mut paths = vec!["vertices".to_owned(), "vertex_fragments".to_owned()];
+        paths.extend(names("vertex_attributes", &self.source.columns));
+        paths.extend(names("fragment_attributes", &self.source.fragment_columns));
+        paths
+    }
+
+    /// The payloads of a chunk, in the order of [`paths`](Self::paths), and what is kept of it.
+    pub(super) fn payloads(
+        &self,
+        coord: &[i64],
+        chunk: Chunk,
+    ) -> Result<(Vec<Vec<u8>>, Done), WriteError> {
+        let mut fragments = FragmentIndexBuilder::new();
+        for fragment in &chunk.fragments {
+            fragment.push_to(&mut fragments)?;
+        }
+        let ends = if self.keep_ends {
+            let ends = chunk
+                .fragments
+                .iter()
+                .map(|one| one.ends().unwrap_or(NO_ROWS));
+            ends.collect()
+        } else {
+            Vec::new()
+        };
+        let (extent, misplaced) = self.look(coord, &chunk)?;
+        // A chunk whose vertices are gone, or never were, has no cells.
+        let index = if chunk.rows > 0 {
+            fragments.finish()
+        } else {
+            Vec::new()
+        };
+        // Bytes that nothing else holds become the payload without a copy.
+        let mut payloads = vec![Vec::from(chunk.positions), index];
+        for (column, cell) in self.source.columns.iter().zip(chunk.attributes) {
+            payloads.push(self.attribute(column, cell, chunk.rows)?);
+        }
+        let of_fragments = chunk.fragment_attributes.into_iter();
+        payloads.extend(of_fragments.map(|cell| cell.map_or_else(Vec::new, Vec::from)));
+        let present = payloads.iter().skip(2).map(|payload| !payload.is_empty());
+        let done = Done {
+            slot: chunk.slot,
+            rows: chunk.rows,
+            fragments: chunk.fragments.len(),
+            ends,
+            tiles: tiles(&chunk.fragments, chunk.rows),
+            extent,
+            misplaced,
+            present: present.collect(),
+        };
+        Ok((payloads, done))
+    }
+
+    /// Corners of the finite positions, and how many lie in another chunk than where they are stored.
+    fn look(&self, coord: &[i64], chunk: &Chunk) -> Result<(Option<Corners>, u64), WriteError> {
+        let dims = self.source.level.dims();
+        let number = number_type(self.source)?;
+        let lead = coord.len().checked_sub(dims);
+        let lead = lead.or_bug(format_args!("{coord:?} has fewer than {dims} components"))?;
+        // The place of the chunk and its size, axis by axis.
+        let axes: Vec<(i64, f64)> = coord
+            .iter()
+            .copied()
+            .skip(lead)
+            .zip(self.chunk_shape.iter().copied())
+            .collect();
+        internal!(axes.len() == dims, "{} sizes of {dims} axes", axes.len());
+        let (mut low, mut high) = (vec![f64::INFINITY; dims], vec![f64::NEG_INFINITY; dims]);
+        let mut misplaced = 0_u64;
+        // A few rows at a time: as f64 all of them would take more than they do.
+        let rows = number.size() * dims * ROWS;
+        for some in chunk.positions.chunks(rows) {
+            for position in number.to_f64(some).chunks_exact(dims) {
+                let mut here = true;
+                let corners = low.iter_mut().zip(&mut high);
+                for ((&value, &(place, size)), (low, high)) in
+                    position.iter().zip(&axes).zip(corners)
+                {
+                    if value.is_finite() {
+                        here &= chunk_at(value, size) == Some(place);
+                        *low = low.min(value);
+                        *high = high.max(value);
+                    }
+                }
+                misplaced += u64::from(!here);
+            }
+        }
+        let finite = low.iter().chain(&high).all(|value| value.is_finite());
+        Ok((finite.then_some((low, high)), misplaced))
+    }
+
+    /// The payload of an attribute. Where rows have no value, the type's word for "none" stands, if it has one: without
+    /// it released readers return a shorter column (trap T10).
+    fn attribute(
+        &self,
+        column: &Column,
+        cell: Option<Bytes>,
+        rows: u32,
+    ) -> Result<Vec<u8>, WriteError> {
+        let path = column.attribute.array.path();
+        let mut bytes = cell.map_or_else(Vec::new, Vec::from);
+        let values = wide(bytes.len() / column.row_bytes().max(1));
+        let missing = u64::from(rows).checked_sub(values);
+        let missing = missing.or_bug(format_args!("{values} values of {rows} rows"))?;
+        if missing == 0 {
+            return Ok(bytes);
+        }
+        let Some(absent) = column.absent_row() else {
+            let what = if bytes.is_empty() {
+                "chunks have no values, and the type has none for absence: released readers return a shorter column"
+            } else {
+                "chunks have values of their first rows only, and the type has none for absence"
+            };
+            self.notes.lost(path, what);
+            return Ok(bytes);
+        };
+        let what = "rows without a value got the one that means absence";
+        self.notes.repaired(path, what, missing);
+        for _ in 0..missing {
+            bytes.extend_from_slice(&absent);
+        }
+        Ok(bytes)
+    }
+
+    /// The documents of the arrays of vertices, given which chunks each column has.
+    pub(super) fn docs(&self, laid: &mut Laid, done: &[Done]) -> Result<(), WriteError> {
+        let source = self.source;
+        let chunks = laid
+            .chunks
+            .iter()
+            .zip(&laid.chunk_rows)
+            .filter(|(_, rows)| **rows > 0);
+        let present = documents::presence(chunks.map(|(chunk, _)| chunk.as_slice()))?;
+        let vertices = ArrayAttributes {
+            zv_array: Some("vertices".to_owned()),
+            dtype: Some(source.position.to_string()),
+            encoding: Some("raw".to_owned()),
+            ..super::documents::carried(source.level.vertices().attributes())
+        };
+        let fragments = ArrayAttributes {
+            encoding: Some("fragment_index_v1".to_owned()),
+            ..match source.level.vertex_fragments() {
+                Some(array) => super::documents::carried(array.attributes()),
+                None => ArrayAttributes::default(),
+            }
+        };
+        let fragments = ArrayAttributes {
+            zv_array: Some("vertex_fragments".to_owned()),
+            ..fragments
+        };
+        let mut nodes = Nodes::default();
+        nodes.cells(self.cells, "vertices", present.clone(), vertices);
+        nodes.cells(self.cells, "vertex_fragments", present, fragments);
+        let vertex = source
+            .columns
+            .iter()
+            .map(|c| ("vertex_attributes", "attribute", c));
+        let fragment = source.fragment_columns.iter();
+        let fragment = fragment.map(|c| ("fragment_attributes", "fragment_attribute", c));
+        for (at, (folder, word, column)) in vertex.chain(fragment).enumerate() {
+            let mut chunks = Vec::new();
+            for done in done {
+                if *done
+                    .present
+                    .get(at)
+                    .or_bug("a chunk without this attribute")?
+                {
+                    chunks.push(laid.chunk(done.slot)?);
+                }
+            }
+            let present = documents::presence(chunks)?;
+            let attributes = super::documents::column(column, word, self.notes);
+            let path = format!("{folder}/{}", column.name());
+            nodes.cells(self.cells, path, present, attributes);
+        }
+        laid.nodes = nodes;
+        Ok(())
+    }
+
+    /// Puts the payloads of some chunks.
+    pub(super) fn put(&self, columns: Vec<(&String, Payloads<'_>)>) -> Result<(), WriteError> {
+        let mut objects: Vec<Object> = Vec::new();
+        for (path, column) in columns {
+            objects.extend(self.cells.objects(path, column)?);
+        }
+        self.target.put(objects)
+    }
+}
+
+/// Copies all chunks of a level.
+///
+/// # Cost
+/// Every cell is read once and written once, on several threads; memory for a few dozen chunks a thread, and 16 bytes a
+/// chunk beside.
+pub(super) fn copy(sink: Sink<'_>, threads: usize, budget: usize) -> Result<Laid, WriteError> {
+    let source = sink.source;
+    let mut items = Vec::new();
+    let about = source.chunk_bytes();
+    for (slot, chunk) in (0_u32..).zip(&source.chunks) {
+        items.push((sink.cells.object_index(chunk)?, about, slot));
+    }
+    let paths = sink.paths();
+    let number = source.level.number();
+    if sink.journal.is_some_and(Journal::goes_on) {
+        // The chunks that would tell may be written already.
+        super::relay::tell_widths(source)?;
+    }
+    // Chunks, and what is to be told of those that were written just now.
+    let work = |job: Vec<u32>| -> Result<(Vec<Done>, Option<Notes>), WriteError> {
+        let kept = sink.journal.and_then(|one| one.written(number, &job));
+        if let Some(kept) = kept {
+            kept.iter()
+                .for_each(|one| (sink.progress)(u64::from(one.rows)));
+            return Ok((kept.into_iter().cloned().collect(), None));
+        }
+        let notes = Notes::default();
+        let sink = Sink {
+            notes: &notes,
+            ..sink
+        };
+        let mut done = Vec::new();
+        let mut columns: Vec<(&String, Payloads<'_>)> =
+            paths.iter().map(|path| (path, Vec::new())).collect();
+        for part in job.chunks(super::source::BATCH) {
+            for chunk in source.read(part)? {
+                let coord = source.chunk(chunk.slot)?;
+                (sink.progress)(u64::from(chunk.rows));
+                let (payloads, one) = sink.payloads(coord, chunk)?;
+                let into = columns.iter_mut().zip(payloads);
+                into.for_each(|((_, column), payload)| column.push((coord, payload)));
+                done.push(one);
+            }
+        }
+        sink.put(columns)?;
+        Ok((done, Some(notes)))
+    };
+    let mut all: Vec<Done> = Vec::new();
+    let take = |(mut done, notes): (Vec<Done>, Option<Notes>)| {
+        if let Some(notes) = notes {
+            if let Some(journal) = sink.journal {
+                journal.keep(number, done.iter(), &notes)?;
+            }
+            sink.notes.absorb(&notes);
+        }
+        all.append(&mut done);
+        Ok(())
+    };
+    // Cells as they are read, as they are written, and compressed.
+    let weigh = |job: Vec<u32>| (about.saturating_mul(3 * wide(job.len())), job);
+    let jobs = pack(items).into_iter().map(weigh);
+    parallel::each_within(threads, wide(budget), jobs, work, take)?;
+    let mut laid = Laid::of(&source.chunks, &mut all);
+    let misplaced: u64 = all.iter().map(|done| done.misplaced).sum();
+    if misplaced > 0 {
+        sink.notes.note(format!(
+            "{}: {misplaced} vertices lie in another chunk than where they are stored, as before; `zvf rechunk` moves them",
+            source.level.vertices().path()
+        ));
+    }
+    sink.docs(&mut laid, &all)?;
+    Ok(laid)
+}

@@ -1,0 +1,349 @@
+//! Documents of a new level and a new root, made from the old ones: what is not understood is kept.
+
+use serde_json::json;
+use zvf_meta::rules::Severity;
+use zvf_meta::{
+    ArrayAttributes, Codec, CrossChunkStrategy, CrossLevelStorage, Dataset, JsonObject, Kind,
+    LevelDoc, LinksConvention, Multiscale, ObjectIndexConvention, RootDoc, Transform,
+};
+use zvf_store::{GridArray, Level, Store};
+
+use super::report::Notes;
+use super::source::Column;
+use zvf_write::codec::Compression;
+use zvf_write::form::Members;
+use zvf_write::int::wide;
+use zvf_write::prepare::Corners;
+use zvf_write::{TargetVersion, WriteError, documents};
+
+/// Members that say how an old node is stored, and nothing of what it holds.
+const OF_CONTAINERS: &[&str] = &[
+    "cell_keys",
+    "directed",
+    "has_offsets",
+    "layout",
+    "ndim",
+    "num_channels",
+    "num_links",
+    "num_physical_records",
+    "sid_ndim",
+    "store",
+    "vertex_count",
+];
+
+/// What of an array's attributes holds in the new store, too.
+pub(super) fn carried(attributes: &ArrayAttributes) -> ArrayAttributes {
+    let mut extra = attributes.extra.clone();
+    OF_CONTAINERS.iter().for_each(|name| {
+        extra.remove(*name);
+    });
+    ArrayAttributes {
+        nonempty_chunks: None,
+        chunk_grid_origin: None,
+        offsets: None,
+        has_perm: None,
+        link_width: None,
+        level_delta: None,
+        links_without_values: None,
+        shape: None,
+        has_present_mask: None,
+        fill_sentinel_meaning: None,
+        extra,
+        ..attributes.clone()
+    }
+}
+
+/// Attributes of an attribute of vertices or fragments: its width is that of the bytes (trap T8).
+pub(super) fn column(column: &Column, word: &str, notes: &Notes) -> ArrayAttributes {
+    let old = column.attribute.array.attributes();
+    let width = column.width();
+    let row_shape = if width == 1 {
+        Vec::new()
+    } else {
+        vec![wide(width)]
+    };
+    let wrong = old
+        .row_shape
+        .as_ref()
+        .is_some_and(|shape| *shape != row_shape);
+    let path = column.attribute.array.path();
+    notes.repaired(
+        path,
+        "a declared width other than that of the bytes",
+        u64::from(wrong),
+    );
+    let names = old
+        .channel_names
+        .clone()
+        .filter(|names| names.len() == width);
+    if old.channel_names.is_some() && names.is_none() {
+        notes.repaired(
+            path,
+            "names of channels that are not as many as channels",
+            1,
+        );
+    }
+    let numbered = || (width > 1).then(|| (0..width).map(|at| format!("ch{at}")).collect());
+    ArrayAttributes {
+        zv_array: Some(word.to_owned()),
+        name: Some(column.name().to_owned()),
+        dtype: Some(column.dtype.to_string()),
+        row_shape: Some(row_shape),
+        channel_names: names.or_else(numbered),
+        ..carried(old)
+    }
+}
+
+/// The document of a level.
+pub(super) fn level(old: &LevelDoc, number: u32) -> LevelDoc {
+    LevelDoc {
+        level: number,
+        object_sparsity: if old.object_sparsity > 0.0 && old.object_sparsity <= 1.0 {
+            old.object_sparsity
+        } else {
+            1.0
+        },
+        fragment_link_groups: false,
+        // These stand in `multiscales`.
+        bin_shape: None,
+        bin_ratio: None,
+        bin_size: None,
+        ..old.clone()
+    }
+}
+
+/// How the old store compresses and shards its cells, where that can be told and written.
+pub(super) fn storage(array: &GridArray) -> (Option<Compression>, Option<Vec<u64>>) {
+    let Some(doc) = array
+        .doc()
+        .filter(|_| array.container() == zvf_store::ContainerKind::Grid)
+    else {
+        return (None, None);
+    };
+    let sharding = doc.sharding().ok().flatten();
+    let codecs: &[Codec] = sharding.as_ref().map_or(&doc.codecs, |inner| &inner.codecs);
+    (
+        Compression::of(codecs.get(1..).unwrap_or_default()),
+        sharding.is_some().then(|| doc.chunk_shape.clone()),
+    )
+}
+
+/// The convention that a kind can have: the one that is stated, if it is one of them.
+fn convention(root: &RootDoc, kind: Kind) -> LinksConvention {
+    use LinksConvention::{Explicit, ImplicitSequential, ImplicitSequentialWithBranches};
+    let stated = root.zarr_vectors.links_convention.as_ref();
+    let stated = stated.and_then(|name| LinksConvention::from_name(name));
+    match (kind, stated) {
+        (_, Some(stated)) => stated,
+        (Kind::Graph | Kind::Mesh, None) => Explicit,
+        (Kind::Skeleton, None) => ImplicitSequentialWithBranches,
+        _ => ImplicitSequential,
+    }
+}
+
+/// The root of the new store.
+pub(super) fn root(
+    store: &Store,
+    version: TargetVersion,
+    levels: &[(Level, Vec<f64>)],
+    extent: Option<Corners>,
+    bins: Option<Vec<f64>>,
+    name: &str,
+    notes: &Notes,
+) -> Result<RootDoc, WriteError> {
+    let mut root = store.root().clone();
+    let block = &mut root.zarr_vectors;
+    block.zv_version = version.version().to_owned();
+    if block.geometry_types.is_empty() {
+        block.geometry_types = vec![store.kind().name().to_owned()];
+    }
+    let drop = [
+        zvf_meta::capabilities::DENSE_MANIFESTS,
+        zvf_meta::capabilities::FRAGMENT_LINK_GROUPS,
+        zvf_meta::capabilities::PARTITIONED_CROSS_CHUNK_LINKS,
+    ];
+    for list in [
+        &mut block.format_capabilities,
+        &mut block.required_capabilities,
+    ] {
+        list.retain(|token| !drop.contains(&token.as_str()));
+    }
+    // What levels have is said, whether the old root said it or not.
+    let shares = |(level, _): &(Level, Vec<f64>)| level.doc().shared_fragments;
+    let between = |(level, _): &(Level, Vec<f64>)| {
+        let mut families = level.link_families().iter();
+        families.any(|family| family.delta() != 0)
+    };
+    for (has, token) in [
+        (
+            levels.iter().any(shares),
+            zvf_meta::capabilities::SHARED_FRAGMENTS,
+        ),
+        (
+            levels.iter().any(between),
+            zvf_meta::capabilities::MULTISCALE_LINKS,
+        ),
+    ] {
+        let tokens = &mut block.format_capabilities;
+        if has && !tokens.iter().any(|one| one == token) {
+            tokens.push(token.to_owned());
+        }
+    }
+    if !block.required_capabilities.is_empty() {
+        notes.note(format!(
+            "the store still requires {}: readers of {} that do not know it read less than there is",
+            block.required_capabilities.join(", "),
+            version.version()
+        ));
+    }
+    let early = version.form().members == Members::Early;
+    if early && store.root().world_offset().is_some() {
+        // Readers that know the member, such as ours, still find it.
+        let what = "coordinate_offset is not known to readers of 0.8.1: they take stored positions for those of the world";
+        notes.lost("zarr.json", what);
+    }
+    block.manifest_layout = None;
+    block.links_convention = Some(convention(store.root(), store.kind()).name().to_owned());
+    words(block, notes);
+    if let Some((low, high)) = extent {
+        grow(&mut block.bounds, &low, &high, notes);
+    }
+    block.base_bin_shape = bins;
+    // The chunk shape of level 0 is the root's, whatever a re-chunked store has.
+    if let Some((_, shape)) = levels.iter().find(|(level, _)| level.number() == 0) {
+        block.chunk_shape.clone_from(shape);
+    }
+    multiscales(&mut root, store, levels);
+    if !early || root.ome.is_some() {
+        documents::renew_ome(&mut root, store.levels().iter().copied(), name);
+    }
+    let problems = zvf_meta::rules::check_root(&root);
+    for problem in problems
+        .iter()
+        .filter(|one| one.severity == Severity::Error)
+    {
+        notes.lost(
+            "zarr.json",
+            format!("the old store breaks a rule, and so does the new one: {problem}"),
+        );
+    }
+    Ok(root)
+}
+
+/// Words that no version knows are left out.
+fn words(block: &mut zvf_meta::ZarrVectors, notes: &Notes) {
+    let known = |word: &Option<String>, is: fn(&str) -> bool| word.as_deref().is_none_or(is);
+    let lost = |member: &str, word: &mut Option<String>| {
+        if let Some(word) = word.take() {
+            notes.lost(
+                "zarr.json",
+                format!("{member} is {word:?}, which no version defines: left out"),
+            );
+        }
+    };
+    if !known(&block.object_index_convention, |w| {
+        ObjectIndexConvention::from_name(w).is_some()
+    }) {
+        lost(
+            "object_index_convention",
+            &mut block.object_index_convention,
+        );
+    }
+    if !known(&block.cross_chunk_strategy, |w| {
+        CrossChunkStrategy::from_name(w).is_some()
+    }) {
+        lost("cross_chunk_strategy", &mut block.cross_chunk_strategy);
+    }
+    if !known(&block.cross_level_storage, |w| {
+        CrossLevelStorage::from_name(w).is_some()
+    }) {
+        lost("cross_level_storage", &mut block.cross_level_storage);
+    }
+}
+
+/// Bounds hold the data.
+fn grow(bounds: &mut Corners, low: &[f64], high: &[f64], notes: &Notes) {
+    let mut grown = false;
+    for (bound, &data) in bounds.0.iter_mut().zip(low) {
+        grown |= data < *bound;
+        *bound = bound.min(data);
+    }
+    for (bound, &data) in bounds.1.iter_mut().zip(high) {
+        grown |= data > *bound;
+        *bound = bound.max(data);
+    }
+    notes.repaired(
+        "zarr.json",
+        "bounds that do not hold the data were widened",
+        u64::from(grown),
+    );
+}
+
+/// One entry a level, in order: scale and half a bin as the old store has them, else as its bins say.
+fn multiscales(root: &mut RootDoc, store: &Store, levels: &[(Level, Vec<f64>)]) {
+    let base = root
+        .zarr_vectors
+        .base_bin_shape
+        .clone()
+        .unwrap_or_else(|| root.zarr_vectors.chunk_shape.clone());
+    let mut datasets = Vec::new();
+    for (level, _) in levels {
+        let number = level.number();
+        let old = store.root().multiscales.dataset(number);
+        let mut dataset = old.cloned().unwrap_or_else(|| Dataset {
+            path: number.to_string(),
+            ..Dataset::default()
+        });
+        let bins = if number == 0 {
+            Some(base.clone())
+        } else {
+            level.bin_shape().map(<[f64]>::to_vec)
+        };
+        if let Some(bins) = bins.filter(|bins| bins.len() == base.len()) {
+            let others = |one: &Transform| {
+                !matches!(one, Transform::Scale { .. } | Transform::Translation { .. })
+            };
+            let kept: Vec<Transform> = dataset
+                .transforms
+                .iter()
+                .filter(|t| others(t))
+                .cloned()
+                .collect();
+            let scale = bins
+                .iter()
+                .zip(&base)
+                .map(|(bin, base)| bin / base)
+                .collect();
+            // A store with an offset has it here at level 0 (trap T35).
+            let offset = store.root().world_offset().filter(|_| number == 0);
+            let translation = match offset.filter(|_| old.is_some()) {
+                Some(offset) => offset.to_vec(),
+                None => bins.iter().map(|bin| bin / 2.0).collect(),
+            };
+            dataset.transforms = vec![
+                Transform::Scale {
+                    scale,
+                    extra: JsonObject::new(),
+                },
+                Transform::Translation {
+                    translation,
+                    extra: JsonObject::new(),
+                },
+            ];
+            dataset.transforms.extend(kept);
+        }
+        datasets.push(dataset);
+    }
+    if root.multiscales.entries.is_empty() {
+        root.multiscales.entries.push(Multiscale::default());
+    }
+    root.multiscales.entries.truncate(1);
+    if let Some(entry) = root.multiscales.entries.first_mut() {
+        entry.version = Some("0.4".to_owned());
+        entry.name.get_or_insert_with(|| "default".to_owned());
+        entry
+            .metadata
+            .get_or_insert_with(|| json!({"format": "zarr_vectors"}));
+        entry.datasets = datasets;
+    }
+}

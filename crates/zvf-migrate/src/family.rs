@@ -1,0 +1,311 @@
+//! The links of a copy: which families there are, and where their ends went.
+
+use std::path::PathBuf;
+
+use zvf_format::keys::format_delta;
+use zvf_format::links::Elem;
+use zvf_meta::{Kind, LinkStore};
+use zvf_store::LinkFamily;
+
+use super::laid::Laid;
+use super::links::{End, Placer, Policy, Valued, little_elem};
+use super::records::{self, Family};
+use super::source::Source;
+use super::{Job, Stage};
+use zvf_write::WriteError;
+use zvf_write::error::OrBug;
+use zvf_write::int::{index, to_index};
+use zvf_write::record::{records, take_array};
+use zvf_write::spill::Spool;
+
+impl Job {
+    /// A placer for links that are made from the manifests.
+    pub(super) fn chains(&self, stage: &Stage) -> Result<Option<Placer>, WriteError> {
+        if self.makes_chains(stage) {
+            return Ok(Some(self.pairs(&stage.source, false)?));
+        }
+        Ok(None)
+    }
+
+    /// A placer of pairs without attributes.
+    pub(super) fn pairs(&self, source: &Source, inner: bool) -> Result<Placer, WriteError> {
+        let policy = Policy {
+            delta: 0,
+            width: 2,
+            directed: false,
+            store: LinkStore::Canonical,
+            elem: Elem::I64,
+            factors: None,
+            rank: source.level.key_rank(),
+            inner,
+            by: self.form().links,
+        };
+        let budget = self.options.write.memory_budget / 8;
+        Placer::new(policy, Vec::new(), budget, &self.folder())
+    }
+
+    pub(super) fn folder(&self) -> PathBuf {
+        self.options.write.folder()
+    }
+
+    /// Places the links of one family.
+    pub(super) fn family(
+        &self,
+        stages: &[Stage],
+        laid: &mut [Laid],
+        at: usize,
+        links: &LinkFamily,
+        cut: &mut Option<Spool>,
+    ) -> Result<Option<Placer>, WriteError> {
+        let stage = stages.get(at).or_bug(format_args!("no level {at}"))?;
+        let source = &stage.source;
+        let number = source.level.number();
+        let path = format!("{number}/links/{}", format_delta(links.delta()));
+        if links.width() == 0 {
+            return Ok(None);
+        }
+        if !links.rows_trusted() {
+            if source.level.object_index().is_none() {
+                self.notes.lost(
+                    path,
+                    "records whose rows are made up, and no manifests that tell better",
+                );
+            }
+            return Ok(None);
+        }
+        if links.delta() == 0 && self.makes_chains(stage) {
+            if !links.attributes().is_empty() {
+                self.notes.lost(
+                    path,
+                    "attributes of links that are made anew are not carried",
+                );
+            }
+            return Ok(None);
+        }
+        let there = self.other_level(stages, at, links.delta());
+        let Some(there) = there else {
+            self.notes.lost(path, "links to a level that is not there");
+            return Ok(None);
+        };
+        let family = Family::new(source, links);
+        for name in family.lost() {
+            self.notes.lost(
+                format!("{path}, attribute {name}"),
+                "holds memory addresses, no values",
+            );
+        }
+        let kind = self.store.kind();
+        if kind == Kind::Mesh && links.delta() == 0 && links.width() < 3 && family.cells() == 0 {
+            self.notes.repaired(
+                &path,
+                "a placeholder that says two ends a face is not carried",
+                1,
+            );
+            return Ok(None);
+        }
+        let mut placer = self.placer(stage, stages.get(there), &family)?;
+        let mut gone = 0_u64;
+        let mut ends: Vec<(u32, u32)> = Vec::new();
+        let rank = source.level.key_rank().max(1);
+        let tree = records::is_implied_tree(source) && links.delta() == 0;
+        let mut children: Vec<u64> = Vec::new();
+        let read = family.each(source, |record| {
+            ends.clear();
+            for (which, (chunk, &row)) in record.chunks.chunks(rank).zip(record.rows).enumerate() {
+                let level = if which == 0 { at } else { there };
+                let stage = stages.get(level).or_bug(format_args!("no level {level}"))?;
+                let laid = laid
+                    .get_mut(level)
+                    .or_bug(format_args!("no level {level}"))?;
+                // An end that is not there is missing below, where the link is counted as gone.
+                let Some(slot) = stage.source.slot(chunk) else {
+                    continue;
+                };
+                if u64::from(row) >= old_rows(laid, slot)? {
+                    continue;
+                }
+                if tree && which == 0 {
+                    note_child(&mut children, laid, slot, row)?;
+                }
+                ends.push(laid.place(slot, row)?);
+            }
+            if ends.len() != record.rows.len() {
+                gone += 1;
+                return Ok(());
+            }
+            let end = |(which, &(slot, row)): (usize, &(u32, u32))| {
+                let level = if which == 0 { at } else { there };
+                let laid = laid.get(level).or_bug(format_args!("no level {level}"))?;
+                Ok(End {
+                    slot,
+                    chunk: laid.chunk(slot)?,
+                    row,
+                })
+            };
+            let ends = ends.iter().enumerate().map(end);
+            let ends = ends.collect::<Result<Vec<End<'_>>, WriteError>>()?;
+            placer.push(&ends, record.values)
+        })?;
+        // Trap T5.
+        let what = "pairs from parent to child were turned around";
+        self.notes.repaired(&path, what, read.turned);
+        if let Some(stated) = links.stated_links().filter(|&stated| read.counted < stated) {
+            let what = format!(
+                "num_links is {stated}, but there are {} links",
+                read.counted
+            );
+            if links.by_offsets() {
+                let help = "restore what is missing, or accept the loss with `zvf repair STORE --apply --accept-loss`";
+                return Err(WriteError::source(path, format!("{what}: {help}")));
+            }
+            // `repair` does not change the counts of older stores.
+            self.notes.lost(path.clone(), what);
+        }
+        if gone > 0 {
+            let what = format!("{gone} links to vertices that are not there were left out");
+            self.notes.lost(path, what);
+        }
+        if tree && let Some(cut) = cut.take() {
+            let laid = laid.get_mut(at).or_bug(format_args!("no level {at}"))?;
+            push_cut(cut, laid, &children, &mut placer)?;
+        }
+        Ok(Some(placer))
+    }
+
+    /// The place in the list of the level that links of a family go to.
+    fn other_level(&self, stages: &[Stage], at: usize, delta: i32) -> Option<usize> {
+        let stage = stages.get(at)?;
+        let number = i64::from(stage.source.level.number()).checked_add(i64::from(delta))?;
+        let found = |one: &Stage| {
+            i64::from(one.source.level.number()) == number
+                && one.source.level.key_rank() == stage.source.level.key_rank()
+        };
+        stages.iter().position(found)
+    }
+
+    fn placer(
+        &self,
+        stage: &Stage,
+        there: Option<&Stage>,
+        family: &Family<'_>,
+    ) -> Result<Placer, WriteError> {
+        let (source, links) = (&stage.source, family.links);
+        let tree = records::is_implied_tree(source) && links.delta() == 0;
+        let elems: Vec<_> = links
+            .arrays()
+            .iter()
+            .map(|array| array.form().elem)
+            .collect();
+        // A family without arrays has no type yet.
+        let elem = elems.first().copied().unwrap_or(Elem::I64);
+        let same = elems.iter().all(|one| *one == elem);
+        let mut values = Vec::new();
+        for attribute in &family.attributes {
+            let size = records::value_bytes(attribute)?;
+            values.push(Valued::new(attribute, size, links));
+        }
+        let kind = self.store.kind();
+        let policy = Policy {
+            delta: links.delta(),
+            width: links.width(),
+            directed: links.delta() != 0 || (links.directed() && !tree),
+            store: if tree {
+                LinkStore::Canonical
+            } else {
+                links.store()
+            },
+            elem: if same { little_elem(elem) } else { Elem::I64 },
+            factors: match links.delta() {
+                0 => None,
+                _ => Some(self.factors(stage, there)?),
+            },
+            rank: source.level.key_rank(),
+            inner: links.delta() == 0 && matches!(kind, Kind::Graph | Kind::Skeleton | Kind::Mesh),
+            by: self.form().links,
+        };
+        let folder = self.folder();
+        let budget = self.options.write.memory_budget / 8;
+        Placer::new(policy, values, budget, &folder)
+    }
+
+    /// Chunk shapes of two levels in those of the root, with leading ones up to K (0.9 §13.6).
+    fn factors(
+        &self,
+        here: &Stage,
+        there: Option<&Stage>,
+    ) -> Result<(Vec<i64>, Vec<i64>), WriteError> {
+        let base = self.base_shape();
+        let of = |stage: &Stage| -> Result<Vec<i64>, WriteError> {
+            let lead = stage.source.level.key_rank().checked_sub(base.len());
+            let lead = lead.or_bug("keys of chunks with fewer components than axes")?;
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "a float saturates, and a factor below 1 is refused where it is used"
+            )]
+            let factor = |(own, root): (&f64, &f64)| (own / root).round_ties_even() as i64;
+            let own = stage.chunk_shape.iter().zip(&base).map(factor);
+            Ok(std::iter::repeat_n(1, lead).chain(own).collect())
+        };
+        Ok((of(here)?, of(there.unwrap_or(here))?))
+    }
+}
+
+/// Notes that the parent of an old row is stored: one bit a vertex, where rows move.
+fn note_child(children: &mut Vec<u64>, laid: &Laid, slot: u32, row: u32) -> Result<(), WriteError> {
+    let Some(moved) = &laid.moved else {
+        return Ok(());
+    };
+    let vertex = moved.vertex(slot, row)?;
+    let word = to_index("vertices", vertex / 64)?;
+    if children.len() <= word {
+        children.resize(word + 1, 0);
+    }
+    *children.get_mut(word).or_bug("no word of a vertex")? |= 1 << (vertex % 64);
+    Ok(())
+}
+
+/// Places edges that were implied by the order of rows and are not any more, but for children whose parent is stored.
+pub(super) fn push_cut(
+    cut: Spool,
+    laid: &mut Laid,
+    children: &[u64],
+    placer: &mut Placer,
+) -> Result<(), WriteError> {
+    for piece in cut.pieces() {
+        for mut pair in records(&piece?, 16)? {
+            let child = u64::from_le_bytes(take_array(&mut pair)?);
+            let parent = u64::from_le_bytes(take_array(&mut pair)?);
+            // Behind the last child that was noted there is none.
+            let word = children.get(to_index("vertices", child / 64)?);
+            if word.is_some_and(|word| (word >> (child % 64)) & 1 == 1) {
+                continue;
+            }
+            let mut place = |vertex: u64| {
+                let place = laid.vertex(vertex)?;
+                place.or_bug(format_args!("vertex {vertex} has no place"))
+            };
+            let (child, parent) = (place(child)?, place(parent)?);
+            let end = |(slot, row): (u32, u32)| -> Result<End<'_>, WriteError> {
+                Ok(End {
+                    slot,
+                    chunk: laid.chunk(slot)?,
+                    row,
+                })
+            };
+            let ends = [end(child)?, end(parent)?];
+            placer.push(&ends, &vec![None; placer.values()])?;
+        }
+    }
+    Ok(())
+}
+
+/// Rows of a chunk of the old level.
+fn old_rows(laid: &Laid, slot: u32) -> Result<u64, WriteError> {
+    match &laid.moved {
+        Some(moved) => moved.rows(slot),
+        None => {
+            let rows = laid.chunk_rows.get(index(slot)).copied();
+            Ok(u64::from(rows.or_bug(format_args!("no chunk {slot}"))?))
+        }
+    }
+}

@@ -1,0 +1,448 @@
+//! What of a copy is done, kept in a file beside it, so that a copy that was interrupted goes on.
+//!
+//! ```text
+//! BEGIN   what is copied, and how; the marker at the new store's place
+//! JOB     chunks of a level that are written and durable, and what is to be told of them; any number
+//! END     everything is written: the document of the root, and the report
+//! ```
+//!
+//! Chunks that are kept are neither read nor written again; where rows move they are not written again, since what goes
+//! where is found by reading all of them. Objects, tables, links and documents are made anew: they stand on all chunks.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::Job;
+use super::cells::Done;
+use super::report::{LevelCounts, Loss, Notes, Repair, Report};
+use zvf_write::WriteError;
+use zvf_write::commit::{self, Leftovers, MARKER, ROOT};
+use zvf_write::describe::codecs;
+use zvf_write::frames::{FrameFile, damaged, misused};
+use zvf_write::int::wide;
+use zvf_write::target::Target;
+
+const BEGIN: u8 = 1;
+const JOB: u8 = 2;
+const END: u8 = 3;
+
+/// How long chunks may wait for their frame where every frame costs a sync of the file system.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// The journal of a copy.
+#[derive(Debug)]
+pub(super) struct Journal<'t> {
+    target: &'t Target,
+    identity: Value,
+    /// The chunks that earlier runs wrote, by level and number.
+    chunks: HashMap<(u32, u32), Done>,
+    /// What earlier runs told of them.
+    told: Notes,
+    mark: Option<Vec<u8>>,
+    end: Option<(String, Report)>,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    file: FrameFile,
+    /// Frames of chunks that may not be durable yet.
+    waiting: Vec<Vec<u8>>,
+    /// When frames were appended last; `None`: never in this run.
+    last: Option<Instant>,
+    durable: bool,
+}
+
+/// Where a copy begins.
+#[derive(Debug)]
+pub(super) enum Begin {
+    /// Here: everything, or what earlier runs left, is to be done. The marker.
+    Fill(Vec<u8>),
+    /// At the end: everything is written, and the root, if `there`.
+    Commit {
+        root: String,
+        report: Report,
+        there: bool,
+    },
+}
+
+impl<'t> Journal<'t> {
+    /// Opens a journal, or makes one.
+    ///
+    /// # Errors
+    /// Misuse: the journal of another copy, or of a store that was changed since; one that another copy has open. I/O, damage.
+    pub(super) fn open(
+        path: &Path,
+        job: &Job,
+        target: &'t Target,
+        durable: bool,
+    ) -> Result<Self, WriteError> {
+        let identity = identity(job);
+        let (mut mark, mut end) = (None, None);
+        let mut chunks = HashMap::new();
+        let told = Notes::default();
+        let file = FrameFile::open(path, durable, BEGIN, |at, kind, payload| {
+            let value: Option<Value> = serde_json::from_slice(payload).ok();
+            let bad = || damaged(path, at, "what a copy keeps");
+            let value = value.ok_or_else(bad)?;
+            match kind {
+                BEGIN if mark.is_none() => {
+                    check(path, &value["copy"], &identity)?;
+                    mark = Some(value["mark"].as_str().ok_or_else(bad)?.as_bytes().to_vec());
+                }
+                JOB if mark.is_some() => {
+                    take_job(&value, &mut chunks, &told).ok_or_else(bad)?;
+                }
+                END if mark.is_some() => {
+                    let root = value["root"].as_str().ok_or_else(bad)?.to_owned();
+                    end = Some((root, parse_report(&value["report"]).ok_or_else(bad)?));
+                }
+                _ => return Err(bad()),
+            }
+            Ok(())
+        })?;
+        Ok(Self {
+            target,
+            identity,
+            chunks,
+            told,
+            mark,
+            end,
+            inner: Mutex::new(Inner {
+                file,
+                waiting: Vec::new(),
+                last: None,
+                durable,
+            }),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Finds where to go on, and marks the place where nothing was begun.
+    ///
+    /// What an earlier run left is gone on from only while its marker lies there; what somebody cleared is begun anew, and a
+    /// place that holds anything else is refused.
+    pub(super) fn begin(
+        &mut self,
+        address: &str,
+        leftovers: Leftovers,
+    ) -> Result<Begin, WriteError> {
+        if let Some((root, report)) = self.end.take() {
+            let found = self.target.read(ROOT)?;
+            let there = found.as_deref() == Some(root.as_bytes());
+            if there || (found.is_none() && self.is_marked()?) {
+                self.target.remove_temporary()?;
+                return Ok(Begin::Commit {
+                    root,
+                    report,
+                    there,
+                });
+            }
+        } else if self.target.exists(ROOT)? {
+            // Refused below, by the words of every writer.
+        } else if let Some(mark) = self.mark.clone()
+            && self.is_marked()?
+        {
+            self.target.remove_temporary()?;
+            return Ok(Begin::Fill(mark));
+        }
+        commit::check(self.target, address, leftovers)?;
+        self.chunks.clear();
+        self.told = Notes::default();
+        let mark = commit::new_mark(json!({}));
+        let text = String::from_utf8_lossy(&mark);
+        let frame = json!({"copy": self.identity, "mark": text}).to_string();
+        let mut inner = self.lock();
+        inner.file.clear()?;
+        // Before the marker: what bears it is known to be this copy's.
+        inner.file.append(BEGIN, frame.as_bytes())?;
+        drop(inner);
+        commit::begin_as(self.target, address, leftovers, &mark)?;
+        Ok(Begin::Fill(mark))
+    }
+
+    fn is_marked(&self) -> Result<bool, WriteError> {
+        Ok(self.target.read(MARKER)? == self.mark)
+    }
+
+    /// Whether there was no journal, or an empty one.
+    pub(super) fn is_new(&self) -> bool {
+        self.mark.is_none()
+    }
+
+    /// Whether earlier runs wrote any chunks.
+    pub(super) fn goes_on(&self) -> bool {
+        !self.chunks.is_empty()
+    }
+
+    /// Hands over what earlier runs told of the chunks that they wrote.
+    pub(super) fn tell(&self, notes: &Notes) {
+        notes.absorb(&self.told);
+    }
+
+    /// What is kept of some chunks, if all of them are written.
+    pub(super) fn written(&self, level: u32, slots: &[u32]) -> Option<Vec<&Done>> {
+        slots
+            .iter()
+            .map(|slot| self.chunks.get(&(level, *slot)))
+            .collect()
+    }
+
+    /// Keeps chunks whose cells were put, and what is to be told of them.
+    pub(super) fn keep<'d>(
+        &self,
+        level: u32,
+        done: impl Iterator<Item = &'d Done>,
+        notes: &Notes,
+    ) -> Result<(), WriteError> {
+        let (repairs, losses) = notes.so_far();
+        let repairs = repairs.iter();
+        let frame = json!({
+            "level": level,
+            "chunks": done.map(done_value).collect::<Vec<_>>(),
+            "repairs": repairs.map(repair_value).collect::<Vec<_>>(),
+            "losses": losses.iter().map(loss_value).collect::<Vec<_>>(),
+        });
+        let mut inner = self.lock();
+        inner.waiting.push(frame.to_string().into_bytes());
+        let soon = inner.durable && inner.last.is_some_and(|last| last.elapsed() < EVERY);
+        if soon {
+            return Ok(());
+        }
+        self.flush(&mut inner)
+    }
+
+    fn flush(&self, inner: &mut Inner) -> Result<(), WriteError> {
+        // A frame speaks of chunks that a loss of power does not take away any more.
+        self.target.barrier()?;
+        let waiting = std::mem::take(&mut inner.waiting);
+        inner.file.append_all(JOB, &waiting)?;
+        inner.last = Some(Instant::now());
+        Ok(())
+    }
+
+    /// Keeps that everything is written.
+    pub(super) fn end(&self, root: &str, report: &Report) -> Result<(), WriteError> {
+        let mut inner = self.lock();
+        self.flush(&mut inner)?;
+        let frame = json!({"root": root, "report": report_value(report)}).to_string();
+        inner.file.append(END, frame.as_bytes())
+    }
+
+    /// Removes the file: nobody will go on from it.
+    pub(super) fn done(self) -> Result<(), WriteError> {
+        let inner = self.inner.into_inner();
+        inner.unwrap_or_else(PoisonError::into_inner).file.done()
+    }
+}
+
+/// What is copied, by the documents that were read and their states, and how.
+fn identity(job: &Job) -> Value {
+    // Others may be read later, or by somebody else who holds the store.
+    let mut keys = vec![ROOT.to_owned()];
+    let mut digest = Sha256::new();
+    // Each part with its length in front, so that no two lists of parts are the same bytes.
+    let mut add = |part: &[u8]| {
+        digest.update(wide(part.len()).to_le_bytes());
+        digest.update(part);
+    };
+    add(job.store.root().to_json().as_bytes());
+    for level in &job.levels {
+        add(level.doc().to_json().as_bytes());
+        let chunks = level.vertices().presence().iter();
+        let chunks = chunks.flatten().flat_map(|at| at.to_le_bytes());
+        add(&chunks.collect::<Vec<u8>>());
+        let nodes = ["", "vertices/", "object_index/"];
+        keys.extend(nodes.map(|node| format!("{}/{node}{ROOT}", level.number())));
+    }
+    let mut documents = job.store.documents();
+    documents.sort_unstable();
+    for (key, state) in documents {
+        if keys.contains(&key) {
+            add(json!([key, state]).to_string().as_bytes());
+        }
+    }
+    let source: String = digest
+        .finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "source": format!("sha256:{source}"),
+        "options": describe(&job.options),
+    })
+}
+
+/// How it is copied, as text: numbers that are read back from a document may be others by the last bit.
+fn describe(options: &super::MigrateOptions) -> String {
+    let options = json!({
+        "target": options.target.version(),
+        "compression": options.compression.as_ref().map(codecs),
+        "shard_shape": options.shard_shape,
+        "chunk_shape": options.chunk_shape,
+        "bin_shape": options.bin_shape,
+    });
+    options.to_string()
+}
+
+fn check(path: &Path, found: &Value, expected: &Value) -> Result<(), WriteError> {
+    let words = [
+        ("version", "the journal of another version of this library"),
+        ("options", "the journal of a copy with other options"),
+        (
+            "source",
+            "the journal of a copy of another store, or the store was changed since",
+        ),
+    ];
+    for (member, words) in words {
+        if found[member] != expected[member] {
+            let expected = "the journal that this copy left when it was interrupted, or a new file";
+            return Err(misused(path, words, expected));
+        }
+    }
+    Ok(())
+}
+
+fn take_job(value: &Value, chunks: &mut HashMap<(u32, u32), Done>, told: &Notes) -> Option<()> {
+    let level = u32::try_from(value["level"].as_u64()?).ok()?;
+    for one in value["chunks"].as_array()? {
+        let done = parse_done(one)?;
+        chunks.insert((level, done.slot), done);
+    }
+    for one in value["repairs"].as_array()? {
+        let one = parse_repair(one)?;
+        told.repaired(&one.place, one.what, one.count);
+    }
+    for one in value["losses"].as_array()? {
+        let one = parse_loss(one)?;
+        told.lost(one.place, one.what);
+    }
+    Some(())
+}
+
+fn done_value(done: &Done) -> Value {
+    json!([
+        done.slot,
+        done.rows,
+        done.fragments,
+        done.ends,
+        done.tiles,
+        done.extent,
+        done.misplaced,
+        done.present,
+    ])
+}
+
+fn parse_done(value: &Value) -> Option<Done> {
+    let [
+        slot,
+        rows,
+        fragments,
+        ends,
+        tiles,
+        extent,
+        misplaced,
+        present,
+    ] = value.as_array()?.as_slice()
+    else {
+        return None;
+    };
+    Some(Done {
+        slot: u32::try_from(slot.as_u64()?).ok()?,
+        rows: u32::try_from(rows.as_u64()?).ok()?,
+        fragments: usize::try_from(fragments.as_u64()?).ok()?,
+        ends: serde_json::from_value(ends.clone()).ok()?,
+        tiles: tiles.as_bool()?,
+        extent: serde_json::from_value(extent.clone()).ok()?,
+        misplaced: misplaced.as_u64()?,
+        present: serde_json::from_value(present.clone()).ok()?,
+    })
+}
+
+fn repair_value(one: &Repair) -> Value {
+    json!([one.place, one.what, one.count])
+}
+
+fn parse_repair(value: &Value) -> Option<Repair> {
+    Some(Repair {
+        place: value[0].as_str()?.to_owned(),
+        what: Cow::Owned(value[1].as_str()?.to_owned()),
+        count: value[2].as_u64()?,
+    })
+}
+
+fn loss_value(one: &Loss) -> Value {
+    json!([one.place, one.what])
+}
+
+fn parse_loss(value: &Value) -> Option<Loss> {
+    Some(Loss {
+        place: value[0].as_str()?.to_owned(),
+        what: value[1].as_str()?.to_owned(),
+    })
+}
+
+fn report_value(report: &Report) -> Value {
+    let levels = report.levels.iter().map(|one| {
+        let counts = [
+            one.vertices,
+            one.chunks,
+            one.fragments,
+            one.objects,
+            one.links,
+            one.groups,
+        ];
+        json!([one.level, counts])
+    });
+    json!({
+        "from": report.from,
+        "to": report.to,
+        "levels": levels.collect::<Vec<_>>(),
+        "repairs": report.repairs.iter().map(repair_value).collect::<Vec<_>>(),
+        "losses": report.losses.iter().map(loss_value).collect::<Vec<_>>(),
+        "notes": report.notes,
+    })
+}
+
+fn parse_report(value: &Value) -> Option<Report> {
+    let list = |name: &str| value[name].as_array().map(Vec::as_slice);
+    let levels = list("levels")?.iter().map(|one| {
+        let counts: [u64; 6] = serde_json::from_value(one[1].clone()).ok()?;
+        let [vertices, chunks, fragments, objects, links, groups] = counts;
+        Some(LevelCounts {
+            level: u32::try_from(one[0].as_u64()?).ok()?,
+            vertices,
+            chunks,
+            fragments,
+            objects,
+            links,
+            groups,
+        })
+    });
+    let text = |name: &str| value[name].as_str().map(str::to_owned);
+    Some(Report {
+        from: text("from")?,
+        to: text("to")?,
+        levels: levels.collect::<Option<_>>()?,
+        repairs: list("repairs")?
+            .iter()
+            .map(parse_repair)
+            .collect::<Option<_>>()?,
+        losses: list("losses")?
+            .iter()
+            .map(parse_loss)
+            .collect::<Option<_>>()?,
+        notes: serde_json::from_value(value["notes"].clone()).ok()?,
+        verified: None,
+    })
+}

@@ -1,0 +1,179 @@
+//! What the vertices of a new level look like: chunks, fragments, and where everything went.
+
+use zvf_meta::space::Grid;
+use zvf_store::ChunkCoord;
+
+use super::cells::Done;
+use super::moved::{Moved, span};
+use zvf_write::WriteError;
+use zvf_write::error::OrBug;
+use zvf_write::int::{index, wide};
+use zvf_write::nodes::Nodes;
+use zvf_write::prepare::Corners;
+
+/// The ends of a fragment without rows.
+pub(crate) const NO_ROWS: (u32, u32) = (u32::MAX, u32::MAX);
+
+/// The vertices of a new level.
+#[derive(Debug, Default)]
+pub(crate) struct Laid {
+    /// Chunks in lex order.
+    pub(crate) chunks: Vec<ChunkCoord>,
+    /// Number of the first fragment of each chunk among all, and the end.
+    pub(crate) starts: Vec<u64>,
+    /// First and last row of every fragment, where links are made from them.
+    pub(crate) ends: Vec<(u32, u32)>,
+    pub(crate) rows: u64,
+    /// Rows of each chunk.
+    pub(crate) chunk_rows: Vec<u32>,
+    /// Every fragment index tiles its buffer.
+    pub(crate) tiles: bool,
+    /// Corners of all finite positions.
+    pub(crate) extent: Option<Corners>,
+    pub(crate) nodes: Nodes,
+    /// Where rows and fragments went; `None` where all are where they were.
+    pub(crate) moved: Option<Moved>,
+}
+
+impl Laid {
+    /// Puts the chunks that were written together; `done` is in their order afterwards.
+    pub(super) fn of(chunks: &[ChunkCoord], done: &mut [Done]) -> Self {
+        done.sort_unstable_by_key(|done| done.slot);
+        let mut laid = Self {
+            chunks: chunks.to_vec(),
+            tiles: true,
+            ..Self::default()
+        };
+        for done in done {
+            laid.push_chunk(done.rows, &done.ends, done.fragments);
+            laid.tiles &= done.tiles;
+            laid.widen(done.extent.take());
+        }
+        laid
+    }
+
+    /// Fragments of a chunk.
+    pub(crate) fn fragments(&self, slot: u32) -> Result<u64, WriteError> {
+        let (start, end) = span(&self.starts, slot)?;
+        Ok(end - start)
+    }
+
+    /// Fragments of all chunks.
+    pub(crate) fn all_fragments(&self) -> u64 {
+        // Nothing is known of a level without chunks.
+        self.starts.last().copied().unwrap_or(0)
+    }
+
+    /// First and last row of a fragment; `None` of one without rows.
+    pub(crate) fn ends_of(&self, slot: u32, fragment: u32) -> Option<(u32, u32)> {
+        let start = self.starts.get(index(slot)).copied()?;
+        let at = usize::try_from(start.checked_add(u64::from(fragment))?).ok()?;
+        self.ends.get(at).copied().filter(|ends| *ends != NO_ROWS)
+    }
+
+    pub(crate) fn chunk(&self, slot: u32) -> Result<&[i64], WriteError> {
+        let chunk = self.chunks.get(index(slot)).map(ChunkCoord::as_slice);
+        chunk.or_bug(format_args!("no chunk {slot}"))
+    }
+
+    /// Where a row of the old level is now.
+    pub(crate) fn place(&mut self, slot: u32, row: u32) -> Result<(u32, u32), WriteError> {
+        match &mut self.moved {
+            None => Ok((slot, row)),
+            Some(moved) => moved.place(slot, row),
+        }
+    }
+
+    /// Where an old vertex is now, where rows moved.
+    pub(crate) fn vertex(&mut self, vertex: u64) -> Result<Option<(u32, u32)>, WriteError> {
+        match &mut self.moved {
+            Some(moved) => moved.places.get(vertex),
+            None => Ok(None),
+        }
+    }
+
+    /// The fragments that hold the rows of an old one, in order.
+    pub(crate) fn parts(
+        &self,
+        slot: u32,
+        fragment: u32,
+        out: &mut Vec<(u32, u32)>,
+    ) -> Result<(), WriteError> {
+        match &self.moved {
+            None => {
+                out.push((slot, fragment));
+                Ok(())
+            }
+            Some(moved) => moved.parts(slot, fragment, out),
+        }
+    }
+
+    /// Adds what is known of one chunk; chunks come in order.
+    pub(crate) fn push_chunk(&mut self, rows: u32, ends: &[(u32, u32)], fragments: usize) {
+        let before = self.all_fragments();
+        if self.starts.is_empty() {
+            self.starts.push(0);
+        }
+        self.starts.push(before + wide(fragments));
+        self.ends.extend_from_slice(ends);
+        self.chunk_rows.push(rows);
+        self.rows += u64::from(rows);
+    }
+
+    /// Widens the corners.
+    pub(crate) fn widen(&mut self, extent: Option<Corners>) {
+        let Some((low, high)) = extent else { return };
+        match &mut self.extent {
+            None => self.extent = Some((low, high)),
+            Some((all_low, all_high)) => {
+                all_low
+                    .iter_mut()
+                    .zip(low)
+                    .for_each(|(all, one)| *all = all.min(one));
+                all_high
+                    .iter_mut()
+                    .zip(high)
+                    .for_each(|(all, one)| *all = all.max(one));
+            }
+        }
+    }
+}
+
+/// A grid that has room for chunks beside those that it was made for: old bounds may be too small.
+pub(crate) fn with_room<'c>(
+    mut grid: Grid,
+    chunks: impl Iterator<Item = &'c [i64]>,
+) -> Result<Grid, WriteError> {
+    for chunk in chunks {
+        for ((origin, shape), &at) in grid.origin.iter_mut().zip(&mut grid.shape).zip(chunk) {
+            let end = i128::from(*origin) + i128::from(*shape);
+            let (low, high) = (at.min(*origin), end.max(i128::from(at) + 1));
+            *origin = low;
+            let most = i64::MAX.unsigned_abs();
+            *shape = u64::try_from(high - i128::from(low))
+                .map_err(|_| WriteError::limit("cells along an axis", u64::MAX, most))?;
+        }
+    }
+    Ok(grid)
+}
+
+#[cfg(test)]
+mod tests {
+    use zvf_store::ChunkCoord;
+
+    use super::Laid;
+    use zvf_write::WriteError;
+
+    #[test]
+    fn a_chunk_that_there_is_not_has_no_fragments() {
+        let mut laid = Laid {
+            chunks: vec![ChunkCoord::new(&[1, 2])],
+            ..Laid::default()
+        };
+        laid.push_chunk(5, &[(0, 1), (2, 4)], 2);
+        assert_eq!(laid.fragments(0).unwrap(), 2);
+        assert_eq!(laid.chunk(0).unwrap(), [1, 2]);
+        assert!(matches!(laid.fragments(1), Err(WriteError::Bug { .. })));
+        assert!(matches!(laid.chunk(1), Err(WriteError::Bug { .. })));
+    }
+}

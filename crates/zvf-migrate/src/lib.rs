@@ -1,0 +1,530 @@
+//! Copies of stores: old ones brought to the version that is written, and new shapes of chunks, bins and shards.
+//!
+//! ```text
+//! vertices   chunk for chunk, of all levels         cells
+//! objects    manifests, ids, values, groups         objects, tables
+//! links      record for record, to all levels       records, links
+//! the rest   headers, parametric objects, …         side
+//! documents  what is not understood is kept         documents
+//! ── the root makes the store ──
+//! a second look at both stores                      verify
+//! ```
+//!
+//! A chunk keeps its rows and its fragments in their order, so that every answer about the new store is that about the
+//! old one. Only where the shape of chunks changes, or that of bins, rows move ([`Moved`](moved::Moved)): objects keep
+//! their vertices in their order all the same.
+
+mod cells;
+mod documents;
+mod family;
+mod kept;
+mod laid;
+mod links;
+mod moved;
+mod objects;
+mod options;
+mod order;
+mod records;
+mod relay;
+mod report;
+mod rows;
+mod shapes;
+mod side;
+mod source;
+mod tables;
+mod verify;
+mod verify_moved;
+
+use futures::future::BoxFuture;
+use tokio::runtime::Handle;
+use zvf_meta::{Kind, LevelDoc};
+use zvf_store::{Class, Level, Need, Store};
+
+pub use options::{MigrateOptions, MigrateProgress};
+pub use report::{LevelCounts, Loss, Repair, Report, Verified};
+
+use cells::Sink;
+use family::push_cut;
+use kept::{Begin, Journal};
+use laid::Laid;
+use links::End;
+use report::Notes;
+use source::Source;
+use zvf_write::WriteError;
+use zvf_write::commit;
+use zvf_write::error::OrBug;
+use zvf_write::form::{Form, Members};
+use zvf_write::inside;
+use zvf_write::int::wide;
+use zvf_write::nodes::Nodes;
+use zvf_write::prepare::Corners;
+use zvf_write::shard::Cells;
+use zvf_write::spill::Spool;
+use zvf_write::target::Target;
+use zvf_write::writer::blocking;
+
+/// Copies a store of any version that is read into a new store of the [target version](MigrateOptions::target), with all its
+/// levels, and compares the two.
+///
+/// What is carried, repaired and reported stands in `docs/migration.md`.
+///
+/// # Cost
+/// Every cell of the old store is read once and written once, and both are read once more by the second look. Memory: a
+/// few dozen chunks a thread, the [memory budget](zvf_write::WriteOptions::memory_budget) for links, 12 bytes a chunk, 8 an object,
+/// 8 a fragment where links between the parts of chains are made anew, and the tables of objects.
+///
+/// # Going on
+/// With [`WriteOptions::journal`](zvf_write::WriteOptions::journal) a copy that was interrupted, or that storage failed, goes on when it is called again with
+/// the same store, address and options: chunks that were written are not copied again. A store that was changed since is refused.
+///
+/// # Errors
+/// As the old store says; misuse, where something lies at the new one's place; [`WriteError::Data`] for what no reader
+/// may guess about, and with [`MigrateOptions::strict`] for everything that cannot be carried;
+/// [`WriteError::Differs`] if the second look finds a difference. There is no new store after an error, unless
+/// [`WriteError::is_committed`]; with a journal, a failure of I/O leaves what is gone on from.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn f() -> Result<(), Box<dyn std::error::Error>> {
+/// use zvf_store::Store;
+/// use zvf_migrate::{MigrateOptions, migrate};
+///
+/// let old = Store::open("old.zarrvectors").await?;
+/// let report = migrate(&old, "new.zarrvectors", MigrateOptions::new()).await?;
+/// for loss in &report.losses {
+///     eprintln!("{}: {}", loss.place, loss.what);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub fn migrate<'a>(
+    store: &'a Store,
+    address: &'a str,
+    options: MigrateOptions,
+) -> BoxFuture<'a, Result<Report, WriteError>> {
+    Box::pin(async move {
+        let mut levels = Vec::new();
+        for &number in store.levels() {
+            let level = store.level(number, &Need::all()).await?;
+            level.check_undamaged()?;
+            levels.push(level);
+        }
+        let (store, address, handle) = (store.clone(), address.to_owned(), Handle::current());
+        blocking(move || {
+            let job = Job {
+                store,
+                levels,
+                address,
+                handle,
+                options,
+                notes: Notes::default(),
+            };
+            job.run()
+        })
+        .await
+    })
+}
+
+/// Compares two stores by what they hold: levels, vertices with their attributes, objects, links, tables and groups.
+///
+/// Where the shapes of chunks are the same, chunks are compared byte for byte; else by hashes of what rows hold, in any
+/// order of rows. `old` may hold what [`migrate`] would repair.
+///
+/// # Cost
+/// Every cell of both stores is read once, of links also the chunks of their ends. Memory: 8 bytes a chunk; where shapes
+/// differ 40 bytes a fragment, and of trees 16 a stored edge.
+///
+/// # Errors
+/// [`WriteError::Differs`] with the first difference: level, and chunk, object or attribute. As the stores say.
+pub fn compare<'a>(old: &'a Store, new: &'a Store) -> BoxFuture<'a, Result<Verified, WriteError>> {
+    Box::pin(async move {
+        let (old, new, handle) = (old.clone(), new.clone(), Handle::current());
+        blocking(move || verify::verify(&old, &new, &handle)).await
+    })
+}
+
+/// Removes a journal that nobody shall go on from. The failure that led here is the one to tell.
+fn forget(journal: Option<Journal<'_>>) {
+    let _ = journal.map(Journal::done);
+}
+
+/// One copy.
+struct Job {
+    store: Store,
+    levels: Vec<Level>,
+    address: String,
+    handle: Handle,
+    options: MigrateOptions,
+    notes: Notes,
+}
+
+/// One level on its way.
+struct Stage {
+    source: Source,
+    cells: Cells,
+    chunk_shape: Vec<f64>,
+    /// Rows go to other chunks or fragments.
+    moves: bool,
+    /// Bins that fragments are, where they are bins and rows move.
+    bins: Option<Vec<f64>>,
+}
+
+impl Job {
+    fn run(&self) -> Result<Report, WriteError> {
+        let write = &self.options.write;
+        let target = Target::new(&self.address, &write.open, write.durable)?;
+        inside::check(&self.address, &write.open)?;
+        let mut journal = match &write.journal {
+            Some(path) => Some(Journal::open(path, self, &target, write.durable)?),
+            None => None,
+        };
+        let (address, leftovers) = (&self.address, write.leftovers);
+        let begin = match journal.as_mut().map(|one| one.begin(address, leftovers)) {
+            Some(Ok(begin)) => begin,
+            Some(Err(error)) => {
+                // Nothing was begun: no file is left that was not there. After a failure of I/O a marker may lie there.
+                let new = |one: &Journal<'_>| one.is_new() && error.class() != Class::Io;
+                forget(journal.filter(new));
+                return Err(error);
+            }
+            None => {
+                let details = serde_json::json!({});
+                Begin::Fill(commit::begin(&target, address, leftovers, details)?)
+            }
+        };
+        // With a journal, what a failure of I/O leaves is what the next run goes on from.
+        let stays = |error: &WriteError| write.journal.is_some() && error.class() == Class::Io;
+        let (root, mut report, there) = match begin {
+            Begin::Commit {
+                root,
+                report,
+                there,
+            } => (root, report, there),
+            Begin::Fill(mark) => match self.fill(&target, journal.as_ref()) {
+                Ok((root, report)) => {
+                    if let Some(journal) = &journal {
+                        journal.end(&root, &report)?;
+                    }
+                    (root, report, false)
+                }
+                Err(error) => {
+                    if !stays(&error) {
+                        commit::abandon(&target, &mark);
+                        forget(journal);
+                    }
+                    return Err(error);
+                }
+            },
+        };
+        if there {
+            target.remove(commit::MARKER)?;
+        } else {
+            commit::commit(&target, address, root, None)?;
+        }
+        if !self.options.unverified {
+            match self.verify() {
+                Ok(verified) => report.verified = Some(verified),
+                Err(error) if stays(&error) => return Err(error),
+                Err(error) => {
+                    // What is not a copy is not left as one.
+                    target.remove(commit::ROOT)?;
+                    target.clear(commit::ROOT)?;
+                    forget(journal);
+                    return Err(error);
+                }
+            }
+        }
+        journal.map_or(Ok(()), Journal::done)?;
+        Ok(report)
+    }
+
+    fn verify(&self) -> Result<Verified, WriteError> {
+        let open = self.options.write.open.clone();
+        let new = self
+            .handle
+            .block_on(Store::open_with(&self.address, open))?;
+        verify::verify(&self.store, &new, &self.handle)
+    }
+
+    /// Writes everything but the root, whose document is returned.
+    fn fill(
+        &self,
+        target: &Target,
+        journal: Option<&Journal<'_>>,
+    ) -> Result<(String, Report), WriteError> {
+        self.check_shapes()?;
+        if let Some(journal) = journal {
+            journal.tell(&self.notes);
+        }
+        let mut stages = Vec::new();
+        for level in &self.levels {
+            stages.push(self.stage(level.clone())?);
+        }
+        let (mut laid, mut cuts) = (Vec::new(), Vec::new());
+        let mut extent = Laid::default();
+        let (budget, threads) = (self.options.write.memory_budget, self.options.write.threads);
+        for stage in &mut stages {
+            let below = target.below(stage.source.level.number().to_string());
+            let one = if stage.moves {
+                let (shape, bins) = (&stage.chunk_shape, stage.bins.clone());
+                let folder = self.folder();
+                let gathered =
+                    relay::gather(&stage.source, shape, bins, budget, &folder, &self.notes)?;
+                let sorted = gathered.finish()?;
+                let grid = self.grid(&stage.source, shape, &sorted.chunks)?;
+                stage.cells = self.cells(&stage.cells, grid, &sorted.chunks)?;
+                let sink = self.sink(stage, &below, journal);
+                let (one, cut) = relay::write(sink, sorted, threads, budget, &folder)?;
+                cuts.push(Some(cut));
+                one
+            } else {
+                cuts.push(None);
+                cells::copy(self.sink(stage, &below, journal), threads, budget)?
+            };
+            extent.widen(one.extent.clone());
+            laid.push(one);
+        }
+        let mut report = Report {
+            from: self.store.root().zarr_vectors.zv_version.clone(),
+            to: self.options.target.version().to_owned(),
+            ..Report::default()
+        };
+        for (at, cut) in cuts.into_iter().enumerate() {
+            report
+                .levels
+                .push(self.finish_level(&stages, &mut laid, at, cut, target)?);
+        }
+        let form = self.form();
+        let gone = side::copy(&self.store, &self.handle, form, target, &self.notes)?;
+        let root = self.root(&stages, extent.extent, &gone)?;
+        for warning in self.store.warnings() {
+            match warning.strip_prefix("left out: ") {
+                Some(what) => self.notes.lost("the old store", what),
+                None => self.notes.note(format!("of the old store: {warning}")),
+            }
+        }
+        self.notes.finish(&mut report);
+        if let Some(loss) = report.losses.first().filter(|_| self.options.strict) {
+            return Err(WriteError::source(loss.place.clone(), loss.what.clone()));
+        }
+        Ok((root, report))
+    }
+
+    fn root(
+        &self,
+        stages: &[Stage],
+        extent: Option<Corners>,
+        gone: &[String],
+    ) -> Result<String, WriteError> {
+        let levels: Vec<(Level, Vec<f64>)> = stages
+            .iter()
+            .map(|stage| (stage.source.level.clone(), stage.chunk_shape.clone()))
+            .collect();
+        let bins = self.base_bins();
+        let name = zvf_write::documents::name_of(&self.address);
+        let version = self.options.target;
+        let mut root = documents::root(
+            &self.store,
+            version,
+            &levels,
+            extent,
+            bins,
+            &name,
+            &self.notes,
+        )?;
+        // The first kind is that of the levels; a further one whose geometry is not here would be asked for.
+        let mut first = true;
+        root.zarr_vectors
+            .geometry_types
+            .retain(|kind| std::mem::take(&mut first) || !gone.contains(kind));
+        Ok(root.to_json())
+    }
+
+    /// Prepares a level: its chunks, its grid, how it is stored.
+    fn stage(&self, level: Level) -> Result<Stage, WriteError> {
+        let chunk_shape = self.chunk_shape(&level);
+        let (stored, shards) = documents::storage(level.vertices());
+        let rank = level.key_rank();
+        let source = Source::new(level, self.handle.clone(), &self.notes)?;
+        let binned = verify::is_binned(&source);
+        let bins = self.base_bins().unwrap_or_else(|| chunk_shape.clone());
+        let moves = chunk_shape != source.level.chunk_shape() || self.cuts_bins(&source);
+        let grid = self.grid(&source, &chunk_shape, &source.chunks)?;
+        let shards = match &self.options.shard_shape {
+            Some(cells) if cells.is_empty() => None,
+            Some(cells) => {
+                let lead = rank.saturating_sub(cells.len());
+                Some(
+                    std::iter::repeat_n(1, lead)
+                        .chain(cells.iter().copied())
+                        .collect(),
+                )
+            }
+            None => shards.filter(|shards| shards.len() == rank),
+        };
+        let shards = self.shards(&source, shards);
+        let compression = self.compression(stored, shards.is_some())?;
+        let chunks = source.chunks.iter().map(|chunk| chunk.as_slice());
+        let cells = self.form().cells(grid, shards, compression, chunks)?;
+        Ok(Stage {
+            source,
+            cells,
+            chunk_shape,
+            moves,
+            bins: binned.then_some(bins),
+        })
+    }
+
+    /// What follows from the version of the new store.
+    fn form(&self) -> Form {
+        self.options.target.form()
+    }
+
+    fn sink<'s>(
+        &'s self,
+        stage: &'s Stage,
+        below: &'s zvf_write::target::Below<'s>,
+        journal: Option<&'s Journal<'s>>,
+    ) -> Sink<'s> {
+        Sink {
+            source: &stage.source,
+            cells: &stage.cells,
+            target: below,
+            chunk_shape: &stage.chunk_shape,
+            notes: &self.notes,
+            keep_ends: self.makes_chains(stage),
+            journal,
+            progress: match &self.options.progress {
+                Some(progress) => &**progress,
+                None => &|_| {},
+            },
+        }
+    }
+
+    /// Whether the links between the parts of chains are made from the manifests: those that are stored name no rows, or
+    /// the parts are others now.
+    fn makes_chains(&self, stage: &Stage) -> bool {
+        let level = &stage.source.level;
+        let untrusted = level.links(0).is_some_and(|family| !family.rows_trusted());
+        let kind = self.store.kind();
+        let chain = matches!(kind, Kind::Line | Kind::Polyline | Kind::Streamline);
+        level.object_index().is_some() && (untrusted || (stage.moves && chain))
+    }
+
+    /// Writes what a level has beside vertices, and its documents.
+    fn finish_level(
+        &self,
+        stages: &[Stage],
+        laid: &mut [Laid],
+        at: usize,
+        cut: Option<Spool>,
+        target: &Target,
+    ) -> Result<LevelCounts, WriteError> {
+        let stage = stages.get(at).or_bug(format_args!("no level {at}"))?;
+        let here = laid.get_mut(at).or_bug(format_args!("no level {at}"))?;
+        let source = &stage.source;
+        let number = source.level.number();
+        let below = target.below(number.to_string());
+        let write = &self.options.write;
+        let compression = &stage.cells.compression;
+        let mut counts = LevelCounts {
+            level: number,
+            vertices: here.rows,
+            chunks: wide(here.chunk_rows.iter().filter(|rows| **rows > 0).count()),
+            fragments: here.all_fragments(),
+            ..LevelCounts::default()
+        };
+        let mut nodes: Nodes = std::mem::take(&mut here.nodes);
+        let mut chains = self.chains(stage)?;
+        let here = &*here;
+        let form = self.form();
+        let out = objects::Out {
+            ids: form.ids,
+            compression,
+            target: &below,
+            notes: &self.notes,
+        };
+        let objects = objects::write(source, here, out, |a, b| {
+            let Some(chains) = &mut chains else {
+                return Ok(());
+            };
+            let end = |(slot, row): (u32, u32)| -> Result<End<'_>, WriteError> {
+                Ok(End {
+                    slot,
+                    chunk: here.chunk(slot)?,
+                    row,
+                })
+            };
+            chains.push(&[end(a)?, end(b)?], &[])
+        })?;
+        let rows = objects.map(|objects| {
+            counts.objects = objects.rows.len();
+            nodes.arrays.extend(objects.arrays);
+            let doc = objects.doc.to_group().to_json_line();
+            nodes.groups.insert("object_index".to_owned(), doc);
+            objects.rows
+        });
+        nodes
+            .arrays
+            .extend(tables::object_attributes(source, rows.as_ref(), out)?);
+        let (docs, of_groups) = tables::groups(source, out)?;
+        nodes.arrays.extend(docs);
+        counts.groups = of_groups;
+        let mut placed = Vec::new();
+        if let Some(chains) = chains {
+            let path = format!("{number}/links/0");
+            let what = "links with made-up rows were made anew from the manifests";
+            let untrusted = source
+                .level
+                .links(0)
+                .is_some_and(|family| !family.rows_trusted());
+            self.notes
+                .repaired(&path, what, if untrusted { chains.links } else { 0 });
+            placed.push(chains);
+        }
+        let mut cut = cut;
+        for family in source.level.link_families() {
+            placed.extend(self.family(stages, laid, at, family, &mut cut)?);
+        }
+        if records::is_implied_tree(source)
+            && let Some(cut) = cut.take()
+        {
+            let laid = laid.get_mut(at).or_bug(format_args!("no level {at}"))?;
+            // There were no stored edges beside the implied ones.
+            let mut placer = self.pairs(source, true)?;
+            push_cut(cut, laid, &[], &mut placer)?;
+            placed.push(placer);
+        }
+        for refused in source.level.refused() {
+            self.notes
+                .lost(refused.path.clone(), format!("not read: {}", refused.why));
+        }
+        let here = laid.get(at).or_bug(format_args!("no level {at}"))?;
+        for placer in placed {
+            counts.links += placer.links;
+            let threads = write.threads;
+            nodes.extend(placer.write(&here.chunks, &stage.cells, &below, threads, &self.notes)?);
+        }
+        let present = nodes.families().into_iter().map(str::to_owned).collect();
+        nodes.put(&below)?;
+        let old = source.level.doc();
+        let own_shape = stage.chunk_shape != self.base_shape();
+        let doc = LevelDoc {
+            vertex_count: counts.vertices,
+            arrays_present: present,
+            chunk_shape: (number > 0 && own_shape).then(|| stage.chunk_shape.clone()),
+            fragments_tile: form.members == Members::All && here.tiles && counts.chunks > 0,
+            ..documents::level(old, number)
+        };
+        let stale = old.vertex_count != counts.vertices;
+        let path = format!("{number}/zarr.json");
+        self.notes.repaired(
+            &path,
+            "a stale number of vertices was corrected",
+            u64::from(stale),
+        );
+        below.put(vec![("zarr.json".to_owned(), doc.to_json().into_bytes())])?;
+        Ok(counts)
+    }
+}

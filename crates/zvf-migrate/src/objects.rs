@@ -1,0 +1,189 @@
+//! Objects: manifests whose fragments are those of the new level, ids, links between the parts of chains.
+
+use zvf_format::manifest::{Manifest, ManifestBuilder};
+use zvf_meta::ObjectIndexDoc;
+use zvf_store::{ChunkCoord, ObjectIndex};
+
+use super::laid::Laid;
+use super::report::Notes;
+use super::rows::{Parts, Rows};
+use super::source::Source;
+use zvf_write::WriteError;
+use zvf_write::codec::Compression;
+use zvf_write::error::OrBug;
+use zvf_write::form::IdsIn;
+use zvf_write::int::index;
+use zvf_write::objects::{Docs, MOST, ManifestArray, index_doc, index_of_rows};
+use zvf_write::target::Below;
+
+/// What a manifest names: chunks and fragments in order.
+pub(super) fn entries(
+    blob: &[u8],
+    objects: &ObjectIndex,
+    row: u64,
+) -> Result<Vec<(ChunkCoord, i64)>, WriteError> {
+    let place = || format!("object_index/manifests, row {row}");
+    let manifest = Manifest::parse(blob, objects.key_rank())
+        .map_err(|error| WriteError::source(place(), error.to_string()))?;
+    let mut found = Vec::new();
+    let mut coord = Vec::new();
+    for block in manifest.blocks() {
+        coord.clear();
+        coord.extend(block.chunk.iter().map(|part| part.get()));
+        let chunk = ChunkCoord::new(&coord);
+        found.extend(
+            block
+                .fragments
+                .iter()
+                .map(|fragment| (chunk.clone(), fragment)),
+        );
+    }
+    Ok(found)
+}
+
+/// Where the parts of a level go that are no cells, and how.
+#[derive(Clone, Copy)]
+pub(super) struct Out<'o> {
+    /// What the id of an object is.
+    pub(super) ids: IdsIn,
+    pub(super) compression: &'o Compression,
+    pub(super) target: &'o Below<'o>,
+    pub(super) notes: &'o Notes,
+}
+
+/// The objects of a level that was written.
+#[derive(Debug)]
+pub(super) struct Objects {
+    pub(super) rows: Rows,
+    pub(super) arrays: Docs,
+    pub(super) doc: ObjectIndexDoc,
+}
+
+/// Writes the object index.
+///
+/// `chain` takes, of every two neighbouring parts of an object that lie in different chunks, the last vertex of the one
+/// and the first of the other.
+pub(super) fn write(
+    source: &Source,
+    laid: &Laid,
+    out: Out<'_>,
+    mut chain: impl FnMut((u32, u32), (u32, u32)) -> Result<(), WriteError>,
+) -> Result<Option<Objects>, WriteError> {
+    let (level, notes) = (&source.level, out.notes);
+    let Some(index_) = level.object_index() else {
+        return Ok(None);
+    };
+    let number = level.number();
+    let path = format!("{number}/object_index/manifests");
+    let count = index_.len();
+    if count > MOST {
+        return Err(WriteError::limit("objects", count, MOST));
+    }
+    if index_.key_rank() != level.key_rank() && count > 0 {
+        let what = format!(
+            "sid_ndim is {}, expected {}",
+            index_.key_rank(),
+            level.key_rank()
+        );
+        return Err(WriteError::source(format!("{number}/object_index"), what));
+    }
+    let table = source.handle.block_on(index_.ids())?;
+    if table.repeated() > 0 {
+        let what = format!(
+            "{} ids come more than once, of which readers take the first",
+            table.repeated()
+        );
+        notes.lost(format!("{number}/object_index/object_ids"), what);
+    }
+    let rows = match out.ids {
+        IdsIn::Table => Rows::same(count),
+        IdsIn::Rows => Rows::by_id(&table, &format!("{number}/object_index"), notes)?,
+    };
+    let failed = |row: u64, source| WriteError::encode(format!("{path}, row {row}"), source);
+    let mut array = ManifestArray::new(out.compression, out.target);
+    let mut read = Parts::new(source, index_);
+    let mut present = 0_u64;
+    let blobs = matches!(
+        index_.layout(),
+        Some(zvf_meta::ObjectLayout::V1 | zvf_meta::ObjectLayout::V2)
+    );
+    let mut parts = Vec::new();
+    for row in 0..rows.len() {
+        parts.clear();
+        let old = rows.old(row);
+        let blob = old.map(|old| read.blob(old)).transpose()?.flatten();
+        if let Some((old, blob)) = old.zip(blob) {
+            if blob.is_empty() && blobs {
+                // Trap T31.
+                notes.repaired(&path, "manifests of no bytes became empty ones", 1);
+            }
+            for (chunk, fragment) in entries(&blob, index_, old)? {
+                let slot = source.slot(&chunk);
+                let there = slot.zip(u32::try_from(fragment).ok());
+                let count = match there {
+                    Some((slot, _)) => source_fragments(laid, slot)?,
+                    None => 0,
+                };
+                match there.filter(|(_, fragment)| u64::from(*fragment) < count) {
+                    Some((slot, fragment)) => laid.parts(slot, fragment, &mut parts)?,
+                    None => {
+                        let what = format!(
+                            "names fragment {fragment} of chunk {chunk}, which is not there"
+                        );
+                        notes.lost(format!("{path}, object {}", table.id(old)), what);
+                    }
+                }
+            }
+        }
+        let mut manifest =
+            ManifestBuilder::new(level.key_rank().max(1)).map_err(|e| failed(row, e))?;
+        for &(slot, fragment) in &parts {
+            let rows = laid.chunk_rows.get(index(slot));
+            if *rows.or_bug("a fragment of no chunk")? > 0 {
+                let chunk = laid.chunk(slot)?;
+                manifest
+                    .push(chunk, i64::from(fragment))
+                    .map_err(|e| failed(row, e))?;
+            }
+        }
+        present += u64::from(!parts.is_empty());
+        let ends = parts.iter().filter_map(|&(slot, fragment)| {
+            let (first, last) = laid.ends_of(slot, fragment)?;
+            Some((slot, first, last))
+        });
+        let mut before: Option<(u32, u32)> = None;
+        for (slot, first, last) in ends {
+            if let Some(from) = before.filter(|(chunk, _)| *chunk != slot) {
+                chain(from, (slot, first))?;
+            }
+            before = Some((slot, last));
+        }
+        array.push(&manifest.finish())?;
+    }
+    let ids: Vec<i64> = table.iter().collect();
+    let arrays = array.finish_in(out.ids, &ids)?;
+    let doc = match out.ids {
+        IdsIn::Table => ObjectIndexDoc {
+            object_ids_sorted: Some(ids.is_sorted_by(|a, b| a < b)),
+            ..index_doc(level.key_rank(), &ids, present)
+        },
+        IdsIn::Rows => index_of_rows(level.key_rank(), rows.len()),
+    };
+    Ok(Some(Objects {
+        rows,
+        arrays,
+        doc: ObjectIndexDoc {
+            extra: index_.doc().extra.clone(),
+            node_extra: index_.doc().node_extra.clone(),
+            ..doc
+        },
+    }))
+}
+
+/// Fragments that a chunk of the old level has.
+fn source_fragments(laid: &Laid, slot: u32) -> Result<u64, WriteError> {
+    match &laid.moved {
+        None => laid.fragments(slot),
+        Some(moved) => moved.fragments(slot),
+    }
+}

@@ -1,0 +1,120 @@
+//! The order of fragments: as objects name them.
+
+use super::source::Source;
+use zvf_write::WriteError;
+use zvf_write::error::OrBug;
+use zvf_write::int::{index, to_index, wide};
+
+/// No fragment was named so far.
+const NONE: u64 = u64::MAX;
+/// Fragments that no object names come behind the others.
+pub(super) const UNNAMED: u64 = 1 << 62;
+
+/// The order of fragments, and which of them belong to one object alone.
+#[derive(Debug, Default)]
+pub(super) struct Order {
+    order: Vec<u64>,
+    alone: Vec<bool>,
+}
+
+impl Order {
+    pub(super) fn of(&self, fragment: u64) -> Result<u64, WriteError> {
+        let order = self.order.get(to_index("fragments", fragment)?);
+        order
+            .copied()
+            .or_bug(format_args!("no fragment {fragment}"))
+    }
+
+    pub(super) fn alone(&self, fragment: u64) -> Result<bool, WriteError> {
+        let alone = self.alone.get(to_index("fragments", fragment)?);
+        alone
+            .copied()
+            .or_bug(format_args!("no fragment {fragment}"))
+    }
+}
+
+/// Number of the first fragment of each chunk, and the end.
+pub(super) fn fragment_starts(source: &Source) -> Result<Vec<u64>, WriteError> {
+    let (mut starts, mut end) = (vec![0_u64], 0_u64);
+    for part in source.batches() {
+        for chunk in source.read(&part)? {
+            end += wide(chunk.fragments.len());
+            starts.push(end);
+        }
+    }
+    Ok(starts)
+}
+
+/// Fragments in the order in which objects name them. `by_number`: as they are numbered, for kinds in which the lowest
+/// fragment of a row has a meaning.
+pub(super) fn order(source: &Source, starts: &[u64], by_number: bool) -> Result<Order, WriteError> {
+    let count = *starts.last().or_bug("no end of the fragments")?;
+    let count = to_index("fragments", count)?;
+    let mut found = Order {
+        order: vec![NONE; count],
+        alone: vec![false; count],
+    };
+    let mut next = 0_u64;
+    if let Some(objects) = source.level.object_index() {
+        for part in 0..objects.manifest_chunks() {
+            let part = source.handle.block_on(objects.manifest_chunk(part))?;
+            let first = part.first_slot();
+            for row in first..(first + wide(part.len())).min(objects.len()) {
+                for (chunk, fragment) in super::objects::entries(part.blob(row), objects, row)? {
+                    let at = source.slot(&chunk).and_then(|slot| {
+                        let [start, end] = *starts.get(index(slot)..)?.first_chunk()?;
+                        let at = start.checked_add(u64::try_from(fragment).ok()?)?;
+                        (at < end).then_some(at)
+                    });
+                    // A fragment that is not there is told of where the manifests are written.
+                    let Some(at) = at else { continue };
+                    let at = to_index("fragments", at)?;
+                    let order = found
+                        .order
+                        .get_mut(at)
+                        .or_bug("a fragment without an order")?;
+                    let alone = found
+                        .alone
+                        .get_mut(at)
+                        .or_bug("a fragment without an order")?;
+                    *alone = *order == NONE;
+                    if *order == NONE {
+                        *order = next;
+                    }
+                    // A fragment that was met before leaves a gap: what comes before and behind it is not neighbours.
+                    next += 1;
+                }
+                // A gap, so that the next object's first fragment does not follow this one's last.
+                next += 1;
+            }
+        }
+    }
+    for (number, order) in (0_u64..).zip(&mut found.order) {
+        if by_number {
+            *order = number;
+        } else if *order == NONE {
+            *order = UNNAMED + number * 2;
+        }
+    }
+    if by_number {
+        found.alone.fill(false);
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Order;
+    use zvf_write::WriteError;
+
+    #[test]
+    fn a_fragment_that_there_is_not_has_no_place() {
+        let order = Order {
+            order: vec![3],
+            alone: vec![true],
+        };
+        assert_eq!((order.of(0).unwrap(), order.alone(0).unwrap()), (3, true));
+        assert!(matches!(order.of(1), Err(WriteError::Bug { .. })));
+        assert!(matches!(order.alone(1), Err(WriteError::Bug { .. })));
+    }
+}

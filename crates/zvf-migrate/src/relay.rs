@@ -1,0 +1,748 @@
+//! Chunks of another shape: rows go to other chunks, and fragments with them.
+//!
+//! ```text
+//! manifests ─▶ the order of fragments: as objects name them
+//! chunks ─▶ a bucket a new chunk: rows; and memberships, a fragment's row at a position
+//! each new chunk: memberships sorted by (order, fragment, position) ─▶ rows in that order, runs become fragments
+//! ```
+//!
+//! A run is what a fragment has in one new chunk without leaving it in between. Runs of one object that follow each other
+//! in one chunk are put together, where nothing but this object has their rows: so an object that was cut by the old chunks
+//! is cut by the new ones only.
+
+use std::path::Path;
+
+use zvf_meta::space::{bins_per_chunk, chunk_at};
+use zvf_store::ChunkCoord;
+
+use super::cells::{Done, Sink, number_type};
+use super::laid::Laid;
+use super::moved::span;
+use super::moved::{Moved, Part};
+use super::order::{Order, UNNAMED, fragment_starts, order};
+use super::report::Notes;
+use super::source::{Chunk, Column, Rows, Source};
+use zvf_write::bucket::{Bucket, Buckets};
+use zvf_write::cell::bin_of;
+use zvf_write::error::{OrBug, internal};
+use zvf_write::finish::pack;
+use zvf_write::int::{index, narrow, signed64, wide};
+use zvf_write::places::Places;
+use zvf_write::record;
+use zvf_write::record::{put_flagged, row_of, take_array, take_flagged};
+use zvf_write::shard::Payloads;
+use zvf_write::spill::{SpillFile, Spool};
+use zvf_write::{WriteError, parallel};
+
+/// No vertex.
+const NONE: u64 = u64::MAX;
+
+/// Rows and memberships on their way into new chunks.
+pub(super) struct Gathered {
+    rows: Buckets<ChunkCoord>,
+    members: Buckets<ChunkCoord>,
+    layout: Layout,
+    vertices: Vec<u64>,
+    fragments: Vec<u64>,
+    order: Order,
+    /// Bins of a new chunk along each axis, where fragments are bins.
+    bins: Option<(Vec<f64>, Vec<u64>)>,
+}
+
+/// Where the parts of records lie.
+#[derive(Debug, Clone)]
+struct Layout {
+    position: usize,
+    /// Bytes of a row of each column; a flag goes before it.
+    columns: Vec<usize>,
+    fragment_columns: Vec<usize>,
+}
+
+impl Layout {
+    fn row(&self) -> usize {
+        8 + self.position + self.columns.iter().map(|size| size + 1).sum::<usize>()
+    }
+
+    fn member(&self) -> usize {
+        let columns = self.fragment_columns.iter().map(|size| size + 1);
+        MEMBER + columns.sum::<usize>()
+    }
+}
+
+/// Bytes of a membership: order, fragment, position, rows, vertex, vertex before, whether the last row is the
+/// fragment's.
+const MEMBER: usize = 8 + 8 + 4 + 4 + 8 + 8 + 1;
+
+/// Rows that a fragment has one behind the other, and that go to one chunk: vertices from `vertex` on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Member {
+    order: u64,
+    fragment: u64,
+    position: u32,
+    rows: u32,
+    vertex: u64,
+    before: u64,
+    last: bool,
+}
+
+impl Member {
+    /// Whether a row continues this one.
+    fn goes_on(&self, position: u32, vertex: u64) -> bool {
+        self.position.checked_add(self.rows) == Some(position)
+            && self.vertex.checked_add(u64::from(self.rows)) == Some(vertex)
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        for number in [self.order, self.fragment] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        for number in [self.position, self.rows] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        for number in [self.vertex, self.before] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        out.push(u8::from(self.last));
+    }
+}
+
+/// Lets the first cell of every column tell its width.
+pub(super) fn tell_widths(source: &Source) -> Result<(), WriteError> {
+    for column in source.columns.iter().chain(&source.fragment_columns) {
+        let first = column
+            .attribute
+            .array
+            .presence()
+            .get(0)
+            .and_then(|chunk| source.slot(chunk));
+        if let Some(slot) = first {
+            source.read(&[slot])?;
+        }
+    }
+    Ok(())
+}
+
+/// Sorts the rows of all chunks into new ones of `shape`.
+pub(super) fn gather(
+    source: &Source,
+    shape: &[f64],
+    bins: Option<Vec<f64>>,
+    budget: usize,
+    folder: &Path,
+    notes: &Notes,
+) -> Result<Gathered, WriteError> {
+    tell_widths(source)?;
+    let starts = fragment_starts(source)?;
+    let order = order(source, &starts, super::records::is_implied_tree(source))?;
+    let sizes = |columns: &[Column]| columns.iter().map(Column::row_bytes).collect();
+    let bins = bins.and_then(|bins| Some((bins_per_chunk(shape, &bins)?, bins)));
+    let mut gathered = Gathered {
+        rows: Buckets::new(budget / 4, folder),
+        members: Buckets::new(budget / 8, folder),
+        layout: Layout {
+            position: source.position_bytes(),
+            columns: sizes(&source.columns),
+            fragment_columns: if bins.is_some() {
+                Vec::new()
+            } else {
+                sizes(&source.fragment_columns)
+            },
+        },
+        vertices: vec![0],
+        fragments: starts,
+        order,
+        bins: bins.map(|(counts, bins)| (bins, counts)),
+    };
+    if gathered.bins.is_some() {
+        for column in &source.fragment_columns {
+            notes.lost(
+                column.attribute.array.path(),
+                "fragments are bins, and those are cut anew",
+            );
+        }
+    }
+    for part in source.batches() {
+        for chunk in source.read(&part)? {
+            gathered.take(source, shape, &chunk)?;
+        }
+    }
+    Ok(gathered)
+}
+
+/// Appends the value of a row, if it has one: a cell may be missing, or have values of its first rows only.
+fn flagged(out: &mut Vec<u8>, cell: Option<&[u8]>, at: usize, size: usize) {
+    put_flagged(out, cell.and_then(|cell| row_of(cell, at, size)), size);
+}
+
+impl Gathered {
+    fn take(&mut self, source: &Source, shape: &[f64], chunk: &Chunk) -> Result<(), WriteError> {
+        let dims = source.level.dims();
+        let old = source.chunk(chunk.slot)?;
+        let prefix = old.len().checked_sub(dims).and_then(|lead| old.get(..lead));
+        let prefix = prefix.or_bug(format_args!("{old:?} has fewer than {dims} components"))?;
+        let base = *self.vertices.last().or_bug("no end of the vertices")?;
+        self.vertices.push(base + u64::from(chunk.rows));
+        let values = number_type(source)?.to_f64(&chunk.positions);
+        let mut coords = Vec::with_capacity(index(chunk.rows));
+        let mut last: Option<(Vec<i64>, usize, usize)> = None;
+        for (row, position) in values.chunks_exact(dims).enumerate() {
+            let mut coord = prefix.to_vec();
+            for (value, size) in position.iter().zip(shape) {
+                let at = chunk_at(*value, *size).ok_or_else(|| {
+                    let place = format!("{} at {old:?}, row {row}", source.level.vertices().path());
+                    WriteError::source(place, format!("a position of {value} lies in no chunk"))
+                })?;
+                coord.push(at);
+            }
+            let (rows, members) = match &last {
+                Some((before, rows, members)) if *before == coord => (*rows, *members),
+                _ => {
+                    let rows = self.rows.number(coord.as_slice(), ChunkCoord::new);
+                    (rows, self.members.number(coord.as_slice(), ChunkCoord::new))
+                }
+            };
+            last = Some((coord, rows, members));
+            coords.push(members);
+            let layout = &self.layout;
+            let vertex = base + wide(row);
+            let bytes = row_of(&chunk.positions, row, layout.position);
+            let bytes = bytes.or_bug(format_args!("row {row} has no position"))?;
+            self.rows.push(rows, |out| {
+                out.extend_from_slice(&vertex.to_le_bytes());
+                out.extend_from_slice(bytes);
+                for (cell, &size) in chunk.attributes.iter().zip(&layout.columns) {
+                    flagged(out, cell.as_deref(), row, size);
+                }
+            })?;
+        }
+        self.rows.relieve()?;
+        if self.bins.is_some() {
+            return Ok(());
+        }
+        let (first, end) = span(&self.fragments, chunk.slot)?;
+        internal!(
+            end - first == wide(chunk.fragments.len()),
+            "{} fragments, {} before",
+            chunk.fragments.len(),
+            end - first
+        );
+        for (number, (at, fragment)) in (first..).zip(chunk.fragments.iter().enumerate()) {
+            let order = self.order.of(number)?;
+            let mut run: Option<(usize, Member)> = None;
+            let mut before = NONE;
+            let len = fragment.len();
+            for (position, row) in (0_u32..).zip(fragment.iter()) {
+                let vertex = base + u64::from(row);
+                let bucket = coords.get(index(row)).copied();
+                let bucket = bucket.or_bug(format_args!("row {row} is in no chunk"))?;
+                let last = index(position) + 1 == len;
+                match &mut run {
+                    Some((of, member)) if *of == bucket && member.goes_on(position, vertex) => {
+                        member.rows += 1;
+                        member.last = last;
+                    }
+                    _ => {
+                        let member = Member {
+                            order,
+                            fragment: number,
+                            position,
+                            rows: 1,
+                            vertex,
+                            before,
+                            last,
+                        };
+                        if let Some((bucket, member)) = run.replace((bucket, member)) {
+                            self.push_member(bucket, &member, chunk, at)?;
+                        }
+                    }
+                }
+                before = vertex;
+            }
+            if let Some((bucket, member)) = run {
+                self.push_member(bucket, &member, chunk, at)?;
+            }
+            self.members.relieve()?;
+        }
+        Ok(())
+    }
+
+    fn push_member(
+        &mut self,
+        bucket: usize,
+        member: &Member,
+        chunk: &Chunk,
+        fragment: usize,
+    ) -> Result<(), WriteError> {
+        let cells = chunk.fragment_attributes.iter();
+        let columns = &self.layout.fragment_columns;
+        self.members.push(bucket, |out| {
+            member.write(out);
+            for (cell, &size) in cells.zip(columns) {
+                flagged(out, cell.as_deref(), fragment, size);
+            }
+        })
+    }
+
+    /// The new chunks.
+    ///
+    /// # Errors
+    /// Bug: chunks with rows and without memberships, or the other way round.
+    pub(super) fn finish(self) -> Result<Sorted, WriteError> {
+        let (mut rows, row_file) = self.rows.finish();
+        let (mut members, member_file) = self.members.finish();
+        rows.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        members.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        let keys = |all: &[(ChunkCoord, Bucket)]| -> Vec<ChunkCoord> {
+            all.iter().map(|(key, _)| key.clone()).collect()
+        };
+        let chunks = keys(&rows);
+        internal!(
+            chunks == keys(&members),
+            "rows and fragments are of other chunks"
+        );
+        let buckets =
+            std::iter::zip(rows, members).map(|((_, rows), (_, members))| (rows, members));
+        Ok(Sorted {
+            chunks,
+            buckets: buckets.collect(),
+            row_file,
+            member_file,
+            layout: self.layout,
+            vertices: self.vertices,
+            fragments: self.fragments,
+            order: self.order,
+            bins: self.bins,
+        })
+    }
+}
+
+/// New chunks with their rows and memberships.
+pub(super) struct Sorted {
+    /// In lex order.
+    pub(super) chunks: Vec<ChunkCoord>,
+    buckets: Vec<(Bucket, Bucket)>,
+    row_file: SpillFile,
+    member_file: SpillFile,
+    layout: Layout,
+    vertices: Vec<u64>,
+    fragments: Vec<u64>,
+    order: Order,
+    bins: Option<(Vec<f64>, Vec<u64>)>,
+}
+
+/// What is kept of a new chunk.
+struct Kept {
+    done: Done,
+    /// The old vertex of each row.
+    vertices: Vec<u64>,
+    parts: Vec<Part>,
+    /// Edges of trees that no order of rows implies any more: child and parent.
+    cut: Vec<(u64, u64)>,
+}
+
+/// Writes the new chunks. Edges of trees that were implied and are not any more go to `cut`.
+pub(super) fn write(
+    sink: Sink<'_>,
+    mut sorted: Sorted,
+    threads: usize,
+    budget: usize,
+    folder: &Path,
+) -> Result<(Laid, Spool), WriteError> {
+    let count = *sorted.vertices.last().or_bug("no end of the vertices")?;
+    let mut places = Places::new(count, budget / 4, folder)?;
+    let mut items = Vec::new();
+    let buckets = std::mem::take(&mut sorted.buckets);
+    for (slot, (rows, members)) in (0_u32..).zip(buckets) {
+        let size = rows.len() + members.len();
+        let object = sink.cells.object_index(sorted.chunk(slot)?)?;
+        items.push((object, size, (slot, rows, members)));
+    }
+    let paths = sink.paths();
+    let tree = super::records::is_implied_tree(sink.source);
+    let sorted = &sorted;
+    let number = sink.source.level.number();
+    // Chunks, and whether they were written just now.
+    let work = |job: Vec<(u32, Bucket, Bucket)>| -> Result<(Vec<Kept>, bool), WriteError> {
+        let slots: Vec<u32> = job.iter().map(|(slot, ..)| *slot).collect();
+        let written = sink.journal.and_then(|one| one.written(number, &slots));
+        let mut kept = Vec::new();
+        let mut columns: Vec<(&String, Payloads<'_>)> =
+            paths.iter().map(|path| (path, Vec::new())).collect();
+        for (slot, rows, members) in job {
+            let coord = sorted.chunk(slot)?;
+            let rows = rows.read(&sorted.row_file)?;
+            let members = members.read(&sorted.member_file)?;
+            let (chunk, vertices, parts, cut) = sorted.build(&sink, slot, &rows, &members, tree)?;
+            // The cells hold all that the records did.
+            drop((rows, members));
+            (sink.progress)(u64::from(chunk.rows));
+            let (payloads, done) = sink.payloads(coord, chunk)?;
+            let into = columns.iter_mut().zip(payloads);
+            into.for_each(|((_, column), payload)| column.push((coord, payload)));
+            kept.push(Kept {
+                done,
+                vertices,
+                parts,
+                cut,
+            });
+        }
+        if written.is_none() {
+            sink.put(columns)?;
+        }
+        Ok((kept, written.is_none()))
+    };
+    let (mut all, mut parts, mut cut) = (Vec::new(), Vec::new(), Spool::new(budget / 16, folder));
+    let take = |(kept, new): (Vec<Kept>, bool)| {
+        if let Some(journal) = sink.journal.filter(|_| new) {
+            // What is to be told of them is told by every run: all of them are made anew.
+            let done = kept.iter().map(|one| &one.done);
+            journal.keep(number, done, &Notes::default())?;
+        }
+        for mut one in kept {
+            places.note(one.done.slot, &one.vertices)?;
+            parts.append(&mut one.parts);
+            for (child, parent) in one.cut {
+                cut.push(&[child.to_le_bytes(), parent.to_le_bytes()].concat())?;
+            }
+            all.push(one.done);
+        }
+        Ok(())
+    };
+    // The records, the cells that are made of them, and those as they are written.
+    let weigh = |job: Vec<(u32, Bucket, Bucket)>| {
+        let bytes = job
+            .iter()
+            .map(|(_, rows, members)| rows.len() + members.len());
+        (bytes.sum::<u64>() * 3, job)
+    };
+    let jobs: Vec<_> = pack(items).into_iter().map(weigh).collect();
+    let most = jobs.iter().map(|(bytes, _)| *bytes).fold(0, u64::max);
+    if most > wide(budget) {
+        let unit = if sink.cells.shards.is_some() {
+            "shard"
+        } else {
+            "chunk"
+        };
+        let [most, budget] = [most, wide(budget)].map(|bytes| bytes.div_ceil(1 << 20));
+        sink.notes.note(format!(
+            "level {number}: the largest {unit} took up to {most} MB of memory, more than the budget of {budget} MB: \
+             smaller {unit}s take less"
+        ));
+    }
+    parallel::each_within(threads, wide(budget), jobs.into_iter(), work, take)?;
+    places.seal()?;
+    parts.sort_unstable();
+    let mut laid = Laid::of(&sorted.chunks, &mut all);
+    sink.docs(&mut laid, &all)?;
+    laid.moved = Some(Moved {
+        vertices: sorted.vertices.clone(),
+        fragments: sorted.fragments.clone(),
+        places,
+        parts,
+    });
+    Ok((laid, cut))
+}
+
+/// A chunk, the old vertex of each row, where fragments went, and edges that were cut.
+type Built = (Chunk, Vec<u64>, Vec<Part>, Vec<(u64, u64)>);
+
+impl Sorted {
+    fn chunk(&self, slot: u32) -> Result<&[i64], WriteError> {
+        let chunk = self.chunks.get(index(slot)).map(ChunkCoord::as_slice);
+        chunk.or_bug(format_args!("no chunk {slot}"))
+    }
+
+    fn build(
+        &self,
+        sink: &Sink<'_>,
+        slot: u32,
+        rows: &[u8],
+        members: &[u8],
+        tree: bool,
+    ) -> Result<Built, WriteError> {
+        let records = Records::new(rows, self.layout.row())?;
+        // The row of each record.
+        let mut row_of = vec![u32::MAX; records.len()];
+        let mut order: Vec<u32> = Vec::with_capacity(records.len());
+        let (mut fragments, mut parts, mut cut) = (Vec::new(), Vec::new(), Vec::new());
+        let mut fragment_values: Vec<&[u8]> = Vec::new();
+        if let Some((bins, counts)) = &self.bins {
+            fragments = self.binned(sink, slot, &records, bins, counts, &mut order)?;
+        } else {
+            let width = self.layout.member();
+            let mut list = record::records(members, width)?
+                .map(read_member)
+                .collect::<Result<Vec<_>, _>>()?;
+            list.sort_unstable_by_key(|(member, _)| *member);
+            let mut before: Option<Member> = None;
+            for (member, values) in list {
+                let first = records.find(member.vertex);
+                let first = first.or_bug(format_args!("vertex {} has no record", member.vertex))?;
+                let follows = before.is_some_and(|one| {
+                    one.fragment == member.fragment
+                        && one.position.checked_add(one.rows) == Some(member.position)
+                });
+                // Parts of one object that no other has, one behind the other.
+                let joins = match before {
+                    Some(one) => {
+                        self.layout.fragment_columns.is_empty()
+                            && one.last
+                            && member.position == 0
+                            && one.order.checked_add(1) == Some(member.order)
+                            && member.order < UNNAMED
+                            && self.order.alone(one.fragment)?
+                            && self.order.alone(member.fragment)?
+                    }
+                    None => false,
+                };
+                if !follows && !joins {
+                    fragments.push(Rows::Range(0, 0));
+                    fragment_values.push(values);
+                }
+                for step in 0..member.rows {
+                    // Records lie in the order of vertices, and all of these went to this chunk.
+                    let record = first + index(step);
+                    let row = row_of.get_mut(record);
+                    let row = row.or_bug(format_args!("no record {record}"))?;
+                    let new = *row == u32::MAX;
+                    if new {
+                        *row = narrow("rows of a chunk", order.len())?;
+                        order.push(narrow("rows of a chunk", record)?);
+                    }
+                    let row = *row;
+                    if step == 0 && !follows {
+                        parts.push(Part {
+                            fragment: member.fragment,
+                            position: member.position,
+                            chunk: slot,
+                            // The last of them, which was pushed above.
+                            into: narrow("fragments of a chunk", fragments.len() - 1)?,
+                            goes_on: joins,
+                        });
+                        if tree && new && member.before != NONE {
+                            cut.push((member.vertex, member.before));
+                        }
+                    }
+                    fragments
+                        .last_mut()
+                        .or_bug("rows of no fragment")?
+                        .push(row);
+                }
+                before = Some(member);
+            }
+        }
+        // Rows that no fragment has.
+        for (record, row) in (0_u32..).zip(&row_of) {
+            if self.bins.is_none() && *row == u32::MAX {
+                order.push(record);
+            }
+        }
+        drop(row_of);
+        let count = narrow("rows of a chunk", order.len())?;
+        let mut start = self.layout.position + 8;
+        let mut positions = Vec::with_capacity(order.len() * self.layout.position);
+        let mut vertices = Vec::with_capacity(order.len());
+        for &at in &order {
+            let mut record = records.get(at)?;
+            vertices.push(u64::from_le_bytes(take_array(&mut record)?));
+            positions.extend_from_slice(record::take(&mut record, self.layout.position)?);
+        }
+        let mut attributes = Vec::new();
+        for (column, &size) in sink.source.columns.iter().zip(&self.layout.columns) {
+            let cells = order.iter().map(|&at| {
+                let value = records.get(at)?.get(start..);
+                take_flagged(&mut value.or_bug("a record without this value")?, size)
+            });
+            attributes.push(joined(column, cells, sink.notes)?);
+            start += size + 1;
+        }
+        let mut values: Vec<Vec<Option<&[u8]>>> =
+            vec![Vec::new(); self.layout.fragment_columns.len()];
+        for mut rest in fragment_values {
+            for (cell, &size) in values.iter_mut().zip(&self.layout.fragment_columns) {
+                cell.push(take_flagged(&mut rest, size)?);
+            }
+        }
+        // Bins have no attributes: what fragments had was told of.
+        let mut values = values.into_iter();
+        let columns = sink.source.fragment_columns.iter();
+        let fragment_attributes = columns.map(|column| match values.next() {
+            Some(cell) => joined(column, cell.into_iter().map(Ok), sink.notes),
+            None => Ok(None),
+        });
+        let chunk = Chunk {
+            slot,
+            rows: count,
+            positions: positions.into(),
+            fragment_attributes: fragment_attributes.collect::<Result<_, WriteError>>()?,
+            fragments,
+            attributes,
+        };
+        Ok((chunk, vertices, parts, cut))
+    }
+
+    /// Rows by bin, and a fragment a bin, empty ones too (0.9 §10.2).
+    fn binned(
+        &self,
+        sink: &Sink<'_>,
+        slot: u32,
+        records: &Records<'_>,
+        bins: &[f64],
+        counts: &[u64],
+        order: &mut Vec<u32>,
+    ) -> Result<Vec<Rows>, WriteError> {
+        let chunk = self.chunk(slot)?;
+        let number = number_type(sink.source)?;
+        let mut keys: Vec<(i64, u32)> = Vec::with_capacity(records.len());
+        for at in 0..narrow("rows of a chunk", records.len())? {
+            let mut record = records.get(at)?;
+            record::take(&mut record, 8)?;
+            let position = number.to_f64(record::take(&mut record, self.layout.position)?);
+            keys.push((bin_of(&position, bins, chunk, counts)?, at));
+        }
+        keys.sort_unstable();
+        order.extend(keys.iter().map(|(_, at)| *at));
+        let all = counts
+            .iter()
+            .try_fold(1_u64, |all, &count| all.checked_mul(count));
+        let most = i64::MAX.unsigned_abs();
+        let all = all.ok_or_else(|| WriteError::limit("bins of a chunk", u64::MAX, most))?;
+        let mut fragments = Vec::new();
+        let mut start = 0_usize;
+        for bin in 0..signed64("bins of a chunk", all)? {
+            let rest = keys.get(start..).or_bug("bins beyond the rows")?;
+            let rows = rest.partition_point(|(one, _)| *one <= bin);
+            fragments.push(Rows::Range(narrow("rows", start)?, narrow("rows", rows)?));
+            start += rows;
+        }
+        Ok(fragments)
+    }
+}
+
+fn read_member(mut record: &[u8]) -> Result<(Member, &[u8]), WriteError> {
+    let rest = &mut record;
+    let member = Member {
+        order: u64::from_le_bytes(take_array(rest)?),
+        fragment: u64::from_le_bytes(take_array(rest)?),
+        position: u32::from_le_bytes(take_array(rest)?),
+        rows: u32::from_le_bytes(take_array(rest)?),
+        vertex: u64::from_le_bytes(take_array(rest)?),
+        before: u64::from_le_bytes(take_array(rest)?),
+        last: take_array(rest)? == [1],
+    };
+    Ok((member, record))
+}
+
+/// The rows of a new chunk, in the order of their old vertices: as they came.
+struct Records<'r> {
+    bytes: &'r [u8],
+    size: usize,
+}
+
+impl<'r> Records<'r> {
+    fn new(bytes: &'r [u8], size: usize) -> Result<Self, WriteError> {
+        record::check_records(bytes, size)?;
+        Ok(Self { bytes, size })
+    }
+
+    fn len(&self) -> usize {
+        self.bytes.len() / self.size
+    }
+
+    fn get(&self, at: u32) -> Result<&'r [u8], WriteError> {
+        let record = row_of(self.bytes, index(at), self.size);
+        record.or_bug(format_args!("no record {at}"))
+    }
+
+    fn vertex(&self, at: usize) -> Option<u64> {
+        let record = row_of(self.bytes, at, self.size)?;
+        Some(u64::from_le_bytes(*record.first_chunk()?))
+    }
+
+    /// The record of a vertex.
+    fn find(&self, vertex: u64) -> Option<usize> {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            if self.vertex(middle)? < vertex {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        (self.vertex(low)? == vertex).then_some(low)
+    }
+}
+
+/// A cell of values. Where no row has one there is no cell; where some have, the others get the word for absence.
+fn joined<'r>(
+    column: &Column,
+    cell: impl ExactSizeIterator<Item = Result<Option<&'r [u8]>, WriteError>> + Clone,
+    notes: &Notes,
+) -> Result<Option<bytes::Bytes>, WriteError> {
+    let mut missing = 0;
+    for value in cell.clone() {
+        missing += usize::from(value?.is_none());
+    }
+    if missing == cell.len() {
+        return Ok(None);
+    }
+    let absent = column.absent_row();
+    let path = column.attribute.array.path();
+    if missing > 0 {
+        match &absent {
+            Some(_) => notes.repaired(
+                path,
+                "rows without a value got the one that means absence",
+                wide(missing),
+            ),
+            None => notes.lost(
+                path,
+                "rows without a value share a chunk with others now: they got zeros",
+            ),
+        }
+    }
+    let absent = absent.unwrap_or_else(|| vec![0; column.row_bytes()]);
+    let mut values = Vec::with_capacity(cell.len() * column.row_bytes());
+    for value in cell {
+        values.extend_from_slice(value?.unwrap_or(&absent));
+    }
+    Ok(Some(values.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MEMBER, Member, Records, read_member};
+    use zvf_write::WriteError;
+
+    #[test]
+    fn a_membership_is_read_as_it_was_written() {
+        let member = Member {
+            order: 1 << 40,
+            fragment: 2,
+            position: 3,
+            rows: 4,
+            vertex: 1 << 50,
+            before: u64::MAX,
+            last: true,
+        };
+        let mut bytes = Vec::new();
+        member.write(&mut bytes);
+        assert_eq!(bytes.len(), MEMBER);
+        bytes.extend_from_slice(b"values");
+        assert_eq!(read_member(&bytes).unwrap(), (member, &b"values"[..]));
+        let cut = read_member(&bytes[..MEMBER - 1]);
+        assert!(matches!(cut, Err(WriteError::Bug { .. })));
+    }
+
+    #[test]
+    fn records_are_whole() {
+        let records = Records::new(&[0; 24], 12).unwrap();
+        assert!(records.get(1).is_ok());
+        assert!(matches!(records.get(2), Err(WriteError::Bug { .. })));
+        assert!(matches!(
+            Records::new(&[0; 25], 12).map(|all| all.len()),
+            Err(WriteError::Bug { .. })
+        ));
+    }
+}

@@ -1,0 +1,190 @@
+//! Which object stands in which row: those of the old index, or one a row number.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use zvf_store::{IdTable, ManifestChunk, ObjectIndex};
+
+use super::report::Notes;
+use super::source::Source;
+use zvf_write::WriteError;
+use zvf_write::error::OrBug;
+use zvf_write::form::ID_IS_ROW;
+use zvf_write::int::{to_index, wide};
+use zvf_write::objects::MOST;
+
+/// The rows of a new table, by those of the old one.
+#[derive(Debug)]
+pub(super) struct Rows {
+    /// Rows of the old table.
+    pub(super) from: u64,
+    /// For each new row the old one; none: there is no such object. `None`: all rows are where they were.
+    order: Option<Vec<Option<u64>>>,
+}
+
+impl Rows {
+    /// All rows where they were.
+    pub(super) fn same(count: u64) -> Self {
+        Self {
+            from: count,
+            order: None,
+        }
+    }
+
+    /// One row for each number from 0 to the largest id (0.8 §10.1).
+    ///
+    /// # Errors
+    /// An id that is no row number.
+    pub(super) fn by_id(ids: &IdTable, path: &str, notes: &Notes) -> Result<Self, WriteError> {
+        let count = ids.len();
+        if (0..).zip(ids.iter()).all(|(row, id): (i64, i64)| row == id) {
+            return Ok(Self::same(count));
+        }
+        let mut order: Vec<Option<u64>> = Vec::new();
+        let (mut before, mut sorted) = (-1, true);
+        for (row, id) in (0_u64..).zip(ids.iter()) {
+            let Some(at) = u64::try_from(id).ok().filter(|at| *at < MOST) else {
+                let found = format!("an object with the id {id}");
+                return Err(WriteError::input(path, found, ID_IS_ROW));
+            };
+            let at = to_index("objects", at)?;
+            if order.len() <= at {
+                order.resize(at + 1, None);
+            }
+            // Of two with one id readers know the first.
+            order
+                .get_mut(at)
+                .or_bug("no row of an id")?
+                .get_or_insert(row);
+            sorted &= before < id;
+            before = id;
+        }
+        let gaps = order.iter().filter(|old| old.is_none()).count();
+        if gaps > 0 {
+            notes.note(format!(
+                "{path}: {gaps} rows without vertices stand for ids that no object has"
+            ));
+        }
+        if !sorted {
+            notes.note(format!("{path}: rows are in the order of their ids now"));
+        }
+        Ok(Self {
+            from: count,
+            order: Some(order),
+        })
+    }
+
+    /// Rows of the new table.
+    pub(super) fn len(&self) -> u64 {
+        self.order
+            .as_ref()
+            .map_or(self.from, |order| wide(order.len()))
+    }
+
+    /// The old row of a new one.
+    pub(super) fn old(&self, row: u64) -> Option<u64> {
+        match &self.order {
+            None => (row < self.from).then_some(row),
+            Some(order) => order.get(usize::try_from(row).ok()?).copied().flatten(),
+        }
+    }
+}
+
+/// The rows of a copy by those of the store that it was made from: the other direction, for the second look.
+#[derive(Debug)]
+pub(super) struct Copied {
+    /// `None`: all ids are the same, row for row.
+    ids: Option<(Arc<IdTable>, Arc<IdTable>)>,
+}
+
+impl Copied {
+    /// All rows where they were.
+    pub(super) const SAME: Self = Self { ids: None };
+
+    /// Compares ids; they stand in the same rows, or, where the ids of the new table are its rows (`by_row`), are among
+    /// them. `Err` tells the first id of the old table that is not.
+    pub(super) fn new(
+        old: &Arc<IdTable>,
+        new: &Arc<IdTable>,
+        by_row: bool,
+    ) -> Result<Self, Option<i64>> {
+        if old.iter().eq(new.iter()) {
+            return Ok(Self { ids: None });
+        }
+        if !by_row {
+            return Err(None);
+        }
+        match old.iter().find(|id| new.slot(*id).is_none()) {
+            Some(id) => Err(Some(id)),
+            None => Ok(Self {
+                ids: Some((Arc::clone(old), Arc::clone(new))),
+            }),
+        }
+    }
+
+    /// The row of the copy for one of the old store. Of two old rows with one id the first is the one that is copied.
+    pub(super) fn row(&self, row: u64) -> Option<u64> {
+        match &self.ids {
+            None => Some(row),
+            Some((old, new)) => {
+                let id = old.get(row)?;
+                (old.slot(id) == Some(row)).then(|| new.slot(id)).flatten()
+            }
+        }
+    }
+
+    /// Rows of the copy that stand for no object of the old store.
+    pub(super) fn gaps(&self) -> Vec<u64> {
+        match &self.ids {
+            None => Vec::new(),
+            Some((old, new)) => (0_u64..)
+                .zip(new.iter())
+                .filter(|(_, id)| old.slot(*id).is_none())
+                .map(|(row, _)| row)
+                .collect(),
+        }
+    }
+}
+
+/// Manifests of an index, row for row in any order; a few stored chunks are kept.
+pub(super) struct Parts<'p> {
+    source: &'p Source,
+    index: &'p ObjectIndex,
+    kept: Vec<(u64, Arc<ManifestChunk>)>,
+}
+
+/// Chunks of manifests that are kept: rows that were appended later are mostly few and near each other.
+const KEPT: usize = 4;
+
+impl<'p> Parts<'p> {
+    pub(super) fn new(source: &'p Source, index: &'p ObjectIndex) -> Self {
+        Self {
+            source,
+            index,
+            kept: Vec::new(),
+        }
+    }
+
+    /// The manifest of a row; `None` of one beyond those that are stored.
+    pub(super) fn blob(&mut self, row: u64) -> Result<Option<Bytes>, WriteError> {
+        let number = self.index.chunk_of(row);
+        if number >= self.index.manifest_chunks() {
+            return Ok(None);
+        }
+        let found = self.kept.iter().position(|(kept, _)| *kept == number);
+        match found {
+            Some(at) => self.kept.swap(0, at),
+            None => {
+                let handle = &self.source.handle;
+                let part = handle.block_on(self.index.manifest_chunk(number))?;
+                self.kept.insert(0, (number, part));
+                self.kept.truncate(KEPT);
+            }
+        }
+        let part = self.kept.first().map(|(_, part)| part);
+        Ok(part.and_then(|part| {
+            let end = part.first_slot() + wide(part.len());
+            (row < end).then(|| part.blob_shared(row))
+        }))
+    }
+}

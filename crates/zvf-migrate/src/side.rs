@@ -1,0 +1,206 @@
+//! What lies beside the levels: headers of source files, parametric objects, composite geometry, folders nobody knows.
+//!
+//! These are plain Zarr nodes since 0.8.1, and are copied as they are, object for object. Before, they were blobs below
+//! groups, which the new version has no place for: they are reported.
+
+use tokio::runtime::Handle;
+use zvf_meta::{ArrayDoc, NodeKind, node_kind};
+use zvf_store::{RawStore, Store};
+
+use super::report::Notes;
+use zvf_write::WriteError;
+use zvf_write::form::Form;
+use zvf_write::target::Target;
+
+/// Groups inside groups that are looked into.
+const DEPTH: usize = 8;
+/// Objects of one array that are copied.
+const MOST: u64 = 1 << 20;
+
+struct Copy<'c> {
+    raw: RawStore,
+    handle: &'c Handle,
+    target: &'c Target,
+    notes: &'c Notes,
+}
+
+/// Copies everything beside the levels that can be; returns the kinds of composite geometry that cannot.
+pub(super) fn copy(
+    store: &Store,
+    handle: &Handle,
+    form: Form,
+    target: &Target,
+    notes: &Notes,
+) -> Result<Vec<String>, WriteError> {
+    let side = handle.block_on(store.side_groups())?;
+    let copy = Copy {
+        raw: store.raw(),
+        handle,
+        target,
+        notes,
+    };
+    if !side.listed {
+        notes.lost(
+            "the old store",
+            "it cannot be listed: headers and unknown folders are not copied",
+        );
+    }
+    // A header that cannot be read is refused: it may hold the frame of all positions.
+    let formats: Vec<&str> = side.headers.iter().map(|one| one.format.as_str()).collect();
+    handle.block_on(store.headers(&formats))?;
+    let (mut paths, mut gone) = (Vec::new(), Vec::new());
+    if !side.headers.is_empty() {
+        paths.push("headers".to_owned());
+    }
+    if side.parametric.is_some() {
+        if copy.is_array("parametric/objects")? || !copy.exists("parametric/objects")? {
+            paths.push("parametric".to_owned());
+        } else {
+            notes.lost(
+                "parametric",
+                "parametric objects in blobs of an old version are not carried",
+            );
+        }
+    }
+    for composite in &side.composite {
+        let (level, kind) = (composite.level, &composite.kind);
+        let vertices = format!("{level}/vertices_{kind}");
+        let links = format!("{level}/links_{kind}");
+        if let Some(what) = copy.refused(&vertices, &links, form)? {
+            gone.push(kind.clone());
+            notes.lost(vertices, what);
+            continue;
+        }
+        paths.push(vertices);
+        paths.push(links);
+        paths.push(format!("{level}/geometry_index"));
+    }
+    paths.extend(side.unknown.iter().cloned());
+    paths.sort_unstable();
+    paths.dedup();
+    for path in paths {
+        if !copy.tree(&path, 0)? {
+            notes.lost(
+                path,
+                "holds no Zarr node, so that its files cannot be told: not copied",
+            );
+        }
+    }
+    for problem in side.problems {
+        notes.lost("the old store", problem);
+    }
+    Ok(gone)
+}
+
+impl Copy<'_> {
+    fn read(&self, key: &str) -> Result<Option<Vec<u8>>, WriteError> {
+        let bytes = self.handle.block_on(self.raw.read(key))?;
+        Ok(bytes.map(|bytes| bytes.to_vec()))
+    }
+
+    fn exists(&self, path: &str) -> Result<bool, WriteError> {
+        Ok(self.read(&format!("{path}/zarr.json"))?.is_some())
+    }
+
+    /// Why composite geometry cannot be carried as it is stored.
+    fn refused(
+        &self,
+        vertices: &str,
+        links: &str,
+        form: Form,
+    ) -> Result<Option<&'static str>, WriteError> {
+        let document = self.read(&format!("{vertices}/zarr.json"))?;
+        let array = document.and_then(|bytes| ArrayDoc::parse(&bytes).ok());
+        let Some(array) = array else {
+            // Blobs are what 0.8.1 has, but its links are no blobs (0.8 §11).
+            let links = self.is_array(links)? || !self.exists(links)?;
+            let carried = form.takes_blobs() && links;
+            return Ok((!carried)
+                .then_some("composite geometry in blobs of an old version is not carried"));
+        };
+        let moved = array.attributes.chunk_grid_origin.is_some();
+        Ok((moved && form.takes_blobs()).then_some(
+            "composite geometry in a grid that does not begin at chunk 0 is not carried",
+        ))
+    }
+
+    fn is_array(&self, path: &str) -> Result<bool, WriteError> {
+        let document = self.read(&format!("{path}/zarr.json"))?;
+        Ok(document.is_some_and(|bytes| matches!(node_kind(&bytes), Ok(NodeKind::Array))))
+    }
+
+    /// Copies a node and everything below; tells whether there was any.
+    fn tree(&self, path: &str, depth: usize) -> Result<bool, WriteError> {
+        if depth > DEPTH {
+            self.notes.lost(path, "lies too deep to be copied");
+            return Ok(true);
+        }
+        let key = format!("{path}/zarr.json");
+        let document = self.read(&key)?;
+        let named = document.is_some();
+        let mut any = named;
+        let mut is_array = false;
+        if let Some(document) = document {
+            is_array = matches!(node_kind(&document), Ok(NodeKind::Array));
+            if is_array && !self.array(path, &document)? {
+                return Ok(true);
+            }
+            self.target.put(vec![(key, document)])?;
+        }
+        if is_array {
+            return Ok(true);
+        }
+        let below = self.handle.block_on(self.raw.folders(path))?;
+        for name in below.unwrap_or_default() {
+            any |= self.tree(&format!("{path}/{name}"), depth + 1)?;
+        }
+        if any && !named {
+            // Old writers leave groups between nodes out (0.7 §2.4).
+            let group = zvf_write::documents::plain_group().into_bytes();
+            self.target
+                .put(vec![(format!("{path}/zarr.json"), group)])?;
+        }
+        Ok(any)
+    }
+
+    /// Copies the objects of an array; `false`, with a report, where they cannot be told.
+    fn array(&self, path: &str, document: &[u8]) -> Result<bool, WriteError> {
+        let doc = match ArrayDoc::parse(document) {
+            Ok(doc) => doc,
+            Err(error) => {
+                self.notes
+                    .lost(path, format!("cannot be understood: {error}"));
+                return Ok(false);
+            }
+        };
+        let counts: Vec<u64> = doc
+            .shape
+            .iter()
+            .zip(&doc.chunk_shape)
+            .map(|(shape, chunk)| shape.div_ceil((*chunk).max(1)))
+            .collect();
+        let all = counts
+            .iter()
+            .try_fold(1_u64, |all, count| all.checked_mul(*count));
+        let Some(all) = all.filter(|all| *all <= MOST) else {
+            self.notes
+                .lost(path, format!("has more than {MOST} chunks: not copied"));
+            return Ok(false);
+        };
+        let mut index = vec![0_u64; counts.len()];
+        for _ in 0..all {
+            let key = format!("{path}/{}", doc.key_encoding.object_key(&index));
+            if let Some(bytes) = self.read(&key)? {
+                self.target.put(vec![(key, bytes)])?;
+            }
+            for (at, count) in index.iter_mut().zip(&counts).rev() {
+                *at += 1;
+                if *at < *count {
+                    break;
+                }
+                *at = 0;
+            }
+        }
+        Ok(true)
+    }
+}

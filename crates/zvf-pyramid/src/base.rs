@@ -1,0 +1,173 @@
+//! Bins of level 0 for a store that declares none: halves of the chunk that fit the data.
+
+use std::fmt;
+
+use rustc_hash::FxHashSet;
+
+use super::bins::{Bin, bin_of};
+use zvf_write::WriteError;
+
+/// Most often that a chunk is halved.
+const MOST_HALVES: u32 = 20;
+/// Most chunks that points are counted in.
+const SAMPLE: usize = 32;
+
+/// Bins of level 0 that were chosen from the data.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ChosenBins {
+    /// Size along each axis, in world units: a chunk, halved a number of times.
+    pub shape: Vec<f64>,
+    /// What they were chosen by.
+    pub reason: BinReason,
+}
+
+/// What bins were chosen by.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum BinReason {
+    /// The median distance of neighbouring vertices: bins are that large, and less than twice that.
+    Step(f64),
+    /// The largest bins of which those that hold vertices hold fewer than two different positions on average.
+    Spacing,
+}
+
+impl fmt::Display for BinReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Step(step) => write!(
+                f,
+                "half of the steps between neighbours are {step:.6} or less"
+            ),
+            Self::Spacing => {
+                f.write_str("bins with vertices hold fewer than two positions on average")
+            }
+        }
+    }
+}
+
+/// Bins of level 0 by the median distance of neighbours.
+pub(crate) fn of_step(step: f64, chunk_shape: &[f64]) -> ChosenBins {
+    let halves = |&size: &f64| {
+        let mut bin = size;
+        for _ in 0..MOST_HALVES {
+            if bin / 2.0 < step {
+                break;
+            }
+            bin /= 2.0;
+        }
+        bin
+    };
+    ChosenBins {
+        shape: chunk_shape.iter().map(halves).collect(),
+        reason: BinReason::Step(step),
+    }
+}
+
+/// What is done with each position.
+pub(crate) type Take<'t> = &'t mut dyn FnMut(&[f64]) -> Result<(), WriteError>;
+
+/// Chooses bins of level 0 by how densely vertices lie in some of the chunks, evenly picked. `each` goes through all
+/// positions, twice.
+///
+/// # Cost
+/// The coordinates of all chunks and the positions of those that were picked, in memory.
+///
+/// # Errors
+/// Positions that lie in no bin; those of `each`.
+pub(crate) fn spacing(
+    mut each: impl FnMut(Take<'_>) -> Result<(), WriteError>,
+    dims: usize,
+    chunk_shape: &[f64],
+) -> Result<ChosenBins, WriteError> {
+    let mut chunks: FxHashSet<Bin> = FxHashSet::default();
+    each(&mut |position| {
+        chunks.insert(bin_of(position, chunk_shape)?);
+        Ok(())
+    })?;
+    let every = chunks.len().div_ceil(SAMPLE).max(1);
+    let mut chunks: Vec<Bin> = chunks.into_iter().collect();
+    chunks.sort_unstable();
+    let picked: FxHashSet<Bin> = chunks.into_iter().step_by(every).collect();
+    let mut sample = Vec::new();
+    each(&mut |position| {
+        if picked.contains(&bin_of(position, chunk_shape)?) {
+            sample.extend_from_slice(position);
+        }
+        Ok(())
+    })?;
+    let distinct = occupied(&sample, dims, chunk_shape, MOST_HALVES)?;
+    // Bins are nested: the more often a chunk is halved, the more of them hold something.
+    let (mut low, mut high) = (0, MOST_HALVES);
+    while low < high {
+        let middle = low.midpoint(high);
+        let found = occupied(&sample, dims, chunk_shape, middle)?;
+        if found * 2 > distinct {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    Ok(ChosenBins {
+        shape: halved(chunk_shape, low),
+        reason: BinReason::Spacing,
+    })
+}
+
+/// A chunk, halved so often along every axis.
+fn halved(chunk_shape: &[f64], times: u32) -> Vec<f64> {
+    let parts = f64::from(1_u32 << times.min(MOST_HALVES));
+    chunk_shape.iter().map(|size| size / parts).collect()
+}
+
+/// Whether a square is one of a distance of two places.
+pub(crate) fn is_step(square: &f64) -> bool {
+    *square > 0.0 && square.is_finite()
+}
+
+/// How many bins hold positions, of chunks that were halved so often.
+fn occupied(
+    positions: &[f64],
+    dims: usize,
+    chunk_shape: &[f64],
+    times: u32,
+) -> Result<usize, WriteError> {
+    let bins = halved(chunk_shape, times);
+    let mut found: FxHashSet<Bin> = FxHashSet::default();
+    for position in positions.chunks_exact(dims.max(1)) {
+        found.insert(bin_of(position, &bins)?);
+    }
+    Ok(found.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BinReason, of_step, spacing};
+
+    #[test]
+    fn bins_of_chains_are_steps() {
+        let chosen = of_step(3.0, &[100.0, 10.0]);
+        assert_eq!(chosen.reason, BinReason::Step(3.0));
+        assert_eq!(chosen.shape, [3.125, 5.0]);
+    }
+
+    #[test]
+    fn bins_of_points_hold_about_one() {
+        // A grid of points two apart, each of them twice.
+        let positions: Vec<[f64; 2]> = (0..512)
+            .map(|n| n % 256)
+            .map(|n| [f64::from(n % 16) * 2.0, f64::from(n / 16) * 2.0])
+            .collect();
+        let found = |chunk: f64| {
+            let each = |take: super::Take<'_>| {
+                let mut positions = positions.iter();
+                positions.try_for_each(|position| take(position))
+            };
+            spacing(each, 2, &[chunk; 2]).unwrap()
+        };
+        assert_eq!(found(32.0).shape, [2.0; 2]);
+        assert_eq!(found(16.0).shape, [2.0; 2]);
+        assert_eq!(found(2.0).shape, [2.0; 2]);
+        assert_eq!(found(32.0).reason, BinReason::Spacing);
+    }
+}

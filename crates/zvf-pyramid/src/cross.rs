@@ -1,0 +1,367 @@
+//! Links between levels (0.9 §13.6 and §17, steps 13 and 14).
+//!
+//! All links from the rows of one chunk to the rows of one coarser chunk are the rows of one cell, in both directions. So
+//! rows are brought together by pairs of chunks first, and every pair is written by itself.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+use zvf_format::keys::format_offsets;
+use zvf_format::links::{CellForm, Elem, LinkCellBuilder, anchor};
+use zvf_meta::{ArrayAttributes, LinkFamilyDoc, LinkStore};
+use zvf_store::ChunkCoord;
+
+use super::bins::{Means, NONE, rows_of};
+use super::sink::Sink;
+use zvf_write::error::OrBug;
+use zvf_write::finish::pack;
+use zvf_write::int::{halves, index, narrow, signed, wide};
+use zvf_write::shard::{Cells, Object, Payloads};
+use zvf_write::{WriteError, documents, parallel};
+
+/// One level, as far as links need it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Side<'s> {
+    pub(crate) level: u32,
+    pub(crate) chunks: &'s [ChunkCoord],
+    /// The first vertex of each chunk, and the count of all.
+    pub(crate) starts: &'s [u32],
+    /// Chunk sizes in chunks of the root, one an axis.
+    pub(crate) ratio: &'s [i64],
+    pub(crate) cells: &'s Cells,
+}
+
+impl<'s> Side<'s> {
+    fn chunk(&self, slot: u32) -> Result<&'s [i64], WriteError> {
+        let chunk = self.chunks.get(index(slot)).map(ChunkCoord::as_slice);
+        chunk.or_bug(format_args!("no chunk {slot}"))
+    }
+
+    fn rows(&self, slot: u32) -> Result<Range<usize>, WriteError> {
+        rows_of(self.starts, index(slot))
+    }
+}
+
+/// Writes links from every vertex to the one that stands for it in a coarser level, and back if `both`; returns how many
+/// there are.
+///
+/// The rows of every cell are in the order of the finer level, in both families.
+///
+/// # Cost
+/// Four bytes a vertex of both levels in memory.
+pub(crate) fn write(
+    fine: Side<'_>,
+    coarse: Side<'_>,
+    parents: &[u32],
+    both: bool,
+    sink: Sink<'_>,
+    means: Means<'_>,
+) -> Result<u64, WriteError> {
+    let pairs = Pairs::new(fine, coarse, parents, means.threads)?;
+    pairs.write(false, sink, means)?;
+    if both {
+        pairs.write(true, sink, means)?;
+    }
+    Ok(wide(pairs.rows.len()))
+}
+
+/// The rows of one chunk that lead to rows of one coarser chunk.
+#[derive(Debug, Clone, Copy)]
+struct Pair {
+    fine: u32,
+    coarse: u32,
+    /// The first of its rows, and how many there are.
+    start: usize,
+    count: usize,
+}
+
+/// All links between two levels, by pairs of chunks.
+#[derive(Debug)]
+struct Pairs<'s> {
+    fine: Side<'s>,
+    coarse: Side<'s>,
+    parents: &'s [u32],
+    pairs: Vec<Pair>,
+    /// Rows in their chunk of the finer level, pair after pair, ascending in each.
+    rows: Vec<u32>,
+}
+
+impl<'s> Pairs<'s> {
+    fn new(
+        fine: Side<'s>,
+        coarse: Side<'s>,
+        parents: &'s [u32],
+        threads: usize,
+    ) -> Result<Self, WriteError> {
+        /// Chunks that are looked at together.
+        const BATCH: usize = 64;
+        let count = *coarse.starts.last().or_bug("no count of the vertices")?;
+        let mut slot_of: Vec<u32> = Vec::with_capacity(index(count));
+        for slot in 0..last(coarse)? {
+            slot_of.extend(coarse.rows(slot)?.map(|_| slot));
+        }
+        let slots: Vec<u32> = (0..last(fine)?).collect();
+        // Pairs of a batch begin at its own rows.
+        let work = |slots: &[u32]| {
+            let (mut pairs, mut rows, mut keys) = (Vec::new(), Vec::new(), Vec::new());
+            for &slot in slots {
+                let of = parents
+                    .get(fine.rows(slot)?)
+                    .or_bug("a chunk without parents")?;
+                keys.clear();
+                for (row, &parent) in (0_u64..).zip(of) {
+                    if parent != NONE {
+                        let coarse = slot_of.get(index(parent));
+                        let coarse = *coarse.or_bug(format_args!("no vertex {parent}"))?;
+                        keys.push((u64::from(coarse) << 32) | row);
+                    }
+                }
+                keys.sort_unstable();
+                for run in keys.chunk_by(|a, b| a >> 32 == b >> 32) {
+                    let [coarse, _] = halves(*run.first().or_bug("a run of nothing")?);
+                    pairs.push(Pair {
+                        fine: slot,
+                        coarse,
+                        start: rows.len(),
+                        count: run.len(),
+                    });
+                    rows.extend(run.iter().map(|&key| halves(key)[1]));
+                }
+            }
+            Ok((pairs, rows))
+        };
+        let mut all = Self {
+            fine,
+            coarse,
+            parents,
+            pairs: Vec::new(),
+            rows: Vec::with_capacity(parents.len()),
+        };
+        parallel::ordered(threads, slots.chunks(BATCH), work, |(pairs, rows)| {
+            let before = all.rows.len();
+            let moved = |pair: Pair| Pair {
+                start: pair.start + before,
+                ..pair
+            };
+            all.pairs.extend(pairs.into_iter().map(moved));
+            all.rows.extend(rows);
+            Ok(())
+        })?;
+        Ok(all)
+    }
+
+    /// The cell of a pair: the links themselves, or the same links back.
+    fn cell(&self, pair: Pair, back: bool, form: CellForm) -> Result<Vec<u8>, WriteError> {
+        let (fine, coarse) = (self.fine.rows(pair.fine)?, self.coarse.rows(pair.coarse)?);
+        let parents = self.parents.get(fine).or_bug("a chunk without parents")?;
+        let mut builder = LinkCellBuilder::new(form);
+        let rows = self.rows.get(pair.start..pair.start + pair.count);
+        for &row in rows.or_bug("a pair of chunks without rows")? {
+            let parent = *parents.get(index(row)).or_bug("a row without a parent")?;
+            let place = index(parent).checked_sub(coarse.start);
+            let place = place.or_bug("a parent in another chunk")?;
+            let (row, parent) = (i64::from(row), signed(place));
+            let ends = if back { [parent, row] } else { [row, parent] };
+            builder
+                .push(&[0, 1], &ends)
+                .map_err(|source| WriteError::encode("links between levels", source))?;
+        }
+        Ok(builder.finish())
+    }
+
+    /// Writes cells and documents of one direction.
+    fn write(&self, back: bool, sink: Sink<'_>, means: Means<'_>) -> Result<(), WriteError> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        let (from, to) = if back {
+            (self.coarse, self.fine)
+        } else {
+            (self.fine, self.coarse)
+        };
+        let mut family = Family::new(from, to)?;
+        let below = sink.below(from.level);
+        let mut present: BTreeMap<u32, Vec<&[i64]>> = BTreeMap::new();
+        let mut items = Vec::new();
+        for &pair in &self.pairs {
+            let (slot, goal) = if back {
+                (pair.coarse, pair.fine)
+            } else {
+                (pair.fine, pair.coarse)
+            };
+            let array = family.array(slot, goal)?;
+            let chunk = from.chunk(slot)?;
+            present.entry(array).or_default().push(chunk);
+            let mut object = vec![u64::from(array)];
+            object.extend(from.cells.object_index(chunk)?);
+            items.push((object, wide(pair.count) * 16, (array, chunk, pair)));
+        }
+        let arrays: Vec<(CellForm, String)> = (0..).map_while(|array| family.form(array)).collect();
+        let array = |number: u32| {
+            let array = arrays.get(index(number));
+            array.or_bug(format_args!("no array {number} of links"))
+        };
+        let work = |job: Vec<(u32, &[i64], Pair)>| {
+            let mut columns: BTreeMap<u32, Payloads<'_>> = BTreeMap::new();
+            for (number, chunk, pair) in job {
+                let cell = self.cell(pair, back, array(number)?.0)?;
+                columns.entry(number).or_default().push((chunk, cell));
+            }
+            let mut objects: Vec<Object> = Vec::new();
+            for (number, column) in columns {
+                objects.extend(from.cells.objects(&array(number)?.1, column)?);
+            }
+            below.put(objects)
+        };
+        parallel::each(means.threads, pack(items).into_iter(), work, |()| Ok(()))?;
+        let mut objects: Vec<Object> = Vec::new();
+        for (number, chunks) in present {
+            let (form, path) = array(number)?;
+            let keys = documents::presence(chunks)?;
+            let attributes = family.attributes(number, *form)?;
+            let doc = documents::grid_doc(from.cells, keys, attributes);
+            objects.push((format!("{path}/zarr.json"), doc.to_json().into_bytes()));
+        }
+        let doc = family.doc(wide(self.rows.len())).to_group().to_json_line();
+        objects.push((format!("{}/zarr.json", family.folder()), doc.into_bytes()));
+        // A level that had links before keeps the document of the group: readers may hold on to it.
+        if !sink.has(from.level, "links/zarr.json")? {
+            let plain = documents::plain_group();
+            objects.push(("links/zarr.json".to_owned(), plain.into_bytes()));
+        }
+        below.put(objects)
+    }
+}
+
+/// One more than the last slot of a level.
+fn last(side: Side<'_>) -> Result<u32, WriteError> {
+    narrow("chunks", side.chunks.len())
+}
+
+/// The links of one level to one other level: arrays, one an offset of chunks.
+#[derive(Debug)]
+struct Family<'s> {
+    from: Side<'s>,
+    to: Side<'s>,
+    delta: i32,
+    offsets: Vec<Vec<i64>>,
+    /// The array of an offset.
+    arrays: FxHashMap<Vec<i64>, u32>,
+}
+
+impl<'s> Family<'s> {
+    fn new(from: Side<'s>, to: Side<'s>) -> Result<Self, WriteError> {
+        let delta = i64::from(to.level) - i64::from(from.level);
+        Ok(Self {
+            from,
+            to,
+            delta: i32::try_from(delta).or_bug(format_args!("levels {delta} apart"))?,
+            offsets: Vec::new(),
+            arrays: FxHashMap::default(),
+        })
+    }
+
+    fn folder(&self) -> String {
+        format!("links/{:+}", self.delta)
+    }
+
+    /// The array of links from one chunk to another.
+    fn array(&mut self, from: u32, to: u32) -> Result<u32, WriteError> {
+        let (source, goal) = (self.from.chunk(from)?, self.to.chunk(to)?);
+        let mut offset = vec![0; source.len()];
+        anchor(source, self.from.ratio, self.to.ratio, &mut offset)
+            .map_err(|source| WriteError::data("chunk", source.to_string(), "a nearer one"))?;
+        for (at, goal) in offset.iter_mut().zip(goal) {
+            let far = || WriteError::data("chunk", "one 2^63 away", "a nearer one");
+            *at = goal.checked_sub(*at).ok_or_else(far)?;
+        }
+        let next = narrow("offsets", self.offsets.len())?;
+        Ok(*self.arrays.entry(offset).or_insert_with_key(|offset| {
+            self.offsets.push(offset.clone());
+            next
+        }))
+    }
+
+    /// The form of an array's cells, and its path in the level.
+    fn form(&self, array: u32) -> Option<(CellForm, String)> {
+        let offset = self.offsets.get(index(array))?;
+        let form = CellForm::derive(2, self.delta, offset, true, false, Elem::I64);
+        let segment = format_offsets(offset, offset.len());
+        Some((form, format!("{}/{segment}", self.folder())))
+    }
+
+    fn attributes(&self, array: u32, form: CellForm) -> Result<ArrayAttributes, WriteError> {
+        let offset = self.offsets.get(index(array)).cloned();
+        let offset = offset.or_bug(format_args!("no array {array} of links"))?;
+        Ok(ArrayAttributes {
+            zv_array: Some("links".to_owned()),
+            dtype: Some("int64".to_owned()),
+            offsets: Some(vec![offset]),
+            has_perm: Some(form.has_perm),
+            link_width: Some(2),
+            level_delta: Some(self.delta),
+            ..ArrayAttributes::default()
+        })
+    }
+
+    fn doc(&self, links: u64) -> LinkFamilyDoc {
+        LinkFamilyDoc {
+            zv_array: Some("links_family".to_owned()),
+            level_delta: Some(self.delta),
+            link_width: Some(2),
+            directed: true,
+            store: LinkStore::Canonical,
+            sid_ndim: u32::try_from(self.from.ratio.len()).ok(),
+            num_links: Some(links),
+            num_physical_records: Some(links),
+            ..LinkFamilyDoc::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zvf_meta::space::Grid;
+    use zvf_store::ChunkCoord;
+
+    use super::{Pairs, Side};
+    use crate::bins::NONE;
+    use zvf_write::WriteError;
+    use zvf_write::codec::Compression;
+    use zvf_write::shard::{Cells, Container};
+
+    #[test]
+    fn no_link_between_levels_is_left_out() {
+        let cells = Cells {
+            grid: Grid {
+                origin: vec![0],
+                shape: vec![2],
+            },
+            shards: None,
+            compression: Compression::None,
+            container: Container::Grid,
+        };
+        let chunks = [ChunkCoord::new(&[0]), ChunkCoord::new(&[1])];
+        let side = |level: u32, starts: &'static [u32]| Side {
+            level,
+            chunks: &chunks,
+            starts,
+            ratio: &[1],
+            cells: &cells,
+        };
+        let pairs = |parents: &[u32]| {
+            let all = Pairs::new(side(0, &[0, 2, 3]), side(1, &[0, 1, 2]), parents, 1)?;
+            Ok::<_, WriteError>((all.pairs.len(), all.rows.clone()))
+        };
+        assert_eq!(pairs(&[1, 0, 1]).unwrap(), (3, vec![1, 0, 0]));
+        assert_eq!(pairs(&[NONE, 0, 1]).unwrap(), (2, vec![1, 0]));
+        // Fewer parents than vertices, and one that the coarser level has not.
+        for wrong in [&[1, 0][..], &[1, 0, 2]] {
+            assert!(
+                matches!(pairs(wrong), Err(WriteError::Bug { .. })),
+                "{wrong:?}"
+            );
+        }
+    }
+}

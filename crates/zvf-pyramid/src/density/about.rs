@@ -1,0 +1,338 @@
+//! What coarse levels are, whatever vertices they keep.
+
+use std::collections::{BTreeMap, HashSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int64Type, UInt64Type};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::Schema;
+use tokio::runtime::Handle;
+use zvf_meta::{Kind, LinkStore, LinksConvention};
+use zvf_query::{Answer, BBox, Column, Query, QueryError, Table, query};
+use zvf_store::{ChunkCoord, Deltas, Level, Names, Need, Store};
+
+use super::{Numbered, Reading, tables};
+use zvf_write::error::OrBug;
+use zvf_write::int::{index, narrow, to_index};
+use zvf_write::{Groups, StoreSpec, WriteError};
+
+/// How many objects are asked for at the most to see how many values a row of an attribute has.
+const LOOKED_AT: usize = 16;
+
+/// What belongs to level 0 beside its vertices and links.
+#[derive(Debug)]
+pub(crate) struct About {
+    /// What levels are, but for chunks and storage. Attributes are there once vertices were seen.
+    pub(super) spec: StoreSpec,
+    /// Ids of the objects that exist, in the order of the object index.
+    pub(crate) ids: Vec<i64>,
+    /// Their rows in the object index: those of deleted objects are between them.
+    pub(super) index_rows: Vec<usize>,
+    pub(super) groups: Groups<'static>,
+    /// Attributes of a type that is not written.
+    pub(crate) left_out: Vec<String>,
+    /// The level itself.
+    pub(super) level: Level,
+    /// Columns of vertices and of links without rows, once they were asked for.
+    pub(super) no_vertices: RecordBatch,
+    pub(super) no_links: RecordBatch,
+}
+
+impl About {
+    /// Reads what belongs to level 0: documents, ids, groups.
+    ///
+    /// # Errors
+    /// Misuse: what a level of this method cannot hold, by its name. Malformed data. I/O.
+    pub(crate) fn read(store: &Store, handle: &Handle) -> Result<Self, WriteError> {
+        let root = store.root();
+        if root.world_offset().is_some() {
+            let expected = "none, or the reference method";
+            return Err(WriteError::input("store", "a coordinate offset", expected));
+        }
+        let need = Need {
+            vertex_attributes: Names::All,
+            group_attributes: Names::All,
+            link_attributes: Names::All,
+            link_deltas: Deltas::List(vec![0]),
+            objects: true,
+            groups: true,
+            ..Need::nothing()
+        };
+        let level = handle.block_on(store.level(0, &need))?;
+        let kind = store.kind();
+        if level.object_index().is_none() && kind != Kind::PointCloud {
+            let expected = "an object index, which this kind has";
+            return Err(WriteError::data("level 0", "no objects", expected));
+        }
+        let (mut ids, mut index_rows) = (Vec::new(), Vec::new());
+        if let Some(found) = level.object_index() {
+            for (row, id) in handle.block_on(found.ids())?.objects() {
+                ids.push(id);
+                index_rows.push(to_index("objects", row)?);
+            }
+        }
+        let mut spec = StoreSpec::new(kind, root.zarr_vectors.chunk_shape.clone());
+        spec.axes = root.multiscales.axes().to_vec();
+        spec.objects = level.object_index().is_some();
+        Ok(Self {
+            groups: groups(&level, &ids, handle)?,
+            spec,
+            ids,
+            index_rows,
+            left_out: Vec::new(),
+            level,
+            no_vertices: RecordBatch::new_empty(Arc::new(Schema::empty())),
+            no_links: RecordBatch::new_empty(Arc::new(Schema::empty())),
+        })
+    }
+
+    /// Declares positions and attributes before vertices are read.
+    pub(super) fn declare_first(&mut self, from: Reading<'_>) -> Result<(), WriteError> {
+        // Of no object, or of a box far from everything: the columns are known before cells are read. Where a document does not
+        // say how many values a row has, or says one as writers do for any number (trap T8), a cell tells.
+        let attributes = self.level.vertex_attributes();
+        let declared = attributes.iter().all(|one| one.declared_width.is_some());
+        let objects = if declared {
+            0
+        } else {
+            self.ids.len().min(LOOKED_AT)
+        };
+        let mut asked = self.ask(0..objects, from.placed);
+        if !self.spec.objects && declared {
+            let far: Vec<f64> = self
+                .spec
+                .chunk_shape
+                .iter()
+                .map(|axis| axis * 1e12)
+                .collect();
+            asked.bbox = BBox::new(far.clone(), far).ok();
+        }
+        let answer = start(from.store, asked, from.handle)?;
+        let none = || WriteError::data("level 0", "no table of vertices", "one");
+        let schema = answer.schema(Table::Vertices).cloned().ok_or_else(none)?;
+        let links = answer.schema(Table::Links).cloned();
+        drop(answer);
+        self.no_vertices = RecordBatch::new_empty(schema);
+        self.declare(&self.no_vertices.clone())?;
+        if self.spec.takes_links() {
+            let links = links.map(RecordBatch::new_empty);
+            self.declare_links(from.store, links.as_ref())?;
+            self.no_links = links.unwrap_or_else(|| self.no_links.clone());
+        }
+        Ok(())
+    }
+
+    /// Level 0 by objects, these of them, or all of it; with the places of its vertices if `placed`.
+    pub(super) fn ask(&self, objects: Range<usize>, placed: bool) -> Query {
+        let ids = self
+            .ids
+            .iter()
+            .copied()
+            .skip(objects.start)
+            .take(objects.len());
+        let mut asked = Query {
+            objects: self.spec.objects.then(|| ids.collect()),
+            ..Query::default()
+        };
+        if placed {
+            asked.columns = vec![
+                Column::Position,
+                Column::Chunk,
+                Column::Row,
+                Column::Attributes,
+            ];
+        }
+        asked
+    }
+
+    /// Declares positions and attributes as they come in answers.
+    pub(super) fn declare(&mut self, vertices: &RecordBatch) -> Result<(), WriteError> {
+        self.spec.vertex_attributes.clear();
+        self.left_out.clear();
+        let position = column(vertices, "position")?;
+        self.spec.positions = tables::number_of(&tables::declare("position", &position)?)
+            .ok_or_else(|| WriteError::data("position", "texts", "numbers"))?;
+        // What chunks are cut by lies in their keys; some released writers leave an array of it, too.
+        let key = self.level.doc().chunk_attribute_name.clone();
+        let key = key.filter(|_| self.level.key_rank() > self.level.dims());
+        self.spec.chunk_by = None;
+        if let Some(name) = &key {
+            let declared = tables::declare(name, &attribute(vertices, name)?)?;
+            self.spec = self.spec.clone().with_attribute_chunks(declared);
+        }
+        let attributes = self.level.vertex_attributes().iter();
+        for one in attributes.filter(|one| Some(&one.name) != key.as_ref()) {
+            let Ok(mut declared) = tables::declare(&one.name, &attribute(vertices, &one.name)?)
+            else {
+                self.left_out.push(one.name.clone());
+                continue;
+            };
+            declared.unit.clone_from(&one.unit);
+            declared.description.clone_from(&one.description);
+            let names = one.channel_names.clone();
+            declared.channel_names = names.filter(|names| names.len() == declared.channels);
+            self.spec.vertex_attributes.push(declared);
+        }
+        Ok(())
+    }
+
+    /// Declares links and their attributes as they come in answers.
+    pub(super) fn declare_links(
+        &mut self,
+        store: &Store,
+        links: Option<&RecordBatch>,
+    ) -> Result<(), WriteError> {
+        let convention = store.root().zarr_vectors.links_convention.as_deref();
+        let explicit = convention == Some(LinksConvention::Explicit.name());
+        let family = self.level.links(0);
+        let mut spec = self.spec.links.clone();
+        if let Some(family) = family {
+            spec.width = family.width();
+        }
+        spec.directed = explicit && family.is_some_and(|family| family.directed());
+        spec.store = family
+            .filter(|_| explicit)
+            .map_or(LinkStore::Canonical, |family| family.store());
+        spec.explicit = explicit;
+        spec.attributes.clear();
+        if let Some(links) = links {
+            (_, spec.width) = tables::elements(&column(links, "vertices")?)?;
+            let named = family.into_iter().flat_map(|family| family.attributes());
+            for name in named.map(|one| &one.name).filter(|_| explicit) {
+                let declared = tables::declare(name, &column(links, name)?).ok();
+                match declared.filter(|one| tables::number_of(one).is_some()) {
+                    Some(declared) => spec.attributes.push(declared),
+                    None => self.left_out.push(name.clone()),
+                }
+            }
+        }
+        self.spec.links = spec;
+        Ok(())
+    }
+}
+
+fn failed(error: QueryError) -> WriteError {
+    match error {
+        QueryError::Store(source) => source.into(),
+        other => WriteError::Query {
+            class: other.class(),
+            source: Box::new(other),
+        },
+    }
+}
+
+/// Starts a query.
+pub(super) fn start(store: &Store, asked: Query, handle: &Handle) -> Result<Answer, WriteError> {
+    handle.block_on(query(store, asked)).map_err(failed)
+}
+
+/// Applies `take` to the batches of an answer of one table.
+pub(super) fn each_batch(
+    mut answer: Answer,
+    handle: &Handle,
+    mut take: impl FnMut(RecordBatch) -> Result<(), WriteError>,
+) -> Result<(), WriteError> {
+    while let Some((_, batch)) = handle.block_on(answer.next()).map_err(failed)? {
+        take(batch)?;
+    }
+    Ok(())
+}
+
+/// A column of an answer.
+pub(super) fn column(batch: &RecordBatch, name: &str) -> Result<ArrayRef, WriteError> {
+    let missing = || WriteError::data(name, "no column", "one");
+    batch.column_by_name(name).cloned().ok_or_else(missing)
+}
+
+/// The column of an attribute: attributes come last, and may have the name of another column.
+pub(super) fn attribute(batch: &RecordBatch, name: &str) -> Result<ArrayRef, WriteError> {
+    let schema = batch.schema();
+    let mut fields = schema.fields().iter();
+    let at = fields.rposition(|field| field.name() == name);
+    let missing = || WriteError::data(name, "no column", "one");
+    at.map(|at| Arc::clone(batch.column(at)))
+        .ok_or_else(missing)
+}
+
+/// Where vertices lie, by the columns of answers.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    /// Chunks by the order in which they came.
+    slots: BTreeMap<ChunkCoord, u32>,
+    places: Vec<(u32, u32)>,
+}
+
+impl Places {
+    pub(super) fn push(&mut self, batch: &RecordBatch, dims: usize) -> Result<(), WriteError> {
+        let (axes, rank) = tables::elements(&column(batch, "chunk")?)?;
+        if rank != dims {
+            let expected = "one whose chunks are cut by space alone";
+            let found = "a level that is split by an attribute";
+            return Err(WriteError::input("level 0", found, expected));
+        }
+        let coords = axes.as_primitive::<Int64Type>().values();
+        let rows = column(batch, "row")?;
+        let rows = rows.as_primitive::<UInt64Type>().values();
+        let mut last: Option<(&[i64], u32)> = None;
+        for (chunk, &row) in coords.chunks_exact(rank.max(1)).zip(rows) {
+            let slot = match last {
+                Some((known, slot)) if known == chunk => slot,
+                _ => {
+                    let next = narrow("chunks", self.slots.len())?;
+                    let coord = ChunkCoord::new(chunk);
+                    *self.slots.entry(coord).or_insert(next)
+                }
+            };
+            last = Some((chunk, slot));
+            let row = narrow("rows of one chunk", to_index("rows", row)?)?;
+            self.places.push((slot, row));
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self) -> Result<Numbered, WriteError> {
+        let mut rank = vec![0_u32; self.slots.len()];
+        for (slot, came) in (0_u32..).zip(self.slots.values()) {
+            *rank
+                .get_mut(index(*came))
+                .or_bug("a chunk that never came")? = slot;
+        }
+        for (slot, _) in &mut self.places {
+            *slot = *rank
+                .get(index(*slot))
+                .or_bug(format_args!("no chunk {slot}"))?;
+        }
+        Numbered::new(self.slots.into_keys().collect(), &self.places)
+    }
+}
+
+/// Groups, which coarse levels of the package do not have (trap T21).
+///
+/// Members that no object is are left out.
+fn groups(level: &Level, ids: &[i64], handle: &Handle) -> Result<Groups<'static>, WriteError> {
+    let Some(found) = level.groups() else {
+        return Ok(Groups::default());
+    };
+    let known: HashSet<i64> = ids.iter().copied().collect();
+    let (mut members, mut names) = (Vec::new(), Vec::new());
+    let mut named = false;
+    for number in 0..found.len() {
+        let mut some = handle.block_on(found.members(number))?;
+        some.retain(|id| known.contains(id));
+        members.push(some);
+        let name = found.name(number);
+        named |= name != format!("group_{number}");
+        names.push(name);
+    }
+    let mut groups = Groups::new(members);
+    if named {
+        groups = groups.with_names(names);
+    }
+    for one in level.group_attributes() {
+        let values = handle.block_on(one.read())?;
+        groups = groups.with_attribute(one.name(), tables::table(one.name(), &values)?);
+    }
+    Ok(groups)
+}

@@ -1,0 +1,163 @@
+//! What links need to know of the vertices that they lead to, where neither are held.
+
+use super::net::Fine;
+use super::points::Point;
+use super::sheet::{Desk, Scatter, Scattered, Sheet, word, words};
+use crate::meter::Counted;
+use zvf_write::WriteError;
+use zvf_write::error::OrBug;
+use zvf_write::int::index;
+use zvf_write::record::{records, row_of};
+
+/// Bytes of an end on its way to its vertex: vertex, link, which end, whether the link leads to itself.
+const END: usize = 10;
+
+/// Some vertices that follow each other.
+#[derive(Debug)]
+pub(super) struct Block<'b> {
+    pub(super) number: u32,
+    /// The place of the first of them.
+    pub(super) first: u32,
+    /// Points.
+    pub(super) vertices: &'b [u8],
+    ends: Option<&'b Scattered>,
+}
+
+impl Block<'_> {
+    /// For each vertex how many links lead from it to another one.
+    pub(super) fn degrees(&self, dims: usize) -> Result<Vec<u32>, WriteError> {
+        let many = self.vertices.len() / Point::size(dims);
+        let mut degrees = vec![0_u32; many];
+        for piece in self
+            .ends
+            .into_iter()
+            .flat_map(|ends| ends.pieces(self.number))
+        {
+            // Their last byte says whether the link leads to itself.
+            let piece = piece?;
+            for end in records(&piece, END)?.filter(|end| end.last() == Some(&0)) {
+                let degree = degrees.get_mut(place(end, self.first)?);
+                *degree.or_bug("an end in another block")? += 1;
+            }
+        }
+        Ok(degrees)
+    }
+}
+
+/// Brings values of vertices to links.
+#[derive(Debug)]
+pub(super) struct Find<'f> {
+    pub(super) desk: &'f Desk<'f>,
+    /// Bytes of a value.
+    pub(super) size: usize,
+}
+
+impl Find<'_> {
+    /// Applies `take` to all vertices, block by block.
+    pub(super) fn blocks(
+        &self,
+        vertices: &Sheet,
+        ends: Option<&Scattered>,
+        mut take: impl FnMut(&Block<'_>) -> Result<(), WriteError>,
+    ) -> Result<(), WriteError> {
+        let (mut bytes, mut held) = (Vec::new(), Counted::new(&self.desk.meter));
+        (0..vertices.blocks()).try_for_each(|number| {
+            let first = vertices.read(number, &mut bytes)?;
+            held.set(bytes.capacity());
+            take(&Block {
+                number,
+                first,
+                vertices: &bytes,
+                ends,
+            })
+        })
+    }
+
+    /// Applies `take` to all links in their order, each with the values of its ends. `of` appends the values of the vertices of a
+    /// block; it gets each block once, in order.
+    ///
+    /// # Cost
+    /// Every end goes through a file twice.
+    pub(super) fn ends(
+        &self,
+        fine: &Fine,
+        mut of: impl FnMut(&Block<'_>, &mut Vec<u8>) -> Result<(), WriteError>,
+        mut take: impl FnMut(&[u8], &[u8]) -> Result<(), WriteError>,
+    ) -> Result<(), WriteError> {
+        let mut asked = Scatter::new(self.desk);
+        fine.links.each(|link, record| {
+            let mut ends = words(record).skip(1);
+            let first = ends.next();
+            let itself = u8::from(ends.all(|end| Some(end) == first));
+            for (which, end) in (0_u8..).zip(words(record).skip(1)) {
+                asked.push(end, |out| {
+                    out.extend_from_slice([end, link].map(u32::to_le_bytes).as_flattened());
+                    out.extend_from_slice(&[which, itself]);
+                })?;
+            }
+            Ok(())
+        })?;
+        let asked = asked.finish();
+        let mut answers = Scatter::new(self.desk);
+        let (mut values, mut held) = (Vec::new(), Counted::new(&self.desk.meter));
+        self.blocks(&fine.vertices, Some(&asked), |block| {
+            values.clear();
+            of(block, &mut values)?;
+            held.set(values.capacity());
+            for piece in asked.pieces(block.number) {
+                for end in records(&piece?, END)? {
+                    let value = row_of(&values, place(end, block.first)?, self.size);
+                    let value = value.or_bug("an end without a value")?;
+                    let head = end.get(4..END - 1).or_bug("an end is cut short")?;
+                    answers.push(word(end, 1)?, |out| {
+                        out.extend_from_slice(head);
+                        out.extend_from_slice(value);
+                    })?;
+                }
+            }
+            Ok(())
+        })?;
+        drop(asked);
+        self.answers(&fine.links, &answers.finish(), &mut take)
+    }
+
+    /// Puts the values of each link together.
+    fn answers(
+        &self,
+        links: &Sheet,
+        answers: &Scattered,
+        take: &mut impl FnMut(&[u8], &[u8]) -> Result<(), WriteError>,
+    ) -> Result<(), WriteError> {
+        let (mut bytes, mut held) = (Vec::new(), Counted::new(&self.desk.meter));
+        let record = links.width();
+        // The first word of a link is its number, the others are its ends.
+        let size = (record / 4 - 1) * self.size;
+        for block in 0..links.blocks() {
+            let first = links.read(block, &mut bytes)?;
+            let links = records(&bytes, record)?;
+            let mut all = vec![0; links.len() * size];
+            held.set(bytes.capacity() + all.len());
+            for piece in answers.pieces(block) {
+                for answer in records(&piece?, self.size + 5)? {
+                    let (head, value) = answer.split_at(5);
+                    let which = usize::from(*head.last().or_bug("an answer to no end")?);
+                    let at = place(head, first)? * size + which * self.size;
+                    let slot = all.get_mut(at..at + self.size);
+                    slot.or_bug("an answer to no link")?.copy_from_slice(value);
+                }
+            }
+            let mut both = links.zip(all.chunks_exact(size.max(1)));
+            both.try_for_each(|(link, values)| take(link, values))?;
+        }
+        Ok(())
+    }
+}
+
+/// The place in its block of what a record is about, whose number is the first word.
+fn place(record: &[u8], first: u32) -> Result<usize, WriteError> {
+    let number = word(record, 0)?;
+    let place = number.checked_sub(first);
+    Ok(index(place.or_bug(format_args!(
+        "{number} is in a block before {first}"
+    ))?))
+}

@@ -1,0 +1,300 @@
+//! Levels that are chosen by the data: how much is left of it at which size of bins.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashSet;
+use zvf_meta::{JsonObject, Kind};
+
+use super::net::Net;
+use super::pieces::Pieces;
+use super::points::Point;
+use super::simplify::tolerances;
+use super::zorder::Frame;
+use crate::bins::{Bin, bin_of};
+use crate::plan::{Planned, Sampling};
+use zvf_write::WriteError;
+use zvf_write::int::wide;
+
+/// A level shall have so many times fewer vertices than the finer one, at least and at most.
+const FEWER: (f64, f64) = (4.0, 7.5);
+/// Vertices of chains whose tolerances are looked at.
+const SAMPLE: u64 = 1 << 20;
+/// Vertices that tell which sizes of bins are worth a look.
+const FIRST: u64 = 100_000;
+/// Sizes of bins: so many, each the root of a half of the one before.
+const SIZES: i32 = 48;
+
+/// How many vertices are left at which size, in chunks; sizes ascend.
+#[derive(Debug, Default)]
+struct Curve(Vec<(f64, f64)>);
+
+impl Curve {
+    /// The size at which so many vertices are left.
+    fn size(&self, vertices: f64) -> f64 {
+        let at = self.0.partition_point(|(_, count)| *count > vertices);
+        let above = at.checked_sub(1).and_then(|at| self.0.get(at));
+        match (above, self.0.get(at)) {
+            (Some((fine, more)), Some((coarse, fewer))) => {
+                let all = (more / fewer).ln();
+                let part = if all > 0.0 {
+                    (more / vertices).ln() / all
+                } else {
+                    0.0
+                };
+                fine * (coarse / fine).powf(part)
+            }
+            (Some((size, _)), None) | (None, Some((size, _))) => *size,
+            (None, None) => 1.0,
+        }
+    }
+}
+
+/// By how much levels shrink, and how many there are, from so many vertices down to about so many.
+fn shrink(vertices: f64, until: f64) -> (f64, i32) {
+    let (least, most) = FEWER;
+    let ratio = (vertices / until.max(1.0)).max(1.0);
+    let levels = (ratio.ln() / most.ln()).ceil().max(1.0);
+    let factor = ratio.powf(1.0 / levels).clamp(least, most);
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "at most 32 halves of a count"
+    )]
+    let levels = levels as i32;
+    (factor, levels)
+}
+
+/// How many vertices an object has at least on average, before some objects are left out instead.
+const fn enough(kind: Kind) -> f64 {
+    match kind {
+        Kind::Graph | Kind::Skeleton => 32.0,
+        Kind::Mesh => 64.0,
+        _ => 8.0,
+    }
+}
+
+impl Net<'_> {
+    /// Levels, each 4 to 8 times smaller than the one before, until about `until` vertices are left; none where there are no
+    /// more.
+    ///
+    /// # Errors
+    /// Positions that lie in no bin. I/O.
+    pub(crate) fn levels(
+        &self,
+        until: u64,
+        chunk_shape: &[f64],
+    ) -> Result<Vec<Planned>, WriteError> {
+        if self.vertices() <= until {
+            return Ok(Vec::new());
+        }
+        let kind = self.about().spec.kind;
+        let (all, frame) = (self.vertices() as f64, self.frame(&self.base)?);
+        let (factor, levels) = shrink(all, until as f64);
+        let planned = |size: f64, share: f64| Planned {
+            bin_shape: divided(chunk_shape, size),
+            chunk_shape: chunk_shape.to_vec(),
+            share,
+            sampling: Sampling::Curve,
+            extra: JsonObject::new(),
+        };
+        let curve = match kind {
+            Kind::PointCloud | Kind::Line => {
+                return Ok((0..levels).map(|_| planned(1.0, 1.0 / factor)).collect());
+            }
+            Kind::Polyline | Kind::Streamline => self.tolerances(chunk_shape)?,
+            _ => self.bins(&frame, chunk_shape)?,
+        };
+        let objects = frame.objects as f64;
+        let enough = enough(kind).min(all / objects).max(1.0);
+        let (mut kept, mut size) = (objects, 0.0_f64);
+        let levels = (1..=levels).map(|level| {
+            let wanted = all / factor.powi(level);
+            let left = (wanted / enough).floor().clamp(1.0, kept);
+            let share = left / kept;
+            kept = left;
+            size = size.max(curve.size(wanted * objects / left));
+            planned(size, share)
+        });
+        Ok(levels.collect())
+    }
+
+    /// How many vertices of chains are left, by the size of a bin that is twice the tolerance: of some of them, evenly picked.
+    fn tolerances(&self, chunk_shape: &[f64]) -> Result<Curve, WriteError> {
+        let dims = self.finest.dims();
+        let mut found: BTreeMap<i64, f64> = BTreeMap::new();
+        let (mut seen, mut ends) = (0.0_f64, 0.0_f64);
+        let every = (self.vertices() / SAMPLE).max(1);
+        for (number, piece) in (0_u64..).zip(Pieces::new(&self.base.vertices, dims)) {
+            let piece = piece?;
+            if !number.is_multiple_of(every) {
+                continue;
+            }
+            for (_, line) in piece.lines(dims) {
+                seen += line.len() as f64;
+                ends += line.len().min(2) as f64;
+                tolerances(&line, |square| {
+                    // Straight parts go at once.
+                    #[expect(clippy::cast_possible_truncation, reason = "a thousand at most")]
+                    let class = (square.max(f64::MIN_POSITIVE).log2() * 8.0).floor() as i64;
+                    *found.entry(class).or_default() += 1.0;
+                });
+            }
+        }
+        let scale = self.vertices() as f64 / seen.max(1.0);
+        let chunk = chunk_shape.iter().copied().fold(f64::INFINITY, f64::min);
+        let mut left = ends;
+        let mut curve = Vec::new();
+        for (class, count) in found.iter().rev() {
+            let tolerance = ((*class as f64 + 1.0) / 16.0).exp2();
+            curve.push((2.0 * tolerance / chunk, left * scale));
+            left += count;
+        }
+        curve.reverse();
+        Ok(Curve(curve))
+    }
+
+    /// How many bins of objects hold vertices, by their size.
+    fn bins(&self, frame: &Frame, chunk_shape: &[f64]) -> Result<Curve, WriteError> {
+        let largest = frame.extent.max(f64::MIN_POSITIVE);
+        let size = |number: i32| largest / 2_f64.powf(f64::from(number) / 2.0);
+        let count = |sizes: std::ops::Range<i32>, every: u64| {
+            let bins: Vec<Vec<f64>> = sizes
+                .clone()
+                .map(|number| chunk_shape.iter().map(|axis| axis * size(number)).collect())
+                .collect();
+            let mut sketches: Vec<Sketch> = bins.iter().map(|_| Sketch::default()).collect();
+            let dims = self.finest.dims();
+            self.base.vertices.each(|place, record| {
+                if !u64::from(place).is_multiple_of(every) {
+                    return Ok(());
+                }
+                for point in Point::read_all(record, dims)? {
+                    let point = point?;
+                    let position = point.axes(dims);
+                    for (bins, sketch) in bins.iter().zip(&mut sketches) {
+                        sketch.add(point.object, &bin_of(position, bins)?);
+                    }
+                }
+                Ok(())
+            })?;
+            let counts = sizes.zip(&sketches);
+            let counts = counts.map(|(number, sketch)| (size(number), sketch.count()));
+            Ok::<Vec<(f64, f64)>, WriteError>(counts.collect())
+        };
+        let every = (self.vertices() / FIRST).max(1);
+        let first = count(0..SIZES, every)?;
+        let seen = (self.vertices() / every).max(1) as f64;
+        // Below a thousand no level is wanted; where few vertices share a bin, all of them share fewer.
+        let coarse = first.partition_point(|(_, count)| *count < 1000.0);
+        let fine = first.partition_point(|(_, count)| *count < seen * 0.9);
+        // One more to the coarse side, where there is one, and some to the other.
+        let [coarse, fine] = [coarse.saturating_sub(1), fine + 9];
+        let number = |at: usize| i32::try_from(at).map_or(SIZES, |at| at.min(SIZES));
+        let mut curve = match every {
+            1 => first,
+            _ => count(number(coarse)..number(fine), 1)?,
+        };
+        curve.reverse();
+        Ok(Curve(curve))
+    }
+}
+
+/// A chunk, divided or multiplied by a whole number, so that it is about so many chunks large.
+fn divided(chunk_shape: &[f64], size: f64) -> Vec<f64> {
+    let size = match size {
+        size if size >= 1.0 => size.round(),
+        size => 1.0 / (1.0 / size.max(1e-9)).round(),
+    };
+    chunk_shape.iter().map(|axis| axis * size).collect()
+}
+
+/// How many different bins there are, about: of some of them, picked by a hash.
+#[derive(Debug, Default)]
+struct Sketch {
+    seen: FxHashSet<u64>,
+    /// Of hashes only those that begin with so many zeros are picked.
+    zeros: u32,
+}
+
+impl Sketch {
+    const MOST: usize = 1 << 13;
+
+    fn add(&mut self, object: u32, bin: &Bin) {
+        let mut hash = u64::from(object);
+        for axis in bin {
+            hash = mixed(hash ^ axis.cast_unsigned());
+        }
+        if hash.leading_zeros() < self.zeros {
+            return;
+        }
+        self.seen.insert(hash);
+        if self.seen.len() > Self::MOST {
+            self.zeros += 1;
+            self.seen.retain(|hash| hash.leading_zeros() >= self.zeros);
+        }
+    }
+
+    fn count(&self) -> f64 {
+        wide(self.seen.len()) as f64 * f64::from(self.zeros).exp2()
+    }
+}
+
+/// Every bit of the number in every bit of the result (SplitMix64).
+const fn mixed(number: u64) -> u64 {
+    let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Curve, Sketch, divided, shrink};
+
+    #[test]
+    fn levels_shrink_four_to_eight_times() {
+        for vertices in [
+            10_001_u32,
+            20_000,
+            75_000,
+            80_000,
+            1_000_000,
+            20_000_000,
+            u32::MAX,
+        ] {
+            let (factor, levels) = shrink(f64::from(vertices), 10_000.0);
+            assert!((4.0..=7.5).contains(&factor), "{vertices}: {factor}");
+            let left = f64::from(vertices) / factor.powi(levels);
+            assert!((2_400.0..10_001.0).contains(&left), "{vertices}: {left}");
+            let before = left * factor;
+            assert!(before > 10_000.0, "{vertices}: {before}");
+        }
+    }
+
+    #[test]
+    fn sizes_lie_between_those_that_were_measured() {
+        let curve = Curve(vec![(1.0, 1000.0), (4.0, 10.0)]);
+        assert!((curve.size(100.0) - 2.0).abs() < 1e-12);
+        assert_eq!((curve.size(2000.0), curve.size(1.0)), (1.0, 4.0));
+        assert_eq!(curve.size(1000.0), 1.0);
+        assert_eq!(Curve::default().size(5.0), 1.0);
+    }
+
+    #[test]
+    fn bins_divide_chunks_or_are_whole_ones() {
+        assert_eq!(divided(&[12.0, 6.0], 0.26), [3.0, 1.5]);
+        assert_eq!(divided(&[12.0, 6.0], 2.6), [36.0, 18.0]);
+        assert_eq!(divided(&[12.0, 6.0], 0.9), [12.0, 6.0]);
+    }
+
+    #[test]
+    fn bins_are_counted_within_a_few_percent() {
+        for many in [10_i64, 8000, 100_000] {
+            let mut sketch = Sketch::default();
+            for n in 0..many * 2 {
+                sketch.add(3, &[n % many, n % many / 7, 0, 0]);
+            }
+            let off = sketch.count() / many as f64;
+            assert!((off - 1.0).abs() < 0.05, "{many}: {off}");
+        }
+    }
+}

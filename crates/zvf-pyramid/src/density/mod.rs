@@ -1,0 +1,88 @@
+//! The density method: real vertices are kept, so that a level is of the kind of the store and holds all that belongs to them.
+//!
+//! Level 0 is read twice, whatever the number of levels. First its vertices and links go to temporary files, and every level is
+//! made of the files of the finer one: which vertices stay, and what links become. Then level 0 is read with all that belongs
+//! to it, and what stays goes on to the writers of all levels.
+
+mod about;
+mod contract;
+mod ends;
+mod finest;
+mod measure;
+mod net;
+mod pieces;
+mod points;
+mod sheet;
+mod simplify;
+mod stand_ins;
+mod tables;
+mod thin;
+mod write;
+mod zorder;
+
+use tokio::runtime::Handle;
+use zvf_store::Store;
+
+use super::bins::Means;
+use super::plan::Planned;
+use super::sample;
+pub(crate) use net::Net;
+pub(crate) use write::{Numbered, Target, Written};
+use zvf_write::WriteError;
+use zvf_write::error::OrBug;
+
+/// What levels are made with.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading<'r> {
+    pub(crate) store: &'r Store,
+    pub(crate) handle: &'r Handle,
+    pub(crate) means: Means<'r>,
+    /// Whether it is asked for where vertices lie.
+    pub(crate) placed: bool,
+}
+
+impl std::fmt::Debug for Reading<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reading")
+            .field("means", &self.means)
+            .field("placed", &self.placed)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a level is, before it is written.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// Vertices of the finer level.
+    pub(crate) before: u64,
+    pub(crate) vertices: u64,
+    /// Objects with vertices.
+    pub(crate) objects: u64,
+    /// How far at most anything of level 0 is from what is left; none where a level is a sample of points.
+    pub(crate) error: Option<f64>,
+    /// The mean distance of vertices that follow each other in an object; 0 where none do.
+    pub(crate) step: f64,
+    /// For each vertex of the finer level the number of the one that stands for it, [`NONE`](super::bins::NONE) where none
+    /// does; if places were asked for.
+    pub(crate) stand_ins: Vec<u32>,
+}
+
+/// The objects of a level that the next one keeps, of a step that draws them; `None` for all of them.
+///
+/// Objects without vertices are there, and are drawn like others: the same objects as by the other method.
+fn drawn(objects: usize, step: &Planned, seed: u64) -> Result<Option<Vec<bool>>, WriteError> {
+    if step.share >= 1.0 || objects <= 1 {
+        return Ok(None);
+    }
+    let mut kept = vec![false; objects];
+    for object in sample::draw(objects, sample::kept_count(objects, step.share), seed)? {
+        let one = kept.get_mut(object);
+        *one.or_bug(format_args!("object {object} of {objects}"))? = true;
+    }
+    Ok(Some(kept))
+}
+
+/// The square of the distance of two positions.
+pub(crate) fn square(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
+}

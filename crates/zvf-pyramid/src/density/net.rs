@@ -1,0 +1,591 @@
+//! Levels in files: each one's vertices in their order, with object and position, and its links as pairs or faces of these.
+//!
+//! What stands for a vertex is found out in parts of whole bins of whole objects, small enough to be held, or chain by
+//! chain; what a link needs to know of its ends is brought to it by way of the block of vertices that each end lies in. Of each
+//! vertex half a byte is held at the most: whether it stays.
+
+use std::hash::BuildHasher;
+
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use arrow_select::concat::concat_batches;
+use rustc_hash::{FxBuildHasher, FxHashSet};
+use zvf_meta::{Kind, LevelDoc};
+
+use super::about::{About, column};
+use super::contract::Joining;
+use super::ends::{Block, Find};
+use super::finest::{Finest, Pick, numbers};
+use super::points::Point;
+use super::sheet::{Desk, Marks, Parts, Scatter, Sheet, word, words};
+use super::stand_ins::Stays;
+use super::write::{Target, Writing, Written};
+use super::{Found, Numbered, Reading, drawn, square, tables};
+use crate::base::{self, ChosenBins};
+use crate::bins::NONE;
+use crate::median::Squares;
+use crate::meter::Counted;
+use crate::plan::{Planned, Sampling};
+use crate::reference::ObjectColumn;
+use zvf_write::bucket::Bucket;
+use zvf_write::error::OrBug;
+use zvf_write::int::{index, narrow, wide};
+use zvf_write::record;
+use zvf_write::{WriteError, parallel};
+
+/// Links that go to the writer at a time.
+const BATCH: usize = 1 << 14;
+
+/// The levels of one store.
+#[derive(Debug)]
+pub(crate) struct Net<'n> {
+    pub(super) finest: Finest<'n>,
+    /// Level 0.
+    pub(super) base: Fine,
+    /// The levels that were made, each of the one before.
+    made: Vec<Fine>,
+    error: Option<f64>,
+}
+
+/// A level.
+#[derive(Debug)]
+pub(super) struct Fine {
+    /// Points, whose places are those in level 0, in their order.
+    pub(super) vertices: Sheet,
+    /// The number in level 0 and the ends of each link, in the order of these numbers; of trees in that of objects.
+    pub(super) links: Sheet,
+}
+
+impl<'n> Net<'n> {
+    /// Reads the vertices and links of level 0.
+    ///
+    /// # Errors
+    /// Misuse: what a level of this method cannot hold, by its name. Malformed data. I/O.
+    pub(crate) fn new(from: Reading<'n>) -> Result<Self, WriteError> {
+        let about = About::read(from.store, from.handle)?;
+        let mut finest = Finest::new(from, about)?;
+        let (desk, dims) = (finest.desk(), finest.dims());
+        let mut vertices = Sheet::new(Point::size(dims), &desk);
+        let mut record = Vec::new();
+        finest.points(|point| {
+            record.clear();
+            point.write(dims, &mut record);
+            vertices.push(&record)
+        })?;
+        let width = finest.about.spec.links.width;
+        let mut links = Sheet::new(link_size(width), &desk);
+        let trees = finest.about.spec.kind == Kind::Skeleton;
+        // The child of each edge comes first: edges in the order of children are in that of objects.
+        let mut of_trees = Scatter::new(&desk);
+        if finest.about.spec.takes_links() {
+            finest.links(|first, batch| {
+                let (ends, width) = tables::elements(&column(batch, "vertices")?)?;
+                let ends = ends.as_primitive::<UInt64Type>().values();
+                for (number, link) in (first..).zip(ends.chunks_exact(width.max(1))) {
+                    record.clear();
+                    record.extend_from_slice(&number.to_le_bytes());
+                    for &end in link {
+                        let known = u32::try_from(end).ok().filter(|end| *end < vertices.len());
+                        let end = known.ok_or_else(|| {
+                            let expected = format!("below {}", vertices.len());
+                            WriteError::data("links", format!("vertex {end}"), expected)
+                        })?;
+                        record.extend_from_slice(&end.to_le_bytes());
+                    }
+                    match trees {
+                        true => {
+                            let child = word(&record, 1)?;
+                            of_trees.push(child, |out| out.extend_from_slice(&record))?;
+                        }
+                        false => links.push(&record)?,
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        let of_trees = of_trees.finish();
+        for block in 0..vertices.blocks() {
+            let mut some: Vec<([u32; 2], Vec<u8>)> = Vec::new();
+            for piece in of_trees.pieces(block) {
+                for link in record::records(&piece?, link_size(width))? {
+                    some.push(([word(link, 1)?, word(link, 0)?], link.to_vec()));
+                }
+            }
+            some.sort_unstable_by_key(|(child, _)| *child);
+            some.iter().try_for_each(|(_, link)| links.push(link))?;
+        }
+        Ok(Self {
+            finest,
+            base: Fine { vertices, links },
+            made: Vec::new(),
+            error: Some(0.0),
+        })
+    }
+
+    pub(crate) fn about(&self) -> &About {
+        &self.finest.about
+    }
+
+    /// How many vertices level 0 has.
+    pub(crate) fn vertices(&self) -> u64 {
+        u64::from(self.base.vertices.len())
+    }
+
+    /// Where the vertices of level 0 lie, if that was asked for; once.
+    pub(crate) fn places(&mut self) -> Option<Numbered> {
+        self.finest.places.take()
+    }
+
+    /// Bytes of vertices and links that were held at the most.
+    pub(crate) fn most_held(&self) -> u64 {
+        wide(self.finest.meter.most())
+    }
+
+    fn joining(&self) -> Joining {
+        let spec = &self.finest.about.spec;
+        Joining {
+            kind: spec.kind,
+            width: spec.links.width,
+            directed: spec.links.directed,
+        }
+    }
+
+    /// Chooses bins of level 0.
+    ///
+    /// # Errors
+    /// Positions that lie in no bin. I/O.
+    pub(crate) fn choose(&self, chunk_shape: &[f64]) -> Result<ChosenBins, WriteError> {
+        let (desk, dims) = (self.finest.desk(), self.finest.dims());
+        let mut squares = Squares::new(desk.means.budget / 8, desk.means.folder);
+        if matches!(self.about().spec.kind, Kind::Polyline | Kind::Streamline) {
+            let mut last: Option<Point> = None;
+            self.base.vertices.each(|_, record| {
+                let point = Point::take(&mut &*record, dims)?;
+                let before = last
+                    .replace(point)
+                    .filter(|last| last.object == point.object);
+                let step = before.map(|before| square(&before.position, &point.position));
+                match step.filter(base::is_step) {
+                    Some(step) => squares.push(step),
+                    None => Ok(()),
+                }
+            })?;
+        }
+        let size = dims * 8;
+        let positions = |block: &Block<'_>, values: &mut Vec<u8>| {
+            for record in record::records(block.vertices, Point::size(dims))? {
+                values.extend_from_slice(record.get(8..).or_bug("a vertex without a position")?);
+            }
+            Ok(())
+        };
+        let find = Find { desk: &desk, size };
+        if self.base.links.len() > 0 {
+            find.ends(&self.base, positions, |_, values| {
+                let numbers = |bytes: &[u8]| {
+                    let numbers = bytes.as_chunks::<8>().0.iter();
+                    numbers.map(|number| f64::from_le_bytes(*number)).collect()
+                };
+                let ends: Vec<Vec<f64>> = values.chunks_exact(size).map(numbers).collect();
+                let steps = ends.iter().zip(ends.iter().skip(1));
+                let steps = steps.map(|(a, b)| square(a, b));
+                let mut steps = steps.filter(base::is_step);
+                steps.try_for_each(|step| squares.push(step))
+            })?;
+        }
+        if let Some(square) = squares.median()? {
+            return Ok(base::of_step(square.sqrt(), chunk_shape));
+        }
+        let each = |take: base::Take<'_>| {
+            self.base
+                .vertices
+                .each(|_, record| take(Point::take(&mut &*record, dims)?.axes(dims)))
+        };
+        base::spacing(each, dims, chunk_shape)
+    }
+
+    /// Writes everything of the levels that were made, but for their documents, which are returned.
+    ///
+    /// # Errors
+    /// I/O.
+    pub(crate) fn write(
+        self,
+        levels: Vec<(Target<'_>, LevelDoc)>,
+        columns: &mut [ObjectColumn],
+    ) -> Result<Vec<Written>, WriteError> {
+        let about = &self.finest.about;
+        let trees = about.spec.kind == Kind::Skeleton;
+        let with_attributes = !about.spec.links.attributes.is_empty();
+        let table = match trees && with_attributes {
+            true => Some(self.link_table()?),
+            false => None,
+        };
+        let many = levels.len();
+        let mut picks = Vec::with_capacity(many);
+        for (fine, (to, _)) in self.made.iter().zip(&levels) {
+            picks.push(Pick::new(
+                fine.vertices.records(),
+                fine.links.records(),
+                table.as_ref(),
+                Writing::new(about, to.beside_reading(many))?,
+            ));
+        }
+        self.finest.pick(&mut picks)?;
+        if about.spec.takes_links() && !trees {
+            match with_attributes {
+                true => self.links_with_attributes(&mut picks)?,
+                false => picks.iter_mut().try_for_each(|pick| self.links(pick))?,
+            }
+        }
+        let picks = picks.into_iter().zip(levels);
+        picks
+            .map(|(pick, (_, doc))| pick.writing.finish(about, columns, doc))
+            .collect()
+    }
+
+    /// All links of level 0 with their attributes.
+    fn link_table(&self) -> Result<RecordBatch, WriteError> {
+        let mut batches = Vec::new();
+        self.finest.links(|_, batch| {
+            batches.push(batch.clone());
+            Ok(())
+        })?;
+        let schema = self.finest.about.no_links.schema();
+        let schema = batches.first().map_or(schema, RecordBatch::schema);
+        concat_batches(&schema, &batches).map_err(|error| {
+            WriteError::data("level 0", error.to_string(), "batches of one schema")
+        })
+    }
+
+    fn links(&self, pick: &mut Pick<'_, '_>) -> Result<(), WriteError> {
+        let about = &self.finest.about;
+        let mut ends = Vec::new();
+        while let Some(record) = pick.links.peek()? {
+            ends.extend(words(record).skip(1).map(u64::from));
+            pick.links.next();
+            if ends.len() >= BATCH {
+                let some = std::mem::take(&mut ends);
+                pick.writing
+                    .push_links(about, some, (&about.no_links, &[]))?;
+            }
+        }
+        pick.writing.push_links(about, ends, (&about.no_links, &[]))
+    }
+
+    fn links_with_attributes(&self, picks: &mut [Pick<'_, '_>]) -> Result<(), WriteError> {
+        let about = &self.finest.about;
+        self.finest.links(|first, batch| {
+            let end = first + narrow("links", batch.num_rows())?;
+            for pick in &mut *picks {
+                let (mut rows, mut ends) = (Vec::new(), Vec::new());
+                numbers(&mut pick.links, first..end, |row, record| {
+                    rows.push(row);
+                    ends.extend(words(record).skip(1).map(u64::from));
+                    Ok(())
+                })?;
+                if !rows.is_empty() {
+                    pick.writing.push_links(about, ends, (batch, &rows))?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Makes the next level, of the last one.
+    ///
+    /// # Errors
+    /// Positions that lie in no bin. I/O.
+    pub(crate) fn thin(&mut self, step: &Planned) -> Result<Found, WriteError> {
+        let (desk, dims) = (self.finest.desk(), self.finest.dims());
+        let (kind, placed) = (self.finest.about.spec.kind, self.finest.from.placed);
+        let mut fine = self.made.last().unwrap_or(&self.base);
+        let before = fine.vertices.len();
+        let mut held = Counted::new(&desk.meter);
+        let mut dropped: Option<Marks> = None;
+        let sparse;
+        if let Some(kept) = self.objects(fine, step)? {
+            let marks = fine.of_objects(&kept)?;
+            let mut links = Sheet::new(self.link_size(), &desk);
+            fine.links.each(|_, record| {
+                for end in words(record).skip(1) {
+                    if !marks.has(end)? {
+                        return Ok(());
+                    }
+                }
+                links.push(record)
+            })?;
+            sparse = fine.keep(&marks, &links, dims, &desk)?.0;
+            fine = &sparse;
+            held.set(marks.memory());
+            dropped = Some(marks);
+        }
+        let bins = &step.bin_shape;
+        let sampled = step.sampling == Sampling::Curve;
+        let found = match kind {
+            Kind::PointCloud if sampled => self.sample_points(fine, step.share)?,
+            Kind::PointCloud => self.points(fine, bins)?,
+            Kind::Line if sampled => self.all(fine)?,
+            Kind::Line => self.lines(fine, bins)?,
+            Kind::Polyline | Kind::Streamline => self.chains(fine, bins)?,
+            kind => self.contract(fine, kind, bins)?,
+        };
+        let add = |moved: f64| self.error.map(|error| error + moved.sqrt());
+        let error = found.moved.and_then(add);
+        let (links, mut stays, kept) = match found.stays {
+            Stays::Marked(stays, kept) => (Sheet::new(self.link_size(), &desk), stays, kept),
+            Stays::Linked(kept) => {
+                let (links, mut stays) = self.left(fine, &kept, &desk)?;
+                self.mark(fine, &kept, &mut stays)?;
+                (links, stays, Some(kept))
+            }
+        };
+        stays.count();
+        let of_dropped = dropped.as_ref().map_or(0, Marks::memory);
+        held.set(of_dropped + stays.memory());
+        let mut stand_ins = Vec::new();
+        if let Some(kept) = kept.filter(|_| placed) {
+            let mut second = Vec::with_capacity(index(fine.vertices.len()));
+            kept.each(|_, kept| {
+                let rank = match word(kept, 0)? {
+                    NONE => None,
+                    kept => stays.rank(kept)?,
+                };
+                second.push(rank.unwrap_or(NONE));
+                Ok(())
+            })?;
+            stand_ins = match &dropped {
+                Some(dropped) => {
+                    let first = |place| match dropped.rank(place)? {
+                        Some(place) => {
+                            let second = second.get(index(place)).copied();
+                            second.or_bug(format_args!("nothing is said of vertex {place}"))
+                        }
+                        None => Ok(NONE),
+                    };
+                    (0..before).map(first).collect::<Result<_, WriteError>>()?
+                }
+                None => second,
+            };
+        }
+        let (next, objects, step) = fine.keep(&stays, &links, dims, &desk)?;
+        let vertices = u64::from(next.vertices.len());
+        self.made.push(next);
+        self.error = error;
+        Ok(Found {
+            before: u64::from(before),
+            vertices,
+            objects,
+            error,
+            step,
+            stand_ins,
+        })
+    }
+
+    /// The objects that a step keeps; `None` for all of them.
+    fn objects(&self, fine: &Fine, step: &Planned) -> Result<Option<Vec<bool>>, WriteError> {
+        let objects = self.finest.about.ids.len();
+        match step.sampling {
+            Sampling::Drawn(seed) => drawn(objects, step, seed),
+            Sampling::Curve if step.share >= 1.0 => Ok(None),
+            Sampling::Curve if self.finest.about.spec.kind == Kind::PointCloud => Ok(None),
+            Sampling::Curve => self.sample_objects(fine, step.share).map(Some),
+        }
+    }
+
+    fn link_size(&self) -> usize {
+        link_size(self.finest.about.spec.links.width)
+    }
+
+    /// The links that are left, each once, in their order, with ends that stand for others; and marks for what they lead to, where
+    /// that says what stays.
+    fn left(
+        &self,
+        fine: &Fine,
+        stand_ins: &Sheet,
+        desk: &Desk<'_>,
+    ) -> Result<(Sheet, Marks), WriteError> {
+        let (joining, size) = (self.joining(), self.link_size());
+        let mut stays = Marks::new(fine.vertices.len());
+        let mut links = Sheet::new(size, desk);
+        if fine.links.len() == 0 {
+            return Ok((links, stays));
+        }
+        // Links of one key in one part, with their places among the links, which go on in this order.
+        let bytes = u64::from(fine.links.len()) * wide(size + 4);
+        let mut parts = Parts::new(bytes, desk)?;
+        let mut place = 0_u32;
+        let kept = |block: &Block<'_>, values: &mut Vec<u8>| {
+            stand_ins.read(block.number, values)?;
+            Ok(())
+        };
+        let find = Find { desk, size: 4 };
+        find.ends(fine, kept, |link, values| {
+            if let Some(left) = joining.link(words(values).collect()) {
+                let number = word(link, 0)?;
+                parts.push(FxBuildHasher.hash_one(&left.key), |out| {
+                    for word in [place, number].iter().chain(&left.ends) {
+                        out.extend_from_slice(&word.to_le_bytes());
+                    }
+                })?;
+            }
+            place += 1;
+            Ok(())
+        })?;
+        let (parts, file, held) = parts.finish();
+        let mut order = Scatter::new(desk);
+        let work = |part: Bucket| {
+            let mut records = part.read(&file)?;
+            let mut seen = FxHashSet::default();
+            let mut kept = 0;
+            let size = size + 4;
+            record::check_records(&records, size)?;
+            for at in (0..records.len()).step_by(size) {
+                let record = at..at + size;
+                let ends = records.get(record.clone()).or_bug("a link is cut short")?;
+                let ends = words(ends).skip(2);
+                if joining
+                    .link(ends.collect())
+                    .is_some_and(|left| seen.insert(left.key))
+                {
+                    records.copy_within(record, kept);
+                    kept += size;
+                }
+            }
+            records.truncate(kept);
+            Ok(records)
+        };
+        parallel::each(desk.means.threads, parts.into_iter(), work, |records| {
+            for record in record::records(&records, size + 4)? {
+                if joining.kind == Kind::Mesh {
+                    words(record).skip(2).try_for_each(|end| stays.set(end))?;
+                }
+                order.push(word(record, 0)?, |out| out.extend_from_slice(record))?;
+            }
+            Ok(())
+        })?;
+        drop(held);
+        let order = order.finish();
+        let mut of_block = Counted::new(&desk.meter);
+        for block in 0..fine.links.blocks() {
+            let mut records: Vec<(u32, Vec<u8>)> = Vec::new();
+            for piece in order.pieces(block) {
+                for mut record in record::records(&piece?, size + 4)? {
+                    let number = u32::from_le_bytes(record::take_array(&mut record)?);
+                    records.push((number, record.to_vec()));
+                }
+            }
+            of_block.set(records.len() * (size + 32));
+            records.sort_unstable_by_key(|(number, _)| *number);
+            for (_, record) in &records {
+                links.push(record)?;
+            }
+        }
+        Ok((links, stays))
+    }
+
+    /// Marks what stays: of meshes one vertex of each object that no face is left of, else what stands for itself.
+    fn mark(&self, fine: &Fine, stand_ins: &Sheet, stays: &mut Marks) -> Result<(), WriteError> {
+        if self.finest.about.spec.kind != Kind::Mesh {
+            return stand_ins.each(|place, kept| {
+                if word(kept, 0)? == place {
+                    stays.set(place)?;
+                }
+                Ok(())
+            });
+        }
+        let mut object = (NONE, true);
+        let mut first = 0;
+        let mut lost = Marks::new(fine.vertices.len());
+        let mut held = Counted::new(&self.finest.meter);
+        held.set(lost.memory());
+        fine.vertices.each(|place, record| {
+            let owner = word(record, 1)?;
+            if owner != object.0 {
+                if !object.1 {
+                    lost.set(first)?;
+                }
+                (object, first) = ((owner, false), place);
+            }
+            object.1 |= stays.has(place)?;
+            Ok(())
+        })?;
+        if !object.1 {
+            lost.set(first)?;
+        }
+        stand_ins.each(|place, kept| {
+            if lost.has(place)? {
+                stays.set(word(kept, 0)?)?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Bytes of a link's record.
+fn link_size(width: usize) -> usize {
+    (width + 1) * 4
+}
+
+impl Fine {
+    /// Marks the vertices of some objects.
+    fn of_objects(&self, kept: &[bool]) -> Result<Marks, WriteError> {
+        let mut marks = Marks::new(self.vertices.len());
+        self.vertices.each(|place, record| {
+            let object = word(record, 1)?;
+            if *kept
+                .get(index(object))
+                .or_bug(format_args!("no object {object}"))?
+            {
+                marks.set(place)?;
+            }
+            Ok(())
+        })?;
+        marks.count();
+        Ok(marks)
+    }
+
+    /// The vertices that are marked, with links between them; how many objects they have, and the mean distance of those that
+    /// follow each other in an object.
+    fn keep(
+        &self,
+        stays: &Marks,
+        links: &Sheet,
+        dims: usize,
+        desk: &Desk<'_>,
+    ) -> Result<(Self, u64, f64), WriteError> {
+        let mut vertices = self.vertices.like(desk);
+        let mut objects = 0_u64;
+        let mut last: Option<Point> = None;
+        let (mut sum, mut steps) = (0.0_f64, 0.0_f64);
+        self.vertices.each(|place, record| {
+            if !stays.has(place)? {
+                return Ok(());
+            }
+            let point = Point::take(&mut &*record, dims)?;
+            match &last {
+                Some(last) if last.object == point.object => {
+                    sum += square(&last.position, &point.position).sqrt();
+                    steps += 1.0;
+                }
+                _ => objects += 1,
+            }
+            last = Some(point);
+            vertices.push(record)
+        })?;
+        let mut kept = self.links.like(desk);
+        let mut link = Vec::new();
+        links.each(|_, record| {
+            link.clear();
+            link.extend_from_slice(&word(record, 0)?.to_le_bytes());
+            for end in words(record).skip(1) {
+                let end = stays.rank(end)?;
+                let end = end.or_bug("a link to a vertex that does not stay")?;
+                link.extend_from_slice(&end.to_le_bytes());
+            }
+            kept.push(&link)
+        })?;
+        let links = kept;
+        let step = if steps > 0.0 { sum / steps } else { 0.0 };
+        Ok((Self { vertices, links }, objects, step))
+    }
+}

@@ -1,0 +1,178 @@
+//! Chains, some at a time, and of a long one a piece.
+
+use super::points::Point;
+use super::sheet::{Records, Sheet};
+use zvf_write::WriteError;
+
+/// Vertices of one chain that are simplified together. The ends of a piece stay, so that a chain of any length takes no more
+/// memory: it is the same for all budgets, and so are levels.
+const LONGEST: usize = 1 << 16;
+/// Vertices that go to a thread at a time.
+const MANY: usize = 1 << 13;
+
+/// Some chains that follow each other.
+#[derive(Debug, Default)]
+pub(super) struct Piece {
+    positions: Vec<f64>,
+    /// For each chain the number of its first vertex, and how many it has here.
+    chains: Vec<(u32, usize)>,
+}
+
+impl Piece {
+    /// For each chain the number of its first vertex, and positions.
+    pub(super) fn lines(&self, dims: usize) -> impl Iterator<Item = (u32, Vec<&[f64]>)> {
+        let mut rows = self.positions.chunks_exact(dims.max(1));
+        let chains = self.chains.iter();
+        chains.map(move |&(first, count)| (first, rows.by_ref().take(count).collect()))
+    }
+}
+
+/// All chains of a level.
+#[derive(Debug)]
+pub(super) struct Pieces<'s> {
+    records: Records<'s>,
+    dims: usize,
+    /// The number of the next vertex.
+    next: u32,
+    /// The vertex that ended a piece inside of a chain: the next piece begins with it.
+    last: Option<Point>,
+}
+
+impl<'s> Pieces<'s> {
+    pub(super) fn new(vertices: &'s Sheet, dims: usize) -> Self {
+        Self {
+            records: vertices.records(),
+            dims,
+            next: 0,
+            last: None,
+        }
+    }
+
+    fn piece(&mut self) -> Result<Option<Piece>, WriteError> {
+        let mut piece = Piece::default();
+        let mut count = 0_usize;
+        let mut owner = None;
+        if let Some(last) = self.last.take() {
+            owner = Some(last.object);
+            piece.take(&last, self.dims);
+            piece.chains.push((self.next - 1, 1));
+            count = 1;
+        }
+        while let Some(record) = self.records.peek()? {
+            let point = Point::take(&mut &*record, self.dims)?;
+            let same = owner == Some(point.object);
+            if !same && count >= MANY {
+                break;
+            }
+            let length = piece.chains.last().map_or(0, |(_, count)| *count);
+            if same && length >= LONGEST {
+                self.last = piece.last(owner, self.dims);
+                break;
+            }
+            piece.take(&point, self.dims);
+            match piece.chains.last_mut().filter(|_| same) {
+                Some((_, count)) => *count += 1,
+                None => piece.chains.push((self.next, 1)),
+            }
+            owner = Some(point.object);
+            count += 1;
+            self.next += 1;
+            self.records.next();
+        }
+        Ok((count > 0).then_some(piece))
+    }
+}
+
+impl Piece {
+    fn take(&mut self, point: &Point, dims: usize) {
+        self.positions.extend_from_slice(point.axes(dims));
+    }
+
+    /// The vertex that ends it.
+    fn last(&self, owner: Option<u32>, dims: usize) -> Option<Point> {
+        let mut position = [0.0; crate::bins::MOST_AXES];
+        let start = self.positions.len().checked_sub(dims)?;
+        let axes = self.positions.get(start..)?;
+        position
+            .iter_mut()
+            .zip(axes)
+            .for_each(|(to, from)| *to = *from);
+        Some(Point {
+            place: 0,
+            object: owner?,
+            position,
+        })
+    }
+}
+
+impl Iterator for Pieces<'_> {
+    type Item = Result<Piece, WriteError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.piece().transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LONGEST, MANY, Pieces};
+    use crate::bins::Means;
+    use crate::density::points::Point;
+    use crate::density::sheet::{Desk, Sheet};
+    use crate::meter::Meter;
+
+    #[test]
+    fn pieces_of_a_long_chain_share_their_ends() {
+        let folder = std::env::temp_dir();
+        let means = Means {
+            budget: 1 << 16,
+            threads: 1,
+            folder: &folder,
+        };
+        let desk = Desk {
+            means,
+            meter: Meter::default(),
+        };
+        let mut sheet = Sheet::new(Point::size(1), &desk);
+        let lengths = [1, MANY, 3, 2 * LONGEST + 5, 2, 0, 7];
+        let mut record = Vec::new();
+        let mut number = 0;
+        for (object, length) in (0..).zip(lengths) {
+            for _ in 0..length {
+                record.clear();
+                let position = [f64::from(number), 0.0, 0.0, 0.0];
+                Point {
+                    place: number,
+                    object,
+                    position,
+                }
+                .write(1, &mut record);
+                sheet.push(&record).unwrap();
+                number += 1;
+            }
+        }
+        let mut found = Vec::new();
+        for piece in Pieces::new(&sheet, 1) {
+            for (first, line) in piece.unwrap().lines(1) {
+                for (at, position) in (first..).zip(&line) {
+                    assert_eq!(position, &[f64::from(at)]);
+                }
+                found.push((first as usize, line.len()));
+            }
+        }
+        let long = MANY + 4;
+        assert_eq!(
+            found,
+            [
+                (0, 1),
+                (1, MANY),
+                (1 + MANY, 3),
+                (long, LONGEST),
+                (long + LONGEST - 1, LONGEST),
+                (long + 2 * LONGEST - 2, 7),
+                (long + 2 * LONGEST + 5, 2),
+                (long + 2 * LONGEST + 7, 7),
+            ]
+        );
+    }
+}

@@ -1,0 +1,478 @@
+//! Records that are not held together: read by their numbers, block by block, and put where others are.
+
+use std::borrow::Cow;
+
+use rustc_hash::FxHashMap;
+
+use crate::bins::{Means, NONE};
+use crate::meter::{Counted, Meter};
+use zvf_write::WriteError;
+use zvf_write::bucket::{Bucket, Buckets};
+use zvf_write::error::{OrBug, internal};
+use zvf_write::int::{index, narrow, to_index, wide};
+use zvf_write::spill::{Part, SpillFile};
+
+/// What is held while records are gone through.
+#[derive(Debug, Clone)]
+pub(super) struct Desk<'d> {
+    pub(super) means: Means<'d>,
+    pub(super) meter: Meter,
+}
+
+impl Desk<'_> {
+    /// Records of one block: some hundred bytes of each are held at a time.
+    fn block(&self) -> u32 {
+        u32::try_from(self.means.budget >> 11).map_or(1 << 16, |many| many.clamp(1 << 8, 1 << 16))
+    }
+}
+
+/// Records of one width, numbered as they come. Whole blocks of them are in a file.
+#[derive(Debug)]
+pub(super) struct Sheet {
+    width: usize,
+    /// Records of a block.
+    block: u32,
+    count: u32,
+    tail: Vec<u8>,
+    parts: Vec<Part>,
+    file: SpillFile,
+}
+
+impl Sheet {
+    pub(super) fn new(width: usize, desk: &Desk<'_>) -> Self {
+        Self {
+            width,
+            block: desk.block(),
+            count: 0,
+            tail: Vec::new(),
+            parts: Vec::new(),
+            file: SpillFile::new(desk.means.folder),
+        }
+    }
+
+    /// An empty one for records of the same width.
+    pub(super) fn like(&self, desk: &Desk<'_>) -> Self {
+        Self::new(self.width, desk)
+    }
+
+    pub(super) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Appends a record.
+    ///
+    /// # Errors
+    /// More than 2^32 - 2 of them; I/O.
+    pub(super) fn push(&mut self, record: &[u8]) -> Result<(), WriteError> {
+        internal!(
+            record.len() == self.width,
+            "a record of {} bytes among those of {}",
+            record.len(),
+            self.width
+        );
+        let next = self.count.checked_add(1).filter(|next| *next < NONE);
+        let limit = u64::from(NONE);
+        self.count = next.ok_or_else(|| WriteError::limit("vertices or links", limit, limit))?;
+        self.tail.extend_from_slice(record);
+        if self.tail.len() >= index(self.block) * self.width {
+            self.parts.push(self.file.append(&self.tail)?);
+            self.tail.clear();
+        }
+        Ok(())
+    }
+
+    pub(super) fn len(&self) -> u32 {
+        self.count
+    }
+
+    /// How many blocks there are.
+    pub(super) fn blocks(&self) -> u32 {
+        self.count.div_ceil(self.block)
+    }
+
+    /// The records of a block, whose first one has this number.
+    pub(super) fn read(&self, block: u32, out: &mut Vec<u8>) -> Result<u32, WriteError> {
+        out.clear();
+        match self.parts.get(index(block)) {
+            Some(part) => self.file.read(*part, out)?,
+            None if block < self.blocks() => out.extend_from_slice(&self.tail),
+            None => return Err(WriteError::bug(format!("no block {block}"))),
+        }
+        Ok(block * self.block)
+    }
+
+    /// All records in order.
+    pub(super) fn records(&self) -> Records<'_> {
+        Records {
+            sheet: self,
+            bytes: Vec::new(),
+            block: 0,
+            at: 0,
+        }
+    }
+
+    /// Applies `take` to all records in order, with their numbers.
+    pub(super) fn each(
+        &self,
+        mut take: impl FnMut(u32, &[u8]) -> Result<(), WriteError>,
+    ) -> Result<(), WriteError> {
+        let mut records = self.records();
+        for number in 0..self.count {
+            let record = records.peek()?;
+            take(number, record.or_bug(format_args!("no record {number}"))?)?;
+            records.next();
+        }
+        Ok(())
+    }
+}
+
+/// The records of a sheet, one after the other.
+#[derive(Debug)]
+pub(super) struct Records<'s> {
+    sheet: &'s Sheet,
+    bytes: Vec<u8>,
+    /// The block that comes next.
+    block: u32,
+    at: usize,
+}
+
+impl Records<'_> {
+    /// The record that is next.
+    pub(super) fn peek(&mut self) -> Result<Option<&[u8]>, WriteError> {
+        if self.at >= self.bytes.len() {
+            if self.block >= self.sheet.blocks() {
+                return Ok(None);
+            }
+            self.sheet.read(self.block, &mut self.bytes)?;
+            self.block += 1;
+            self.at = 0;
+        }
+        let record = self.bytes.get(self.at..self.at + self.sheet.width);
+        record.or_bug("a record is cut short").map(Some)
+    }
+
+    pub(super) fn next(&mut self) {
+        self.at += self.sheet.width;
+    }
+}
+
+/// The word at a place of a record.
+///
+/// # Errors
+/// Bug: the record is shorter.
+#[track_caller]
+pub(super) fn word(record: &[u8], at: usize) -> Result<u32, WriteError> {
+    let word = record.as_chunks::<4>().0.get(at);
+    let word = word.or_bug(format_args!(
+        "{} bytes of a record have no word {at}",
+        record.len()
+    ))?;
+    Ok(u32::from_le_bytes(*word))
+}
+
+/// The words of a record.
+pub(super) fn words(record: &[u8]) -> impl Iterator<Item = u32> + '_ {
+    let words = record.as_chunks::<4>().0.iter();
+    words.map(|word| u32::from_le_bytes(*word))
+}
+
+/// Records on their way to the blocks of a sheet that they are about.
+#[derive(Debug)]
+pub(super) struct Scatter {
+    buckets: Buckets<u32>,
+    block: u32,
+    held: Counted,
+}
+
+impl Scatter {
+    pub(super) fn new(desk: &Desk<'_>) -> Self {
+        Self {
+            buckets: Buckets::new(desk.means.budget / 8, desk.means.folder),
+            block: desk.block(),
+            held: Counted::new(&desk.meter),
+        }
+    }
+
+    /// Appends what `write` appends to the block of the record of this number.
+    pub(super) fn push(
+        &mut self,
+        number: u32,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<(), WriteError> {
+        let block = number / self.block;
+        let bucket = self.buckets.number(&block, |&block| block);
+        push(&mut self.buckets, &mut self.held, bucket, write)
+    }
+
+    pub(super) fn finish(self) -> Scattered {
+        let (buckets, file) = self.buckets.finish();
+        Scattered {
+            buckets: buckets.into_iter().collect(),
+            file,
+            _held: self.held,
+        }
+    }
+}
+
+fn push(
+    buckets: &mut Buckets<u32>,
+    held: &mut Counted,
+    bucket: usize,
+    write: impl FnOnce(&mut Vec<u8>),
+) -> Result<(), WriteError> {
+    buckets.push(bucket, write)?;
+    held.set(buckets.memory());
+    buckets.relieve()?;
+    held.set(buckets.memory());
+    Ok(())
+}
+
+/// Records by the block that they are about.
+#[derive(Debug)]
+pub(super) struct Scattered {
+    buckets: FxHashMap<u32, Bucket>,
+    file: SpillFile,
+    _held: Counted,
+}
+
+impl Scattered {
+    /// What is about a block, in the order in which it came, piece by piece.
+    pub(super) fn pieces(
+        &self,
+        block: u32,
+    ) -> impl Iterator<Item = Result<Cow<'_, [u8]>, WriteError>> {
+        let bucket = self.buckets.get(&block).into_iter();
+        bucket.flat_map(|bucket| bucket.pieces(&self.file))
+    }
+}
+
+/// Records in parts by a hash, each part small enough to be held.
+#[derive(Debug)]
+pub(super) struct Parts {
+    buckets: Buckets<u32>,
+    /// The number of the bucket of each part.
+    numbers: Vec<usize>,
+    held: Counted,
+}
+
+impl Parts {
+    /// For so many bytes of records.
+    pub(super) fn new(bytes: u64, desk: &Desk<'_>) -> Result<Self, WriteError> {
+        let means = desk.means;
+        let share = wide(means.budget / (means.threads * 32).max(1)).max(1 << 14);
+        let least = wide(means.threads) * 2;
+        let parts = to_index("parts", (bytes / share).clamp(least, 4096))?;
+        Self::of(parts, desk)
+    }
+
+    /// So many of them.
+    pub(super) fn of(parts: usize, desk: &Desk<'_>) -> Result<Self, WriteError> {
+        let mut buckets = Buckets::new(desk.means.budget / 4, desk.means.folder);
+        let numbers = (0..narrow("parts", parts)?).map(|part| buckets.number(&part, |&part| part));
+        Ok(Self {
+            numbers: numbers.collect(),
+            buckets,
+            held: Counted::new(&desk.meter),
+        })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.numbers.len()
+    }
+
+    /// Appends what `write` appends to the part of a hash.
+    pub(super) fn push(
+        &mut self,
+        hash: u64,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<(), WriteError> {
+        let part = to_index("parts", hash % wide(self.numbers.len()).max(1))?;
+        let bucket = *self.numbers.get(part).or_bug("no parts")?;
+        push(&mut self.buckets, &mut self.held, bucket, write)
+    }
+
+    /// The parts in the order of their numbers. They are counted as long as what comes with them is there.
+    pub(super) fn finish(self) -> (Vec<Bucket>, SpillFile, Counted) {
+        let (mut buckets, file) = self.buckets.finish();
+        buckets.sort_unstable_by_key(|(part, _)| *part);
+        let buckets = buckets.into_iter().map(|(_, bucket)| bucket).collect();
+        (buckets, file, self.held)
+    }
+}
+
+/// A mark for each of many numbers: an eighth of a byte for each, and half of that for ranks.
+#[derive(Debug, Default)]
+pub(super) struct Marks {
+    words: Vec<u64>,
+    /// How many marks are before each word.
+    ranks: Vec<u32>,
+}
+
+impl Marks {
+    pub(super) fn new(count: u32) -> Self {
+        Self {
+            words: vec![0; index(count).div_ceil(64)],
+            ranks: Vec::new(),
+        }
+    }
+
+    /// # Errors
+    /// Bug: a number that there is no mark for; and below.
+    pub(super) fn set(&mut self, number: u32) -> Result<(), WriteError> {
+        let word = self.words.get_mut(index(number / 64));
+        *word.or_bug(format_args!("no mark for {number}"))? |= 1 << (number % 64);
+        Ok(())
+    }
+
+    pub(super) fn has(&self, number: u32) -> Result<bool, WriteError> {
+        let word = self.words.get(index(number / 64));
+        let word = word.or_bug(format_args!("no mark for {number}"))?;
+        Ok(word >> (number % 64) & 1 == 1)
+    }
+
+    /// Counts the marks, once all are set.
+    pub(super) fn count(&mut self) {
+        let mut sum = 0_u32;
+        self.ranks.clear();
+        for word in &self.words {
+            self.ranks.push(sum);
+            sum += word.count_ones();
+        }
+    }
+
+    /// How many marks are before that of a number; `None` of a number without one.
+    pub(super) fn rank(&self, number: u32) -> Result<Option<u32>, WriteError> {
+        let at = index(number / 64);
+        let (word, rank) = self
+            .words
+            .get(at)
+            .zip(self.ranks.get(at))
+            .or_bug("marks are not counted")?;
+        let below = word & ((1 << (number % 64)) - 1);
+        Ok(self.has(number)?.then(|| rank + below.count_ones()))
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        size_of_val(&*self.words) + size_of_val(&*self.ranks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Desk, Marks, Parts, Scatter, Sheet, word, words};
+    use crate::bins::Means;
+    use crate::meter::Meter;
+    use zvf_write::WriteError;
+
+    fn desk(folder: &std::path::Path) -> Desk<'_> {
+        let means = Means {
+            budget: 1 << 16,
+            threads: 2,
+            folder,
+        };
+        Desk {
+            means,
+            meter: Meter::default(),
+        }
+    }
+
+    #[test]
+    fn records_are_found_by_number() {
+        let folder = std::env::temp_dir();
+        let mut sheet = Sheet::new(12, &desk(&folder));
+        for i in 0..1000_u32 {
+            sheet
+                .push([i, i * 2, i * 3].map(u32::to_le_bytes).as_flattened())
+                .unwrap();
+        }
+        assert_eq!((sheet.len(), sheet.blocks()), (1000, 4));
+        let mut bytes = Vec::new();
+        assert_eq!(sheet.read(2, &mut bytes).unwrap(), 512);
+        assert_eq!((bytes.len(), word(&bytes, 1).unwrap()), (256 * 12, 1024));
+        let mut next = 0;
+        sheet
+            .each(|number, record| {
+                assert_eq!(number, next);
+                assert!(words(record).eq([next, next * 2, next * 3]));
+                next += 1;
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(next, 1000);
+        let none = Sheet::new(4, &desk(&folder));
+        assert_eq!(none.blocks(), 0);
+        none.each(|_, _| panic!("no record")).unwrap();
+    }
+
+    #[test]
+    fn what_is_scattered_comes_back_by_block_in_order() {
+        let folder = std::env::temp_dir();
+        let desk = desk(&folder);
+        let mut scatter = Scatter::new(&desk);
+        let mut parts = Parts::of(3, &desk).unwrap();
+        for i in 0..20_000_u32 {
+            let number = i.wrapping_mul(2_654_435_761) % 1000;
+            scatter
+                .push(number, |out| out.extend_from_slice(&i.to_le_bytes()))
+                .unwrap();
+            parts
+                .push(u64::from(i), |out| out.extend_from_slice(&i.to_le_bytes()))
+                .unwrap();
+        }
+        let found = scatter.finish();
+        for block in 0..4 {
+            let all: Vec<u32> = found
+                .pieces(block)
+                .flat_map(|piece| words(&piece.unwrap()).collect::<Vec<_>>())
+                .collect();
+            let wanted =
+                (0..20_000_u32).filter(|i| i.wrapping_mul(2_654_435_761) % 1000 / 256 == block);
+            assert!(wanted.eq(all));
+        }
+        let (buckets, file, held) = parts.finish();
+        assert!(desk.meter.most() <= 1 << 15);
+        drop(held);
+        for (bucket, rest) in buckets.into_iter().zip(0..) {
+            let bytes = bucket.read(&file).unwrap();
+            assert!(words(&bytes).eq((0..20_000).filter(|i| i % 3 == rest)));
+        }
+    }
+
+    #[test]
+    fn marks_are_counted() {
+        let mut marks = Marks::new(200);
+        let set = [0, 63, 64, 65, 128, 199];
+        set.iter().for_each(|&number| marks.set(number).unwrap());
+        marks.count();
+        for (rank, number) in (0..).zip(set) {
+            assert_eq!(marks.rank(number).unwrap(), Some(rank));
+        }
+        for number in [1, 66, 198, 200, u32::MAX] {
+            assert_eq!(
+                (marks.has(number).unwrap(), marks.rank(number).unwrap()),
+                (false, None)
+            );
+        }
+    }
+
+    #[test]
+    fn nothing_is_dropped_silently() {
+        let folder = std::env::temp_dir();
+        let desk = desk(&folder);
+        let bug = |found: Result<(), WriteError>| matches!(found, Err(WriteError::Bug { .. }));
+        let mut sheet = Sheet::new(8, &desk);
+        sheet.push(&[0; 8]).unwrap();
+        assert!(bug(sheet.push(&[0; 7])));
+        assert!(bug(sheet.read(1, &mut Vec::new()).map(|_| ())));
+        assert!(bug(word(&[0; 7], 1).map(|_| ())));
+        // Words of marks are 64 numbers.
+        let mut marks = Marks::new(64);
+        marks.set(63).unwrap();
+        assert!(bug(marks.set(64)));
+        assert!(bug(marks.has(64).map(|_| ())));
+        assert!(bug(marks.rank(63).map(|_| ())));
+        marks.count();
+        assert_eq!(marks.rank(63).unwrap(), Some(0));
+        assert!(bug(Parts::of(0, &desk).unwrap().push(5, |_| {})));
+    }
+}

@@ -1,0 +1,384 @@
+//! What stands for the vertices of a level that is not held: found out in parts of whole bins.
+
+use std::hash::BuildHasher;
+
+use rustc_hash::FxBuildHasher;
+use zvf_meta::Kind;
+
+use super::contract::Members;
+use super::ends::{Block, Find};
+use super::net::{Fine, Net};
+use super::pieces::{Piece, Pieces};
+use super::points::{Point, Thinner};
+use super::sheet::{Marks, Parts, Scatter, Scattered, Sheet, word};
+use super::simplify::{neighbours, simplify};
+use super::thin;
+use crate::bins::{NONE, bin_of};
+use crate::meter::Counted;
+use zvf_write::bucket::Bucket;
+use zvf_write::error::{OrBug, internal};
+use zvf_write::int::{index, narrow, wide};
+use zvf_write::record::{records, take_array};
+use zvf_write::spill::SpillFile;
+use zvf_write::{WriteError, parallel};
+
+/// What was found out of a level.
+#[derive(Debug)]
+pub(super) struct StandIns {
+    pub(super) stays: Stays,
+    /// The square of the largest distance of a vertex from what stands for it; none where that is not measured.
+    pub(super) moved: Option<f64>,
+}
+
+/// Which vertices stay.
+#[derive(Debug)]
+pub(super) enum Stays {
+    /// These. What stands for each vertex, if that is asked for.
+    Marked(Marks, Option<Sheet>),
+    /// What links and faces say, by what stands for each vertex.
+    Linked(Sheet),
+}
+
+/// Bytes that are held of a vertex beside its point: of a line pair of bins and stand-in; of others bin, object, set, choice.
+const LINE: usize = 64;
+const MEMBER: usize = 160;
+
+/// The records of a part as `read` reads them.
+fn read_part<T>(
+    part: &Bucket,
+    file: &SpillFile,
+    size: usize,
+    read: impl Fn(&[u8]) -> Result<T, WriteError>,
+) -> Result<Vec<T>, WriteError> {
+    let mut all = Vec::new();
+    for piece in part.pieces(file) {
+        for record in records(&piece?, size)? {
+            all.push(read(record)?);
+        }
+    }
+    Ok(all)
+}
+
+pub(super) fn push_pair(scatter: &mut Scatter, pair: [u32; 2]) -> Result<(), WriteError> {
+    let [place, _] = pair;
+    let pair = pair.map(u32::to_le_bytes);
+    scatter.push(place, |out| out.extend_from_slice(pair.as_flattened()))
+}
+
+/// What stands for the vertices of a part: pairs of places, and the square of the largest distance.
+type Stands = (Vec<[u32; 2]>, f64);
+
+impl Net<'_> {
+    /// Finds out what stands for each vertex, part by part.
+    fn stand_ins<J: Send>(
+        &self,
+        fine: &Fine,
+        parts: impl Iterator<Item = J> + Send,
+        work: impl Fn(J) -> Result<Stands, WriteError> + Sync,
+    ) -> Result<StandIns, WriteError> {
+        let desk = self.finest.desk();
+        let mut scatter = Scatter::new(&desk);
+        let mut moved = 0.0_f64;
+        parallel::each(desk.means.threads, parts, work, |(pairs, far)| {
+            moved = moved.max(far);
+            pairs
+                .into_iter()
+                .try_for_each(|pair| push_pair(&mut scatter, pair))
+        })?;
+        Ok(StandIns {
+            stays: Stays::Linked(self.sheet(fine, &scatter.finish())?),
+            moved: Some(moved),
+        })
+    }
+
+    /// What stands for each vertex, in their order, of pairs of places.
+    pub(super) fn sheet(&self, fine: &Fine, pairs: &Scattered) -> Result<Sheet, WriteError> {
+        let desk = self.finest.desk();
+        let mut all = Sheet::new(4, &desk);
+        let (mut bytes, mut held) = (Vec::new(), Counted::new(&desk.meter));
+        for block in 0..fine.vertices.blocks() {
+            let first = fine.vertices.read(block, &mut bytes)?;
+            let many = bytes.len() / Point::size(self.finest.dims());
+            let mut kept = vec![NONE; many];
+            for piece in pairs.pieces(block) {
+                for pair in records(&piece?, 8)? {
+                    let place = word(pair, 0)?.checked_sub(first);
+                    let slot = place.and_then(|place| kept.get_mut(index(place)));
+                    *slot.or_bug("a stand-in for a vertex of another block")? = word(pair, 1)?;
+                }
+            }
+            held.set(bytes.len() + size_of_val(&*kept));
+            kept.iter()
+                .try_for_each(|kept| all.push(&kept.to_le_bytes()))?;
+        }
+        Ok(all)
+    }
+
+    /// Everything stays.
+    pub(super) fn all(&self, fine: &Fine) -> Result<StandIns, WriteError> {
+        let mut stays = Marks::new(fine.vertices.len());
+        let mut kept = Sheet::new(4, &self.finest.desk());
+        for place in 0..fine.vertices.len() {
+            stays.set(place)?;
+            kept.push(&place.to_le_bytes())?;
+        }
+        Ok(StandIns {
+            stays: Stays::Marked(stays, Some(kept)),
+            moved: Some(0.0),
+        })
+    }
+
+    /// Points: one a bin. Parts are of bins.
+    pub(super) fn points(&self, fine: &Fine, bins: &[f64]) -> Result<StandIns, WriteError> {
+        let (desk, dims) = (self.finest.desk(), self.finest.dims());
+        let placed = self.finest.from.placed;
+        let bytes = u64::from(fine.vertices.len()) * wide(Point::size(dims));
+        let mut parts = Parts::new(bytes, &desk)?;
+        fine.vertices.each(|place, record| {
+            let point = Point::take(&mut &*record, dims)?;
+            let bin = bin_of(point.axes(dims), bins)?;
+            let point = Point { place, ..point };
+            parts.push(FxBuildHasher.hash_one(bin), |out| point.write(dims, out))
+        })?;
+        let (parts, file, held) = parts.finish();
+        let thinner = Thinner {
+            dims,
+            bins,
+            paired: placed,
+            file: &file,
+            meter: &desk.meter,
+        };
+        let mut marks = Marks::new(fine.vertices.len());
+        let (mut pairs, mut moved) = (Scatter::new(&desk), 0.0_f64);
+        let work = |part: Bucket| thinner.thin(&part);
+        parallel::each(desk.means.threads, parts.into_iter(), work, |found| {
+            moved = moved.max(found.moved);
+            found
+                .stays
+                .iter()
+                .try_for_each(|point| marks.set(point.place))?;
+            found
+                .pairs
+                .into_iter()
+                .try_for_each(|pair| push_pair(&mut pairs, pair))
+        })?;
+        drop(held);
+        self.marked(fine, marks, pairs, Some(moved))
+    }
+
+    /// What stays, and what stands for each vertex where that is asked for.
+    pub(super) fn marked(
+        &self,
+        fine: &Fine,
+        stays: Marks,
+        pairs: Scatter,
+        moved: Option<f64>,
+    ) -> Result<StandIns, WriteError> {
+        let kept = match self.finest.from.placed {
+            true => Some(self.sheet(fine, &pairs.finish())?),
+            false => None,
+        };
+        Ok(StandIns {
+            stays: Stays::Marked(stays, kept),
+            moved,
+        })
+    }
+
+    /// Chains: piece by piece.
+    pub(super) fn chains(&self, fine: &Fine, bins: &[f64]) -> Result<StandIns, WriteError> {
+        let desk = self.finest.desk();
+        let tolerance = bins.iter().copied().fold(f64::INFINITY, f64::min) / 2.0;
+        let dims = self.finest.dims();
+        let pieces = Pieces::new(&fine.vertices, dims);
+        let placed = self.finest.from.placed;
+        let mut marks = Marks::new(fine.vertices.len());
+        let (mut pairs, mut moved) = (Scatter::new(&desk), 0.0_f64);
+        let work = |piece: Result<Piece, WriteError>| {
+            let piece = piece?;
+            let (mut kept, mut pairs, mut moved) = (Vec::new(), Vec::new(), 0.0_f64);
+            for (mut place, line) in piece.lines(dims) {
+                let mut stays = vec![false; line.len()];
+                moved = moved.max(simplify(&line, tolerance * tolerance, &mut stays));
+                if placed {
+                    for (at, stand_in) in neighbours(&line, &stays).enumerate() {
+                        let [at, stand_in] =
+                            [narrow("vertices", at)?, narrow("vertices", stand_in)?];
+                        pairs.push([place + at, place + stand_in]);
+                    }
+                }
+                for stays in stays {
+                    kept.extend(stays.then_some(place));
+                    place += 1;
+                }
+            }
+            Ok((kept, pairs, moved))
+        };
+        parallel::each(desk.means.threads, pieces, work, |(kept, some, far)| {
+            moved = moved.max(far);
+            kept.into_iter().try_for_each(|place| marks.set(place))?;
+            some.into_iter()
+                .try_for_each(|pair| push_pair(&mut pairs, pair))
+        })?;
+        self.marked(fine, marks, pairs, Some(moved))
+    }
+
+    /// Lines: parts are of pairs of bins.
+    pub(super) fn lines(&self, fine: &Fine, bins: &[f64]) -> Result<StandIns, WriteError> {
+        let (desk, dims) = (self.finest.desk(), self.finest.dims());
+        let size = Point::size(dims);
+        let bytes = u64::from(fine.vertices.len()) * wide(size);
+        let mut parts = Parts::new(bytes, &desk)?;
+        let mut push = |line: &[Point]| {
+            let [a, b] = line else { return Ok(()) };
+            let ends = [a, b].map(|end| end.axes(dims));
+            let pair = thin::pair_of(ends, bins)?;
+            parts.push(FxBuildHasher.hash_one(pair), |out| {
+                line.iter().for_each(|end| end.write(dims, out));
+            })
+        };
+        // Only the first vertices of an object are looked at: of three it is no line.
+        let mut line: Vec<Point> = Vec::with_capacity(3);
+        fine.vertices.each(|place, record| {
+            for point in Point::read_all(record, dims)? {
+                let point = point?;
+                if line.last().is_some_and(|last| last.object != point.object) {
+                    push(&line)?;
+                    line.clear();
+                }
+                if line.len() < 3 {
+                    line.push(Point { place, ..point });
+                }
+            }
+            Ok(())
+        })?;
+        push(&line)?;
+        let (parts, file, held) = parts.finish();
+        let work = |part: Bucket| {
+            let points = read_part(&part, &file, size, |mut record| {
+                Point::take(&mut record, dims)
+            })?;
+            internal!(
+                points.len().is_multiple_of(2),
+                "{} ends of lines",
+                points.len()
+            );
+            let mut held = Counted::new(&desk.meter);
+            held.set(points.len() * (size_of::<Point>() + LINE));
+            // Both ends of each line are among the points.
+            let lines: Vec<[&[f64]; 2]> = points
+                .as_chunks::<2>()
+                .0
+                .iter()
+                .map(|ends| ends.each_ref().map(|end| end.axes(dims)))
+                .collect();
+            let mut ends = Vec::with_capacity(points.len());
+            let far = thin::pairs(&lines, bins, |end, kept| ends.push([end, kept]))?;
+            let place = |end: usize| -> Result<u32, WriteError> {
+                let point = points.get(end).or_bug(format_args!("no end {end}"))?;
+                Ok(point.place)
+            };
+            let pairs = ends
+                .into_iter()
+                .map(|[end, kept]| Ok([place(end)?, place(kept)?]));
+            Ok((pairs.collect::<Result<_, WriteError>>()?, far))
+        };
+        let found = self.stand_ins(fine, parts.into_iter(), work);
+        drop(held);
+        found
+    }
+
+    /// Graphs and meshes: parts are of bins of objects.
+    pub(super) fn contract(
+        &self,
+        fine: &Fine,
+        kind: Kind,
+        bins: &[f64],
+    ) -> Result<StandIns, WriteError> {
+        let (desk, dims) = (self.finest.desk(), self.finest.dims());
+        let size = Point::size(dims) + 4;
+        let bytes = u64::from(fine.vertices.len()) * wide(size);
+        let mut vertices = Parts::new(bytes, &desk)?;
+        let mut links = Parts::of(vertices.len(), &desk)?;
+        let mut spread = |block: &Block<'_>, values: &mut Vec<u8>| {
+            let degrees = block.degrees(dims)?;
+            let points = Point::read_all(block.vertices, dims)?;
+            for ((point, place), degree) in points.zip(block.first..).zip(degrees) {
+                let point = point?;
+                let bin = bin_of(point.axes(dims), bins)?;
+                let hash = FxBuildHasher.hash_one((point.object, bin));
+                values.extend_from_slice(&hash.to_le_bytes());
+                let point = Point { place, ..point };
+                vertices.push(hash, |out| {
+                    point.write(dims, out);
+                    out.extend_from_slice(&degree.to_le_bytes());
+                })?;
+            }
+            Ok(())
+        };
+        let find = Find {
+            desk: &desk,
+            size: 8,
+        };
+        if kind == Kind::Mesh {
+            // Faces have no say in what stands for a vertex.
+            find.blocks(&fine.vertices, None, |block| spread(block, &mut Vec::new()))?;
+        } else {
+            find.ends(fine, spread, |link, values| {
+                // Only links of two ends contract what they join.
+                let ([a, b], []) = values.as_chunks::<8>() else {
+                    return Ok(());
+                };
+                if a != b {
+                    return Ok(());
+                }
+                let ends = link.get(4..).or_bug("a link is cut short")?;
+                links.push(u64::from_le_bytes(*a), |out| out.extend_from_slice(ends))
+            })?;
+        }
+        let (vertices, vertex_file, of_vertices) = vertices.finish();
+        let (links, link_file, of_links) = links.finish();
+        let work = |(vertices, links): (Bucket, Bucket)| {
+            let some = read_part(&vertices, &vertex_file, size, |mut record| {
+                let point = Point::take(&mut record, dims)?;
+                Ok((point, u32::from_le_bytes(take_array(&mut record)?)))
+            })?;
+            let (points, degrees): (Vec<Point>, Vec<u32>) = some.into_iter().unzip();
+            let mut held = Counted::new(&desk.meter);
+            held.set(points.len() * (size_of::<Point>() + MEMBER));
+            let owner = points.iter().map(|point| point.object).collect();
+            // What is no member lies in no bin, which is noticed where bins are looked up.
+            let position = |at: u32| {
+                points
+                    .get(index(at))
+                    .map_or(&[][..], |point| point.axes(dims))
+            };
+            let members = Members::new(owner, position, bins)?;
+            let kept = match kind {
+                Kind::Mesh => members.clustered(dims)?,
+                _ => {
+                    let at = |place: u32| {
+                        let at = points.binary_search_by_key(&place, |point| point.place);
+                        let at = at.map_err(|_| WriteError::bug("an end in another part"))?;
+                        narrow("vertices", at)
+                    };
+                    let links = read_part(&links, &link_file, 8, |link| {
+                        Ok([at(word(link, 0)?)?, at(word(link, 1)?)?])
+                    })?;
+                    members.connected(&degrees, links.into_iter(), bins)?
+                }
+            };
+            let far = members.moved(&kept);
+            let pairs = points.iter().zip(kept).map(|(point, kept)| {
+                let kept = points
+                    .get(index(kept))
+                    .or_bug(format_args!("no member {kept}"))?;
+                Ok([point.place, kept.place])
+            });
+            Ok((pairs.collect::<Result<_, WriteError>>()?, far))
+        };
+        let parts = vertices.into_iter().zip(links);
+        let found = self.stand_ins(fine, parts, work);
+        drop((of_vertices, of_links));
+        found
+    }
+}

@@ -1,0 +1,60 @@
+//! Points and lines: one of those that are alike stays.
+
+use rustc_hash::FxHashMap;
+
+use super::square;
+use crate::bins::{Bin, bin_of};
+use zvf_write::WriteError;
+
+/// How far a position is from the middle of its bin, in bins, squared.
+pub(super) fn off_middle(position: &[f64], bin: &Bin, bins: &[f64]) -> f64 {
+    let axes = position.iter().zip(bin).zip(bins);
+    axes.map(|((value, bin), size)| {
+        let off = value / size - *bin as f64 - 0.5;
+        off * off
+    })
+    .sum()
+}
+
+/// Tells `stands` what stands for each end of lines; ends are counted line by line. Returns the square of the largest distance
+/// of an end from the one that stands for it.
+///
+/// # Errors
+/// Positions that lie in no bin.
+pub(super) fn pairs(
+    lines: &[[&[f64]; 2]],
+    bins: &[f64],
+    mut stands: impl FnMut(usize, usize),
+) -> Result<f64, WriteError> {
+    let mut first: FxHashMap<[Bin; 2], (usize, [&[f64]; 2])> = FxHashMap::default();
+    let mut moved = 0.0_f64;
+    for (number, &[a, b]) in lines.iter().enumerate() {
+        let ends = [2 * number, 2 * number + 1];
+        let pair = pair_of([a, b], bins)?;
+        let (kept, [c, d]) = *first.entry(pair).or_insert((number, [a, b]));
+        if kept == number {
+            ends.iter().for_each(|&end| stands(end, end));
+            continue;
+        }
+        // Ends that share a bin are compared with each other.
+        let straight = square(a, c).max(square(b, d));
+        let crossed = square(a, d).max(square(b, c));
+        moved = moved.max(straight.min(crossed));
+        let [near, off] = [2 * kept, 2 * kept + 1];
+        let kept = if crossed < straight {
+            [off, near]
+        } else {
+            [near, off]
+        };
+        let both = ends.into_iter().zip(kept);
+        both.for_each(|(end, kept)| stands(end, kept));
+    }
+    Ok(moved)
+}
+
+/// The bins of the ends of a line, whichever way it goes.
+pub(super) fn pair_of(ends: [&[f64]; 2], bins: &[f64]) -> Result<[Bin; 2], WriteError> {
+    let mut pair = [bin_of(ends[0], bins)?, bin_of(ends[1], bins)?];
+    pair.sort_unstable();
+    Ok(pair)
+}

@@ -1,0 +1,326 @@
+//! A level as it is written.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch};
+use zvf_meta::{Kind, LevelDoc};
+use zvf_store::ChunkCoord;
+
+use super::about::{About, attribute, column};
+use super::tables;
+use crate::reference::{ObjectColumn, write_column};
+use zvf_write::batch::Batch;
+use zvf_write::commit::Leftovers;
+use zvf_write::error::OrBug;
+use zvf_write::finish::{Parts, write_arrays};
+use zvf_write::int::{index, narrow};
+use zvf_write::objects::{HeldGroups, Tables};
+use zvf_write::prepare::Corners;
+use zvf_write::progress::Watch;
+use zvf_write::route::Router;
+use zvf_write::shard::Cells;
+use zvf_write::target::Below;
+use zvf_write::writer::Summary;
+use zvf_write::{Outside, StoreSpec, WriteError, documents};
+
+/// Where and how a level is written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Target<'t> {
+    pub(crate) target: &'t Arc<zvf_write::target::Target>,
+    pub(crate) below: &'t Below<'t>,
+    pub(crate) bounds: &'t Corners,
+    pub(crate) cells: &'t Cells,
+    pub(crate) chunk_shape: &'t [f64],
+    /// Bins of level 0 that cells of points are cut by, so that readers that take fragments for these bins are right.
+    pub(crate) bins: Option<&'t [f64]>,
+    pub(crate) budget: usize,
+    pub(crate) threads: usize,
+    pub(crate) folder: &'t Path,
+    /// Whether the places of the vertices are asked for.
+    pub(crate) placed: bool,
+}
+
+impl Target<'_> {
+    /// With its share of half of the budget: the other half is for level 0, which is read while this and other levels are
+    /// written.
+    pub(super) fn beside_reading(self, levels: usize) -> Self {
+        let budget = self.budget / 2 / levels.max(1);
+        Self { budget, ..self }
+    }
+}
+
+/// Vertices of a level, numbered chunk by chunk and row by row, as links between levels need them.
+#[derive(Debug)]
+pub(crate) struct Numbered {
+    /// Chunks with vertices, in lex order.
+    pub(crate) chunks: Arc<Vec<ChunkCoord>>,
+    /// The first vertex of each chunk, and the count of all.
+    pub(crate) starts: Vec<u32>,
+    /// The number of each place of the level's state.
+    pub(crate) of: Vec<u32>,
+}
+
+impl Numbered {
+    /// From the slot and the row of each place. Rows that nobody names are counted.
+    pub(crate) fn new(chunks: Vec<ChunkCoord>, places: &[(u32, u32)]) -> Result<Self, WriteError> {
+        let mut counts = vec![0_usize; chunks.len()];
+        for &(slot, row) in places {
+            let count = counts.get_mut(index(slot));
+            let count = count.or_bug(format_args!("no chunk {slot}"))?;
+            *count = (index(row) + 1).max(*count);
+        }
+        let (mut starts, mut sum) = (vec![0], 0_usize);
+        for count in counts {
+            sum += count;
+            starts.push(narrow("vertices of a level", sum)?);
+        }
+        let number = |&(slot, row): &(u32, u32)| {
+            let start = starts
+                .get(index(slot))
+                .or_bug(format_args!("no chunk {slot}"))?;
+            Ok(start + row)
+        };
+        Ok(Self {
+            of: places
+                .iter()
+                .map(number)
+                .collect::<Result<_, WriteError>>()?,
+            starts,
+            chunks: Arc::new(chunks),
+        })
+    }
+}
+
+/// A level that is being written.
+#[derive(Debug)]
+pub(super) struct Writing<'t> {
+    spec: StoreSpec,
+    router: Router,
+    to: Target<'t>,
+}
+
+impl<'t> Writing<'t> {
+    pub(super) fn new(about: &About, to: Target<'t>) -> Result<Self, WriteError> {
+        let mut spec = about.spec.clone();
+        spec.chunk_shape = to.chunk_shape.to_vec();
+        spec.compression = to.cells.compression.clone();
+        spec.shard_shape.clone_from(&to.cells.shards);
+        spec.outside = Outside::Grow;
+        if spec.kind == Kind::PointCloud && !spec.objects {
+            spec.bin_shape = to.bins.map(<[f64]>::to_vec);
+            // The package takes bins that do not divide a chunk (trap T13): cells are not cut then.
+            if spec.check().is_err() {
+                spec.bin_shape = None;
+            }
+        }
+        spec.check()?;
+        let mut router = Router::new(&spec, to.budget, to.folder).with_threads(to.threads);
+        if to.placed {
+            router = router.with_trace();
+        }
+        Ok(Self { spec, router, to })
+    }
+
+    /// Some vertices: rows of columns, with the object of each run of them.
+    fn batch(
+        &self,
+        (position, attributes): (&ArrayRef, &[ArrayRef]),
+        rows: &[u32],
+        runs: Vec<(i64, usize)>,
+    ) -> Result<Batch<'static>, WriteError> {
+        let mut batch = Batch::new(tables::rows("position", position, rows)?);
+        if self.spec.has_objects() {
+            batch = batch.with_object_runs(runs);
+        }
+        for (one, column) in self.spec.batch_attributes().zip(attributes) {
+            batch = batch.with_attribute(&one.name, tables::rows(&one.name, column, rows)?);
+        }
+        Ok(batch)
+    }
+
+    /// Takes some vertices, rows of an answer, with the object of each run of them; links may follow.
+    pub(super) fn push_vertices(
+        &mut self,
+        about: &About,
+        vertices: &RecordBatch,
+        rows: &[u32],
+        runs: Vec<(i64, usize)>,
+    ) -> Result<(), WriteError> {
+        self.push_rows(
+            (about, vertices, rows, runs),
+            Vec::new(),
+            (&about.no_links, &[]),
+        )
+    }
+
+    /// Takes some links between vertices that were taken: their ends by number, and rows of an answer with their attributes.
+    pub(super) fn push_links(
+        &mut self,
+        about: &About,
+        ends: Vec<u64>,
+        links: (&RecordBatch, &[u32]),
+    ) -> Result<(), WriteError> {
+        self.push_rows((about, &about.no_vertices, &[], Vec::new()), ends, links)
+    }
+
+    fn push_rows(
+        &mut self,
+        (about, vertices, rows, runs): (&About, &RecordBatch, &[u32], Vec<(i64, usize)>),
+        ends: Vec<u64>,
+        links: (&RecordBatch, &[u32]),
+    ) -> Result<(), WriteError> {
+        let mut batch = self.rows(vertices, rows, runs)?;
+        if about.spec.takes_links() {
+            batch = batch.with_links_between_batches(ends);
+            batch = self.link_attributes(batch, links)?;
+        }
+        self.push(&batch)
+    }
+
+    /// Takes whole trees: all rows of an answer, and links between them, with the attributes of these.
+    pub(super) fn push_trees(
+        &mut self,
+        vertices: &RecordBatch,
+        runs: Vec<(i64, usize)>,
+        ends: Vec<u64>,
+        links: (&RecordBatch, &[u32]),
+    ) -> Result<(), WriteError> {
+        let rows: Vec<u32> = (0..narrow("vertices", vertices.num_rows())?).collect();
+        let mut batch = self.rows(vertices, &rows, runs)?.with_links(ends);
+        batch = self.link_attributes(batch, links)?;
+        self.push(&batch)
+    }
+
+    fn rows(
+        &self,
+        vertices: &RecordBatch,
+        rows: &[u32],
+        runs: Vec<(i64, usize)>,
+    ) -> Result<Batch<'static>, WriteError> {
+        let attributes = self.spec.batch_attributes();
+        let attributes = attributes.map(|one| attribute(vertices, &one.name));
+        let attributes: Vec<ArrayRef> = attributes.collect::<Result<_, _>>()?;
+        self.batch((&column(vertices, "position")?, &attributes), rows, runs)
+    }
+
+    fn link_attributes<'b>(
+        &self,
+        mut batch: Batch<'b>,
+        (links, rows): (&RecordBatch, &[u32]),
+    ) -> Result<Batch<'b>, WriteError> {
+        for one in &self.spec.links.attributes {
+            let values = tables::rows(&one.name, &attribute(links, &one.name)?, rows)?;
+            batch = batch.with_link_attribute(&one.name, values);
+        }
+        Ok(batch)
+    }
+
+    /// Bytes of vertices that wait in memory.
+    pub(super) fn memory(&self) -> usize {
+        self.router.rows.memory()
+    }
+
+    fn push(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
+        self.router.push(&self.spec, batch)
+    }
+
+    /// Writes everything but the document, which is returned.
+    pub(super) fn finish(
+        self,
+        about: &About,
+        columns: &mut [ObjectColumn],
+        doc: LevelDoc,
+    ) -> Result<Written, WriteError> {
+        let Self { spec, router, to } = self;
+        let held = if spec.has_objects() {
+            Tables::numbered(about.ids.clone())
+        } else {
+            Tables::new(&spec)
+        };
+        let groups = if spec.has_objects() {
+            HeldGroups::new(&spec, &about.groups)?
+        } else {
+            HeldGroups::default()
+        };
+        let parts = Parts {
+            address: String::new(),
+            spec: Arc::new(spec),
+            target: Arc::clone(to.target),
+            router,
+            tables: held,
+            groups,
+            folder: to.folder.to_owned(),
+            budget: to.budget,
+            threads: to.threads,
+            leftovers: Leftovers::Refuse,
+            watch: Watch::default(),
+        };
+        let (mut doc, summary, trace) = write_arrays(parts, to.bounds, to.below, doc)?;
+        write_columns(about, columns, &mut doc, to)?;
+        let places = trace.map(|trace| Numbered::new(trace.chunks, &trace.places));
+        Ok(Written {
+            doc,
+            summary,
+            places: places.transpose()?,
+        })
+    }
+}
+
+/// A level that was written, but for its document.
+#[derive(Debug)]
+pub(crate) struct Written {
+    pub(crate) doc: LevelDoc,
+    pub(crate) summary: Summary,
+    /// Where its vertices went, if that was asked for.
+    pub(crate) places: Option<Numbered>,
+}
+
+/// Attributes of objects, in the order of the index, which is that of level 0.
+fn write_columns(
+    about: &About,
+    columns: &mut [ObjectColumn],
+    doc: &mut LevelDoc,
+    to: Target<'_>,
+) -> Result<(), WriteError> {
+    if columns.is_empty() {
+        return Ok(());
+    }
+    // Every object keeps its values, whether a vertex of it is left or not.
+    let kept = &about.index_rows;
+    let mut objects = vec![(
+        "object_attributes/zarr.json".to_owned(),
+        documents::plain_group().into_bytes(),
+    )];
+    for column in columns {
+        for (path, one) in write_column(column, kept, kept, to.cells, to.below)? {
+            objects.push((format!("{path}/zarr.json"), one.to_json().into_bytes()));
+        }
+    }
+    to.below.put(objects)?;
+    let family = "object_attributes".to_owned();
+    if !doc.arrays_present.contains(&family) {
+        doc.arrays_present.push(family);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use zvf_store::ChunkCoord;
+
+    use super::Numbered;
+    use zvf_write::WriteError;
+
+    #[test]
+    fn vertices_are_numbered_by_chunk_and_row() {
+        let chunks = || vec![ChunkCoord::new(&[0]), ChunkCoord::new(&[4])];
+        let numbered = Numbered::new(chunks(), &[(1, 0), (0, 2), (1, 1)]).unwrap();
+        assert_eq!(
+            (numbered.starts, numbered.of),
+            (vec![0, 3, 5], vec![3, 2, 4])
+        );
+        let lost = Numbered::new(chunks(), &[(1, 0), (2, 0)]);
+        assert!(matches!(lost, Err(WriteError::Bug { .. })));
+    }
+}

@@ -1,0 +1,257 @@
+//! Every so many-th point or object along a curve that fills space (Morton 1966): what is near in space is near on the curve, so
+//! that every region keeps its share, and a level is as dense as the finer one wherever one looks.
+
+use super::net::{Fine, Net};
+use super::points::Point;
+use super::sheet::{Marks, Scatter};
+use super::square;
+use super::stand_ins::{StandIns, push_pair};
+use crate::bins::MOST_AXES;
+use zvf_write::WriteError;
+use zvf_write::error::OrBug;
+use zvf_write::int::{index, narrow, to_index};
+use zvf_write::sorter::{Placed, Sorter};
+
+/// Where the vertices of a level are.
+#[derive(Debug)]
+pub(super) struct Frame {
+    pub(super) low: [f64; MOST_AXES],
+    /// The largest extent of an axis, in chunks.
+    pub(super) extent: f64,
+    /// Objects with vertices.
+    pub(super) objects: u64,
+}
+
+/// Bits of a key.
+const BITS: usize = 60;
+
+impl Net<'_> {
+    /// The size of a chunk of level 0: axes are compared by it.
+    fn unit(&self) -> &[f64] {
+        &self.finest.about.spec.chunk_shape
+    }
+
+    /// # Errors
+    /// Positions that lie in no bin. I/O.
+    pub(super) fn frame(&self, fine: &Fine) -> Result<Frame, WriteError> {
+        let dims = self.finest.dims();
+        let (mut low, mut high) = ([f64::INFINITY; MOST_AXES], [f64::NEG_INFINITY; MOST_AXES]);
+        let (mut objects, mut last) = (0_u64, None);
+        fine.vertices.each(|_, record| {
+            for point in Point::read_all(record, dims)? {
+                let point = point?;
+                for ((low, high), axis) in low.iter_mut().zip(&mut high).zip(&point.position) {
+                    (*low, *high) = (low.min(*axis), high.max(*axis));
+                    if !axis.is_finite() {
+                        let expected = "a number that lies in a bin";
+                        return Err(WriteError::data("position", axis.to_string(), expected));
+                    }
+                }
+                objects += u64::from(last != Some(point.object));
+                last = Some(point.object);
+            }
+            Ok(())
+        })?;
+        let extents = low.iter().zip(&high).zip(self.unit());
+        let extent = extents.map(|((low, high), unit)| (high - low) / unit);
+        Ok(Frame {
+            low,
+            extent: extent.fold(0.0, f64::max),
+            objects,
+        })
+    }
+
+    /// Every so many-th point of a cloud.
+    pub(super) fn sample_points(&self, fine: &Fine, share: f64) -> Result<StandIns, WriteError> {
+        let (desk, dims) = (self.finest.desk(), self.finest.dims());
+        let frame = self.frame(fine)?;
+        let mut sorter = Sorter::new(desk.means.budget / 4, desk.means.folder);
+        fine.vertices.each(|place, record| {
+            let point = Point::take(&mut &*record, dims)?;
+            let axes = frame.axes(&point.position, self.unit());
+            sorter.push(placed(key(axes, dims), place))
+        })?;
+        let mut marks = Marks::new(fine.vertices.len());
+        let mut pairs = Scatter::new(&desk);
+        let mut kept = 0;
+        sampled(sorter, share, |place, first| {
+            if first {
+                marks.set(place)?;
+                kept = place;
+            }
+            match self.finest.from.placed {
+                true => push_pair(&mut pairs, [place, kept]),
+                false => Ok(()),
+            }
+        })?;
+        self.marked(fine, marks, pairs, None)
+    }
+
+    /// For each object whether it is kept: every so many-th by its middle and length.
+    pub(super) fn sample_objects(&self, fine: &Fine, share: f64) -> Result<Vec<bool>, WriteError> {
+        let (desk, dims) = (self.finest.desk(), self.finest.dims());
+        let frame = self.frame(fine)?;
+        let mut sorter = Sorter::new(desk.means.budget / 4, desk.means.folder);
+        let mut push = |object: &Object| {
+            // Of three vertices it is no line.
+            let line = self.finest.about.spec.kind == zvf_meta::Kind::Line;
+            if object.count == 0.0 || (line && object.count != 2.0) {
+                return Ok(());
+            }
+            let middle = object.sum.map(|sum| sum / object.count);
+            let axes = frame.axes(&middle, self.unit());
+            // 40 powers of two, below and above the extent of everything.
+            let length = ((object.length.log2() + 32.0) / 40.0).clamp(0.0, 1.0);
+            let axes = axes.into_iter().take(dims).chain([length]);
+            sorter.push(placed(key(axes, dims + 1), object.number))
+        };
+        let mut object = Object::default();
+        fine.vertices.each(|_, record| {
+            for point in Point::read_all(record, dims)? {
+                let point = point?;
+                if object.count > 0.0 && object.number != point.object {
+                    push(&object)?;
+                    object = Object::default();
+                }
+                let axes = frame.axes(&point.position, self.unit());
+                object.add(&point, axes);
+            }
+            Ok(())
+        })?;
+        push(&object)?;
+        let mut kept = vec![false; self.finest.about.ids.len()];
+        sampled(sorter, share, |number, first| {
+            let kept = kept.get_mut(index(number));
+            *kept.or_bug(format_args!("no object {number}"))? |= first;
+            Ok(())
+        })?;
+        Ok(kept)
+    }
+}
+
+/// An object whose vertices come one after the other.
+#[derive(Debug, Default)]
+struct Object {
+    number: u32,
+    count: f64,
+    sum: [f64; MOST_AXES],
+    last: [f64; MOST_AXES],
+    /// In extents of everything.
+    length: f64,
+}
+
+impl Object {
+    fn add(&mut self, point: &Point, axes: [f64; MOST_AXES]) {
+        self.number = point.object;
+        if self.count > 0.0 {
+            self.length += square(&self.last, &axes).sqrt();
+        }
+        self.last = axes;
+        self.count += 1.0;
+        let sums = self.sum.iter_mut().zip(&point.position);
+        sums.for_each(|(sum, axis)| *sum += axis);
+    }
+}
+
+impl Frame {
+    /// A position as numbers from 0 to 1.
+    fn axes(&self, position: &[f64; MOST_AXES], unit: &[f64]) -> [f64; MOST_AXES] {
+        let mut axes = [0.0; MOST_AXES];
+        let parts = axes.iter_mut().zip(position).zip(&self.low).zip(unit);
+        for (((to, from), low), unit) in parts {
+            *to = (from - low) / unit / self.extent.max(f64::MIN_POSITIVE);
+        }
+        axes
+    }
+}
+
+/// The place on the curve: the bits of all axes in turn, from the highest on.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "numbers from 0 to 1, times less than 2^60"
+)]
+fn key(axes: impl IntoIterator<Item = f64>, many: usize) -> u64 {
+    let bits = BITS / many.max(1);
+    let most = ((1_u64 << bits) - 1) as f64;
+    let mut whole = [0_u64; MOST_AXES + 1];
+    for (slot, axis) in whole.iter_mut().zip(axes) {
+        *slot = (axis.clamp(0.0, 1.0) * most) as u64;
+    }
+    let mut key = 0;
+    for bit in (0..bits).rev() {
+        for axis in whole.iter().take(many) {
+            key = key << 1 | (axis >> bit & 1);
+        }
+    }
+    key
+}
+
+fn placed(key: u64, number: u32) -> Placed {
+    Placed {
+        object: key.cast_signed(),
+        order: u64::from(number),
+        chunk: 0,
+        fragment: 0,
+        row: 0,
+        rows: 0,
+    }
+}
+
+/// Applies `take` to all numbers along the curve, and says of which a window begins: `share` of them, one at least.
+fn sampled(
+    sorter: Sorter,
+    share: f64,
+    mut take: impl FnMut(u32, bool) -> Result<(), WriteError>,
+) -> Result<(), WriteError> {
+    let mut sorted = sorter.finish()?;
+    let (mut rank, mut window) = (0.0_f64, -1.0);
+    while let Some(one) = sorted.pop()? {
+        let here = (rank * share).floor();
+        let number = narrow("vertices", to_index("vertices", one.order)?)?;
+        take(number, here > window)?;
+        (rank, window) = (rank + 1.0, here);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{key, placed, sampled};
+    use zvf_write::sorter::Sorter;
+
+    #[test]
+    fn bits_of_axes_come_in_turn() {
+        assert_eq!(key([0.0, 0.0, 0.0], 3), 0);
+        assert_eq!(key([1.0, 1.0, 1.0], 3), (1 << 60) - 1);
+        // The first axis decides first.
+        assert_eq!(key([1.0, 0.0], 2) >> 58, 0b10);
+        assert_eq!(key([0.0, 1.0], 2) >> 58, 0b01);
+        assert!(key([0.51, 0.0], 2) > key([0.49, 1.0], 2));
+        // What is not there does not count.
+        assert_eq!(key([0.3, 0.0, 1.0], 2), key([0.3, 0.0], 2));
+    }
+
+    #[test]
+    fn every_region_keeps_its_share() {
+        for (many, share, wanted) in [(1000, 0.25, 250), (7, 0.5, 4), (3, 0.001, 1), (10, 1.0, 10)]
+        {
+            let mut sorter = Sorter::new(1 << 20, &std::env::temp_dir());
+            let number = |n: u32| n.wrapping_mul(7919) % many;
+            (0..many).for_each(|n| {
+                sorter
+                    .push(placed(u64::from(number(n)), number(n)))
+                    .unwrap()
+            });
+            let mut kept = Vec::new();
+            sampled(sorter, share, |number, first| {
+                kept.extend(first.then_some(number));
+                Ok(())
+            })
+            .unwrap();
+            assert_eq!(kept.len(), wanted);
+            let most = (1.0 / share).ceil() as u32;
+            assert!(kept.windows(2).all(|pair| pair[1] - pair[0] <= most));
+        }
+    }
+}

@@ -1,0 +1,473 @@
+//! The level that a coarser one is made from: one of the store, or the one made just before.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::StreamExt;
+use half::f16;
+use tokio::runtime::Handle;
+use zvf_format::dtype::{ByteOrder, DType};
+use zvf_format::fragments::FragmentIndex;
+use zvf_format::manifest::Manifest;
+use zvf_store::{CellWant, ChunkCoord, Level, Names, Need, Store};
+
+use super::bins::rows_of;
+use zvf_write::error::OrBug;
+use zvf_write::int::{index, narrow, to_index, wide};
+use zvf_write::number::NumberType;
+use zvf_write::record::row_of;
+use zvf_write::{WriteError, parallel};
+
+/// Chunks that are read and worked on together.
+const BATCH: usize = 64;
+
+/// A level that is read.
+#[derive(Debug)]
+pub(crate) struct Fine {
+    /// Number of the level.
+    pub(crate) number: u32,
+    pub(crate) dims: usize,
+    pub(crate) chunk_shape: Vec<f64>,
+    /// Chunks with vertices, in lex order: a chunk's place is its slot.
+    pub(crate) chunks: Arc<Vec<ChunkCoord>>,
+    pub(crate) objects: Option<Arc<Objects>>,
+    /// How many vertices there are, as far as known before they are read.
+    pub(crate) expected: u64,
+    rows: Rows,
+}
+
+#[derive(Debug)]
+enum Rows {
+    /// Cells of a store.
+    Stored {
+        store: Store,
+        level: Box<Level>,
+        handle: Handle,
+        number: NumberType,
+        order: ByteOrder,
+    },
+    /// Vertices in memory, chunk by chunk; every row is a fragment.
+    Held {
+        starts: Vec<u32>,
+        positions: Vec<f32>,
+    },
+}
+
+/// The objects of a level: for each one the fragments that it consists of, in its order.
+#[derive(Debug, Default)]
+pub(crate) struct Objects {
+    pub(crate) ids: Vec<i64>,
+    /// Ids among them of objects that are deleted, and have no fragments.
+    pub(crate) deleted: Vec<i64>,
+    /// Where the entries of each object begin, and where the last one ends.
+    starts: Vec<usize>,
+    /// Slot of the chunk, and number of the fragment.
+    entries: Vec<(u32, u32)>,
+}
+
+impl Objects {
+    pub(crate) fn new(ids: Vec<i64>) -> Self {
+        Self {
+            ids,
+            deleted: Vec::new(),
+            starts: vec![0],
+            entries: Vec::new(),
+        }
+    }
+
+    pub(crate) fn push_entry(&mut self, slot: u32, fragment: u32) {
+        self.entries.push((slot, fragment));
+    }
+
+    pub(crate) fn end_object(&mut self) {
+        self.starts.push(self.entries.len());
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// The entries of an object, and the number of the first of them.
+    pub(crate) fn entries(&self, row: usize) -> Result<(usize, &[(u32, u32)]), WriteError> {
+        let span = self.starts.get(row..).and_then(<[usize]>::first_chunk);
+        let &[start, end] = span.or_bug(format_args!("no object in row {row}"))?;
+        let entries = self.entries.get(start..end);
+        Ok((
+            start,
+            entries.or_bug("an object that ends before it begins")?,
+        ))
+    }
+}
+
+/// What is done with each chunk, by its slot.
+pub(crate) type Work<R> = Arc<dyn Fn(usize, Chunk) -> Result<R, WriteError> + Send + Sync>;
+
+/// The vertices of one chunk.
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    /// Positions as float32, row by row.
+    pub(crate) positions: Vec<f32>,
+    /// The fragment index; none where every row is a fragment.
+    pub(crate) fragments: Option<Bytes>,
+}
+
+impl Chunk {
+    /// Applies `work` to the rows of fragment `number`, in their order.
+    pub(crate) fn fragment(&self, number: u32, work: impl FnMut(usize)) -> Result<(), WriteError> {
+        fragment(self.fragments.as_deref(), number, work)
+    }
+
+    /// The position of a row.
+    pub(crate) fn position(&self, row: usize, dims: usize) -> Option<&[f32]> {
+        row_of(&self.positions, row, dims)
+    }
+
+    /// Applies `work` to the rows of all fragments, in their order.
+    pub(crate) fn all(&self, dims: usize, mut work: impl FnMut(usize)) -> Result<(), WriteError> {
+        let Some(bytes) = &self.fragments else {
+            (0..self.positions.len() / dims).for_each(work);
+            return Ok(());
+        };
+        let found = FragmentIndex::parse(bytes).map_err(WriteError::fragments)?;
+        for fragment in &found {
+            for row in fragment.rows() {
+                work(row_index(row)?);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Rows were checked against the buffer when the chunk was read.
+fn row_index(row: i64) -> Result<usize, WriteError> {
+    usize::try_from(row).or_bug(format_args!("row {row}"))
+}
+
+/// Applies `work` to the rows of one fragment of an index that was checked; without an index every row is one.
+pub(crate) fn fragment(
+    bytes: Option<&[u8]>,
+    number: u32,
+    mut work: impl FnMut(usize),
+) -> Result<(), WriteError> {
+    let Some(bytes) = bytes else {
+        work(index(number));
+        return Ok(());
+    };
+    let found = FragmentIndex::parse(bytes).map_err(WriteError::fragments)?;
+    let Some(fragment) = found.get(number) else {
+        return Err(WriteError::data(
+            "manifest",
+            format!("fragment {number}"),
+            format!("below {}, the fragments of its chunk", found.len()),
+        ));
+    };
+    for row in fragment.rows() {
+        work(row_index(row)?);
+    }
+    Ok(())
+}
+
+impl Fine {
+    /// A level of a store.
+    ///
+    /// # Errors
+    /// Misuse: a level split by an attribute, or laid out otherwise than 0.9 has it. Malformed data. I/O.
+    pub(crate) fn stored(store: &Store, number: u32, handle: &Handle) -> Result<Self, WriteError> {
+        let need = Need {
+            objects: true,
+            object_attributes: Names::None,
+            ..Need::nothing()
+        };
+        let level = handle.block_on(store.level(number, &need))?;
+        let dims = level.dims();
+        if level.key_rank() != dims {
+            let expected = "one whose chunks are cut by space alone";
+            let found = "a level that is split by an attribute";
+            return Err(WriteError::input(
+                format!("level {number}"),
+                found,
+                expected,
+            ));
+        }
+        let presence = level.vertices().presence();
+        let chunks: Vec<ChunkCoord> = presence.iter().map(ChunkCoord::new).collect();
+        narrow("chunks", chunks.len())?;
+        let DType { kind, order } = level.vertices().dtype();
+        let little = DType {
+            kind,
+            order: ByteOrder::Little,
+        };
+        let Some(number_type) = NumberType::from_name(&little.to_string()) else {
+            let found = level.vertices().dtype().to_string();
+            return Err(WriteError::input(level.vertices().path(), found, "numbers"));
+        };
+        let objects = handle.block_on(objects(&level, &chunks))?;
+        Ok(Self {
+            number,
+            dims,
+            chunk_shape: level.chunk_shape().to_vec(),
+            chunks: Arc::new(chunks),
+            objects: objects.map(Arc::new),
+            expected: level.doc().vertex_count,
+            rows: Rows::Stored {
+                store: store.clone(),
+                level: Box::new(level),
+                handle: handle.clone(),
+                number: number_type,
+                order,
+            },
+        })
+    }
+
+    /// A level in memory, of which every row is a fragment. `starts` has one number more than there are chunks.
+    pub(crate) fn held(
+        number: u32,
+        chunk_shape: Vec<f64>,
+        chunks: Arc<Vec<ChunkCoord>>,
+        starts: Vec<u32>,
+        positions: Vec<f32>,
+        objects: Option<Arc<Objects>>,
+    ) -> Self {
+        Self {
+            number,
+            dims: chunk_shape.len(),
+            chunk_shape,
+            chunks,
+            objects,
+            expected: starts.last().copied().map_or(0, u64::from),
+            rows: Rows::Held { starts, positions },
+        }
+    }
+
+    /// Applies `work` to every chunk, on several threads, and `take` to what it gives, in the order of the chunks.
+    ///
+    /// # Cost
+    /// Every cell of positions, and of fragments, is read once; a few dozen chunks are in memory at a time.
+    pub(crate) fn each<R: Send + 'static>(
+        &self,
+        threads: usize,
+        work: &Work<R>,
+        mut take: impl FnMut(R) -> Result<(), WriteError>,
+    ) -> Result<(), WriteError> {
+        let dims = self.dims;
+        match &self.rows {
+            Rows::Held { starts, positions } => {
+                let job = |slot: usize| {
+                    let rows = rows_of(starts, slot)?;
+                    let positions = positions.get(rows.start * dims..rows.end * dims);
+                    let positions = positions.or_bug("a chunk without positions")?.to_vec();
+                    work(
+                        slot,
+                        Chunk {
+                            positions,
+                            fragments: None,
+                        },
+                    )
+                };
+                let batches: Vec<Vec<usize>> = (0..self.chunks.len())
+                    .collect::<Vec<_>>()
+                    .chunks(BATCH)
+                    .map(<[usize]>::to_vec)
+                    .collect();
+                let jobs =
+                    |slots: Vec<usize>| slots.into_iter().map(job).collect::<Result<Vec<R>, _>>();
+                parallel::ordered(threads, batches.into_iter(), jobs, |done| {
+                    done.into_iter().try_for_each(&mut take)
+                })
+            }
+            Rows::Stored {
+                store,
+                level,
+                handle,
+                number,
+                order,
+            } => {
+                let (vertices, number, order) = (level.vertices(), *number, *order);
+                let Some(fragments) = level.vertex_fragments() else {
+                    let what = format!("{}/vertex_fragments", self.number);
+                    return Err(WriteError::data(what, "nothing", "an array"));
+                };
+                let slots: Vec<usize> = (0..self.chunks.len()).collect();
+                let requests = slots.chunks(BATCH).map(|slots| {
+                    let coords = slots.iter().filter_map(|&slot| self.chunks.get(slot));
+                    let wants = coords
+                        .flat_map(|chunk| {
+                            [
+                                CellWant::new(vertices, chunk.clone()),
+                                CellWant::new(fragments, chunk.clone()),
+                            ]
+                        })
+                        .collect();
+                    let (work, slots) = (Arc::clone(work), slots.to_vec());
+                    let path = vertices.path().to_owned();
+                    let decode = move |cells: Vec<Option<Bytes>>| {
+                        let pairs = cells.as_chunks::<2>().0.iter().zip(slots);
+                        pairs
+                            .map(|([rows, index], slot)| {
+                                let chunk =
+                                    chunk(rows.as_ref(), index.as_ref(), dims, number, order)
+                                        .map_err(|error| error.at(&path))?;
+                                work(slot, chunk)
+                            })
+                            .collect::<Result<Vec<R>, WriteError>>()
+                    };
+                    store.fetch_map(level.next_round(), wants, decode)
+                });
+                let requests: Vec<_> = requests.collect();
+                handle.block_on(async {
+                    let mut answers = futures::stream::iter(requests).buffered(threads.max(1));
+                    while let Some(answer) = answers.next().await {
+                        answer??.into_iter().try_for_each(&mut take)?;
+                    }
+                    Ok(())
+                })
+            }
+        }
+    }
+}
+
+/// One chunk out of its two cells, checked.
+fn chunk(
+    rows: Option<&Bytes>,
+    index: Option<&Bytes>,
+    dims: usize,
+    number: NumberType,
+    order: ByteOrder,
+) -> Result<Chunk, WriteError> {
+    // A cell that is not stored is an empty one.
+    let bytes = rows.map_or(&[][..], AsRef::as_ref);
+    let width = number.size() * dims;
+    if !bytes.len().is_multiple_of(width) {
+        let found = format!("{} bytes", bytes.len());
+        return Err(WriteError::data(
+            "cell",
+            found,
+            format!("a multiple of {width}"),
+        ));
+    }
+    let positions = match order {
+        ByteOrder::Little => to_f32(number, bytes),
+        ByteOrder::Big => {
+            let turned = bytes.chunks_exact(number.size().max(1));
+            to_f32(
+                number,
+                &turned
+                    .flat_map(|one| one.iter().rev().copied())
+                    .collect::<Vec<u8>>(),
+            )
+        }
+    };
+    let Some(index) = index else {
+        return Err(WriteError::data(
+            "fragment index",
+            "nothing",
+            "one for each chunk",
+        ));
+    };
+    let found = FragmentIndex::parse(index).map_err(WriteError::fragments)?;
+    found
+        .check_rows(wide(bytes.len() / width))
+        .map_err(WriteError::fragments)?;
+    Ok(Chunk {
+        positions,
+        fragments: Some(index.clone()),
+    })
+}
+
+/// Stored numbers as float32, rounded once.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    reason = "rounding is what the algorithm asks for"
+)]
+fn to_f32(number: NumberType, bytes: &[u8]) -> Vec<f32> {
+    macro_rules! round {
+        ($type:ty, $convert:expr) => {
+            bytes
+                .as_chunks::<{ size_of::<$type>() }>()
+                .0
+                .iter()
+                .map(|bytes| {
+                    let convert: fn($type) -> f32 = $convert;
+                    convert(<$type>::from_le_bytes(*bytes))
+                })
+                .collect()
+        };
+    }
+    match number {
+        NumberType::Bool | NumberType::U8 => round!(u8, f32::from),
+        NumberType::I8 => round!(i8, f32::from),
+        NumberType::I16 => round!(i16, f32::from),
+        NumberType::I32 => round!(i32, |v| v as f32),
+        NumberType::I64 => round!(i64, |v| v as f32),
+        NumberType::U16 => round!(u16, f32::from),
+        NumberType::U32 => round!(u32, |v| v as f32),
+        NumberType::U64 => round!(u64, |v| v as f32),
+        NumberType::F16 => round!(f16, f32::from),
+        NumberType::F32 => round!(f32, |v| v),
+        NumberType::F64 => round!(f64, |v| v as f32),
+    }
+}
+
+/// The objects of a level, in row order.
+async fn objects(level: &Level, chunks: &[ChunkCoord]) -> Result<Option<Objects>, WriteError> {
+    let Some(found) = level.object_index() else {
+        return Ok(None);
+    };
+    let ids = found.ids().await?;
+    let mut objects = Objects::new(ids.iter().collect());
+    objects.deleted = found.deleted().to_vec();
+    let mut coord = Vec::with_capacity(level.dims());
+    for part in 0..found.manifest_chunks() {
+        let part = found.manifest_chunk(part).await?;
+        let end = part.first_slot() + wide(part.len());
+        for slot in part.first_slot()..end {
+            let blob = part.blob(slot);
+            let what = || format!("manifest of row {slot}");
+            let failed = |source: zvf_format::DecodeError| {
+                WriteError::data(what(), source.to_string(), "a manifest")
+            };
+            // A blob of no bytes is an object without vertices (trap T31).
+            let manifest = (!blob.is_empty()).then(|| Manifest::parse(blob, level.dims()));
+            for (chunk, number) in manifest
+                .transpose()
+                .map_err(failed)?
+                .iter()
+                .flat_map(|manifest| manifest.fragment_refs())
+            {
+                coord.clear();
+                coord.extend(chunk.iter().map(|part| part.get()));
+                let found = chunks.binary_search_by(|one| one.as_slice().cmp(&coord));
+                let (Ok(slot), Ok(number)) = (found, u32::try_from(number)) else {
+                    let found = format!("fragment {number} of chunk {coord:?}");
+                    return Err(WriteError::data(what(), found, "fragments that are there"));
+                };
+                objects.push_entry(narrow("chunks", slot)?, number);
+            }
+            objects.end_object();
+        }
+    }
+    let rows = to_index("objects", found.len())?;
+    while objects.starts.len() <= rows {
+        objects.end_object();
+    }
+    Ok(Some(objects))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Objects;
+    use zvf_write::WriteError;
+
+    #[test]
+    fn an_object_that_there_is_not_has_no_entries() {
+        let mut objects = Objects::new(vec![7, 8]);
+        objects.push_entry(0, 5);
+        objects.push_entry(1, 6);
+        objects.end_object();
+        objects.end_object();
+        assert_eq!(objects.entries(0).unwrap(), (0, &[(0, 5), (1, 6)][..]));
+        assert_eq!(objects.entries(1).unwrap(), (2, &[][..]));
+        assert!(matches!(objects.entries(2), Err(WriteError::Bug { .. })));
+    }
+}

@@ -1,0 +1,129 @@
+//! Chunks that grow with levels.
+
+use rustc_hash::FxHashSet;
+use tokio::runtime::Handle;
+use zvf_meta::{Kind, ZarrVectors};
+use zvf_store::{Need, Store};
+
+use super::density::Found;
+use super::plan::{Planned, Sampling};
+use zvf_write::WriteError;
+use zvf_write::error::OrBug;
+use zvf_write::int::wide;
+
+/// Most often that chunks become larger.
+const MOST: i64 = 1 << 20;
+/// How many steps a chunk is wide.
+const STEPS: f64 = 4.0;
+
+/// What the chunks of levels are compared with.
+#[derive(Debug)]
+pub(crate) struct Growth {
+    kind: Kind,
+    /// Chunks of level 0 with vertices.
+    chunks: Vec<Vec<i64>>,
+    vertices: u64,
+    chunk_shape: Vec<f64>,
+    bin_shape: Vec<f64>,
+}
+
+impl Growth {
+    /// # Errors
+    /// I/O.
+    pub(crate) fn new(
+        store: &Store,
+        handle: &Handle,
+        vertices: u64,
+        about: &ZarrVectors,
+    ) -> Result<Self, WriteError> {
+        let level = handle.block_on(store.level(0, &Need::nothing()))?;
+        let lead = level.key_rank().checked_sub(level.dims());
+        let lead = lead.or_bug("keys of chunks with fewer components than axes")?;
+        let presence = level.vertices().presence();
+        let chunks = presence.iter();
+        let bins = about.base_bin_shape.as_ref();
+        Ok(Self {
+            kind: store.kind(),
+            chunks: chunks
+                .map(|chunk| chunk.iter().copied().skip(lead).collect())
+                .collect(),
+            vertices,
+            chunk_shape: about.chunk_shape.clone(),
+            bin_shape: bins.unwrap_or(&about.chunk_shape).clone(),
+        })
+    }
+
+    /// Gives a level the smallest chunks that hold about as many vertices as those of level 0, are wider than most steps
+    /// of chains, and are a multiple of its bins.
+    pub(crate) fn grow(&self, step: &mut Planned, found: &Found) {
+        let sampled = step.sampling == Sampling::Curve;
+        let free = sampled && matches!(self.kind, Kind::PointCloud | Kind::Line);
+        let wide_enough = match self.kind {
+            Kind::PointCloud | Kind::Line => 0.0,
+            Kind::Polyline | Kind::Streamline => found.step * STEPS,
+            _ => found.step.max(largest(&step.bin_shape)) * STEPS,
+        };
+        let narrowest = self
+            .chunk_shape
+            .iter()
+            .copied()
+            .fold(f64::INFINITY, f64::min);
+        let fits = |times: i64| {
+            let bins = self.chunk_shape.iter().zip(&step.bin_shape);
+            let mut bins = bins.map(|(chunk, bin)| chunk * times as f64 / bin);
+            free || bins.all(|ratio| ratio < 1.0 || (ratio - ratio.round()).abs() <= 1e-9)
+        };
+        let far = self.chunks.iter().flatten().map(|axis| axis.unsigned_abs());
+        // No more than `MOST`, wherever the farthest chunk is.
+        let far = far.fold(0, u64::max).min(MOST.unsigned_abs()).cast_signed();
+        let mut times = 1_i64;
+        // Beyond twice the farthest chunk nothing comes together any more.
+        while times < (far * 2).min(MOST)
+            && (self.sparse(times, found.vertices) || narrowest * (times as f64) < wide_enough)
+        {
+            times *= 2;
+        }
+        let times = (1..=16).map(|part| times * part);
+        let times = times.into_iter().find(|times| fits(*times)).unwrap_or(1);
+        let scaled = |shape: &[f64], times: i64| -> Vec<f64> {
+            shape.iter().map(|size| size * times as f64).collect()
+        };
+        step.chunk_shape = scaled(&self.chunk_shape, times);
+        if free {
+            step.bin_shape = scaled(&self.bin_shape, self.bins(times, found));
+        }
+    }
+
+    /// Whether chunks of this size hold clearly fewer vertices than those of level 0.
+    fn sparse(&self, times: i64, vertices: u64) -> bool {
+        let chunks = self.chunks.iter();
+        let chunks: FxHashSet<Vec<i64>> = chunks
+            .map(|chunk| chunk.iter().map(|axis| axis.div_euclid(times)).collect())
+            .collect();
+        let one = |vertices: u64, chunks: usize| vertices as f64 / wide(chunks.max(1)) as f64;
+        one(vertices, chunks.len()) < 0.7 * one(self.vertices, self.chunks.len())
+    }
+
+    /// How many times as large the bins of a sample are: as points are farther from each other, and so that they divide chunks.
+    fn bins(&self, times: i64, found: &Found) -> i64 {
+        let fewer = self.vertices as f64 / found.vertices.max(1) as f64;
+        let axes = wide(self.chunk_shape.len().max(1)) as f64;
+        #[expect(clippy::cast_possible_truncation, reason = "a root of a count")]
+        let least = fewer.powf(1.0 / axes).round().max(1.0) as i64;
+        let parts = self.chunk_shape.iter().zip(&self.bin_shape);
+        let parts: Vec<f64> = parts
+            .map(|(chunk, bin)| (chunk * times as f64 / bin).round())
+            .collect();
+        let divides = |many: &i64| {
+            let many = *many as f64;
+            parts
+                .iter()
+                .all(|parts| many > *parts || parts % many == 0.0)
+        };
+        (least..).take(1 << 16).find(divides).unwrap_or(least)
+    }
+}
+
+fn largest(shape: &[f64]) -> f64 {
+    shape.iter().copied().fold(0.0, f64::max)
+}

@@ -1,0 +1,554 @@
+//! The levels of a plan, one after the other; their documents and the root are left to the caller.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use tokio::runtime::Handle;
+use zvf_meta::{JsonObject, Kind, LevelDoc, RootDoc};
+use zvf_store::{ChunkCoord, Names, Need, Store};
+
+use super::base::ChosenBins;
+use super::bins::{Means, NONE, compose};
+use super::cross::{self, Side};
+use super::density::{self, Found, Numbered, Written};
+use super::fine::Fine;
+use super::growth::Growth;
+use super::plan::{Plan, Planned, RECORD, Sampling, Wanted};
+use super::reference::{self, ObjectColumn, Step};
+use super::sink::Sink;
+use super::spec::{BaseBins, CrossLevel, Method};
+use super::{root, storage};
+use zvf_write::error::{OrBug, internal};
+use zvf_write::int::{index, wide};
+use zvf_write::shard::{Cells, Container};
+use zvf_write::{WriteError, documents};
+
+/// What was written of one level.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct LevelReport {
+    /// Its number.
+    pub level: u32,
+    /// Vertices of the finer level.
+    pub finer: u64,
+    /// Vertices.
+    pub vertices: u64,
+    /// Chunks with vertices.
+    pub chunks: u64,
+    /// Objects with vertices.
+    pub objects: u64,
+    /// Links inside the level that are stored; implied ones are not.
+    pub links: u64,
+    /// Size of a bin along each axis, in world units.
+    pub bin_shape: Vec<f64>,
+    /// Attributes of a type that the method does not carry, by their names.
+    pub left_out: Vec<String>,
+    /// Size of a chunk along each axis, in world units.
+    pub chunk_shape: Vec<f64>,
+    /// How far in world units any part of level 0 may be from what is left of it; none where nothing is promised.
+    pub error_bound: Option<f64>,
+}
+
+impl LevelReport {
+    /// What is wrong with how much smaller the level is than the finer one: it is hardly smaller, or most is gone.
+    #[must_use]
+    pub fn remark(&self) -> Option<String> {
+        let times = self.finer as f64 / self.vertices.max(1) as f64;
+        let advice = match times {
+            times if self.finer == 0 || (2.0..=32.0).contains(&times) => return None,
+            times if times < 2.0 => "of no use beside it",
+            _ => "with little left of it",
+        };
+        Some(format!(
+            "level {}: {} vertices of {} in the finer level, {times:.1} times fewer: {advice}; expected 2 to 32 times, \
+             4 to 8 are usual",
+            self.level, self.vertices, self.finer
+        ))
+    }
+}
+
+/// A level that was written, but for its document.
+#[derive(Debug)]
+pub(crate) struct Made {
+    pub(crate) doc: LevelDoc,
+    pub(crate) report: LevelReport,
+}
+
+/// A level, as far as links between levels need it.
+struct Shape {
+    level: u32,
+    chunks: Arc<Vec<ChunkCoord>>,
+    starts: Vec<u32>,
+    ratio: Vec<i64>,
+    cells: Cells,
+}
+
+/// What levels are made with.
+pub(crate) struct Maker<'m> {
+    pub(crate) store: &'m Store,
+    pub(crate) sink: Sink<'m>,
+    pub(crate) means: Means<'m>,
+    pub(crate) handle: &'m Handle,
+    pub(crate) progress: &'m (dyn Fn(u64) + Send + Sync),
+}
+
+/// All levels, and the root that names them.
+#[derive(Debug)]
+pub(crate) struct Levels {
+    pub(crate) root: RootDoc,
+    pub(crate) made: Vec<Made>,
+    /// Bins of level 0 that were chosen from the data.
+    pub(crate) chosen: Option<ChosenBins>,
+    /// Bytes of vertices that the density method held at the most.
+    pub(crate) held: u64,
+}
+
+impl Maker<'_> {
+    /// Writes all levels, but for their documents and the root, which is returned. Coarse levels that `root` names and
+    /// that are made again are replaced in it.
+    pub(crate) fn levels(&self, root: RootDoc, wanted: &Wanted<'_>) -> Result<Levels, WriteError> {
+        match wanted.method() {
+            Method::Reference => self.reference(root, wanted),
+            Method::Density => self.density(root, wanted),
+        }
+    }
+
+    /// The bins that those of levels are multiples of. Those that were given are declared where no chunk is cut by them.
+    fn base(&self, root: &mut RootDoc, base: &BaseBins) -> Vec<f64> {
+        if let BaseBins::Given(bins) = base {
+            self.declare(root, bins);
+            return bins.clone();
+        }
+        root.base_bin_shape().to_vec()
+    }
+
+    /// Declares bins of level 0. Those of points are not: readers that take fragments for bins would be wrong (trap T1).
+    fn declare(&self, root: &mut RootDoc, bins: &[f64]) {
+        if self.store.kind() != Kind::PointCloud {
+            root::declare_bins(root, bins);
+        }
+    }
+
+    /// How the cells of level 0 lie, and so those of all levels (trap T7).
+    fn cells<'r>(
+        &self,
+        bounds: &'r (Vec<f64>, Vec<f64>),
+    ) -> Result<impl Fn(&[f64]) -> Result<Cells, WriteError> + 'r, WriteError> {
+        let (compression, shards) = storage::of_level(self.store, self.handle)?;
+        Ok(move |chunk_shape: &[f64]| {
+            Ok(Cells {
+                grid: documents::grid(bounds, chunk_shape)?,
+                shards: shards.clone(),
+                compression: compression.clone(),
+                container: Container::Grid,
+            })
+        })
+    }
+
+    fn reference(&self, mut root: RootDoc, wanted: &Wanted<'_>) -> Result<Levels, WriteError> {
+        let base = self.base(&mut root, wanted.base());
+        let plan = wanted.plan(&base, &root.zarr_vectors.chunk_shape);
+        let about = root.zarr_vectors.clone();
+        let cells = self.cells(&about.bounds)?;
+        let ratio = |chunk_shape: &[f64]| ratio(chunk_shape, &about.chunk_shape);
+        let mut fine = Fine::stored(self.store, 0, self.handle)?;
+        let mut columns = self.columns()?;
+        let mut shapes = vec![Shape {
+            level: 0,
+            chunks: Arc::clone(&fine.chunks),
+            starts: Vec::new(),
+            ratio: ratio(&fine.chunk_shape),
+            cells: cells(&fine.chunk_shape)?,
+        }];
+        let root_cells = cells(&about.chunk_shape)?;
+        let mut parents: Vec<Vec<u32>> = Vec::new();
+        let mut made: Vec<Made> = Vec::new();
+        let (mut planned, mut vertices): (Vec<Planned>, _) = (Vec::new(), None);
+        while let Some(next) = plan.next(&planned, vertices) {
+            let level = fine.number + 1;
+            let step = Step {
+                level,
+                share: next.share,
+                seed: next.sampling.seed(),
+                own_chunks: differs(&next.chunk_shape, &about.chunk_shape),
+                chunk_shape: next.chunk_shape.clone(),
+                bin_shape: next.bin_shape.clone(),
+                root_shape: about.chunk_shape.clone(),
+                extra: record(&next, &[]),
+            };
+            let cells = cells(&step.chunk_shape)?;
+            let below = self.sink.below(level);
+            let both = (&cells, &root_cells);
+            let done = reference::coarsen(&fine, &step, &mut columns, both, &below, self.means)?;
+            let last = shapes.last_mut().or_bug("no finer level")?;
+            last.starts.clone_from(&done.parents.starts);
+            let before = wide(done.parents.of.len());
+            vertices = Some([before, done.vertices]);
+            (self.progress)(before);
+            shapes.push(Shape {
+                level,
+                chunks: Arc::clone(&done.fine.chunks),
+                starts: done.starts,
+                ratio: ratio(&step.chunk_shape),
+                cells,
+            });
+            parents.push(done.parents.of);
+            planned.push(next);
+            made.push(Made {
+                report: LevelReport {
+                    level,
+                    finer: before,
+                    vertices: done.vertices,
+                    chunks: done.chunks,
+                    objects: done.present,
+                    links: 0,
+                    left_out: Vec::new(),
+                    bin_shape: step.bin_shape.clone(),
+                    chunk_shape: step.chunk_shape.clone(),
+                    error_bound: None,
+                },
+                doc: done.doc,
+            });
+            fine = done.fine;
+        }
+        let linked = self.links(&plan, &shapes, &parents)?;
+        name(&mut root, &made, &plan, linked);
+        Ok(Levels {
+            root,
+            made,
+            chosen: None,
+            held: 0,
+        })
+    }
+
+    fn density(&self, mut root: RootDoc, wanted: &Wanted<'_>) -> Result<Levels, WriteError> {
+        let placed = wanted.is_linked();
+        let mut net = density::Net::new(density::Reading {
+            store: self.store,
+            handle: self.handle,
+            means: self.means,
+            placed,
+        })?;
+        let mut chosen = None;
+        let root_shape = root.zarr_vectors.chunk_shape.clone();
+        let plan = if let Some(spec) = wanted.automatic() {
+            let until = spec.until.unwrap_or(1);
+            let levels = net.levels(until, &root_shape)?;
+            if levels.is_empty() {
+                let found = format!("{} vertices in level 0", net.vertices());
+                let expected = format!("more than {until}: fewer need no coarse levels");
+                return Err(WriteError::input("store", found, expected));
+            }
+            Plan::automatic(spec, levels)
+        } else {
+            // Bins that chunks of points are cut by are for storage, and say nothing of how dense the points are.
+            let declared = root.zarr_vectors.base_bin_shape.is_some();
+            let stored = declared && self.store.kind() != Kind::PointCloud;
+            let base = if *wanted.base() == BaseBins::Data && !stored {
+                let found = net.choose(&root_shape)?;
+                self.declare(&mut root, &found.shape);
+                let shape = found.shape.clone();
+                chosen = Some(found);
+                shape
+            } else {
+                self.base(&mut root, wanted.base())
+            };
+            wanted.plan(&base, &root_shape)
+        };
+        let about = root.zarr_vectors.clone();
+        let growth = Growth::new(self.store, self.handle, net.vertices(), &about)?;
+        let (mut planned, mut found): (Vec<Planned>, Vec<Found>) = (Vec::new(), Vec::new());
+        let mut vertices = None;
+        let mut finest = net.places();
+        while let Some(mut step) = plan.next(&planned, vertices) {
+            let next = net.thin(&step)?;
+            vertices = Some([next.before, next.vertices]);
+            if plan.grow.is_some_and(|from| planned.len() >= from) {
+                growth.grow(&mut step, &next);
+            }
+            (self.progress)(next.before);
+            planned.push(step);
+            found.push(next);
+        }
+        let cells = self.cells(&about.bounds)?;
+        let ratio = |chunk_shape: &[f64]| ratio(chunk_shape, &about.chunk_shape);
+        let (objects, left_out) = (net.about().ids.len(), net.about().left_out.clone());
+        let held = net.most_held();
+        let mut level_cells = Vec::new();
+        for step in &planned {
+            level_cells.push(cells(&step.chunk_shape)?);
+        }
+        let belows: Vec<_> = (1..)
+            .zip(&planned)
+            .map(|(level, _)| self.sink.below(level))
+            .collect();
+        let targets = (1_u32..).zip(&planned).zip(level_cells.iter().zip(&belows));
+        let targets = targets.map(|((level, step), (cells, below))| {
+            let own_chunks = differs(&step.chunk_shape, &about.chunk_shape);
+            let points = self.store.kind() == Kind::PointCloud;
+            let sampled = step.sampling == Sampling::Curve;
+            let doc = LevelDoc {
+                level,
+                object_sparsity: if points && sampled { 1.0 } else { step.share },
+                coarsening_method: Some("density".to_owned()),
+                parent_level: level.checked_sub(1),
+                chunk_shape: own_chunks.then(|| step.chunk_shape.clone()),
+                preserves_object_ids: objects > 0,
+                inherited_num_objects: Some(wide(objects)),
+                ..LevelDoc::default()
+            };
+            let bins = about.base_bin_shape.as_deref();
+            let to = density::Target {
+                target: self.sink.target,
+                below,
+                bounds: &about.bounds,
+                cells,
+                chunk_shape: &step.chunk_shape,
+                bins: bins.filter(|_| !own_chunks),
+                budget: self.means.budget,
+                threads: self.means.threads,
+                folder: self.means.folder,
+                placed,
+            };
+            (to, doc)
+        });
+        let mut columns = self.columns()?;
+        let written = net.write(targets.collect(), &mut columns)?;
+        let mut made: Vec<Made> = Vec::new();
+        let (mut shapes, mut parents) = (Vec::new(), Vec::new());
+        if let Some(places) = &finest {
+            shapes.push(Shape {
+                level: 0,
+                chunks: Arc::clone(&places.chunks),
+                starts: places.starts.clone(),
+                ratio: ratio(&about.chunk_shape),
+                cells: cells(&about.chunk_shape)?,
+            });
+        }
+        let levels = planned
+            .iter()
+            .zip(found)
+            .zip(written.into_iter().zip(level_cells));
+        for (level, ((step, next), (written, cells))) in (1..).zip(levels) {
+            let Written {
+                mut doc,
+                summary,
+                places,
+            } = written;
+            doc.extra = record(
+                step,
+                next.error.map(|error| ("error_bound", error)).as_slice(),
+            );
+            if let (Some(finer), Some(places)) = (&finest, &places) {
+                parents.push(of_rows(finer, &next.stand_ins, places)?);
+                shapes.push(Shape {
+                    level,
+                    chunks: Arc::clone(&places.chunks),
+                    starts: places.starts.clone(),
+                    ratio: ratio(&step.chunk_shape),
+                    cells,
+                });
+            }
+            finest = places;
+            made.push(Made {
+                report: LevelReport {
+                    level,
+                    finer: next.before,
+                    vertices: summary.vertices,
+                    chunks: summary.chunks,
+                    objects: next.objects,
+                    links: summary.links,
+                    left_out: left_out.clone(),
+                    bin_shape: step.bin_shape.clone(),
+                    chunk_shape: step.chunk_shape.clone(),
+                    error_bound: next.error,
+                },
+                doc,
+            });
+        }
+        let linked = self.links(&plan, &shapes, &parents)?;
+        name(&mut root, &made, &plan, linked);
+        Ok(Levels {
+            root,
+            made,
+            chosen,
+            held,
+        })
+    }
+
+    /// Writes the links between levels; whether there are any families.
+    fn links(
+        &self,
+        plan: &Plan,
+        shapes: &[Shape],
+        parents: &[Vec<u32>],
+    ) -> Result<bool, WriteError> {
+        // Below 0: all levels.
+        let depth = usize::try_from(plan.depth).unwrap_or(parents.len());
+        if plan.cross == CrossLevel::None || depth == 0 {
+            return Ok(false);
+        }
+        let both = plan.cross == CrossLevel::Explicit;
+        let mut any = false;
+        for (from, fine) in shapes.iter().enumerate() {
+            let mut up: Option<Vec<u32>> = None;
+            let above = shapes.iter().skip(from + 1);
+            let steps = parents.iter().skip(from);
+            for (coarse, step) in above.zip(steps).take(depth) {
+                let next = match up {
+                    Some(up) => compose(&up, step)?,
+                    None => step.clone(),
+                };
+                let (fine, coarse) = (side(fine), side(coarse));
+                any |= cross::write(fine, coarse, &next, both, self.sink, self.means)? > 0;
+                up = Some(next);
+            }
+        }
+        Ok(any)
+    }
+
+    /// The attributes of objects.
+    fn columns(&self) -> Result<Vec<ObjectColumn>, WriteError> {
+        let need = Need {
+            object_attributes: Names::All,
+            ..Need::nothing()
+        };
+        let level = self.handle.block_on(self.store.level(0, &need))?;
+        let read = |array: &zvf_store::TypedArray| {
+            let values = self.handle.block_on(array.read())?;
+            Ok(ObjectColumn {
+                array: array.clone(),
+                values,
+                lost: Vec::new(),
+            })
+        };
+        level.object_attributes().iter().map(read).collect()
+    }
+}
+
+/// Names levels and their links in the root.
+fn name(root: &mut RootDoc, made: &[Made], plan: &Plan, linked: bool) {
+    let levels: Vec<_> = made
+        .iter()
+        .map(|one| (one.doc.clone(), one.report.bin_shape.clone()))
+        .collect();
+    root::add_levels(root, &levels);
+    root::say_links(root, plan.depth, plan.cross.name(), linked);
+}
+
+/// The members by which a level is made again, beside those of the format.
+fn record(planned: &Planned, measured: &[(&str, f64)]) -> JsonObject {
+    let mut record = match planned.sampling {
+        Sampling::Drawn(seed) => json!({"bin_shape": planned.bin_shape, "seed": seed}),
+        Sampling::Curve => {
+            let name = Sampling::CURVE;
+            json!({"bin_shape": planned.bin_shape, "sampling": name, "share": planned.share})
+        }
+    };
+    for (name, value) in measured {
+        if let Some(members) = record.as_object_mut() {
+            members.insert((*name).to_owned(), json!(value));
+        }
+    }
+    let mut extra = planned.extra.clone();
+    extra.insert(RECORD.to_owned(), record);
+    extra
+}
+
+/// The coarse row that stands for each row of a finer level. A row that two objects share has the stand-in of the first.
+fn of_rows(finer: &Numbered, stand_ins: &[u32], coarse: &Numbered) -> Result<Vec<u32>, WriteError> {
+    let rows = *finer.starts.last().or_bug("no count of the vertices")?;
+    let mut parents = vec![NONE; index(rows)];
+    internal!(
+        finer.of.len() == stand_ins.len(),
+        "{} vertices, and what stands for {}",
+        finer.of.len(),
+        stand_ins.len()
+    );
+    for (&row, &place) in finer.of.iter().zip(stand_ins) {
+        let parent = match place {
+            NONE => NONE,
+            place => {
+                let parent = coarse.of.get(index(place)).copied();
+                parent.or_bug(format_args!("vertex {place} is not in the coarser level"))?
+            }
+        };
+        let slot = parents.get_mut(index(row));
+        let slot = slot.or_bug(format_args!("vertex {row} is not in the finer level"))?;
+        if *slot == NONE {
+            *slot = parent;
+        }
+    }
+    Ok(parents)
+}
+
+fn side(shape: &Shape) -> Side<'_> {
+    Side {
+        level: shape.level,
+        chunks: &shape.chunks,
+        starts: &shape.starts,
+        ratio: &shape.ratio,
+        cells: &shape.cells,
+    }
+}
+
+/// Whether shapes differ by more than rounding.
+fn differs(a: &[f64], b: &[f64]) -> bool {
+    a.iter().zip(b).any(|(a, b)| (a - b).abs() >= 1e-9)
+}
+
+/// Chunk sizes in chunks of the root.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "products of the scales of a few levels"
+)]
+fn ratio(shape: &[f64], root: &[f64]) -> Vec<i64> {
+    shape
+        .iter()
+        .zip(root)
+        .map(|(a, b)| (a / b).round_ties_even() as i64)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::of_rows;
+    use super::{differs, ratio};
+    use crate::bins::NONE;
+    use crate::density::Numbered;
+    use zvf_write::WriteError;
+
+    #[test]
+    fn shapes_of_chunks() {
+        assert_eq!(ratio(&[20.0, 15.0], &[10.0, 5.0]), [2, 3]);
+        assert!(!differs(&[10.0], &[10.0 + 1e-10]));
+        assert!(differs(&[20.0], &[10.0]));
+    }
+
+    #[test]
+    fn every_row_has_a_parent_or_none() {
+        let numbered = |starts: &[u32], of: &[u32]| Numbered {
+            chunks: Arc::default(),
+            starts: starts.to_vec(),
+            of: of.to_vec(),
+        };
+        let (finer, coarse) = (numbered(&[0, 2, 4], &[3, 0, 1]), numbered(&[0, 2], &[1, 0]));
+        let parents = of_rows(&finer, &[0, 1, NONE], &coarse).unwrap();
+        assert_eq!(parents, [0, NONE, NONE, 1]);
+        // A vertex that the coarser level has not, a row that the finer one has not, and fewer than vertices.
+        let short = numbered(&[0, 3], &[3, 0, 1]);
+        for (finer, stand_ins) in [
+            (&finer, &[0, 2, NONE][..]),
+            (&short, &[0, 1, NONE]),
+            (&finer, &[0, 1]),
+        ] {
+            let found = of_rows(finer, stand_ins, &coarse);
+            assert!(
+                matches!(found, Err(WriteError::Bug { .. })),
+                "{stand_ins:?}"
+            );
+        }
+    }
+}

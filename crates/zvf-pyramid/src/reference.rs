@@ -1,0 +1,350 @@
+//! The method of the released package, `per_object` (0.9 §17): one vertex a bin, the mean of its members.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+use zvf_format::fragments::FragmentIndexBuilder;
+use zvf_format::manifest::ManifestBuilder;
+use zvf_meta::{ArrayAttributes, JsonObject, LevelDoc};
+use zvf_store::{ChunkCoord, ObjectIndex, TypedArray, TypedValues};
+
+use super::bins::{Means, Metas, Parents, gather, rows_of};
+use super::fine::{Fine, Objects};
+use super::sample;
+use zvf_write::error::OrBug;
+use zvf_write::finish::pack;
+use zvf_write::int::{index, signed, wide};
+use zvf_write::nodes::put_documents;
+use zvf_write::number::NumberType;
+use zvf_write::objects::{Docs, ManifestArray, index_doc};
+use zvf_write::shard::{Cells, Object, Payloads};
+use zvf_write::target::Below;
+use zvf_write::typed::{Element, ROWS, Typed};
+use zvf_write::{WriteError, documents, parallel};
+
+/// One step.
+#[derive(Debug, Clone)]
+pub(crate) struct Step {
+    pub(crate) level: u32,
+    /// Which share of the objects is kept.
+    pub(crate) share: f64,
+    pub(crate) seed: u64,
+    pub(crate) chunk_shape: Vec<f64>,
+    pub(crate) bin_shape: Vec<f64>,
+    /// Whether the shape of the chunks is another one than the root's.
+    pub(crate) own_chunks: bool,
+    pub(crate) root_shape: Vec<f64>,
+    /// Members of the level's document that the format does not know.
+    pub(crate) extra: JsonObject,
+}
+
+/// An attribute of objects, read.
+#[derive(Debug, Clone)]
+pub(crate) struct ObjectColumn {
+    pub(crate) array: TypedArray,
+    pub(crate) values: TypedValues,
+    /// Rows that lost their value on a finer level.
+    pub(crate) lost: Vec<bool>,
+}
+
+/// A level that was written, as the next step reads it.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) fine: Fine,
+    pub(crate) starts: Vec<u32>,
+    pub(crate) parents: Parents,
+    pub(crate) vertices: u64,
+    pub(crate) chunks: u64,
+    /// Objects with vertices.
+    pub(crate) present: u64,
+    pub(crate) doc: LevelDoc,
+}
+
+/// Makes and writes one level, but for its document, which is returned.
+pub(crate) fn coarsen(
+    fine: &Fine,
+    step: &Step,
+    columns: &mut [ObjectColumn],
+    (cells, root_cells): (&Cells, &Cells),
+    target: &Below<'_>,
+    means: Means<'_>,
+) -> Result<Done, WriteError> {
+    let rows = fine.objects.as_ref().map_or(0, |objects| objects.len());
+    if fine.objects.is_some() && rows == 0 {
+        let expected = "at least one, or no object index";
+        return Err(WriteError::input(
+            format!("level {}", fine.number),
+            "no objects",
+            expected,
+        ));
+    }
+    let kept: Vec<usize> = if step.share < 1.0 && rows > 1 {
+        sample::draw(rows, sample::kept_count(rows, step.share), step.seed)?
+    } else {
+        (0..rows).collect()
+    };
+    let chosen = fine.objects.is_some().then_some(&*kept);
+    let grid = (&cells.grid, &*step.chunk_shape);
+    let (metas, parents) = gather(fine, chosen, &step.bin_shape, grid, means)?;
+    // A level without vertices has the chunks of the root, and no attributes (0.9 §17, last paragraph but one).
+    let empty = metas.len()? == 0 && fine.objects.is_some();
+    let (cells, own_chunks) = if empty {
+        (root_cells, false)
+    } else {
+        (cells, step.own_chunks)
+    };
+    write_vertices(&metas, cells, target, means.threads)?;
+    let mut docs = vertex_docs(&metas, cells)?;
+    let mut groups = BTreeMap::new();
+    let (mut objects, mut present) = (None, 0);
+    if let Some(given) = &fine.objects {
+        let (coarse, count) =
+            write_objects(given, &kept, &metas, &parents, cells, target, &mut docs)?;
+        present = count;
+        let mut doc = index_doc(fine.dims, &coarse.ids, present);
+        ObjectIndex::list_deleted(&mut doc, coarse.deleted.iter().copied());
+        groups.insert("object_index".to_owned(), doc.to_group().to_json_line());
+        objects = Some(Arc::new(coarse));
+        let order: Vec<usize> = (0..rows).collect();
+        for column in columns.iter_mut().filter(|_| !empty) {
+            docs.extend(write_column(column, &kept, &order, cells, target)?);
+        }
+    }
+    put_documents(target, docs, groups)?;
+    let vertices = u64::from(metas.len()?);
+    let mut families = vec!["vertices".to_owned()];
+    families.extend(objects.is_some().then(|| "object_index".to_owned()));
+    let doc = LevelDoc {
+        level: step.level,
+        vertex_count: vertices,
+        arrays_present: families,
+        object_sparsity: step.share,
+        coarsening_method: Some("per_object".to_owned()),
+        parent_level: Some(fine.number),
+        chunk_shape: own_chunks.then(|| step.chunk_shape.clone()),
+        preserves_object_ids: objects.is_some(),
+        inherited_num_objects: Some(wide(rows)),
+        shared_fragments: true,
+        extra: step.extra.clone(),
+        ..LevelDoc::default()
+    };
+    let chunk_shape = if empty {
+        &step.root_shape
+    } else {
+        &step.chunk_shape
+    };
+    let chunk_shape = chunk_shape.clone();
+    let (starts, chunks) = (metas.starts.clone(), wide(metas.chunks.len()));
+    Ok(Done {
+        fine: Fine::held(
+            step.level,
+            chunk_shape,
+            metas.chunks,
+            metas.starts,
+            metas.positions,
+            objects,
+        ),
+        starts,
+        parents,
+        vertices,
+        chunks,
+        present,
+        doc,
+    })
+}
+
+/// Cells of positions, and of fragments: one for each vertex.
+fn write_vertices(
+    metas: &Metas,
+    cells: &Cells,
+    target: &Below<'_>,
+    threads: usize,
+) -> Result<(), WriteError> {
+    let mut items = Vec::new();
+    for (slot, chunk) in metas.chunks.iter().enumerate() {
+        let bytes = wide(rows_of(&metas.starts, slot)?.len()) * 28;
+        items.push((cells.object_index(chunk)?, bytes, slot));
+    }
+    let dims = metas.chunks.first().map_or(1, |chunk| chunk.len());
+    let work = |job: Vec<usize>| {
+        let (mut positions, mut fragments): (Payloads<'_>, Payloads<'_>) = (Vec::new(), Vec::new());
+        for slot in job {
+            let chunk = metas.chunks.get(slot).map(ChunkCoord::as_slice);
+            let chunk = chunk.or_bug(format_args!("no chunk {slot}"))?;
+            let rows = rows_of(&metas.starts, slot)?;
+            let values = metas.positions.get(rows.start * dims..rows.end * dims);
+            let values = values.or_bug("a chunk without positions")?;
+            positions.push((
+                chunk,
+                values
+                    .iter()
+                    .flat_map(|value| value.to_le_bytes())
+                    .collect(),
+            ));
+            let mut builder = FragmentIndexBuilder::new();
+            for row in 0..signed(rows.len()) {
+                builder
+                    .push_range(row, 1)
+                    .map_err(|source| WriteError::encode("vertex_fragments", source))?;
+            }
+            fragments.push((chunk, builder.finish()));
+        }
+        let mut objects: Vec<Object> = cells.objects("vertices", positions)?;
+        objects.extend(cells.objects("vertex_fragments", fragments)?);
+        target.put(objects)
+    };
+    parallel::each(threads, pack(items).into_iter(), work, |()| Ok(()))
+}
+
+fn vertex_docs(metas: &Metas, cells: &Cells) -> Result<Docs, WriteError> {
+    let present = documents::presence(metas.chunks.iter().map(ChunkCoord::as_slice))?;
+    let vertices = ArrayAttributes {
+        zv_array: Some("vertices".to_owned()),
+        dtype: Some("float32".to_owned()),
+        encoding: Some("raw".to_owned()),
+        ..ArrayAttributes::default()
+    };
+    let doc = |attributes| documents::grid_doc(cells, present.clone(), attributes);
+    Ok(vec![
+        ("vertices".to_owned(), doc(vertices)),
+        (
+            "vertex_fragments".to_owned(),
+            doc(documents::fragments("vertex_fragments")),
+        ),
+    ])
+}
+
+/// Manifests and ids: all rows of the finer level, those that were dropped without vertices.
+fn write_objects(
+    given: &Objects,
+    kept: &[usize],
+    metas: &Metas,
+    parents: &Parents,
+    cells: &Cells,
+    target: &Below<'_>,
+    docs: &mut Docs,
+) -> Result<(Objects, u64), WriteError> {
+    let mut coarse = Objects::new(given.ids.clone());
+    coarse.deleted.clone_from(&given.deleted);
+    let mut array = ManifestArray::new(&cells.compression, target);
+    let (mut present, mut path) = (0_u64, Vec::new());
+    let mut kept = kept.iter().copied().peekable();
+    let rank = metas
+        .chunks
+        .first()
+        .map_or(cells.grid.shape.len(), |chunk| chunk.len());
+    for row in 0..given.len() {
+        path.clear();
+        if kept.next_if_eq(&row).is_some() {
+            parents.of_object(given.entries(row)?.1, &mut path)?;
+        }
+        let failed = |source| WriteError::encode(format!("manifest of row {row}"), source);
+        let mut manifest = ManifestBuilder::new(rank).map_err(failed)?;
+        for &vertex in &path {
+            let (slot, fragment) = metas.place(vertex)?;
+            let chunk = metas.chunks.get(index(slot)).map(ChunkCoord::as_slice);
+            manifest
+                .push(chunk.or_bug("a vertex in no chunk")?, i64::from(fragment))
+                .map_err(failed)?;
+            coarse.push_entry(slot, fragment);
+        }
+        coarse.end_object();
+        array.push(&manifest.finish())?;
+        present += u64::from(!path.is_empty());
+    }
+    docs.extend(array.finish(&coarse.ids)?);
+    Ok((coarse, present))
+}
+
+/// An attribute of objects: values of those that are kept, absence for the others.
+/// `order` gives the row of the finer level for each row, `kept` those rows that keep their value, ascending.
+pub(crate) fn write_column(
+    column: &mut ObjectColumn,
+    kept: &[usize],
+    order: &[usize],
+    cells: &Cells,
+    target: &Below<'_>,
+) -> Result<Docs, WriteError> {
+    let ObjectColumn {
+        array,
+        values,
+        lost,
+    } = column;
+    let rows = order.len();
+    // Rows of deleted objects may be left out.
+    let last = order.iter().copied().max();
+    lost.resize(last.map_or(0, |last| last + 1), false);
+    let path = format!("object_attributes/{}", array.name());
+    let (element, absent) = element(&path, values)?;
+    let sentinel = absent.is_some();
+    let fill = absent.unwrap_or_else(|| (vec![0; element.size()], Value::from(false)));
+    let size = values.row_size();
+    let mut bytes = Vec::with_capacity(rows * size);
+    let mut kept = kept.iter().copied().peekable();
+    for (row, lost) in lost.iter_mut().enumerate() {
+        *lost |= kept.next_if_eq(&row).is_none() || values.is_absent(row);
+    }
+    for &row in order {
+        let lost = *lost.get(row).or_bug(format_args!("no row {row}"))?;
+        // Rows behind the stored ones have no value.
+        match values.row(row).filter(|_| !lost) {
+            Some(value) => bytes.extend_from_slice(value),
+            None => (0..values.width).for_each(|_| bytes.extend_from_slice(&fill.0)),
+        }
+    }
+    let mut shape = array.shape();
+    if let Some(first) = shape.first_mut() {
+        *first = wide(rows);
+    }
+    let given = array.attributes();
+    let attributes = ArrayAttributes {
+        zv_array: Some("object_attribute".to_owned()),
+        name: Some(array.name().to_owned()),
+        dtype: Some(element.dtype()),
+        shape: Some(shape.clone()),
+        fill_sentinel_meaning: sentinel.then(|| "absent".to_owned()),
+        unit: given.unit.clone(),
+        description: given.description.clone(),
+        channel_names: given.channel_names.clone(),
+        encoding: given.encoding.clone(),
+        categories: given.categories.clone(),
+        ordered: given.ordered,
+        fill_code: given.fill_code,
+        ..ArrayAttributes::default()
+    };
+    let typed = Typed {
+        element,
+        shape,
+        chunk_rows: Some(ROWS),
+        fill,
+        bytes,
+    };
+    let (doc, objects) = typed.objects(&path, &cells.compression, attributes)?;
+    target.put(objects)?;
+    Ok(vec![(path, doc)])
+}
+
+type Absent = Option<(Vec<u8>, Value)>;
+
+/// The element of a table, and what stands for absence.
+fn element(path: &str, values: &TypedValues) -> Result<(Element, Absent), WriteError> {
+    let name = values.dtype.to_string();
+    if let Some(number) = NumberType::from_name(&name) {
+        return Ok((Element::Number(number), number.absent()));
+    }
+    if let Some(chars) = name
+        .strip_prefix("<U")
+        .and_then(|chars| chars.parse::<usize>().ok())
+    {
+        let bytes = chars
+            .checked_mul(4)
+            .filter(|bytes| u32::try_from(*bytes).is_ok());
+        let most = u64::from(u32::MAX / 4);
+        let what = "characters of a text";
+        let bytes = bytes.ok_or_else(|| WriteError::limit(what, wide(chars), most))?;
+        let zeros = vec![0; bytes];
+        return Ok((Element::Text(chars), Some((zeros, Value::from("")))));
+    }
+    Err(WriteError::input(path, name, "numbers or texts"))
+}

@@ -1,0 +1,153 @@
+//! Levels that are there change as an edit changes level 0, through a redo log (`edit/journal.rs`): what differs from what is
+//! there waits in a folder until the root names it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use zvf_meta::RootDoc;
+use zvf_store::writing::Redo;
+use zvf_store::{Need, Store};
+
+use super::make::{Levels, Made};
+use super::plan::Wanted;
+use super::root;
+use super::run::{Job, PyramidReport, level_documents, reported};
+use super::spec::MOST_LEVELS;
+use zvf_write::WriteError;
+use zvf_write::commit::Leftovers;
+use zvf_write::redo::Journal;
+use zvf_write::target::{Stage, Staged};
+
+impl Job<'_> {
+    /// Puts other levels in the place of those that are there, or nothing.
+    pub(super) fn replace(
+        &self,
+        store: &Store,
+        wanted: Option<&Wanted<'_>>,
+        report: PyramidReport,
+    ) -> Result<PyramidReport, WriteError> {
+        let journal = Journal::begin(
+            Arc::clone(self.target),
+            self.address,
+            Leftovers::Refuse,
+            self.options.lease,
+        )?;
+        let done = journal.doc().and_then(|root| {
+            self.unchanged(&root, store)?;
+            let store = self.reopen(journal.id())?;
+            self.unchanged(&root, &store)?;
+            self.stage(&store, root, wanted, journal.id())
+        });
+        let (levels, staged) = match done {
+            Ok(done) => done,
+            Err(error) => {
+                journal.abandon();
+                return Err(error);
+            }
+        };
+        let written = journal.commit_staged(staged.put, staged.removed, &levels.root)?;
+        let method = wanted.map(Wanted::method);
+        let mut report = reported(PyramidReport { method, ..report }, levels);
+        (report.put, report.removed) = (written.put, written.removed);
+        Ok(report)
+    }
+
+    /// Opens the store with the folder of the change in it: what comes into that later is no change by somebody else.
+    fn reopen(&self, id: &str) -> Result<Store, WriteError> {
+        let nothing = Redo::new(id, [], [])?.to_json().into_bytes();
+        self.target.put(vec![(Redo::manifest_of(id), nothing)])?;
+        self.open()
+    }
+
+    /// Lays the objects of a change of levels aside.
+    fn stage(
+        &self,
+        store: &Store,
+        mut root: RootDoc,
+        wanted: Option<&Wanted<'_>>,
+        id: &str,
+    ) -> Result<(Levels, Staged), WriteError> {
+        let known = self.known(store)?;
+        let stage = Stage::new(Redo::folder_of(id), known);
+        let docs = self.documents(store)?;
+        let finest = docs.first().cloned();
+        let finest = finest.ok_or_else(|| WriteError::input("store", "no level", "level 0"))?;
+        if matches!(wanted, Some(Wanted::Planned(_))) {
+            // What the root says of levels that are made again in the same way stays.
+            root::drop_capabilities(&mut root, &finest);
+        } else {
+            root::drop_levels(&mut root, &finest);
+        }
+        let levels = match wanted {
+            Some(wanted) => self.make(store, root, wanted, Some(&stage))?,
+            None => Levels {
+                root,
+                made: Vec::new(),
+                chosen: None,
+                held: 0,
+            },
+        };
+        let finest = self.handle.block_on(store.level(0, &Need::nothing()))?;
+        self.handle.block_on(store.verify(finest.next_round()))?;
+        let mut staged = stage.finish();
+        self.stage_documents(&levels.made, &mut staged, id)?;
+        self.drop_empty_links(&mut staged)?;
+        Ok((levels, staged))
+    }
+
+    /// Lays the documents of levels aside: those of every level of which anything changes, since they come last.
+    fn stage_documents(
+        &self,
+        made: &[Made],
+        staged: &mut Staged,
+        id: &str,
+    ) -> Result<(), WriteError> {
+        let folder = Redo::folder_of(id);
+        for (key, bytes) in level_documents(made) {
+            staged.removed.remove(&key);
+            let group = key.trim_end_matches("zarr.json");
+            let touches = |keys: &BTreeSet<String>| {
+                let mut from = keys.range(group.to_owned()..);
+                from.next().is_some_and(|key| key.starts_with(group))
+            };
+            let changed = touches(&staged.put) || touches(&staged.removed);
+            if changed || self.target.read(&key)?.is_none_or(|found| found != bytes) {
+                self.target.put(vec![(format!("{folder}/{key}"), bytes)])?;
+                staged.put.insert(key);
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the group of links of level 0 where it held nothing but links to levels that go.
+    fn drop_empty_links(&self, staged: &mut Staged) -> Result<(), WriteError> {
+        const GROUP: &str = "0/links/";
+        let inside = |keys: &BTreeSet<String>| keys.iter().any(|key| key.starts_with(GROUP));
+        if !inside(&staged.removed) || inside(&staged.put) || inside(&staged.same) {
+            return Ok(());
+        }
+        let document = format!("{GROUP}zarr.json");
+        if self.target.exists("0/links/0/zarr.json")? {
+            return Ok(());
+        }
+        let left = self.target.keys_below("0/links")?;
+        let stays = |key: &String| *key != document && !staged.removed.contains(key);
+        if !left.iter().any(stays) {
+            staged.removed.insert(document);
+        }
+        Ok(())
+    }
+
+    /// The keys of all objects of coarse levels, and of links of level 0 to them.
+    fn known(&self, store: &Store) -> Result<BTreeSet<String>, WriteError> {
+        let coarse = store.levels().iter().filter(|level| **level > 0);
+        let mut groups: Vec<String> = coarse.map(ToString::to_string).collect();
+        // Levels that were removed by others may have left theirs.
+        groups.extend((1..=MOST_LEVELS).map(|step| format!("0/links/+{step}")));
+        let mut known = BTreeSet::new();
+        for group in groups {
+            known.extend(self.target.keys_below(&group)?);
+        }
+        Ok(known)
+    }
+}

@@ -1,0 +1,122 @@
+//! What the root document says of coarse levels (0.9 §5.2, §5.3 and §5.5).
+
+use zvf_meta::capabilities::{MULTISCALE_LINKS, PRESERVED_OBJECT_IDS, SHARED_FRAGMENTS};
+use zvf_meta::{Dataset, JsonObject, LevelDoc, RootDoc, Transform};
+
+use zvf_write::documents::STALE;
+use zvf_write::documents::level_node;
+
+/// Adds levels with their bins to a root document, or replaces what it says of them; none of them is out of date.
+pub(crate) fn add_levels(root: &mut RootDoc, levels: &[(LevelDoc, Vec<f64>)]) {
+    root.extra.remove(STALE);
+    let base = root.base_bin_shape().to_vec();
+    for (doc, bins) in levels {
+        let path = doc.level.to_string();
+        let ratio = bins.iter().zip(&base).map(|(bin, base)| bin / base);
+        let mut dataset = Dataset {
+            path: path.clone(),
+            transforms: vec![
+                Transform::Scale {
+                    scale: ratio.collect(),
+                    extra: JsonObject::new(),
+                },
+                Transform::Translation {
+                    translation: bins.iter().map(|bin| bin / 2.0).collect(),
+                    extra: JsonObject::new(),
+                },
+            ],
+            extra: JsonObject::new(),
+        };
+        if let Some(entry) = root.multiscales.entries.first_mut() {
+            // A level that was removed may have left its entry.
+            for mut old in entry.datasets.extract_if(.., |one| one.path == path) {
+                let others = old.transforms.drain(..);
+                let others = others.filter(|one| matches!(one, Transform::Other(_)));
+                dataset.transforms.extend(others);
+                dataset.extra.append(&mut old.extra);
+            }
+            entry.datasets.push(dataset);
+            entry
+                .datasets
+                .sort_by_key(|one| one.path.parse::<u64>().unwrap_or(u64::MAX));
+        }
+        if let Some(ome) = &mut root.ome {
+            ome.nodes.retain(|node| node.name.as_ref() != Some(&path));
+            ome.nodes.push(level_node(path));
+        }
+        for (said, token) in [
+            (doc.preserves_object_ids, PRESERVED_OBJECT_IDS),
+            // A level without vertices shares nothing.
+            (
+                doc.shared_fragments && doc.vertex_count > 0,
+                SHARED_FRAGMENTS,
+            ),
+        ] {
+            if said {
+                add_capability(root, token);
+            }
+        }
+    }
+}
+
+/// Leaves out everything that a root document says of coarse levels. `finest` is level 0's document.
+pub(crate) fn drop_levels(root: &mut RootDoc, finest: &LevelDoc) {
+    let is_coarse = |name: &str| name.parse::<u32>().is_ok_and(|level| level > 0);
+    root.extra.remove(STALE);
+    for entry in &mut root.multiscales.entries {
+        entry.datasets.retain(|one| !is_coarse(&one.path));
+    }
+    if let Some(ome) = &mut root.ome {
+        ome.nodes.retain(|node| {
+            let level = node.type_.as_deref() == Some("zv:level");
+            !(level && node.name.as_deref().is_some_and(is_coarse))
+        });
+    }
+    let about = &mut root.zarr_vectors;
+    (about.cross_level_depth, about.cross_level_storage) = (None, None);
+    drop_capabilities(root, finest);
+}
+
+/// Leaves out the capabilities that only coarse levels have; those that are made anew may need fewer than before.
+pub(crate) fn drop_capabilities(root: &mut RootDoc, finest: &LevelDoc) {
+    let shared = finest.shared_fragments;
+    root.zarr_vectors.format_capabilities.retain(|token| {
+        let of_levels = [MULTISCALE_LINKS, PRESERVED_OBJECT_IDS].contains(&token.as_str());
+        !of_levels && (shared || token != SHARED_FRAGMENTS)
+    });
+}
+
+/// Declares the bins of level 0, of a kind whose chunks are not cut by them.
+pub(crate) fn declare_bins(root: &mut RootDoc, bins: &[f64]) {
+    root.zarr_vectors.base_bin_shape = Some(bins.to_vec());
+    let halves: Vec<f64> = bins.iter().map(|bin| bin / 2.0).collect();
+    let entries = root.multiscales.entries.first_mut();
+    let finest = entries.and_then(|entry| entry.datasets.iter_mut().find(|one| one.path == "0"));
+    let Some(finest) = finest else { return };
+    for transform in &mut finest.transforms {
+        if let Transform::Translation { translation, .. } = transform {
+            *translation = halves;
+            return;
+        }
+    }
+    finest.transforms.push(Transform::Translation {
+        translation: halves,
+        extra: JsonObject::new(),
+    });
+}
+
+/// Says how far links between levels go, and whether each is stored at both of its ends.
+pub(crate) fn say_links(root: &mut RootDoc, depth: i64, storage: &str, any: bool) {
+    root.zarr_vectors.cross_level_depth = Some(depth);
+    root.zarr_vectors.cross_level_storage = Some(storage.to_owned());
+    if any {
+        add_capability(root, MULTISCALE_LINKS);
+    }
+}
+
+fn add_capability(root: &mut RootDoc, token: &str) {
+    let tokens = &mut root.zarr_vectors.format_capabilities;
+    if !tokens.iter().any(|one| one == token) {
+        tokens.push(token.to_owned());
+    }
+}

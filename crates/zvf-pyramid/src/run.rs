@@ -1,0 +1,495 @@
+//! How levels appear, change, and go: all of them at once.
+//!
+//! A store that has level 0 alone gets its levels where they belong:
+//!
+//! ```text
+//! zvf-unfinished.json     put only if absent: one change at a time
+//! cells and documents     of arrays of all levels, and of links between levels
+//! ── everything above is durable ──
+//! N/zarr.json             of all levels
+//! zarr.json               replaced, if it is still the one that was read
+//! zvf-unfinished.json     removed
+//! ```
+//!
+//! Readers that take folders for levels see a level when its document is there; before, its folder is no group. Our own
+//! reader takes no folder for a level that the root does not name, as long as the marker is there.
+//!
+//! Levels that are there already are changed in another way: see `replace.rs`.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use tokio::runtime::Handle;
+use zvf_meta::version::{self, Gate};
+use zvf_meta::{LevelDoc, RootDoc};
+use zvf_store::{ContainerKind, Need, Store};
+
+use super::base::ChosenBins;
+use super::bins::{MOST_AXES, Means};
+use super::leftovers::groups;
+use super::make::{LevelReport, Levels, Made, Maker};
+use super::plan::{Plan, Wanted};
+use super::sink::Sink;
+use super::spec::{BaseBins, Existing, MOST_LEVELS, Method, PyramidSpec};
+use zvf_write::change::pyramid_groups;
+use zvf_write::change::{Change, Take};
+use zvf_write::commit::{Leftovers, MARKER, ROOT};
+use zvf_write::documents::STALE;
+use zvf_write::int::wide;
+use zvf_write::redo::settle;
+use zvf_write::target::{Stage, Target};
+use zvf_write::{Kind, WriteError, WriteOptions};
+
+/// What became of the coarse levels of a store.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct PyramidReport {
+    /// All coarse levels, from fine to coarse; none where nothing was made.
+    pub levels: Vec<LevelReport>,
+    /// How they were made.
+    pub method: Option<Method>,
+    /// Bins of level 0 that were chosen from the data.
+    pub chosen: Option<ChosenBins>,
+    /// Whether edits had left the levels out of date.
+    pub was_stale: bool,
+    /// Chunks of level 0 that the levels were out of date for; none where only objects changed.
+    pub stale: u64,
+    /// Levels that were there before.
+    pub before: u64,
+    /// Objects that were replaced or added, where levels were there before.
+    pub put: u64,
+    /// Objects that were removed.
+    pub removed: u64,
+    /// Bytes of vertices and links that the density method held at the most, what a query and the encoder hold not counted.
+    pub held: u64,
+}
+
+/// Adds coarse levels to a store.
+///
+/// All levels appear at once, or none: see `docs/pyramids.md`. What is done with levels that are there says
+/// [`PyramidSpec::existing`].
+///
+/// # Cost
+/// The reference method reads the positions of level 0 once and holds 4 bytes for each of its vertices, and about 100 for
+/// each bin with vertices. The density method keeps to [`WriteOptions::memory_budget`], and reads level 0 several times if that is
+/// larger: `docs/pyramids.md` says what it holds beside. Where levels are there, they are read once more, and only objects
+/// that differ are written, twice.
+///
+/// # Errors
+/// Misuse: a specification that is not legal, a store that has coarse levels which the specification does not allow, is older
+/// than 0.9, or whose chunks are cut by an attribute (but for levels of the density method without links between them); another change that goes on, or was interrupted (unless
+/// [`WriteOptions::leftovers`] lets it be cleared). Malformed data. I/O. The store is as before then, unless
+/// [`WriteError::is_committed`].
+pub fn build_pyramid<'a>(
+    address: &'a str,
+    spec: &'a PyramidSpec,
+    options: &'a WriteOptions,
+    progress: Arc<dyn Fn(u64) + Send + Sync>,
+) -> BoxFuture<'a, Result<PyramidReport, WriteError>> {
+    start(address, Work::Build(spec.clone()), options, progress)
+}
+
+/// Makes the coarse levels of a store anew, in one change, if edits of level 0 left them out of date (`zvf_stale` of the root).
+///
+/// The levels are those that making them at once from level 0 as it is now gives. Links between levels and everything else
+/// are as the documents say; objects that do not differ are not written.
+///
+/// # Cost
+/// As [`build_pyramid`]. Nothing but documents is read where nothing is out of date.
+///
+/// # Errors
+/// As [`build_pyramid`]. Misuse: no coarse levels; levels whose documents do not say exactly how they were made.
+pub fn refresh_pyramid<'a>(
+    address: &'a str,
+    options: &'a WriteOptions,
+    progress: Arc<dyn Fn(u64) + Send + Sync>,
+) -> BoxFuture<'a, Result<PyramidReport, WriteError>> {
+    start(address, Work::Refresh, options, progress)
+}
+
+/// Removes all coarse levels of a store, and the links between levels, in one change.
+///
+/// # Cost
+/// A listing of these levels.
+///
+/// # Errors
+/// As [`build_pyramid`]. Misuse: no coarse levels.
+pub fn remove_pyramid<'a>(
+    address: &'a str,
+    options: &'a WriteOptions,
+) -> BoxFuture<'a, Result<PyramidReport, WriteError>> {
+    start(address, Work::Remove, options, Arc::new(|_| ()))
+}
+
+fn start<'a>(
+    address: &'a str,
+    work: Work,
+    options: &'a WriteOptions,
+    progress: Arc<dyn Fn(u64) + Send + Sync>,
+) -> BoxFuture<'a, Result<PyramidReport, WriteError>> {
+    Box::pin(async move {
+        let (address, options) = (address.to_owned(), options.clone());
+        let handle = Handle::current();
+        zvf_write::writer::blocking(move || {
+            let target = Arc::new(Target::new(&address, &options.open, options.durable)?);
+            let job = Job {
+                address: &address,
+                options: &options,
+                handle: &handle,
+                progress: &*progress,
+                target: &target,
+            };
+            job.run(&work)
+        })
+        .await
+    })
+}
+
+#[derive(Debug)]
+enum Work {
+    Build(PyramidSpec),
+    Refresh,
+    Remove,
+}
+
+/// Everything that is the same for all levels.
+pub(super) struct Job<'j> {
+    pub(super) address: &'j str,
+    pub(super) options: &'j WriteOptions,
+    pub(super) handle: &'j Handle,
+    pub(super) progress: &'j (dyn Fn(u64) + Send + Sync),
+    pub(super) target: &'j Arc<Target>,
+}
+
+impl Job<'_> {
+    fn run(&self, work: &Work) -> Result<PyramidReport, WriteError> {
+        self.tidy()?;
+        let store = self.open()?;
+        let spec = match work {
+            Work::Build(spec) => Some(spec),
+            Work::Refresh | Work::Remove => None,
+        };
+        if let Some(spec) = spec {
+            spec.check(store.root().dims())?;
+        }
+        self.admit(&store, spec)?;
+        if !matches!(work, Work::Remove) {
+            // A level that is made lacks what was left out of the one that it is made of.
+            let all = self.handle.block_on(store.level(0, &Need::all()))?;
+            all.check_complete()?;
+        }
+        let report = PyramidReport {
+            was_stale: store.root().extra.contains_key(STALE),
+            stale: stale(store.root()),
+            before: wide(store.levels().len().saturating_sub(1)),
+            ..PyramidReport::default()
+        };
+        let alone = || WriteError::input("store", "level 0 alone", "coarse levels");
+        match work {
+            Work::Build(spec) => self.build(&store, spec, report),
+            _ if report.before == 0 => Err(alone()),
+            Work::Refresh if !report.was_stale => Ok(report),
+            Work::Refresh => {
+                let plan = self.plan(&store)?;
+                self.replace(&store, Some(&Wanted::Planned(plan)), report)
+            }
+            Work::Remove => self.replace(&store, None, report),
+        }
+    }
+
+    fn build(
+        &self,
+        store: &Store,
+        spec: &PyramidSpec,
+        report: PyramidReport,
+    ) -> Result<PyramidReport, WriteError> {
+        let refuse =
+            |found: String, expected: &str| Err(WriteError::input("store", found, expected));
+        let known = || format!("levels {:?}", store.levels());
+        let bins = store.root().zarr_vectors.base_bin_shape.is_some();
+        if report.before == 0 && spec.existing != Existing::Replace {
+            self.admit_links()?;
+            let free = store.kind() == Kind::PointCloud && spec.method != Some(Method::Reference);
+            self.admit_bins(store, spec, bins && !free)?;
+            return self.add(store, spec, report);
+        }
+        match spec.existing {
+            Existing::Refuse => refuse(
+                known(),
+                "level 0 alone: levels that are there are kept, replaced or refreshed only if that is asked for",
+            ),
+            Existing::Replace => {
+                // Bins that no chunk is cut by may be other ones; levels of points by density do not depend on those of storage.
+                let points = store.kind() == Kind::PointCloud;
+                let fixed = points && spec.method == Some(Method::Reference);
+                self.admit_bins(store, spec, bins && fixed)?;
+                self.replace(store, Some(&Wanted::New(spec)), report)
+            }
+            Existing::Keep if report.was_stale => {
+                let found = format!("{}, out of date", known());
+                refuse(found, "levels that are not: they are refreshed first")
+            }
+            Existing::Keep => {
+                let mut plan = self.plan(store)?;
+                if let Some(method) = spec.method.filter(|method| *method != plan.method) {
+                    let found = format!("the {} method", method.name());
+                    let expected =
+                        format!("the {} method, as of the levels there", plan.method.name());
+                    return Err(WriteError::spec("method", found, expected));
+                }
+                let root = store.root();
+                plan.add(spec, root.base_bin_shape(), &root.zarr_vectors.chunk_shape);
+                self.replace(store, Some(&Wanted::Planned(plan)), report)
+            }
+        }
+    }
+
+    pub(super) fn open(&self) -> Result<Store, WriteError> {
+        let store = self
+            .handle
+            .block_on(Store::open_with(self.address, self.options.open.clone()))?;
+        Ok(store)
+    }
+
+    /// Clears, or finishes, what an interrupted change of levels left, where that is allowed.
+    fn tidy(&self) -> Result<(), WriteError> {
+        let Some(found) = Change::interrupted(self.target)? else {
+            return Ok(());
+        };
+        let busy = || WriteError::Busy {
+            store: self.address.to_owned(),
+            marker: MARKER,
+        };
+        if found.pointer("/details/edit").is_some() {
+            if self.options.leftovers == Leftovers::Refuse {
+                return Err(busy());
+            }
+            return settle(self.target, self.address, self.options.lease).map(|_| ());
+        }
+        // Only what is known to be the rest of a pyramid is cleared by one. A root that names its levels was the last
+        // step: only the marker is left.
+        let groups = pyramid_groups(&found).ok_or_else(busy)?;
+        let root = self.target.read(ROOT)?;
+        let root = root.map(|bytes| RootDoc::parse(&bytes)).transpose()?;
+        let named = root.is_some_and(|root| root.multiscales.dataset(1).is_some());
+        let groups = if named { Vec::new() } else { groups };
+        Change::clear_interrupted(self.target, self.address, self.options.leftovers, &groups)
+    }
+
+    /// Whether levels of this store can be made, or go.
+    fn admit(&self, store: &Store, spec: Option<&PyramidSpec>) -> Result<(), WriteError> {
+        let root = store.root();
+        let refuse =
+            |found: String, expected: &str| Err(WriteError::input("store", found, expected));
+        let version = &root.zarr_vectors.zv_version;
+        let new =
+            matches!(version::gate(version), Gate::Supported(v) if (v.major, v.minor) >= (0, 9));
+        if !new {
+            return refuse(
+                format!("version {version}"),
+                "0.9; older stores are migrated first",
+            );
+        }
+        if root.dims() > MOST_AXES {
+            return refuse(format!("{} axes", root.dims()), "4 at most");
+        }
+        let level = self.handle.block_on(store.level(0, &Need::nothing()))?;
+        if level.vertices().container() != ContainerKind::Grid {
+            return refuse(
+                format!("cells in {}", level.vertices().container()),
+                "cells in one grid",
+            );
+        }
+        // Levels that are there say themselves how they are made.
+        let plain = |spec: &PyramidSpec| {
+            let method = spec.method.unwrap_or_default();
+            method == Method::Density && !Wanted::New(spec).is_linked()
+        };
+        if level.key_rank() != level.dims() && !spec.is_none_or(plain) {
+            let found = "chunks that are cut by an attribute, too".to_owned();
+            return refuse(
+                found,
+                "chunks that are cut by position alone, or the density method without links between levels",
+            );
+        }
+        Ok(())
+    }
+
+    /// No links to levels that are not there.
+    fn admit_links(&self) -> Result<(), WriteError> {
+        for step in 1..=MOST_LEVELS {
+            let family = format!("0/links/+{step}");
+            if self.target.exists(&format!("{family}/zarr.json"))? {
+                let found = format!("{family}, of a level that was removed");
+                let expected = "no links between levels; levels that replace others remove them";
+                return Err(WriteError::input("store", found, expected));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the bins of a specification may be those of level 0, which has bins already if `fixed`.
+    fn admit_bins(&self, store: &Store, spec: &PyramidSpec, fixed: bool) -> Result<(), WriteError> {
+        let BaseBins::Given(bins) = &spec.base else {
+            return Ok(());
+        };
+        let root = store.root();
+        let close = |a: f64, b: f64| (a - b).abs() <= 1e-9;
+        let stored = root.base_bin_shape();
+        if fixed && !bins.iter().zip(stored).all(|(&a, &b)| close(a, b)) {
+            let expected = format!("those that level 0 has, {stored:?}");
+            return Err(WriteError::spec("base", format!("{bins:?}"), expected));
+        }
+        let chunk = &root.zarr_vectors.chunk_shape;
+        let divides = |(&chunk, &bin): (&f64, &f64)| {
+            let count = (chunk / bin).round();
+            count >= 1.0 && close(chunk / bin, count)
+        };
+        if !chunk.iter().zip(bins).all(divides) {
+            let expected = format!("sizes that divide the chunk, {chunk:?}");
+            return Err(WriteError::spec("base", format!("{bins:?}"), expected));
+        }
+        Ok(())
+    }
+
+    /// The documents of all levels, from level 0 on.
+    pub(super) fn documents(&self, store: &Store) -> Result<Vec<LevelDoc>, WriteError> {
+        let levels = store.levels().iter();
+        levels
+            .map(|&number| {
+                let level = self
+                    .handle
+                    .block_on(store.level(number, &Need::nothing()))?;
+                Ok(level.doc().clone())
+            })
+            .collect()
+    }
+
+    /// The levels that the store has, as they can be made again.
+    fn plan(&self, store: &Store) -> Result<Plan, WriteError> {
+        let docs = self.documents(store)?;
+        let plan = Plan::of_levels(store.root(), docs.get(1..).unwrap_or_default())?;
+        // The package writes links whatever the depth is, and its root may say what it was told when there were no levels.
+        // A level without vertices has no links.
+        let wanted = Wanted::Planned(plan.clone()).is_linked();
+        let some = docs.get(1).is_some_and(|level| level.vertex_count > 0);
+        let linked = self.target.exists("0/links/+1/zarr.json")?;
+        if some && wanted != linked {
+            let found = match linked {
+                true => "links to level 1, which the root says there are not",
+                false => "no links to level 1, which the root says there are",
+            };
+            let expected =
+                "levels that can be made again from their documents; others are replaced";
+            return Err(WriteError::input("store", found, expected));
+        }
+        Ok(plan)
+    }
+
+    /// Makes levels, which go to a place, from a root.
+    pub(super) fn make(
+        &self,
+        store: &Store,
+        root: RootDoc,
+        wanted: &Wanted<'_>,
+        stage: Option<&Stage>,
+    ) -> Result<Levels, WriteError> {
+        let folder = self.options.folder();
+        let maker = Maker {
+            store,
+            sink: Sink {
+                target: self.target,
+                stage,
+            },
+            means: Means {
+                budget: self.options.memory_budget,
+                threads: self.options.threads,
+                folder: &folder,
+            },
+            handle: self.handle,
+            progress: self.progress,
+        };
+        // Level 0 is read while levels are made: a reader may be the first to see that somebody else writes.
+        maker.levels(root, wanted).map_err(|error| match &error {
+            WriteError::Store(source) if source.is_changed() => WriteError::Changed {
+                store: self.address.to_owned(),
+            },
+            _ => error,
+        })
+    }
+
+    /// Adds levels to a store that has none.
+    fn add(
+        &self,
+        store: &Store,
+        spec: &PyramidSpec,
+        report: PyramidReport,
+    ) -> Result<PyramidReport, WriteError> {
+        let groups = groups(self.target)?;
+        let what = "coarse levels are being made here; those that the root does not name were never finished";
+        let details = json!({"pyramid": groups});
+        let take = (Take::Expired, self.options.lease);
+        let target = Arc::clone(self.target);
+        let mut change = Change::begin(target, self.address, what, &details, take)?;
+        let done = RootDoc::parse(change.root())
+            .map_err(WriteError::from)
+            .and_then(|root| {
+                self.unchanged(&root, store)?;
+                self.make(store, root, &Wanted::New(spec), None)
+            })
+            .and_then(|levels| {
+                self.target.barrier()?;
+                self.target.put(level_documents(&levels.made))?;
+                change.replace_root(levels.root.to_json().into_bytes())?;
+                Ok(levels)
+            });
+        match done {
+            Ok(levels) => {
+                change.finish()?;
+                let method = Some(spec.method.unwrap_or_default());
+                Ok(reported(PyramidReport { method, ..report }, levels))
+            }
+            Err(error) => {
+                change.abandon(&groups);
+                Err(error)
+            }
+        }
+    }
+
+    pub(super) fn unchanged(&self, root: &RootDoc, store: &Store) -> Result<(), WriteError> {
+        if root == store.root() {
+            return Ok(());
+        }
+        Err(WriteError::Changed {
+            store: self.address.to_owned(),
+        })
+    }
+}
+
+/// What a change of levels did.
+pub(super) fn reported(report: PyramidReport, levels: Levels) -> PyramidReport {
+    PyramidReport {
+        levels: levels.made.into_iter().map(|one| one.report).collect(),
+        chosen: levels.chosen,
+        held: levels.held,
+        ..report
+    }
+}
+
+/// The documents that make groups levels.
+pub(super) fn level_documents(made: &[Made]) -> Vec<(String, Vec<u8>)> {
+    let document = |one: &Made| {
+        let key = format!("{}/zarr.json", one.doc.level);
+        (key, one.doc.to_json().into_bytes())
+    };
+    made.iter().map(document).collect()
+}
+
+/// How many chunks of level 0 the levels are out of date for.
+fn stale(root: &RootDoc) -> u64 {
+    let chunks = root.extra.get(STALE).and_then(|stale| stale.get("chunks"));
+    chunks
+        .and_then(Value::as_array)
+        .map_or(0, |chunks| wide(chunks.len()))
+}

@@ -1,0 +1,34 @@
+//! Where levels go: to their place, where none is yet, or aside, until they replace those that are there.
+
+use std::sync::Arc;
+
+use zvf_write::WriteError;
+use zvf_write::target::{Below, Stage, Target};
+
+/// A store, and whether what is put waits in the folder of a change.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sink<'t> {
+    pub(crate) target: &'t Arc<Target>,
+    pub(crate) stage: Option<&'t Stage>,
+}
+
+impl<'t> Sink<'t> {
+    /// The part below a level.
+    pub(crate) fn below(self, level: u32) -> Below<'t> {
+        let below = self.target.below(level.to_string());
+        match self.stage {
+            Some(stage) => below.staged(stage),
+            // Whoever reads level 0 meanwhile takes no folder without a document for an array.
+            None => below.unseen(),
+        }
+    }
+
+    /// Whether a level has an object: level 0 as it is, others as they will be.
+    pub(crate) fn has(self, level: u32, key: &str) -> Result<bool, WriteError> {
+        let key = format!("{level}/{key}");
+        match self.stage {
+            Some(stage) if level > 0 || stage.has(&key) => Ok(stage.has(&key)),
+            _ => self.target.exists(&key),
+        }
+    }
+}

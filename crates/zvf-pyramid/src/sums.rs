@@ -1,0 +1,168 @@
+//! Sums of the positions of bins (0.9 §17, step 6).
+
+use super::bins::{Binned, MOST_AXES, Means};
+use super::fine::{Fine, Objects};
+use zvf_write::bucket::{Bucket, Buckets};
+use zvf_write::error::OrBug;
+use zvf_write::int::{index, narrow, to_index, wide};
+use zvf_write::record::{records, row_of, take_array};
+use zvf_write::spill::SpillFile;
+use zvf_write::{WriteError, parallel};
+
+/// The sum of the positions of a bin, and how many there are.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Sum {
+    axes: [f64; MOST_AXES],
+    pub(crate) count: u64,
+}
+
+impl Sum {
+    pub(crate) fn add(&mut self, position: &[f32]) {
+        for (sum, &value) in self.axes.iter_mut().zip(position) {
+            *sum += f64::from(value);
+        }
+        self.count += 1;
+    }
+
+    pub(crate) fn mean(&self) -> [f32; MOST_AXES] {
+        let count = self.count as f64;
+        self.axes.map(|sum| zvf_write::values::narrow(sum / count))
+    }
+}
+
+/// Positions of objects, in parts of whole bins that are small enough to be held.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    /// For each chunk the fragments that are asked for, with the numbers of their entries.
+    entries: Vec<Vec<(u32, u32)>>,
+    /// Number, place of the bin in its part, position.
+    parts: Buckets<u32>,
+    /// The number of the bucket of each part.
+    numbers: Vec<usize>,
+}
+
+impl Waiting {
+    pub(crate) fn new(
+        fine: &Fine,
+        objects: &Objects,
+        kept: &[usize],
+        means: Means<'_>,
+    ) -> Result<Self, WriteError> {
+        // A number of parts from what the document says, which may be anything.
+        let bytes = fine.expected.saturating_mul(wide(record(fine.dims)));
+        let share = wide(means.budget / (means.threads * 8).max(1)).max(1 << 20);
+        let least = wide(means.threads) * 4;
+        let count = narrow(
+            "parts",
+            to_index("parts", (bytes / share).clamp(least, 4096))?,
+        )?;
+        let mut entries = vec![Vec::new(); fine.chunks.len()];
+        for &row in kept {
+            let (first, list) = objects.entries(row)?;
+            for (number, &(slot, fragment)) in (first..).zip(list) {
+                let number = narrow("fragments of objects", number)?;
+                let of_chunk = entries.get_mut(index(slot));
+                of_chunk
+                    .or_bug("a fragment of no chunk")?
+                    .push((fragment, number));
+            }
+        }
+        let mut parts = Buckets::new(means.budget / 2, means.folder);
+        Ok(Self {
+            entries,
+            numbers: (0..count)
+                .map(|part| parts.number(&part, |&part| part))
+                .collect(),
+            parts,
+        })
+    }
+
+    /// Takes the rows of a chunk that are asked for; `of` are the bins of its rows.
+    pub(crate) fn push(&mut self, one: &Binned, of: &[u32], dims: usize) -> Result<(), WriteError> {
+        let parts = narrow("parts", self.numbers.len())?.max(1);
+        let entries = self.entries.get(one.slot);
+        for &(fragment, entry) in entries.or_bug("a chunk that was not counted")? {
+            let mut number = u64::from(entry) << 32;
+            let mut failed = Ok(());
+            one.chunk.fragment(fragment, |row| {
+                let (bin, position) = (of.get(row), one.chunk.position(row, dims));
+                let part = bin.and_then(|bin| self.numbers.get(index(bin % parts)));
+                let (Some(&bin), Some(position), Some(&part)) = (bin, position, part) else {
+                    failed = Err(WriteError::bug(format!("row {row} has no bin")));
+                    return;
+                };
+                let pushed = self.parts.push(part, |out| {
+                    out.extend_from_slice(&number.to_le_bytes());
+                    out.extend_from_slice(&(bin / parts).to_le_bytes());
+                    for value in position {
+                        out.extend_from_slice(&value.to_le_bytes());
+                    }
+                });
+                if pushed.is_err() {
+                    failed = pushed;
+                }
+                number += 1;
+            })?;
+            failed?;
+        }
+        self.parts.relieve()
+    }
+
+    /// The sums of all bins.
+    pub(crate) fn finish(
+        self,
+        bins: usize,
+        dims: usize,
+        threads: usize,
+    ) -> Result<Vec<Sum>, WriteError> {
+        let parts = self.numbers.len().max(1);
+        let (buckets, file) = self.parts.finish();
+        let mut sums = vec![Sum::default(); bins];
+        let of_part = bins.div_ceil(parts);
+        parallel::each(
+            threads,
+            buckets.into_iter(),
+            |(part, bucket)| Ok((part, add(bucket, &file, dims, of_part)?)),
+            |(part, found): (u32, Vec<Sum>)| {
+                let own = sums.iter_mut().skip(index(part)).step_by(parts);
+                own.zip(found).for_each(|(sum, found)| *sum = found);
+                Ok(())
+            },
+        )?;
+        Ok(sums)
+    }
+}
+
+/// Bytes of a waiting position.
+fn record(dims: usize) -> usize {
+    dims * 4 + 12
+}
+
+/// The sums of one part, in the order of the numbers.
+fn add(bucket: Bucket, file: &SpillFile, dims: usize, bins: usize) -> Result<Vec<Sum>, WriteError> {
+    let bytes = bucket.read(file)?;
+    let record = record(dims);
+    let mut order: Vec<(u64, u32)> = Vec::with_capacity(bytes.len() / record);
+    narrow("vertices of a part", bytes.len() / record)?;
+    for (at, mut one) in (0_u32..).zip(records(&bytes, record)?) {
+        order.push((u64::from_le_bytes(take_array(&mut one)?), at));
+    }
+    if !order.is_sorted() {
+        order.sort_unstable();
+    }
+    let mut sums = vec![Sum::default(); bins];
+    for (_, at) in order {
+        let mut rest = row_of(&bytes, index(at), record).or_bug("no record of a position")?;
+        let _number: [u8; 8] = take_array(&mut rest)?;
+        let bin = u32::from_le_bytes(take_array(&mut rest)?);
+        let mut position = [0.0_f32; MOST_AXES];
+        for slot in position.iter_mut().take(dims) {
+            *slot = f32::from_le_bytes(take_array(&mut rest)?);
+        }
+        // Axes that there are not have no part in any sum.
+        sums.get_mut(index(bin))
+            .or_bug("a position in no bin")?
+            .add(&position);
+    }
+    Ok(sums)
+}
