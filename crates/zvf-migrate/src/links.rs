@@ -493,10 +493,14 @@ impl Written<'_> {
     /// for absence.
     fn values_of(&self, one: &Valued, column: Vec<Option<Vec<u8>>>) -> Option<Vec<u8>> {
         let missing = column.iter().filter(|value| value.is_none()).count();
+        let path = format!("link_attributes/{}", one.name);
+        if missing > 0 && one.complete {
+            let what = "some links have no values, and nothing states that they have none";
+            self.notes.lost(path.as_str(), what);
+        }
         if missing == column.len() {
             return None;
         }
-        let path = format!("link_attributes/{}", one.name);
         let absent = one.absent();
         tell_missing(&path, absent.is_some(), missing, self.notes);
         let absent = absent.unwrap_or_else(|| vec![0; one.size]);
@@ -526,15 +530,6 @@ impl Written<'_> {
             let valued = |done: &Done| done.valued.get(at).copied().unwrap_or(false);
             done.iter().any(|done| !valued(done))
         };
-        for (at, one) in self.values.iter().enumerate() {
-            if one.complete && lacks(at) {
-                let path = format!("link_attributes/{}", one.name);
-                self.notes.lost(
-                    path,
-                    "some links have no values, and nothing states that they have none",
-                );
-            }
-        }
         for (array, _) in (0_u32..).zip(&self.segments) {
             let segment = self.segment(array)?;
             let here = || done.iter().filter(|done| done.array == array);
