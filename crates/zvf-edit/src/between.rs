@@ -10,7 +10,8 @@ use zvf_store::{
 
 use super::grid::GridEdit;
 use super::links::entry;
-use super::state::{Places, State, stored};
+use super::state::{Places, State};
+use super::vertex::stored;
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
 use zvf_write::int::wide;

@@ -23,6 +23,7 @@ mod spec;
 mod state;
 mod tables;
 mod vacuum;
+mod vertex;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,12 +1,13 @@
 //! Values of attributes of links that are there.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use zvf_format::keys::format_key;
 
-use super::links::{LinkAt, near};
+use super::links::near;
 use super::ops::column_bytes;
-use super::state::{FRESH, NewLink, Vertex, parts};
+use super::vertex::LinkAt;
+use super::vertex::{FRESH, NewLink, Vertex, parts};
 use super::{Added, At, Edit};
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
@@ -199,6 +200,3 @@ fn bytes_of(
         WriteError::input(what(&spec.name), found, expected)
     })
 }
-
-/// Values of links that are set, by link.
-pub(crate) type LinkValues = BTreeMap<LinkAt, Vec<u8>>;

@@ -8,7 +8,9 @@ use zvf_meta::{ArrayDoc, LinkAttributeFamilyDoc, LinkFamilyDoc};
 use zvf_store::{CellWant, ChunkCoord, Chunks, Endpoint, GridArray, LinkArray, Touch};
 
 use super::grid::GridEdit;
-use super::state::{NewLink, State, Vertex, stored};
+use super::state::State;
+use super::vertex::LinkAt;
+use super::vertex::{NewLink, Vertex, stored};
 use zvf_write::WriteError;
 use zvf_write::documents::{self, grid_doc};
 use zvf_write::error::OrBug;
@@ -32,14 +34,6 @@ impl Chunks for Set<'_> {
     fn has(&self, chunk: &[i64]) -> bool {
         self.0.contains(chunk)
     }
-}
-
-/// Where a link is stored: number of the array, cell, and record in it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct LinkAt {
-    pub(crate) array: usize,
-    pub(crate) chunk: ChunkCoord,
-    pub(crate) record: u32,
 }
 
 /// One cell of links as it is stored.

@@ -1,12 +1,10 @@
 //! Rows of one fragment, side by side in two buffers.
 
+use super::vertex::Vertex;
 use std::ops::Range;
 
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
-
-/// A vertex: chunk and row where it is stored, or [`FRESH`](super::state::FRESH) and a number.
-pub(crate) type Vertex = u64;
 
 /// Vertices with their bytes: of each the position, then every attribute. All rows are equally long.
 #[derive(Debug, Clone, Default)]

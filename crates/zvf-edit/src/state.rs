@@ -7,9 +7,9 @@ use bytes::Bytes;
 use zvf_format::fragments::{Fragment, FragmentIndex, FragmentIndexBuilder};
 use zvf_store::{CellWant, ChunkCoord, GridArray, Level, StoreError};
 
-use super::link_values::LinkValues;
 use super::rows::Rows;
-pub(crate) use super::rows::Vertex;
+use super::vertex::LinkValues;
+use super::vertex::{FRESH, NewLink, Vertex, parts, stored};
 use zvf_write::WriteError;
 use zvf_write::chunk_by::Keys;
 use zvf_write::error::OrBug;
@@ -24,20 +24,6 @@ const BATCH: usize = 32;
 
 /// Bytes that an edit may take beside twice its budget: the program itself takes the rest of 64 MB.
 const SPARE: u128 = 16 << 20;
-
-/// The chunk of vertices that are stored nowhere yet.
-pub(crate) const FRESH: u32 = u32::MAX;
-
-/// The name of a stored vertex.
-pub(crate) fn stored(slot: u32, row: u32) -> Vertex {
-    (u64::from(slot) << 32) | u64::from(row)
-}
-
-/// Chunk and row of a name.
-pub(crate) fn parts(vertex: Vertex) -> (u32, u32) {
-    let [slot, row] = zvf_write::int::halves(vertex);
-    (slot, row)
-}
 
 /// One chunk: fragments of rows. Their numbers never change, so that manifests stay right: a fragment that loses its
 /// rows stays as an empty one.
@@ -110,13 +96,6 @@ impl Places {
 
 /// A place among fragments: chunk and fragment.
 pub(crate) type Block = (u32, u32);
-
-/// A link that is added: its ends in the order of the application, and its attributes.
-#[derive(Debug, Clone)]
-pub(crate) struct NewLink {
-    pub(crate) ends: Vec<Vertex>,
-    pub(crate) attributes: Vec<u8>,
-}
 
 /// What an edit knows and changes.
 #[derive(Debug)]

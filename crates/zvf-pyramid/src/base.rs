@@ -4,7 +4,7 @@ use std::fmt;
 
 use rustc_hash::FxHashSet;
 
-use super::bins::{Bin, bin_of};
+use super::bin::{Bin, bin_of};
 use zvf_write::WriteError;
 
 /// Most often that a chunk is halved.

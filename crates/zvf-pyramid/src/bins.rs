@@ -1,35 +1,20 @@
 //! Vertices to bins, and bins to metavertices (0.9 §17, steps 4 to 8).
 
-use std::ops::Range;
-use std::path::Path;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use zvf_meta::space::{Grid, chunk_at};
 use zvf_store::ChunkCoord;
 
-use super::fine::{Chunk, Fine, Work, fragment};
+use super::bin::{Bin, Binned, MOST_AXES, Means};
+use super::fine::{Fine, Work, fragment, rows_of};
 use super::sums::{Sum, Waiting};
 use zvf_write::WriteError;
 use zvf_write::error::{OrBug, internal};
 use zvf_write::int::{index, narrow, to_index, wide};
 
-/// Most axes of a level that is coarsened.
-pub(crate) const MOST_AXES: usize = 4;
-
-/// A bin; axes that are not there are 0.
-pub(crate) type Bin = [i64; MOST_AXES];
-
 /// A vertex without a metavertex.
 pub(crate) const NONE: u32 = u32::MAX;
-
-/// What a step may use.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Means<'s> {
-    pub(crate) budget: usize,
-    pub(crate) threads: usize,
-    pub(crate) folder: &'s Path,
-}
 
 /// The vertices of a coarse level.
 #[derive(Debug)]
@@ -63,80 +48,6 @@ fn place(starts: &[u32], vertex: u32) -> Result<(u32, u32), WriteError> {
     let slot = last.or_bug(format_args!("vertex {vertex} is in no chunk"))?;
     let start = starts.get(slot).or_bug("a chunk without a start")?;
     Ok((narrow("chunks", slot)?, vertex - start))
-}
-
-/// The bin of a position.
-fn bin(position: &[f32], size: &[f64]) -> Result<Bin, WriteError> {
-    let (axes, sizes) = (position.len(), size.len());
-    internal!(
-        axes == sizes && axes <= MOST_AXES,
-        "{axes} axes in bins of {sizes}"
-    );
-    let mut bin = [0; MOST_AXES];
-    for ((slot, &value), &size) in bin.iter_mut().zip(position).zip(size) {
-        *slot = chunk_at(f64::from(value), size).ok_or_else(|| {
-            WriteError::data("position", value.to_string(), "a number that lies in a bin")
-        })?;
-    }
-    Ok(bin)
-}
-
-/// The bin of a position that was not rounded.
-pub(crate) fn bin_of(position: &[f64], size: &[f64]) -> Result<Bin, WriteError> {
-    let (axes, sizes) = (position.len(), size.len());
-    internal!(
-        axes == sizes && axes <= MOST_AXES,
-        "{axes} axes in bins of {sizes}"
-    );
-    let mut bin = [0; MOST_AXES];
-    for ((slot, &value), &size) in bin.iter_mut().zip(position).zip(size) {
-        *slot = chunk_at(value, size).ok_or_else(|| {
-            WriteError::data("position", value.to_string(), "a number that lies in a bin")
-        })?;
-    }
-    Ok(bin)
-}
-
-/// The bins of one chunk's rows.
-#[derive(Debug)]
-pub(crate) struct Binned {
-    pub(crate) slot: usize,
-    pub(crate) chunk: Chunk,
-    /// Its bins, each once.
-    bins: Vec<Bin>,
-    /// For each row its place in `bins`.
-    of: Vec<u32>,
-}
-
-impl Binned {
-    fn new(slot: usize, chunk: Chunk, dims: usize, size: &[f64]) -> Result<Self, WriteError> {
-        let mut numbers: FxHashMap<Bin, u32> = FxHashMap::default();
-        let mut bins: Vec<Bin> = Vec::new();
-        let mut of = Vec::with_capacity(chunk.positions.len() / dims.max(1));
-        // Rows that follow each other mostly share a bin.
-        let mut last: Option<(Bin, u32)> = None;
-        for position in chunk.positions.chunks_exact(dims.max(1)) {
-            let bin = bin(position, size)?;
-            let number = match last {
-                Some((known, number)) if known == bin => number,
-                _ => {
-                    let next = narrow("bins of a chunk", bins.len())?;
-                    *numbers.entry(bin).or_insert_with(|| {
-                        bins.push(bin);
-                        next
-                    })
-                }
-            };
-            last = Some((bin, number));
-            of.push(number);
-        }
-        Ok(Self {
-            slot,
-            chunk,
-            bins,
-            of,
-        })
-    }
 }
 
 /// How positions come to the sums of their bins: in the order that the package adds them in, since sums of other orders are
@@ -373,14 +284,6 @@ pub(crate) fn compose(first: &[u32], second: &[u32]) -> Result<Vec<u32>, WriteEr
         }
     };
     first.iter().map(up).collect()
-}
-
-/// The vertices of a chunk, where chunks begin at `starts`.
-pub(crate) fn rows_of(starts: &[u32], slot: usize) -> Result<Range<usize>, WriteError> {
-    let span = starts.get(slot..).and_then(<[u32]>::first_chunk);
-    let &[start, end] = span.or_bug(format_args!("no chunk {slot}"))?;
-    internal!(start <= end, "chunk {slot} ends before it begins");
-    Ok(index(start)..index(end))
 }
 
 #[cfg(test)]

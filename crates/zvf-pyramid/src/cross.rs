@@ -12,7 +12,9 @@ use zvf_format::links::{CellForm, Elem, LinkCellBuilder, anchor};
 use zvf_meta::{ArrayAttributes, LinkFamilyDoc, LinkStore};
 use zvf_store::ChunkCoord;
 
-use super::bins::{Means, NONE, rows_of};
+use super::bin::Means;
+use super::bins::NONE;
+use super::fine::rows_of;
 use super::sink::Sink;
 use zvf_write::error::OrBug;
 use zvf_write::finish::pack;

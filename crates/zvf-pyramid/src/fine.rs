@@ -1,5 +1,6 @@
 //! The level that a coarser one is made from: one of the store, or the one made just before.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -11,8 +12,7 @@ use zvf_format::fragments::FragmentIndex;
 use zvf_format::manifest::Manifest;
 use zvf_store::{CellWant, ChunkCoord, Level, Names, Need, Store};
 
-use super::bins::rows_of;
-use zvf_write::error::OrBug;
+use zvf_write::error::{OrBug, internal};
 use zvf_write::int::{index, narrow, to_index, wide};
 use zvf_write::number::NumberType;
 use zvf_write::record::row_of;
@@ -65,6 +65,9 @@ pub(crate) struct Objects {
     entries: Vec<(u32, u32)>,
 }
 
+/// The number of the first entry of an object, and its entries: chunk and fragment.
+type Entries<'o> = (usize, &'o [(u32, u32)]);
+
 impl Objects {
     pub(crate) fn new(ids: Vec<i64>) -> Self {
         Self {
@@ -88,7 +91,7 @@ impl Objects {
     }
 
     /// The entries of an object, and the number of the first of them.
-    pub(crate) fn entries(&self, row: usize) -> Result<(usize, &[(u32, u32)]), WriteError> {
+    pub(crate) fn entries(&self, row: usize) -> Result<Entries<'_>, WriteError> {
         let span = self.starts.get(row..).and_then(<[usize]>::first_chunk);
         let &[start, end] = span.or_bug(format_args!("no object in row {row}"))?;
         let entries = self.entries.get(start..end);
@@ -452,6 +455,14 @@ async fn objects(level: &Level, chunks: &[ChunkCoord]) -> Result<Option<Objects>
         objects.end_object();
     }
     Ok(Some(objects))
+}
+
+/// The vertices of a chunk, where chunks begin at `starts`.
+pub(crate) fn rows_of(starts: &[u32], slot: usize) -> Result<Range<usize>, WriteError> {
+    let span = starts.get(slot..).and_then(<[u32]>::first_chunk);
+    let &[start, end] = span.or_bug(format_args!("no chunk {slot}"))?;
+    internal!(start <= end, "chunk {slot} ends before it begins");
+    Ok(index(start)..index(end))
 }
 
 #[cfg(test)]

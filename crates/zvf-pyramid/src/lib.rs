@@ -28,6 +28,7 @@
 //! ```
 
 mod base;
+mod bin;
 mod bins;
 mod cross;
 mod density;

@@ -8,7 +8,8 @@ use zvf_meta::{JsonObject, Kind, LevelDoc, RootDoc};
 use zvf_store::{ChunkCoord, Names, Need, Store};
 
 use super::base::ChosenBins;
-use super::bins::{Means, NONE, compose};
+use super::bin::Means;
+use super::bins::{NONE, compose};
 use super::cross::{self, Side};
 use super::density::{self, Found, Numbered, Written};
 use super::fine::Fine;

@@ -9,7 +9,9 @@ use zvf_format::manifest::ManifestBuilder;
 use zvf_meta::{ArrayAttributes, JsonObject, LevelDoc};
 use zvf_store::{ChunkCoord, ObjectIndex, TypedArray, TypedValues};
 
-use super::bins::{Means, Metas, Parents, gather, rows_of};
+use super::bin::Means;
+use super::bins::{Metas, Parents, gather};
+use super::fine::rows_of;
 use super::fine::{Fine, Objects};
 use super::sample;
 use zvf_write::error::OrBug;

@@ -26,7 +26,7 @@ use zvf_meta::{LevelDoc, RootDoc};
 use zvf_store::{ContainerKind, Need, Store};
 
 use super::base::ChosenBins;
-use super::bins::{MOST_AXES, Means};
+use super::bin::{MOST_AXES, Means};
 use super::leftovers::groups;
 use super::make::{LevelReport, Levels, Made, Maker};
 use super::plan::{Plan, Wanted};

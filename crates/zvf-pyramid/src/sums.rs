@@ -1,6 +1,6 @@
 //! Sums of the positions of bins (0.9 §17, step 6).
 
-use super::bins::{Binned, MOST_AXES, Means};
+use super::bin::{Binned, MOST_AXES, Means};
 use super::fine::{Fine, Objects};
 use zvf_write::bucket::{Bucket, Buckets};
 use zvf_write::error::OrBug;

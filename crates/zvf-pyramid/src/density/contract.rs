@@ -8,7 +8,7 @@ use zvf_meta::Kind;
 
 use super::square;
 use super::thin::off_middle;
-use crate::bins::{Bin, bin_of};
+use crate::bin::{Bin, bin_of};
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
 use zvf_write::int::{index, narrow};

@@ -1,6 +1,6 @@
 //! What links need to know of the vertices that they lead to, where neither are held.
 
-use super::net::Fine;
+use super::level::Fine;
 use super::points::Point;
 use super::sheet::{Desk, Scatter, Scattered, Sheet, word, words};
 use crate::meter::Counted;

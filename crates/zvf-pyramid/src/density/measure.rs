@@ -10,7 +10,7 @@ use super::pieces::Pieces;
 use super::points::Point;
 use super::simplify::tolerances;
 use super::zorder::Frame;
-use crate::bins::{Bin, bin_of};
+use crate::bin::{Bin, bin_of};
 use crate::plan::{Planned, Sampling};
 use zvf_write::WriteError;
 use zvf_write::int::wide;

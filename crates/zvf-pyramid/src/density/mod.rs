@@ -8,6 +8,7 @@ mod about;
 mod contract;
 mod ends;
 mod finest;
+mod level;
 mod measure;
 mod net;
 mod pieces;
@@ -23,7 +24,7 @@ mod zorder;
 use tokio::runtime::Handle;
 use zvf_store::Store;
 
-use super::bins::Means;
+use super::bin::Means;
 use super::plan::Planned;
 use super::sample;
 pub(crate) use net::Net;

@@ -90,7 +90,7 @@ impl Piece {
 
     /// The vertex that ends it.
     fn last(&self, owner: Option<u32>, dims: usize) -> Option<Point> {
-        let mut position = [0.0; crate::bins::MOST_AXES];
+        let mut position = [0.0; crate::bin::MOST_AXES];
         let start = self.positions.len().checked_sub(dims)?;
         let axes = self.positions.get(start..)?;
         position
@@ -116,7 +116,7 @@ impl Iterator for Pieces<'_> {
 #[cfg(test)]
 mod tests {
     use super::{LONGEST, MANY, Pieces};
-    use crate::bins::Means;
+    use crate::bin::Means;
     use crate::density::points::Point;
     use crate::density::sheet::{Desk, Sheet};
     use crate::meter::Meter;

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::square;
 use super::thin::off_middle;
-use crate::bins::{Bin, MOST_AXES, bin_of};
+use crate::bin::{Bin, MOST_AXES, bin_of};
 use crate::meter::Meter;
 use zvf_write::WriteError;
 use zvf_write::bucket::Bucket;

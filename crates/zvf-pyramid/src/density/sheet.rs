@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 
-use crate::bins::{Means, NONE};
+use crate::bin::Means;
+use crate::bins::NONE;
 use crate::meter::{Counted, Meter};
 use zvf_write::WriteError;
 use zvf_write::bucket::{Bucket, Buckets};
@@ -324,7 +325,11 @@ impl Marks {
         Ok(())
     }
 
+    /// Whether a number has a mark; [`NONE`], which stands for nothing, has none.
     pub(super) fn has(&self, number: u32) -> Result<bool, WriteError> {
+        if number == NONE {
+            return Ok(false);
+        }
         let word = self.words.get(index(number / 64));
         let word = word.or_bug(format_args!("no mark for {number}"))?;
         Ok(word >> (number % 64) & 1 == 1)
@@ -342,6 +347,9 @@ impl Marks {
 
     /// How many marks are before that of a number; `None` of a number without one.
     pub(super) fn rank(&self, number: u32) -> Result<Option<u32>, WriteError> {
+        if number == NONE {
+            return Ok(None);
+        }
         let at = index(number / 64);
         let (word, rank) = self
             .words
@@ -360,7 +368,7 @@ impl Marks {
 #[cfg(test)]
 mod tests {
     use super::{Desk, Marks, Parts, Scatter, Sheet, word, words};
-    use crate::bins::Means;
+    use crate::bin::Means;
     use crate::meter::Meter;
     use zvf_write::WriteError;
 

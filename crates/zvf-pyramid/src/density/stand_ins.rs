@@ -7,13 +7,16 @@ use zvf_meta::Kind;
 
 use super::contract::Members;
 use super::ends::{Block, Find};
-use super::net::{Fine, Net};
+use super::level::Fine;
+use super::level::Stays;
+use super::net::Net;
 use super::pieces::{Piece, Pieces};
 use super::points::{Point, Thinner};
 use super::sheet::{Marks, Parts, Scatter, Scattered, Sheet, word};
 use super::simplify::{neighbours, simplify};
 use super::thin;
-use crate::bins::{NONE, bin_of};
+use crate::bin::bin_of;
+use crate::bins::NONE;
 use crate::meter::Counted;
 use zvf_write::bucket::Bucket;
 use zvf_write::error::{OrBug, internal};
@@ -28,15 +31,6 @@ pub(super) struct StandIns {
     pub(super) stays: Stays,
     /// The square of the largest distance of a vertex from what stands for it; none where that is not measured.
     pub(super) moved: Option<f64>,
-}
-
-/// Which vertices stay.
-#[derive(Debug)]
-pub(super) enum Stays {
-    /// These. What stands for each vertex, if that is asked for.
-    Marked(Marks, Option<Sheet>),
-    /// What links and faces say, by what stands for each vertex.
-    Linked(Sheet),
 }
 
 /// Bytes that are held of a vertex beside its point: of a line pair of bins and stand-in; of others bin, object, set, choice.

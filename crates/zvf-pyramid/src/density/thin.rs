@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::square;
-use crate::bins::{Bin, bin_of};
+use crate::bin::{Bin, bin_of};
 use zvf_write::WriteError;
 
 /// How far a position is from the middle of its bin, in bins, squared.

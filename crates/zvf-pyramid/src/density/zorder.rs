@@ -1,12 +1,13 @@
 //! Every so many-th point or object along a curve that fills space (Morton 1966): what is near in space is near on the curve, so
 //! that every region keeps its share, and a level is as dense as the finer one wherever one looks.
 
-use super::net::{Fine, Net};
+use super::level::Fine;
+use super::net::Net;
 use super::points::Point;
 use super::sheet::{Marks, Scatter};
 use super::square;
 use super::stand_ins::{StandIns, push_pair};
-use crate::bins::MOST_AXES;
+use crate::bin::MOST_AXES;
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
 use zvf_write::int::{index, narrow, to_index};

@@ -1,0 +1,40 @@
+//! Names of vertices under an edit, and links between them.
+
+use std::collections::BTreeMap;
+
+use zvf_store::ChunkCoord;
+
+/// A vertex: chunk and row where it is stored, or [`FRESH`] and a number.
+pub(crate) type Vertex = u64;
+
+/// The chunk of vertices that are stored nowhere yet.
+pub(crate) const FRESH: u32 = u32::MAX;
+
+/// The name of a stored vertex.
+pub(crate) fn stored(slot: u32, row: u32) -> Vertex {
+    (u64::from(slot) << 32) | u64::from(row)
+}
+
+/// Chunk and row of a name.
+pub(crate) fn parts(vertex: Vertex) -> (u32, u32) {
+    let [slot, row] = zvf_write::int::halves(vertex);
+    (slot, row)
+}
+
+/// A link that is added: its ends in the order of the application, and its attributes.
+#[derive(Debug, Clone)]
+pub(crate) struct NewLink {
+    pub(crate) ends: Vec<Vertex>,
+    pub(crate) attributes: Vec<u8>,
+}
+
+/// Where a link is stored: number of the array, cell, and record in it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct LinkAt {
+    pub(crate) array: usize,
+    pub(crate) chunk: ChunkCoord,
+    pub(crate) record: u32,
+}
+
+/// Values of links that are set, by link.
+pub(crate) type LinkValues = BTreeMap<LinkAt, Vec<u8>>;

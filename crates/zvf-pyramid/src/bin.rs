@@ -1,0 +1,104 @@
+//! Bins of positions.
+
+use rustc_hash::FxHashMap;
+
+use std::path::Path;
+
+use super::fine::Chunk;
+use zvf_meta::space::chunk_at;
+use zvf_write::WriteError;
+use zvf_write::error::internal;
+use zvf_write::int::narrow;
+
+/// Most axes of a level that is coarsened.
+pub(crate) const MOST_AXES: usize = 4;
+
+/// A bin; axes that are not there are 0.
+pub(crate) type Bin = [i64; MOST_AXES];
+
+/// What a step may use.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Means<'s> {
+    pub(crate) budget: usize,
+    pub(crate) threads: usize,
+    pub(crate) folder: &'s Path,
+}
+
+/// The bin of a position.
+fn bin(position: &[f32], size: &[f64]) -> Result<Bin, WriteError> {
+    let (axes, sizes) = (position.len(), size.len());
+    internal!(
+        axes == sizes && axes <= MOST_AXES,
+        "{axes} axes in bins of {sizes}"
+    );
+    let mut bin = [0; MOST_AXES];
+    for ((slot, &value), &size) in bin.iter_mut().zip(position).zip(size) {
+        *slot = chunk_at(f64::from(value), size).ok_or_else(|| {
+            WriteError::data("position", value.to_string(), "a number that lies in a bin")
+        })?;
+    }
+    Ok(bin)
+}
+
+/// The bin of a position that was not rounded.
+pub(crate) fn bin_of(position: &[f64], size: &[f64]) -> Result<Bin, WriteError> {
+    let (axes, sizes) = (position.len(), size.len());
+    internal!(
+        axes == sizes && axes <= MOST_AXES,
+        "{axes} axes in bins of {sizes}"
+    );
+    let mut bin = [0; MOST_AXES];
+    for ((slot, &value), &size) in bin.iter_mut().zip(position).zip(size) {
+        *slot = chunk_at(value, size).ok_or_else(|| {
+            WriteError::data("position", value.to_string(), "a number that lies in a bin")
+        })?;
+    }
+    Ok(bin)
+}
+
+/// The bins of one chunk's rows.
+#[derive(Debug)]
+pub(crate) struct Binned {
+    pub(crate) slot: usize,
+    pub(crate) chunk: Chunk,
+    /// Its bins, each once.
+    pub(crate) bins: Vec<Bin>,
+    /// For each row its place in `bins`.
+    pub(crate) of: Vec<u32>,
+}
+
+impl Binned {
+    pub(crate) fn new(
+        slot: usize,
+        chunk: Chunk,
+        dims: usize,
+        size: &[f64],
+    ) -> Result<Self, WriteError> {
+        let mut numbers: FxHashMap<Bin, u32> = FxHashMap::default();
+        let mut bins: Vec<Bin> = Vec::new();
+        let mut of = Vec::with_capacity(chunk.positions.len() / dims.max(1));
+        // Rows that follow each other mostly share a bin.
+        let mut last: Option<(Bin, u32)> = None;
+        for position in chunk.positions.chunks_exact(dims.max(1)) {
+            let bin = bin(position, size)?;
+            let number = match last {
+                Some((known, number)) if known == bin => number,
+                _ => {
+                    let next = narrow("bins of a chunk", bins.len())?;
+                    *numbers.entry(bin).or_insert_with(|| {
+                        bins.push(bin);
+                        next
+                    })
+                }
+            };
+            last = Some((bin, number));
+            of.push(number);
+        }
+        Ok(Self {
+            slot,
+            chunk,
+            bins,
+            of,
+        })
+    }
+}

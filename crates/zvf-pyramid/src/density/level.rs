@@ -1,0 +1,90 @@
+//! One level in files, and which of its vertices stay.
+
+use super::points::Point;
+use super::sheet::{Desk, Marks, Sheet, word, words};
+use super::square;
+use zvf_write::WriteError;
+use zvf_write::error::OrBug;
+use zvf_write::int::index;
+
+/// A level.
+#[derive(Debug)]
+pub(super) struct Fine {
+    /// Points, whose places are those in level 0, in their order.
+    pub(super) vertices: Sheet,
+    /// The number in level 0 and the ends of each link, in the order of these numbers; of trees in that of objects.
+    pub(super) links: Sheet,
+}
+
+/// Which vertices stay.
+#[derive(Debug)]
+pub(super) enum Stays {
+    /// These. What stands for each vertex, if that is asked for.
+    Marked(Marks, Option<Sheet>),
+    /// What links and faces say, by what stands for each vertex.
+    Linked(Sheet),
+}
+
+impl Fine {
+    /// Marks the vertices of some objects.
+    pub(super) fn of_objects(&self, kept: &[bool]) -> Result<Marks, WriteError> {
+        let mut marks = Marks::new(self.vertices.len());
+        self.vertices.each(|place, record| {
+            let object = word(record, 1)?;
+            if *kept
+                .get(index(object))
+                .or_bug(format_args!("no object {object}"))?
+            {
+                marks.set(place)?;
+            }
+            Ok(())
+        })?;
+        marks.count();
+        Ok(marks)
+    }
+
+    /// The vertices that are marked, with links between them; how many objects they have, and the mean distance of those that
+    /// follow each other in an object.
+    pub(super) fn keep(
+        &self,
+        stays: &Marks,
+        links: &Sheet,
+        dims: usize,
+        desk: &Desk<'_>,
+    ) -> Result<(Self, u64, f64), WriteError> {
+        let mut vertices = self.vertices.like(desk);
+        let mut objects = 0_u64;
+        let mut last: Option<Point> = None;
+        let (mut sum, mut steps) = (0.0_f64, 0.0_f64);
+        self.vertices.each(|place, record| {
+            if !stays.has(place)? {
+                return Ok(());
+            }
+            let point = Point::take(&mut &*record, dims)?;
+            match &last {
+                Some(last) if last.object == point.object => {
+                    sum += square(&last.position, &point.position).sqrt();
+                    steps += 1.0;
+                }
+                _ => objects += 1,
+            }
+            last = Some(point);
+            vertices.push(record)
+        })?;
+        let mut kept = self.links.like(desk);
+        let mut link = Vec::new();
+        links.each(|_, record| {
+            link.clear();
+            link.extend_from_slice(&word(record, 0)?.to_le_bytes());
+            for end in words(record).skip(1) {
+                let end = stays.rank(end)?;
+                let end = end.or_bug("a link to a vertex that does not stay")?;
+                link.extend_from_slice(&end.to_le_bytes());
+            }
+            kept.push(&link)
+        })?;
+        let links = kept;
+        let step = if steps > 0.0 { sum / steps } else { 0.0 };
+        Ok((Self { vertices, links }, objects, step))
+    }
+}
