@@ -6,7 +6,7 @@ use zvf_meta::ArrayAttributes;
 use zvf_meta::space::chunk_at;
 
 use super::kept::Journal;
-use super::laid::{Laid, NO_ROWS};
+use super::laid::{Done, Laid, NO_ROWS};
 use super::report::Notes;
 use super::source::{Chunk, Column, Source, tiles};
 use zvf_write::error::{OrBug, internal};
@@ -18,20 +18,6 @@ use zvf_write::prepare::Corners;
 use zvf_write::shard::{Cells, Object, Payloads};
 use zvf_write::target::Below;
 use zvf_write::{WriteError, documents, parallel};
-
-/// What is kept of a chunk that was written.
-#[derive(Debug, Clone)]
-pub(super) struct Done {
-    pub(super) slot: u32,
-    pub(super) rows: u32,
-    pub(super) fragments: usize,
-    pub(super) ends: Vec<(u32, u32)>,
-    pub(super) tiles: bool,
-    pub(super) extent: Option<Corners>,
-    pub(super) misplaced: u64,
-    /// Which columns have a cell here, those of fragments last.
-    pub(super) present: Vec<bool>,
-}
 
 /// A writer of cells: one level's.
 #[derive(Clone, Copy)]
@@ -273,7 +259,7 @@ pub(super) fn copy(sink: Sink<'_>, threads: usize, budget: usize) -> Result<Laid
     let number = source.level.number();
     if sink.journal.is_some_and(Journal::goes_on) {
         // The chunks that would tell may be written already.
-        super::relay::tell_widths(source)?;
+        source.tell_widths()?;
     }
     // Chunks, and what is to be told of those that were written just now.
     let work = |job: Vec<u32>| -> Result<(Vec<Done>, Option<Notes>), WriteError> {

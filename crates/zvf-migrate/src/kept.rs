@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::Job;
-use super::cells::Done;
+use super::laid::Done;
 use super::report::{LevelCounts, Loss, Notes, Repair, Report};
 use zvf_write::WriteError;
 use zvf_write::commit::{self, Leftovers, MARKER, ROOT};

@@ -3,7 +3,6 @@
 use zvf_meta::space::Grid;
 use zvf_store::ChunkCoord;
 
-use super::cells::Done;
 use super::moved::{Moved, span};
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
@@ -13,6 +12,20 @@ use zvf_write::prepare::Corners;
 
 /// The ends of a fragment without rows.
 pub(crate) const NO_ROWS: (u32, u32) = (u32::MAX, u32::MAX);
+
+/// What is kept of a chunk that was written.
+#[derive(Debug, Clone)]
+pub(super) struct Done {
+    pub(super) slot: u32,
+    pub(super) rows: u32,
+    pub(super) fragments: usize,
+    pub(super) ends: Vec<(u32, u32)>,
+    pub(super) tiles: bool,
+    pub(super) extent: Option<Corners>,
+    pub(super) misplaced: u64,
+    /// Which columns have a cell here, those of fragments last.
+    pub(super) present: Vec<bool>,
+}
 
 /// The vertices of a new level.
 #[derive(Debug, Default)]

@@ -16,6 +16,7 @@
 
 mod cells;
 mod documents;
+mod entries;
 mod family;
 mod kept;
 mod laid;
@@ -24,6 +25,7 @@ mod moved;
 mod objects;
 mod options;
 mod order;
+mod pair;
 mod records;
 mod relay;
 mod report;

@@ -1,9 +1,9 @@
 //! Objects: manifests whose fragments are those of the new level, ids, links between the parts of chains.
 
-use zvf_format::manifest::{Manifest, ManifestBuilder};
+use zvf_format::manifest::ManifestBuilder;
 use zvf_meta::ObjectIndexDoc;
-use zvf_store::{ChunkCoord, ObjectIndex};
 
+use super::entries::entries;
 use super::laid::Laid;
 use super::report::Notes;
 use super::rows::{Parts, Rows};
@@ -15,31 +15,6 @@ use zvf_write::form::IdsIn;
 use zvf_write::int::index;
 use zvf_write::objects::{Docs, MOST, ManifestArray, index_doc, index_of_rows};
 use zvf_write::target::Below;
-
-/// What a manifest names: chunks and fragments in order.
-pub(super) fn entries(
-    blob: &[u8],
-    objects: &ObjectIndex,
-    row: u64,
-) -> Result<Vec<(ChunkCoord, i64)>, WriteError> {
-    let place = || format!("object_index/manifests, row {row}");
-    let manifest = Manifest::parse(blob, objects.key_rank())
-        .map_err(|error| WriteError::source(place(), error.to_string()))?;
-    let mut found = Vec::new();
-    let mut coord = Vec::new();
-    for block in manifest.blocks() {
-        coord.clear();
-        coord.extend(block.chunk.iter().map(|part| part.get()));
-        let chunk = ChunkCoord::new(&coord);
-        found.extend(
-            block
-                .fragments
-                .iter()
-                .map(|fragment| (chunk.clone(), fragment)),
-        );
-    }
-    Ok(found)
-}
 
 /// Where the parts of a level go that are no cells, and how.
 #[derive(Clone, Copy)]

@@ -60,7 +60,7 @@ pub(super) fn order(source: &Source, starts: &[u64], by_number: bool) -> Result<
             let part = source.handle.block_on(objects.manifest_chunk(part))?;
             let first = part.first_slot();
             for row in first..(first + wide(part.len())).min(objects.len()) {
-                for (chunk, fragment) in super::objects::entries(part.blob(row), objects, row)? {
+                for (chunk, fragment) in super::entries::entries(part.blob(row), objects, row)? {
                     let at = source.slot(&chunk).and_then(|slot| {
                         let [start, end] = *starts.get(index(slot)..)?.first_chunk()?;
                         let at = start.checked_add(u64::try_from(fragment).ok()?)?;

@@ -15,7 +15,8 @@ use std::path::Path;
 use zvf_meta::space::{bins_per_chunk, chunk_at};
 use zvf_store::ChunkCoord;
 
-use super::cells::{Done, Sink, number_type};
+use super::cells::{Sink, number_type};
+use super::laid::Done;
 use super::laid::Laid;
 use super::moved::span;
 use super::moved::{Moved, Part};
@@ -106,22 +107,6 @@ impl Member {
     }
 }
 
-/// Lets the first cell of every column tell its width.
-pub(super) fn tell_widths(source: &Source) -> Result<(), WriteError> {
-    for column in source.columns.iter().chain(&source.fragment_columns) {
-        let first = column
-            .attribute
-            .array
-            .presence()
-            .get(0)
-            .and_then(|chunk| source.slot(chunk));
-        if let Some(slot) = first {
-            source.read(&[slot])?;
-        }
-    }
-    Ok(())
-}
-
 /// Sorts the rows of all chunks into new ones of `shape`.
 pub(super) fn gather(
     source: &Source,
@@ -131,7 +116,7 @@ pub(super) fn gather(
     folder: &Path,
     notes: &Notes,
 ) -> Result<Gathered, WriteError> {
-    tell_widths(source)?;
+    source.tell_widths()?;
     let starts = fragment_starts(source)?;
     let order = order(source, &starts, super::records::is_implied_tree(source))?;
     let sizes = |columns: &[Column]| columns.iter().map(Column::row_bytes).collect();

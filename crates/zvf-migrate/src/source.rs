@@ -248,7 +248,7 @@ impl Source {
             let part = self.handle.block_on(objects.manifest_chunk(number))?;
             let first = part.first_slot();
             for row in first..first + wide(part.len()) {
-                for (chunk, _) in super::objects::entries(part.blob(row), &objects, row)? {
+                for (chunk, _) in super::entries::entries(part.blob(row), &objects, row)? {
                     if self.slot(&chunk).is_none() && self.level.vertices().in_grid(&chunk) {
                         unknown.push(chunk);
                     }
@@ -405,6 +405,22 @@ impl Source {
             attributes,
             fragment_attributes,
         })
+    }
+
+    /// Lets the first cell of every column tell its width.
+    pub(super) fn tell_widths(&self) -> Result<(), WriteError> {
+        for column in self.columns.iter().chain(&self.fragment_columns) {
+            let first = column
+                .attribute
+                .array
+                .presence()
+                .get(0)
+                .and_then(|chunk| self.slot(chunk));
+            if let Some(slot) = first {
+                self.read(&[slot])?;
+            }
+        }
+        Ok(())
     }
 }
 

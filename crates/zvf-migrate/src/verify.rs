@@ -4,7 +4,6 @@
 //! elsewhere in the new store, as multisets: a sum of hashes of each record, for the ends and for every attribute.
 
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
@@ -12,6 +11,7 @@ use zvf_format::dtype::DTypeKind;
 use zvf_meta::{Kind, ObjectLayout};
 use zvf_store::{ChunkCoord, IdTable, LinkFamily, Need, ObjectIndex, Store, TypedArray};
 
+use super::pair::{Pair, hash, is_absent};
 use super::records::Family;
 use super::report::{Notes, Verified};
 use super::rows::Copied;
@@ -59,13 +59,6 @@ pub(super) fn is_binned(source: &Source) -> bool {
         && level.key_rank() == level.dims()
 }
 
-/// One level of both stores.
-pub(super) struct Pair {
-    pub(super) old: Source,
-    pub(super) new: Source,
-    pub(super) number: u32,
-}
-
 /// What is kept of the chunks of the old level.
 #[derive(Default)]
 struct Kept {
@@ -84,20 +77,10 @@ struct Sums {
     values: Vec<u64>,
 }
 
-pub(super) fn hash(part: &impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    part.hash(&mut hasher);
-    hasher.finish()
-}
-
 /// The object index of the old level, that of the new one, the ids of the old one, and where their rows are in the new one.
 type Indexes<'a> = (&'a ObjectIndex, &'a ObjectIndex, Arc<IdTable>, Copied);
 
 impl Pair {
-    pub(super) fn place(&self, what: impl std::fmt::Display) -> String {
-        format!("level {}, {what}", self.number)
-    }
-
     /// Whether the fragments of the level are bins, and of another shape than before.
     fn cuts_bins(&self) -> bool {
         let bins = |source: &Source| source.level.store().root().base_bin_shape().to_vec();
@@ -236,7 +219,7 @@ impl Pair {
         })?;
         for row in copied.gaps() {
             let part = handle.block_on(new.manifest_chunk(new.chunk_of(row)))?;
-            if !super::objects::entries(part.blob(row), new, row)?.is_empty() {
+            if !super::entries::entries(part.blob(row), new, row)?.is_empty() {
                 let place = self.place(format_args!("object {}", new_ids.id(row)));
                 return Err(WriteError::differs(place, "is in the copy only"));
             }
@@ -258,7 +241,7 @@ impl Pair {
                     continue;
                 };
                 let copies = handle.block_on(new.manifest_chunk(new.chunk_of(there)))?;
-                let mut wanted = super::objects::entries(part.blob(row), old, row)?;
+                let mut wanted = super::entries::entries(part.blob(row), old, row)?;
                 // What is not there was reported and left out.
                 wanted.retain(|(chunk, fragment)| {
                     let slot = self.old.slot(chunk).map(index);
@@ -268,7 +251,7 @@ impl Pair {
                         rows > 0 && (0..i64::from(count)).contains(fragment)
                     })
                 });
-                let found = super::objects::entries(copies.blob(there), new, there)?;
+                let found = super::entries::entries(copies.blob(there), new, there)?;
                 if wanted != found {
                     let place = self.place(format_args!("object {}", ids.id(row)));
                     return Err(WriteError::differs(place, "its fragments differ"));
@@ -472,7 +455,7 @@ impl Pair {
             let first = part.first_slot();
             for row in first..(first + wide(part.len())).min(objects.len()) {
                 let mut before: Option<(ChunkCoord, u32)> = None;
-                for (chunk, fragment) in super::objects::entries(part.blob(row), objects, row)? {
+                for (chunk, fragment) in super::entries::entries(part.blob(row), objects, row)? {
                     let key = self.old.slot(&chunk).zip(u32::try_from(fragment).ok());
                     let Some(&(start, end)) = key.and_then(|key| kept.ends.get(&key)) else {
                         continue;
@@ -489,17 +472,6 @@ impl Pair {
         }
         Ok(sums)
     }
-}
-
-/// Whether the bytes of a value are the word for absence.
-pub(super) fn is_absent(kind: Option<DTypeKind>, value: &[u8]) -> bool {
-    let nan = match kind {
-        Some(DTypeKind::F16) => half::f16::NAN.to_le_bytes().to_vec(),
-        Some(DTypeKind::F32) => f32::NAN.to_le_bytes().to_vec(),
-        Some(DTypeKind::F64) => f64::NAN.to_le_bytes().to_vec(),
-        _ => return false,
-    };
-    value.chunks(nan.len()).all(|one| one == nan)
 }
 
 /// Compares a column of a chunk; rows without a value may have the word for absence in the copy.

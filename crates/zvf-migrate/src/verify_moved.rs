@@ -10,10 +10,10 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 
 use zvf_store::LinkFamily;
 
+use super::pair::{Pair, hash, is_absent};
 use super::records::{Family, is_implied_tree};
 use super::report::Verified;
 use super::source::{Chunk, Source};
-use super::verify::{Pair, hash, is_absent};
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
 use zvf_write::int::{halves128, index, wide};
@@ -273,7 +273,7 @@ fn objects(
     let handle = &pair.old.handle;
     let whole = |side: &Side<'_>, objects: &zvf_store::ObjectIndex, blob: &[u8], row: u64| {
         let mut whole = Sequence::EMPTY;
-        for (chunk, fragment) in super::objects::entries(blob, objects, row)? {
+        for (chunk, fragment) in super::entries::entries(blob, objects, row)? {
             let key = side.source.slot(&chunk).zip(u32::try_from(fragment).ok());
             if let Some(part) = key.and_then(|key| side.fragments.get(&key)) {
                 whole.append(*part);
