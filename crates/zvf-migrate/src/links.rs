@@ -352,7 +352,7 @@ impl Placer {
         for ((array, slot), bucket) in buckets {
             let mut object = vec![u64::from(array)];
             object.extend(cells.object_index(chunk(slot)?)?);
-            items.push((object, bucket.len(), (array, slot, bucket)));
+            items.push((object, bucket.size(), (array, slot, bucket)));
         }
         let work = |job: Vec<(u32, u32, Bucket)>| family.write_job(job, &file, &chunk);
         let mut done: Vec<Done> = Vec::new();

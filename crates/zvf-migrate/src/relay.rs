@@ -338,7 +338,7 @@ pub(super) fn write(
     let mut items = Vec::new();
     let buckets = std::mem::take(&mut sorted.buckets);
     for (slot, (rows, members)) in (0_u32..).zip(buckets) {
-        let size = rows.len() + members.len();
+        let size = rows.size() + members.size();
         let object = sink.cells.object_index(sorted.chunk(slot)?)?;
         items.push((object, size, (slot, rows, members)));
     }
@@ -397,7 +397,7 @@ pub(super) fn write(
     let weigh = |job: Vec<(u32, Bucket, Bucket)>| {
         let bytes = job
             .iter()
-            .map(|(_, rows, members)| rows.len() + members.len());
+            .map(|(_, rows, members)| rows.size() + members.size());
         (bytes.sum::<u64>() * 3, job)
     };
     let jobs: Vec<_> = pack(items).into_iter().map(weigh).collect();

@@ -114,7 +114,7 @@ impl<K: Eq + Hash> Buckets<K> {
 
 impl Bucket {
     /// Bytes of all records.
-    pub fn len(&self) -> u64 {
+    pub fn size(&self) -> u64 {
         self.parts.iter().map(|part| part.len).sum::<u64>() + wide(self.tail.len())
     }
 
@@ -136,7 +136,7 @@ impl Bucket {
         if self.parts.is_empty() {
             return Ok(self.tail);
         }
-        let mut all = Vec::with_capacity(to_index("bytes of a chunk", self.len())?);
+        let mut all = Vec::with_capacity(to_index("bytes of a chunk", self.size())?);
         for part in self.parts {
             file.read(part, &mut all)?;
         }
@@ -174,7 +174,7 @@ mod tests {
                     .filter(|i| i % 7 == rest)
                     .flat_map(u32::to_le_bytes)
                     .collect();
-                assert_eq!(bucket.len(), wanted.len() as u64);
+                assert_eq!(bucket.size(), wanted.len() as u64);
                 assert_eq!(bucket.read(&file).unwrap(), wanted);
             }
         }

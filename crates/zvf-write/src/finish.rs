@@ -386,12 +386,12 @@ impl<'s> Level<'s> {
     ) -> Result<(), WriteError> {
         let mut items = Vec::new();
         let width = encoder.record_size();
-        let bytes: u64 = buckets.iter().map(Bucket::len).sum();
+        let bytes: u64 = buckets.iter().map(Bucket::size).sum();
         let mut steps = self.watch.step(Step::Vertices, bytes / width);
         for (slot, bucket) in (0_u32..).zip(buckets) {
             items.push((
                 self.cells.object_index(self.chunk(slot)?)?,
-                bucket.len(),
+                bucket.size(),
                 (slot, bucket),
             ));
         }
@@ -434,7 +434,7 @@ impl<'s> Level<'s> {
         let mut noted = Vec::new();
         for (slot, bucket) in job {
             let chunk = self.chunk(slot)?;
-            let rows = bucket.len() / encoder.record_size();
+            let rows = bucket.size() / encoder.record_size();
             let Encoded {
                 positions,
                 fragments,
@@ -552,7 +552,7 @@ impl<'s> Level<'s> {
             present.entry(array).or_default().push(chunk);
             let mut object = vec![u64::from(array)];
             object.extend(self.cells.object_index(chunk)?);
-            items.push((object, bucket.len(), (array, slot, bucket)));
+            items.push((object, bucket.size(), (array, slot, bucket)));
         }
         let work = |job: Vec<(u32, u32, Bucket)>| self.write_link_job(family, job, file);
         let take = |records| {

@@ -313,7 +313,7 @@ impl Family<'_> {
         let mut items = Vec::new();
         for (key, bucket) in buckets {
             let object = self.sink.cells.object_index(&key)?;
-            items.push((object, bucket.len(), (key, bucket)));
+            items.push((object, bucket.size(), (key, bucket)));
         }
         let work = |job: Vec<(ChunkCoord, Bucket)>| self.write_job(job, file);
         let mut all = Vec::new();
