@@ -15,7 +15,8 @@ use zvf_write::documents::{self, grid_doc};
 use zvf_write::int::{signed64, wide};
 use zvf_write::prepare;
 use zvf_write::redo::Journal;
-use zvf_write::shard::{Cells, Object};
+use zvf_write::shard::Cells;
+use zvf_write::target::Object;
 use zvf_write::target::Target;
 use zvf_write::writer::blocking;
 

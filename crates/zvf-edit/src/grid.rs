@@ -10,7 +10,8 @@ use zvf_store::{CellWant, ChunkCoord, GridArray, Level};
 use zvf_write::WriteError;
 use zvf_write::codec::{Compression, names};
 use zvf_write::documents::presence;
-use zvf_write::shard::{Cells, Container, Object};
+use zvf_write::shard::{Cells, Container};
+use zvf_write::target::Object;
 
 /// An array of cells, and the cells that change.
 #[derive(Debug)]

@@ -15,7 +15,7 @@ use zvf_write::codec::{Compression, names};
 use zvf_write::error::OrBug;
 use zvf_write::int::{narrow, to_index, wide};
 use zvf_write::number::NumberType;
-use zvf_write::shard::Object;
+use zvf_write::target::Object;
 use zvf_write::typed::{Element, Typed};
 
 /// The path of the index.

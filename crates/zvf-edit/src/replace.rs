@@ -19,11 +19,12 @@ use zvf_meta::RootDoc;
 
 use zvf_write::WriteError;
 use zvf_write::change::{Change, Take};
-use zvf_write::commit::{Leftovers, ROOT, unique};
+use zvf_write::commit::{Leftovers, ROOT};
 use zvf_write::lease::LEASE;
 use zvf_write::redo::Journal;
-use zvf_write::shard::Object;
+use zvf_write::target::Object;
 use zvf_write::target::Target;
+use zvf_write::target::unique;
 use zvf_write::writer::{WriteOptions, blocking};
 
 /// The list of what was kept.

@@ -9,9 +9,10 @@ use zvf_store::{CellWant, GridArray, Level, Need, Store, VertexAttribute};
 
 use super::grid::GridEdit;
 use zvf_write::WriteError;
-use zvf_write::chunk_by::{ChunkBy, Keys};
+use zvf_write::chunk_by::Keys;
 use zvf_write::int::{to_index, wide};
 use zvf_write::number::NumberType;
+use zvf_write::spec::ChunkBy;
 use zvf_write::spec::{AttributeSpec, AttributeType, StoreSpec};
 
 /// What an edit has to know of the level.

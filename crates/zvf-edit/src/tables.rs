@@ -13,8 +13,8 @@ use zvf_write::error::OrBug;
 use zvf_write::int::{to_index, wide};
 use zvf_write::number::NumberType;
 use zvf_write::objects::{Held, column};
-use zvf_write::shard::Object;
 use zvf_write::spec::{AttributeSpec, AttributeType};
+use zvf_write::target::Object;
 use zvf_write::typed::{Element, ROWS, Typed};
 use zvf_write::values::Values;
 

@@ -16,7 +16,7 @@ use super::{Edit, EditSummary};
 use zvf_write::WriteError;
 use zvf_write::codec::Compression;
 use zvf_write::int::{narrow, wide};
-use zvf_write::shard::Object;
+use zvf_write::target::Object;
 use zvf_write::writer::{WriteOptions, blocking};
 
 /// What [`vacuum`] did.

@@ -10,13 +10,14 @@ use super::laid::{Done, Laid, NO_ROWS};
 use super::report::Notes;
 use super::source::{Chunk, Column, Source, tiles};
 use zvf_write::error::{OrBug, internal};
-use zvf_write::finish::pack;
 use zvf_write::int::wide;
 use zvf_write::nodes::Nodes;
 use zvf_write::number::NumberType;
+use zvf_write::parallel::pack;
 use zvf_write::prepare::Corners;
-use zvf_write::shard::{Cells, Object, Payloads};
+use zvf_write::shard::Cells;
 use zvf_write::target::Below;
+use zvf_write::target::{Object, Payloads};
 use zvf_write::{WriteError, documents, parallel};
 
 /// A writer of cells: one level's.

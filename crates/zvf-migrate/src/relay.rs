@@ -26,13 +26,13 @@ use super::source::{Chunk, Column, Rows, Source};
 use zvf_write::bucket::{Bucket, Buckets};
 use zvf_write::cell::bin_of;
 use zvf_write::error::{OrBug, internal};
-use zvf_write::finish::pack;
 use zvf_write::int::{index, narrow, signed64, wide};
+use zvf_write::parallel::pack;
 use zvf_write::places::Places;
 use zvf_write::record;
 use zvf_write::record::{put_flagged, row_of, take_array, take_flagged};
-use zvf_write::shard::Payloads;
 use zvf_write::spill::{SpillFile, Spool};
+use zvf_write::target::Payloads;
 use zvf_write::{WriteError, parallel};
 
 /// No vertex.

@@ -10,8 +10,8 @@ use super::source::Source;
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
 use zvf_write::form::ID_IS_ROW;
+use zvf_write::form::MOST;
 use zvf_write::int::{to_index, wide};
-use zvf_write::objects::MOST;
 
 /// The rows of a new table, by those of the old one.
 #[derive(Debug)]

@@ -12,11 +12,11 @@ use super::objects::Out;
 use super::rows::Rows;
 use super::source::Source;
 use zvf_write::WriteError;
-use zvf_write::documents::array_doc;
+use zvf_write::array::array_doc;
+use zvf_write::documents::Docs;
 use zvf_write::form::IdsIn;
 use zvf_write::int::{to_index, wide};
 use zvf_write::number::NumberType;
-use zvf_write::objects::Docs;
 use zvf_write::shard::vlen_codecs;
 use zvf_write::typed::{Element, Fill, ROWS, Typed, fills};
 

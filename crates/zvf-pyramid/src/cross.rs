@@ -17,9 +17,10 @@ use super::bins::NONE;
 use super::fine::rows_of;
 use super::sink::Sink;
 use zvf_write::error::OrBug;
-use zvf_write::finish::pack;
 use zvf_write::int::{halves, index, narrow, signed, wide};
-use zvf_write::shard::{Cells, Object, Payloads};
+use zvf_write::parallel::pack;
+use zvf_write::shard::Cells;
+use zvf_write::target::{Object, Payloads};
 use zvf_write::{WriteError, documents, parallel};
 
 /// One level, as far as links need it.

@@ -26,7 +26,7 @@ impl Sum {
 
     pub(crate) fn mean(&self) -> [f32; MOST_AXES] {
         let count = self.count as f64;
-        self.axes.map(|sum| zvf_write::values::narrow(sum / count))
+        self.axes.map(|sum| zvf_write::number::narrow(sum / count))
     }
 }
 

@@ -11,10 +11,10 @@ use zvf_format::keys::format_key;
 use zvf_meta::{ArrayAttributes, Codec, DataType, GroupDoc};
 
 use crate::WriteError;
+use crate::array::array_doc;
 use crate::codec::Compression;
-use crate::documents::array_doc;
 use crate::int::wide;
-use crate::shard::{Object, Payloads};
+use crate::target::{Object, Payloads};
 
 /// The objects of some cells, two a cell. An empty payload is no cell.
 ///

@@ -19,7 +19,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::WriteError;
-use crate::commit::{Leftovers, MARKER, ROOT, mark, unique};
+use crate::commit::{Leftovers, MARKER, ROOT, mark};
 use crate::lease::{Lease, is_free};
 use crate::target::{Seen, Target};
 
@@ -245,7 +245,7 @@ impl Change {
     /// everything stays, since what the root names must not go.
     pub fn abandon(mut self, groups: &[String]) {
         if self.unsure {
-            let other = crate::redo::fenced(self.root());
+            let other = crate::root_mark::fenced(self.root());
             if self.replace_root(other).is_err() {
                 return;
             }
@@ -307,14 +307,9 @@ fn may_take(target: &Target, root: &Seen, take: Take) -> Result<Option<(Left, Se
     // The root is not the one that the edit builds on, and names none: it counts and is carried out, or it never will.
     let over = edit.is_some()
         && base.is_some_and(|base| base != sum(&root.bytes))
-        && crate::redo::names_no_edit(&root.bytes);
+        && crate::root_mark::names_no_edit(&root.bytes);
     let taken = take == Take::Any || is_free(target, &marker, &seen, (root, over))?;
     Ok(taken.then_some((left, seen)))
-}
-
-/// An id that no other change has.
-pub(crate) fn new_id() -> String {
-    format!("{:x}", unique())
 }
 
 /// The groups that a marker names, if they are such as a pyramid writes: nothing else is ever removed.

@@ -14,36 +14,12 @@ use crate::bucket::Bucket;
 use crate::error::OrBug;
 use crate::int::wide;
 use crate::number::NumberType;
+use crate::spec::ChunkBy;
 use crate::spec::{AttributeSpec, AttributeType, StoreSpec};
 use crate::values::Values;
 
 /// Most values that chunks are cut by: the document of the level holds all of them.
 const MOST_VALUES: usize = 1 << 20;
-
-/// An attribute by whose value chunks are cut, before they are cut by position.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct ChunkBy {
-    /// The attribute: one truth value, whole number or text a vertex. It lies in the keys of chunks and in no array.
-    pub attribute: AttributeSpec,
-    /// All values that it may have. Default: those of the data.
-    pub values: Option<Values<'static>>,
-    /// Whether an array has it, too, as the released writers of graphs and meshes leave it: only in stores that are edited.
-    pub(crate) stored: bool,
-}
-
-impl ChunkBy {
-    /// As the documents of a store say it.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn found(attribute: AttributeSpec, stored: bool) -> Self {
-        Self {
-            attribute,
-            values: None,
-            stored,
-        }
-    }
-}
 
 impl StoreSpec {
     /// Cuts chunks by the value of an attribute of the vertices, too: vertices of one place that differ in it lie in different

@@ -13,6 +13,7 @@ use crate::error::OrBug;
 use crate::int::wide;
 use crate::number::NumberType;
 use crate::values::Values;
+use std::borrow::Cow;
 
 /// Columns on their way into bytes.
 #[derive(Debug, Default)]
@@ -95,5 +96,13 @@ pub(crate) fn unsigned(values: Values<'_>) -> Option<Vec<u64>> {
     match values {
         Values::U64(list) => Some(list.into_owned()),
         _ => None,
+    }
+}
+
+/// Numbers, of which NaN and -0 are others, too.
+pub(crate) fn numbers(columns: &mut Columns, list: Option<&[f64]>) -> Result<Value, WriteError> {
+    match list {
+        Some(list) => columns.add(&Values::F64(Cow::Borrowed(list))),
+        None => Ok(Value::Null),
     }
 }

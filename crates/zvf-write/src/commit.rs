@@ -17,6 +17,7 @@ use serde_json::{Map, Value};
 
 use crate::WriteError;
 use crate::target::Target;
+use crate::target::unique;
 
 /// The marker of a store that is being written.
 pub const MARKER: &str = "zvf-unfinished.json";
@@ -202,12 +203,4 @@ pub(crate) fn mark(what: &str, details: Value) -> Map<String, Value> {
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value))
         .collect()
-}
-
-/// A number that no other writer has.
-pub fn unique() -> u64 {
-    use std::hash::{BuildHasher, Hasher};
-    std::collections::hash_map::RandomState::new()
-        .build_hasher()
-        .finish()
 }

@@ -3,6 +3,7 @@
 use crate::WriteError;
 use crate::error::internal;
 use crate::record::row_of;
+use std::collections::HashMap;
 
 /// Calls a generic function with the width as a constant, for the widths that positions and attributes mostly have;
 /// otherwise the second expression.
@@ -122,9 +123,31 @@ pub(crate) fn gather(
     Ok(out)
 }
 
+/// Brings items of one group together by value: values in the order in which they first come, the items of one in theirs.
+pub(crate) fn together<'v, T: Copy>(
+    items: &mut [T],
+    value: impl Fn(&T) -> Result<&'v [u8], WriteError>,
+) -> Result<(), WriteError> {
+    let mut firsts: HashMap<&[u8], usize> = HashMap::new();
+    let mut ranked: Vec<(usize, T)> = Vec::with_capacity(items.len());
+    for item in &*items {
+        let next = firsts.len();
+        ranked.push((*firsts.entry(value(item)?).or_insert(next), *item));
+    }
+    if ranked.is_sorted_by_key(|(rank, _)| *rank) {
+        return Ok(());
+    }
+    ranked.sort_by_key(|(rank, _)| *rank);
+    items
+        .iter_mut()
+        .zip(ranked)
+        .for_each(|(slot, (_, item))| *slot = item);
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{gather, scatter};
+    use super::{gather, scatter, together};
     use crate::WriteError;
 
     #[test]
@@ -162,5 +185,20 @@ mod tests {
             let gathered = gather(&records, 10, 0, width, [0, 2].into_iter());
             assert!(matches!(gathered, Err(WriteError::Bug { .. })));
         }
+    }
+
+    #[test]
+    fn items_of_a_value_come_together_in_their_order() {
+        let mut items: Vec<(u32, &[u8])> = vec![
+            (0, b"b"),
+            (1, b"a"),
+            (2, b"b"),
+            (3, b"c"),
+            (4, b"a"),
+            (5, b"b"),
+        ];
+        together(&mut items, |(_, value)| Ok(value)).unwrap();
+        let order: Vec<u32> = items.iter().map(|(at, _)| *at).collect();
+        assert_eq!(order, [0, 2, 5, 1, 4, 3]);
     }
 }

@@ -3,17 +3,15 @@
 //! Every member of a specification stands in its description, by name, so that a new member cannot be forgotten: the compiler
 //! asks for it. Floating-point numbers stand behind the document as they are in memory (see `columns.rs`), never as text.
 
-use std::borrow::Cow;
-
 use serde_json::{Value, json};
 use zvf_meta::Axis;
 
 use crate::WriteError;
-use crate::chunk_by::ChunkBy;
 use crate::codec::Compression;
 use crate::columns::Columns;
+use crate::columns::numbers;
+use crate::spec::ChunkBy;
 use crate::spec::{AttributeSpec, AttributeType, LinkSpec, Outside, StoreSpec};
-use crate::values::Values;
 
 /// The whole specification, and the version of this library.
 pub(crate) fn spec(spec: &StoreSpec) -> Result<Vec<u8>, WriteError> {
@@ -98,14 +96,6 @@ pub fn codecs(compression: &Compression) -> Value {
     Value::Array(codecs.collect())
 }
 
-/// Numbers, of which NaN and -0 are others, too.
-pub(crate) fn numbers(columns: &mut Columns, list: Option<&[f64]>) -> Result<Value, WriteError> {
-    match list {
-        Some(list) => columns.add(&Values::F64(Cow::Borrowed(list))),
-        None => Ok(Value::Null),
-    }
-}
-
 fn axis(axis: &Axis) -> Value {
     let Axis {
         name,
@@ -153,11 +143,10 @@ mod tests {
     use zvf_meta::Kind;
 
     use super::spec;
-    use crate::chunk_by::ChunkBy;
     use crate::codec::Compression;
     use crate::number::NumberType;
-    use crate::side::{Parametric, ParametricType};
-    use crate::spec::{AttributeSpec, Outside, StoreSpec, TargetVersion};
+    use crate::parametric::{Parametric, ParametricType};
+    use crate::spec::{AttributeSpec, ChunkBy, Outside, StoreSpec, TargetVersion};
     use crate::values::Values;
 
     #[test]

@@ -2,13 +2,15 @@
 
 use serde_json::{Value, json};
 use zvf_format::keys::{cmp_ascii, format_key};
+use zvf_meta::rules::Severity;
 use zvf_meta::space::Grid;
 use zvf_meta::{
-    ArrayAttributes, ArrayDoc, Axis, Codec, DataType, Dataset, GroupDoc, JsonObject, KeyEncoding,
-    KeyList, Multiscale, Multiscales, Ome, OmeNode, RootDoc, Transform, ZarrVectors,
+    ArrayAttributes, ArrayDoc, Axis, DataType, Dataset, GroupDoc, JsonObject, KeyList, Multiscale,
+    Multiscales, Ome, OmeNode, RootDoc, Transform, ZarrVectors,
 };
 
 use crate::WriteError;
+use crate::array::array_doc;
 use crate::cell::Encoder;
 use crate::form::Members;
 use crate::int::wide;
@@ -17,30 +19,6 @@ use crate::spec::{AttributeSpec, AttributeType, StoreSpec};
 
 /// The attribute of the root that lists the chunks whose coarse levels are out of date.
 pub const STALE: &str = "zvf_stale";
-
-/// An array document.
-pub fn array_doc(
-    shape: Vec<u64>,
-    data_type: DataType,
-    chunk_shape: Vec<u64>,
-    fill_value: Value,
-    codecs: Vec<Codec>,
-    attributes: ArrayAttributes,
-) -> ArrayDoc {
-    ArrayDoc {
-        shape,
-        data_type,
-        chunk_shape,
-        chunk_grid: JsonObject::new(),
-        key_encoding: KeyEncoding::default(),
-        fill_value,
-        codecs,
-        dimension_names: None,
-        attributes,
-        storage_transformers: Vec::new(),
-        extra: JsonObject::new(),
-    }
-}
 
 /// The document of an array of cells that has the cells of `present`.
 pub fn grid_doc(cells: &Cells, present: KeyList, attributes: ArrayAttributes) -> ArrayDoc {
@@ -338,6 +316,30 @@ pub fn grid(bounds: &(Vec<f64>, Vec<f64>), chunk_shape: &[f64]) -> Result<Grid, 
         chunk_shape,
     )?)
 }
+
+impl StoreSpec {
+    /// Applies the rules about root documents that the format has, such as the order of axis types.
+    pub(crate) fn check_document(&self) -> Result<(), WriteError> {
+        let zeros = vec![0.0; self.dims()];
+        let bounds = self.bounds.clone().unwrap_or((zeros.clone(), zeros));
+        let root = root(self, bounds, "store");
+        let problems = zvf_meta::rules::check_root(&root);
+        match problems
+            .into_iter()
+            .find(|problem| problem.severity == Severity::Error)
+        {
+            Some(problem) => Err(WriteError::spec(
+                problem.path,
+                problem.found,
+                problem.expected,
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Arrays with their paths.
+pub type Docs = Vec<(String, ArrayDoc)>;
 
 #[cfg(test)]
 mod tests {

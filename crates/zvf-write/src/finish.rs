@@ -19,18 +19,20 @@ use crate::int::{index, narrow, wide};
 use crate::links::{CUT, Family, LinkCell, Placer, queued_size, split};
 use crate::nodes::Nodes;
 use crate::objects::{self, HeldGroups, Tables};
+use crate::parallel::pack;
 use crate::places::Places;
 use crate::prepare::Corners;
 use crate::progress::{Step, Steps, Watch};
 use crate::record::records;
 use crate::route::Router;
-use crate::shard::{Cells, Object, Payloads};
+use crate::shard::Cells;
 use crate::sorter::{Placed, Sorter};
 use crate::spec::{AttributeType, StoreSpec};
 use crate::spill::SpillFile;
 use crate::target::{Below, Target};
+use crate::target::{Object, Payloads};
 use crate::tuples::{Sink, Tuples};
-use crate::writer::Summary;
+
 use crate::{WriteError, documents, fragment_values, parallel, side};
 
 /// Everything that a writer gathered.
@@ -342,33 +344,6 @@ pub(crate) struct Level<'s> {
 /// The chunks that each array of links has cells in.
 pub(crate) type Present<'c> = BTreeMap<u32, Vec<&'c [i64]>>;
 
-/// What a job is cut from: the object it goes to, its size, and itself.
-pub(crate) type Item<T> = (Vec<u64>, u64, T);
-
-/// Bytes of records, and items, that make a job.
-const JOB_BYTES: u64 = 4 << 20;
-const JOB_ITEMS: usize = 256;
-
-/// Puts items together into jobs of a useful size; items of one object are never parted.
-pub fn pack<T>(mut items: Vec<Item<T>>) -> Vec<Vec<T>> {
-    items.sort_by(|(a, ..), (b, ..)| a.cmp(b));
-    let mut jobs: Vec<Vec<T>> = Vec::new();
-    let (mut bytes, mut before) = (0_u64, Vec::new());
-    for (object, size, item) in items {
-        let full = bytes >= JOB_BYTES || jobs.last().is_some_and(|job| job.len() >= JOB_ITEMS);
-        match jobs.last_mut() {
-            Some(job) if !full || object == before => job.push(item),
-            _ => {
-                jobs.push(vec![item]);
-                bytes = 0;
-            }
-        }
-        bytes += size;
-        before = object;
-    }
-    jobs
-}
-
 impl<'s> Level<'s> {
     fn chunk(&self, slot: u32) -> Result<&'s [i64], WriteError> {
         let chunk = self.chunks.get(index(slot)).copied();
@@ -657,4 +632,18 @@ struct Noted {
     slot: u32,
     placed: Vec<Placed>,
     vertices: Vec<u64>,
+}
+
+/// What was written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Summary {
+    /// Vertices.
+    pub vertices: u64,
+    /// Chunks with vertices.
+    pub chunks: u64,
+    /// Rows of the object index.
+    pub objects: u64,
+    /// Links that are stored, each counted once; implied ones are not.
+    pub links: u64,
 }

@@ -11,9 +11,11 @@ use zvf_meta::space::Grid;
 
 use crate::WriteError;
 use crate::codec::{Compression, names};
-use crate::objects::MOST;
 use crate::shard::{Cells, Container};
 use crate::spec::{StoreSpec, TargetVersion};
+
+/// Most rows of an object index.
+pub const MOST: u64 = 1 << 26;
 
 /// How links between chunks are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

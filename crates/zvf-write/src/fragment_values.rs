@@ -1,7 +1,5 @@
 //! Attributes of fragments, and where they cut fragments (0.9 §11.7 and §12.2).
 
-use std::collections::HashMap;
-
 use zvf_meta::{ArrayAttributes, Kind};
 
 use crate::WriteError;
@@ -87,47 +85,5 @@ pub(crate) fn document(one: &AttributeSpec) -> ArrayAttributes {
         zv_array: Some("fragment_attribute".to_owned()),
         dtype: Some(one.values.name()),
         ..channels(one)
-    }
-}
-
-/// Brings items of one group together by value: values in the order in which they first come, the items of one in theirs.
-pub(crate) fn together<'v, T: Copy>(
-    items: &mut [T],
-    value: impl Fn(&T) -> Result<&'v [u8], WriteError>,
-) -> Result<(), WriteError> {
-    let mut firsts: HashMap<&[u8], usize> = HashMap::new();
-    let mut ranked: Vec<(usize, T)> = Vec::with_capacity(items.len());
-    for item in &*items {
-        let next = firsts.len();
-        ranked.push((*firsts.entry(value(item)?).or_insert(next), *item));
-    }
-    if ranked.is_sorted_by_key(|(rank, _)| *rank) {
-        return Ok(());
-    }
-    ranked.sort_by_key(|(rank, _)| *rank);
-    items
-        .iter_mut()
-        .zip(ranked)
-        .for_each(|(slot, (_, item))| *slot = item);
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::together;
-
-    #[test]
-    fn items_of_a_value_come_together_in_their_order() {
-        let mut items: Vec<(u32, &[u8])> = vec![
-            (0, b"b"),
-            (1, b"a"),
-            (2, b"b"),
-            (3, b"c"),
-            (4, b"a"),
-            (5, b"b"),
-        ];
-        together(&mut items, |(_, value)| Ok(value)).unwrap();
-        let order: Vec<u32> = items.iter().map(|(at, _)| *at).collect();
-        assert_eq!(order, [0, 2, 5, 1, 4, 3]);
     }
 }

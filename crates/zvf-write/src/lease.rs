@@ -19,7 +19,8 @@ use std::time::{Duration, Instant, SystemTime};
 use serde_json::{Map, Value};
 
 use crate::WriteError;
-use crate::commit::{MARKER, unique};
+use crate::commit::MARKER;
+use crate::target::unique;
 use crate::target::{Seen, Target};
 
 /// The length of a lease, unless [`WriteOptions`](crate::WriteOptions) say otherwise.

@@ -96,11 +96,17 @@ mod copy;
 mod fitted;
 mod fragment_values;
 mod journal;
+mod names;
+mod parametric;
+mod part;
 mod parts;
+mod root_mark;
 mod side;
 mod walk;
 
 // Shared with the crates that edit and copy stores and add levels to them; no part of the interface.
+#[doc(hidden)]
+pub mod array;
 #[doc(hidden)]
 pub mod batch;
 #[doc(hidden)]
@@ -179,17 +185,19 @@ pub mod values;
 pub mod writer;
 
 pub use batch::{Batch, Groups, ObjectTable};
-pub use chunk_by::ChunkBy;
 pub use codec::Compression;
 pub use commit::Leftovers;
 pub use documents::{name_of as store_name, renew_ome};
 pub use error::WriteError;
-pub use number::NumberType;
+pub use finish::Summary;
+pub use number::{NumberType, narrow};
+pub use parametric::{Parametric, ParametricType};
 pub use parts::PartedStore;
 pub use progress::{Progress, Step};
-pub use side::{Parametric, ParametricType};
-pub use spec::{AttributeSpec, AttributeType, LinkSpec, Outside, StoreSpec, TargetVersion};
-pub use values::{Values, narrow};
-pub use writer::{StoreWriter, Summary, WriteOptions};
+pub use spec::{
+    AttributeSpec, AttributeType, ChunkBy, LinkSpec, Outside, StoreSpec, TargetVersion,
+};
+pub use values::Values;
+pub use writer::{StoreWriter, WriteOptions};
 pub use zvf_meta::{Axis, JsonObject, Kind, LinkStore};
 pub use zvf_store::Class;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use zvf_meta::{ArrayAttributes, ArrayDoc, KeyList};
 
 use crate::documents;
-use crate::objects::Docs;
+use crate::documents::Docs;
 use crate::shard::{Cells, Container};
 use crate::target::Below;
 use crate::{WriteError, blobs};

@@ -112,7 +112,7 @@ impl NumberType {
     pub(crate) fn round(self, value: f64) -> f64 {
         match self {
             Self::F16 => f64::from(f16::from_f64(value)),
-            Self::F32 => f64::from(crate::values::narrow(value)),
+            Self::F32 => f64::from(crate::number::narrow(value)),
             _ => value,
         }
     }
@@ -162,6 +162,16 @@ impl fmt::Display for NumberType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.dtype().fmt(f)
     }
+}
+
+/// The nearest float32, as positions and attributes are rounded to it where a store holds float32.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "rounding is what is asked for"
+)]
+#[must_use]
+pub fn narrow(value: f64) -> f32 {
+    value as f32
 }
 
 #[cfg(test)]

@@ -8,25 +8,27 @@ use zvf_format::vlen::VlenBuilder;
 use zvf_meta::{ArrayAttributes, ArrayDoc, DataType, Kind, ObjectIndexDoc};
 
 use crate::WriteError;
+use crate::array::array_doc;
 use crate::batch::{Groups, ObjectTable};
 use crate::codec::Compression;
-use crate::documents::array_doc;
+use crate::documents::Docs;
 use crate::error::OrBug;
+use crate::form::MOST;
 use crate::form::{ID_IS_ROW, IdsIn};
 use crate::int::{index, narrow, signed, wide};
 use crate::links::Placer;
+use crate::names::check_name;
 use crate::number::NumberType;
 use crate::progress::Steps;
 use crate::record::row_of;
-use crate::shard::{Object, vlen_codecs};
+use crate::shard::vlen_codecs;
 use crate::sorter::{Placed, Sorted};
-use crate::spec::{AttributeType, StoreSpec, check_name};
+use crate::spec::{AttributeType, StoreSpec};
 use crate::target::Below;
+use crate::target::Object;
 use crate::typed::{Element, ROWS, Typed};
 use crate::values::Values;
 
-/// Most rows of an object index.
-pub const MOST: u64 = 1 << 26;
 /// Manifests of one chunk.
 pub(crate) const BUCKET: u32 = 16_384;
 
@@ -243,9 +245,6 @@ impl HeldGroups {
         })
     }
 }
-
-/// Arrays with their paths.
-pub type Docs = Vec<(String, ArrayDoc)>;
 
 /// What was written of objects.
 #[derive(Debug, Default)]

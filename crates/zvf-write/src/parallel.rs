@@ -119,6 +119,33 @@ pub fn ordered<J: Send, R: Send>(
     )
 }
 
+/// What a job is cut from: the object it goes to, its size, and itself.
+pub(crate) type Item<T> = (Vec<u64>, u64, T);
+
+/// Bytes of records, and items, that make a job.
+const JOB_BYTES: u64 = 4 << 20;
+const JOB_ITEMS: usize = 256;
+
+/// Puts items together into jobs of a useful size; items of one object are never parted.
+pub fn pack<T>(mut items: Vec<Item<T>>) -> Vec<Vec<T>> {
+    items.sort_by(|(a, ..), (b, ..)| a.cmp(b));
+    let mut jobs: Vec<Vec<T>> = Vec::new();
+    let (mut bytes, mut before) = (0_u64, Vec::new());
+    for (object, size, item) in items {
+        let full = bytes >= JOB_BYTES || jobs.last().is_some_and(|job| job.len() >= JOB_ITEMS);
+        match jobs.last_mut() {
+            Some(job) if !full || object == before => job.push(item),
+            _ => {
+                jobs.push(vec![item]);
+                bytes = 0;
+            }
+        }
+        bytes += size;
+        before = object;
+    }
+    jobs
+}
+
 #[cfg(test)]
 mod tests {
     use super::{each, each_within, ordered};

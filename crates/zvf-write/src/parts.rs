@@ -21,35 +21,29 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use zvf_meta::LevelDoc;
-use zvf_store::ChunkCoord;
 
 use crate::batch::{Groups, ObjectTable};
-use crate::cell::Encoder;
 use crate::chunk_by::Split;
-use crate::columns::{Columns, column, columns, open, signed};
-use crate::commit::{self, MARKER};
+use crate::columns::{column, columns, open, signed};
+use crate::commit::{self};
 use crate::error::OrBug;
-use crate::finish::{self, Documents, Level, Parts, Present};
+use crate::finish::Summary;
+use crate::finish::{Documents, Level, Present};
 use crate::form::LinksBy;
 use crate::inside;
 use crate::int::{index, narrow, wide};
-use crate::layout::Layout;
 use crate::links::{Family, Placer};
 use crate::objects::{HeldGroups, Tables, is_chain};
-use crate::places::Places;
+use crate::part::{CLAIMS, PARTS, Part, bounds, cells, check_begun, encoder};
 use crate::prepare::{Corners, grow};
 use crate::progress::Step;
-use crate::shard::{Cells, Container};
 use crate::sorter::{Placed, Sorter};
 use crate::spec::{AttributeType, Outside, StoreSpec};
 use crate::target::Target;
 use crate::values::Values;
-use crate::writer::{StoreWriter, Summary, WriteOptions, blocking};
+use crate::writer::{StoreWriter, WriteOptions, blocking};
 use crate::{WriteError, documents, side};
 
-/// Where parts note what they do.
-const CLAIMS: &str = "zvf-unfinished/claims";
-const PARTS: &str = "zvf-unfinished/parts";
 const NOTES: &str = "zvf-unfinished";
 
 /// One store that several programs write.
@@ -197,7 +191,7 @@ impl PartedStore {
     /// # Errors
     /// Misuse: a name that is no path segment.
     pub fn writer(&self, name: &str) -> Result<StoreWriter, WriteError> {
-        crate::spec::check_name("part", name)?;
+        crate::names::check_name("part", name)?;
         let part = Part {
             name: name.to_owned(),
             details: self.details(),
@@ -245,211 +239,6 @@ impl PartedStore {
             .await
         })
     }
-}
-
-/// Whether a store of these parts was begun here and is not there yet.
-fn check_begun(target: &Target, address: &str, details: &Value) -> Result<(), WriteError> {
-    let exists = |what: &str| {
-        Err(WriteError::Exists {
-            store: address.to_owned(),
-            what: what.to_owned(),
-        })
-    };
-    if target.exists(commit::ROOT)? {
-        return exists("the store, or another one, is there already");
-    }
-    let marker: Option<Value> = target
-        .read(MARKER)?
-        .and_then(|bytes| serde_json::from_slice(&bytes).ok());
-    match marker.as_ref().and_then(|marker| marker.get("details")) {
-        Some(found) if found == details => Ok(()),
-        Some(_) => exists(
-            "parts of another specification, or of another version of this library, are written there",
-        ),
-        None => exists("no store was begun there"),
-    }
-}
-
-/// Which part a writer writes.
-#[derive(Debug, Clone)]
-pub(crate) struct Part {
-    name: String,
-    details: Value,
-}
-
-impl Part {
-    /// Writes the cells of a part, and the note of them.
-    pub(crate) fn write(self, parts: Parts) -> Result<Summary, WriteError> {
-        let target = Arc::clone(&parts.target);
-        let address = parts.address.clone();
-        check_begun(&target, &address, &self.details)?;
-        let key = format!("{PARTS}/{}", self.name);
-        let again = || WriteError::Exists {
-            store: address.clone(),
-            what: format!("part {} was finished before", self.name),
-        };
-        if target.exists(&key)? {
-            return Err(again());
-        }
-        let (note, summary) = self.fill(parts)?;
-        target.barrier()?;
-        if target.put_new(&key, note)? {
-            Ok(summary)
-        } else {
-            Err(again())
-        }
-    }
-
-    fn fill(&self, parts: Parts) -> Result<(Vec<u8>, Summary), WriteError> {
-        let Parts {
-            address,
-            spec,
-            target,
-            router,
-            tables,
-            groups: _,
-            folder,
-            budget,
-            threads,
-            leftovers: _,
-            watch,
-        } = parts;
-        let (spec, below) = (&*spec, target.below("0"));
-        let cells = cells(spec)?;
-        let encoder = encoder(spec)?;
-        let (coords, buckets, file, _) = finish::by_chunk(spec, router.rows, router.keys)?;
-        let chunks: Vec<&[i64]> = coords.iter().map(ChunkCoord::as_slice).collect();
-        self.claim(&target, &address, &cells, &chunks)?;
-        let level = Level {
-            spec,
-            target: &below,
-            cells: &cells,
-            chunks: &chunks,
-            threads,
-            watch: &watch,
-        };
-        let mut sorter = Sorter::new(budget / 8, &folder);
-        let mut places = None;
-        if spec.takes_links() {
-            places = Some(Places::new(router.vertices, budget / 8, &folder)?);
-        }
-        level.write_chunks(&encoder, buckets, &file, &mut sorter, places.as_mut())?;
-        let mut summary = Summary {
-            vertices: router.vertices,
-            chunks: wide(chunks.len()),
-            ..Summary::default()
-        };
-        let mut placer = Placer::new(spec, &chunks, budget / 8, &folder);
-        let mut steps = watch.step(Step::Links, router.link_count * 2);
-        if let Some(mut places) = places {
-            places.seal()?;
-            finish::place_links(spec, router.links, &mut places, &mut placer, &mut steps)?;
-        }
-        let (family, link_cells, link_file) = placer.finish();
-        let present = level.write_link_cells(&family, link_cells, &link_file, steps)?;
-        summary.links = family.links;
-
-        let mut placed = Vec::new();
-        let mut sorted = sorter.finish()?;
-        let mut some = Vec::new();
-        while let Some(object) = sorted.peek() {
-            sorted.take(object, &mut some)?;
-            some.iter().for_each(|one| one.write(&mut placed));
-            summary.objects += 1;
-        }
-        let mut columns = Columns::default();
-        let (ids, attributes) = tables.columns(spec);
-        let document = json!({
-            "vertices": router.vertices,
-            "extent": router.extent,
-            "chunks": columns.add(&Values::from(chunks.concat()))?,
-            "placed": columns.add(&Values::from(placed))?,
-            "ids": columns.add(&Values::from(ids))?,
-            "attributes": columns.add_all(&attributes)?,
-            "links": family.links,
-            "records": family.records,
-            "arrays": present.into_iter().map(|(array, chunks)| {
-                Ok(json!([family.offsets(array)?, columns.add(&Values::from(chunks.concat()))?]))
-            }).collect::<Result<Vec<_>, WriteError>>()?,
-        });
-        Ok((columns.close(&document)?, summary))
-    }
-
-    /// Puts the claim of a part and looks at all others.
-    fn claim(
-        &self,
-        target: &Target,
-        address: &str,
-        cells: &Cells,
-        chunks: &[&[i64]],
-    ) -> Result<(), WriteError> {
-        let mut objects = BTreeSet::new();
-        for chunk in chunks {
-            objects.insert(cells.object_index(chunk)?);
-        }
-        let taken = |what: String| WriteError::Exists {
-            store: address.to_owned(),
-            what,
-        };
-        let key = format!("{CLAIMS}/{}", self.name);
-        let claim = json!(objects).to_string().into_bytes();
-        let ours = target.put_new(&key, claim.clone())?
-            // The part was interrupted, and is written again.
-            || target.read(&key)?.is_some_and(|found| found == claim);
-        if !ours {
-            let what = format!(
-                "part {} was begun before, with other chunks: what it left cannot be told from its own",
-                self.name
-            );
-            return Err(taken(what));
-        }
-        for other in target.names(CLAIMS)? {
-            if other == self.name {
-                continue;
-            }
-            let theirs = target.read(&format!("{CLAIMS}/{other}"))?;
-            let theirs: Option<BTreeSet<Vec<u64>>> =
-                theirs.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-            let Some(theirs) = theirs else {
-                return Err(taken(format!("the claim of part {other} cannot be read")));
-            };
-            if let Some(object) = objects.intersection(&theirs).next() {
-                // Nothing of this part was written yet.
-                target.remove(&key)?;
-                let what = format!(
-                    "parts {} and {other} both have vertices in cell {object:?} of the grid",
-                    self.name
-                );
-                return Err(taken(what));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The bounds, which were asked for in the beginning.
-fn bounds(spec: &StoreSpec) -> Result<Corners, WriteError> {
-    spec.bounds
-        .clone()
-        .or_bug("a store in parts without bounds")
-}
-
-fn cells(spec: &StoreSpec) -> Result<Cells, WriteError> {
-    let bounds = bounds(spec)?;
-    Ok(Cells {
-        grid: Split::grid(
-            Split::known(spec).as_ref(),
-            documents::grid(&bounds, &spec.chunk_shape)?,
-        ),
-        shards: spec.shard_shape.clone(),
-        compression: spec.compression.clone(),
-        container: Container::Grid,
-    })
-}
-
-fn encoder(spec: &StoreSpec) -> Result<Encoder<'_>, WriteError> {
-    let dictionaries = spec.vertex_attributes.iter().map(|_| None).collect();
-    Encoder::new(spec, Layout::new(spec), dictionaries)
 }
 
 /// What a part noted.

@@ -24,9 +24,10 @@ use zvf_meta::RootDoc;
 use zvf_store::writing::Redo;
 
 use crate::WriteError;
-use crate::change::{Change, Left, Take, new_id};
+use crate::change::{Change, Left, Take};
 use crate::commit::{Leftovers, MARKER, ROOT};
-use crate::shard::Object;
+use crate::root_mark::{Word, fenced, named, new_id, under};
+use crate::target::Object;
 use crate::target::Target;
 
 /// Objects that are copied at a time.
@@ -256,52 +257,6 @@ fn pending(address: &str, source: WriteError) -> WriteError {
         store: address.to_owned(),
         source: Box::new(source),
     }
-}
-
-/// What a root says of an edit.
-#[derive(Debug, Clone, Copy)]
-enum Word<'i> {
-    /// It counts, and is being carried out.
-    Counts(&'i str),
-    /// It was the last one that was carried out, or taken back.
-    Over(&'i str),
-}
-
-/// The bytes of a root that says this of an edit.
-fn under(root: &RootDoc, word: Word<'_>) -> Vec<u8> {
-    let mut root = root.clone();
-    root.extra.remove(Redo::ATTRIBUTE);
-    let (name, id) = match word {
-        Word::Counts(id) => (Redo::ATTRIBUTE, id),
-        Word::Over(id) => (Redo::LAST, id),
-    };
-    root.extra.insert(name.to_owned(), Value::from(id));
-    root.to_json().into_bytes()
-}
-
-/// The same root in other bytes than any before: a writer that is late finds that it is not the one that it read.
-pub(crate) fn fenced(root: &[u8]) -> Vec<u8> {
-    match RootDoc::parse(root) {
-        Ok(doc) => under(&doc, Word::Over(&new_id())),
-        Err(_) => {
-            let mut bytes = root.to_vec();
-            if bytes.ends_with(b"\n") {
-                bytes.pop();
-            } else {
-                bytes.push(b'\n');
-            }
-            bytes
-        }
-    }
-}
-
-/// Whether a root can be read and names no edit.
-pub(crate) fn names_no_edit(root: &[u8]) -> bool {
-    RootDoc::parse(root).is_ok_and(|doc| matches!(named(&doc), Ok(None)))
-}
-
-fn named(root: &RootDoc) -> Result<Option<String>, WriteError> {
-    Ok(Redo::named(&root.extra)?)
 }
 
 /// Whether a root that cannot be read may name an edit.

@@ -10,13 +10,8 @@ use zvf_meta::{Codec, KeyEncoding};
 use crate::codec::Compression;
 use crate::error::{OrBug, internal};
 use crate::int::{to_index, wide};
+use crate::target::{Object, Payloads};
 use crate::{WriteError, blobs};
-
-/// An object to be put: its key below the store, and its bytes.
-pub type Object = (String, Vec<u8>);
-
-/// Payloads of cells, by chunk.
-pub type Payloads<'c> = Vec<(&'c [i64], Vec<u8>)>;
 
 /// A cell of a shard: its places along the curve and in the index, and its bytes.
 type Inner = (u128, usize, Vec<u8>);

@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::Value;
 use zvf_format::links::lehmer::MAX_WIDTH;
-use zvf_meta::rules::Severity;
 use zvf_meta::{Axis, JsonObject, Kind, LinkStore, LinksConvention};
 
 use crate::WriteError;
-use crate::chunk_by::ChunkBy;
 use crate::codec::Compression;
 use crate::error::OrBug;
+use crate::names::check_name;
 use crate::number::NumberType;
-use crate::side::{Parametric, check_named};
+use crate::parametric::Parametric;
+use crate::values::Values;
 
 /// The format version that is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -182,6 +182,31 @@ impl LinkSpec {
             store: LinkStore::Canonical,
             explicit: matches!(kind, Kind::Graph | Kind::Mesh),
             attributes: Vec::new(),
+        }
+    }
+}
+
+/// An attribute by whose value chunks are cut, before they are cut by position.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ChunkBy {
+    /// The attribute: one truth value, whole number or text a vertex. It lies in the keys of chunks and in no array.
+    pub attribute: AttributeSpec,
+    /// All values that it may have. Default: those of the data.
+    pub values: Option<Values<'static>>,
+    /// Whether an array has it, too, as the released writers of graphs and meshes leave it: only in stores that are edited.
+    pub(crate) stored: bool,
+}
+
+impl ChunkBy {
+    /// As the documents of a store say it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn found(attribute: AttributeSpec, stored: bool) -> Self {
+        Self {
+            attribute,
+            values: None,
+            stored,
         }
     }
 }
@@ -573,25 +598,6 @@ impl StoreSpec {
         Ok(())
     }
 
-    /// Applies the rules about root documents that the format has, such as the order of axis types.
-    fn check_document(&self) -> Result<(), WriteError> {
-        let zeros = vec![0.0; self.dims()];
-        let bounds = self.bounds.clone().unwrap_or((zeros.clone(), zeros));
-        let root = crate::documents::root(self, bounds, "store");
-        let problems = zvf_meta::rules::check_root(&root);
-        match problems
-            .into_iter()
-            .find(|problem| problem.severity == Severity::Error)
-        {
-            Some(problem) => Err(WriteError::spec(
-                problem.path,
-                problem.found,
-                problem.expected,
-            )),
-            None => Ok(()),
-        }
-    }
-
     /// The bounds given, as far as numbers of the stored type reach when those of the bounds themselves are rounded to it.
     pub(crate) fn reach(&self) -> Option<(Vec<f64>, Vec<f64>)> {
         let (low, high) = self.bounds.as_ref()?;
@@ -771,20 +777,9 @@ pub(crate) fn check_list(
     Ok(())
 }
 
-/// Bytes of the longest name: file systems take 255, and some of them count characters of another encoding.
-const LONGEST_NAME: usize = 200;
-
-/// A name that is one path segment on every backend.
-pub(crate) fn check_name(member: &str, name: &str) -> Result<(), WriteError> {
-    let bad = name.is_empty()
-        || name.len() > LONGEST_NAME
-        || matches!(name, "." | ".." | "zarr.json")
-        || name.starts_with("__")
-        || name.contains(['/', '\\'])
-        || name.chars().any(char::is_control);
-    if bad {
-        let expected = "a path segment of 200 bytes at most, without slashes, not empty, `.`, `..`, `zarr.json` or beginning with `__`";
-        return Err(WriteError::spec(member, format!("{name:?}"), expected));
-    }
-    Ok(())
+/// The members that have to be JSON objects, each below a name that is one path segment.
+fn check_named(member: &str, named: &BTreeMap<String, JsonObject>) -> Result<(), WriteError> {
+    named
+        .keys()
+        .try_for_each(|name| check_name(&format!("{member}/{name}"), name))
 }

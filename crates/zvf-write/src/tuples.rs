@@ -25,13 +25,14 @@ use zvf_store::ChunkCoord;
 
 use crate::bucket::{Bucket, Buckets};
 use crate::error::{OrBug, internal};
-use crate::finish::pack;
 use crate::int::wide;
 use crate::nodes::Nodes;
+use crate::parallel::pack;
 use crate::record::{put_flagged, records, take_flagged, take_link};
-use crate::shard::{Cells, Object, Payloads};
+use crate::shard::Cells;
 use crate::spill::SpillFile;
 use crate::target::Below;
+use crate::target::{Object, Payloads};
 use crate::{WriteError, documents, parallel};
 
 /// How a family is stored.

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use zvf_meta::{ArrayAttributes, ArrayDoc, Codec, DataType};
 
 use crate::WriteError;
+use crate::array::array_doc;
 use crate::codec::Compression;
-use crate::documents::array_doc;
 use crate::error::OrBug;
 use crate::int::{to_index, wide};
 use crate::number::NumberType;
-use crate::shard::Object;
+use crate::target::Object;
 
 /// Rows of a chunk of object attributes.
 pub const ROWS: u64 = 65_536;

@@ -6,6 +6,7 @@ use half::f16;
 use zerocopy::IntoBytes;
 
 use crate::number::NumberType;
+use crate::number::narrow;
 
 /// A column: numbers row by row, or texts. Borrowed or owned.
 ///
@@ -262,16 +263,6 @@ impl Values<'_> {
             _ => return None,
         })
     }
-}
-
-/// The nearest float32, as positions and attributes are rounded to it where a store holds float32.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "rounding is what is asked for"
-)]
-#[must_use]
-pub fn narrow(value: f64) -> f32 {
-    value as f32
 }
 
 #[cfg(test)]

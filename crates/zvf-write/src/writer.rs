@@ -10,12 +10,13 @@ use zvf_store::OpenOptions;
 use crate::WriteError;
 use crate::batch::{Batch, Groups, ObjectTable};
 use crate::commit::{self, Leftovers};
+use crate::finish::Summary;
 use crate::finish::{self, Parts};
 use crate::inside;
 use crate::journal::{Call, Given, Journal};
 use crate::lease::LEASE;
 use crate::objects::{HeldGroups, Tables};
-use crate::parts::Part;
+use crate::part::Part;
 use crate::progress::{Progress, Watch};
 use crate::route::Router;
 use crate::spec::StoreSpec;
@@ -148,20 +149,6 @@ impl WriteOptions {
         self.open = open;
         self
     }
-}
-
-/// What was written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Summary {
-    /// Vertices.
-    pub vertices: u64,
-    /// Chunks with vertices.
-    pub chunks: u64,
-    /// Rows of the object index.
-    pub objects: u64,
-    /// Links that are stored, each counted once; implied ones are not.
-    pub links: u64,
 }
 
 /// Writes one new store of one level.

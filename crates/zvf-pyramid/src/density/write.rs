@@ -13,6 +13,7 @@ use crate::reference::{ObjectColumn, write_column};
 use zvf_write::batch::Batch;
 use zvf_write::commit::Leftovers;
 use zvf_write::error::OrBug;
+use zvf_write::finish::Summary;
 use zvf_write::finish::{Parts, write_arrays};
 use zvf_write::int::{index, narrow};
 use zvf_write::objects::{HeldGroups, Tables};
@@ -21,7 +22,6 @@ use zvf_write::progress::Watch;
 use zvf_write::route::Router;
 use zvf_write::shard::Cells;
 use zvf_write::target::Below;
-use zvf_write::writer::Summary;
 use zvf_write::{Outside, StoreSpec, WriteError, documents};
 
 /// Where and how a level is written.

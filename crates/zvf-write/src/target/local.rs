@@ -48,7 +48,7 @@ impl Local {
     pub(crate) fn new(folder: PathBuf, durable: bool) -> Self {
         Self {
             folder,
-            own: crate::commit::unique(),
+            own: crate::target::unique(),
             next: AtomicU64::new(0),
             unsynced: Mutex::new(Vec::new()),
             durable,

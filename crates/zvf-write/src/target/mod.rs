@@ -15,7 +15,6 @@ use zvf_store::writing::Place;
 use zvf_store::{OpenOptions, Stop};
 
 use crate::WriteError;
-use crate::shard::Object;
 
 /// The part of a store below one group: keys are relative to it.
 #[derive(Debug)]
@@ -401,3 +400,17 @@ impl Target {
         }
     }
 }
+
+/// A number that no other writer has.
+pub fn unique() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    std::collections::hash_map::RandomState::new()
+        .build_hasher()
+        .finish()
+}
+
+/// An object to be put: its key below the store, and its bytes.
+pub type Object = (String, Vec<u8>);
+
+/// Payloads of cells, by chunk.
+pub type Payloads<'c> = Vec<(&'c [i64], Vec<u8>)>;

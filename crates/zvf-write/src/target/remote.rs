@@ -18,7 +18,7 @@ use zvf_store::OpenOptions;
 use zvf_store::writing::{Answer, Requests};
 
 use crate::WriteError;
-use crate::shard::Object;
+use crate::target::Object;
 use crate::target::Seen;
 
 #[derive(Debug)]
