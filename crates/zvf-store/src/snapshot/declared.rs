@@ -148,12 +148,14 @@ impl Tree {
     /// writers of such stores know: chunks that are not found are taken for chunks of the fill value.
     pub(super) fn compare_keys(&self, folder: &str, path: &str, doc: &ArrayDoc) {
         let level = level_of(folder).unwrap_or_default();
-        let Some(vertices) = self.vertices_of(level) else {
-            return;
-        };
-        let (scheme, separator) = match vertices.doc() {
-            Some(other) => (other.key_encoding.scheme, other.key_encoding.separator),
-            None => (KeyScheme::Default, '/'),
+        let known = |doc: &ArrayDoc| (doc.key_encoding.scheme, doc.key_encoding.separator);
+        let (scheme, separator) = match self.vertices_of(level) {
+            Some(vertices) => vertices.doc().map_or((KeyScheme::Default, '/'), known),
+            // They are not built yet.
+            None => match self.array_doc(&format!("{level}/vertices")) {
+                Ok(Some(vertices)) => known(&vertices),
+                _ => return,
+            },
         };
         let own = &doc.key_encoding;
         if own.scheme != scheme || own.separator != separator {
