@@ -3,6 +3,31 @@
 //! An [`Edit`] changes level 0 as a whole or not at all: what changes waits in a folder until the root names it, and readers
 //! look there until it is where it belongs. [`vacuum`] drops what edits leave. What stays, what is refused and what other
 //! readers see stands in `docs/editing.md`.
+//!
+//! ```
+//! use zvf_store::blocking::Runtime;
+//! use zvf_write::{Batch, Kind, StoreSpec, StoreWriter, WriteOptions};
+//! use zvf_edit::{At, Edit};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let address = folder.path().join("tracts.zarrvectors").to_string_lossy().into_owned();
+//! Runtime::new()?.wait(async {
+//!     let spec = StoreSpec::new(Kind::Streamline, [10.0; 3]);
+//!     let mut writer = StoreWriter::create(&address, spec, WriteOptions::new()).await?;
+//!     writer.push(&Batch::new(&[1.0_f32, 1.0, 1.0, 9.0, 2.0, 1.0][..]).with_object_runs(&[(7, 2)][..]))?;
+//!     writer.finish().await?;
+//!
+//!     let mut edit = Edit::open(&address, WriteOptions::new()).await?;
+//!     // Streamline 7 goes on by a vertex, and its first one moves.
+//!     edit.append(&Batch::new(&[12.0_f32, 2.0, 1.0][..]).with_object_ids(&[7][..])).await?;
+//!     edit.move_vertices(At::Objects(&[(7, 0)]), &(&[2.0_f32, 1.0, 1.0][..]).into()).await?;
+//!     let summary = edit.commit().await?;
+//!     assert_eq!((summary.vertices, summary.objects, summary.chunks), (1, 1, 2));
+//!     Ok(())
+//! })
+//! # }
+//! ```
 
 mod append;
 mod attributes;
@@ -124,31 +149,7 @@ struct Added {
 /// [memory budget](zvf_write::WriteOptions::memory_budget) and 16 MiB can hold is refused before it reads them.
 ///
 /// # Examples
-///
-/// ```
-/// use zvf_store::blocking::Runtime;
-/// use zvf_write::{Batch, Kind, StoreSpec, StoreWriter, WriteOptions};
-/// use zvf_edit::{At, Edit};
-///
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let folder = tempfile::tempdir()?;
-/// # let address = folder.path().join("tracts.zarrvectors").to_string_lossy().into_owned();
-/// Runtime::new()?.wait(async {
-///     let spec = StoreSpec::new(Kind::Streamline, [10.0; 3]);
-///     let mut writer = StoreWriter::create(&address, spec, WriteOptions::new()).await?;
-///     writer.push(&Batch::new(&[1.0_f32, 1.0, 1.0, 9.0, 2.0, 1.0][..]).with_object_runs(&[(7, 2)][..]))?;
-///     writer.finish().await?;
-///
-///     let mut edit = Edit::open(&address, WriteOptions::new()).await?;
-///     // Streamline 7 goes on by a vertex, and its first one moves.
-///     edit.append(&Batch::new(&[12.0_f32, 2.0, 1.0][..]).with_object_ids(&[7][..])).await?;
-///     edit.move_vertices(At::Objects(&[(7, 0)]), &(&[2.0_f32, 1.0, 1.0][..]).into()).await?;
-///     let summary = edit.commit().await?;
-///     assert_eq!((summary.vertices, summary.objects, summary.chunks), (1, 1, 2));
-///     Ok(())
-/// })
-/// # }
-/// ```
+/// See the crate's page.
 #[derive(Debug)]
 pub struct Edit {
     journal: Journal,

@@ -13,6 +13,31 @@
 //! A chunk keeps its rows and its fragments in their order, so that every answer about the new store is that about the
 //! old one. Only where the shape of chunks changes, or that of bins, rows move ([`Moved`](moved::Moved)): objects keep
 //! their vertices in their order all the same.
+//!
+//! ```
+//! use zvf_migrate::{MigrateOptions, migrate};
+//! use zvf_store::{Store, blocking::Runtime};
+//! use zvf_write::{Batch, Kind, StoreSpec, StoreWriter, WriteOptions};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let place = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+//! # let (old, new) = (place("old.zarrvectors"), place("new.zarrvectors"));
+//! Runtime::new()?.wait(async {
+//!     let spec = StoreSpec::new(Kind::PointCloud, [10.0; 2]);
+//!     let mut writer = StoreWriter::create(&old, spec, WriteOptions::new()).await?;
+//!     writer.push(&Batch::new((0..2000).map(|n| (n % 97) as f32).collect::<Vec<f32>>()))?;
+//!     writer.finish().await?;
+//!
+//!     // The same points in larger chunks, compared with the old ones.
+//!     let options = MigrateOptions::new().with_chunk_shape([25.0; 2]);
+//!     let report = migrate(&Store::open(&old).await?, &new, options).await?;
+//!     assert!(report.losses.is_empty());
+//!     assert_eq!(report.verified.map(|same| same.vertices), Some(1000));
+//!     Ok(())
+//! })
+//! # }
+//! ```
 
 mod cells;
 mod documents;
@@ -86,20 +111,7 @@ use zvf_write::writer::blocking;
 /// [`WriteError::is_committed`]; with a journal, a failure of I/O leaves what is gone on from.
 ///
 /// # Examples
-///
-/// ```no_run
-/// # async fn f() -> Result<(), Box<dyn std::error::Error>> {
-/// use zvf_store::Store;
-/// use zvf_migrate::{MigrateOptions, migrate};
-///
-/// let old = Store::open("old.zarrvectors").await?;
-/// let report = migrate(&old, "new.zarrvectors", MigrateOptions::new()).await?;
-/// for loss in &report.losses {
-///     eprintln!("{}: {}", loss.place, loss.what);
-/// }
-/// # Ok(())
-/// # }
-/// ```
+/// See the crate's page.
 pub fn migrate<'a>(
     store: &'a Store,
     address: &'a str,
