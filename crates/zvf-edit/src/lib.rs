@@ -376,7 +376,7 @@ impl Edit {
     }
 
     /// Deletes objects with all of their vertices, and the links of these. Their rows stay, so that no other object's row
-    /// changes: without vertices, without values, and listed in `zvf_deleted`, until [`vacuum`](crate::vacuum) drops
+    /// changes: without vertices, without values, and listed in `zvf_deleted`, until [`vacuum`] drops
     /// them.
     ///
     /// # Errors

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! A chunk keeps its rows and its fragments in their order, so that every answer about the new store is that about the
-//! old one. Only where the shape of chunks changes, or that of bins, rows move ([`Moved`](moved::Moved)): objects keep
+//! old one. Only where the shape of chunks changes, or that of bins, rows move (`moved.rs`): objects keep
 //! their vertices in their order all the same.
 //!
 //! ```

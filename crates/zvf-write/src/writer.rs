@@ -44,7 +44,7 @@ pub struct WriteOptions {
     /// specification goes on after the last batch that was taken: [`StoreWriter::batches`] says how many there were.
     /// Default: none.
     ///
-    /// A copy ([`migrate`](crate::migrate)) keeps there which chunks it wrote, and goes on after them.
+    /// A copy (`zvf-migrate`) keeps there which chunks it wrote, and goes on after them.
     ///
     /// Costs the bytes of all batches on that disk, and one sync a batch unless [`durable`](Self::durable) is false.
     pub journal: Option<PathBuf>,
