@@ -204,6 +204,70 @@ fn a_level_with_another_number_of_vertices_is_warned_of() -> Result<()> {
 }
 
 #[test]
+fn an_edit_keeps_the_number_of_vertices_that_nobody_counted() -> Result<()> {
+    let home = lines()?;
+    let document = home.file("a.zv/0/zarr.json");
+    let count = "/attributes/zarr_vectors_level/vertex_count";
+    set(&document, count, json!(0))?;
+    home.text(&["append", "a.zv", "more.csv"])?;
+    home.text(&["edit", "a.zv", "delete", "1"])?;
+    let stated = |at: &Path| -> Result<Option<u64>> {
+        let document: Value = serde_json::from_slice(&std::fs::read(at)?)?;
+        Ok(document.pointer(count).and_then(Value::as_u64))
+    };
+    ensure!(stated(&document)? == Some(0));
+    let ran = home.zvf(&["query", "a.zv"])?;
+    ensure!(!ran.stderr.contains("vertex_count"), "{}", ran.stderr);
+    // A number that is too small to be right is not counted on.
+    set(&document, count, json!(3))?;
+    refused(&home, &[&["edit", "a.zv", "delete", "2"]], "vertex_count 3")
+}
+
+#[test]
+fn an_edit_refuses_a_level_that_counts_fewer_links_than_it_takes_away() -> Result<()> {
+    let home = Home::to_damage("graph")?;
+    let family = home.file(STORE).join("0/links/0/zarr.json");
+    set(&family, "/attributes/num_links", json!(0))?;
+    let before = files(&home.file(STORE))?;
+    let ran = home.zvf(&["edit", STORE, "delete", "0"])?;
+    ensure!(ran.code == 4, "{} {}", ran.code, ran.stderr);
+    ensure!(ran.stderr.contains("num_links 0"), "{}", ran.stderr);
+    ensure!(files(&home.file(STORE))? == before);
+    Ok(())
+}
+
+#[test]
+fn a_pack_of_chunks_that_lost_some_is_told() -> Result<()> {
+    const PACK: &str = "0/vertices/__shard_000000/zarr.json";
+    let index = "/attributes/shard_index";
+    let asks: [&[&str]; 2] = [&["query", STORE], &["validate", STORE]];
+    let fewer = |home: &Home, keep: usize| -> Result<Value> {
+        let document: Value = serde_json::from_slice(&std::fs::read(home.file(STORE).join(PACK))?)?;
+        let keys = document.pointer(index).and_then(Value::as_object);
+        let keys = keys.context("no index")?;
+        Ok(Value::Object(keys.clone().into_iter().take(keep).collect()))
+    };
+    for keep in [0, 1] {
+        let home = Home::to_damage("0.7/packed_points")?;
+        set(&home.file(STORE).join(PACK), index, fewer(&home, keep)?)?;
+        for command in asks {
+            let ran = home.zvf(command)?;
+            let said = [&ran.stderr, &*String::from_utf8_lossy(&ran.stdout)].concat();
+            ensure!(ran.code != 0, "{keep} {command:?}: {said}");
+            ensure!(said.contains("a chunk is lost"), "{command:?}: {said}");
+        }
+    }
+    let home = Home::to_damage("0.7/packed_points")?;
+    std::fs::remove_file(home.file(STORE).join(PACK))?;
+    for command in asks {
+        let ran = home.zvf(command)?;
+        let said = [&ran.stderr, &*String::from_utf8_lossy(&ran.stdout)].concat();
+        ensure!(said.contains("__shard_000000"), "{command:?}: {said}");
+    }
+    Ok(())
+}
+
+#[test]
 fn packed_cells_of_link_attributes_are_not_taken_for_lost() -> Result<()> {
     for case in ["0.7/graph", "0.8/graph", "0.8/packed_graph"] {
         let home = Home::to_damage(case)?;
@@ -380,6 +444,14 @@ fn what_contradicts_itself_in_older_stores_is_told() -> Result<()> {
             Some(json!([14, 1, 1])),
             query,
             "one cell a chunk",
+        ),
+        (
+            "padded/skeleton",
+            "zarr.json",
+            "/attributes/zarr_vectors/links_convention",
+            Some(json!("explicitx")),
+            query,
+            "links_convention",
         ),
         (
             "0.7/forest",

@@ -278,7 +278,7 @@ impl ColumnEdit {
             objects.push(("0/vertex_attributes/zarr.json".to_owned(), group));
         }
         let families = BTreeSet::from(["vertex_attributes".to_owned()]);
-        objects.push(level_doc(&self.edit, 0, &families)?);
+        objects.push(level_doc(&self.edit, (0, 0), &families)?);
         self.edit.added.push(Added {
             scope: "vertex",
             spec: self.spec.clone(),

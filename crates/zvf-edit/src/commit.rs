@@ -7,6 +7,7 @@ use zvf_meta::space::Grid;
 use zvf_meta::{ArrayAttributes, ArrayDoc, KeyList, LevelDoc, LinkAttributeFamilyDoc, RootDoc};
 use zvf_store::GridArray;
 
+use super::counts::recount;
 use super::grid::{GridEdit, cells_of, packing};
 use super::state::index_cell;
 use super::{Edit, EditSummary, between, links, mark_stale};
@@ -177,7 +178,7 @@ async fn plan(edit: &mut Edit) -> Result<Option<Plan>, WriteError> {
         old,
         root,
         summary: EditSummary {
-            vertices,
+            vertices: signed64("vertices", vertices.1)? - signed64("vertices", vertices.0)?,
             objects: owners,
             chunks: wide(touched.union(&changed).count()),
             links: links(linked.added)? - links(linked.removed)?,
@@ -245,12 +246,12 @@ async fn attribute_families(
     Ok(docs)
 }
 
-/// The cells of vertices, fragments and attributes. Returns how many vertices there are more than before.
+/// The cells of vertices, fragments and attributes. Returns how many vertices chunks that changed had, and how many they have.
 fn vertex_cells(
     edit: &Edit,
     template: &Cells,
     arrays: &mut BTreeMap<String, GridEdit>,
-) -> Result<i64, WriteError> {
+) -> Result<(u64, u64), WriteError> {
     let state = &edit.state;
     let level = &state.level;
     let mut columns = vec![GridEdit::of(level.vertices())?];
@@ -297,14 +298,14 @@ fn vertex_cells(
             ));
         }
     };
-    let (mut difference, mut cut) = (0_i64, false);
+    let (mut before, mut after, mut cut) = (0, 0, false);
     for (coord, chunk) in &state.chunks {
         let Some(chunk) = chunk else { continue };
         if chunk.moved {
             cut = true;
             dirty.iter_mut().for_each(|dirty| *dirty = true);
-            let count = zvf_write::int::signed(chunk.count());
-            difference += count - zvf_write::int::signed(chunk.before);
+            before += wide(chunk.before);
+            after += wide(chunk.count());
             let index = if chunk.is_empty() {
                 Vec::new()
             } else {
@@ -327,7 +328,7 @@ fn vertex_cells(
     if cut {
         arrays.insert(fragments.path().to_owned(), fragments);
     }
-    Ok(difference)
+    Ok((before, after))
 }
 
 /// Documents of plain groups above new arrays.
@@ -407,7 +408,7 @@ pub(super) fn declare(edit: &Edit, root: &mut RootDoc) {
 
 pub(super) fn level_doc(
     edit: &Edit,
-    vertices: i64,
+    (gone, added): (u64, u64),
     families: &BTreeSet<String>,
 ) -> Result<Object, WriteError> {
     let doc = edit.state.level.doc();
@@ -419,20 +420,13 @@ pub(super) fn level_doc(
             present.push(family.clone());
         }
     }
-    let vertex_count = doc
-        .vertex_count
-        .checked_add_signed(vertices)
-        .ok_or_else(|| {
-            let found = format!(
-                "vertex_count {}, which {vertices:+} do not fit",
-                doc.vertex_count
-            );
-            WriteError::unsupported(
-                "0/zarr.json",
-                found,
-                "a right count: zvf repair counts anew",
-            )
-        })?;
+    // Zero on a level with chunks: its writer did not count.
+    let uncounted = doc.vertex_count == 0 && !edit.state.level.vertices().presence().is_empty();
+    let vertex_count = if uncounted {
+        0
+    } else {
+        recount("0/zarr.json", "vertex_count", doc.vertex_count, gone, added)?
+    };
     let doc = LevelDoc {
         vertex_count,
         arrays_present: present,

@@ -9,6 +9,7 @@ use zvf_format::vlen::VlenBuilder;
 use zvf_meta::{ArrayDoc, ObjectIndexDoc, ObjectLayout};
 use zvf_store::{ObjectIndex, StoreError};
 
+use super::counts::recount;
 use super::state::{Block, State};
 use zvf_write::WriteError;
 use zvf_write::codec::{Compression, names};
@@ -259,12 +260,8 @@ impl Index {
             // What was not read was not there before.
             let was = |row: &&usize| self.present.get(*row).is_some_and(|was| *was);
             let gone = wide(self.changed.iter().filter(was).count());
-            let rest = count.checked_sub(gone).ok_or_else(|| {
-                let found =
-                    format!("num_present {count}, fewer than the {gone} objects that change");
-                WriteError::unsupported(PATH, found, "a right count: zvf repair counts anew")
-            })?;
-            *count = rest + wide(self.changed.iter().filter(is).count());
+            let now = wide(self.changed.iter().filter(is).count());
+            *count = recount(PATH, "num_present", *count, gone, now)?;
         }
         if doc.object_ids_sorted.is_some() {
             doc.object_ids_sorted = Some(self.is_sorted());

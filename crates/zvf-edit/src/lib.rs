@@ -34,6 +34,7 @@ mod attributes;
 mod between;
 mod column;
 mod commit;
+mod counts;
 mod fit;
 mod grid;
 mod index;

@@ -7,6 +7,7 @@ use zvf_format::fragments::FragmentIndexBuilder;
 use zvf_meta::{ArrayDoc, LinkAttributeFamilyDoc, LinkFamilyDoc};
 use zvf_store::{CellWant, ChunkCoord, Chunks, Endpoint, GridArray, LinkArray, Touch};
 
+use super::counts::recount;
 use super::grid::GridEdit;
 use super::state::State;
 use super::vertex::LinkAt;
@@ -344,22 +345,15 @@ pub(super) async fn place(
         }
     }
     let mut groups = Vec::new();
-    let change = |count: Option<u64>, before: u64, now: u64| match count {
-        Some(count) => match count.checked_sub(before) {
-            Some(rest) => Ok(Some(rest + now)),
-            None => {
-                let found =
-                    format!("a count of {count} links, fewer than the {before} that are there");
-                let expected = "a right count: zvf repair counts anew";
-                Err(WriteError::unsupported("0/links/0", found, expected))
-            }
-        },
-        None => Ok(None),
+    let change = |name, count: Option<u64>, before, now| {
+        let anew = |count| recount("0/links/0", name, count, before, now);
+        count.map(anew).transpose()
     };
     let doc = match stored {
         Some(stored) => LinkFamilyDoc {
-            num_links: change(stored.doc().num_links, before, kept)?,
+            num_links: change("num_links", stored.doc().num_links, before, kept)?,
             num_physical_records: change(
+                "num_physical_records",
                 stored.doc().num_physical_records,
                 rows_before,
                 made.num_physical_records
@@ -381,7 +375,7 @@ pub(super) async fn place(
     }
     for (name, doc) in family_docs {
         let doc = LinkAttributeFamilyDoc {
-            num_links: change(doc.num_links, before, kept)?,
+            num_links: change("num_links", doc.num_links, before, kept)?,
             ..doc.clone()
         };
         groups.push((

@@ -138,7 +138,11 @@ impl Store {
                 format!("multiscales has {} axes, expected 1 to 16", root.dims()),
             ));
         }
-        for problem in zvf_meta::rules::links_convention_fits(&root) {
+        let unknown = zvf_meta::rules::links_convention(&root);
+        for problem in unknown
+            .into_iter()
+            .chain(zvf_meta::rules::links_convention_fits(&root))
+        {
             tree.warnings.add(format!(
                 "{} is {}, expected {}",
                 problem.path, problem.found, problem.expected

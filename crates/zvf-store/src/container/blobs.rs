@@ -64,7 +64,7 @@ impl Blobs {
     /// Sorts the children that a listing found; `packs` are the documents of those that [`is_pack`] names.
     ///
     /// Names that are no keys are left out. Names that look like keys and are none of `rank` components are
-    /// described in the problems of the presence.
+    /// described in the problems of the presence, as are packs without a document.
     ///
     /// # Errors
     /// A pack whose index is not what section 2.6 says, or claims bytes that the pack has not.
@@ -80,6 +80,12 @@ impl Blobs {
             .map(String::as_str)
             .filter(|name| !is_pack(name) && looks_like_key(name));
         let plain = Presence::from_names(keys, rank);
+        let lost: Vec<String> = names
+            .iter()
+            .filter(|name| is_pack(name) && packs.iter().all(|(known, _)| known != *name))
+            .map(|name| format!("{name}/zarr.json is missing: the chunks in it cannot be read"))
+            .collect();
+        let plain = plain.with_problems(&lost);
         if packs.is_empty() {
             return Ok((Self::plain(true), plain));
         }
@@ -197,15 +203,31 @@ fn index(
             Slot::Packed(number, offset, length),
         ));
     }
+    // Blobs lie back to back (section 2.6): bytes that no key names are those of a chunk whose key is lost.
     ranges.sort_unstable();
-    for pair in ranges.windows(2) {
-        if let [(offset, length, key), (next, _, other)] = pair
-            && offset.saturating_add(*length) > *next
-        {
+    let mut end = 0;
+    let mut last = None;
+    for (offset, length, key) in ranges {
+        if offset < end {
+            let other = last.unwrap_or(key);
             return Err(wrong(format!(
-                "shard_index: the bytes of {key:?} and {other:?} overlap"
+                "shard_index: the bytes of {other:?} and {key:?} overlap"
             )));
         }
+        if offset > end {
+            return Err(wrong(format!(
+                "shard_index: no key names the bytes {end}..{offset}: a chunk is lost"
+            )));
+        }
+        // No overflow: the sum was checked above.
+        end = offset + length;
+        last = Some(key);
+    }
+    if end < blob.length {
+        return Err(wrong(format!(
+            "shard_index: no key names the bytes {end}..{}: a chunk is lost",
+            blob.length
+        )));
     }
     Ok(())
 }
@@ -271,6 +293,11 @@ mod tests {
     fn an_index_that_lies_is_refused() {
         for lie in [
             r#"{"0.0":[0,61]}"#,
+            r#"{"0.0":[0,59]}"#,
+            r#"{"0.0":[1,59]}"#,
+            r#"{"0.0":[0,30],"0.1":[31,29]}"#,
+            r#"{"0.0":[0,31],"0.1":[30,30]}"#,
+            r#"{}"#,
             r#"{"0.0":[18446744073709551615,2]}"#,
             r#"{"0.0":[-1,2]}"#,
             r#"{"0.0":[1]}"#,
@@ -290,8 +317,8 @@ mod tests {
         let twice = listed(
             &[],
             vec![
-                ("__shard_000000", pack(60, r#"{"0.0":[0,1]}"#)),
-                ("__shard_000001", pack(60, r#"{"0.0":[0,1]}"#)),
+                ("__shard_000000", pack(60, r#"{"0.0":[0,60]}"#)),
+                ("__shard_000001", pack(60, r#"{"0.0":[0,60]}"#)),
             ],
         );
         assert!(
@@ -300,6 +327,16 @@ mod tests {
                 .to_string()
                 .contains("more than one pack")
         );
+    }
+
+    #[test]
+    fn a_pack_without_document_is_told() {
+        let (_, presence) = listed(&["0.0", "__shard_000000"], vec![]).unwrap();
+        assert_eq!(presence.len(), 1);
+        let [problem] = presence.problems() else {
+            panic!("{:?}", presence.problems());
+        };
+        assert!(problem.contains("__shard_000000/zarr.json"), "{problem}");
     }
 
     #[test]
