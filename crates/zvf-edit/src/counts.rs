@@ -5,7 +5,7 @@ use zvf_write::WriteError;
 /// What a document counts after an edit that took `gone` things away and put `added` there.
 ///
 /// # Errors
-/// Unsupported: the document at `path` counts fewer than the edit takes away; what else it counts wrong is unknown.
+/// Malformed data: the document at `path` counts fewer than the edit takes away; what else it counts wrong is unknown.
 pub(crate) fn recount(
     path: &str,
     name: &str,
@@ -18,7 +18,7 @@ pub(crate) fn recount(
         .and_then(|rest| rest.checked_add(added))
         .ok_or_else(|| {
             let found = format!("{name} {stated}, fewer than the {gone} that are there");
-            WriteError::unsupported(path, found, "a right count: zvf repair counts anew")
+            WriteError::data(path, found, "a right count: zvf repair counts anew")
         })
 }
 

@@ -34,6 +34,14 @@ impl IdSource {
         let Some(table) = self.table.as_ref().filter(|_| named && rows > 0) else {
             return Ok(Arc::new(IdTable::rows(rows).without(&self.deleted)));
         };
+        if table.width() == 1 && table.rows() < rows {
+            let lost = rows - table.rows();
+            let what = format!(
+                "has {} rows for {rows} objects: the ids of {lost} are lost",
+                table.rows()
+            );
+            return Err(StoreError::malformed(table.path(), what));
+        }
         let fits = table.rows() == rows || table.rows() == self.stored
             // Rows and ids are appended one after the other: ids may be ahead of the commit.
             || self.layout == Some(ObjectLayout::Dense) && table.rows() > rows;

@@ -7,6 +7,7 @@ use zvf_format::keys::format_delta;
 use zvf_meta::{ArrayDoc, Kind, LevelDoc, LinkFamilyDoc, NodeKind, RootDoc, node_kind};
 
 use super::Tree;
+use super::build::MISSING;
 use crate::container::{ContainerKind, GridArray};
 use crate::kv::Question;
 use crate::level::Refused;
@@ -228,6 +229,9 @@ impl Tree {
         };
         if array.container() == ContainerKind::Grid {
             array.check_presence()?;
+            if delta == 0 {
+                self.compare_groups(place, &array, more)?;
+            }
         }
         let padded = array.container() == ContainerKind::Padded;
         if !padded && array.dtype() != MISSING_LINK {
@@ -253,6 +257,37 @@ impl Tree {
             .arrays
             .push(LinkArray::same_key(array, delta, family.width, padded)?);
         Ok(family)
+    }
+
+    /// Warns where groups of links lie in more chunks than links do: before 0.9 nothing counts the links inside chunks. The groups
+    /// are asked for where links lie in fewer chunks than vertices.
+    fn compare_groups(
+        &self,
+        place: Place<'_>,
+        links: &GridArray,
+        more: &mut Vec<Question>,
+    ) -> Result<(), StoreError> {
+        let vertices = format!("{}/vertices", place.level);
+        let vertices = self.state().grids.get(&vertices).cloned();
+        let cells = links.presence().len();
+        if vertices.is_none_or(|vertices| vertices.presence().len() <= cells) {
+            return Ok(());
+        }
+        let path = format!("{}/link_fragments", place.level);
+        let question = Question::Document(format!("{path}/zarr.json"));
+        if !self.state().knows(&question) {
+            more.push(question);
+            return Ok(());
+        }
+        let groups = self.grid(&path, MISSING, place.key_rank, more)?;
+        let groups = groups.map_or(0, |groups| groups.presence().len());
+        if groups > cells {
+            self.warnings.add(format!(
+                "{}: {cells} cells beside {groups} of {path}: links are lost",
+                links.path()
+            ));
+        }
+        Ok(())
     }
 
     /// Chunk shapes of this level and the target level as multiples of the root's, with leading ones up to K (13.6).
