@@ -8,6 +8,7 @@
     reason = "tasks talk to the person at the terminal"
 )]
 
+mod against;
 mod badstores;
 mod bench;
 mod caterva;
@@ -90,6 +91,11 @@ const TASKS: &[Task] = &[
         name: "bench",
         help: "whole jobs beside the Python package and the floor [--rounds N] [--check] [--only tet|caterva]",
         run: bench::run,
+    },
+    Task {
+        name: "against",
+        help: "the same jobs by two builds of the program in turn: OLD [NEW] [--rounds N] [--only NAME] [--small] [--bar PERCENT]",
+        run: against::run,
     },
     Task {
         name: "memory",
