@@ -45,7 +45,8 @@
 //! Positions are world coordinates, `coordinate_offset` included, in the stored number type; the box test is
 //! `lo <= p <= hi` on exactly the value that is returned. Axis names and units ride in the schema metadata (`zvf.axes`,
 //! `zvf.units`, `zvf.kind`, `zvf.level`, `zvf.version`); units and descriptions of attributes in the metadata of their
-//! fields. An attribute whose name a table uses itself is called `attribute:NAME`.
+//! fields. An attribute whose name a table uses itself is called `attribute:NAME`. Columns that say where a row lies, such as `chunk` or
+//! `start`, have `zvf.column` = `place` in the metadata of their fields.
 //!
 //! Without objects the rows stand in chunk order: chunks by coordinate, rows as stored, each once. With object ids,
 //! groups or [`Select::Objects`] they are grouped by object, each object in the order of its manifest; a vertex that

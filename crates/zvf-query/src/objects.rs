@@ -65,7 +65,7 @@ impl ObjectTable {
         fields.extend(
             form.names()
                 .iter()
-                .map(|name| Field::new(*name, DataType::UInt64, false)),
+                .map(|name| arrow::placed(Field::new(*name, DataType::UInt64, false))),
         );
         let mut attributes = Vec::new();
         for attribute in level.object_attributes() {

@@ -69,17 +69,16 @@ impl TablePlan {
                         arrow::element_type(reader.position.dtype).unwrap_or(DataType::Null);
                     Field::new("position", fixed_list(element, reader.position.dims), false)
                 }
-                Out::Chunk => Field::new(
-                    "chunk",
-                    fixed_list(DataType::Int64, reader.level.key_rank()),
-                    false,
-                ),
-                Out::Row => Field::new("row", DataType::UInt64, false),
-                Out::Fragment => Field::new("fragment", DataType::UInt64, true),
+                Out::Chunk => {
+                    let chunk = fixed_list(DataType::Int64, reader.level.key_rank());
+                    arrow::placed(Field::new("chunk", chunk, false))
+                }
+                Out::Row => arrow::placed(Field::new("row", DataType::UInt64, false)),
+                Out::Fragment => arrow::placed(Field::new("fragment", DataType::UInt64, true)),
                 Out::ObjectId => Field::new("object_id", DataType::Int64, true),
                 Out::ObjectIds => {
                     let item = Arc::new(Field::new("item", DataType::Int64, true));
-                    Field::new("object_ids", DataType::List(item), false)
+                    arrow::placed(Field::new("object_ids", DataType::List(item), false))
                 }
                 Out::Attribute(index) => {
                     let Some(column) = reader.columns.get(*index) else {

@@ -89,6 +89,7 @@
 //! `zarrs`: [`Compression::Blosc`] and [`Compression::Pipeline`], any bytes-to-bytes codec of the `zarrs` crate. `http` or `cloud` of `zvf-store` say which backends an address can name; writing needs nothing
 //! of its own.
 
+pub mod arrow;
 mod blobs;
 mod block;
 mod columns;

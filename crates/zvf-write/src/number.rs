@@ -71,6 +71,12 @@ impl NumberType {
         })
     }
 
+    /// The number type of an element; `None` for texts and numbers that are not written.
+    pub fn from_kind(kind: DTypeKind) -> Option<Self> {
+        let mut all = Self::ALL.iter().copied();
+        all.find(|one| one.dtype().kind == kind)
+    }
+
     /// Finds a type by any spelling that stores use: `float32`, `f4`, `<f4`.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {

@@ -16,7 +16,7 @@ use zvf_store::{ChunkCoord, Deltas, Level, Names, Need, Store};
 use super::{Numbered, Reading, tables};
 use zvf_write::error::OrBug;
 use zvf_write::int::{index, narrow, to_index};
-use zvf_write::{Groups, StoreSpec, WriteError};
+use zvf_write::{Groups, StoreSpec, WriteError, arrow};
 
 /// How many objects are asked for at the most to see how many values a row of an attribute has.
 const LOOKED_AT: usize = 16;
@@ -198,7 +198,7 @@ impl About {
         spec.explicit = explicit;
         spec.attributes.clear();
         if let Some(links) = links {
-            (_, spec.width) = tables::elements(&column(links, "vertices")?)?;
+            (_, spec.width) = arrow::elements(&column(links, "vertices")?)?;
             let named = family.into_iter().flat_map(|family| family.attributes());
             for name in named.map(|one| &one.name).filter(|_| explicit) {
                 let declared = tables::declare(name, &column(links, name)?).ok();
@@ -266,7 +266,8 @@ pub(super) struct Places {
 
 impl Places {
     pub(super) fn push(&mut self, batch: &RecordBatch, dims: usize) -> Result<(), WriteError> {
-        let (axes, rank) = tables::elements(&column(batch, "chunk")?)?;
+        let chunks = column(batch, "chunk")?;
+        let (axes, rank) = arrow::elements(&chunks)?;
         if rank != dims {
             let expected = "one whose chunks are cut by space alone";
             let found = "a level that is split by an attribute";

@@ -22,7 +22,7 @@ use super::level::Stays;
 use super::points::Point;
 use super::sheet::{Desk, Marks, Parts, Scatter, Sheet, word, words};
 use super::write::{Target, Writing, Written};
-use super::{Found, Numbered, Reading, drawn, square, tables};
+use super::{Found, Numbered, Reading, drawn, square};
 use crate::base::{self, ChosenBins};
 use crate::bins::NONE;
 use crate::median::Squares;
@@ -33,7 +33,7 @@ use zvf_write::bucket::Bucket;
 use zvf_write::error::OrBug;
 use zvf_write::int::{index, narrow, wide};
 use zvf_write::record;
-use zvf_write::{WriteError, parallel};
+use zvf_write::{WriteError, arrow, parallel};
 
 /// Links that go to the writer at a time.
 const BATCH: usize = 1 << 14;
@@ -72,7 +72,8 @@ impl<'n> Net<'n> {
         let mut of_trees = Scatter::new(&desk);
         if finest.about.spec.takes_links() {
             finest.links(|first, batch| {
-                let (ends, width) = tables::elements(&column(batch, "vertices")?)?;
+                let ends = column(batch, "vertices")?;
+                let (ends, width) = arrow::elements(&ends)?;
                 let ends = ends.as_primitive::<UInt64Type>().values();
                 for (number, link) in (first..).zip(ends.chunks_exact(width.max(1))) {
                     record.clear();

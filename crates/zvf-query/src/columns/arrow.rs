@@ -53,6 +53,13 @@ pub(crate) fn element_type(dtype: DType) -> Option<DataType> {
     })
 }
 
+/// Marks a column that says where a row lies, in the store or in the answer, and is no attribute of it: what is written from an answer
+/// leaves such columns out.
+pub(crate) fn placed(field: Field) -> Field {
+    let mark = ("zvf.column".to_owned(), "place".to_owned());
+    field.with_metadata([mark].into())
+}
+
 fn pair(item: DataType) -> DataType {
     DataType::FixedSizeList(Arc::new(Field::new("item", item, false)), 2)
 }
