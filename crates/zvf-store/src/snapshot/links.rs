@@ -7,7 +7,6 @@ use zvf_format::keys::format_delta;
 use zvf_meta::{ArrayDoc, Kind, LevelDoc, LinkFamilyDoc, NodeKind, RootDoc, node_kind};
 
 use super::Tree;
-use super::build::MISSING;
 use crate::container::{ContainerKind, GridArray};
 use crate::kv::Question;
 use crate::level::Refused;
@@ -279,7 +278,7 @@ impl Tree {
             more.push(question);
             return Ok(());
         }
-        let groups = self.grid(&path, MISSING, place.key_rank, more)?;
+        let groups = self.named_grid(&path, place.key_rank, more)?;
         let groups = groups.map_or(0, |groups| groups.presence().len());
         if groups > cells {
             self.warnings.add(format!(
