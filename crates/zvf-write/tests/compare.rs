@@ -143,3 +143,54 @@ async fn every_difference_is_found_and_named() {
         }
     }
 }
+
+/// A copy that was damaged without becoming malformed: rows, links or members are gone, values are those of other rows.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_links_and_members_that_are_lost_or_swapped_are_found() {
+    for chunk in [10.0, 16.0] {
+        for kind in [Kind::Streamline, Kind::Graph] {
+            let one = Input::new(kind, 10.0);
+            let same = Input::new(kind, chunk);
+            // A row is gone, with what names it.
+            let mut other = same.clone();
+            other.positions.truncate(10);
+            other.mass.truncate(5);
+            other.runs[1].1 = 1;
+            if kind == Kind::Graph {
+                other.links.truncate(4);
+                other.weights.truncate(2);
+            }
+            differs(&one, &other, "level 0").await;
+            // Two rows of a chunk, or of two chunks, have each other's values.
+            for (a, b) in [(0, 1), (0, 3)] {
+                let mut other = same.clone();
+                other.mass.swap(a, b);
+                differs(&one, &other, "\"mass\"").await;
+            }
+            // Two objects have each other's attributes.
+            let mut other = same.clone();
+            other.names.swap(0, 1);
+            differs(&one, &other, "object_attributes/name").await;
+            // A group has lost a member, or all of them.
+            for members in [vec![9], Vec::new()] {
+                let mut other = same.clone();
+                other.members = members;
+                differs(&one, &other, "group 0").await;
+            }
+            if kind == Kind::Graph {
+                // Two links have each other's values, and one goes the other way.
+                let mut other = same.clone();
+                other.weights.swap(0, 1);
+                differs(&one, &other, "links/0").await;
+                let mut other = same.clone();
+                other.links.swap(0, 1);
+                differs(&one, &other, "links/0").await;
+            } else {
+                // An object has lost its last vertex to another one.
+                let mut other = same.clone();
+                other.runs = vec![(7, 3), (9, 3)];
+                differs(&one, &other, "level 0").await;
+            }
+        }
+    }
+}
