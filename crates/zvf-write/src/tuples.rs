@@ -518,6 +518,3 @@ impl Family<'_> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;
