@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use zvf_format::fragments::FragmentIndexBuilder;
 use zvf_meta::{ArrayDoc, LinkAttributeFamilyDoc, LinkFamilyDoc};
 use zvf_store::{CellWant, ChunkCoord, Chunks, Endpoint, GridArray, LinkArray, Touch};
 
@@ -13,10 +12,10 @@ use super::state::State;
 use super::vertex::LinkAt;
 use super::vertex::{NewLink, Vertex, stored};
 use zvf_write::WriteError;
-use zvf_write::documents::{self, grid_doc};
+use zvf_write::documents;
 use zvf_write::error::OrBug;
-use zvf_write::int::{index, narrow, wide};
-use zvf_write::links::{LinkCell, Placer};
+use zvf_write::int::{index, wide};
+use zvf_write::links::{Family, Placer};
 use zvf_write::record::row_of;
 use zvf_write::shard::Cells;
 
@@ -257,7 +256,7 @@ pub(super) async fn place(
         .map(|(coord, _)| coord.clone())
         .collect();
     let chunks: Vec<&[i64]> = coords.iter().map(ChunkCoord::as_slice).collect();
-    let mut placer = Placer::new(&spec, &chunks, usize::MAX, &std::env::temp_dir());
+    let mut placer = Placer::new(Family::of(&spec), usize::MAX, &std::env::temp_dir());
     let (mut before, mut rows_before, mut kept) = (0_u64, 0_u64, 0_u64);
     let old = cells
         .iter()
@@ -275,102 +274,79 @@ pub(super) async fn place(
             .collect();
         // A link goes with any of its ends.
         if let Some(ends) = ends {
-            placer.push(&ends, &link.attributes)?;
+            placer.push_rows(&chunks, &ends, &link.attributes)?;
             kept += 1;
         }
     }
     for cell in &cells {
         rows_before += wide(cell.records.len());
     }
-    let (family, buckets, file) = placer.finish();
-    let made = family.family_doc();
+    let (mut new_cells, made) = placer.encode()?;
+    let nodes = made.nodes(template)?;
     let mut edits: BTreeMap<String, GridEdit> = BTreeMap::new();
     let stored = level.links(0);
     // What was there is empty unless something is placed there again.
-    let names: Vec<&str> = stored.map_or(Vec::new(), |family| {
-        family.arrays().iter().map(LinkArray::segment).collect()
-    });
-    let inner = level.store().clone();
-    let link_fragments = link_fragments(&inner, &level).await?;
+    let link_fragments = level.store().grid_array(0, "link_fragments").await?;
     for cell in &cells {
         let of_family = stored.or_bug("cells of no family")?;
         let array = of_family.arrays().get(cell.array);
         let array = array.or_bug("cells of no array")?;
-        entry(&mut edits, &array.array)?.set(&cell.chunk, Vec::new());
-        for one in of_family.attributes() {
-            if let Some(Some(values)) = one.arrays.get(cell.array) {
-                entry(&mut edits, values)?.set(&cell.chunk, Vec::new());
+        let fragments = link_fragments.as_ref().filter(|_| array.is_intra());
+        let columns = of_family.attributes().iter();
+        let values = columns.filter_map(|one| one.arrays.get(cell.array)?.as_ref());
+        for array in values.chain(fragments).chain([&array.array]) {
+            entry(&mut edits, array)?.set(&cell.chunk, Vec::new());
+        }
+    }
+    let mut known: BTreeMap<&str, &Arc<GridArray>> = BTreeMap::new();
+    let families = stored.into_iter();
+    let links = families.clone().flat_map(|family| family.arrays());
+    let columns = families.flat_map(|family| family.attributes());
+    let columns = columns.flat_map(|one| one.arrays.iter().flatten());
+    let arrays = links.map(|one| &one.array).chain(columns);
+    known.extend(arrays.chain(&link_fragments).map(|one| (one.path(), one)));
+    let mut docs: BTreeMap<String, ArrayDoc> = nodes.arrays.into_iter().collect();
+    for (name, (_, payloads)) in made.family.payloads(&mut new_cells)? {
+        let path = format!("0/{name}");
+        let edit = match known.get(&*path) {
+            Some(array) => entry(&mut edits, array)?,
+            None => {
+                let doc = docs.remove(&name);
+                let doc = doc.or_bug(format_args!("no document of {path}"))?;
+                edits
+                    .entry(path.clone())
+                    .or_insert(GridEdit::new(path, doc)?)
             }
-        }
-        if array.is_intra()
-            && let Some(index) = &link_fragments
-        {
-            entry(&mut edits, index)?.set(&cell.chunk, Vec::new());
+        };
+        for (chunk, payload) in payloads {
+            edit.set(chunk, payload);
         }
     }
-    for ((number, slot), bucket) in buckets {
-        let chunk = *chunks.get(index(slot)).or_bug("links of no chunk")?;
-        let LinkCell {
-            rows,
-            attributes,
-            count,
-        } = family.cell(number, &bucket.read(&file)?)?;
-        let segment = family.segment(number)?;
-        let at = names.iter().position(|name| *name == segment);
-        let array = at.and_then(|at| Some(&stored?.arrays().get(at)?.array));
-        let doc = |attributes| grid_doc(template, zvf_meta::KeyList::new(), attributes);
-        let path = format!("0/links/0/{segment}");
-        let attributes_of_links = family.links_attributes(number)?;
-        known(&mut edits, array, path, || doc(attributes_of_links))?.set(chunk, rows);
-        if family.is_inner(number)? {
-            let mut index = FragmentIndexBuilder::new();
-            let failed = |source| WriteError::encode("link_fragments", source);
-            index.push_range(0, count).map_err(failed)?;
-            let new = || doc(documents::fragments("link_fragments"));
-            let path = "0/link_fragments".to_owned();
-            known(&mut edits, link_fragments.as_ref(), path, new)?.set(chunk, index.finish());
-        }
-        for (one, payload) in spec.links.attributes.iter().zip(attributes) {
-            let of_one = stored.and_then(|family| {
-                family
-                    .attributes()
-                    .iter()
-                    .find(|other| other.name == one.name)
-            });
-            let array = at.and_then(|at| of_one?.arrays.get(at)?.as_ref());
-            let path = format!("0/link_attributes/{}/0/{segment}", one.name);
-            let of_array = family.attribute_attributes(number, one)?;
-            let new = || doc(of_array);
-            known(&mut edits, array, path, new)?.set(chunk, payload);
-        }
-    }
-    let mut groups = Vec::new();
+    let mut groups: BTreeMap<String, String> = nodes
+        .groups
+        .into_iter()
+        .map(|(path, doc)| (format!("0/{path}"), doc))
+        .collect();
     let change = |name, count: Option<u64>, before, now| {
         let anew = |count| recount("0/links/0", name, count, before, now);
         count.map(anew).transpose()
     };
-    let doc = match stored {
-        Some(stored) => LinkFamilyDoc {
-            num_links: change("num_links", stored.doc().num_links, before, kept)?,
-            num_physical_records: change(
-                "num_physical_records",
-                stored.doc().num_physical_records,
-                rows_before,
-                made.num_physical_records
-                    .or_bug("records that are not counted")?,
-            )?,
-            ..stored.doc().clone()
-        },
-        None => made,
-    };
-    if stored.is_none() {
-        groups.push(("0/links".to_owned(), documents::plain_group()));
-    }
-    groups.push(("0/links/0".to_owned(), doc.to_group().to_json_line()));
-    for one in &spec.links.attributes {
-        if !family_docs.contains_key(&one.name) {
-            let doc = family.attribute_doc(one).to_group().to_json_line();
-            groups.push((format!("0/link_attributes/{}/0", one.name), doc));
+    match stored {
+        Some(stored) => {
+            let doc = LinkFamilyDoc {
+                num_links: change("num_links", stored.doc().num_links, before, kept)?,
+                num_physical_records: change(
+                    "num_physical_records",
+                    stored.doc().num_physical_records,
+                    rows_before,
+                    made.records,
+                )?,
+                ..stored.doc().clone()
+            };
+            groups.insert("0/links/0".to_owned(), doc.to_group().to_json_line());
+        }
+        None => {
+            groups.insert("0/links".to_owned(), documents::plain_group());
         }
     }
     for (name, doc) in family_docs {
@@ -378,26 +354,15 @@ pub(super) async fn place(
             num_links: change("num_links", doc.num_links, before, kept)?,
             ..doc.clone()
         };
-        groups.push((
-            format!("0/link_attributes/{name}/0"),
-            doc.to_group().to_json_line(),
-        ));
+        let path = format!("0/link_attributes/{name}/0");
+        groups.insert(path, doc.to_group().to_json_line());
     }
-    narrow("arrays of links", edits.len())?;
     Ok(LinkEdits {
         arrays: edits.into_values().collect(),
-        groups,
+        groups: groups.into_iter().collect(),
         added: kept.saturating_sub(before),
         removed: before.saturating_sub(kept),
     })
-}
-
-/// The array of the groups of links, where it is stored.
-async fn link_fragments(
-    store: &zvf_store::Store,
-    level: &zvf_store::Level,
-) -> Result<Option<Arc<GridArray>>, WriteError> {
-    Ok(store.grid_array(level.number(), "link_fragments").await?)
 }
 
 /// The edit of an array that is stored.
@@ -409,22 +374,5 @@ pub(super) fn entry<'e>(
     Ok(match edits.entry(array.path().to_owned()) {
         Entry::Occupied(there) => there.into_mut(),
         Entry::Vacant(place) => place.insert(GridEdit::of(array)?),
-    })
-}
-
-/// The edit of an array that is stored, or is made.
-fn known<'e>(
-    edits: &'e mut BTreeMap<String, GridEdit>,
-    array: Option<&Arc<GridArray>>,
-    path: String,
-    new: impl FnOnce() -> ArrayDoc,
-) -> Result<&'e mut GridEdit, WriteError> {
-    use std::collections::btree_map::Entry;
-    if let Some(array) = array {
-        return entry(edits, array);
-    }
-    Ok(match edits.entry(path.clone()) {
-        Entry::Occupied(there) => there.into_mut(),
-        Entry::Vacant(place) => place.insert(GridEdit::new(path, new())?),
     })
 }

@@ -2,46 +2,41 @@
 
 use std::path::PathBuf;
 
+use zvf_format::dtype::{DType, DTypeKind};
 use zvf_format::keys::format_delta;
 use zvf_format::links::Elem;
-use zvf_meta::{Kind, LinkStore};
-use zvf_store::LinkFamily;
+use zvf_meta::{ArrayAttributes, Kind, LinkStore};
+use zvf_store::{LinkAttribute, LinkFamily};
 
 use super::laid::Laid;
-use super::links::{End, Placer, Policy, Valued, little_elem};
 use super::records::{self, Family};
+use super::report::Notes;
 use super::source::Source;
 use super::{Job, Stage};
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
-use zvf_write::int::{index, to_index};
+use zvf_write::int::{index, to_index, wide};
+use zvf_write::links::{End, LinkColumn, Placer, Policy, little};
 use zvf_write::record::{records, take_array};
 use zvf_write::spill::Spool;
 
 impl Job {
     /// A placer for links that are made from the manifests.
-    pub(super) fn chains(&self, stage: &Stage) -> Result<Option<Placer>, WriteError> {
-        if self.makes_chains(stage) {
-            return Ok(Some(self.pairs(&stage.source, false)?));
-        }
-        Ok(None)
+    pub(super) fn chains(&self, stage: &Stage) -> Option<Placer> {
+        self.makes_chains(stage)
+            .then(|| self.pairs(&stage.source, false))
     }
 
     /// A placer of pairs without attributes.
-    pub(super) fn pairs(&self, source: &Source, inner: bool) -> Result<Placer, WriteError> {
-        let policy = Policy {
-            delta: 0,
-            width: 2,
-            directed: false,
-            store: LinkStore::Canonical,
-            elem: Elem::I64,
-            factors: None,
-            rank: source.level.key_rank(),
-            inner,
-            by: self.form().links,
-        };
+    pub(super) fn pairs(&self, source: &Source, inner: bool) -> Placer {
+        let policy = Policy::pairs(source.level.key_rank(), inner, self.form().links);
+        self.placer_of(policy, Vec::new())
+    }
+
+    fn placer_of(&self, policy: Policy, columns: Vec<LinkColumn>) -> Placer {
         let budget = self.options.write.memory_budget / 8;
-        Placer::new(policy, Vec::new(), budget, &self.folder())
+        let family = zvf_write::links::Family::new(policy, columns);
+        Placer::new(family, budget, &self.folder())
     }
 
     pub(super) fn folder(&self) -> PathBuf {
@@ -136,11 +131,7 @@ impl Job {
             let end = |(which, &(slot, row)): (usize, &(u32, u32))| {
                 let level = if which == 0 { at } else { there };
                 let laid = laid.get(level).or_bug(format_args!("no level {level}"))?;
-                Ok(End {
-                    slot,
-                    chunk: laid.chunk(slot)?,
-                    row,
-                })
+                Ok((laid.chunk(slot)?, row))
             };
             let ends = ends.iter().enumerate().map(end);
             let ends = ends.collect::<Result<Vec<End<'_>>, WriteError>>()?;
@@ -199,33 +190,27 @@ impl Job {
         // A family without arrays has no type yet.
         let elem = elems.first().copied().unwrap_or(Elem::I64);
         let same = elems.iter().all(|one| *one == elem);
-        let mut values = Vec::new();
-        for attribute in &family.attributes {
-            let size = records::value_bytes(attribute)?;
-            values.push(Valued::new(attribute, size, links));
-        }
+        let columns = family.attributes.iter().map(|one| column(one, links));
+        let columns = columns.collect::<Result<Vec<_>, _>>()?;
         let kind = self.store.kind();
+        let inner = links.delta() == 0 && matches!(kind, Kind::Graph | Kind::Skeleton | Kind::Mesh);
         let policy = Policy {
             delta: links.delta(),
             width: links.width(),
-            directed: links.delta() != 0 || (links.directed() && !tree),
+            directed: links.directed() && !tree,
             store: if tree {
                 LinkStore::Canonical
             } else {
                 links.store()
             },
-            elem: if same { little_elem(elem) } else { Elem::I64 },
+            elem: if same { little(elem) } else { Elem::I64 },
             factors: match links.delta() {
                 0 => None,
                 _ => Some(self.factors(stage, there)?),
             },
-            rank: source.level.key_rank(),
-            inner: links.delta() == 0 && matches!(kind, Kind::Graph | Kind::Skeleton | Kind::Mesh),
-            by: self.form().links,
+            ..Policy::pairs(source.level.key_rank(), inner, self.form().links)
         };
-        let folder = self.folder();
-        let budget = self.options.write.memory_budget / 8;
-        Placer::new(policy, values, budget, &folder)
+        Ok(self.placer_of(policy, columns))
     }
 
     /// Chunk shapes of two levels in those of the root, with leading ones up to K (0.9 §13.6).
@@ -247,6 +232,59 @@ impl Job {
             Ok(std::iter::repeat_n(1, lead).chain(own).collect())
         };
         Ok((of(here)?, of(there.unwrap_or(here))?))
+    }
+}
+
+/// An attribute of links as it is written.
+fn column(attribute: &LinkAttribute, family: &LinkFamily) -> Result<LinkColumn, WriteError> {
+    let array = attribute.arrays.iter().flatten().next();
+    let old = array.map(|array| super::documents::carried(array.attributes()));
+    // Links that had no array have no words of one.
+    let old = old.unwrap_or_default();
+    let dtype = DType::little(attribute.dtype.kind);
+    let width = attribute.width;
+    let names = old.channel_names.clone();
+    Ok(LinkColumn {
+        name: attribute.name.clone(),
+        size: records::value_bytes(attribute)?,
+        absent: absent(dtype.kind, to_index("values of a link", width)?),
+        complete: attribute.is_complete(family),
+        attributes: ArrayAttributes {
+            dtype: Some(dtype.to_string()),
+            row_shape: Some(if width == 1 { Vec::new() } else { vec![width] }),
+            channel_names: names.filter(|names| wide(names.len()) == width),
+            ..old
+        },
+    })
+}
+
+/// The value that means absence, where the type has one.
+fn absent(kind: DTypeKind, width: usize) -> Option<Vec<u8>> {
+    let one = match kind {
+        DTypeKind::F16 => half::f16::NAN.to_le_bytes().to_vec(),
+        DTypeKind::F32 => f32::NAN.to_le_bytes().to_vec(),
+        DTypeKind::F64 => f64::NAN.to_le_bytes().to_vec(),
+        _ => return None,
+    };
+    Some(one.repeat(width.max(1)))
+}
+
+/// Reports links of a cell without a value.
+pub(super) fn report_missing(one: &LinkColumn, missing: usize, links: usize, notes: &Notes) {
+    let path = format!("link_attributes/{}", one.name);
+    if one.complete {
+        let what = "some links have no values, and nothing states that they have none";
+        notes.lost(path.as_str(), what);
+    }
+    if missing == links {
+        return;
+    }
+    if one.absent.is_some() {
+        let what = "links without a value got the one that means absence";
+        notes.repaired(&path, what, wide(missing));
+    } else {
+        let what = "some links have no value, and the type has none for absence: they got zeros";
+        notes.lost(path, what);
     }
 }
 
@@ -285,15 +323,10 @@ pub(super) fn push_cut(
                 place.or_bug(format_args!("vertex {vertex} has no place"))
             };
             let (child, parent) = (place(child)?, place(parent)?);
-            let end = |(slot, row): (u32, u32)| -> Result<End<'_>, WriteError> {
-                Ok(End {
-                    slot,
-                    chunk: laid.chunk(slot)?,
-                    row,
-                })
-            };
+            let end = |(slot, row): (u32, u32)| Ok::<_, WriteError>((laid.chunk(slot)?, row));
             let ends = [end(child)?, end(parent)?];
-            placer.push(&ends, &vec![None; placer.values()])?;
+            let none = vec![None; placer.family().columns()];
+            placer.push(&ends, &none)?;
         }
     }
     Ok(())

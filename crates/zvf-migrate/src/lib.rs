@@ -45,7 +45,6 @@ mod entries;
 mod family;
 mod kept;
 mod laid;
-mod links;
 mod moved;
 mod objects;
 mod options;
@@ -74,7 +73,6 @@ use cells::Sink;
 use family::push_cut;
 use kept::{Begin, Journal};
 use laid::Laid;
-use links::End;
 use report::Notes;
 use source::Source;
 use zvf_write::WriteError;
@@ -83,6 +81,7 @@ use zvf_write::error::OrBug;
 use zvf_write::form::{Form, Members};
 use zvf_write::inside;
 use zvf_write::int::wide;
+use zvf_write::links::{self, LinkColumn};
 use zvf_write::nodes::Nodes;
 use zvf_write::prepare::Corners;
 use zvf_write::shard::Cells;
@@ -450,7 +449,7 @@ impl Job {
             ..LevelCounts::default()
         };
         let mut nodes: Nodes = std::mem::take(&mut here.nodes);
-        let mut chains = self.chains(stage)?;
+        let mut chains = self.chains(stage);
         let here = &*here;
         let form = self.form();
         let out = objects::Out {
@@ -463,13 +462,7 @@ impl Job {
             let Some(chains) = &mut chains else {
                 return Ok(());
             };
-            let end = |(slot, row): (u32, u32)| -> Result<End<'_>, WriteError> {
-                Ok(End {
-                    slot,
-                    chunk: here.chunk(slot)?,
-                    row,
-                })
-            };
+            let end = |(slot, row): (u32, u32)| Ok::<_, WriteError>((here.chunk(slot)?, row));
             chains.push(&[end(a)?, end(b)?], &[])
         })?;
         let rows = objects.map(|objects| {
@@ -494,7 +487,7 @@ impl Job {
                 .links(0)
                 .is_some_and(|family| !family.rows_trusted());
             self.notes
-                .repaired(&path, what, if untrusted { chains.links } else { 0 });
+                .repaired(&path, what, if untrusted { chains.links() } else { 0 });
             placed.push(chains);
         }
         let mut cut = cut;
@@ -506,7 +499,7 @@ impl Job {
         {
             let laid = laid.get_mut(at).or_bug(format_args!("no level {at}"))?;
             // There were no stored edges beside the implied ones.
-            let mut placer = self.pairs(source, true)?;
+            let mut placer = self.pairs(source, true);
             push_cut(cut, laid, &[], &mut placer)?;
             placed.push(placer);
         }
@@ -515,10 +508,17 @@ impl Job {
                 .lost(refused.path.clone(), format!("not read: {}", refused.why));
         }
         let here = laid.get(at).or_bug(format_args!("no level {at}"))?;
+        let sink = links::Sink {
+            cells: &stage.cells,
+            target: &below,
+            threads: write.threads,
+        };
+        let missing = |one: &LinkColumn, missing, links| {
+            family::report_missing(one, missing, links, &self.notes);
+        };
         for placer in placed {
-            counts.links += placer.links;
-            let threads = write.threads;
-            nodes.extend(placer.write(&here.chunks, &stage.cells, &below, threads, &self.notes)?);
+            counts.links += placer.links();
+            nodes.extend(placer.write(sink, &missing, |_| {})?.nodes(&stage.cells)?);
         }
         let present = nodes.families().into_iter().map(str::to_owned).collect();
         nodes.put(&below)?;

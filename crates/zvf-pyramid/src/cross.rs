@@ -3,13 +3,9 @@
 //! All links from the rows of one chunk to the rows of one coarser chunk are the rows of one cell, in both directions. So
 //! rows are brought together by pairs of chunks first, and every pair is written by itself.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
-use rustc_hash::FxHashMap;
-use zvf_format::keys::format_offsets;
-use zvf_format::links::{CellForm, Elem, LinkCellBuilder, anchor};
-use zvf_meta::{ArrayAttributes, LinkFamilyDoc, LinkStore};
+use zvf_format::links::LinkCellBuilder;
 use zvf_store::ChunkCoord;
 
 use super::bin::Means;
@@ -17,10 +13,11 @@ use super::bins::NONE;
 use super::fine::rows_of;
 use super::sink::Sink;
 use zvf_write::error::OrBug;
+use zvf_write::form::LinksBy;
 use zvf_write::int::{halves, index, narrow, signed, wide};
-use zvf_write::parallel::pack;
+use zvf_write::links::{self, Cell, Family, Policy, Stored};
 use zvf_write::shard::Cells;
-use zvf_write::target::{Object, Payloads};
+use zvf_write::target::Object;
 use zvf_write::{WriteError, documents, parallel};
 
 /// One level, as far as links need it.
@@ -155,10 +152,16 @@ impl<'s> Pairs<'s> {
     }
 
     /// The cell of a pair: the links themselves, or the same links back.
-    fn cell(&self, pair: Pair, back: bool, form: CellForm) -> Result<Vec<u8>, WriteError> {
+    fn cell(
+        &self,
+        family: &Family,
+        key: ChunkCoord,
+        pair: Pair,
+        back: bool,
+    ) -> Result<Cell, WriteError> {
         let (fine, coarse) = (self.fine.rows(pair.fine)?, self.coarse.rows(pair.coarse)?);
         let parents = self.parents.get(fine).or_bug("a chunk without parents")?;
-        let mut builder = LinkCellBuilder::new(form);
+        let mut builder = LinkCellBuilder::new(family.form(family.array(&key)?.0));
         let rows = self.rows.get(pair.start..pair.start + pair.count);
         for &row in rows.or_bug("a pair of chunks without rows")? {
             let parent = *parents.get(index(row)).or_bug("a row without a parent")?;
@@ -170,7 +173,12 @@ impl<'s> Pairs<'s> {
                 .push(&[0, 1], &ends)
                 .map_err(|source| WriteError::encode("links between levels", source))?;
         }
-        Ok(builder.finish())
+        Ok(Cell {
+            key,
+            records: wide(pair.count),
+            rows: builder.finish(),
+            values: Vec::new(),
+        })
     }
 
     /// Writes cells and documents of one direction.
@@ -183,144 +191,57 @@ impl<'s> Pairs<'s> {
         } else {
             (self.fine, self.coarse)
         };
-        let mut family = Family::new(from, to)?;
-        let below = sink.below(from.level);
-        let mut present: BTreeMap<u32, Vec<&[i64]>> = BTreeMap::new();
+        let delta = i64::from(to.level) - i64::from(from.level);
+        let policy = Policy {
+            delta: i32::try_from(delta).or_bug(format_args!("levels {delta} apart"))?,
+            factors: Some((from.ratio.to_vec(), to.ratio.to_vec())),
+            ..Policy::pairs(from.ratio.len(), false, LinksBy::Offsets)
+        };
+        let family = Family::new(policy, Vec::new());
         let mut items = Vec::new();
+        let mut key = Vec::new();
         for &pair in &self.pairs {
             let (slot, goal) = if back {
                 (pair.coarse, pair.fine)
             } else {
                 (pair.fine, pair.coarse)
             };
-            let array = family.array(slot, goal)?;
-            let chunk = from.chunk(slot)?;
-            present.entry(array).or_default().push(chunk);
-            let mut object = vec![u64::from(array)];
-            object.extend(from.cells.object_index(chunk)?);
-            items.push((object, wide(pair.count) * 16, (array, chunk, pair)));
+            let ends = [from.chunk(slot)?, to.chunk(goal)?];
+            family.key(ends.into_iter(), false, &mut key)?;
+            items.push((ChunkCoord::new(&key), wide(pair.count) * 16, pair));
         }
-        let arrays: Vec<(CellForm, String)> = (0..).map_while(|array| family.form(array)).collect();
-        let array = |number: u32| {
-            let array = arrays.get(index(number));
-            array.or_bug(format_args!("no array {number} of links"))
+        let below = sink.below(from.level);
+        let into = links::Sink {
+            cells: from.cells,
+            target: &below,
+            threads: means.threads,
         };
-        let work = |job: Vec<(u32, &[i64], Pair)>| {
-            let mut columns: BTreeMap<u32, Payloads<'_>> = BTreeMap::new();
-            for (number, chunk, pair) in job {
-                let cell = self.cell(pair, back, array(number)?.0)?;
-                columns.entry(number).or_default().push((chunk, cell));
-            }
-            let mut objects: Vec<Object> = Vec::new();
-            for (number, column) in columns {
-                objects.extend(from.cells.objects(&array(number)?.1, column)?);
-            }
-            below.put(objects)
+        let encode = |key, pair| self.cell(&family, key, pair, back);
+        let cells = family.write(items.into_iter(), encode, into, |_| {})?;
+        let count = wide(self.rows.len());
+        let stored = Stored {
+            family,
+            cells,
+            links: count,
+            records: count,
         };
-        parallel::each(means.threads, pack(items).into_iter(), work, |()| Ok(()))?;
-        let mut objects: Vec<Object> = Vec::new();
-        for (number, chunks) in present {
-            let (form, path) = array(number)?;
-            let keys = documents::presence(chunks)?;
-            let attributes = family.attributes(number, *form)?;
-            let doc = documents::grid_doc(from.cells, keys, attributes);
-            objects.push((format!("{path}/zarr.json"), doc.to_json().into_bytes()));
-        }
-        let doc = family.doc(wide(self.rows.len())).to_group().to_json_line();
-        objects.push((format!("{}/zarr.json", family.folder()), doc.into_bytes()));
+        let nodes = stored.nodes(from.cells)?;
+        let arrays = nodes.arrays.into_iter();
+        let arrays = arrays.map(|(path, doc)| (path, doc.to_json()));
+        let mut documents: Vec<(String, String)> = arrays.chain(nodes.groups).collect();
         // A level that had links before keeps the document of the group: readers may hold on to it.
         if !sink.has(from.level, "links/zarr.json")? {
-            let plain = documents::plain_group();
-            objects.push(("links/zarr.json".to_owned(), plain.into_bytes()));
+            documents.push(("links".to_owned(), documents::plain_group()));
         }
-        below.put(objects)
+        let objects = documents.into_iter();
+        let objects = objects.map(|(path, doc)| (format!("{path}/zarr.json"), doc.into_bytes()));
+        below.put(objects.collect::<Vec<Object>>())
     }
 }
 
 /// One more than the last slot of a level.
 fn last(side: Side<'_>) -> Result<u32, WriteError> {
     narrow("chunks", side.chunks.len())
-}
-
-/// The links of one level to one other level: arrays, one an offset of chunks.
-#[derive(Debug)]
-struct Family<'s> {
-    from: Side<'s>,
-    to: Side<'s>,
-    delta: i32,
-    offsets: Vec<Vec<i64>>,
-    /// The array of an offset.
-    arrays: FxHashMap<Vec<i64>, u32>,
-}
-
-impl<'s> Family<'s> {
-    fn new(from: Side<'s>, to: Side<'s>) -> Result<Self, WriteError> {
-        let delta = i64::from(to.level) - i64::from(from.level);
-        Ok(Self {
-            from,
-            to,
-            delta: i32::try_from(delta).or_bug(format_args!("levels {delta} apart"))?,
-            offsets: Vec::new(),
-            arrays: FxHashMap::default(),
-        })
-    }
-
-    fn folder(&self) -> String {
-        format!("links/{:+}", self.delta)
-    }
-
-    /// The array of links from one chunk to another.
-    fn array(&mut self, from: u32, to: u32) -> Result<u32, WriteError> {
-        let (source, goal) = (self.from.chunk(from)?, self.to.chunk(to)?);
-        let mut offset = vec![0; source.len()];
-        anchor(source, self.from.ratio, self.to.ratio, &mut offset)
-            .map_err(|source| WriteError::data("chunk", source.to_string(), "a nearer one"))?;
-        for (at, goal) in offset.iter_mut().zip(goal) {
-            let far = || WriteError::data("chunk", "one 2^63 away", "a nearer one");
-            *at = goal.checked_sub(*at).ok_or_else(far)?;
-        }
-        let next = narrow("offsets", self.offsets.len())?;
-        Ok(*self.arrays.entry(offset).or_insert_with_key(|offset| {
-            self.offsets.push(offset.clone());
-            next
-        }))
-    }
-
-    /// The form of an array's cells, and its path in the level.
-    fn form(&self, array: u32) -> Option<(CellForm, String)> {
-        let offset = self.offsets.get(index(array))?;
-        let form = CellForm::derive(2, self.delta, offset, true, false, Elem::I64);
-        let segment = format_offsets(offset, offset.len());
-        Some((form, format!("{}/{segment}", self.folder())))
-    }
-
-    fn attributes(&self, array: u32, form: CellForm) -> Result<ArrayAttributes, WriteError> {
-        let offset = self.offsets.get(index(array)).cloned();
-        let offset = offset.or_bug(format_args!("no array {array} of links"))?;
-        Ok(ArrayAttributes {
-            zv_array: Some("links".to_owned()),
-            dtype: Some("int64".to_owned()),
-            offsets: Some(vec![offset]),
-            has_perm: Some(form.has_perm),
-            link_width: Some(2),
-            level_delta: Some(self.delta),
-            ..ArrayAttributes::default()
-        })
-    }
-
-    fn doc(&self, links: u64) -> LinkFamilyDoc {
-        LinkFamilyDoc {
-            zv_array: Some("links_family".to_owned()),
-            level_delta: Some(self.delta),
-            link_width: Some(2),
-            directed: true,
-            store: LinkStore::Canonical,
-            sid_ndim: u32::try_from(self.from.ratio.len()).ok(),
-            num_links: Some(links),
-            num_physical_records: Some(links),
-            ..LinkFamilyDoc::default()
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,9 @@
 //! From buckets to a store: the four steps in order, and the commit.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::json;
-use zvf_format::fragments::FragmentIndexBuilder;
 use zvf_meta::{ArrayAttributes, Kind, LevelDoc};
 use zvf_store::ChunkCoord;
 
@@ -16,7 +14,7 @@ use crate::commit::{self, Leftovers};
 use crate::error::OrBug;
 use crate::form::{IdsIn, Members};
 use crate::int::{index, narrow, wide};
-use crate::links::{CUT, Family, LinkCell, Placer, queued_size, split};
+use crate::links::{CUT, Family, Placer, Sink, Stored, queued_size, split};
 use crate::nodes::Nodes;
 use crate::objects::{self, HeldGroups, Tables};
 use crate::parallel::pack;
@@ -31,7 +29,6 @@ use crate::spec::{AttributeType, StoreSpec};
 use crate::spill::SpillFile;
 use crate::target::{Below, Target};
 use crate::target::{Object, Payloads};
-use crate::tuples::{Sink, Tuples};
 
 use crate::{WriteError, documents, fragment_values, parallel, side};
 
@@ -169,7 +166,7 @@ pub fn write_arrays(
     }
     level.write_chunks(&encoder, buckets, &file, &mut sorter, places.as_mut())?;
 
-    let mut placer = Placer::new(spec, &chunks, budget / 8, &folder);
+    let mut placer = Placer::new(Family::of(spec), budget / 8, &folder);
     let mut documents = Documents::new(level.vertex_docs(&encoder)?);
     documents.summary.vertices = router.vertices;
     documents.summary.chunks = wide(chunks.len());
@@ -181,21 +178,12 @@ pub fn write_arrays(
     let mut found = None;
     if let Some(mut places) = places {
         places.seal()?;
-        place_links(spec, router.links, &mut places, &mut placer, &mut steps)?;
+        level.place_links(router.links, &mut places, &mut placer, &mut steps)?;
         let trace = router.trace.map(|numbers| trace(&numbers, &mut places));
         found = trace.transpose()?;
     }
-    if let Some(tuples) = placer.tuples.take() {
-        documents.summary.links = placer.links();
-        documents
-            .nodes
-            .extend(level.write_tuples(tuples, &mut steps)?);
-    }
-    let (family, link_cells, link_file) = placer.finish();
-    if !family.is_empty() {
-        let present = level.write_link_cells(&family, link_cells, &link_file, steps)?;
-        level.link_docs(&mut documents, &family, present)?;
-    }
+    let stored = level.write_links(placer, steps)?;
+    documents.links(&stored, &cells)?;
     let doc = Split::describe(split, spec, doc);
     let (doc, summary) = documents.put(target, doc)?;
     let fragments_tile = doc.fragments_tile && form.members == Members::All;
@@ -254,6 +242,13 @@ impl Documents {
         }
     }
 
+    /// Adds those of links.
+    pub(crate) fn links(&mut self, stored: &Stored, cells: &Cells) -> Result<(), WriteError> {
+        self.summary.links = stored.links;
+        self.nodes.extend(stored.nodes(cells)?);
+        Ok(())
+    }
+
     /// Puts all of them but that of the level, which is `doc` with what is there.
     pub(crate) fn put(
         self,
@@ -288,48 +283,6 @@ fn bounds(spec: &StoreSpec, extent: Option<Corners>) -> Result<Corners, WriteErr
     }
 }
 
-/// Links by vertex become links by row; those that the order of rows implies are left out.
-pub(crate) fn place_links(
-    spec: &StoreSpec,
-    queue: crate::spill::Spool,
-    places: &mut Places,
-    placer: &mut Placer<'_>,
-    steps: &mut Steps<'_>,
-) -> Result<(), WriteError> {
-    let size = queued_size(spec);
-    let mut ends = Vec::new();
-    for piece in queue.pieces() {
-        let piece = piece?;
-        steps.add(wide(piece.len() / size));
-        for record in records(&piece, size)? {
-            let (vertices, attributes) = split(record, spec.links.width)?;
-            ends.clear();
-            let cut = spec.kind == Kind::Skeleton
-                && vertices.first().is_some_and(|child| child & CUT != 0);
-            for vertex in vertices {
-                let vertex = vertex & !CUT;
-                let lost = || {
-                    WriteError::input(
-                        "link",
-                        format!("vertex {vertex}"),
-                        "a vertex that was pushed",
-                    )
-                };
-                ends.push(places.get(vertex)?.ok_or_else(lost)?);
-            }
-            // A child that follows its parent: only then are they neighbours of one tree, so of one fragment.
-            let implied = spec.kind == Kind::Skeleton
-                && !cut
-                && !spec.links.explicit
-                && matches!(&*ends, [child, parent] if child.0 == parent.0 && parent.1.checked_add(1) == Some(child.1));
-            if !implied {
-                placer.push(&ends, attributes)?;
-            }
-        }
-    }
-    Ok(())
-}
-
 /// The level that is written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Level<'s> {
@@ -340,9 +293,6 @@ pub(crate) struct Level<'s> {
     pub(crate) threads: usize,
     pub(crate) watch: &'s Watch,
 }
-
-/// The chunks that each array of links has cells in.
-pub(crate) type Present<'c> = BTreeMap<u32, Vec<&'c [i64]>>;
 
 impl<'s> Level<'s> {
     fn chunk(&self, slot: u32) -> Result<&'s [i64], WriteError> {
@@ -469,7 +419,7 @@ impl<'s> Level<'s> {
         sorter: Sorter,
         tables: &Tables,
         groups: &HeldGroups,
-        placer: &mut Placer<'_>,
+        placer: &mut Placer,
     ) -> Result<(), WriteError> {
         let (spec, target) = (self.spec, self.target);
         let steps = self.watch.step(Step::Objects, sorter.len());
@@ -496,132 +446,62 @@ impl<'s> Level<'s> {
         Ok(())
     }
 
-    /// Encodes and puts the cells of links that are found by their chunks; returns the documents.
-    pub(crate) fn write_tuples(
+    /// Links by vertex become links by row; those that the order of rows implies are left out.
+    pub(crate) fn place_links(
         &self,
-        tuples: Tuples,
+        queue: crate::spill::Spool,
+        places: &mut Places,
+        placer: &mut Placer,
         steps: &mut Steps<'_>,
-    ) -> Result<Nodes, WriteError> {
-        let sink = Sink {
-            cells: self.cells,
-            target: self.target,
-            threads: self.threads,
-            // Every pushed link has its values.
-            missing: &|_, _| {},
-        };
-        tuples.write(sink, |records| steps.add(records))
-    }
-
-    /// Encodes and puts the cells of all links; returns the chunks that each array has cells in.
-    pub(crate) fn write_link_cells(
-        &self,
-        family: &Family<'_>,
-        cells: Vec<((u32, u32), Bucket)>,
-        file: &SpillFile,
-        mut steps: Steps<'_>,
-    ) -> Result<Present<'s>, WriteError> {
-        let mut present: Present<'s> = family.arrays().map(|array| (array, Vec::new())).collect();
-        let mut items = Vec::new();
-        for ((array, slot), bucket) in cells {
-            let chunk = self.chunk(slot)?;
-            present.entry(array).or_default().push(chunk);
-            let mut object = vec![u64::from(array)];
-            object.extend(self.cells.object_index(chunk)?);
-            items.push((object, bucket.size(), (array, slot, bucket)));
-        }
-        let work = |job: Vec<(u32, u32, Bucket)>| self.write_link_job(family, job, file);
-        let take = |records| {
-            steps.add(records);
-            Ok(())
-        };
-        parallel::each(self.threads, pack(items).into_iter(), work, take)?;
-        Ok(present)
-    }
-
-    /// Documents of the arrays of links and of their attributes.
-    pub(crate) fn link_docs(
-        &self,
-        documents: &mut Documents,
-        family: &Family<'_>,
-        present: Present<'_>,
     ) -> Result<(), WriteError> {
-        let docs = &mut documents.nodes.arrays;
-        for (array, chunks) in present {
-            let keys = documents::presence(chunks)?;
-            let doc = |attributes: ArrayAttributes| {
-                documents::grid_doc(self.cells, keys.clone(), attributes)
-            };
-            let segment = family.segment(array)?;
-            docs.push((
-                format!("links/0/{segment}"),
-                doc(family.links_attributes(array)?),
-            ));
-            if family.is_inner(array)? {
-                docs.push((
-                    "link_fragments".to_owned(),
-                    doc(documents::fragments("link_fragments")),
-                ));
+        let spec = self.spec;
+        let size = queued_size(spec);
+        let mut ends = Vec::new();
+        for piece in queue.pieces() {
+            let piece = piece?;
+            steps.add(wide(piece.len() / size));
+            for record in records(&piece, size)? {
+                let (vertices, attributes) = split(record, spec.links.width)?;
+                ends.clear();
+                let cut = spec.kind == Kind::Skeleton
+                    && vertices.first().is_some_and(|child| child & CUT != 0);
+                for vertex in vertices {
+                    let vertex = vertex & !CUT;
+                    let lost = || {
+                        WriteError::input(
+                            "link",
+                            format!("vertex {vertex}"),
+                            "a vertex that was pushed",
+                        )
+                    };
+                    ends.push(places.get(vertex)?.ok_or_else(lost)?);
+                }
+                // A child that follows its parent: only then are they neighbours of one tree, so of one fragment.
+                let implied = spec.kind == Kind::Skeleton
+                    && !cut
+                    && !spec.links.explicit
+                    && matches!(&*ends, [child, parent] if child.0 == parent.0 && parent.1.checked_add(1) == Some(child.1));
+                if !implied {
+                    placer.push_rows(self.chunks, &ends, attributes)?;
+                }
             }
-            for one in &self.spec.links.attributes {
-                let path = format!("link_attributes/{}/0/{segment}", one.name);
-                docs.push((path, doc(family.attribute_attributes(array, one)?)));
-            }
-        }
-        let doc = family.family_doc();
-        documents.summary.links = doc
-            .num_links
-            .or_bug("a family that does not count its links")?;
-        let groups = &mut documents.nodes.groups;
-        groups.insert("links/0".to_owned(), doc.to_group().to_json_line());
-        for one in &self.spec.links.attributes {
-            let doc = family.attribute_doc(one).to_group().to_json_line();
-            groups.insert(format!("link_attributes/{}/0", one.name), doc);
         }
         Ok(())
     }
 
-    fn write_link_job(
+    /// Encodes and puts the cells of all links.
+    pub(crate) fn write_links(
         &self,
-        family: &Family<'_>,
-        job: Vec<(u32, u32, Bucket)>,
-        file: &SpillFile,
-    ) -> Result<u64, WriteError> {
-        let mut records = 0_u64;
-        let mut columns: BTreeMap<String, Payloads<'_>> = BTreeMap::new();
-        for (array, slot, bucket) in job {
-            let chunk = self.chunk(slot)?;
-            let LinkCell {
-                rows,
-                attributes,
-                count,
-            } = family.cell(array, &bucket.read(file)?)?;
-            records += count.unsigned_abs();
-            let segment = family.segment(array)?;
-            columns
-                .entry(format!("links/0/{segment}"))
-                .or_default()
-                .push((chunk, rows));
-            if family.is_inner(array)? {
-                let mut index = FragmentIndexBuilder::new();
-                index
-                    .push_range(0, count)
-                    .map_err(|source| WriteError::encode("link_fragments", source))?;
-                columns
-                    .entry("link_fragments".to_owned())
-                    .or_default()
-                    .push((chunk, index.finish()));
-            }
-            for (one, payload) in self.spec.links.attributes.iter().zip(attributes) {
-                let path = format!("link_attributes/{}/0/{segment}", one.name);
-                columns.entry(path).or_default().push((chunk, payload));
-            }
-        }
-        let mut objects: Vec<Object> = Vec::new();
-        for (path, column) in columns {
-            objects.extend(self.cells.objects(&path, column)?);
-        }
-        self.target.put(objects)?;
-        Ok(records)
+        placer: Placer,
+        mut steps: Steps<'_>,
+    ) -> Result<Stored, WriteError> {
+        let sink = Sink {
+            cells: self.cells,
+            target: self.target,
+            threads: self.threads,
+        };
+        // Every pushed link has its values.
+        placer.write(sink, &|_, _, _| {}, |records| steps.add(records))
     }
 }
 

@@ -177,8 +177,6 @@ pub mod spill;
 #[doc(hidden)]
 pub mod target;
 #[doc(hidden)]
-pub mod tuples;
-#[doc(hidden)]
 pub mod typed;
 #[doc(hidden)]
 pub mod values;

@@ -21,15 +21,6 @@ pub struct Nodes {
 }
 
 impl Nodes {
-    /// Documents of arrays, and of groups.
-    pub fn new(arrays: Docs, groups: BTreeMap<String, String>) -> Self {
-        Self {
-            arrays,
-            groups,
-            stand_ins: BTreeMap::new(),
-        }
-    }
-
     /// Adds the node of an array of cells, of which those of `present` are there.
     pub fn cells(
         &mut self,

@@ -355,7 +355,7 @@ pub(crate) fn write_manifests(
     mut sorted: Sorted,
     mut steps: Steps<'_>,
     tables: &Tables,
-    placer: &mut Placer<'_>,
+    placer: &mut Placer,
     target: &Below<'_>,
 ) -> Result<Written, WriteError> {
     let mut declared = tables.ids.clone();
@@ -388,7 +388,7 @@ pub(crate) fn write_manifests(
                 {
                     let last = a.row + a.rows;
                     let last = last.checked_sub(1).or_bug("a fragment without rows")?;
-                    placer.push(&[(a.chunk, last), (b.chunk, b.row)], &[])?;
+                    placer.push_rows(chunks, &[(a.chunk, last), (b.chunk, b.row)], &[])?;
                 }
             }
         }

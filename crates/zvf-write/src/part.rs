@@ -16,7 +16,7 @@ use crate::error::OrBug;
 use crate::finish::{self, Level, Parts, Summary};
 use crate::int::wide;
 use crate::layout::Layout;
-use crate::links::Placer;
+use crate::links::{Family, Placer};
 use crate::places::Places;
 use crate::prepare::Corners;
 use crate::progress::Step;
@@ -152,15 +152,14 @@ impl Part {
             chunks: wide(chunks.len()),
             ..Summary::default()
         };
-        let mut placer = Placer::new(spec, &chunks, budget / 8, &folder);
+        let mut placer = Placer::new(Family::of(spec), budget / 8, &folder);
         let mut steps = watch.step(Step::Links, router.link_count * 2);
         if let Some(mut places) = places {
             places.seal()?;
-            finish::place_links(spec, router.links, &mut places, &mut placer, &mut steps)?;
+            level.place_links(router.links, &mut places, &mut placer, &mut steps)?;
         }
-        let (family, link_cells, link_file) = placer.finish();
-        let present = level.write_link_cells(&family, link_cells, &link_file, steps)?;
-        summary.links = family.links;
+        let stored = level.write_links(placer, steps)?;
+        summary.links = stored.links;
 
         let mut placed = Vec::new();
         let mut sorted = sorter.finish()?;
@@ -170,6 +169,7 @@ impl Part {
             some.iter().for_each(|one| one.write(&mut placed));
             summary.objects += 1;
         }
+        let keys: Vec<&[i64]> = stored.cells.iter().map(|cell| &*cell.key).collect();
         let mut columns = Columns::default();
         let (ids, attributes) = tables.columns(spec);
         let document = json!({
@@ -179,11 +179,9 @@ impl Part {
             "placed": columns.add(&Values::from(placed))?,
             "ids": columns.add(&Values::from(ids))?,
             "attributes": columns.add_all(&attributes)?,
-            "links": family.links,
-            "records": family.records,
-            "arrays": present.into_iter().map(|(array, chunks)| {
-                Ok(json!([family.offsets(array)?, columns.add(&Values::from(chunks.concat()))?]))
-            }).collect::<Result<Vec<_>, WriteError>>()?,
+            "links": stored.links,
+            "records": stored.records,
+            "cells": columns.add(&Values::from(keys.concat()))?,
         });
         Ok((columns.close(&document)?, summary))
     }

@@ -14,25 +14,25 @@
 //! A part puts its claim before it reads those of others: of two that want one chunk at least one is told, before a cell
 //! of either is touched.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use zvf_meta::LevelDoc;
+use zvf_store::ChunkCoord;
 
 use crate::batch::{Groups, ObjectTable};
 use crate::chunk_by::Split;
 use crate::columns::{column, columns, open, signed};
 use crate::commit::{self};
 use crate::error::OrBug;
-use crate::finish::Summary;
-use crate::finish::{Documents, Level, Present};
+use crate::finish::{Documents, Level, Summary};
 use crate::form::LinksBy;
 use crate::inside;
 use crate::int::{index, narrow, wide};
-use crate::links::{Family, Placer};
+use crate::links::{Family, Placer, Stored, StoredCell};
 use crate::objects::{HeldGroups, Tables, is_chain};
 use crate::part::{CLAIMS, PARTS, Part, bounds, cells, check_begun, encoder};
 use crate::prepare::{Corners, grow};
@@ -252,7 +252,8 @@ struct Note {
     attributes: Vec<(String, Values<'static>)>,
     links: u64,
     records: u64,
-    arrays: Vec<(Vec<i64>, Vec<i64>)>,
+    /// Keys of the cells of links.
+    cells: Vec<i64>,
 }
 
 impl Note {
@@ -268,10 +269,7 @@ impl Note {
         }
         let ids = signed(column(get("ids")?, &mut rest)?)?;
         let attributes = columns(get("attributes")?, &mut rest)?;
-        let arrays = get("arrays")?.as_array()?.iter().map(|one| {
-            let offsets = serde_json::from_value(one.get(0)?.clone()).ok()?;
-            Some((offsets, signed(column(one.get(1)?, &mut rest)?)?))
-        });
+        let cells = signed(column(get("cells")?, &mut rest)?)?;
         Some(Self {
             name: name.to_owned(),
             vertices: get("vertices")?.as_u64()?,
@@ -282,7 +280,7 @@ impl Note {
             attributes,
             links: get("links")?.as_u64()?,
             records: get("records")?.as_u64()?,
-            arrays: arrays.collect::<Option<_>>()?,
+            cells,
         })
     }
 }
@@ -370,19 +368,17 @@ impl Joined<'_> {
         }
         self.check_orders(&notes)?;
         documents.summary.chunks = wide(chunks.len());
-        let mut placer = Placer::new(spec, &chunks, self.budget / 8, &self.folder);
+        let mut placer = Placer::new(Family::of(spec), self.budget / 8, &self.folder);
         if spec.has_objects() {
             level.write_objects(&mut documents, sorter, &tables, groups, &mut placer)?;
         }
-        let (family, link_cells, link_file) = placer.finish();
-        if spec.takes_links() {
-            let (family, present) = joined_family(spec, &notes);
-            level.link_docs(&mut documents, &family, present)?;
-        } else if !family.is_empty() {
-            let steps = options.watch.step(Step::Links, family.links);
-            let present = level.write_link_cells(&family, link_cells, &link_file, steps)?;
-            level.link_docs(&mut documents, &family, present)?;
-        }
+        let stored = if spec.takes_links() {
+            joined_family(spec, &notes)
+        } else {
+            let steps = options.watch.step(Step::Links, placer.links());
+            level.write_links(placer, steps)?
+        };
+        documents.links(&stored, &cells)?;
         let doc = LevelDoc {
             object_sparsity: 1.0,
             coarsening_method: Some("none".to_owned()),
@@ -457,25 +453,21 @@ impl Joined<'_> {
     }
 }
 
-/// The links of all parts: a family that has every array that any part has.
-fn joined_family<'n>(spec: &'n StoreSpec, notes: &'n [Note]) -> (Family<'n>, Present<'n>) {
-    let mut arrays: BTreeMap<&[i64], Vec<&[i64]>> = BTreeMap::new();
-    let (mut links, mut records) = (0_u64, 0_u64);
-    for note in notes {
-        links += note.links;
-        records += note.records;
-        for (offsets, chunks) in &note.arrays {
-            arrays
-                .entry(offsets)
-                .or_default()
-                .extend(chunks.chunks_exact(spec.key_rank()));
-        }
+/// The links of all parts, whose cells are written.
+fn joined_family(spec: &StoreSpec, notes: &[Note]) -> Stored {
+    let keys = notes.iter().flat_map(|note| {
+        let size = spec.links.width * spec.key_rank();
+        note.cells.chunks_exact(size.max(1))
+    });
+    let cells = keys.map(|key| StoredCell {
+        key: ChunkCoord::new(key),
+        records: 0,
+        valued: vec![true; spec.links.attributes.len()],
+    });
+    Stored {
+        family: Family::of(spec),
+        cells: cells.collect(),
+        links: notes.iter().map(|note| note.links).sum(),
+        records: notes.iter().map(|note| note.records).sum(),
     }
-    let family = Family {
-        spec,
-        segments: arrays.keys().map(|offsets| offsets.to_vec()).collect(),
-        links,
-        records,
-    };
-    (family, (0_u32..).zip(arrays.into_values()).collect())
 }

@@ -1,17 +1,22 @@
-//! The worked examples of 0.8 §19, byte for byte.
+//! The worked examples of 0.8 §19, byte for byte; and what is refused.
 
 use std::collections::BTreeMap;
 
+use zvf_format::dtype::DType;
+use zvf_format::links::Elem;
 use zvf_meta::space::Grid;
+use zvf_meta::{ArrayAttributes, Kind, LinkStore};
 use zvf_store::OpenOptions;
 
-use super::*;
+use super::{ArrayKey, End, Family, LinkColumn, Placer, Policy, Sink, policy, split};
 use crate::WriteError;
 use crate::codec::Compression;
-use crate::shard::Container;
+use crate::form::LinksBy;
+use crate::shard::{Cells, Container};
+use crate::spec::StoreSpec;
 use crate::target::Target;
 
-type Ends = [(&'static [i64], i64)];
+type Ends = [End<'static>];
 
 const A: &[i64] = &[0, 0, 0];
 const B: &[i64] = &[1, 0, 0];
@@ -20,12 +25,10 @@ const D: &[i64] = &[0, 1, 0];
 
 fn policy(width: usize, directed: bool, store: LinkStore) -> Policy {
     Policy {
-        delta: 0,
         width,
         directed,
         store,
-        rank: 3,
-        inner: false,
+        ..Policy::pairs(3, false, LinksBy::Chunks)
     }
 }
 
@@ -44,21 +47,17 @@ fn written(policy: Policy, links: &[&Ends]) -> BTreeMap<String, Vec<i64>> {
         compression: Compression::None,
         container: Container::Blobs,
     };
-    let mut tuples = Tuples::new(policy, Vec::new(), 1 << 20, folder.path());
+    let family = Family::new(policy, Vec::new());
+    let mut placer = Placer::new(family, 1 << 20, folder.path());
     for ends in links {
-        let ends: Vec<Endpoint<'_>> = ends
-            .iter()
-            .map(|&(chunk, row)| Endpoint { chunk, row })
-            .collect();
-        tuples.push(&ends, &[]).unwrap();
+        placer.push(ends, &[]).unwrap();
     }
     let sink = Sink {
         cells: &cells,
         target: &below,
         threads: 1,
-        missing: &|_, _| {},
     };
-    tuples.write(sink, |_| {}).unwrap();
+    placer.write(sink, &|_, _, _| {}, |_| {}).unwrap();
     let mut files = BTreeMap::new();
     let mut folders = vec![folder.path().join("0")];
     while let Some(at) = folders.pop() {
@@ -159,27 +158,32 @@ fn quads_and_links_between_levels() {
 
 #[test]
 fn records_that_do_not_fit_their_family_are_bugs() -> Result<(), WriteError> {
-    let mut buckets: Buckets<u8> = Buckets::new(1 << 20, &std::env::temp_dir());
-    let number = buckets.number(&0, |key| *key);
-    let record = |rows, values| Record {
-        placement: &[1, 0],
-        rows,
-        values,
+    let column = |size| LinkColumn {
+        name: "a".to_owned(),
+        size,
+        absent: None,
+        complete: true,
+        attributes: ArrayAttributes::default(),
     };
-    let sizes = || [2, 1].into_iter();
+    let family = Family::new(
+        policy(2, false, LinkStore::Canonical),
+        vec![column(2), column(1)],
+    );
+    let mut placer = Placer::new(family, 1 << 20, &std::env::temp_dir());
+    let ends: &Ends = &[(B, 9), (A, 7)];
     let full: [Option<&[u8]>; 2] = [Some(b"ab"), None];
     let none: [Option<&[u8]>; 2] = [None; 2];
-    record(&[7, 9], &full).append(&mut buckets, number, sizes())?;
-    record(&[7, 9], &none).append(&mut buckets, number, sizes())?;
-    for (rows, values) in [
-        (&[7][..], &full[..]),
-        (&[7, 9], &full[..1]),
-        (&[7, 9], &[Some(b"abc"), None]),
+    placer.push(ends, &full)?;
+    placer.push(ends, &none)?;
+    for (ends, values) in [
+        (&ends[..1], &full[..]),
+        (ends, &full[..1]),
+        (ends, &[Some(b"abc"), None]),
     ] {
-        let failed = record(rows, values).append(&mut buckets, number, sizes());
+        let failed = placer.push(ends, values);
         assert!(matches!(failed, Err(WriteError::Bug { .. })), "{failed:?}");
     }
-    let (all, file) = buckets.finish();
+    let (_, all, file) = placer.finish();
     let head = [1, 0, 7, 0, 0, 0, 9, 0, 0, 0];
     let expected = [&head[..], &[1, b'a', b'b', 0, 0], &head, &[0, 0, 0, 0, 0]].concat();
     assert_eq!(all.len(), 1);
@@ -187,4 +191,50 @@ fn records_that_do_not_fit_their_family_are_bugs() -> Result<(), WriteError> {
         assert_eq!(bucket.read(&file)?, expected);
     }
     Ok(())
+}
+
+#[test]
+fn no_link_is_left_out() {
+    let spec = StoreSpec::new(Kind::Graph, [10.0; 1]);
+    let chunks: [&[i64]; 2] = [&[0], &[1]];
+    let mut placer = Placer::new(Family::of(&spec), 1 << 20, &std::env::temp_dir());
+    placer.push_rows(&chunks, &[(0, 3), (1, 4)], &[]).unwrap();
+    let bug = |found: Result<usize, WriteError>| matches!(found, Err(WriteError::Bug { .. }));
+    let mut wrong = |ends: &[(u32, u32)], values: &[u8]| {
+        let found = placer.push_rows(&chunks, ends, values);
+        assert!(bug(found.map(|()| 0)), "{ends:?}");
+    };
+    wrong(&[(0, 3), (2, 4)], &[]);
+    wrong(&[(0, 3), (1, 4)], &[0]);
+    let (stored, cells, file) = placer.finish();
+    let family = stored.family;
+    let [(key, bucket)] = <[_; 1]>::try_from(cells).unwrap();
+    let array = (ArrayKey::Offsets(&[1]), &[0][..]);
+    assert_eq!(family.array(&key).unwrap(), array);
+    let records = bucket.read(&file).unwrap();
+    let cell = |bytes: &[u8]| {
+        let cell = family.cell(key.clone(), bytes, &|_, _, _| {})?;
+        Ok(usize::try_from(cell.records).unwrap())
+    };
+    assert_eq!(cell(&records).unwrap(), 1);
+    assert!(bug(cell(&records[1..])));
+    assert!(bug(family.array(&[]).map(|(_, chunk)| chunk.len())));
+    assert!(bug(split(&[0; 15], 2).map(|(ends, _)| ends.len())));
+}
+
+#[test]
+fn types_of_links_are_little_endian() {
+    for (name, little) in [
+        ("int8", Elem::I8),
+        ("uint8", Elem::U8),
+        (">i2", Elem::I16),
+        (">u2", Elem::U16),
+        ("int32", Elem::I32),
+        (">u4", Elem::U32),
+        (">i8", Elem::I64),
+        ("uint64", Elem::U64),
+    ] {
+        let elem = Elem::from_dtype(DType::parse(name).unwrap()).unwrap();
+        assert_eq!(policy::little(elem), little);
+    }
 }
