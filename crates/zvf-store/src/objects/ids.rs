@@ -34,7 +34,9 @@ impl IdSource {
         let Some(table) = self.table.as_ref().filter(|_| named && rows > 0) else {
             return Ok(Arc::new(IdTable::rows(rows).without(&self.deleted)));
         };
-        if table.width() == 1 && table.rows() < rows {
+        // In the layout of lists a table of another length does not count: rows are ids.
+        let dense = self.layout == Some(ObjectLayout::Dense);
+        if dense && table.width() == 1 && table.rows() < rows {
             let lost = rows - table.rows();
             let what = format!(
                 "has {} rows for {rows} objects: the ids of {lost} are lost",
@@ -44,7 +46,7 @@ impl IdSource {
         }
         let fits = table.rows() == rows || table.rows() == self.stored
             // Rows and ids are appended one after the other: ids may be ahead of the commit.
-            || self.layout == Some(ObjectLayout::Dense) && table.rows() > rows;
+            || dense && table.rows() > rows;
         if !fits || table.width() != 1 {
             self.warnings.add(format!(
                 "{path}: the id table has {} rows for {rows} manifests, so row numbers are taken as ids",
