@@ -337,10 +337,10 @@ impl Family {
                     }
                 },
             };
-            // Before 0.9 an attribute with an array beside the links has values in every cell of links.
-            let expected =
-                attribute.is_complete(&self.links) || array.is_some() && !self.links.by_offsets();
-            if records > 0 && matches!(values, Cell::Missing) && expected {
+            if records > 0
+                && matches!(values, Cell::Missing)
+                && attribute.is_complete_in(&self.links, at.array)
+            {
                 missing.store(true, Ordering::Relaxed);
             }
             attributes.push((values, int::row32(records).unwrap_or(u32::MAX)));

@@ -140,4 +140,10 @@ impl LinkAttribute {
         let partial = arrays.any(|one| one.attributes().links_without_values == Some(true));
         family.by_offsets() && !partial
     }
+
+    /// Whether every link of one array of the family has a value. Before 0.9 those do that have an array of values beside them.
+    pub fn is_complete_in(&self, family: &LinkFamily, array: usize) -> bool {
+        let beside = self.arrays.get(array).is_some_and(Option::is_some);
+        self.is_complete(family) || beside && !family.by_offsets()
+    }
 }

@@ -522,10 +522,7 @@ impl Plan<'_> {
                     }
                     (_, None) => {}
                     (Cell::Absent, Some(records)) => {
-                        // Before 0.9 there are no documents that state it.
-                        let stated =
-                            self.family.by_offsets() && !attribute.is_complete(self.family);
-                        if records > 0 && !stated {
+                        if records > 0 && attribute.is_complete_in(self.family, self.number) {
                             let found = format!("no cell for {records} links");
                             findings.add(Check::LinkAttributeThere, place(), found, "one");
                         }

@@ -7,6 +7,7 @@ use zvf_format::links::LinkCellBuilder;
 use zvf_store::ChunkCoord;
 
 use super::policy::{ArrayKey, Family, LinkColumn};
+use crate::error::OrBug;
 use crate::int::wide;
 use crate::parallel::pack;
 use crate::record::{records, take_flagged, take_link};
@@ -140,7 +141,8 @@ impl Family {
         for (key, size, item) in items {
             let (array, chunk) = self.array(&key)?;
             // Cells of one object: those of one array, and one shard.
-            let mut object = blobs::index(key.get(chunk.len()..).unwrap_or_default());
+            let offsets = key.get(chunk.len()..).or_bug("a cell beyond its key")?;
+            let mut object = blobs::index(offsets);
             object.extend(cells_of(array).object_index(chunk)?);
             all.push((object, size, (key, item)));
         }
