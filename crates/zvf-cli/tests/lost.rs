@@ -204,7 +204,7 @@ fn a_level_with_another_number_of_vertices_is_warned_of() -> Result<()> {
 }
 
 #[test]
-fn an_edit_keeps_the_number_of_vertices_that_nobody_counted() -> Result<()> {
+fn an_edit_keeps_a_vertex_count_of_0_beside_vertices() -> Result<()> {
     let home = lines()?;
     let document = home.file("a.zv/0/zarr.json");
     let count = "/attributes/zarr_vectors_level/vertex_count";
@@ -220,7 +220,20 @@ fn an_edit_keeps_the_number_of_vertices_that_nobody_counted() -> Result<()> {
     ensure!(!ran.stderr.contains("vertex_count"), "{}", ran.stderr);
     // A number that is too small to be right is not counted on.
     set(&document, count, json!(3))?;
-    refused(&home, &[&["edit", "a.zv", "delete", "2"]], "vertex_count 3")
+    refused(&home, &[&["edit", "a.zv", "delete", "2"]], "vertex_count 3")?;
+
+    // A level of which everything was deleted is counted: its 0 is right.
+    set(&document, count, json!(112))?;
+    let ids: Vec<String> = (0..12)
+        .filter(|id| *id != 1)
+        .map(|id| id.to_string())
+        .collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    home.text(&[&["edit", "a.zv", "delete", "500"][..], &ids].concat())?;
+    ensure!(stated(&document)? == Some(0));
+    home.text(&["append", "a.zv", "more.csv"])?;
+    ensure!(stated(&document)? == Some(2));
+    Ok(())
 }
 
 #[test]

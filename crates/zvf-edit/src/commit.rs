@@ -420,7 +420,7 @@ pub(super) fn level_doc(
             present.push(family.clone());
         }
     }
-    // Zero on a level with chunks: its writer did not count.
+    // 0 on a level with chunks: its writer did not state how many.
     let uncounted = doc.vertex_count == 0 && !edit.state.level.vertices().presence().is_empty();
     let vertex_count = if uncounted {
         0

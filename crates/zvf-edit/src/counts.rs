@@ -5,7 +5,7 @@ use zvf_write::WriteError;
 /// What a document counts after an edit that took `gone` things away and put `added` there.
 ///
 /// # Errors
-/// Malformed data: the document at `path` counts fewer than the edit takes away; what else it counts wrong is unknown.
+/// Malformed data: the document at `path` counts fewer than the edit takes away, or a sum is above 2^64.
 pub(crate) fn recount(
     path: &str,
     name: &str,
@@ -17,8 +17,10 @@ pub(crate) fn recount(
         .checked_sub(gone)
         .and_then(|rest| rest.checked_add(added))
         .ok_or_else(|| {
-            let found = format!("{name} {stated}, fewer than the {gone} that are there");
-            WriteError::data(path, found, "a right count: zvf repair counts anew")
+            let expected = format!(
+                "a count from which an edit can take {gone} and to which it can add {added}; zvf repair corrects it"
+            );
+            WriteError::data(path, format!("{name} {stated}"), expected)
         })
 }
 
@@ -30,6 +32,7 @@ mod tests {
     fn a_count_that_is_too_small_is_refused() {
         assert_eq!(recount("0", "num_links", 7, 3, 5).ok(), Some(9));
         assert_eq!(recount("0", "num_links", 3, 3, 0).ok(), Some(0));
+        assert!(recount("0", "num_links", u64::MAX, 0, 1).is_err());
         let refused = recount("0/links/0", "num_links", 2, 3, 5).map_err(|error| error.to_string());
         let text = refused.expect_err("fewer than there are");
         assert!(
