@@ -220,7 +220,8 @@ pub fn texts(column: &ArrayRef) -> Option<Vec<Option<Cow<'_, str>>>> {
     })
 }
 
-/// What an attribute of vertices, links or objects is to be declared as. Units, descriptions and names of channels are in the
+/// What an attribute of vertices, links or objects is to be declared as; columns of texts as `texts` says: categories for vertices,
+/// texts for objects. Units, descriptions and names of channels are in the
 /// metadata of the field, where queries put them.
 ///
 /// # Errors
@@ -402,12 +403,15 @@ impl StoreSpec {
     /// Takes the width and the attributes of links from the schema of a table as queries return it.
     ///
     /// # Errors
-    /// As [`with_vertex_records`](Self::with_vertex_records).
+    /// Misuse: a schema without `vertices`, or with columns of types that a store does not hold.
     pub fn with_link_records(mut self, schema: &Schema) -> Result<Self, WriteError> {
         let ends = schema.field_with_name("vertices").ok();
-        if let Some((_, width)) = ends.and_then(|field| column_type(field.data_type())) {
-            self.links.width = width;
-        }
+        let Some((_, width)) = ends.and_then(|field| column_type(field.data_type())) else {
+            let found = ends.map_or_else(|| "none".to_owned(), |one| one.data_type().to_string());
+            let expected = "a list of vertex numbers of fixed size";
+            return Err(WriteError::input("column vertices", found, expected));
+        };
+        self.links.width = width;
         let specs = specs(schema, &OF_LINKS, AttributeType::Category)?;
         self.links.attributes.extend(specs);
         Ok(self)
@@ -416,7 +420,7 @@ impl StoreSpec {
     /// Takes the attributes of objects from the schema of a table as queries return it.
     ///
     /// # Errors
-    /// As [`with_vertex_records`](Self::with_vertex_records).
+    /// Misuse: columns of types that a store does not hold.
     pub fn with_object_records(mut self, schema: &Schema) -> Result<Self, WriteError> {
         let specs = specs(schema, &OF_OBJECTS, AttributeType::Text)?;
         self.object_attributes.extend(specs);

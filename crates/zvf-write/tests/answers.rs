@@ -205,6 +205,13 @@ fn tables_that_do_not_fit_are_refused() {
         .to_string();
     assert!(error.contains("column position"), "{error}");
 
+    let spec = StoreSpec::new(Kind::Graph, [1.0; 3]);
+    let error = spec
+        .with_link_records(&places.schema())
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("column vertices"), "{error}");
+
     let ids = one("object_id", Arc::new(Int32Array::from(vec![1])));
     let error = ObjectTable::from_records(&ids).unwrap_err().to_string();
     assert!(error.contains("int64"), "{error}");
