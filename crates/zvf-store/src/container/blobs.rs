@@ -11,6 +11,8 @@
 //!
 //! Source: specification 0.7, sections 2.1 and 2.6; 0.8, section 3.1.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 use zvf_format::keys::parse_key;
 use zvf_meta::ArrayDoc;
@@ -80,9 +82,10 @@ impl Blobs {
             .map(String::as_str)
             .filter(|name| !is_pack(name) && looks_like_key(name));
         let plain = Presence::from_names(keys, rank);
+        let known: HashSet<&str> = packs.iter().map(|(name, _)| name.as_str()).collect();
         let lost: Vec<String> = names
             .iter()
-            .filter(|name| is_pack(name) && packs.iter().all(|(known, _)| known != *name))
+            .filter(|name| is_pack(name) && !known.contains(name.as_str()))
             .map(|name| format!("{name}/zarr.json is missing: the chunks in it cannot be read"))
             .collect();
         let plain = plain.with_problems(&lost);
