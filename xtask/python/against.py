@@ -26,15 +26,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-# A parent of its own: the peak of a child begins with what its parent holds.
-CHILD = """
-import json, resource, subprocess, sys, time
-start = time.perf_counter()
-code = subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-wall = time.perf_counter() - start
-used = resource.getrusage(resource.RUSAGE_CHILDREN)
-print(json.dumps([code, wall, used.ru_utime + used.ru_stime, used.ru_maxrss]))
-"""
+MEASURED = Path(__file__).with_name("measured.py")
 
 
 def points(folder, rng, count):
@@ -85,11 +77,11 @@ class Bench:
         self.differ = []
 
     def run(self, which, command):
-        out = subprocess.run([sys.executable, "-c", CHILD, self.programs[which], *command], capture_output=True, text=True, cwd=self.folder)
-        code, wall, cpu, peak = json.loads(out.stdout)
+        command = [self.programs[which], *command]
+        out = subprocess.run([sys.executable, MEASURED, *command], capture_output=True, text=True, cwd=self.folder, check=True)
+        code, wall, cpu, peak, said = json.loads(out.stdout)
         if code:
-            again = subprocess.run([self.programs[which], *command], capture_output=True, text=True, cwd=self.folder)
-            sys.exit(f"{which}: zvf {' '.join(command)}: {code}\n{again.stderr}")
+            sys.exit(f"{which}: {' '.join(map(str, command))}: {code}\n{said}")
         return wall, cpu, peak / 1024
 
     def job(self, name, command, makes=None, changes=None, rounds=None):
@@ -168,9 +160,9 @@ def main():
     print("|---|--:|--:|--:|--:|--:|--:|", flush=True)
     cloud = ["--chunk-shape", "130,130,130", "--kind", "point_cloud"]
     tracts = ["--chunk-shape", "30,30,30"]
-    bench.job("import 5,000,000 points from Parquet", ["import", "points.parquet", "{}", *cloud, "-q"], makes="points.zv", rounds=5)
-    bench.job("import 20,000 streamlines from TRX", ["import", "lines.trx", "{}", *tracts, "-q"], makes="lines.zv", rounds=5)
-    bench.job("import 400 skeletons from SWC", ["import", *(f"swc/{at}.swc" for at in range(400 // share)), "{}", "--chunk-shape", "100,100,100", "-q"], makes="cells.zv")
+    bench.job("import of points from Parquet", ["import", "points.parquet", "{}", *cloud, "-q"], makes="points.zv", rounds=5)
+    bench.job("import of streamlines from TRX", ["import", "lines.trx", "{}", *tracts, "-q"], makes="lines.zv", rounds=5)
+    bench.job("import of skeletons from SWC", ["import", *(f"swc/{at}.swc" for at in range(400 // share)), "{}", "--chunk-shape", "100,100,100", "-q"], makes="cells.zv")
     for name, command in (("points", ["points.parquet", *cloud]), ("lines", ["lines.trx", *tracts])):
         if not (folder / f"{name}.zv").exists():
             bench.run("new", ["import", command[0], f"{name}.zv", *command[1:], "-q"])

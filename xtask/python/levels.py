@@ -20,19 +20,12 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 
 BUDGET = 256
-# A parent of its own: the peak of a child begins with what its parent holds.
-PEAK = """
-import resource, subprocess, sys
-code = subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL)
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
-sys.exit(code)
-"""
+MEASURED = Path(__file__).with_name("measured.py")
 
 
 def smooth(rng, count, steps, size):
@@ -188,11 +181,11 @@ def level(zvf, store, name, number, folder):
 
 def run(command):
     """Seconds, and the most bytes resident."""
-    start = time.monotonic()
-    done = subprocess.run([sys.executable, "-c", PEAK, *map(str, command)], stdout=subprocess.PIPE)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))}: exit code {done.returncode}")
-    return time.monotonic() - start, int(done.stdout) * 1024
+    done = subprocess.run([sys.executable, MEASURED, *map(str, command)], stdout=subprocess.PIPE, check=True)
+    code, seconds, _, peak, said = json.loads(done.stdout)
+    if code != 0:
+        sys.exit(f"{' '.join(map(str, command))}: exit code {code}\n{said}")
+    return seconds, peak * 1024
 
 
 def files(folder):

@@ -2,20 +2,11 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
-use crate::{Outcome, sh};
+use crate::{Outcome, python, sh};
 
 /// What a job may take: 256 MB of resident memory.
 const MOST: u64 = 256_000_000;
-
-/// Runs a program and says on the last line of stdout how many KiB it had resident at the most.
-const PEAK: &str = "\
-import resource, subprocess, sys
-code = subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL)
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
-sys.exit(code)
-";
 
 /// One scan: name, form of the store, vertices of each of its thousand chunks, where the result goes.
 struct Scan {
@@ -322,11 +313,15 @@ fn small_enough(worst: u64) -> Outcome {
 /// Runs the program and prints a row of the table; returns how many bytes it had resident at the most.
 fn job(programs: &Path, name: &str, sizes: &str, arguments: &[&Path]) -> Outcome<u64> {
     let mut command = sh::command("python3");
-    command.args(["-c", PEAK]).arg(programs.join("zvf"));
-    let start = Instant::now();
-    let said = sh::capture(command.args(arguments).arg("--quiet"))?;
-    let kibibytes: u64 = said.lines().last().unwrap_or_default().trim().parse()?;
-    let (seconds, peak) = (start.elapsed().as_secs_f64(), kibibytes * 1024);
+    command.arg(python::script("measured.py"));
+    command.arg(programs.join("zvf")).args(arguments);
+    let said = sh::capture(command.arg("--quiet"))?;
+    let (code, seconds, _, kibibytes, errors): (i32, f64, f64, u64, String) =
+        serde_json::from_str(said.trim())?;
+    if code != 0 {
+        return Err(format!("{name}: exit code {code}\n{errors}").into());
+    }
+    let peak = kibibytes * 1024;
     println!(
         "| {name} | {sizes} | {seconds:.1} | {:.1} MB |",
         peak as f64 / 1e6

@@ -100,6 +100,6 @@ pub(crate) fn run_in(environment: Environment, name: &str) -> Outcome<Command> {
     Ok(command)
 }
 
-fn script(name: &str) -> PathBuf {
+pub(crate) fn script(name: &str) -> PathBuf {
     sh::root().join("xtask").join("python").join(name)
 }
