@@ -8,8 +8,8 @@ that they had resident. A level looks like the data as far as the density maps o
 histogram of points, or of points set along lines and on faces, evenly by length and area. The map of level 0 is that of the input,
 not of what the store says.
 
-Ends with 1 where a level is not 2 to 32 times smaller than the finer one, a map correlates less than 0.9, levels have more files than
-level 0, more memory was resident than twice the budget and 64 MB, or (without --small) the pyramid took longer than five imports.
+Ends with 1 where a level is not 2 to 32 times smaller than the finer one, a map correlates less than 0.9, more memory was resident
+than twice the budget and 64 MB, or (without --small) levels have more files than level 0 or the pyramid took longer than five imports.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def streamlines(rng, small, folder):
         out.write(head.ljust(offset, b"\n"))
         out.write(rows.tobytes())
         out.write(np.full(3, np.inf, np.float32).tobytes())
-    return path, [], lines[:, :-1].reshape(-1, 3), lines[:, 1:].reshape(-1, 3)
+    return [path], lines[:, :-1].reshape(-1, 3), lines[:, 1:].reshape(-1, 3)
 
 
 def clusters(rng, small, folder):
@@ -64,7 +64,7 @@ def clusters(rng, small, folder):
     points = (centres[which] + rng.normal(size=(count, 3)) * spread[which, None]).astype(np.float32)
     path = folder / "points.npy"
     np.save(path, points)
-    return path, [], points, None
+    return [path], points, None
 
 
 def sphere(rng, small, folder):
@@ -81,7 +81,7 @@ def sphere(rng, small, folder):
     with open(path, "w") as out:
         np.savetxt(out, xyz, "v %.4f %.4f %.4f")
         np.savetxt(out, faces + 1, "f %d %d %d")
-    return path, [], xyz, faces
+    return [path], xyz, faces
 
 
 def trees(rng, small, folder):
@@ -109,7 +109,7 @@ def trees(rng, small, folder):
         np.savetxt(path / f"{tree}.swc", rows, "%d %d %.4f %.4f %.4f %g %d")
         starts.append(xyz[1:])
         ends.append(xyz[parent[1:]])
-    return path, [], np.concatenate(starts), np.concatenate(ends)
+    return sorted(path.iterdir()), np.concatenate(starts), np.concatenate(ends)
 
 
 DATA = {"streamlines": streamlines, "points": clusters, "mesh": sphere, "skeletons": trees}
@@ -210,10 +210,10 @@ def main():
         folder = args.folder / name
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        path, options, a, b = make(np.random.default_rng(args.seed), args.small, folder)
+        paths, a, b = make(np.random.default_rng(args.seed), args.small, folder)
         store, budget = folder / "store.zv", ["--memory-budget", f"{args.memory_budget}MiB", "--quiet"]
-        took, resident = run([args.zvf, "import", path, store, *options, *budget])
-        until = ["--levels-until", "1500"] if args.small else []
+        took, resident = run([args.zvf, "import", *paths, store, *budget])
+        until = ["--levels-until", "2500"] if args.small else []
         took_levels, resident_levels = run([args.zvf, "pyramid", store, *until, *budget])
         info = json.loads(subprocess.check_output([args.zvf, "info", store, "--json", "--count"]))
         whole = drawn(name, a, b)
@@ -244,7 +244,8 @@ def main():
             print("| " + " | ".join(map(str, row)) + " |", flush=True)
         if len(info["levels"]) < (2 if args.small else 3):
             wrong.append(f"{name}: {len(info['levels'])} levels")
-        if later >= first:
+        # Of a small store most files are documents.
+        if not args.small and later >= first:
             wrong.append(f"{name}: {later} files of levels, {first} of level 0")
         shutil.rmtree(folder)
     for one in wrong:
