@@ -1,5 +1,8 @@
 //! `cargo xtask ci`: every check, in the order that fails soonest, with the time of each.
 
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::Child;
 use std::time::Instant;
 
 use crate::{
@@ -72,6 +75,52 @@ const STAGES: &[Stage] = &[
 /// workspace a second time. The stage `features` says that the two are the same.
 const ASK_ZVF: &[&str] = &["demo", "conformance"];
 
+/// The stage that waits for programs in Python, which use one core: it runs beside the stages from this one on, in a process of its own.
+const BESIDE: (&str, &str) = ("conformance", "clippy");
+
+/// A stage that runs beside others; what it says goes to a file.
+struct Beside {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Beside {
+    fn start(stage: &str) -> Outcome<Self> {
+        let log = sh::target().join(format!("{stage}.log"));
+        let file = File::create(&log)?;
+        let mut command = sh::command(std::env::current_exe()?);
+        command.args(["ci", "--only", stage]);
+        command.stdout(file.try_clone()?).stderr(file);
+        // A group, so that everything that it started can be ended with it.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        Ok(Self {
+            child: command.spawn()?,
+            log,
+        })
+    }
+
+    /// Waits for its end and prints what it said.
+    fn finish(mut self) -> Outcome {
+        let status = self.child.wait()?;
+        print!("{}", std::fs::read_to_string(&self.log)?);
+        match status.success() {
+            true => Ok(()),
+            false => Err(format!("ended with {status}").into()),
+        }
+    }
+}
+
+impl Drop for Beside {
+    /// Another stage failed: it is not waited for.
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let group = format!("-{}", self.child.id());
+            let _ = sh::run(sh::command("kill").args(["--", &group]));
+        }
+    }
+}
+
 /// Runs all stages, those from `--from STAGE` on, or `--only STAGE`; `--skip STAGE` leaves one out.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     let from: Option<String> = sh::option(arguments, "--from")?;
@@ -85,19 +134,23 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     let first = from
         .and_then(|name| STAGES.iter().position(|stage| stage.name == name))
         .unwrap_or(0);
+    let wanted = |name: &str| {
+        only.as_deref().is_none_or(|only| only == name) && skip.as_deref() != Some(name)
+    };
     let mut times = Vec::new();
-    for stage in STAGES.iter().skip(first) {
-        if only.as_ref().is_some_and(|name| name != stage.name)
-            || skip.as_deref() == Some(stage.name)
-        {
-            continue;
+    let mut beside = None;
+    for stage in STAGES.iter().skip(first).filter(|stage| wanted(stage.name)) {
+        if stage.name == BESIDE.1 && wanted(BESIDE.0) {
+            beside = Some(Beside::start(BESIDE.0)?);
         }
         println!("\n== {}", stage.name);
         let start = Instant::now();
         if ASK_ZVF.contains(&stage.name) && !sh::has_zvf() {
             sh::use_zvf(test::build_zvf()?);
         }
-        (stage.run)().map_err(|error| format!("stage {}: {error}", stage.name))?;
+        let started = beside.take_if(|_| stage.name == BESIDE.0);
+        let done = started.map_or_else(stage.run, Beside::finish);
+        done.map_err(|error| format!("stage {}: {error}", stage.name))?;
         times.push((stage.name, start.elapsed()));
     }
     println!("\nall stages passed");
