@@ -211,6 +211,8 @@ fn retries() -> object_store::RetryConfig {
 
 #[cfg(feature = "cloud")]
 mod cloud;
+#[cfg(feature = "cloud")]
+mod profile;
 
 #[cfg(not(feature = "cloud"))]
 mod cloud {

@@ -73,7 +73,7 @@ static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
 /// Looks at, queries and takes apart Zarr Vectors stores.
 ///
 /// STORE is a path or a URL: file://, s3://, gs://, az://, http(s)://, memory://. Credentials and endpoints come from the
-/// usual environment variables of each cloud.
+/// usual environment variables of each cloud, for S3 also from the files of AWS profiles.
 #[derive(Debug, Parser)]
 #[command(
     name = "zvf",

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use url::Url;
 
-use super::{Backs, Built, Remote, retries};
+use super::{Backs, Built, Remote, profile, retries};
 use crate::OpenOptions;
 
 /// The client's own limit on a whole transfer: a day, that is none. Ours looks at silence and at the length of
@@ -15,7 +15,7 @@ const TIMEOUT: &str = "86400 seconds";
 macro_rules! configured {
     ($builder:expr, $options:expr, $store:literal) => {{
         let mut builder = $builder;
-        for (key, value) in &$options.backend {
+        for (key, value) in $options {
             let parsed = key.to_ascii_lowercase().parse().map_err(|_| {
                 Remote::Build(object_store::Error::UnknownConfigurationKey {
                     key: key.clone(),
@@ -28,6 +28,12 @@ macro_rules! configured {
     }};
 }
 
+/// The options of the client itself.
+fn s3_options(options: &OpenOptions) -> impl Iterator<Item = &(String, String)> {
+    let all = options.backend.iter();
+    all.filter(|(key, _)| !key.eq_ignore_ascii_case(profile::OPTION))
+}
+
 pub(super) fn s3(url: &Url, options: &OpenOptions) -> Built {
     use object_store::ClientConfigKey::{AllowHttp, Timeout};
     use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
@@ -37,7 +43,8 @@ pub(super) fn s3(url: &Url, options: &OpenOptions) -> Built {
         .with_config(AmazonS3ConfigKey::Client(Timeout), TIMEOUT)
         .with_http_connector(crate::lenient::Connector::default())
         .with_retry(retries());
-    let mut builder = configured!(builder, options, "S3");
+    let mut builder = configured!(builder, s3_options(options), "S3");
+    builder = profile::apply(builder, options).map_err(Remote::Build)?;
     if options.anonymous {
         builder = builder.with_skip_signature(true);
     }
@@ -55,7 +62,7 @@ pub(super) fn gcs(url: &Url, options: &OpenOptions) -> Built {
         .with_config(GoogleConfigKey::Client(Timeout), TIMEOUT)
         .with_http_connector(crate::lenient::Connector::default())
         .with_retry(retries());
-    let mut builder = configured!(builder, options, "GCS");
+    let mut builder = configured!(builder, &options.backend, "GCS");
     if options.anonymous {
         builder = builder.with_skip_signature(true);
     }
@@ -74,7 +81,7 @@ pub(super) fn azure(url: &Url, options: &OpenOptions) -> Built {
         .with_config(AzureConfigKey::Client(Timeout), TIMEOUT)
         .with_http_connector(crate::lenient::Connector::default())
         .with_retry(retries());
-    let mut builder = configured!(builder, options, "MicrosoftAzure");
+    let mut builder = configured!(builder, &options.backend, "MicrosoftAzure");
     if options.anonymous {
         builder = builder.with_skip_signature(true);
     }
