@@ -74,7 +74,8 @@ fn fill(mut parts: Parts) -> Result<(String, Summary), WriteError> {
         coarsening_method: Some("none".to_owned()),
         ..LevelDoc::default()
     };
-    let summary = write_level(parts, &bounds, &target.below("0"), doc)?;
+    // Before the root there is no store, and so nobody who reads a cell.
+    let summary = write_level(parts, &bounds, &target.below("0").unseen(), doc)?;
     side::write(&spec, &target)?;
     let name = spec
         .name
