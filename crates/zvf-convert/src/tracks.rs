@@ -8,6 +8,9 @@ use zvf_write::{AttributeSpec, Batch, NumberType, ObjectTable};
 use crate::Sink;
 use crate::error::{ConvertError, Place};
 
+/// Most bytes that are reserved because a file says that they follow.
+const RESERVED: usize = 1 << 20;
+
 /// A binary file, or a part of one, read forwards.
 pub(crate) struct Bytes {
     pub(crate) path: PathBuf,
@@ -69,9 +72,9 @@ impl Bytes {
         }
     }
 
-    /// Takes so many bytes. Nothing is reserved before they are there.
+    /// Takes so many bytes.
     pub(crate) fn take_some(&mut self, count: usize, what: &str) -> Result<Vec<u8>, ConvertError> {
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(count.min(RESERVED));
         let got = (&mut self.reader)
             .take(count as u64)
             .read_to_end(&mut bytes)
