@@ -73,6 +73,7 @@ class Bench:
         self.rounds = arguments.rounds
         self.only = arguments.only
         self.bar = 1 + arguments.bar / 100
+        self.places = 0
         self.slower = []
         self.differ = []
 
@@ -88,14 +89,15 @@ class Bench:
         """`{}` in the command is the store that it makes, or the copy of `changes` that it changes."""
         if self.only and self.only not in name:
             return
-        found = {"old": [], "new": []}
+        found, made = {"old": [], "new": []}, {}
         for number in range(-1, rounds or self.rounds):
             order = ["old", "new"] if number % 2 else ["new", "old"]
             for which in order:
-                place = f"{which}-{makes or 'changed'}"
-                shutil.rmtree(self.folder / place, ignore_errors=True)
-                if (self.folder / place).is_file():
-                    (self.folder / place).unlink()
+                # A place of its own: ext4 does not give the inodes of removed files again at once, and looks long for others.
+                self.places += 1
+                made[which] = f"{self.places}/{makes or 'changed'}"
+                place = made[which]
+                (self.folder / place).parent.mkdir()
                 if changes:
                     shutil.copytree(self.folder / changes, self.folder / place)
                 os.sync()
@@ -104,7 +106,7 @@ class Bench:
                 if number >= 0:
                     found[which].append(measured)
         if makes or changes:
-            self.compare(name, *(self.folder / f"{which}-{makes or 'changed'}" for which in found))
+            self.compare(name, *(self.folder / made[which] for which in found))
         self.tell(name, found)
 
     def tell(self, name, found):
