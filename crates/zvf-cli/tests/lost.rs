@@ -181,6 +181,30 @@ fn a_large_chunk_that_takes_more_than_the_budget_is_noted() -> Result<()> {
 }
 
 #[test]
+fn rows_without_a_value_get_none_that_is_made_up() -> Result<()> {
+    let rows: String = (0..40).map(|row| format!("{row},1,1,{row}\n")).collect();
+    let home = Home::made(&[("../points.csv", format!("x,y,z,n\n{rows}").into_bytes())])?;
+    let shape = ["--chunk-shape", "10,10,10"];
+    home.text(&[&["import", "points.csv", "a.zv"][..], &shape].concat())?;
+    let array = home.file("a.zv/0/vertex_attributes/n");
+    let present = "/attributes/nonempty_chunks";
+    set(
+        &array.join("zarr.json"),
+        present,
+        json!(["0.0.0", "2.0.0", "3.0.0"]),
+    )?;
+    std::fs::remove_file(array.join("c/1/0/0"))?;
+    let joins = ["rechunk", "a.zv", "b.zv", "--chunk-shape", "20,20,20"];
+    refused(&home, &[&joins], "vertex_attributes/n")?;
+    ensure!(!home.file("b.zv").exists());
+    // Where no chunk has both, rows without a value stay so.
+    home.text(&["rechunk", "a.zv", "b.zv", "--chunk-shape", "5,5,5"])?;
+    let found = home.text(&["query", "b.zv", "--where", "n is null", "--format", "csv"])?;
+    ensure!(found.lines().count() == 11, "{found}");
+    Ok(())
+}
+
+#[test]
 fn a_level_with_another_number_of_vertices_is_warned_of() -> Result<()> {
     let home = lines()?;
     let document = home.file("a.zv/0/zarr.json");

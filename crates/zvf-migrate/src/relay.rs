@@ -12,6 +12,7 @@
 
 use std::path::Path;
 
+use zvf_format::dtype::DType;
 use zvf_meta::space::{bins_per_chunk, chunk_at};
 use zvf_store::ChunkCoord;
 
@@ -659,7 +660,10 @@ impl<'r> Records<'r> {
     }
 }
 
-/// A cell of values. Where no row has one there is no cell; where some have, the others get the word for absence.
+/// A cell of values. Where no row has one there is no cell; where some have, the others get the value that means absence.
+///
+/// # Errors
+/// Malformed data: some rows have no value, and the type has none for absence.
 fn joined<'r>(
     column: &Column,
     cell: impl ExactSizeIterator<Item = Result<Option<&'r [u8]>, WriteError>> + Clone,
@@ -675,24 +679,27 @@ fn joined<'r>(
     let absent = column.absent_row();
     let path = column.attribute.array.path();
     if missing > 0 {
-        match &absent {
-            Some(_) => notes.repaired(
-                path,
-                "rows without a value got the one that means absence",
-                wide(missing),
-            ),
-            None => notes.lost(
-                path,
-                "rows without a value share a chunk with others now: they got zeros",
-            ),
+        if absent.is_none() {
+            return Err(no_absence(path, column.dtype));
         }
+        let what = "rows without a value got the one that means absence";
+        notes.repaired(path, what, wide(missing));
     }
-    let absent = absent.unwrap_or_else(|| vec![0; column.row_bytes()]);
     let mut values = Vec::with_capacity(cell.len() * column.row_bytes());
     for value in cell {
-        values.extend_from_slice(value?.unwrap_or(&absent));
+        let value = value?.or(absent.as_deref());
+        values.extend_from_slice(value.or_bug("a row without a value was not counted")?);
     }
     Ok(Some(values.into()))
+}
+
+/// Rows without a value that come into one cell with others.
+fn no_absence(path: &str, dtype: DType) -> WriteError {
+    let found = "some without a value, in one chunk of the copy with others";
+    let expected = format!(
+        "a value for each: {dtype} has none for absence; `zvf edit STORE set-attribute` sets values"
+    );
+    WriteError::data(path, found, expected)
 }
 
 #[cfg(test)]
