@@ -146,17 +146,47 @@ impl Extent {
 
     /// How many chunks of this side hold a vertex of the sample.
     fn occupied(&self, side: f64) -> f64 {
-        // Millions of insertions, of a sample: nobody gains by making its chunks collide.
-        let mut chunks: FxHashSet<[i64; 4]> = FxHashSet::default();
-        for position in self.sample.chunks(self.dims) {
+        let chunk = |position: &[f64]| {
             let mut chunk = [0_i64; 4];
             for (slot, value) in chunk.iter_mut().zip(position) {
                 *slot = floor(value / side);
             }
-            chunks.insert(chunk);
-        }
-        float(chunks.len().max(1) as u64)
+            chunk
+        };
+        let positions = self.sample.chunks(self.dims).map(chunk);
+        let (low, high) = (chunk(&self.low), chunk(&self.high));
+        let found = match marks(low, high) {
+            // A mark for each chunk of the box: much cheaper than a set, and this is done for a dozen sides.
+            Some((sizes, mut marks)) => {
+                for chunk in positions {
+                    let axes = chunk.iter().zip(low).zip(sizes);
+                    // What is no number may lie beyond the box.
+                    let number = axes.fold(0_usize, |number, ((at, low), size)| {
+                        let along = at.abs_diff(low) as usize;
+                        number.wrapping_mul(size).wrapping_add(along)
+                    });
+                    if let Some(mark) = marks.get_mut(number) {
+                        *mark = true;
+                    }
+                }
+                marks.iter().filter(|mark| **mark).count()
+            }
+            None => positions.collect::<FxHashSet<[i64; 4]>>().len(),
+        };
+        float(found.max(1) as u64)
     }
+}
+
+/// Chunks along each axis of a box, and a mark for each of its chunks; `None`: there are too many of them.
+fn marks(low: [i64; 4], high: [i64; 4]) -> Option<([usize; 4], Vec<bool>)> {
+    const MOST: usize = 1 << 22;
+    let mut sizes = [1_usize; 4];
+    let mut volume = 1_usize;
+    for (size, (low, high)) in sizes.iter_mut().zip(low.into_iter().zip(high)) {
+        *size = usize::try_from(high.abs_diff(low)).ok()?.checked_add(1)?;
+        volume = volume.checked_mul(*size).filter(|volume| *volume <= MOST)?;
+    }
+    Some((sizes, vec![false; volume]))
 }
 
 /// At most so many sides are tried: a ratio of about a million.
@@ -269,6 +299,24 @@ mod tests {
         points.iter().for_each(|point| extent.add(point));
         let mean = mean_of_occupied(&points, extent.choose(false).chunk[0]);
         assert!((5_000.0..=20_000.0).contains(&mean), "{mean}");
+    }
+
+    #[test]
+    fn marks_count_as_a_set_does() {
+        let mut extent = Extent::new(3);
+        (0..20_000).for_each(|at| extent.add(&spread(at).map(|value| value * 90.0 - 30.0)));
+        for side in [1000.0, 33.0, 7.5, 1.0] {
+            let chunk = |position: &[f64]| -> Vec<i64> {
+                position
+                    .iter()
+                    .map(|value| (value / side).floor() as i64)
+                    .collect()
+            };
+            let wanted: HashSet<Vec<i64>> = extent.sample.chunks(3).map(chunk).collect();
+            assert_eq!(extent.occupied(side), wanted.len() as f64, "{side}");
+        }
+        assert!(marks([0; 4], [1000, 1000, 1000, 0]).is_none());
+        assert!(marks([i64::MIN; 4], [i64::MAX; 4]).is_none());
     }
 
     #[test]
