@@ -41,7 +41,7 @@ pub(crate) async fn document(store: &Store) -> Result<Value, Failure> {
 
 fn facts(level: &Level) -> Value {
     let doc = level.doc();
-    let vertex_attributes = level.vertex_attributes().iter().map(|one| one.name());
+    let vertex_attributes = level.vertex_attributes().iter().map(|one| &one.name);
     let object_attributes = level.object_attributes().iter().map(|one| one.name());
     let links = level.link_families().iter().map(|family| {
         json!({
@@ -65,7 +65,9 @@ fn facts(level: &Level) -> Value {
         "method": doc.coarsening_method,
         "parent": doc.parent_level,
         "additive": doc.refinement == Refinement::Add,
-        "objects": level.object_index().map(|index| index.rows()),
+        "objects": level
+            .object_index()
+            .map(|index| index.len().saturating_sub(index.deleted().len() as u64)),
         "vertex_attributes": vertex_attributes.collect::<Vec<_>>(),
         "object_attributes": object_attributes.collect::<Vec<_>>(),
         "links": links.collect::<Vec<_>>(),

@@ -42,7 +42,7 @@ fn at<E: Into<Failure>>(url: &str) -> impl Fn(E) -> Failure + '_ {
 /// How files of other formats are read.
 #[derive(Debug, FromPyObject)]
 #[pyo3(from_item_all)]
-struct Reading {
+pub(crate) struct Reading {
     kind: Option<String>,
     format: Option<String>,
     position: Option<Vec<String>>,
@@ -68,8 +68,11 @@ impl Reading {
             options.format = Some(Format::from_name(name).ok_or_else(wrong)?);
         }
         if let Some(name) = &self.space {
-            options.space = Some(Space::from_name(name).ok_or_else(|| {
-                misuse(format!("space: found {name:?}, expected a name of a space"))
+            let all = [Space::Rasmm, Space::Voxelmm, Space::File];
+            let found = all.into_iter().find(|space| space.name() == name);
+            options.space = Some(found.ok_or_else(|| {
+                let names = all.map(Space::name).join(", ");
+                misuse(format!("space: found {name:?}, expected one of {names}"))
             })?);
         }
         options.position.clone_from(&self.position);
@@ -179,7 +182,7 @@ pub(crate) fn import_files(
 /// What is written of a store.
 #[derive(Debug, FromPyObject)]
 #[pyo3(from_item_all)]
-struct Selection {
+pub(crate) struct Selection {
     level: u32,
     bbox: Option<(Vec<f64>, Vec<f64>)>,
     r#where: Option<String>,
@@ -412,7 +415,7 @@ pub(crate) fn repair(
 /// How coarse levels are made.
 #[derive(Debug, FromPyObject)]
 #[pyo3(from_item_all)]
-struct Coarse {
+pub(crate) struct Coarse {
     factors: Vec<f64>,
     until: Option<u64>,
     sparsity: Option<f64>,
@@ -538,7 +541,7 @@ fn levels(url: &str, report: &PyramidReport) -> Value {
 /// How a copy is stored.
 #[derive(Debug, FromPyObject)]
 #[pyo3(from_item_all)]
-struct Copying {
+pub(crate) struct Copying {
     version: String,
     chunk_shape: Option<Vec<f64>>,
     bin_shape: Option<Vec<f64>>,

@@ -32,7 +32,7 @@ mod _zvf {
         },
         run_program,
         store::{Answer, Store, open},
-        table::Table,
+        table::{Stream, Table},
         writer::{Edit, Writer},
     };
 }

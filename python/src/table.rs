@@ -1,6 +1,7 @@
 //! Tables: record batches in memory, handed to and taken from Python without copies.
 
 use std::ffi::CStr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
@@ -182,6 +183,43 @@ impl Table {
     }
 }
 
+/// A stream that is not read yet, and whose columns are known.
+#[pyclass(frozen, module = "zvf._zvf")]
+pub(crate) struct Stream {
+    schema: SchemaRef,
+    reader: Mutex<Option<Reader>>,
+}
+
+/// The batches of a stream.
+type Reader = Box<dyn RecordBatchReader + Send>;
+
+impl Stream {
+    fn lock(&self) -> MutexGuard<'_, Option<Reader>> {
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl Stream {
+    /// The stream of an Arrow stream, table or batch.
+    #[staticmethod]
+    fn of(source: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let reader = stream_of(source)?;
+        Ok(Self {
+            schema: reader.schema(),
+            reader: Mutex::new(Some(reader)),
+        })
+    }
+
+    /// The columns, as a table without rows.
+    fn schema(&self) -> Table {
+        Table {
+            schema: self.schema.clone(),
+            batches: Vec::new(),
+        }
+    }
+}
+
 /// A reader of batches as a capsule; who takes it out owns it, else the capsule frees it.
 pub(crate) fn stream_capsule(
     py: Python<'_>,
@@ -194,11 +232,15 @@ pub(crate) fn stream_capsule(
 ///
 /// # Errors
 /// Misuse: an object without `__arrow_c_stream__`, or whose stream fails.
-pub(crate) fn stream_of(source: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send>> {
+pub(crate) fn stream_of(source: &Bound<'_, PyAny>) -> PyResult<Reader> {
     if let Ok(table) = source.cast::<Table>() {
         let table = table.get().clone();
         let batches = table.batches.into_iter().map(Ok);
         return Ok(Box::new(RecordBatchIterator::new(batches, table.schema)));
+    }
+    if let Ok(stream) = source.cast::<Stream>() {
+        let taken = stream.get().lock().take();
+        return taken.ok_or_else(|| misuse("found a stream that was read already, expected a new one"));
     }
     if !source.hasattr("__arrow_c_stream__")? {
         return Err(misuse(format!(

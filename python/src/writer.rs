@@ -212,6 +212,7 @@ impl Writer {
     ) -> PyResult<u64> {
         let links = links.map(whole).transpose()?.flatten();
         let mut reader = stream_of(vertices)?;
+        let schema = reader.schema();
         let mut guard = alone(&self.writer, "writer")?;
         let writer = guard.as_mut().ok_or_else(|| ended("writer"))?;
         let at = |error| PyErr::from(Failure::from(error).at(&self.url));
@@ -237,7 +238,7 @@ impl Writer {
             }
         }
         py.detach(|| {
-            let empty = RecordBatch::new_empty(reader.schema());
+            let empty = RecordBatch::new_empty(schema);
             let last = match (held, &links) {
                 (None, None) => return Ok(()),
                 (None, Some(_)) => empty,
