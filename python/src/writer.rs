@@ -115,8 +115,8 @@ impl Wanted {
                 .map_err(Failure::from)?;
             spec.objects = true;
         }
-        spec.links.explicit = self.explicit_links;
-        spec.links.directed = self.directed_links;
+        spec.links.explicit |= self.explicit_links;
+        spec.links.directed |= self.directed_links;
         if let Some(names) = &self.axes {
             spec.axes = names.iter().map(|name| Axis::new(name, "space")).collect();
         }

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from . import _arrays, _zvf
-from ._options import Options, WriteOptions, access, address, writing
+from ._options import access, address, document, writing
 from ._store import _box
 from ._table import Table
 
 if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Unpack
+
     from numpy.typing import ArrayLike
 
+    from ._options import Options, WriteOptions
     from ._store import Box
     from ._write import Kind
 
-Path = str | os.PathLike[str]
-Progress = Callable[[int], object]
+    Path = str | os.PathLike[str]
+    Progress = Callable[[int], object]
+
 Version = Literal["0.9.2", "0.8.1"]
-
-
-def _document(text: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(text)
-    return found
 
 
 def import_(
@@ -69,7 +66,7 @@ def import_(
         "codec": codec,
         "version": version,
     }
-    return _document(_zvf.import_files(address(url), list(files), reading, writing(options)))
+    return document(_zvf.import_files(address(url), list(files), reading, writing(options)))
 
 
 def export(
@@ -102,11 +99,10 @@ def export(
         "faces": faces,
         "keep_frame": keep_frame,
     }
-    return _document(_zvf.export(address(url), file, selection, access(options)))
+    return document(_zvf.export(address(url), file, selection, access(options)))
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """One place where a rule of the format is broken."""
 
     code: str
@@ -118,17 +114,33 @@ class Finding:
     hint: str
 
 
-@dataclass(frozen=True)
 class Report:
     """What a look at a store found."""
 
-    document: dict[str, Any] = field(repr=False)
-    """All of it, as `zvf validate --json` prints it."""
-    findings: tuple[Finding, ...] = field(repr=False)
-    """The findings, as many of each check as were asked for."""
-    errors: int
-    warnings: int
-    notes: int
+    __slots__ = ("document", "errors", "findings", "notes", "warnings")
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        self.document = document
+        """All of it, as `zvf validate --json` prints it."""
+        self.findings = tuple(
+            Finding(
+                code=one["code"],
+                severity=one["severity"],
+                title=one["title"],
+                place=one["path"],
+                found=one["found"],
+                expected=one["expected"],
+                hint=one["hint"],
+            )
+            for one in document["findings"]
+        )
+        """The findings, as many of each check as were asked for."""
+        self.errors: int = document["errors"]
+        self.warnings: int = document["warnings"]
+        self.notes: int = document["notes"]
+
+    def __repr__(self) -> str:
+        return f"<zvf.Report: {self.errors} errors, {self.warnings} warnings, {self.notes} notes>"
 
     @property
     def ok(self) -> bool:
@@ -144,7 +156,7 @@ class Report:
     @property
     def table(self) -> Table:
         """The findings as a table of texts: `code`, `severity`, `title`, `place`, `found`, `expected`, `hint`."""
-        names = Finding.__dataclass_fields__
+        names = Finding._fields
         columns = [(name, [getattr(one, name) for one in self.findings], "text", None) for name in names]
         return Table(_zvf.table_of_columns(columns, len(self.findings)))
 
@@ -162,20 +174,7 @@ def validate(
 
     `most` findings of each check are returned; all are counted. `progress` is called with the number of cells that were looked at.
     """
-    document = _document(_zvf.validate(address(url), depth, levels, most, access(options), progress))
-    findings = tuple(
-        Finding(
-            code=one["code"],
-            severity=one["severity"],
-            title=one["title"],
-            place=one["path"],
-            found=one["found"],
-            expected=one["expected"],
-            hint=one["hint"],
-        )
-        for one in document["findings"]
-    )
-    return Report(document, findings, document["errors"], document["warnings"], document["notes"])
+    return Report(document(_zvf.validate(address(url), depth, levels, most, access(options), progress)))
 
 
 def repair(
@@ -187,7 +186,7 @@ def repair(
     **options: Unpack[WriteOptions],
 ) -> dict[str, Any]:
     """Says which documents would be made right from the cells, and with `apply` does it. Documents as they were are kept in `backup`."""
-    return _document(_zvf.repair(address(url), apply, accept_loss, backup, writing(options)))
+    return document(_zvf.repair(address(url), apply, accept_loss, backup, writing(options)))
 
 
 def pyramid(
@@ -216,12 +215,12 @@ def pyramid(
         "seed": seed,
         "existing": existing,
     }
-    return _document(_zvf.pyramid(address(url), coarse, writing(options), progress))
+    return document(_zvf.pyramid(address(url), coarse, writing(options), progress))
 
 
 def remove_pyramid(url: Path, **options: Unpack[WriteOptions]) -> dict[str, Any]:
     """Removes all coarse levels."""
-    return _document(_zvf.remove_pyramid(address(url), writing(options)))
+    return document(_zvf.remove_pyramid(address(url), writing(options)))
 
 
 def migrate(
@@ -277,4 +276,4 @@ def _copied(
     source: Path, url: Path, copying: dict[str, Any], progress: Progress | None, options: WriteOptions
 ) -> dict[str, Any]:
     how = writing(options)
-    return _document(_zvf.copy(address(source), address(url), copying, how, how["access"], progress))
+    return document(_zvf.copy(address(source), address(url), copying, how, how["access"], progress))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Options(TypedDict, total=False):
@@ -64,3 +66,11 @@ def writing(options: Mapping[str, Any]) -> dict[str, Any]:
         "clear_leftovers": options.get("clear_leftovers", False),
         "durable": options.get("durable", True),
     }
+
+
+def document(text: str) -> dict[str, Any]:
+    """A document of the extension."""
+    from json import loads
+
+    found: dict[str, Any] = loads(text)
+    return found

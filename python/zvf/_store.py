@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from . import _arrays, _zvf
-from ._options import Options, access, address
+from ._options import access, address, document
 from ._table import TABLES, Answer, ObjectArrays, Scan, Table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Unpack
+
     import pandas as pd  # type: ignore[import-untyped]
     import polars as pl
     from numpy.typing import ArrayLike
 
     from ._arrays import Array
+    from ._options import Options
+
+    Box = tuple[Sequence[float], Sequence[float]]
 
 Select = Literal["vertices", "objects", "chunks"]
-Box = tuple[Sequence[float], Sequence[float]]
-
 
 class Level(NamedTuple):
     """One level of a store: 0 is full resolution."""
@@ -49,6 +49,7 @@ class Store:
         self._url = address(url)
         self._options = dict(options or {})
         self._store = _zvf.open(self._url, access(self._options))
+        self._info: dict[str, Any] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Store, (self._url, self._options))
@@ -68,11 +69,12 @@ class Store:
         """What the store gets wrong without being unreadable, as far as it was read."""
         return self._store.warnings
 
-    @cached_property
+    @property
     def info(self) -> dict[str, Any]:
         """What the store holds: version, kind, axes with units, bounds, chunks, levels with attributes and counts."""
-        found: dict[str, Any] = json.loads(self._store.info())
-        return found
+        if self._info is None:
+            self._info = document(self._store.info())
+        return self._info
 
     @property
     def levels(self) -> tuple[Level, ...]:
@@ -127,18 +129,20 @@ class Store:
         if isinstance(groups, (int, str)):
             groups = [groups]
         return Query(
-            store=self,
-            bbox=None if bbox is None else _box(bbox),
-            where=where,
-            ids=None if objects is None else tuple(_arrays.ids_of(objects)),
-            groups=None if groups is None else tuple(groups),
-            level=level,
-            select=select,
-            columns=None if columns is None else _names(columns),
-            limit=limit,
-            own_level_only=own_level_only,
-            ignore_missing=ignore_missing,
-            batch_rows=batch_rows,
+            self,
+            {
+                "bbox": None if bbox is None else _box(bbox),
+                "where": where,
+                "objects": None if objects is None else _arrays.ids_of(objects),
+                "groups": None if groups is None else list(groups),
+                "level": level,
+                "select": select,
+                "columns": None if columns is None else _names(columns),
+                "limit": limit,
+                "own_level_only": own_level_only,
+                "ignore_missing": ignore_missing,
+                "batch_rows": batch_rows,
+            },
         )
 
     def get(
@@ -164,41 +168,27 @@ class Store:
         return page(self)
 
 
-@dataclass(frozen=True, repr=False)
 class Query:
     """A question to a store, which pickles. Nothing is read before its rows are asked for."""
 
-    store: Store
-    bbox: tuple[tuple[float, ...], tuple[float, ...]] | None = None
-    where: str | None = None
-    ids: tuple[int, ...] | None = None
-    groups: tuple[int | str, ...] | None = None
-    level: int = 0
-    select: Select = "vertices"
-    columns: tuple[str, ...] | None = None
-    limit: int | None = None
-    own_level_only: bool = False
-    ignore_missing: bool = False
-    batch_rows: int = 65_536
+    __slots__ = ("_asked", "store")
+
+    def __init__(self, store: Store, asked: Mapping[str, Any]) -> None:
+        self.store = store
+        """The store that is asked."""
+        self._asked = dict(asked)
+
+    @property
+    def terms(self) -> dict[str, Any]:
+        """The arguments of `Store.query`, as they were understood."""
+        return dict(self._asked)
+
+    def replace(self, **terms: Any) -> Query:
+        """The same question with other terms, which are those of `Store.query`."""
+        return self.store.query(**{**self._asked, **terms})
 
     def _start(self, wanted: tuple[bool, bool, bool]) -> _zvf.Answer:
-        asked = {
-            name: getattr(self, name)
-            for name in (
-                "bbox",
-                "where",
-                "level",
-                "select",
-                "columns",
-                "limit",
-                "own_level_only",
-                "ignore_missing",
-                "batch_rows",
-            )
-        }
-        asked["objects"] = self.ids
-        asked["groups"] = self.groups
-        return self.store._store.query(asked, wanted)
+        return self.store._store.query(self._asked, wanted)
 
     @property
     def vertices(self) -> Scan:
@@ -250,20 +240,24 @@ class Query:
         """The vertices as a DataFrame of Polars."""
         return self.vertices.to_polars()
 
-    def replace(self, **changes: Any) -> Query:
-        """The same question with other terms."""
-        return replace(self, **changes)
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Query):
+            return NotImplemented
+        return self.store.__reduce__() == other.store.__reduce__() and self._asked == other._asked
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         terms = []
-        for name in ("bbox", "where", "ids", "groups", "columns", "limit"):
-            value = getattr(self, name)
-            if value is not None:
-                text = f"{len(value)} ids" if name == "ids" and len(value) > 8 else repr(value)
+        for name, value in self._asked.items():
+            if value != DEFAULTS.get(name):
+                text = f"{len(value)} ids" if name == "objects" and len(value) > 8 else repr(value)
                 terms.append(f", {name}={text}")
-        if self.select != "vertices":
-            terms.append(f", select={self.select!r}")
-        return f"<zvf.Query of {self.store.url}, level {self.level}{''.join(terms)}>"
+        return f"<zvf.Query of {self.store.url}{''.join(terms)}>"
+
+
+DEFAULTS = {"level": 0, "select": "vertices", "own_level_only": False, "ignore_missing": False, "batch_rows": 65_536}
+"""Terms that need not be said."""
 
 
 def _names(columns: Sequence[str]) -> tuple[str, ...]:

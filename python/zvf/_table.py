@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _arrays, _zvf
 
 if TYPE_CHECKING:
-    import numpy as np
+    from collections.abc import Iterator, Sequence
+
     import pandas as pd  # type: ignore[import-untyped]
     import polars as pl
 
@@ -139,7 +139,7 @@ class Scan(_Source):
         if answer.empty(self._place) is None:
             raise _zvf.MisuseError(
                 f"{self._query.store.url}: the answer has no {TABLES[self._place]}: a store of kind {self._query.store.kind}, "
-                f"level {self._query.level}, has none"
+                f"level {self._query.terms['level']}, has none"
             )
         return answer
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
+from typing import TYPE_CHECKING, Any, Literal
 
 from . import _arrays, _zvf
-from ._options import WriteOptions, address, writing
+from ._options import address, document, writing
 from ._table import Table, _Source
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from types import TracebackType
+    from typing import Self, TypeGuard, Unpack
+
     from numpy.typing import ArrayLike
 
+    from ._options import WriteOptions
     from ._store import Box
 
 Kind = Literal["point_cloud", "line", "polyline", "streamline", "graph", "skeleton", "mesh"]
@@ -99,7 +100,7 @@ class Writer:
         """Writes the store: it is there as a whole or not at all. Returns counts."""
         if self._writer is None:
             raise _zvf.MisuseError(f"{self._url}: found no vertices, expected some before the store is finished")
-        result: dict[str, Any] = json.loads(self._writer.finish())
+        result = document(self._writer.finish())
         self.result = result
         return result
 
@@ -114,10 +115,10 @@ class Writer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is None:
-            self.finish()
-        else:
+        if error is not None:
             self.abandon()
+        elif self.result is None:
+            self.finish()
 
 
 def write(
@@ -286,11 +287,15 @@ def _chosen(positions: Any) -> list[float]:
     return [best[1]] * axes
 
 
+def _is_mapping(given: object) -> TypeGuard[Mapping[str, Any]]:
+    return hasattr(given, "keys") and hasattr(given, "__getitem__") and not hasattr(given, "__arrow_c_stream__")
+
+
 def _source(given: object) -> Any:
     """Rows as something that has an Arrow stream."""
     if isinstance(given, _Source):
         return given.read()._table if isinstance(given, Table) else given
-    if isinstance(given, Mapping):
+    if _is_mapping(given):
         return _arrays.from_numpy(given)
     return given
 
@@ -303,7 +308,7 @@ def _table(given: object) -> _zvf.Table:
 
 def _links(given: object) -> _zvf.Table:
     """Links in memory; row numbers of arrays as uint64."""
-    if isinstance(given, Mapping):
+    if _is_mapping(given):
         import numpy as np
 
         ends = np.asarray(given["vertices"])
@@ -346,7 +351,7 @@ class Edit:
 
     def commit(self) -> dict[str, Any]:
         """Makes the change."""
-        result: dict[str, Any] = json.loads(self._edit.commit())
+        result = document(self._edit.commit())
         self.result = result
         return result
 
@@ -354,18 +359,22 @@ class Edit:
         """Ends the change without making it."""
         self._edit.abandon()
 
+    def __enter__(self) -> Self:
+        return self
 
-@contextmanager
-def edit(url: str | os.PathLike[str], **options: Unpack[WriteOptions]) -> Iterator[Edit]:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self.abandon()
+        elif self.result is None:
+            self.commit()
+
+
+def edit(url: str | os.PathLike[str], **options: Unpack[WriteOptions]) -> Edit:
     """Changes a store: what is done in the block is made at its end, or not at all where the block raises.
 
     >>> with zvf.edit("tracts.zarrvectors") as change:
     ...     change.delete([17, 42])
     """
-    change = Edit(url, options)
-    try:
-        yield change
-    except BaseException:
-        change.abandon()
-        raise
-    change.commit()
+    return Edit(url, options)
