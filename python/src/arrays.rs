@@ -169,9 +169,15 @@ pub(crate) fn table_of_columns(columns: Vec<Given<'_>>, rows: usize) -> PyResult
         };
         if array.len() != rows {
             let found = array.len();
-            return Err(misuse(format!("{name}: found {found} rows, expected {rows}")));
+            return Err(misuse(format!(
+                "{name}: found {found} rows, expected {rows}"
+            )));
         }
-        fields.push(Field::new(name, array.data_type().clone(), array.is_nullable()));
+        fields.push(Field::new(
+            name,
+            array.data_type().clone(),
+            array.is_nullable(),
+        ));
         arrays.push(array);
     }
     let schema = Arc::new(Schema::new(fields));
@@ -186,8 +192,8 @@ pub(crate) fn table_of_columns(columns: Vec<Given<'_>>, rows: usize) -> PyResult
 
 fn values(name: &str, given: &Bound<'_, PyAny>, dtype: &str) -> PyResult<ArrayRef> {
     fn copied<E: Element>(name: &str, given: &Bound<'_, PyAny>) -> PyResult<Vec<E>> {
-        let buffer = PyBuffer::<E>::get(given)
-            .map_err(|error| misuse(format!("{name}: {error}")))?;
+        let buffer =
+            PyBuffer::<E>::get(given).map_err(|error| misuse(format!("{name}: {error}")))?;
         buffer.to_vec(given.py())
     }
     fn of<T>(name: &str, given: &Bound<'_, PyAny>) -> PyResult<ArrayRef>

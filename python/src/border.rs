@@ -73,7 +73,11 @@ impl Bytes {
 pub(crate) fn take_stream(capsule: &Bound<'_, PyCapsule>) -> PyResult<ArrowArrayStreamReader> {
     let place = capsule
         .pointer_checked(Some(STREAM))
-        .map_err(|error| misuse(format!("expected a capsule named arrow_array_stream: {error}")))?
+        .map_err(|error| {
+            misuse(format!(
+                "expected a capsule named arrow_array_stream: {error}"
+            ))
+        })?
         .cast::<FFI_ArrowArrayStream>();
     // SAFETY: a capsule of this name holds the address of a stream that lives as long as the capsule, which the caller holds; nobody
     // else reads or writes it meanwhile, since this thread is attached to the interpreter. `from_raw` moves the stream out and puts an

@@ -64,7 +64,12 @@ impl Reading {
         let mut options = Options::default();
         options.kind = self.kind.as_deref().map(kind_of).transpose()?;
         if let Some(name) = &self.format {
-            let wrong = || misuse(format!("format: found {name:?}, expected one of {}", endings()));
+            let wrong = || {
+                misuse(format!(
+                    "format: found {name:?}, expected one of {}",
+                    endings()
+                ))
+            };
             options.format = Some(Format::from_name(name).ok_or_else(wrong)?);
         }
         if let Some(name) = &self.space {
@@ -344,8 +349,11 @@ pub(crate) fn validate(
 }
 
 fn depth_of(depth: u8) -> PyResult<Depth> {
-    Depth::from_number(depth)
-        .ok_or_else(|| misuse(format!("depth: found {depth}, expected a number from 1 to 5")))
+    Depth::from_number(depth).ok_or_else(|| {
+        misuse(format!(
+            "depth: found {depth}, expected a number from 1 to 5"
+        ))
+    })
 }
 
 /// Says what would be repaired, and with `apply` repairs it.

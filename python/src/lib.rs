@@ -27,9 +27,7 @@ mod _zvf {
         arrays::table_of_columns,
         border::Bytes,
         errors::{BugError, Error, IoError, LimitError, MalformedError, MisuseError},
-        jobs::{
-            copy, export, import_files, pyramid, remove_pyramid, repair, validate,
-        },
+        jobs::{copy, export, import_files, pyramid, remove_pyramid, repair, validate},
         run_program,
         store::{Answer, Store, open},
         table::{Stream, Table},

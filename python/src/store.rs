@@ -216,12 +216,7 @@ impl Store {
     }
 
     /// Starts a query; `outputs` says which of the tables vertices, links and objects are wanted.
-    fn query(
-        &self,
-        py: Python<'_>,
-        asked: Asked,
-        outputs: (bool, bool, bool),
-    ) -> PyResult<Answer> {
+    fn query(&self, py: Python<'_>, asked: Asked, outputs: (bool, bool, bool)) -> PyResult<Answer> {
         let (mut query, groups) = asked.query(outputs)?;
         if let Some(bytes) = self.memory_budget {
             query.memory_budget = bytes;
@@ -413,7 +408,10 @@ impl Answer {
     fn stream<'py>(&self, py: Python<'py>, table: usize) -> PyResult<Bound<'py, PyCapsule>> {
         let schema = self.schemas.get(table).cloned().flatten();
         let (Some(schema), Some(answer)) = (schema, self.take()) else {
-            return Err(misuse(format!("{}: the answer has no such table", self.url)));
+            return Err(misuse(format!(
+                "{}: the answer has no such table",
+                self.url
+            )));
         };
         let threading = py.import("threading")?;
         let main = threading.call_method0("main_thread")?;

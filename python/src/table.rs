@@ -240,7 +240,8 @@ pub(crate) fn stream_of(source: &Bound<'_, PyAny>) -> PyResult<Reader> {
     }
     if let Ok(stream) = source.cast::<Stream>() {
         let taken = stream.get().lock().take();
-        return taken.ok_or_else(|| misuse("found a stream that was read already, expected a new one"));
+        return taken
+            .ok_or_else(|| misuse("found a stream that was read already, expected a new one"));
     }
     if !source.hasattr("__arrow_c_stream__")? {
         return Err(misuse(format!(
@@ -249,9 +250,9 @@ pub(crate) fn stream_of(source: &Bound<'_, PyAny>) -> PyResult<Reader> {
         )));
     }
     let capsule = source.call_method0("__arrow_c_stream__")?;
-    let capsule = capsule.cast_into::<PyCapsule>().map_err(|error| {
-        misuse(format!("__arrow_c_stream__: {error}"))
-    })?;
+    let capsule = capsule
+        .cast_into::<PyCapsule>()
+        .map_err(|error| misuse(format!("__arrow_c_stream__: {error}")))?;
     Ok(Box::new(take_stream(&capsule)?))
 }
 

@@ -9,7 +9,7 @@ use zvf_edit::EditSummary;
 use zvf_store::Stop;
 use zvf_write::{
     Axis, Batch, Groups, Kind, Leftovers, ObjectTable, StoreSpec, StoreWriter, TargetVersion,
-    WriteOptions,
+    WriteError, WriteOptions,
 };
 
 use crate::errors::{Failure, misuse};
@@ -150,7 +150,9 @@ fn alone<'m, T>(mutex: &'m Mutex<Option<T>>, what: &str) -> PyResult<MutexGuard<
 }
 
 fn ended(what: &str) -> PyErr {
-    misuse(format!("found a {what} that has ended, expected an open one"))
+    misuse(format!(
+        "found a {what} that has ended, expected an open one"
+    ))
 }
 
 /// All batches of a stream in one, for tables that are taken as a whole.
@@ -166,6 +168,18 @@ fn whole(source: &Bound<'_, PyAny>) -> PyResult<Option<RecordBatch>> {
     })
 }
 
+/// Vertices with their links.
+fn joined<'a>(
+    vertices: &'a RecordBatch,
+    links: Option<&'a RecordBatch>,
+) -> Result<Batch<'a>, WriteError> {
+    let batch = Batch::from_records(vertices)?;
+    match links {
+        Some(links) => batch.with_link_records(links),
+        None => Ok(batch),
+    }
+}
+
 /// Writes one new store: nothing is there before it is finished.
 #[pyclass(frozen, module = "zvf._zvf")]
 #[derive(Debug)]
@@ -173,6 +187,8 @@ pub(crate) struct Writer {
     url: String,
     stop: Stop,
     writer: Mutex<Option<StoreWriter>>,
+    /// No links, with the columns that links have: what a batch without links has where others have some.
+    no_links: Option<RecordBatch>,
 }
 
 #[pymethods]
@@ -200,6 +216,7 @@ impl Writer {
             url,
             stop,
             writer: Mutex::new(Some(writer)),
+            no_links: links.map(|links| RecordBatch::new_empty(links.schema.clone())),
         })
     }
 
@@ -215,7 +232,7 @@ impl Writer {
         let schema = reader.schema();
         let mut guard = alone(&self.writer, "writer")?;
         let writer = guard.as_mut().ok_or_else(|| ended("writer"))?;
-        let at = |error| PyErr::from(Failure::from(error).at(&self.url));
+        let at = |error: WriteError| PyErr::from(Failure::from(error).at(&self.url));
         let mut held: Option<RecordBatch> = None;
         loop {
             py.check_signals()?;
@@ -228,7 +245,8 @@ impl Writer {
                     None => None,
                 };
                 if let Some(batch) = last {
-                    writer.push_records(&batch).map_err(at)?;
+                    let batch = joined(&batch, self.no_links.as_ref());
+                    batch.and_then(|batch| writer.push(&batch)).map_err(at)?;
                 }
                 Ok::<_, PyErr>(next)
             })?;
@@ -244,11 +262,8 @@ impl Writer {
                 (None, Some(_)) => empty,
                 (Some(batch), _) => batch,
             };
-            let mut batch = Batch::from_records(&last).map_err(at)?;
-            if let Some(links) = &links {
-                batch = batch.with_link_records(links).map_err(at)?;
-            }
-            writer.push(&batch).map_err(at)
+            let batch = joined(&last, links.as_ref().or(self.no_links.as_ref()));
+            batch.and_then(|batch| writer.push(&batch)).map_err(at)
         })?;
         Ok(writer.vertices())
     }
@@ -351,16 +366,13 @@ impl Edit {
             return Ok(Vec::new());
         };
         let append = async {
-            let mut batch = Batch::from_records(&vertices)?;
-            if let Some(links) = &links {
-                batch = batch.with_link_records(links)?;
-            }
+            let batch = joined(&vertices, links.as_ref())?;
             let fitted = edit.fit(&batch, |id| id)?;
             edit.append(&fitted.batch).await?;
             Ok((fitted.unknown, fitted.missing))
         };
         let append = async {
-            let done: Result<_, zvf_write::WriteError> = append.await;
+            let done: Result<_, WriteError> = append.await;
             done.map_err(|error| Failure::from(error).at(&self.url))
         };
         let (unknown, missing) = wait(py, OnInterrupt::Drop, append)?;

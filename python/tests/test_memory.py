@@ -47,7 +47,6 @@ print(memory() - before)
 """
 
 SCAN = """
-store.get
 before = memory()
 rows = 0
 for batch in store.query():
@@ -70,11 +69,12 @@ def test_two_hundred_queries_leave_nothing(bundled: Bundled) -> None:
 
 def test_a_scan_takes_a_few_batches(tmp_path: Path) -> None:
     url = tmp_path / "points.zarrvectors"
-    count = 4_000_000
+    count = 3_000_000
     rng = np.random.default_rng(3)
     positions = rng.uniform(0, 100, (count, 3)).astype(np.float32)
-    zvf.write(url, kind="point_cloud", positions=positions, attributes={"a": rng.normal(size=count)}, chunk_shape=[20.0] * 3)
-    whole = count * (3 * 4 + 8)
+    attributes = {name: rng.integers(0, 9, count).astype(np.float64) for name in "abcdefgh"}
+    zvf.write(url, kind="point_cloud", positions=positions, attributes=attributes, chunk_shape=[10.0] * 3)
+    whole = count * (3 * 4 + 8 * 8)
     peak, rows = run(SCAN, url)
     print(f"peak of a scan of {whole / 1e6:.0f} MB: {peak / 1e6:.1f} MB")
     assert rows == count

@@ -28,7 +28,8 @@ def sorted_rows(rows: np.ndarray) -> np.ndarray:
 
 def test_first_query_of_the_tractogram_is_what_nibabel_reads(bundled: Bundled, real: Path) -> None:
     store = zvf.open(bundled("real_tractogram"))
-    lines = nibabel.streamlines.load(real / "tracks300.trk").streamlines[:150]
+    # Every other streamline of the file.
+    lines = nibabel.streamlines.load(real / "tracks300.trk").streamlines[::2]
     assert store.kind == "streamline"
     found = store.get(np.arange(150))
     assert found.ids.tolist() == list(range(150))
@@ -90,7 +91,7 @@ def test_other_packages_take_streams(bundled: Bundled, name: str) -> None:
     flat = theirs["position"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
     np.testing.assert_array_equal(sorted_rows(flat.reshape(truth.shape)), sorted_rows(truth))
     assert pl.DataFrame(scan).height == len(truth)
-    assert duckdb.sql("select count(*) from scan").fetchone() == (len(truth),)
+    assert duckdb.sql("select count(*) from scan").fetchall() == [(len(truth),)]
     # A scan can be taken again, and a table, too.
     assert pa.table(scan).num_rows == pa.table(scan.read()).num_rows == len(truth)
 
@@ -137,7 +138,7 @@ def test_batches_are_the_table(bundled: Bundled) -> None:
 
 
 def test_numbers_of_one_batch_are_views(bundled: Bundled) -> None:
-    table = zvf.open(bundled("real_tractogram")).query().vertices.read()
+    table = zvf.open(bundled("real_tractogram")).query(objects=[7]).vertices.read()
     assert sum(1 for _ in table) == 1
     position = table["position"]
     assert not position.flags.owndata

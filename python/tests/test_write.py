@@ -34,7 +34,15 @@ def test_points_of_every_number_type(tmp_path: Path, count: int) -> None:
     attributes["view"] = RNG.normal(size=(count, 4))[:, ::2].astype(">f8")
     attributes["word"] = np.array(["axon", "soma", "ä", None], dtype=object)[RNG.integers(0, 4, count)]
     url = tmp_path / "points.zarrvectors"
-    counts = zvf.write(url, kind="point_cloud", positions=positions, attributes=attributes, unit="micrometer")
+    counts = zvf.write(
+        url,
+        kind="point_cloud",
+        positions=positions,
+        attributes=attributes,
+        unit="micrometer",
+        # Without vertices nothing else says where the store is.
+        bounds=((-100,) * 3, (100,) * 3),
+    )
     assert counts["vertices"] == count
     store = zvf.open(url)
     assert [axis["unit"] for axis in store.info["axes"]] == ["micrometer"] * 3

@@ -268,7 +268,7 @@ def _chosen(positions: Any) -> list[float]:
     import numpy as np
 
     count, axes = positions.shape
-    if count == 0:
+    if count == 0 or positions.dtype.kind not in "iuf":
         return [1.0] * axes
     sample = np.asarray(positions[:: max(1, count // 65_536)], dtype=np.float64)
     sample = sample[np.isfinite(sample).all(axis=1)]
