@@ -1,15 +1,16 @@
 //! What a store holds, in one document.
 
 use serde_json::{Value, json};
+use zvf_convert::Frame;
 use zvf_meta::Refinement;
-use zvf_store::{Level, Need, Store};
+use zvf_store::{Class, Level, Need, Store};
 
-use crate::errors::Failure;
+use crate::errors::{Failure, fold};
 
 /// The document: the root's facts, and those of each level.
 ///
 /// # Cost
-/// The documents of every level; no cell.
+/// The documents of every level, and the headers of tractograms; no cell.
 pub(crate) async fn document(store: &Store) -> Result<Value, Failure> {
     let root = store.root();
     let zv = &root.zarr_vectors;
@@ -23,6 +24,14 @@ pub(crate) async fn document(store: &Store) -> Result<Value, Failure> {
     let axes = axes
         .map(|axis| json!({"name": axis.name, "type": axis.kind(), "unit": axis.unit}))
         .collect::<Vec<_>>();
+    let frame = match Frame::of_store(store).await {
+        Ok(frame) => frame.map(|frame| frame.document()),
+        Err(error) if error.class() == Class::Io => {
+            return Err(Failure::from(error).at(store.url()));
+        }
+        // What a damaged header says of the positions is not known; everything else is.
+        Err(error) => Some(json!({"space": null, "problem": fold(&error)})),
+    };
     Ok(json!({
         "store": store.url(),
         "version": zv.zv_version,
@@ -35,6 +44,7 @@ pub(crate) async fn document(store: &Store) -> Result<Value, Failure> {
         "crs": zv.crs,
         "capabilities": zv.format_capabilities,
         "levels": levels,
+        "frame": frame,
         "warnings": store.warnings(),
     }))
 }

@@ -156,7 +156,7 @@ class Store:
         """Whole objects by their ids, in that order, as flat arrays and offsets. `columns` are names of vertex attributes."""
         wanted = None if columns is None else ("position", *(name for name in _names(columns) if name != "position"))
         query = self.query(objects=ids, level=level, columns=wanted, ignore_missing=ignore_missing)
-        return ObjectArrays(query.read())
+        return ObjectArrays(query.read(), self)
 
     def __repr__(self) -> str:
         return f"<zvf.Store {self._url}: {self.kind}, levels {', '.join(map(str, self._store.levels))}>"

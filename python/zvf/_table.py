@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from ._arrays import Array
-    from ._store import Query
+    from ._store import Query, Store
 
 TABLES = ("vertices", "links", "objects")
 
@@ -202,6 +202,24 @@ class Answer:
         pairs = zip(TABLES, self._tables, strict=True)
         return {name: table for name, table in pairs if table is not None}
 
+    def to_networkx(self) -> Any:
+        """An undirected `networkx.Graph`: nodes are row numbers with their columns as attributes."""
+        from ._convert import networkx
+
+        return networkx(self)
+
+    def to_scipy(self, weight: str | None = None) -> Any:
+        """The links as a `scipy.sparse.coo_array`, with 1 or an attribute of the links as values."""
+        from ._convert import scipy
+
+        return scipy(self, weight)
+
+    def to_trimesh(self) -> Any:
+        """A `trimesh.Trimesh`, for meshes of triangles."""
+        from ._convert import trimesh
+
+        return trimesh(self)
+
     def __repr__(self) -> str:
         parts = ", ".join(f"{len(table)} {name}" for name, table in self.tables.items())
         return f"<zvf.Answer: {parts}>"
@@ -210,10 +228,12 @@ class Answer:
 class ObjectArrays:
     """Whole objects as flat arrays: those of object `i` are rows `offsets[i]` to `offsets[i + 1]`."""
 
-    __slots__ = ("attributes", "ids", "links", "object_attributes", "offsets", "positions")
+    __slots__ = ("_store", "attributes", "ids", "links", "object_attributes", "offsets", "positions")
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: Answer, store: Store) -> None:
         import numpy as np
+
+        self._store = store
 
         vertices = answer.vertices.to_numpy()
         objects = answer.objects.to_numpy()
@@ -239,6 +259,24 @@ class ObjectArrays:
         """`(links, ends)`, numbers of rows; None for kinds without links."""
         if "links" in answer.tables:
             self.links = answer.links["vertices"]
+
+    @property
+    def frame(self) -> dict[str, Any] | None:
+        """The frame of the positions of a tractogram, where the store states one."""
+        found: dict[str, Any] | None = self._store.info["frame"]
+        return found
+
+    def to_nibabel(self) -> Any:
+        """The positions as nibabel's `ArraySequence`, on the same memory."""
+        from ._convert import array_sequence
+
+        return array_sequence(self)
+
+    def to_tractogram(self) -> Any:
+        """nibabel's `Tractogram` with numbers of vertices and objects, and the affine from positions to RAS+ millimetres."""
+        from ._convert import tractogram
+
+        return tractogram(self)
 
     def __len__(self) -> int:
         return len(self.ids)
