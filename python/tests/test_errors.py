@@ -74,7 +74,7 @@ def test_a_kind_without_links_has_none(bundled: Bundled) -> None:
 
 def test_damaged_cells_are_malformed(bundled: Bundled, tmp_path: Path) -> None:
     url = tmp_path / "damaged.zarrvectors"
-    shutil.copytree(bundled("points_ids"), url)
+    shutil.copytree(bundled("points_2d_f8"), url)
     cells = sorted(path for path in (url / "0" / "vertices" / "c").rglob("*") if path.is_file())
     cells[0].write_bytes(cells[0].read_bytes()[:-3])
     with pytest.raises(zvf.MalformedError, match="vertices"):
@@ -92,7 +92,7 @@ def test_a_failed_stream_says_why(bundled: Bundled, tmp_path: Path) -> None:
     import pyarrow as pa
 
     url = tmp_path / "damaged.zarrvectors"
-    shutil.copytree(bundled("points_ids"), url)
+    shutil.copytree(bundled("points_2d_f8"), url)
     scan = zvf.open(url).query().vertices
     cells = [path for path in (url / "0" / "vertices" / "c").rglob("*") if path.is_file()]
     for cell in cells:

@@ -73,7 +73,7 @@ def test_a_scan_takes_a_few_batches(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     positions = rng.uniform(0, 100, (count, 3)).astype(np.float32)
     attributes = {name: rng.integers(0, 9, count).astype(np.float64) for name in "abcdefgh"}
-    zvf.write(url, kind="point_cloud", positions=positions, attributes=attributes, chunk_shape=[10.0] * 3)
+    zvf.write(url, kind="point_cloud", positions=positions, attributes=attributes, chunk_shape=[10.0] * 3, shard_shape=[5] * 3)
     whole = count * (3 * 4 + 8 * 8)
     peak, rows = run(SCAN, url)
     print(f"peak of a scan of {whole / 1e6:.0f} MB: {peak / 1e6:.1f} MB")

@@ -105,6 +105,7 @@ def test_graphs(tmp_path: Path) -> None:
         links=edges,
         link_attributes={"weight": weights},
         axes=["row", "column"],
+        chunk_shape=[10.0, 10.0],
     )
     answer = zvf.open(url).query().read()
     assert zvf.open(url).axes == ("row", "column")
