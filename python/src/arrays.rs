@@ -50,7 +50,7 @@ pub(crate) fn column<'py>(
             // The values of a slice are those of the whole array.
             let start = list.offset().saturating_mul(width);
             let values = list.values().slice(start, list.len().saturating_mul(width));
-            numbers(&parts, name, &values)?;
+            elements(&parts, name, &values)?;
             parts.set_item("width", width)?;
         }
         DataType::List(_) => {
@@ -61,7 +61,7 @@ pub(crate) fn column<'py>(
             let values = list
                 .values()
                 .slice(place(first), place(last).saturating_sub(place(first)));
-            numbers(&parts, name, &values)?;
+            elements(&parts, name, &values)?;
             let offsets: Vec<i64> = list
                 .value_offsets()
                 .iter()
@@ -98,6 +98,16 @@ pub(crate) fn column<'py>(
 /// A buffer that NumPy can look at without a copy, as long as it likes.
 fn buffer(py: Python<'_>, buffer: Buffer) -> PyResult<Py<Bytes>> {
     Py::new(py, Bytes(buffer))
+}
+
+/// The elements of lists, which have no place for a missing one.
+fn elements(parts: &Bound<'_, PyDict>, name: &str, values: &ArrayRef) -> PyResult<()> {
+    if values.null_count() > 0 {
+        return Err(misuse(format!(
+            "column {name}: found lists with missing elements, which NumPy has no type for; take it by __arrow_c_stream__"
+        )));
+    }
+    numbers(parts, name, values)
 }
 
 fn numbers(parts: &Bound<'_, PyDict>, name: &str, values: &ArrayRef) -> PyResult<()> {

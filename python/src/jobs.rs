@@ -13,6 +13,7 @@ use zvf_pyramid::{
 };
 use zvf_query::{BBox, Filter, Query, Select};
 use zvf_repair::RepairOptions;
+use zvf_store::writing::{is_store, store_around};
 use zvf_store::{Names, Need, OpenOptions, Stop};
 use zvf_validate::{Depth, Severity, ValidateOptions};
 use zvf_write::{Batch, Groups, ObjectTable, StoreWriter, WriteError, writer::blocking};
@@ -238,8 +239,25 @@ struct Partial {
     file: PathBuf,
 }
 
+/// Refuses a path to write to that is a store or is in the folder of one, where a file could replace a cell or a document.
+fn check_outside(path: &Path) -> PyResult<()> {
+    let store = match is_store(path) {
+        true => Some(path.to_owned()),
+        false => store_around(path),
+    };
+    match store {
+        None => Ok(()),
+        Some(store) => Err(misuse(format!(
+            "{}: is in the folder of the store {}, expected a place outside of every store",
+            path.display(),
+            store.display()
+        ))),
+    }
+}
+
 impl Partial {
     fn beside(file: &Path) -> PyResult<Self> {
+        check_outside(file)?;
         let wrong = || misuse(format!("{}: expected the name of a file", file.display()));
         let ending = file.file_name().ok_or_else(wrong)?.to_string_lossy();
         if file.is_dir() {
@@ -366,6 +384,11 @@ pub(crate) fn repair(
     backup: Option<String>,
     writing: Writing,
 ) -> PyResult<String> {
+    if let Some(backup) = &backup
+        && !backup.contains("://")
+    {
+        check_outside(Path::new(backup))?;
+    }
     let stop = Stop::default();
     let options = RepairOptions::default()
         .with_write(writing.options(&stop)?)

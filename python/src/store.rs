@@ -239,6 +239,7 @@ impl Store {
             url: self.store.url().to_owned(),
             state: Mutex::new(State {
                 answer: Some(answer),
+                busy: false,
                 summary: None,
             }),
         })
@@ -293,6 +294,8 @@ pub(crate) struct Answer {
 #[derive(Debug)]
 struct State {
     answer: Option<zvf_query::Answer>,
+    /// The answer was taken out by a call that goes on.
+    busy: bool,
     summary: Option<Summary>,
 }
 
@@ -310,9 +313,27 @@ impl Answer {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the answer out, so that whoever waits does not hold the lock.
-    fn take(&self) -> Option<zvf_query::Answer> {
-        self.lock().answer.take()
+    /// Takes the answer out, so that whoever waits does not hold the lock; `None` where it has ended.
+    ///
+    /// # Errors
+    /// Misuse: another thread waits for a batch. It must not look like the end.
+    fn take(&self) -> PyResult<Option<zvf_query::Answer>> {
+        let mut state = self.lock();
+        if state.busy {
+            return Err(misuse(format!(
+                "{}: found a query in use by another thread, expected one thread at a time",
+                self.url
+            )));
+        }
+        state.busy = state.answer.is_some();
+        Ok(state.answer.take())
+    }
+
+    /// Puts the answer back, or ends it.
+    fn put(&self, answer: Option<zvf_query::Answer>) {
+        let mut state = self.lock();
+        state.busy = false;
+        state.answer = answer;
     }
 }
 
@@ -320,22 +341,23 @@ impl Answer {
 impl Answer {
     /// The next batch and the number of its table: 0 vertices, 1 links, 2 objects; None at the end.
     fn next(&self, py: Python<'_>) -> PyResult<Option<(usize, Table)>> {
-        let Some(mut answer) = self.take() else {
+        let Some(mut answer) = self.take()? else {
             return Ok(None);
         };
-        // After a failure or an interrupt the answer is not put back: it is over.
         let step = async {
             let next = answer.next().await;
             let next = next.map_err(|error| Failure::from(error).at(&self.url))?;
             Ok::<_, Failure>((next, answer))
         };
-        let (next, answer) = wait(py, OnInterrupt::Drop, step)?;
-        let mut state = self.lock();
+        let done = wait(py, OnInterrupt::Drop, step);
+        // After a failure or an interrupt it is over.
+        let (next, answer) = done.inspect_err(|_| self.put(None))?;
         let Some((table, batch)) = next else {
-            state.summary = Some(answer.summary().clone());
+            self.lock().summary = Some(answer.summary().clone());
+            self.put(None);
             return Ok(None);
         };
-        state.answer = Some(answer);
+        self.put(Some(answer));
         let batch = Table {
             schema: batch.schema(),
             batches: vec![batch],
@@ -360,7 +382,7 @@ impl Answer {
                 batches: Vec::new(),
             })
         });
-        let Some(mut answer) = self.take() else {
+        let Some(mut answer) = self.take()? else {
             return Ok(tables);
         };
         let all = async {
@@ -375,8 +397,9 @@ impl Answer {
             }
             Ok::<_, Failure>(answer.summary().clone())
         };
-        let summary = wait(py, OnInterrupt::Drop, all)?;
-        self.lock().summary = Some(summary);
+        let summary = wait(py, OnInterrupt::Drop, all);
+        self.put(None);
+        self.lock().summary = Some(summary?);
         Ok(tables)
     }
 
@@ -398,16 +421,20 @@ impl Answer {
     }
 
     /// Ends the query.
-    fn close(&self, py: Python<'_>) {
-        let answer = self.take();
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let answer = self.take()?;
+        self.put(None);
         // What is on its way is dropped without the interpreter.
         py.detach(|| drop(answer));
+        Ok(())
     }
 
     /// The batches of one table as a stream, which takes the answer over. The query must have been asked for that table alone.
     fn stream<'py>(&self, py: Python<'py>, table: usize) -> PyResult<Bound<'py, PyCapsule>> {
         let schema = self.schemas.get(table).cloned().flatten();
-        let (Some(schema), Some(answer)) = (schema, self.take()) else {
+        let answer = self.take()?;
+        self.put(None);
+        let (Some(schema), Some(answer)) = (schema, answer) else {
             return Err(misuse(format!(
                 "{}: the answer has no such table",
                 self.url

@@ -47,6 +47,8 @@ def test_imports_and_exports(tracts: Path, tmp_path: Path, real: Path) -> None:
     assert len(nibabel.streamlines.load(tmp_path / "some.trk").streamlines) == 2
     with pytest.raises(zvf.MisuseError):
         zvf.export(tracts, tmp_path / "out.unknown")
+    with pytest.raises(zvf.MisuseError, match="outside"):
+        zvf.export(tracts, tracts / "0" / "out.trk")
     with pytest.raises(zvf.Error):
         zvf.export(tracts, tmp_path / "no folder" / "out.trk")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.tck", "out.trk", "some.trk", "tracts.zarrvectors"]

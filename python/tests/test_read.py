@@ -216,6 +216,29 @@ def test_several_threads_share_a_store(bundled: Bundled) -> None:
         np.testing.assert_array_equal(ours, theirs)
 
 
+def test_two_threads_do_not_share_one_query(bundled: Bundled) -> None:
+    """A batch that another thread waits for must not look like the end."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    answer = zvf.open(bundled("streamlines")).query(batch_rows=10)._start((True, False, False))
+
+    def take(_: int) -> tuple[int, int]:
+        rows, refused = 0, 0
+        while True:
+            try:
+                step = answer.next()
+            except zvf.MisuseError:
+                refused += 1
+                continue
+            if step is None:
+                return rows, refused
+            rows += step[1].num_rows
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(take, range(4)))
+    assert sum(rows for rows, _ in found) == len(np.load(bundled("streamlines").parent / "truth.npz")["positions"])
+
+
 def test_nothing_heavy_is_imported() -> None:
     import subprocess
 

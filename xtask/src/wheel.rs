@@ -127,7 +127,7 @@ fn install(tools: &Path, wheel: &Path) -> Outcome<PathBuf> {
             .args(["-m", "pip", "--python"])
             .arg(&python)
             .args(["install", "--quiet", "--disable-pip-version-check"])
-            .args(["--no-deps", "--no-index", "--no-compile"])
+            .args(["--no-deps", "--no-index"])
             .arg(wheel),
     )?;
     Ok(python)
