@@ -216,6 +216,18 @@ def test_several_threads_share_a_store(bundled: Bundled) -> None:
         np.testing.assert_array_equal(ours, theirs)
 
 
+def test_asyncio_reads_several_at_once(bundled: Bundled) -> None:
+    import asyncio
+
+    store = zvf.open(bundled("real_tractogram"))
+
+    async def both() -> list[zvf.Answer]:
+        return list(await asyncio.gather(*(store.query(objects=[number]).aread() for number in (3, 4))))
+
+    for number, answer in zip((3, 4), asyncio.run(both()), strict=True):
+        np.testing.assert_array_equal(answer.vertices["position"], store.get([number])[0])
+
+
 def test_two_threads_do_not_share_one_query(bundled: Bundled) -> None:
     """A batch that another thread waits for must not look like the end."""
     from concurrent.futures import ThreadPoolExecutor

@@ -211,6 +211,12 @@ class Query:
         tables = answer.collect()
         return Answer(tables, answer.summary() or {})
 
+    async def aread(self) -> Answer:
+        """As `read`, for asyncio: another thread waits meanwhile."""
+        from asyncio import to_thread
+
+        return await to_thread(self.read)
+
     def batches(self) -> Iterator[tuple[str, Table]]:
         """All tables batch by batch in one pass, with the names of the tables: vertices, then links, then objects."""
         answer = self._start((True, True, True))
