@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::{
     Outcome, conformance, demo, dependencies, features, fixtures, history, no_std, sh, targets,
-    test, tidy,
+    test, tidy, wheel,
 };
 
 /// One stage of CI.
@@ -56,6 +56,10 @@ const STAGES: &[Stage] = &[
     Stage {
         name: "history",
         run: || history::run(&[]),
+    },
+    Stage {
+        name: "python",
+        run: || wheel::run(&[]),
     },
     Stage {
         name: "conformance",

@@ -16,32 +16,41 @@ pub(crate) fn check() -> Outcome {
     let root = sh::root();
     let rules = Rules::read(&std::fs::read_to_string(root.join("deny.toml"))?)?;
     let mut findings = Vec::new();
-    let tree = sh::capture(sh::cargo().args([
-        "tree",
-        "--locked",
-        "--workspace",
-        "--all-features",
-        "--edges",
-        "normal,build,dev",
-        "--target",
-        "all",
-        "--prefix",
-        "none",
-        "--format",
-        "{p}|{l}",
-    ]))?;
-    let packages = packages(&tree);
-    rules.check_licences(&packages, &mut findings);
-    rules.check_versions(&packages, &mut findings);
-    rules.check_sources(
-        &std::fs::read_to_string(root.join("Cargo.lock"))?,
-        &mut findings,
-    );
+    let mut all = BTreeSet::new();
+    // The Python package is a workspace of its own.
+    for folder in [root.clone(), root.join("python")] {
+        let tree = sh::capture(
+            sh::cargo()
+                .args([
+                    "tree",
+                    "--locked",
+                    "--workspace",
+                    "--all-features",
+                    "--edges",
+                    "normal,build,dev",
+                    "--target",
+                    "all",
+                    "--prefix",
+                    "none",
+                    "--format",
+                    "{p}|{l}",
+                    "--manifest-path",
+                ])
+                .arg(folder.join("Cargo.toml")),
+        )?;
+        all.extend(packages(&tree));
+        rules.check_sources(
+            &std::fs::read_to_string(folder.join("Cargo.lock"))?,
+            &mut findings,
+        );
+    }
+    rules.check_licences(&all, &mut findings);
+    rules.check_versions(&all, &mut findings);
     check_used(&root, &mut findings)?;
     for finding in &findings {
         println!("{finding}");
     }
-    println!("{} packages, {} findings", packages.len(), findings.len());
+    println!("{} packages, {} findings", all.len(), findings.len());
     if findings.is_empty() {
         Ok(())
     } else {

@@ -33,6 +33,7 @@ mod test;
 mod tet;
 mod tidy;
 mod timings;
+mod wheel;
 
 use std::process::ExitCode;
 
@@ -126,6 +127,11 @@ const TASKS: &[Task] = &[
         name: "timings",
         help: "what building costs from an empty target folder [demo|tests|install|CRATE …]",
         run: timings::run,
+    },
+    Task {
+        name: "python",
+        help: "builds the Python package, installs it into a fresh environment and runs its tests [--release] [--build] [-- PYTEST ARGUMENTS]",
+        run: wheel::run,
     },
     Task {
         name: "tidy",

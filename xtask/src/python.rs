@@ -14,6 +14,21 @@ pub(crate) struct Environment {
     requirements: &'static str,
 }
 
+impl Environment {
+    /// An environment in a folder below the target folder, by the name and the text of its list of packages.
+    pub(crate) const fn new(
+        folder: &'static str,
+        list: &'static str,
+        requirements: &'static str,
+    ) -> Self {
+        Self {
+            folder,
+            list,
+            requirements,
+        }
+    }
+}
+
 /// The released package of format 0.9 and everything else that scripts use.
 pub(crate) const NEW: Environment = Environment {
     folder: "pyenv",

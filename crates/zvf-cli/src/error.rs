@@ -7,7 +7,6 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 use std::path::Path;
-use std::process::ExitCode;
 
 use crate::output::interrupt::INTERRUPTED;
 
@@ -108,11 +107,6 @@ impl CliError {
     /// The class.
     pub(crate) fn class(&self) -> Class {
         self.class
-    }
-
-    /// What the program exits with.
-    pub(crate) fn exit_code(&self) -> ExitCode {
-        ExitCode::from(self.class.code())
     }
 }
 

@@ -100,16 +100,12 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// Reads the command line of this process.
+    /// Reads a command line, the program's name first.
     ///
     /// # Errors
     ///
     /// What clap says of it; help and version are errors, too.
-    pub(crate) fn read() -> Result<Self, clap::Error> {
-        Self::of(std::env::args_os().collect())
-    }
-
-    fn of(line: Vec<OsString>) -> Result<Self, clap::Error> {
+    pub(crate) fn of(line: Vec<OsString>) -> Result<Self, clap::Error> {
         let mut cli = Self::try_parse_from(edit::store_first(line))?;
         if let Command::Import(args) = &mut cli.command {
             args.settle()?;

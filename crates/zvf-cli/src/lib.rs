@@ -1,0 +1,69 @@
+//! The `zvf` program: looks at, queries and takes apart Zarr Vectors stores.
+//!
+//! Everything it knows about stores comes from `zvf-store` and `zvf-query`; here are the command line, the output formats and
+//! the explanations for people. Results go to stdout or `-o`, everything else to stderr, and the exit code says which class
+//! of failure it was. The program is a library, too, so that the Python package can carry it: [`run`] is all of it.
+
+mod args;
+mod commands;
+mod context;
+mod error;
+mod inspect;
+mod output;
+mod progress;
+
+use std::ffi::OsString;
+use std::io::Write;
+
+use args::Cli;
+use context::Context;
+use error::{Class, CliError, Result};
+
+/// Runs the program with a command line, whose first word is the program's own name, and returns its exit code.
+///
+/// Prints to stdout and stderr, answers interrupts from then on, and may end the process when one comes: it expects a process of
+/// its own.
+pub fn run(line: impl IntoIterator<Item = OsString>) -> u8 {
+    let cli = match Cli::of(line.into_iter().collect()) {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    output::interrupt::answer();
+    match carry_out(&cli) {
+        Ok(()) => 0,
+        Err(error) => failed(&error),
+    }
+}
+
+/// Runs the command; the trace is written whether it succeeds or not.
+fn carry_out(cli: &Cli) -> Result<()> {
+    let mut context = Context::new(&cli.common)?;
+    let outcome = commands::run(&cli.command, &mut context);
+    let closed = context.close();
+    outcome.and(closed)
+}
+
+/// Prints what clap has to say: help and version on stdout, mistakes with usage line and suggestions on stderr.
+fn usage(error: &clap::Error) -> u8 {
+    let printed = error.print().and_then(|()| std::io::stdout().flush());
+    if error.use_stderr() {
+        return Class::Usage.code();
+    }
+    match printed {
+        Ok(()) => 0,
+        Err(source) => failed(&CliError::stdout(&source)),
+    }
+}
+
+/// Says why the program failed, unless the reader of its output is gone.
+fn failed(error: &CliError) -> u8 {
+    if error.class() != Class::Gone {
+        complain(&error.to_string());
+    }
+    error.class().code()
+}
+
+/// Says one line on stderr; nobody can be told that stderr is closed.
+fn complain(line: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "zvf: {line}");
+}

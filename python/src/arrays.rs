@@ -1,0 +1,254 @@
+//! Columns to and from NumPy: what a column is made of, as buffers that NumPy can look at, and columns made from such buffers.
+
+use std::sync::Arc;
+
+use arrow_array::builder::StringBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{
+    Array, ArrayRef, ArrowPrimitiveType, BooleanArray, FixedSizeListArray, PrimitiveArray,
+    RecordBatch, RecordBatchOptions, new_empty_array,
+};
+use arrow_buffer::{BooleanBuffer, Buffer, ScalarBuffer};
+use arrow_schema::{DataType, Field, Schema};
+use half::f16;
+use pyo3::buffer::{Element, PyBuffer};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use crate::border::Bytes;
+use crate::errors::misuse;
+use crate::table::Table;
+
+/// What a column is made of: `name`, and
+///
+/// - numbers and truth values: `data` (a buffer), `dtype` (NumPy's word), `width` (elements of a row, or None);
+/// - texts: `texts` (a list), with `codes` (a buffer of int64, -1 for none) where the column is a dictionary;
+/// - lists: `data`, `dtype` and `offsets` (a buffer of int64);
+///
+/// and `missing` (a buffer of one byte a row) where rows lack a value.
+pub(crate) fn column<'py>(
+    py: Python<'py>,
+    name: &str,
+    column: &ArrayRef,
+) -> PyResult<Bound<'py, PyDict>> {
+    let parts = PyDict::new(py);
+    parts.set_item("name", name)?;
+    if column.null_count() > 0 {
+        let missing: Vec<u8> = (0..column.len())
+            .map(|row| u8::from(column.is_null(row)))
+            .collect();
+        parts.set_item("missing", buffer(py, Buffer::from_vec(missing))?)?;
+    }
+    match column.data_type() {
+        DataType::FixedSizeList(_, width) => {
+            let list = column.as_fixed_size_list();
+            let width = usize::try_from(*width).unwrap_or(0);
+            // The values of a slice are those of the whole array.
+            let start = list.offset().saturating_mul(width);
+            let values = list.values().slice(start, list.len().saturating_mul(width));
+            elements(&parts, name, &values)?;
+            parts.set_item("width", width)?;
+        }
+        DataType::List(_) => {
+            let list = column.as_list::<i32>();
+            let first = list.value_offsets().first().copied().unwrap_or(0);
+            let last = list.value_offsets().last().copied().unwrap_or(0);
+            let place = |offset: i32| usize::try_from(offset).unwrap_or(0);
+            let values = list
+                .values()
+                .slice(place(first), place(last).saturating_sub(place(first)));
+            elements(&parts, name, &values)?;
+            let offsets: Vec<i64> = list
+                .value_offsets()
+                .iter()
+                .map(|offset| i64::from(*offset) - i64::from(first))
+                .collect();
+            parts.set_item("offsets", buffer(py, Buffer::from_vec(offsets))?)?;
+        }
+        DataType::Dictionary(..) => {
+            let coded = column.as_any_dictionary();
+            let words = texts(py, name, coded.values())?;
+            parts.set_item("texts", words)?;
+            let keys = match coded.values().is_empty() {
+                true => vec![0; coded.len()],
+                false => coded.normalized_keys(),
+            };
+            let codes: Vec<i64> = keys
+                .into_iter()
+                .enumerate()
+                .map(|(row, key)| match coded.keys().is_null(row) {
+                    true => -1,
+                    false => i64::try_from(key).unwrap_or(-1),
+                })
+                .collect();
+            parts.set_item("codes", buffer(py, Buffer::from_vec(codes))?)?;
+        }
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
+            parts.set_item("texts", texts(py, name, column)?)?;
+        }
+        _ => numbers(&parts, name, column)?,
+    }
+    Ok(parts)
+}
+
+/// A buffer that NumPy can look at without a copy, as long as it likes.
+fn buffer(py: Python<'_>, buffer: Buffer) -> PyResult<Py<Bytes>> {
+    Py::new(py, Bytes(buffer))
+}
+
+/// The elements of lists, which have no place for a missing one.
+fn elements(parts: &Bound<'_, PyDict>, name: &str, values: &ArrayRef) -> PyResult<()> {
+    if values.null_count() > 0 {
+        return Err(misuse(format!(
+            "column {name}: found lists with missing elements, which NumPy has no type for; take it by __arrow_c_stream__"
+        )));
+    }
+    numbers(parts, name, values)
+}
+
+fn numbers(parts: &Bound<'_, PyDict>, name: &str, values: &ArrayRef) -> PyResult<()> {
+    fn of<T: ArrowPrimitiveType>(values: &ArrayRef) -> Buffer {
+        values.as_primitive::<T>().values().inner().clone()
+    }
+    let (dtype, data) = match values.data_type() {
+        DataType::Boolean => {
+            let bits = values.as_boolean().values();
+            let bytes: Vec<u8> = bits.iter().map(u8::from).collect();
+            ("bool", Buffer::from_vec(bytes))
+        }
+        DataType::Int8 => ("int8", of::<Int8Type>(values)),
+        DataType::Int16 => ("int16", of::<Int16Type>(values)),
+        DataType::Int32 => ("int32", of::<Int32Type>(values)),
+        DataType::Int64 => ("int64", of::<Int64Type>(values)),
+        DataType::UInt8 => ("uint8", of::<UInt8Type>(values)),
+        DataType::UInt16 => ("uint16", of::<UInt16Type>(values)),
+        DataType::UInt32 => ("uint32", of::<UInt32Type>(values)),
+        DataType::UInt64 => ("uint64", of::<UInt64Type>(values)),
+        DataType::Float16 => ("float16", of::<Float16Type>(values)),
+        DataType::Float32 => ("float32", of::<Float32Type>(values)),
+        DataType::Float64 => ("float64", of::<Float64Type>(values)),
+        DataType::Null => {
+            // A column whose type no cell tells: all values are missing.
+            let nan = vec![f32::NAN; values.len()];
+            ("float32", Buffer::from_vec(nan))
+        }
+        other => {
+            return Err(misuse(format!(
+                "column {name}: found {other}, which NumPy has no type for; take it by __arrow_c_stream__"
+            )));
+        }
+    };
+    parts.set_item("dtype", dtype)?;
+    parts.set_item("data", buffer(parts.py(), data)?)
+}
+
+fn texts<'py>(py: Python<'py>, name: &str, values: &ArrayRef) -> PyResult<Bound<'py, PyList>> {
+    match zvf_write::arrow::texts(values) {
+        Some(texts) => PyList::new(py, texts),
+        None => Err(misuse(format!(
+            "column {name}: found a dictionary of {}, expected one of texts",
+            values.data_type()
+        ))),
+    }
+}
+
+/// One column to be made: its name, its values (a buffer of C order, or texts), NumPy's word for their type or `text`, and elements
+/// of a row where they are a list.
+type Given<'py> = (String, Bound<'py, PyAny>, String, Option<usize>);
+
+/// A table of one batch from columns of NumPy. The values are copied.
+#[pyfunction]
+pub(crate) fn table_of_columns(columns: Vec<Given<'_>>, rows: usize) -> PyResult<Table> {
+    let mut fields = Vec::with_capacity(columns.len());
+    let mut arrays: Vec<ArrayRef> = Vec::with_capacity(columns.len());
+    for (name, given, dtype, width) in columns {
+        let values = values(&name, &given, &dtype)?;
+        let array = match width {
+            None => values,
+            Some(width) => {
+                let wrong = || misuse(format!("{name}: found {width} values a row"));
+                let size = i32::try_from(width).map_err(|_| wrong())?;
+                let item = Arc::new(Field::new("item", values.data_type().clone(), false));
+                let list = FixedSizeListArray::try_new(item, size, values, None);
+                Arc::new(list.map_err(|error| misuse(format!("{name}: {error}")))?)
+            }
+        };
+        if array.len() != rows {
+            let found = array.len();
+            return Err(misuse(format!(
+                "{name}: found {found} rows, expected {rows}"
+            )));
+        }
+        fields.push(Field::new(
+            name,
+            array.data_type().clone(),
+            array.is_nullable(),
+        ));
+        arrays.push(array);
+    }
+    let schema = Arc::new(Schema::new(fields));
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), arrays, &options);
+    let batch = batch.map_err(|error| misuse(error.to_string()))?;
+    Ok(Table {
+        schema,
+        batches: vec![batch],
+    })
+}
+
+fn values(name: &str, given: &Bound<'_, PyAny>, dtype: &str) -> PyResult<ArrayRef> {
+    fn copied<E: Element>(name: &str, given: &Bound<'_, PyAny>) -> PyResult<Vec<E>> {
+        let buffer =
+            PyBuffer::<E>::get(given).map_err(|error| misuse(format!("{name}: {error}")))?;
+        buffer.to_vec(given.py())
+    }
+    fn of<T>(name: &str, given: &Bound<'_, PyAny>) -> PyResult<ArrayRef>
+    where
+        T: ArrowPrimitiveType<Native: Element>,
+    {
+        let list = ScalarBuffer::from(copied::<T::Native>(name, given)?);
+        Ok(Arc::new(PrimitiveArray::<T>::new(list, None)))
+    }
+    Ok(match dtype {
+        "int8" => of::<Int8Type>(name, given)?,
+        "int16" => of::<Int16Type>(name, given)?,
+        "int32" => of::<Int32Type>(name, given)?,
+        "int64" => of::<Int64Type>(name, given)?,
+        "uint8" => of::<UInt8Type>(name, given)?,
+        "uint16" => of::<UInt16Type>(name, given)?,
+        "uint32" => of::<UInt32Type>(name, given)?,
+        "uint64" => of::<UInt64Type>(name, given)?,
+        "float32" => of::<Float32Type>(name, given)?,
+        "float64" => of::<Float64Type>(name, given)?,
+        // Given as uint16, since the buffer protocol of Rust has no half floats.
+        "float16" => {
+            let bits = copied::<u16>(name, given)?;
+            let list: Vec<f16> = bits.into_iter().map(f16::from_bits).collect();
+            Arc::new(PrimitiveArray::<Float16Type>::new(list.into(), None))
+        }
+        // Given as uint8.
+        "bool" => {
+            let bytes = copied::<u8>(name, given)?;
+            let bits: BooleanBuffer = bytes.into_iter().map(|byte| byte != 0).collect();
+            Arc::new(BooleanArray::new(bits, None))
+        }
+        "text" => {
+            let list = given.extract::<Vec<Option<String>>>()?;
+            if list.is_empty() {
+                return Ok(new_empty_array(&DataType::Utf8));
+            }
+            let mut builder = StringBuilder::new();
+            builder.extend(list);
+            Arc::new(builder.finish())
+        }
+        other => {
+            return Err(misuse(format!(
+                "{name}: found values of {other}, expected numbers, truth values or texts"
+            )));
+        }
+    })
+}

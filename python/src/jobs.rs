@@ -1,0 +1,664 @@
+//! Jobs on whole stores and files: each is one call of its library. What it did comes back as JSON, as the program prints it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+use zvf_convert::export::{ExportOptions, LinksFile};
+use zvf_convert::{Format, Import, Options, Sink, Space};
+use zvf_migrate::MigrateOptions;
+use zvf_pyramid::{
+    BaseBins, CrossLevel, Existing, LevelStep, Method, PyramidReport, PyramidSpec, build_pyramid,
+};
+use zvf_query::{BBox, Filter, Query, Select};
+use zvf_repair::RepairOptions;
+use zvf_store::writing::{is_store, store_around};
+use zvf_store::{Names, Need, OpenOptions, Stop};
+use zvf_validate::{Depth, Severity, ValidateOptions};
+use zvf_write::{Batch, Groups, ObjectTable, StoreWriter, WriteError, writer::blocking};
+
+use crate::errors::{Failure, IoError, misuse};
+use crate::run::{OnInterrupt, wait};
+use crate::store::Access;
+use crate::writer::{Writing, kind_of, version_of};
+
+/// A function of Python that is told how much is done.
+type Told = Option<Py<PyAny>>;
+
+/// Tells how much is done; what the function raises is shown and does not end the work.
+fn tell(told: &Py<PyAny>, done: u64) {
+    Python::attach(|py| {
+        if let Err(error) = told.call1(py, (done,)) {
+            error.write_unraisable(py, Some(told.bind(py)));
+        }
+    });
+}
+
+/// A failure at an address.
+fn at<E: Into<Failure>>(url: &str) -> impl Fn(E) -> Failure + '_ {
+    move |error| error.into().at(url)
+}
+
+/// How files of other formats are read.
+#[derive(Debug, FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Reading {
+    kind: Option<String>,
+    format: Option<String>,
+    position: Option<Vec<String>>,
+    object_column: Option<String>,
+    attributes: Option<Vec<String>>,
+    edges: Option<PathBuf>,
+    faces: Option<PathBuf>,
+    unit: Option<String>,
+    space: Option<String>,
+    chunk_shape: Option<Vec<f64>>,
+    bin_shape: Option<Vec<f64>>,
+    shard_shape: Option<Vec<u64>>,
+    codec: Option<String>,
+    version: String,
+}
+
+impl Reading {
+    fn options(&self) -> PyResult<Options> {
+        let mut options = Options::default();
+        options.kind = self.kind.as_deref().map(kind_of).transpose()?;
+        if let Some(name) = &self.format {
+            let wrong = || {
+                misuse(format!(
+                    "format: found {name:?}, expected one of {}",
+                    endings()
+                ))
+            };
+            options.format = Some(Format::from_name(name).ok_or_else(wrong)?);
+        }
+        if let Some(name) = &self.space {
+            let all = [Space::Rasmm, Space::Voxelmm, Space::File];
+            let found = all.into_iter().find(|space| space.name() == name);
+            options.space = Some(found.ok_or_else(|| {
+                let names = all.map(Space::name).join(", ");
+                misuse(format!("space: found {name:?}, expected one of {names}"))
+            })?);
+        }
+        options.position.clone_from(&self.position);
+        options.object_column.clone_from(&self.object_column);
+        options.attributes.clone_from(&self.attributes);
+        options.edges.clone_from(&self.edges);
+        options.faces.clone_from(&self.faces);
+        options.unit.clone_from(&self.unit);
+        Ok(options)
+    }
+}
+
+fn endings() -> String {
+    Format::endings().collect::<Vec<_>>().join(", ")
+}
+
+/// A writer that ends when it is asked to.
+struct Stopped<'a> {
+    writer: &'a mut StoreWriter,
+    stop: Stop,
+}
+
+impl Sink for Stopped<'_> {
+    fn batch(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
+        self.stop.check()?;
+        self.writer.push(batch)
+    }
+
+    fn objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError> {
+        self.stop.check()?;
+        self.writer.push_objects(table)
+    }
+
+    fn groups(&mut self, groups: &Groups<'_>) -> Result<(), WriteError> {
+        self.writer.set_groups(groups)
+    }
+}
+
+/// Makes a new store from files of another format.
+#[pyfunction]
+pub(crate) fn import_files(
+    py: Python<'_>,
+    url: String,
+    files: Vec<PathBuf>,
+    reading: Reading,
+    writing: Writing,
+) -> PyResult<String> {
+    let stop = Stop::default();
+    let options = reading.options()?;
+    let write = writing.options(&stop)?;
+    let codec = reading.codec.as_deref().map(str::parse);
+    let codec = codec
+        .transpose()
+        .map_err(|error| misuse(format!("codec: {error}")))?;
+    let version = version_of(&reading.version)?;
+    let job = async {
+        let opened = blocking(move || Ok(Import::open(&files, &options))).await?;
+        let import = opened?;
+        let mut spec = import.spec().clone();
+        if let Some(shape) = reading.chunk_shape {
+            spec.chunk_shape = shape;
+            // The bins were chosen for another chunk.
+            spec.bin_shape = None;
+        }
+        if reading.bin_shape.is_some() {
+            spec.bin_shape = reading.bin_shape;
+        }
+        spec.shard_shape = reading.shard_shape;
+        spec.target = version;
+        if let Some(codec) = codec {
+            spec.compression = codec;
+        }
+        let writer = StoreWriter::create(&url, spec.clone(), write).await;
+        let mut writer = writer.map_err(at(&url))?;
+        let ending = stop.clone();
+        let (import, read, writer) = blocking(move || {
+            let mut sink = Stopped {
+                writer: &mut writer,
+                stop: ending,
+            };
+            let read = import.read(&mut sink);
+            Ok((import, read, writer))
+        })
+        .await?;
+        read?;
+        let done = writer.finish().await.map_err(at(&url))?;
+        let (low, high) = import.corners();
+        Ok::<_, Failure>(json!({
+            "store": url,
+            "version": spec.target.version(),
+            "format": import.format().name(),
+            "kind": spec.kind.name(),
+            "vertices": done.vertices,
+            "chunks": done.chunks,
+            "objects": import.objects(),
+            "links": import.links(),
+            "bounds": [low, high],
+            "chunk_shape": spec.chunk_shape,
+            "bin_shape": spec.bin_shape,
+            "frame": import.frame(),
+            "notes": import.notes(),
+        }))
+    };
+    Ok(wait(py, OnInterrupt::Ask(&stop), job)?.to_string())
+}
+
+/// What is written of a store.
+#[derive(Debug, FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Selection {
+    level: u32,
+    bbox: Option<(Vec<f64>, Vec<f64>)>,
+    r#where: Option<String>,
+    objects: Option<Vec<i64>>,
+    select: Option<String>,
+    attributes: Option<Vec<String>>,
+    links: Option<PathBuf>,
+    faces: bool,
+    keep_frame: bool,
+}
+
+impl Selection {
+    fn options(&self) -> PyResult<ExportOptions> {
+        let mut query = Query {
+            level: self.level,
+            objects: self.objects.clone(),
+            ..Query::default()
+        };
+        if let Some((low, high)) = self.bbox.clone() {
+            query.bbox = Some(BBox::new(low, high).map_err(Failure::from)?);
+        }
+        if let Some(text) = &self.r#where {
+            query.filter = Some(Filter::parse(text).map_err(Failure::from)?);
+        }
+        if let Some(names) = &self.attributes {
+            query.attributes = Names::List(names.clone());
+        }
+        let mut options = ExportOptions::default();
+        options.query = query;
+        options.select = match self.select.as_deref() {
+            None => None,
+            Some("vertices") => Some(Select::Vertices),
+            Some("objects") => Some(Select::Objects),
+            Some(other) => {
+                return Err(misuse(format!(
+                    "select: found {other:?}, expected \"vertices\" or \"objects\""
+                )));
+            }
+        };
+        options.keep_frame = self.keep_frame;
+        Ok(options)
+    }
+}
+
+/// A temporary name beside a file, which is removed unless the file gets its name.
+struct Partial {
+    name: PathBuf,
+    file: PathBuf,
+}
+
+/// Refuses a path to write to that is a store or is in the folder of one, where a file could replace a cell or a document.
+fn check_outside(path: &Path) -> PyResult<()> {
+    let store = match is_store(path) {
+        true => Some(path.to_owned()),
+        false => store_around(path),
+    };
+    match store {
+        None => Ok(()),
+        Some(store) => Err(misuse(format!(
+            "{}: is in the folder of the store {}, expected a place outside of every store",
+            path.display(),
+            store.display()
+        ))),
+    }
+}
+
+impl Partial {
+    fn beside(file: &Path) -> PyResult<Self> {
+        check_outside(file)?;
+        let wrong = || misuse(format!("{}: expected the name of a file", file.display()));
+        let ending = file.file_name().ok_or_else(wrong)?.to_string_lossy();
+        if file.is_dir() {
+            return Err(wrong());
+        }
+        let name = format!(".{ending}.{}.partial", std::process::id());
+        Ok(Self {
+            name: file.with_file_name(name),
+            file: file.to_owned(),
+        })
+    }
+
+    fn commit(&self) -> PyResult<()> {
+        std::fs::rename(&self.name, &self.file)
+            .map_err(|error| IoError::new_err(format!("{}: {error}", self.file.display())))
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        // Without it after a commit, and nothing can be said where it cannot be removed.
+        let _ = std::fs::remove_file(&self.name);
+    }
+}
+
+/// What separates the columns of a file, where it is no comma, and whether the file is packed by gzip.
+fn separated(file: &Path) -> (Option<u8>, bool) {
+    let name = file.to_string_lossy().to_ascii_lowercase();
+    let gzip = name.ends_with(".gz");
+    let plain = name.strip_suffix(".gz").unwrap_or(&name);
+    (plain.ends_with(".tsv").then_some(b'\t'), gzip)
+}
+
+/// Writes a selection of a store as a file of another format: whole or not at all.
+#[pyfunction]
+pub(crate) fn export(
+    py: Python<'_>,
+    url: String,
+    file: PathBuf,
+    selection: Selection,
+    access: Access,
+) -> PyResult<String> {
+    let format = Format::of(&file).map_err(Failure::from)?;
+    let mut options = selection.options()?;
+    (options.delimiter, options.gzip) = separated(&file);
+    let staged = Partial::beside(&file)?;
+    let mut second = None;
+    if let Some(links) = &selection.links {
+        let place = Partial::beside(links)?;
+        let kind = Format::of(links).map_err(Failure::from)?;
+        let mut table = LinksFile::new(kind, &place.name, selection.faces);
+        (table.delimiter, table.gzip) = separated(links);
+        options.links = Some(table);
+        second = Some(place);
+    }
+    let open = access.options()?;
+    let job = async {
+        let store = zvf_store::Store::open_with(&url, open).await;
+        let store = store.map_err(at(&url))?;
+        let done = zvf_convert::export::export(&store, format, &staged.name, &options).await;
+        done.map_err(at(&url))
+    };
+    let done = wait(py, OnInterrupt::Drop, job)?;
+    staged.commit()?;
+    if let Some(second) = &second {
+        second.commit()?;
+    }
+    Ok(json!({
+        "store": url,
+        "file": file.display().to_string(),
+        "format": format.name(),
+        "vertices": done.vertices,
+        "links": done.links,
+        "objects": done.objects,
+        "notes": done.notes,
+        "warnings": done.warnings,
+    })
+    .to_string())
+}
+
+/// Checks a store, and returns the report as `zvf validate --json` prints it.
+#[pyfunction]
+pub(crate) fn validate(
+    py: Python<'_>,
+    url: String,
+    depth: u8,
+    levels: Option<Vec<u32>>,
+    most: usize,
+    access: Access,
+    progress: Told,
+) -> PyResult<String> {
+    let mut options = ValidateOptions::new(depth_of(depth)?)
+        .with_most(most)
+        .with_open(access.options()?);
+    if let Some(levels) = levels {
+        options = options.with_levels(levels);
+    }
+    if let Some(told) = progress {
+        options = options.with_progress(move |step| tell(&told, step.done));
+    }
+    let job = async {
+        let report = zvf_validate::validate(&url, &options).await;
+        report.map_err(at(&url))
+    };
+    let report = wait(py, OnInterrupt::Drop, job)?;
+    Ok(zvf_validate::json(&report).to_string())
+}
+
+fn depth_of(depth: u8) -> PyResult<Depth> {
+    Depth::from_number(depth).ok_or_else(|| {
+        misuse(format!(
+            "depth: found {depth}, expected a number from 1 to 5"
+        ))
+    })
+}
+
+/// Says what would be repaired, and with `apply` repairs it.
+#[pyfunction]
+pub(crate) fn repair(
+    py: Python<'_>,
+    url: String,
+    apply: bool,
+    accept_loss: bool,
+    backup: Option<String>,
+    writing: Writing,
+) -> PyResult<String> {
+    if let Some(backup) = &backup
+        && !backup.contains("://")
+    {
+        check_outside(Path::new(backup))?;
+    }
+    let stop = Stop::default();
+    let options = RepairOptions::default()
+        .with_write(writing.options(&stop)?)
+        .with_accept_loss(accept_loss);
+    let job = async {
+        let plan = zvf_repair::plan(&url, &options).await.map_err(at(&url))?;
+        let applied = match apply {
+            true => {
+                let done = zvf_repair::apply(&plan, backup.as_deref(), &options).await;
+                Some(done.map_err(at(&url))?)
+            }
+            false => None,
+        };
+        Ok::<_, Failure>((plan, applied))
+    };
+    let (plan, applied) = wait(py, OnInterrupt::Ask(&stop), job)?;
+    let counts = |report: &zvf_validate::Report| {
+        json!({
+            "errors": report.count(Severity::Error),
+            "warnings": report.count(Severity::Warning),
+            "notes": report.count(Severity::Note),
+        })
+    };
+    let changes = plan.changes.iter().map(|one| {
+        json!({
+            "document": one.document,
+            "pointer": one.pointer,
+            "old": one.old,
+            "new": one.new,
+            "why": one.why,
+        })
+    });
+    let left = plan.left.iter().map(|one| {
+        json!({
+            "code": one.finding.check.code().to_string(),
+            "place": one.finding.place.to_string(),
+            "found": one.finding.found,
+            "expected": one.finding.expected,
+            "why": one.why,
+        })
+    });
+    let after = applied.as_ref().map_or(&plan.after, |one| &one.report);
+    Ok(json!({
+        "store": url,
+        "applied": applied.is_some(),
+        "backup": applied.as_ref().and_then(|one| one.backup.as_deref()),
+        "changes": changes.collect::<Vec<_>>(),
+        "left": left.collect::<Vec<_>>(),
+        "before": counts(&plan.before),
+        "after": counts(after),
+    })
+    .to_string())
+}
+
+/// How coarse levels are made.
+#[derive(Debug, FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Coarse {
+    factors: Vec<f64>,
+    until: Option<u64>,
+    sparsity: Option<f64>,
+    method: Option<String>,
+    bin_shape: Option<Vec<f64>>,
+    seed: u64,
+    existing: String,
+}
+
+impl Coarse {
+    fn spec(&self) -> PyResult<PyramidSpec> {
+        let method = match self.method.as_deref() {
+            None => None,
+            Some("density") => Some(Method::Density),
+            Some("reference") => Some(Method::Reference),
+            Some(other) => {
+                return Err(misuse(format!(
+                    "method: found {other:?}, expected \"density\" or \"reference\""
+                )));
+            }
+        };
+        let reference = method == Some(Method::Reference);
+        let mut spec = match self.factors.is_empty() {
+            true => PyramidSpec::automatic(self.until.unwrap_or(LEFT)),
+            false => {
+                let step = |factor: &f64| {
+                    let step = LevelStep::new(*factor);
+                    match self.sparsity {
+                        Some(sparsity) => step.with_sparsity(sparsity),
+                        None => step,
+                    }
+                };
+                PyramidSpec::new(self.factors.iter().map(step).collect::<Vec<_>>())
+            }
+        };
+        spec.seed = self.seed;
+        spec.method = method;
+        spec.cross_level = reference.then_some(CrossLevel::Explicit);
+        spec.growing_chunks = !reference;
+        spec.until = spec.until.or(self.until);
+        spec.base = match &self.bin_shape {
+            Some(bins) => BaseBins::Given(bins.clone()),
+            None if reference || self.factors.is_empty() => BaseBins::Stored,
+            None => BaseBins::Data,
+        };
+        spec.existing = match self.existing.as_str() {
+            "refuse" => Existing::Refuse,
+            "keep" => Existing::Keep,
+            "replace" => Existing::Replace,
+            other => {
+                return Err(misuse(format!(
+                    "existing: found {other:?}, expected \"refuse\", \"keep\" or \"replace\""
+                )));
+            }
+        };
+        Ok(spec)
+    }
+}
+
+/// About how many vertices the last level has that is chosen by the data, as `zvf pyramid` has it.
+const LEFT: u64 = 10_000;
+
+/// Adds coarse levels to a store.
+#[pyfunction]
+pub(crate) fn pyramid(
+    py: Python<'_>,
+    url: String,
+    coarse: Coarse,
+    writing: Writing,
+    progress: Told,
+) -> PyResult<String> {
+    let stop = Stop::default();
+    let write = writing.options(&stop)?;
+    let spec = coarse.spec()?;
+    let told = Arc::new(move |done| {
+        if let Some(told) = &progress {
+            tell(told, done);
+        }
+    });
+    let job = async {
+        let done = build_pyramid(&url, &spec, &write, told).await;
+        done.map_err(at(&url))
+    };
+    let done = wait(py, OnInterrupt::Ask(&stop), job)?;
+    Ok(levels(&url, &done).to_string())
+}
+
+/// Removes the coarse levels of a store.
+#[pyfunction]
+pub(crate) fn remove_pyramid(py: Python<'_>, url: String, writing: Writing) -> PyResult<String> {
+    let stop = Stop::default();
+    let write = writing.options(&stop)?;
+    let job = async {
+        let done = zvf_pyramid::remove_pyramid(&url, &write).await;
+        done.map_err(at(&url))
+    };
+    let done = wait(py, OnInterrupt::Ask(&stop), job)?;
+    Ok(levels(&url, &done).to_string())
+}
+
+fn levels(url: &str, report: &PyramidReport) -> Value {
+    let levels = report.levels.iter().map(|one| {
+        json!({
+            "level": one.level,
+            "vertices": one.vertices,
+            "chunks": one.chunks,
+            "objects": one.objects,
+            "links": one.links,
+            "bin_shape": one.bin_shape,
+            "chunk_shape": one.chunk_shape,
+            "error_bound": one.error_bound,
+            "left_out": one.left_out,
+        })
+    });
+    json!({
+        "store": url,
+        "method": report.method.map(Method::name),
+        "levels_before": report.before,
+        "levels": levels.collect::<Vec<_>>(),
+    })
+}
+
+/// How a copy is stored.
+#[derive(Debug, FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Copying {
+    version: String,
+    chunk_shape: Option<Vec<f64>>,
+    bin_shape: Option<Vec<f64>>,
+    shard_shape: Option<Vec<u64>>,
+    codec: Option<String>,
+    strict: bool,
+}
+
+/// Copies a store into one of another version or other chunks, and compares the two.
+#[pyfunction]
+pub(crate) fn copy(
+    py: Python<'_>,
+    source: String,
+    url: String,
+    copying: Copying,
+    writing: Writing,
+    access: Access,
+    progress: Told,
+) -> PyResult<String> {
+    let stop = Stop::default();
+    let mut options = MigrateOptions::new()
+        .with_write(writing.options(&stop)?)
+        .with_target(version_of(&copying.version)?)
+        .with_strict(copying.strict);
+    if let Some(codec) = &copying.codec {
+        let codec = codec.parse();
+        options = options.with_compression(codec.map_err(|e| misuse(format!("codec: {e}")))?);
+    }
+    if let Some(cells) = copying.shard_shape {
+        options = options.with_shard_shape(cells);
+    }
+    if let Some(shape) = copying.chunk_shape {
+        options = options.with_chunk_shape(shape);
+    }
+    if let Some(shape) = copying.bin_shape {
+        options = options.with_bin_shape(shape);
+    }
+    if let Some(told) = progress {
+        options = options.with_progress(Arc::new(move |done| tell(&told, done)));
+    }
+    let open = reading(&access, &stop)?;
+    let job = async {
+        let store = zvf_store::Store::open_with(&source, open).await;
+        let store = store.map_err(at(&source))?;
+        let done = zvf_migrate::migrate(&store, &url, options).await;
+        done.map_err(at(&url))
+    };
+    let report = wait(py, OnInterrupt::Ask(&stop), job)?;
+    let levels = report.levels.iter().map(|level| {
+        json!({
+            "level": level.level,
+            "vertices": level.vertices,
+            "chunks": level.chunks,
+            "fragments": level.fragments,
+            "objects": level.objects,
+            "links": level.links,
+            "groups": level.groups,
+        })
+    });
+    let repairs = report.repairs.iter();
+    let losses = report.losses.iter();
+    Ok(json!({
+        "source": source,
+        "store": url,
+        "from": report.from,
+        "to": report.to,
+        "levels": levels.collect::<Vec<_>>(),
+        "repairs": repairs
+            .map(|one| json!({"place": one.place, "what": one.what, "count": one.count}))
+            .collect::<Vec<_>>(),
+        "losses": losses
+            .map(|one| json!({"place": one.place, "what": one.what}))
+            .collect::<Vec<_>>(),
+        "notes": report.notes,
+        "verified": report.verified.map(|verified| json!({
+            "vertices": verified.vertices,
+            "objects": verified.objects,
+            "links": verified.links,
+            "values": verified.values,
+        })),
+    })
+    .to_string())
+}
+
+/// Options that read a whole store for a job that `stop` ends.
+fn reading(access: &Access, stop: &Stop) -> PyResult<OpenOptions> {
+    let options = access.options()?.with_stop(stop.clone());
+    Ok(options.with_prefetch(0, Need::all()))
+}

@@ -1,0 +1,42 @@
+//! The extension module of the Python package `zvf`.
+//!
+//! Thin: it turns arguments into calls of the libraries, waits for them with the interpreter detached, and turns errors into
+//! exceptions. Everything that needs NumPy, pandas or Polars is in Python, `python/zvf`, which imports them when they are needed.
+
+mod arrays;
+mod border;
+mod errors;
+mod info;
+mod jobs;
+mod run;
+mod store;
+mod table;
+mod writer;
+
+use pyo3::prelude::*;
+
+/// Cells are made on one thread and dropped on another, which the system's allocator does slowly.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// The extension module.
+#[pymodule]
+mod _zvf {
+    #[pymodule_export]
+    use super::{
+        arrays::table_of_columns,
+        border::Bytes,
+        errors::{BugError, Error, IoError, LimitError, MalformedError, MisuseError},
+        jobs::{copy, export, import_files, pyramid, remove_pyramid, repair, validate},
+        run_program,
+        store::{Answer, Store, open},
+        table::{Stream, Table},
+        writer::{Edit, Writer},
+    };
+}
+
+/// Runs the program `zvf` with a command line, whose first word is its name, and returns its exit code.
+#[pyfunction]
+fn run_program(py: Python<'_>, line: Vec<std::ffi::OsString>) -> u8 {
+    py.detach(|| zvf_cli::run(line))
+}

@@ -1,0 +1,119 @@
+//! The runtime that all calls share, and waiting on it without holding the interpreter.
+
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use futures::future::{Either, select};
+use pyo3::prelude::*;
+use tokio::runtime::{Builder, Handle, Runtime};
+use zvf_store::Stop;
+
+use crate::errors::{Failure, IoError, interrupted, misuse};
+
+/// Time between two looks whether a signal came.
+const LOOKS: Duration = Duration::from_millis(50);
+
+/// Stack of a worker: without optimisation the futures of edits need more than the usual 2 MB.
+const STACK: usize = 16 << 20;
+
+/// The runtime, and the process that started it.
+static RUNTIME: OnceLock<(u32, Runtime)> = OnceLock::new();
+
+/// The runtime, which starts at the first call.
+///
+/// # Errors
+/// I/O: the system gives no threads. Misuse: a process that was forked from one that used zvf, where the threads of the runtime do
+/// not exist; a call from one of the runtime's own threads, such as from a progress callback.
+pub(crate) fn runtime() -> PyResult<&'static Runtime> {
+    if Handle::try_current().is_ok() {
+        return Err(misuse(
+            "found a call of zvf inside a callback of zvf, expected calls from other code",
+        ));
+    }
+    let here = std::process::id();
+    if RUNTIME.get().is_none() {
+        let built = Builder::new_multi_thread()
+            .thread_name("zvf")
+            .thread_stack_size(STACK)
+            .enable_all()
+            .build()
+            .map_err(|error| IoError::new_err(format!("cannot start threads: {error}")))?;
+        // Another thread may have been faster; its runtime is as good.
+        if let Err((_, spare)) = RUNTIME.set((here, built)) {
+            spare.shutdown_background();
+        }
+    }
+    let Some((process, runtime)) = RUNTIME.get() else {
+        return Err(crate::errors::bug("the runtime did not start"));
+    };
+    if *process != here {
+        return Err(misuse(
+            "found a process that was forked after zvf was used, expected one that was spawned: with multiprocessing, \
+             get_context(\"spawn\") or \"forkserver\"",
+        ));
+    }
+    Ok(runtime)
+}
+
+/// What an interrupt does to the work that is waited for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum OnInterrupt<'a> {
+    /// The work is dropped: for reading.
+    Drop,
+    /// The work is asked to stop and may clean up; a second interrupt drops it: for writing.
+    Ask(&'a Stop),
+}
+
+/// Waits for work with the interpreter detached, and looks now and then whether a signal came.
+///
+/// # Errors
+/// As the work says; the exception of the signal, such as `KeyboardInterrupt`.
+pub(crate) fn wait<T, E>(
+    py: Python<'_>,
+    on: OnInterrupt<'_>,
+    work: impl Future<Output = Result<T, E>> + Send,
+) -> PyResult<T>
+where
+    T: Send,
+    E: Into<Failure> + Send,
+{
+    let runtime = runtime()?;
+    // Boxed, so that waiting is compiled once for each type of result.
+    let work: Pin<Box<dyn Future<Output = Result<T, E>> + Send + '_>> = Box::pin(work);
+    py.detach(|| runtime.block_on(watched(work, on)))
+}
+
+/// The work, watched for signals.
+async fn watched<T, E: Into<Failure>>(
+    work: Pin<Box<dyn Future<Output = Result<T, E>> + Send + '_>>,
+    on: OnInterrupt<'_>,
+) -> PyResult<T> {
+    let mut work = work;
+    let mut signal: Option<PyErr> = None;
+    loop {
+        match select(work.as_mut(), pin!(tokio::time::sleep(LOOKS))).await {
+            Either::Left((done, _)) => {
+                return match (signal, on) {
+                    (Some(signal), _) => Err(signal),
+                    (None, OnInterrupt::Ask(stop)) if done.is_err() && stop.is_asked() => {
+                        Err(interrupted())
+                    }
+                    (None, _) => done.map_err(|error| error.into().into()),
+                };
+            }
+            Either::Right(_) => {
+                if let Err(raised) = Python::attach(|py| py.check_signals()) {
+                    match on {
+                        OnInterrupt::Ask(stop) if signal.is_none() => {
+                            stop.ask();
+                            signal = Some(raised);
+                        }
+                        _ => return Err(raised),
+                    }
+                }
+            }
+        }
+    }
+}

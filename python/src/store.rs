@@ -1,0 +1,531 @@
+//! Stores and answers.
+
+use std::pin::pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::ThreadId;
+use std::time::Duration;
+
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, SchemaRef};
+use futures::future::{Either, select};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict};
+use zvf_query::{BBox, Column, Filter, Outputs, Query, Select, Summary};
+use zvf_store::{Limits, Names, Need, OpenOptions, Retry};
+
+use crate::errors::{Failure, fold, misuse};
+use crate::info;
+use crate::run::{OnInterrupt, runtime, wait};
+use crate::table::{Table, stream_capsule};
+
+/// Time between two looks whether a signal came.
+const LOOKS: Duration = Duration::from_millis(50);
+
+/// How a store is reached: the flags that every command of the program takes.
+#[derive(Debug, Clone, Default, FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Access {
+    anonymous: bool,
+    concurrency: Option<usize>,
+    retries: Option<u32>,
+    timeout: Option<f64>,
+    verify: bool,
+    memory_budget: Option<u64>,
+    storage: Vec<(String, String)>,
+}
+
+impl Access {
+    /// Options that open a store.
+    ///
+    /// # Errors
+    /// Misuse: numbers that cannot be.
+    pub(crate) fn options(&self) -> PyResult<OpenOptions> {
+        let mut options = OpenOptions::new()
+            .with_anonymous(self.anonymous)
+            .with_verify(self.verify);
+        if let Some(requests) = self.concurrency {
+            if requests == 0 {
+                return Err(misuse("concurrency: found 0, expected at least 1"));
+            }
+            options = options.with_concurrency(requests);
+        }
+        let mut retry = Retry::default();
+        if let Some(retries) = self.retries {
+            retry.attempts = retries.saturating_add(1);
+        }
+        if let Some(seconds) = self.timeout {
+            if !(0.001..=86_400.0).contains(&seconds) {
+                return Err(misuse(format!(
+                    "timeout: found {seconds}, expected seconds from 0.001 to 86400"
+                )));
+            }
+            let timeout = Duration::from_secs_f64(seconds);
+            retry.deadline = timeout;
+            let silence = options.request_timeout.min(timeout);
+            options = options.with_request_timeout(silence);
+        }
+        options = options.with_retry(retry);
+        if let Some(bytes) = self.memory_budget {
+            let mut limits = Limits::default();
+            limits.in_flight_bytes = limits.in_flight_bytes.min(bytes);
+            limits.cell_bytes = limits.cell_bytes.min(bytes);
+            limits.cache_bytes = limits.cache_bytes.min(bytes);
+            options = options.with_limits(limits);
+        }
+        for (key, value) in &self.storage {
+            options = options.with_backend_option(key, value);
+        }
+        Ok(options)
+    }
+
+    /// Decoded bytes on their way at once, where the caller says.
+    pub(crate) fn memory_budget(&self) -> Option<u64> {
+        self.memory_budget
+    }
+}
+
+/// An open store: a snapshot of its documents.
+#[pyclass(frozen, module = "zvf._zvf")]
+#[derive(Debug)]
+pub(crate) struct Store {
+    store: zvf_store::Store,
+    memory_budget: Option<u64>,
+}
+
+/// Opens a store.
+#[pyfunction]
+pub(crate) fn open(py: Python<'_>, url: String, access: Access) -> PyResult<Store> {
+    let options = access.options()?;
+    let memory_budget = access.memory_budget();
+    let opened = async {
+        let store = zvf_store::Store::open_with(&url, options).await;
+        store.map_err(|error| Failure::from(error).at(&url))
+    };
+    let store = wait(py, OnInterrupt::Drop, opened)?;
+    Ok(Store {
+        store,
+        memory_budget,
+    })
+}
+
+/// What is asked of a store: the members of `zvf.Query`, in Python's types.
+#[derive(Debug, FromPyObject)]
+#[pyo3(from_item_all)]
+struct Asked {
+    level: u32,
+    bbox: Option<(Vec<f64>, Vec<f64>)>,
+    r#where: Option<String>,
+    objects: Option<Vec<i64>>,
+    groups: Option<Vec<Group>>,
+    limit: Option<u64>,
+    select: String,
+    columns: Option<Vec<String>>,
+    own_level_only: bool,
+    ignore_missing: bool,
+    batch_rows: usize,
+}
+
+/// A group, by its number or its name.
+#[derive(Debug, FromPyObject)]
+enum Group {
+    Number(u64),
+    Name(String),
+}
+
+impl Asked {
+    fn query(self, outputs: (bool, bool, bool)) -> PyResult<(Query, Option<Vec<Group>>)> {
+        let select = match self.select.as_str() {
+            "vertices" => Select::Vertices,
+            "objects" => Select::Objects,
+            "chunks" => Select::Chunks,
+            other => {
+                return Err(misuse(format!(
+                    "select: found {other:?}, expected \"vertices\", \"objects\" or \"chunks\""
+                )));
+            }
+        };
+        if self.batch_rows == 0 {
+            return Err(misuse("batch_rows: found 0, expected at least 1"));
+        }
+        let mut query = Query {
+            level: self.level,
+            objects: self.objects,
+            limit: self.limit,
+            select,
+            own_level_only: self.own_level_only,
+            ignore_missing: self.ignore_missing,
+            batch_rows: self.batch_rows,
+            outputs: Outputs {
+                vertices: outputs.0,
+                links: outputs.1,
+                objects: outputs.2,
+            },
+            ..Query::default()
+        };
+        if let Some((low, high)) = self.bbox {
+            query.bbox = Some(BBox::new(low, high).map_err(Failure::from)?);
+        }
+        if let Some(text) = &self.r#where {
+            query.filter = Some(Filter::parse(text).map_err(Failure::from)?);
+        }
+        if let Some(columns) = self.columns {
+            if columns.is_empty() {
+                return Err(misuse("columns: found none, expected at least one"));
+            }
+            query.columns = columns
+                .iter()
+                .map(|name| name.parse::<Column>().map_err(Failure::from))
+                .collect::<Result<_, _>>()?;
+            if !query.columns.contains(&Column::Attributes) {
+                let names = query.columns.iter().filter_map(|column| match column {
+                    Column::Attribute(name) => Some(name.clone()),
+                    _ => None,
+                });
+                query.attributes = Names::List(names.collect());
+            }
+        }
+        Ok((query, self.groups))
+    }
+}
+
+#[pymethods]
+impl Store {
+    #[getter]
+    fn url(&self) -> &str {
+        self.store.url()
+    }
+
+    #[getter]
+    fn kind(&self) -> String {
+        self.store.kind().to_string()
+    }
+
+    #[getter]
+    fn levels(&self) -> Vec<u32> {
+        self.store.levels().to_vec()
+    }
+
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.store.warnings()
+    }
+
+    /// What the store holds, as JSON.
+    fn info(&self, py: Python<'_>) -> PyResult<String> {
+        wait(py, OnInterrupt::Drop, info::document(&self.store)).map(|value| value.to_string())
+    }
+
+    /// Starts a query; `outputs` says which of the tables vertices, links and objects are wanted.
+    fn query(&self, py: Python<'_>, asked: Asked, outputs: (bool, bool, bool)) -> PyResult<Answer> {
+        let (mut query, groups) = asked.query(outputs)?;
+        if let Some(bytes) = self.memory_budget {
+            query.memory_budget = bytes;
+        }
+        let start = async {
+            if let Some(groups) = groups {
+                query.groups = Some(numbered(&self.store, query.level, groups).await?);
+            }
+            let answer = zvf_query::query(&self.store, query).await;
+            answer.map_err(|error| Failure::from(error).at(self.store.url()))
+        };
+        let answer = wait(py, OnInterrupt::Drop, start)?;
+        Ok(Answer {
+            schemas: [
+                zvf_query::Table::Vertices,
+                zvf_query::Table::Links,
+                zvf_query::Table::Objects,
+            ]
+            .map(|table| answer.schema(table).cloned()),
+            url: self.store.url().to_owned(),
+            state: Mutex::new(State {
+                answer: Some(answer),
+                busy: false,
+                summary: None,
+            }),
+        })
+    }
+}
+
+/// The numbers of groups.
+async fn numbered(
+    store: &zvf_store::Store,
+    level: u32,
+    groups: Vec<Group>,
+) -> Result<Vec<u64>, Failure> {
+    let need = Need {
+        groups: true,
+        ..Need::nothing()
+    };
+    let level = store.level(level, &need).await?;
+    let mut numbers = Vec::with_capacity(groups.len());
+    for group in groups {
+        numbers.push(match group {
+            Group::Number(number) => number,
+            Group::Name(name) => {
+                let found = level.groups().and_then(|groups| groups.find(&name));
+                let Some(number) = found else {
+                    // The list of names may be long.
+                    let names = level.groups().map_or_else(Vec::new, |groups| {
+                        (0..groups.len().min(20)).map(|g| groups.name(g)).collect()
+                    });
+                    let expected = match names.is_empty() {
+                        true => "none: the level has no groups".to_owned(),
+                        false => format!("one of {}", names.join(", ")),
+                    };
+                    let what = format!("groups: found {name:?}, expected {expected}");
+                    return Err(Failure::misuse(what).at(store.url()));
+                };
+                number
+            }
+        });
+    }
+    Ok(numbers)
+}
+
+/// A running query: its batches come when they are asked for.
+#[pyclass(frozen, module = "zvf._zvf")]
+#[derive(Debug)]
+pub(crate) struct Answer {
+    schemas: [Option<SchemaRef>; 3],
+    url: String,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    answer: Option<zvf_query::Answer>,
+    /// The answer was taken out by a call that goes on.
+    busy: bool,
+    summary: Option<Summary>,
+}
+
+/// The place of a table in lists of three.
+fn place(table: zvf_query::Table) -> usize {
+    match table {
+        zvf_query::Table::Vertices => 0,
+        zvf_query::Table::Links => 1,
+        zvf_query::Table::Objects => 2,
+    }
+}
+
+impl Answer {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the answer out, so that whoever waits does not hold the lock; `None` where it has ended.
+    ///
+    /// # Errors
+    /// Misuse: another thread waits for a batch. It must not look like the end.
+    fn take(&self) -> PyResult<Option<zvf_query::Answer>> {
+        let mut state = self.lock();
+        if state.busy {
+            return Err(misuse(format!(
+                "{}: found a query in use by another thread, expected one thread at a time",
+                self.url
+            )));
+        }
+        state.busy = state.answer.is_some();
+        Ok(state.answer.take())
+    }
+
+    /// Puts the answer back, or ends it.
+    fn put(&self, answer: Option<zvf_query::Answer>) {
+        let mut state = self.lock();
+        state.busy = false;
+        state.answer = answer;
+    }
+}
+
+#[pymethods]
+impl Answer {
+    /// The next batch and the number of its table: 0 vertices, 1 links, 2 objects; None at the end.
+    fn next(&self, py: Python<'_>) -> PyResult<Option<(usize, Table)>> {
+        let Some(mut answer) = self.take()? else {
+            return Ok(None);
+        };
+        let step = async {
+            let next = answer.next().await;
+            let next = next.map_err(|error| Failure::from(error).at(&self.url))?;
+            Ok::<_, Failure>((next, answer))
+        };
+        let done = wait(py, OnInterrupt::Drop, step);
+        // After a failure or an interrupt it is over.
+        let (next, answer) = done.inspect_err(|_| self.put(None))?;
+        let Some((table, batch)) = next else {
+            self.lock().summary = Some(answer.summary().clone());
+            self.put(None);
+            return Ok(None);
+        };
+        self.put(Some(answer));
+        let batch = Table {
+            schema: batch.schema(),
+            batches: vec![batch],
+        };
+        Ok(Some((place(table), batch)))
+    }
+
+    /// An empty table with the columns of one of the tables; None where the answer does not have it.
+    fn empty(&self, table: usize) -> Option<Table> {
+        let schema = self.schemas.get(table)?.clone()?;
+        Some(Table {
+            schema,
+            batches: Vec::new(),
+        })
+    }
+
+    /// All batches of the tables that are left: vertices, links, objects.
+    fn collect(&self, py: Python<'_>) -> PyResult<[Option<Table>; 3]> {
+        let mut tables = self.schemas.clone().map(|schema| {
+            schema.map(|schema| Table {
+                schema,
+                batches: Vec::new(),
+            })
+        });
+        let Some(mut answer) = self.take()? else {
+            return Ok(tables);
+        };
+        let all = async {
+            while let Some((table, batch)) = answer
+                .next()
+                .await
+                .map_err(|error| Failure::from(error).at(&self.url))?
+            {
+                if let Some(Some(table)) = tables.get_mut(place(table)) {
+                    table.batches.push(batch);
+                }
+            }
+            Ok::<_, Failure>(answer.summary().clone())
+        };
+        let summary = wait(py, OnInterrupt::Drop, all);
+        self.put(None);
+        self.lock().summary = Some(summary?);
+        Ok(tables)
+    }
+
+    /// What the answer was: counts, levels, chunks and cells read, warnings. None before its end.
+    fn summary<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(summary) = self.lock().summary.clone() else {
+            return Ok(None);
+        };
+        let found = PyDict::new(py);
+        found.set_item("vertices", summary.vertices)?;
+        found.set_item("links", summary.links)?;
+        found.set_item("objects", summary.objects)?;
+        found.set_item("levels", summary.levels)?;
+        found.set_item("chunks_read", summary.chunks_read)?;
+        found.set_item("cells_read", summary.cells_read)?;
+        found.set_item("truncated", summary.truncated)?;
+        found.set_item("warnings", summary.warnings)?;
+        Ok(Some(found))
+    }
+
+    /// Ends the query.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let answer = self.take()?;
+        self.put(None);
+        // What is on its way is dropped without the interpreter.
+        py.detach(|| drop(answer));
+        Ok(())
+    }
+
+    /// The batches of one table as a stream, which takes the answer over. The query must have been asked for that table alone.
+    fn stream<'py>(&self, py: Python<'py>, table: usize) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema = self.schemas.get(table).cloned().flatten();
+        let answer = self.take()?;
+        self.put(None);
+        let (Some(schema), Some(answer)) = (schema, answer) else {
+            return Err(misuse(format!(
+                "{}: the answer has no such table",
+                self.url
+            )));
+        };
+        let threading = py.import("threading")?;
+        let main = threading.call_method0("main_thread")?;
+        let is_main = threading.call_method0("current_thread")?.is(&main);
+        let reader = Batches {
+            answer: Some(answer),
+            schema,
+            table,
+            main: is_main.then(|| std::thread::current().id()),
+            url: self.url.clone(),
+        };
+        stream_capsule(py, Box::new(reader))
+    }
+}
+
+/// One table of an answer as a reader of batches, which consumers call from any thread, with or without the interpreter.
+struct Batches {
+    answer: Option<zvf_query::Answer>,
+    schema: SchemaRef,
+    table: usize,
+    /// The thread that may look for signals.
+    main: Option<ThreadId>,
+    url: String,
+}
+
+impl Batches {
+    fn step(&mut self) -> Result<Option<RecordBatch>, String> {
+        let Some(answer) = &mut self.answer else {
+            return Ok(None);
+        };
+        let watched = self.main == Some(std::thread::current().id());
+        let runtime = runtime().map_err(|error| error.to_string())?;
+        let table = self.table;
+        let url = &self.url;
+        runtime.block_on(async {
+            let mut next = Box::pin(async {
+                while let Some((of, batch)) = answer.next().await? {
+                    if place(of) == table {
+                        return Ok(Some(batch));
+                    }
+                }
+                Ok::<_, zvf_query::QueryError>(None)
+            });
+            loop {
+                match select(next.as_mut(), pin!(tokio::time::sleep(LOOKS))).await {
+                    Either::Left((done, _)) => {
+                        return done.map_err(|error| format!("{url}: {}", fold(&error)));
+                    }
+                    Either::Right(_) if watched && interrupted() => {
+                        return Err("interrupted".to_owned());
+                    }
+                    Either::Right(_) => {}
+                }
+            }
+        })
+    }
+}
+
+/// Whether a signal came. The exception cannot travel through a stream of Arrow, so the interrupt is raised again for the code
+/// behind the consumer.
+fn interrupted() -> bool {
+    Python::attach(|py| {
+        if py.check_signals().is_ok() {
+            return false;
+        }
+        // Without it the consumer's own exception is all that the caller sees.
+        let _ = py
+            .import("_thread")
+            .and_then(|module| module.call_method0("interrupt_main"));
+        true
+    })
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let step = self.step();
+        if !matches!(step, Ok(Some(_))) {
+            self.answer = None;
+        }
+        step.map_err(ArrowError::ComputeError).transpose()
+    }
+}
+
+impl RecordBatchReader for Batches {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+}

@@ -1,0 +1,464 @@
+//! New stores, and changes of stores that exist.
+
+use std::sync::{Mutex, MutexGuard, TryLockError};
+
+use arrow_array::{RecordBatch, RecordBatchReader};
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+use zvf_edit::EditSummary;
+use zvf_store::Stop;
+use zvf_write::{
+    Axis, Batch, Groups, Kind, Leftovers, ObjectTable, StoreSpec, StoreWriter, TargetVersion,
+    WriteError, WriteOptions,
+};
+
+use crate::errors::{Failure, misuse};
+use crate::run::{OnInterrupt, wait};
+use crate::store::Access;
+use crate::table::{Table, foreign, stream_of};
+
+/// A kind by its name.
+///
+/// # Errors
+/// Misuse: a name that no kind has.
+pub(crate) fn kind_of(name: &str) -> PyResult<Kind> {
+    Kind::from_name(name).ok_or_else(|| {
+        let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+        misuse(format!(
+            "kind: found {name:?}, expected one of {}",
+            names.join(", ")
+        ))
+    })
+}
+
+/// A format version that is written, by its text.
+///
+/// # Errors
+/// Misuse: another one.
+pub(crate) fn version_of(text: &str) -> PyResult<TargetVersion> {
+    let all = [TargetVersion::V0_9_2, TargetVersion::V0_8_1];
+    let found = all.into_iter().find(|one| one.version() == text);
+    found.ok_or_else(|| {
+        misuse(format!(
+            "version: found {text:?}, expected \"0.9.2\" or \"0.8.1\""
+        ))
+    })
+}
+
+/// How a store is written, beside how it is reached.
+#[derive(Debug, FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Writing {
+    access: Access,
+    clear_leftovers: bool,
+    durable: bool,
+}
+
+impl Writing {
+    /// Options of a writer that ends when `stop` is asked.
+    ///
+    /// # Errors
+    /// Misuse: numbers that cannot be.
+    pub(crate) fn options(&self, stop: &Stop) -> PyResult<WriteOptions> {
+        let leftovers = match self.clear_leftovers {
+            true => Leftovers::Remove,
+            false => Leftovers::Refuse,
+        };
+        let options = WriteOptions::new()
+            .with_open(self.access.options()?.with_stop(stop.clone()))
+            .with_durable(self.durable)
+            .with_leftovers(leftovers);
+        Ok(match self.access.memory_budget() {
+            Some(bytes) => options.with_memory_budget(usize::try_from(bytes).unwrap_or(usize::MAX)),
+            None => options,
+        })
+    }
+}
+
+/// What a new store shall be, beside what its tables say.
+#[derive(Debug, FromPyObject)]
+#[pyo3(from_item_all)]
+struct Wanted {
+    kind: String,
+    chunk_shape: Vec<f64>,
+    bin_shape: Option<Vec<f64>>,
+    shard_shape: Option<Vec<u64>>,
+    axes: Option<Vec<String>>,
+    unit: Option<String>,
+    bounds: Option<(Vec<f64>, Vec<f64>)>,
+    codec: Option<String>,
+    version: String,
+    explicit_links: bool,
+    directed_links: bool,
+}
+
+impl Wanted {
+    fn spec(
+        &self,
+        vertices: &Table,
+        links: Option<&Table>,
+        objects: Option<&Table>,
+    ) -> PyResult<StoreSpec> {
+        let kind = kind_of(&self.kind)?;
+        let mut spec = StoreSpec::new(kind, self.chunk_shape.clone())
+            .with_target(version_of(&self.version)?)
+            .with_vertex_records(&vertices.schema)
+            .map_err(Failure::from)?;
+        if let Some(links) = links {
+            spec = spec
+                .with_link_records(&links.schema)
+                .map_err(Failure::from)?;
+        }
+        if let Some(objects) = objects {
+            spec = spec
+                .with_object_records(&objects.schema)
+                .map_err(Failure::from)?;
+            spec.objects = true;
+        }
+        spec.links.explicit |= self.explicit_links;
+        spec.links.directed |= self.directed_links;
+        if let Some(names) = &self.axes {
+            spec.axes = names.iter().map(|name| Axis::new(name, "space")).collect();
+        }
+        if let Some(unit) = &self.unit {
+            spec = spec.with_unit(unit);
+        }
+        spec.bin_shape.clone_from(&self.bin_shape);
+        spec.shard_shape.clone_from(&self.shard_shape);
+        spec.bounds.clone_from(&self.bounds);
+        if let Some(codec) = &self.codec {
+            spec.compression = codec
+                .parse()
+                .map_err(|error| misuse(format!("codec: {error}")))?;
+        }
+        Ok(spec)
+    }
+}
+
+/// What cannot be used by two threads at a time: a second one gets an error, since waiting could go on for ever.
+///
+/// # Errors
+/// Misuse: in use by another thread.
+fn alone<'m, T>(mutex: &'m Mutex<Option<T>>, what: &str) -> PyResult<MutexGuard<'m, Option<T>>> {
+    match mutex.try_lock() {
+        Ok(guard) => Ok(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => Err(misuse(format!(
+            "found a {what} in use by another thread, expected one thread at a time"
+        ))),
+    }
+}
+
+fn ended(what: &str) -> PyErr {
+    misuse(format!(
+        "found a {what} that has ended, expected an open one"
+    ))
+}
+
+/// All batches of a stream in one, for tables that are taken as a whole.
+fn whole(source: &Bound<'_, PyAny>) -> PyResult<Option<RecordBatch>> {
+    let reader = stream_of(source)?;
+    let schema = reader.schema();
+    source.py().detach(|| {
+        let batches = reader.collect::<Result<Vec<_>, _>>();
+        let batches = batches.map_err(|error| foreign(&error))?;
+        let all = arrow_select::concat::concat_batches(&schema, &batches);
+        let all = all.map_err(|error| foreign(&error))?;
+        Ok((all.num_rows() > 0).then_some(all))
+    })
+}
+
+/// Vertices with their links.
+fn joined<'a>(
+    vertices: &'a RecordBatch,
+    links: Option<&'a RecordBatch>,
+) -> Result<Batch<'a>, WriteError> {
+    let batch = Batch::from_records(vertices)?;
+    match links {
+        Some(links) => batch.with_link_records(links),
+        None => Ok(batch),
+    }
+}
+
+/// Writes one new store: nothing is there before it is finished.
+#[pyclass(frozen, module = "zvf._zvf")]
+#[derive(Debug)]
+pub(crate) struct Writer {
+    url: String,
+    stop: Stop,
+    writer: Mutex<Option<StoreWriter>>,
+    /// No links, with the columns that links have: what a batch without links has where others have some.
+    no_links: Option<RecordBatch>,
+}
+
+#[pymethods]
+impl Writer {
+    /// Prepares a store; the tables say by their columns what it holds, their rows are not looked at.
+    #[staticmethod]
+    fn create(
+        py: Python<'_>,
+        url: String,
+        wanted: Wanted,
+        writing: Writing,
+        vertices: PyRef<'_, Table>,
+        links: Option<PyRef<'_, Table>>,
+        objects: Option<PyRef<'_, Table>>,
+    ) -> PyResult<Self> {
+        let stop = Stop::default();
+        let options = writing.options(&stop)?;
+        let spec = wanted.spec(&vertices, links.as_deref(), objects.as_deref())?;
+        let create = async {
+            let writer = StoreWriter::create(&url, spec, options).await;
+            writer.map_err(|error| Failure::from(error).at(&url))
+        };
+        let writer = wait(py, OnInterrupt::Ask(&stop), create)?;
+        Ok(Self {
+            url,
+            stop,
+            writer: Mutex::new(Some(writer)),
+            no_links: links.map(|links| RecordBatch::new_empty(links.schema.clone())),
+        })
+    }
+
+    /// Takes every batch of a stream of vertices; links come with the last one. Returns the number of vertices so far.
+    fn push(
+        &self,
+        py: Python<'_>,
+        vertices: &Bound<'_, PyAny>,
+        links: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<u64> {
+        let links = links.map(whole).transpose()?.flatten();
+        let mut reader = stream_of(vertices)?;
+        let schema = reader.schema();
+        let mut guard = alone(&self.writer, "writer")?;
+        let writer = guard.as_mut().ok_or_else(|| ended("writer"))?;
+        let at = |error: WriteError| PyErr::from(Failure::from(error).at(&self.url));
+        let mut held: Option<RecordBatch> = None;
+        loop {
+            py.check_signals()?;
+            let next = py.detach(|| {
+                let next = reader.next().transpose();
+                let next = next.map_err(|error| foreign(&error))?;
+                // One batch waits, since links come with the last one.
+                let last = match &next {
+                    Some(_) => held.take(),
+                    None => None,
+                };
+                if let Some(batch) = last {
+                    let batch = joined(&batch, self.no_links.as_ref());
+                    batch.and_then(|batch| writer.push(&batch)).map_err(at)?;
+                }
+                Ok::<_, PyErr>(next)
+            })?;
+            match next {
+                Some(batch) => held = Some(batch),
+                None => break,
+            }
+        }
+        py.detach(|| {
+            let empty = RecordBatch::new_empty(schema);
+            let last = match (held, &links) {
+                (None, None) => return Ok(()),
+                (None, Some(_)) => empty,
+                (Some(batch), _) => batch,
+            };
+            let batch = joined(&last, links.as_ref().or(self.no_links.as_ref()));
+            batch.and_then(|batch| writer.push(&batch)).map_err(at)
+        })?;
+        Ok(writer.vertices())
+    }
+
+    /// Takes every batch of a stream of objects.
+    fn push_objects(&self, py: Python<'_>, objects: &Bound<'_, PyAny>) -> PyResult<()> {
+        let reader = stream_of(objects)?;
+        let mut guard = alone(&self.writer, "writer")?;
+        let writer = guard.as_mut().ok_or_else(|| ended("writer"))?;
+        py.detach(|| {
+            for batch in reader {
+                let batch = batch.map_err(|error| foreign(&error))?;
+                let table = ObjectTable::from_records(&batch).map_err(Failure::from)?;
+                let done = writer.push_objects(&table);
+                done.map_err(|error| Failure::from(error).at(&self.url))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Sets the groups: names and members.
+    fn set_groups(&self, py: Python<'_>, groups: Vec<(String, Vec<i64>)>) -> PyResult<()> {
+        let mut guard = alone(&self.writer, "writer")?;
+        let writer = guard.as_mut().ok_or_else(|| ended("writer"))?;
+        let (names, members): (Vec<_>, Vec<_>) = groups.into_iter().unzip();
+        py.detach(|| {
+            let done = writer.set_groups(&Groups::new(members).with_names(names));
+            Ok(done.map_err(|error| Failure::from(error).at(&self.url))?)
+        })
+    }
+
+    /// Writes the store, and returns counts as JSON.
+    fn finish(&self, py: Python<'_>) -> PyResult<String> {
+        let writer = alone(&self.writer, "writer")?.take();
+        let writer = writer.ok_or_else(|| ended("writer"))?;
+        let finish = async {
+            let done = writer.finish().await;
+            done.map_err(|error| Failure::from(error).at(&self.url))
+        };
+        let done = wait(py, OnInterrupt::Ask(&self.stop), finish)?;
+        Ok(json!({
+            "store": self.url,
+            "vertices": done.vertices,
+            "chunks": done.chunks,
+            "objects": done.objects,
+            "links": done.links,
+        })
+        .to_string())
+    }
+
+    /// Drops what was taken; nothing is left.
+    fn abandon(&self, py: Python<'_>) -> PyResult<()> {
+        let writer = alone(&self.writer, "writer")?.take();
+        py.detach(|| drop(writer));
+        Ok(())
+    }
+}
+
+/// A change of a store that exists: it counts as a whole or not at all.
+#[pyclass(frozen, module = "zvf._zvf")]
+#[derive(Debug)]
+pub(crate) struct Edit {
+    url: String,
+    stop: Stop,
+    edit: Mutex<Option<zvf_edit::Edit>>,
+}
+
+#[pymethods]
+impl Edit {
+    /// Begins a change; others have to wait until it ends.
+    #[staticmethod]
+    fn begin(py: Python<'_>, url: String, writing: Writing) -> PyResult<Self> {
+        let stop = Stop::default();
+        let options = writing.options(&stop)?;
+        let open = async {
+            let edit = zvf_edit::Edit::open(&url, options).await;
+            edit.map_err(|error| Failure::from(error).at(&url))
+        };
+        let edit = wait(py, OnInterrupt::Ask(&stop), open)?;
+        Ok(Self {
+            url,
+            stop,
+            edit: Mutex::new(Some(edit)),
+        })
+    }
+
+    /// Appends vertices, in the types of the store, and their links. Returns remarks: columns that the store does not have, and
+    /// attributes that were not given.
+    fn append(
+        &self,
+        py: Python<'_>,
+        vertices: &Bound<'_, PyAny>,
+        links: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Vec<String>> {
+        let links = links.map(whole).transpose()?.flatten();
+        let vertices = whole(vertices)?;
+        let mut guard = alone(&self.edit, "change")?;
+        let edit = guard.as_mut().ok_or_else(|| ended("change"))?;
+        let Some(vertices) = vertices else {
+            return Ok(Vec::new());
+        };
+        let append = async {
+            let batch = joined(&vertices, links.as_ref())?;
+            let fitted = edit.fit(&batch, |id| id)?;
+            edit.append(&fitted.batch).await?;
+            Ok((fitted.unknown, fitted.missing))
+        };
+        let append = async {
+            let done: Result<_, WriteError> = append.await;
+            done.map_err(|error| Failure::from(error).at(&self.url))
+        };
+        let (unknown, missing) = wait(py, OnInterrupt::Drop, append)?;
+        let unknown = unknown
+            .iter()
+            .map(|name| format!("left out, since the store has no such attribute: {name}"));
+        let missing = missing
+            .iter()
+            .map(|name| format!("missing for the new vertices: {name}"));
+        Ok(unknown.chain(missing).collect())
+    }
+
+    /// Sets attributes of objects.
+    fn put_objects(&self, py: Python<'_>, objects: &Bound<'_, PyAny>) -> PyResult<()> {
+        let Some(objects) = whole(objects)? else {
+            return Ok(());
+        };
+        let mut guard = alone(&self.edit, "change")?;
+        let edit = guard.as_mut().ok_or_else(|| ended("change"))?;
+        let put = async {
+            let table = ObjectTable::from_records(&objects);
+            let done = match &table {
+                Ok(table) => edit.put_objects(table).await,
+                Err(_) => Ok(()),
+            };
+            let done = table.map(|_| ()).and(done);
+            done.map_err(|error| Failure::from(error).at(&self.url))
+        };
+        wait(py, OnInterrupt::Drop, put)
+    }
+
+    /// Deletes objects.
+    fn delete(&self, py: Python<'_>, ids: Vec<i64>) -> PyResult<()> {
+        let mut guard = alone(&self.edit, "change")?;
+        let edit = guard.as_mut().ok_or_else(|| ended("change"))?;
+        let delete = async {
+            let done = edit.delete(&ids).await;
+            done.map_err(|error| Failure::from(error).at(&self.url))
+        };
+        wait(py, OnInterrupt::Drop, delete)
+    }
+
+    /// Deletes points, by their chunk and row there.
+    fn delete_points(&self, py: Python<'_>, rows: Vec<(Vec<i64>, u64)>) -> PyResult<()> {
+        let mut guard = alone(&self.edit, "change")?;
+        let edit = guard.as_mut().ok_or_else(|| ended("change"))?;
+        let delete = async {
+            let done = edit.delete_points(&rows).await;
+            done.map_err(|error| Failure::from(error).at(&self.url))
+        };
+        wait(py, OnInterrupt::Drop, delete)
+    }
+
+    /// Makes the change, and returns what it did as JSON.
+    fn commit(&self, py: Python<'_>) -> PyResult<String> {
+        let edit = alone(&self.edit, "change")?.take();
+        let edit = edit.ok_or_else(|| ended("change"))?;
+        let commit = async {
+            let done = edit.commit().await;
+            done.map_err(|error| Failure::from(error).at(&self.url))
+        };
+        let done = wait(py, OnInterrupt::Ask(&self.stop), commit)?;
+        Ok(summary(&self.url, &done).to_string())
+    }
+
+    /// Ends the change without making it.
+    fn abandon(&self, py: Python<'_>) -> PyResult<()> {
+        let Some(edit) = alone(&self.edit, "change")?.take() else {
+            return Ok(());
+        };
+        let abandon = async {
+            let done = edit.abandon().await;
+            done.map_err(|error| Failure::from(error).at(&self.url))
+        };
+        wait(py, OnInterrupt::Ask(&self.stop), abandon)
+    }
+}
+
+fn summary(url: &str, done: &EditSummary) -> Value {
+    json!({
+        "store": url,
+        "vertices": done.vertices,
+        "objects": done.objects,
+        "links": done.links,
+        "chunks": done.chunks,
+        "put": done.put,
+        "removed": done.removed,
+    })
+}

@@ -1,0 +1,212 @@
+"""Jobs on whole stores and files, and the program."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import nibabel
+import numpy as np
+import pytest
+
+import zvf
+
+Bundled = Callable[[str], Path]
+SAMPLES = Path(__file__).parents[1] / "samples"
+
+
+@pytest.fixture
+def tracts(tmp_path: Path, real: Path) -> Path:
+    """A store of 300 streamlines."""
+    url = tmp_path / "tracts.zarrvectors"
+    done = zvf.import_(url, real / "tracks300.trk", chunk_shape=[10, 10, 10])
+    assert (done["kind"], done["objects"]) == ("streamline", 300)
+    return url
+
+
+def same_lines(url: Path, file: Path) -> None:
+    lines = nibabel.streamlines.load(file).streamlines
+    found = zvf.open(url).get(range(len(lines)))
+    assert found.offsets[1:].tolist() == np.cumsum([len(line) for line in lines]).tolist()
+    np.testing.assert_allclose(found.positions, np.concatenate(list(lines)), atol=1e-4)
+
+
+def test_imports_and_exports(tracts: Path, tmp_path: Path, real: Path) -> None:
+    same_lines(tracts, real / "tracks300.trk")
+    for ending in ("trk", "tck"):
+        file = tmp_path / f"out.{ending}"
+        done = zvf.export(tracts, file)
+        assert (done["objects"], done["file"]) == (300, str(file))
+        same_lines(tracts, file)
+    zvf.export(tracts, tmp_path / "some.trk", objects=[3, 5])
+    assert len(nibabel.streamlines.load(tmp_path / "some.trk").streamlines) == 2
+    with pytest.raises(zvf.MisuseError):
+        zvf.export(tracts, tmp_path / "out.unknown")
+    with pytest.raises(zvf.MisuseError, match="outside"):
+        zvf.export(tracts, tracts / "0" / "out.trk")
+    with pytest.raises(zvf.Error):
+        zvf.export(tracts, tmp_path / "no folder" / "out.trk")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.tck", "out.trk", "some.trk", "tracts.zarrvectors"]
+
+
+def test_levels_copies_and_checks(tracts: Path, tmp_path: Path, real: Path) -> None:
+    seen: list[int] = []
+    made = zvf.pyramid(tracts, factors=[4.0, 2.0], progress=seen.append)
+    assert [level["level"] for level in made["levels"]] == [1, 2]
+    assert [level.vertices for level in zvf.open(tracts).levels][1:] == [level["vertices"] for level in made["levels"]]
+    assert seen
+    with pytest.raises(zvf.MisuseError):
+        zvf.pyramid(tracts, factors=[4.0])
+    coarse, old = tmp_path / "coarse.zarrvectors", tmp_path / "old.zarrvectors"
+    assert zvf.rechunk(tracts, coarse, chunk_shape=[40, 40, 40])["verified"]["vertices"] > 0
+    assert zvf.open(coarse).info["chunk_shape"] == [40, 40, 40]
+    assert zvf.migrate(coarse, old, version="0.8.1")["to"] == "0.8.1"
+    assert zvf.open(old).info["version"] == "0.8.1"
+    for url in (tracts, coarse, old):
+        same_lines(url, real / "tracks300.trk")
+        report = zvf.validate(url, depth=5, progress=seen.append)
+        assert report.ok, list(report)
+    assert zvf.remove_pyramid(tracts)["levels_before"] == 2
+    assert len(zvf.open(tracts).levels) == 1
+    with pytest.raises(zvf.MisuseError):
+        zvf.rechunk(tracts, tmp_path / "same.zarrvectors")
+
+
+def test_damage_is_found_and_repaired(tracts: Path) -> None:
+    import json
+
+    document = tracts / "0" / "zarr.json"
+    text = json.loads(document.read_text())
+    true = text["attributes"]["zarr_vectors_level"]["vertex_count"]
+    text["attributes"]["zarr_vectors_level"]["vertex_count"] = true + 1
+    document.write_text(json.dumps(text))
+    report = zvf.validate(tracts, depth=4)
+    assert any(str(true) in one.found + one.expected for one in report)
+    table = report.table.to_numpy()
+    assert table["code"].tolist() == [one.code for one in report]
+    assert set(table["severity"].tolist()) <= {"error", "warning", "note"}
+    planned = zvf.repair(tracts)
+    assert not planned["applied"]
+    assert planned["changes"]
+    done = zvf.repair(tracts, apply=True)
+    assert done["applied"]
+    assert json.loads(document.read_text())["attributes"]["zarr_vectors_level"]["vertex_count"] == true
+    assert len(zvf.validate(tracts, depth=4)) == 0
+
+
+def test_a_callback_that_raises_does_not_end_the_work(tracts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    raised: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", raised.append)
+
+    def fails(_: int) -> None:
+        raise ZeroDivisionError
+
+    assert zvf.validate(tracts, depth=3, progress=fails).ok
+    assert raised
+
+
+def test_a_callback_may_not_call_back(tracts: Path) -> None:
+    errors: list[BaseException] = []
+
+    def calls(_: int) -> None:
+        try:
+            zvf.open(tracts)
+        except zvf.MisuseError as error:
+            errors.append(error)
+
+    zvf.pyramid(tracts, factors=[4.0], progress=calls)
+    # The call either came from a thread of the runtime, and was refused, or from another one, and worked.
+    assert all("callback" in str(error) for error in errors)
+
+
+@pytest.mark.parametrize("command", [[sys.executable, "-m", "zvf"], [str(Path(sys.executable).with_name("zvf"))]])
+def test_the_program(tracts: Path, command: list[str]) -> None:
+    def zvf_says(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([*command, *words], capture_output=True, text=True, check=False)
+
+    said = zvf_says("get", str(tracts), "7", "--format", "csv", "--columns", "position")
+    assert (said.returncode, said.stderr) == (0, "")
+    assert len(said.stdout.splitlines()) == 1 + len(zvf.open(tracts).get([7]).positions)
+    assert "validate" in zvf_says("--help").stdout
+    assert zvf_says("--version").stdout.startswith("zvf ")
+    assert [zvf_says("info", "nowhere").returncode, zvf_says("nonsense").returncode] == [3, 2]
+    assert "nowhere" in zvf_says("info", "nowhere").stderr
+
+
+def test_the_sample(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, str(SAMPLES / "tour.py"), str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "no object 20" in done.stdout
+
+
+ENDLESS = """
+import sys, threading, time, zvf
+store = zvf.open(sys.argv[1])
+print("ready", flush=True)
+try:
+    while True:
+        for batch in store.query(batch_rows=50):
+            pass
+        store.query().read()
+        zvf.validate(sys.argv[1], depth=5)
+except KeyboardInterrupt:
+    # What was interrupted can be asked again.
+    print("interrupted", len(store.get([1])), flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_an_interrupt_ends_a_call(tracts: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", ENDLESS, str(tracts)], stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        time.sleep(0.3)
+        child.send_signal(signal.SIGINT)
+        assert child.stdout.readline() == "interrupted 1\n"
+        assert child.wait(20) == 0
+
+
+SLOW = """
+import signal, sys, threading, time, zvf
+# A server that takes connections and never answers.
+import socket
+server = socket.create_server(("127.0.0.1", 0))
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+signal.setitimer(signal.ITIMER_REAL, 0.5)
+start = time.monotonic()
+try:
+    zvf.open(f"http://127.0.0.1:{server.getsockname()[1]}/store.zarrvectors")
+except KeyboardInterrupt:
+    print("interrupted", time.monotonic() - start < 5)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_an_interrupt_ends_a_request_that_hangs() -> None:
+    done = subprocess.run([sys.executable, "-c", SLOW], capture_output=True, text=True, check=False, timeout=60)
+    assert done.stdout == "interrupted True\n", done.stderr
+
+
+FORKED = """
+import os, sys, zvf
+store = zvf.open(sys.argv[1])
+child = os.fork()
+if child == 0:
+    try:
+        store.query().read()
+    except zvf.MisuseError as error:
+        os._exit(7 if "spawn" in str(error) else 8)
+    os._exit(9)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_is_told_so(tracts: Path) -> None:
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED, str(tracts)], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "7\n"

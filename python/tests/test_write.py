@@ -1,0 +1,284 @@
+"""Stores that are written, judged by the arrays that went in and by other packages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import zvf
+
+RNG = np.random.default_rng(20_261_123)
+TYPES = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()
+
+
+def order(rows: np.ndarray) -> np.ndarray:
+    return np.lexsort(rows.T)
+
+
+def corners(positions: np.ndarray, links: np.ndarray) -> list[list[tuple[float, ...]]]:
+    return sorted(sorted(map(tuple, one)) for one in positions[links].tolist())
+
+
+@pytest.mark.parametrize("count", [0, 1, 300_000])
+def test_points_of_every_number_type(tmp_path: Path, count: int) -> None:
+    positions = RNG.uniform(-100, 100, (count, 3)).astype(np.float32)
+    attributes: dict[str, Any] = {name: RNG.integers(0, 100, count).astype(name) for name in TYPES}
+    attributes["flag"] = RNG.integers(0, 2, count).astype(bool)
+    attributes["vector"] = RNG.normal(size=(count, 3))
+    # A view of every other column, in the byte order of other machines.
+    attributes["view"] = RNG.normal(size=(count, 4))[:, ::2].astype(">f8")
+    attributes["word"] = np.array(["axon", "soma", "ä", None], dtype=object)[RNG.integers(0, 4, count)]
+    url = tmp_path / "points.zarrvectors"
+    counts = zvf.write(
+        url,
+        kind="point_cloud",
+        positions=positions,
+        attributes=attributes,
+        unit="micrometer",
+        # Without vertices nothing else says where the store is.
+        bounds=((-100,) * 3, (100,) * 3),
+    )
+    assert counts["vertices"] == count
+    store = zvf.open(url)
+    assert [axis["unit"] for axis in store.info["axes"]] == ["micrometer"] * 3
+    found = store.query().to_numpy()
+    ours, theirs = order(found["position"]), order(positions)
+    np.testing.assert_array_equal(found["position"][ours], positions[theirs])
+    if count == 0:
+        return
+    for name, values in attributes.items():
+        assert found[name].dtype == values.dtype.newbyteorder("="), name
+        np.testing.assert_array_equal(found[name][ours], values[theirs], err_msg=name)
+    assert count < 10_000 or 4 <= counts["chunks"] <= 200
+    assert zvf.validate(url, depth=5).ok
+
+
+def test_polylines_keep_ids_order_and_attributes(tmp_path: Path) -> None:
+    url = tmp_path / "lines.zarrvectors"
+    # The second object has no vertices; ids do not rise.
+    offsets, ids = [0, 400, 400, 1500, 2000], [50, -6, 9, 7]
+    positions = np.cumsum(RNG.normal(size=(2000, 3)), axis=0)
+    zvf.write(
+        url,
+        kind="polyline",
+        positions=positions,
+        offsets=offsets,
+        object_ids=ids,
+        attributes={"t": np.arange(2000)},
+        objects={"object_id": ids, "name": ["a", "b", "c", "d"], "weight": [1.5, 2.5, 3.5, 4.5]},
+        groups={"left": [50, 7], "right": [9]},
+        chunk_shape=[20.0, 20.0, 20.0],
+    )
+    store = zvf.open(url)
+    found = store.get(ids)
+    np.testing.assert_array_equal(found.positions, positions)
+    assert found.offsets.tolist() == offsets
+    assert found.attributes["t"].tolist() == list(range(2000))
+    assert found.object_attributes["name"].tolist() == ["a", "b", "c", "d"]
+    assert found.object_attributes["weight"].tolist() == [1.5, 2.5, 3.5, 4.5]
+    assert found.links is not None
+    # Each vertex but the last of an object is joined to the next one.
+    steps = [row for start, end in zip(offsets, offsets[1:], strict=False) for row in range(start, end - 1)]
+    assert sorted(map(tuple, found.links.tolist())) == [(row, row + 1) for row in steps]
+    assert sorted(store.query(groups="left").read().objects["object_id"].tolist()) == [7, 50]
+    assert store.query(groups=[1]).read().objects["object_id"].tolist() == [9]
+    assert store.levels[0].groups == ("left", "right")
+
+
+def test_graphs(tmp_path: Path) -> None:
+    url = tmp_path / "graph.zarrvectors"
+    positions = RNG.uniform(0, 50, (600_000, 2))
+    edges = RNG.integers(0, len(positions), (20_000, 2))
+    edges = edges[edges[:, 0] != edges[:, 1]]
+    edges = np.unique(np.sort(edges, axis=1), axis=0)
+    weights = np.arange(len(edges), dtype=np.float32)
+    zvf.write(
+        url,
+        kind="graph",
+        positions=positions,
+        object_ids=np.zeros(len(positions), dtype=np.int64),
+        links=edges,
+        link_attributes={"weight": weights},
+        axes=["row", "column"],
+        chunk_shape=[10.0, 10.0],
+    )
+    answer = zvf.open(url).query().read()
+    assert zvf.open(url).axes == ("row", "column")
+    found, links = answer.vertices["position"], answer.links.to_numpy()
+
+    def weighed(places: np.ndarray, ends: np.ndarray, values: np.ndarray) -> set[tuple[Any, ...]]:
+        pairs = zip(places[ends].tolist(), values.tolist(), strict=True)
+        return {(*sorted(map(tuple, ends)), value) for ends, value in pairs}
+
+    assert weighed(found, links["vertices"], links["weight"]) == weighed(positions, edges, weights)
+
+
+def test_meshes(tmp_path: Path) -> None:
+    import trimesh
+
+    url = tmp_path / "mesh.zarrvectors"
+    sphere = trimesh.creation.icosphere(subdivisions=4, radius=30.0)
+    zvf.write(
+        url,
+        kind="mesh",
+        positions=sphere.vertices,
+        object_ids=np.full(len(sphere.vertices), 5),
+        links=sphere.faces,
+        chunk_shape=[10.0] * 3,
+    )
+    found = zvf.open(url).get([5])
+    assert found.links is not None
+    assert corners(found.positions, found.links) == corners(sphere.vertices, sphere.faces)
+    again = trimesh.Trimesh(found.positions, found.links.astype(np.int64), process=False)
+    assert again.is_watertight
+    assert again.volume == pytest.approx(sphere.volume)
+
+
+def test_streams_of_other_packages(tmp_path: Path) -> None:
+    positions = RNG.uniform(0, 9, (5000, 3))
+    table = pa.table(
+        {
+            "position": pa.FixedSizeListArray.from_arrays(pa.array(positions.reshape(-1)), 3),
+            "number": pa.array(np.arange(5000)),
+            "word": pa.array(["a", "b"] * 2500).dictionary_encode(),
+            "hole": pa.array([None, 1.5] * 2500),
+        }
+    )
+    sources = {
+        "table": table,
+        "reader": table.to_reader(max_chunksize=77),
+        "polars": pl.DataFrame(table),
+        "batch": table.to_batches()[0],
+        "ours": zvf.Table(table),
+    }
+    for name, source in sources.items():
+        url = tmp_path / f"{name}.zarrvectors"
+        zvf.write(url, kind="point_cloud", vertices=source, chunk_shape=[3.0] * 3)
+        found = zvf.open(url).query().to_numpy()
+        by_number = np.argsort(found["number"])
+        np.testing.assert_array_equal(found["position"][by_number], positions)
+        assert found["word"][by_number].tolist() == ["a", "b"] * 2500
+        np.testing.assert_array_equal(found["hole"][by_number], [np.nan, 1.5] * 2500)
+    # A store is written from a query, as a stream.
+    copy = tmp_path / "copy.zarrvectors"
+    query = zvf.open(tmp_path / "table.zarrvectors").query(batch_rows=100)
+    zvf.write(copy, kind="point_cloud", vertices=query.vertices, chunk_shape=[9.0] * 3)
+    assert sorted(zvf.open(copy).query().to_numpy()["number"].tolist()) == list(range(5000))
+
+
+def test_a_writer_takes_batches_and_leaves_nothing_when_it_fails(tmp_path: Path) -> None:
+    url = tmp_path / "batches.zarrvectors"
+    parts = [RNG.uniform(0, 10, (100, 3)) for _ in range(5)]
+    with zvf.Writer(url, kind="graph", chunk_shape=[5.0] * 3) as writer:
+        for number, part in enumerate(parts):
+            # Each part is a chain, joined to the one before it.
+            first = number * 100
+            rows = np.arange(max(first, 1), first + 100)
+            links = {"vertices": np.stack([rows - 1, rows], axis=1)}
+            assert writer.push({"position": part, "object_id": np.zeros(100, dtype=np.int64)}, links) == first + 100
+        assert not url.exists()
+    assert writer.result is not None
+    assert (writer.result["vertices"], writer.result["links"]) == (500, 499)
+    answer = zvf.open(url).query().read()
+    chain = np.stack([np.arange(499), np.arange(1, 500)], axis=1)
+    assert corners(answer.vertices["position"], answer.links["vertices"]) == corners(np.concatenate(parts), chain)
+
+    failed = tmp_path / "failed.zarrvectors"
+    with pytest.raises(ZeroDivisionError), zvf.Writer(failed, kind="point_cloud", chunk_shape=[5.0] * 3) as writer:
+        writer.push({"position": parts[0]})
+        raise ZeroDivisionError
+    assert not failed.exists()
+    with pytest.raises(zvf.MisuseError, match="ended"):
+        writer.push({"position": parts[0]})
+
+
+def test_edits(tmp_path: Path) -> None:
+    url = tmp_path / "edited.zarrvectors"
+    positions = RNG.uniform(0, 10, (40, 3)).astype(np.float32)
+    zvf.write(
+        url,
+        kind="polyline",
+        positions=positions,
+        offsets=[0, 10, 20, 40],
+        attributes={"r": np.arange(40.0)},
+        objects={"object_id": [0, 1, 2], "w": [1.0, 2.0, 3.0]},
+        chunk_shape=[5.0] * 3,
+    )
+    new = RNG.uniform(0, 10, (6, 3)).astype(np.float32)
+    with zvf.edit(url) as change:
+        change.delete([1])
+        change.append({"position": new, "object_id": np.full(6, 77), "r": np.arange(6.0), "unknown": np.arange(6)})
+        change.put_objects({"object_id": [77], "w": [9.0]})
+    assert change.result is not None
+    assert change.result["vertices"] == 6 - 10
+    assert "unknown" in " ".join(change.notes)
+    found = zvf.open(url).get([0, 2, 77])
+    np.testing.assert_array_equal(found.positions, np.concatenate([positions[:10], positions[20:], new]))
+    assert found.object_attributes["w"].tolist() == [1.0, 3.0, 9.0]
+
+    # What raises changes nothing, and the store can be changed afterwards.
+    with pytest.raises(zvf.MisuseError), zvf.edit(url) as change:
+        change.delete([0])
+        change.delete([1000])
+    with pytest.raises(ZeroDivisionError), zvf.edit(url) as change:
+        change.delete([0])
+        raise ZeroDivisionError
+    assert sorted(zvf.open(url).query().read().objects["object_id"].tolist()) == [0, 2, 77]
+    with zvf.edit(url) as change:
+        change.delete([0])
+    assert zvf.validate(url, depth=5).ok
+
+
+def test_points_are_deleted_by_a_query(tmp_path: Path) -> None:
+    url = tmp_path / "points.zarrvectors"
+    values = RNG.normal(size=1000)
+    zvf.write(url, kind="point_cloud", positions=RNG.uniform(0, 10, (1000, 3)), attributes={"v": values}, chunk_shape=[5.0] * 3)
+    with zvf.edit(url) as change:
+        change.delete_points(zvf.open(url).query(where="v > 0", columns=["chunk", "row"]).vertices)
+    assert sorted(zvf.open(url).query().to_numpy()["v"].tolist()) == sorted(values[values <= 0].tolist())
+
+
+P = np.zeros((3, 3))
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({}, "either positions or vertices"),
+    ({"positions": P, "vertices": P}, "either positions or vertices"),
+    ({"positions": P[:, 0]}, "shape"),
+    ({"positions": P, "kind": "points"}, "expected one of"),
+    ({"positions": P + np.nan}, "NaN"),
+    ({"positions": P.astype(complex)}, "complex"),
+    ({"positions": P, "chunk_shape": [0, 0, 0]}, "chunk_shape"),
+    ({"positions": P, "chunk_shape": [1]}, "chunk_shape"),
+    ({"positions": P, "attributes": {"position": P}}, "another name"),
+    ({"positions": P, "attributes": {"a": [1, 2]}}, "rows"),
+    ({"positions": P, "attributes": {"a": np.zeros((3, 2, 2))}}, "dimensions"),
+    ({"positions": P, "attributes": {"a": [1j, 2, 3]}}, "complex"),
+    ({"positions": P, "kind": "polyline", "offsets": [0, 2]}, "offsets"),
+    ({"positions": P, "kind": "polyline", "offsets": [0, 2, 1, 3]}, "offsets"),
+    ({"positions": P, "kind": "polyline", "offsets": []}, "offsets"),
+    ({"positions": P, "kind": "polyline", "offsets": [0, 3], "object_ids": [1, 2]}, "object_ids"),
+    ({"positions": P, "kind": "polyline", "object_ids": [0.5, 1, 2]}, "object_ids"),
+    ({"positions": P, "kind": "polyline", "object_ids": np.array([2**63, 0, 0], dtype=np.uint64)}, "object_ids"),
+    ({"positions": P, "kind": "graph", "links": [[0, 9]]}, "vertex 9"),
+    ({"positions": P, "kind": "graph", "links": [[0, -1]]}, "none below 0"),
+    ({"positions": P, "kind": "graph", "links": [0, 1]}, "links"),
+    ({"positions": P, "kind": "polyline", "groups": {"g": [[1]]}, "offsets": [0, 3]}, "ids"),
+    ({"vertices": 3, "chunk_shape": [1.0] * 3}, "__arrow_c_stream__"),
+    ({"vertices": pa.table({"a": [1]}), "chunk_shape": [1.0] * 3}, "position"),
+    ({"vertices": pa.table({"a": [1]})}, "chunk_shape"),
+    ({"positions": P, "codec": "lzma"}, "codec"),
+    ({"positions": P, "version": "0.7"}, "0.9.2"),
+]
+
+
+@pytest.mark.parametrize(("given", "message"), WRONG)
+@pytest.mark.filterwarnings("error")
+def test_what_cannot_be_is_said(tmp_path: Path, given: dict[str, Any], message: str) -> None:
+    url = tmp_path / "wrong.zarrvectors"
+    with pytest.raises(zvf.Error, match=message):
+        zvf.write(url, **{"kind": "point_cloud", **given})
+    assert not url.exists()

@@ -1,0 +1,70 @@
+"""Zarr Vectors: points, lines, streamlines, graphs, skeletons and meshes as Arrow tables and NumPy arrays.
+
+>>> import zvf
+>>> store = zvf.open("tracts.zarrvectors")           # a path or a URL: s3://, gs://, az://, https://
+>>> box = ((92, 82, 80), (101, 92, 92))
+>>> answer = store.query(bbox=box, select="objects").read()
+>>> answer.vertices.to_numpy()["position"].shape
+(1919, 3)
+
+A store is asked by `Store.query` and `Store.get`; `write` and `Writer` make new ones, `edit` changes one; `import_`, `export`,
+`validate`, `repair`, `pyramid`, `migrate` and `rechunk` do what the commands of the program `zvf` do, which is installed with the
+package.
+"""
+
+from __future__ import annotations
+
+from ._jobs import (
+    Finding,
+    Report,
+    export,
+    import_,
+    migrate,
+    pyramid,
+    rechunk,
+    remove_pyramid,
+    repair,
+    validate,
+)
+from ._store import Level, Query, Store, open
+from ._table import Answer, ObjectArrays, Scan, Table
+from ._write import Edit, Writer, edit, write
+from ._zvf import (
+    BugError,
+    Error,
+    IoError,
+    LimitError,
+    MalformedError,
+    MisuseError,
+)
+
+__all__ = [
+    "Answer",
+    "BugError",
+    "Edit",
+    "Error",
+    "Finding",
+    "IoError",
+    "Level",
+    "LimitError",
+    "MalformedError",
+    "MisuseError",
+    "ObjectArrays",
+    "Query",
+    "Report",
+    "Scan",
+    "Store",
+    "Table",
+    "Writer",
+    "edit",
+    "export",
+    "import_",
+    "migrate",
+    "open",
+    "pyramid",
+    "rechunk",
+    "remove_pyramid",
+    "repair",
+    "validate",
+    "write",
+]

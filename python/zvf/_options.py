@@ -1,0 +1,76 @@
+"""How a store is reached and written: the keyword arguments that most functions take."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, TypedDict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Options(TypedDict, total=False):
+    """How a store is reached."""
+
+    anonymous: bool
+    """Send no credentials: for public buckets."""
+    concurrency: int
+    """Requests in flight at once."""
+    retries: int
+    """How often a failed request is sent again where the failure may pass."""
+    timeout: float
+    """Seconds that one request may take with all its retries."""
+    verify: bool
+    """Look at the end whether the store changed meanwhile. Default true."""
+    memory_budget: int
+    """Bytes of decoded data on their way at once."""
+    storage_options: Mapping[str, str]
+    """Options of the backend, such as `region` or `aws_access_key_id`."""
+
+
+class WriteOptions(Options, total=False):
+    """How a store is written."""
+
+    clear_leftovers: bool
+    """Remove what an interrupted writer left."""
+    durable: bool
+    """Wait for the disk, so that a loss of power leaves the store as it was or complete. Default true."""
+
+
+def address(url: str | os.PathLike[str]) -> str:
+    """A path or URL as text."""
+    return os.fspath(url)
+
+
+def access(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What the extension asks for of `Options`."""
+    known = set(WriteOptions.__annotations__)
+    for name in options:
+        if name not in known:
+            raise TypeError(f"unexpected keyword argument {name!r}, expected one of {', '.join(sorted(known))}")
+    return {
+        "anonymous": options.get("anonymous", False),
+        "concurrency": options.get("concurrency"),
+        "retries": options.get("retries"),
+        "timeout": options.get("timeout"),
+        "verify": options.get("verify", True),
+        "memory_budget": options.get("memory_budget"),
+        "storage": list(options.get("storage_options", {}).items()),
+    }
+
+
+def writing(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What the extension asks for of `WriteOptions`."""
+    return {
+        "access": access(options),
+        "clear_leftovers": options.get("clear_leftovers", False),
+        "durable": options.get("durable", True),
+    }
+
+
+def document(text: str) -> dict[str, Any]:
+    """A document of the extension."""
+    from json import loads
+
+    found: dict[str, Any] = loads(text)
+    return found

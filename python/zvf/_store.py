@@ -1,0 +1,280 @@
+"""Stores and queries."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from . import _arrays, _zvf
+from ._options import access, address, document
+from ._table import TABLES, Answer, ObjectArrays, Scan, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Unpack
+
+    import pandas as pd  # type: ignore[import-untyped]
+    import polars as pl
+    from numpy.typing import ArrayLike
+
+    from ._arrays import Array
+    from ._options import Options
+
+    Box = tuple[Sequence[float], Sequence[float]]
+
+Select = Literal["vertices", "objects", "chunks"]
+
+class Level(NamedTuple):
+    """One level of a store: 0 is full resolution."""
+
+    number: int
+    vertices: int
+    chunks: int
+    objects: int | None
+    chunk_shape: tuple[float, ...]
+    vertex_attributes: tuple[str, ...]
+    object_attributes: tuple[str, ...]
+    groups: tuple[str, ...] | None
+
+
+def open(url: str | os.PathLike[str], **options: Unpack[Options]) -> Store:
+    """Opens a store at a path or URL: `s3://`, `gs://`, `az://`, `https://`. See `Options` for what may be said beside it."""
+    return Store(url, options)
+
+
+class Store:
+    """An open store: a snapshot of its documents. It pickles as its address and options, and is opened anew where it is unpickled."""
+
+    def __init__(self, url: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> None:
+        self._url = address(url)
+        self._options = dict(options or {})
+        self._store = _zvf.open(self._url, access(self._options))
+        self._info: dict[str, Any] | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Store, (self._url, self._options))
+
+    @property
+    def url(self) -> str:
+        """The address."""
+        return self._url
+
+    @property
+    def kind(self) -> str:
+        """The kind of geometry: `point_cloud`, `line`, `polyline`, `streamline`, `graph`, `skeleton` or `mesh`."""
+        return self._store.kind
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the store gets wrong without being unreadable, as far as it was read."""
+        return self._store.warnings
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """What the store holds: version, kind, axes with units, bounds, chunks, levels with attributes and counts."""
+        if self._info is None:
+            self._info = document(self._store.info())
+        return self._info
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """The levels, finest first."""
+        return tuple(
+            Level(
+                number=level["level"],
+                vertices=level["vertices"],
+                chunks=level["chunks"],
+                objects=level["objects"],
+                chunk_shape=tuple(level["chunk_shape"]),
+                vertex_attributes=tuple(level["vertex_attributes"]),
+                object_attributes=tuple(level["object_attributes"]),
+                groups=None if level["groups"] is None else tuple(level["groups"]),
+            )
+            for level in self.info["levels"]
+        )
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """Names of the axes."""
+        return tuple(axis["name"] for axis in self.info["axes"])
+
+    @property
+    def bounds(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Lowest and highest corner that the store states."""
+        low, high = self.info["bounds"]
+        return tuple(low), tuple(high)
+
+    def query(
+        self,
+        *,
+        bbox: Box | ArrayLike | None = None,
+        where: str | None = None,
+        objects: ArrayLike | None = None,
+        groups: Sequence[int | str] | int | str | None = None,
+        level: int = 0,
+        select: Select = "vertices",
+        columns: Sequence[str] | None = None,
+        limit: int | None = None,
+        own_level_only: bool = False,
+        ignore_missing: bool = False,
+        batch_rows: int = 65_536,
+    ) -> Query:
+        """A question, which is asked when its rows are. All conditions combine with *and*.
+
+        `bbox` is the lowest and the highest corner, both inside, in world coordinates; `where` a condition on attributes, such as
+        `"radius > 200 and type in ('axon', 'soma')"`; `objects` ids; `groups` numbers or names. `select="objects"` brings whole objects of
+        which any vertex fits, `"chunks"` whole chunks. `columns` are `position`, names of attributes, `attributes` for all of them,
+        and on request `object_id`, `object_ids`, `chunk`, `row` and `fragment`.
+        """
+        if isinstance(groups, (int, str)):
+            groups = [groups]
+        return Query(
+            self,
+            {
+                "bbox": None if bbox is None else _box(bbox),
+                "where": where,
+                "objects": None if objects is None else _arrays.ids_of(objects),
+                "groups": None if groups is None else list(groups),
+                "level": level,
+                "select": select,
+                "columns": None if columns is None else _names(columns),
+                "limit": limit,
+                "own_level_only": own_level_only,
+                "ignore_missing": ignore_missing,
+                "batch_rows": batch_rows,
+            },
+        )
+
+    def get(
+        self,
+        ids: ArrayLike,
+        *,
+        level: int = 0,
+        columns: Sequence[str] | None = None,
+        ignore_missing: bool = False,
+    ) -> ObjectArrays:
+        """Whole objects by their ids, in that order, as flat arrays and offsets. `columns` are names of vertex attributes."""
+        wanted = None if columns is None else ("position", *(name for name in _names(columns) if name != "position"))
+        query = self.query(objects=ids, level=level, columns=wanted, ignore_missing=ignore_missing)
+        return ObjectArrays(query.read(), self)
+
+    def __repr__(self) -> str:
+        return f"<zvf.Store {self._url}: {self.kind}, levels {', '.join(map(str, self._store.levels))}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: facts, and a small picture."""
+        from ._html import page
+
+        return page(self)
+
+
+class Query:
+    """A question to a store, which pickles. Nothing is read before its rows are asked for."""
+
+    __slots__ = ("_asked", "store")
+
+    def __init__(self, store: Store, asked: Mapping[str, Any]) -> None:
+        self.store = store
+        """The store that is asked."""
+        self._asked = dict(asked)
+
+    @property
+    def terms(self) -> dict[str, Any]:
+        """The arguments of `Store.query`, as they were understood."""
+        return dict(self._asked)
+
+    def replace(self, **terms: Any) -> Query:
+        """The same question with other terms, which are those of `Store.query`."""
+        return self.store.query(**{**self._asked, **terms})
+
+    def _start(self, wanted: tuple[bool, bool, bool]) -> _zvf.Answer:
+        return self.store._store.query(self._asked, wanted)
+
+    @property
+    def vertices(self) -> Scan:
+        """The vertex table, read anew whenever it is asked for."""
+        return Scan(self, 0)
+
+    @property
+    def links(self) -> Scan:
+        """The link table, read anew whenever it is asked for: its numbers count rows of the vertex table."""
+        return Scan(self, 1)
+
+    @property
+    def objects(self) -> Scan:
+        """The object table, read anew whenever it is asked for."""
+        return Scan(self, 2)
+
+    def read(self) -> Answer:
+        """All tables in memory, read in one pass."""
+        answer = self._start((True, True, True))
+        tables = answer.collect()
+        return Answer(tables, answer.summary() or {})
+
+    async def aread(self) -> Answer:
+        """As `read`, for asyncio: another thread waits meanwhile."""
+        from asyncio import to_thread
+
+        return await to_thread(self.read)
+
+    def batches(self) -> Iterator[tuple[str, Table]]:
+        """All tables batch by batch in one pass, with the names of the tables: vertices, then links, then objects."""
+        answer = self._start((True, True, True))
+        try:
+            while (step := answer.next()) is not None:
+                yield TABLES[step[0]], Table(step[1])
+        finally:
+            answer.close()
+
+    def __iter__(self) -> Iterator[Table]:
+        """The vertices batch by batch: memory is that of a few batches, however large the answer is."""
+        return iter(self.vertices)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The vertices as an Arrow stream."""
+        return self.vertices.__arrow_c_stream__(requested_schema)
+
+    def to_numpy(self, columns: Sequence[str] | None = None) -> dict[str, Array]:
+        """The columns of the vertices as arrays, by name."""
+        return self.vertices.to_numpy(columns)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The vertices as a DataFrame of pandas."""
+        return self.vertices.to_pandas()
+
+    def to_polars(self) -> pl.DataFrame:
+        """The vertices as a DataFrame of Polars."""
+        return self.vertices.to_polars()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Query):
+            return NotImplemented
+        return self.store.__reduce__() == other.store.__reduce__() and self._asked == other._asked
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        terms = []
+        for name, value in self._asked.items():
+            if value != DEFAULTS.get(name):
+                text = f"{len(value)} ids" if name == "objects" and len(value) > 8 else repr(value)
+                terms.append(f", {name}={text}")
+        return f"<zvf.Query of {self.store.url}{''.join(terms)}>"
+
+
+DEFAULTS = {"level": 0, "select": "vertices", "own_level_only": False, "ignore_missing": False, "batch_rows": 65_536}
+"""Terms that need not be said."""
+
+
+def _names(columns: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(columns, str):
+        raise _zvf.MisuseError(f"columns: found the text {columns!r}, expected a list of names")
+    return tuple(columns)
+
+
+def _box(bbox: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    try:
+        low, high = bbox
+        return tuple(map(float, low)), tuple(map(float, high))
+    except (TypeError, ValueError):
+        raise _zvf.MisuseError(f"bbox: found {bbox!r}, expected the lowest and the highest corner: ((x, y, z), (x, y, z))") from None

@@ -1,0 +1,380 @@
+"""New stores, and changes of stores that exist."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Literal
+
+from . import _arrays, _zvf
+from ._options import address, document, writing
+from ._table import Table, _Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from types import TracebackType
+    from typing import Self, TypeGuard, Unpack
+
+    from numpy.typing import ArrayLike
+
+    from ._options import WriteOptions
+    from ._store import Box
+
+Kind = Literal["point_cloud", "line", "polyline", "streamline", "graph", "skeleton", "mesh"]
+
+BATCH = 1 << 18
+"""Vertices of arrays that are handed to the writer at once."""
+
+WANTED = 10_000
+"""Vertices that a chunk shall hold on average, where the caller names no size."""
+
+
+class Writer:
+    """Writes one new store from batches. Nothing is at the address before `finish`.
+
+    As a context manager it finishes at the end of the block, or drops everything where the block raises. `objects` and `groups` are
+    known when the writer is made; vertices come by `push`, whose first call says by its columns what the store holds: links, too, where there are any.
+    """
+
+    def __init__(
+        self,
+        url: str | os.PathLike[str],
+        *,
+        kind: Kind,
+        chunk_shape: Sequence[float],
+        objects: object | None = None,
+        groups: Mapping[str, ArrayLike] | None = None,
+        bin_shape: Sequence[float] | None = None,
+        shard_shape: Sequence[int] | None = None,
+        axes: Sequence[str] | None = None,
+        unit: str | None = None,
+        bounds: Box | None = None,
+        codec: str | None = None,
+        version: Literal["0.9.2", "0.8.1"] = "0.9.2",
+        explicit_links: bool = False,
+        directed_links: bool = False,
+        **options: Unpack[WriteOptions],
+    ) -> None:
+        self._url = address(url)
+        self._writing = writing(options)
+        self._wanted = {
+            "kind": kind,
+            "chunk_shape": [float(size) for size in chunk_shape],
+            "bin_shape": bin_shape,
+            "shard_shape": shard_shape,
+            "axes": axes,
+            "unit": unit,
+            "bounds": bounds,
+            "codec": codec,
+            "version": version,
+            "explicit_links": explicit_links,
+            "directed_links": directed_links,
+        }
+        self._objects = None if objects is None else _table(objects)
+        self._groups = {} if groups is None else groups
+        self._link_schema: _zvf.Table | None = None
+        self._writer: _zvf.Writer | None = None
+        self.result: dict[str, Any] | None = None
+        """After `finish`: counts of what the store holds."""
+
+    def push(self, vertices: object, links: object | None = None) -> int:
+        """Takes vertices, and links whose numbers count all vertices pushed so far, these included. Returns how many there are now.
+
+        Both are Arrow tables or streams, or mappings of names to arrays. Vertices have a column `position` (lists of fixed size) and, where
+        the kind has objects, `object_id` (int64); links have `vertices` (lists of fixed size, uint64). Every other column is an attribute.
+        """
+        rows = _zvf.Stream.of(_source(vertices))
+        ends = None if links is None else _links(links)
+        if self._writer is None:
+            schema = ends if ends is not None else self._link_schema
+            self._writer = _zvf.Writer.create(
+                self._url, self._wanted, self._writing, rows.schema(), schema, self._objects
+            )
+            if self._objects is not None:
+                self._writer.push_objects(self._objects)
+            if self._groups:
+                groups = [(name, _arrays.ids_of(ids)) for name, ids in self._groups.items()]
+                self._writer.set_groups(groups)
+        return self._writer.push(rows, ends)
+
+    def finish(self) -> dict[str, Any]:
+        """Writes the store: it is there as a whole or not at all. Returns counts."""
+        if self._writer is None:
+            raise _zvf.MisuseError(f"{self._url}: found no vertices, expected some before the store is finished")
+        result = document(self._writer.finish())
+        self.result = result
+        return result
+
+    def abandon(self) -> None:
+        """Drops what was pushed; nothing is left."""
+        if self._writer is not None:
+            self._writer.abandon()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self.abandon()
+        elif self.result is None:
+            self.finish()
+
+
+def write(
+    url: str | os.PathLike[str],
+    *,
+    kind: Kind,
+    positions: ArrayLike | None = None,
+    offsets: ArrayLike | None = None,
+    object_ids: ArrayLike | None = None,
+    attributes: Mapping[str, ArrayLike] | None = None,
+    vertices: object | None = None,
+    links: object | None = None,
+    link_attributes: Mapping[str, ArrayLike] | None = None,
+    objects: object | None = None,
+    groups: Mapping[str, ArrayLike] | None = None,
+    chunk_shape: Sequence[float] | None = None,
+    bin_shape: Sequence[float] | None = None,
+    shard_shape: Sequence[int] | None = None,
+    axes: Sequence[str] | None = None,
+    unit: str | None = None,
+    bounds: Box | None = None,
+    codec: str | None = None,
+    version: Literal["0.9.2", "0.8.1"] = "0.9.2",
+    explicit_links: bool = False,
+    directed_links: bool = False,
+    **options: Unpack[WriteOptions],
+) -> dict[str, Any]:
+    """Writes a new store, and returns counts of what it holds.
+
+    Either from arrays: `positions` of shape `(vertices, axes)`, `attributes` by name, and which object each vertex belongs to: `object_ids`
+    with one id a vertex, or `offsets` (the vertices of object `i` are rows `offsets[i]` to `offsets[i + 1]`) with one id an object, or 0, 1, 2…
+    where `object_ids` is not given. Or from any Arrow table or stream of `vertices` with a column `position`, which is read once, batch by batch.
+
+    `links` are row numbers of shape `(links, ends)` with `link_attributes`, or an Arrow table with a column `vertices`; `objects` a mapping of
+    arrays or an Arrow table with a column `object_id`; `groups` the ids of each group by its name.
+
+    Without `chunk_shape`, cubes are chosen that hold about 10,000 vertices each; for a stream it has to be given.
+    """
+    if (positions is None) == (vertices is None):
+        raise _zvf.MisuseError("expected either positions or vertices")
+    if links is not None and not hasattr(links, "__arrow_c_stream__"):
+        links = {"vertices": links, **(link_attributes or {})}
+    batches: Iterator[object]
+    if vertices is not None:
+        if chunk_shape is None:
+            raise _zvf.MisuseError("chunk_shape: found none, expected the size of a chunk on each axis: a stream is read once")
+        batches = iter([vertices])
+    else:
+        arrays, owners = _checked(positions, attributes, offsets, object_ids)
+        if chunk_shape is None:
+            chunk_shape = _chosen(arrays["position"])
+        batches = _batches(arrays, owners)
+    writer = Writer(
+        url,
+        kind=kind,
+        chunk_shape=chunk_shape,
+        objects=objects,
+        groups=groups,
+        bin_shape=bin_shape,
+        shard_shape=shard_shape,
+        axes=axes,
+        unit=unit,
+        bounds=bounds,
+        codec=codec,
+        version=version,
+        explicit_links=explicit_links,
+        directed_links=directed_links,
+        **options,
+    )
+    with writer:
+        # Links name rows of all batches, so they come with the last one.
+        last = next(batches)
+        # The columns of links are known when the store is made.
+        ends = None if links is None else _links(links)
+        writer._link_schema = ends
+        for batch in batches:
+            writer.push(last)
+            last = batch
+        writer.push(last, ends)
+    assert writer.result is not None
+    return writer.result
+
+
+def _checked(
+    positions: Any, attributes: Mapping[str, ArrayLike] | None, offsets: Any, object_ids: Any
+) -> tuple[dict[str, Any], Any]:
+    """The arrays of vertices, and a function that gives the ids of a range of rows."""
+    import numpy as np
+
+    places = np.asarray(positions)
+    if places.ndim != 2:
+        raise _zvf.MisuseError(f"positions: found shape {places.shape}, expected (vertices, axes)")
+    arrays = {"position": places}
+    for name, values in (attributes or {}).items():
+        if name in ("position", "object_id"):
+            raise _zvf.MisuseError(f"attributes: found {name!r}, expected another name: that column has a meaning of its own")
+        array = np.asarray(values)
+        if array.shape[:1] != places.shape[:1]:
+            raise _zvf.MisuseError(f"{name}: found {array.shape[:1]} rows, expected {len(places)}, as positions have")
+        arrays[name] = array
+    if offsets is None:
+        if object_ids is None:
+            return arrays, None
+        ids = np.asarray(_whole("object_ids", object_ids))
+        if ids.shape != (len(places),):
+            raise _zvf.MisuseError(f"object_ids: found shape {ids.shape}, expected ({len(places)},), one id a vertex")
+        return arrays, lambda start, end: ids[start:end]
+    starts = _whole("offsets", offsets)
+    count = len(starts) - 1
+    if count < 0 or starts[0] != 0 or starts[-1] != len(places) or (np.diff(starts) < 0).any():
+        raise _zvf.MisuseError(f"offsets: expected numbers that never fall, from 0 to the number of vertices, {len(places)}")
+    ids = np.arange(count) if object_ids is None else _whole("object_ids", object_ids)
+    if ids.shape != (count,):
+        raise _zvf.MisuseError(f"object_ids: found shape {ids.shape}, expected ({count},), one id an object, as offsets say")
+
+    def owners(start: int, end: int) -> Any:
+        # Empty objects share their offset with the next one, which is the owner.
+        return ids[np.searchsorted(starts, np.arange(start, end), side="right") - 1]
+
+    return arrays, owners
+
+
+def _whole(name: str, values: Any) -> Any:
+    import numpy as np
+
+    array = np.asarray(values)
+    if array.ndim != 1 or (array.size > 0 and array.dtype.kind not in "iu"):
+        raise _zvf.MisuseError(f"{name}: found {array.dtype.name} of shape {array.shape}, expected whole numbers in one dimension")
+    if array.dtype == np.uint64 and array.size > 0 and array.max() > np.iinfo(np.int64).max:
+        raise _zvf.MisuseError(f"{name}: found {array.max()}, expected at most {np.iinfo(np.int64).max}")
+    return array.astype(np.int64)
+
+
+def _batches(arrays: dict[str, Any], owners: Any) -> Iterator[dict[str, Any]]:
+    """The rows in batches; at least one, so that an empty store has columns."""
+    count = len(arrays["position"])
+    for start in range(0, max(count, 1), BATCH):
+        end = min(start + BATCH, count)
+        batch = {name: values[start:end] for name, values in arrays.items()}
+        if owners is not None:
+            batch["object_id"] = owners(start, end)
+        yield batch
+
+
+def _chosen(positions: Any) -> list[float]:
+    """Cubes, by a sample: of sizes that are each a quarter larger than the one before, that whose chunks hold nearest to `WANTED`."""
+    import numpy as np
+
+    count, axes = positions.shape
+    if count == 0 or positions.dtype.kind not in "iuf":
+        return [1.0] * axes
+    sample = np.asarray(positions[:: max(1, count // 65_536)], dtype=np.float64)
+    sample = sample[np.isfinite(sample).all(axis=1)]
+    span = float(np.ptp(sample, axis=0).max()) if len(sample) else 0.0
+    if not 0.0 < span < np.inf:
+        return [1.0] * axes
+    low = sample.min(axis=0)
+    best = (np.inf, 1.0)
+    # From one chunk to ones of which the sample tells nothing any more.
+    for step in range(60):
+        size = 10.0 ** (np.ceil(10 * np.log10(span * 1.001)) / 10 - step / 10)
+        chunks = len(np.unique(np.floor((sample - low) / size), axis=0))
+        best = min(best, (abs(np.log(count / chunks / WANTED)), float(f"{size:.2g}")))
+        if count / chunks < WANTED / 2 or len(sample) / chunks < 8:
+            break
+    return [best[1]] * axes
+
+
+def _is_mapping(given: object) -> TypeGuard[Mapping[str, Any]]:
+    return hasattr(given, "keys") and hasattr(given, "__getitem__") and not hasattr(given, "__arrow_c_stream__")
+
+
+def _source(given: object) -> Any:
+    """Rows as something that has an Arrow stream."""
+    if isinstance(given, _Source):
+        return given.read()._table if isinstance(given, Table) else given
+    if _is_mapping(given):
+        return _arrays.from_numpy(given)
+    return given
+
+
+def _table(given: object) -> _zvf.Table:
+    """Rows in memory."""
+    found = _source(given)
+    return found if isinstance(found, _zvf.Table) else _zvf.Table.of_stream(found)
+
+
+def _links(given: object) -> _zvf.Table:
+    """Links in memory; row numbers of arrays as uint64."""
+    if _is_mapping(given):
+        import numpy as np
+
+        ends = np.asarray(given["vertices"])
+        if ends.ndim != 2 or (ends.size > 0 and (ends.dtype.kind not in "iu" or ends.min() < 0)):
+            raise _zvf.MisuseError(
+                f"links: found {ends.dtype.name} of shape {ends.shape}, expected row numbers of shape (links, ends), none below 0"
+            )
+        return _arrays.from_numpy({**given, "vertices": ends.astype(np.uint64)})
+    return _table(given)
+
+
+class Edit:
+    """A change of a store that exists: all of it counts, or nothing."""
+
+    def __init__(self, url: str | os.PathLike[str], options: Mapping[str, Any]) -> None:
+        self._url = address(url)
+        self._edit = _zvf.Edit.begin(self._url, writing(options))
+        self.result: dict[str, Any] | None = None
+        """After the change was made: by how much vertices and links grew, how many objects and chunks changed."""
+        self.notes: list[str] = []
+        """What of the tables the store has no place for, and what they did not have."""
+
+    def append(self, vertices: object, links: object | None = None) -> None:
+        """Appends vertices in the types of the store: an Arrow table or stream, or a mapping of arrays, as `Writer.push` takes."""
+        ends = None if links is None else _links(links)
+        self.notes += self._edit.append(_source(vertices), ends)
+
+    def put_objects(self, objects: object) -> None:
+        """Sets attributes of objects: a table or mapping with `object_id`."""
+        self._edit.put_objects(_source(objects))
+
+    def delete(self, ids: ArrayLike) -> None:
+        """Deletes objects by their ids."""
+        self._edit.delete(_arrays.ids_of(ids))
+
+    def delete_points(self, rows: _Source) -> None:
+        """Deletes points of a store without objects: rows of a query with the columns `chunk` and `row`."""
+        found = rows.to_numpy(["chunk", "row"])
+        self._edit.delete_points(list(zip(found["chunk"].tolist(), found["row"].tolist(), strict=True)))
+
+    def commit(self) -> dict[str, Any]:
+        """Makes the change."""
+        result = document(self._edit.commit())
+        self.result = result
+        return result
+
+    def abandon(self) -> None:
+        """Ends the change without making it."""
+        self._edit.abandon()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self.abandon()
+        elif self.result is None:
+            self.commit()
+
+
+def edit(url: str | os.PathLike[str], **options: Unpack[WriteOptions]) -> Edit:
+    """Changes a store: what is done in the block is made at its end, or not at all where the block raises.
+
+    >>> with zvf.edit("tracts.zarrvectors") as change:
+    ...     change.delete([17, 42])
+    """
+    return Edit(url, options)

@@ -1,0 +1,225 @@
+//! `cargo xtask python`: builds the Python package, installs it into a fresh environment, and runs its tests there.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use crate::python::{self, Environment};
+use crate::{Outcome, sh};
+
+/// The builder of wheels, and the packages that tests compare with.
+const TOOLS: Environment = Environment::new(
+    "pyenv-wheel",
+    "requirements-wheel.txt",
+    include_str!("../python/requirements-wheel.txt"),
+);
+
+/// Builds, installs, tests. `--release` builds the wheel that users get; `--build` does no more than build. Arguments after `--` go to
+/// pytest.
+pub(crate) fn run(arguments: &[String]) -> Outcome {
+    let (arguments, filters) = match arguments.iter().position(|one| one == "--") {
+        Some(at) => (&arguments[..at], &arguments[at + 1..]),
+        None => (arguments, &[][..]),
+    };
+    check_shared()?;
+    let mut times = Vec::new();
+    let mut start = Instant::now();
+    let mut lap = |name: &'static str| {
+        times.push((name, start.elapsed()));
+        start = Instant::now();
+    };
+    let tools = python::interpreter(TOOLS)?;
+    lap("tools");
+    let wheel = build(&tools, sh::flag(arguments, "--release"))?;
+    lap("wheel");
+    println!("{}", wheel.display());
+    if sh::flag(arguments, "--build") {
+        return Ok(());
+    }
+    let installed = install(&tools, &wheel)?;
+    lap("install");
+    import_time(&installed)?;
+    lint()?;
+    lap("clippy");
+    let folder = sh::root().join("python");
+    let sample = folder.join("samples").join("tour.py");
+    for what in [&["-p".as_ref(), "zvf".as_ref()], &[sample.as_os_str()][..]] {
+        sh::run(
+            sh::command(&tools)
+                .args(["-m", "mypy", "--strict", "--no-error-summary"])
+                .arg("--python-executable")
+                .arg(&installed)
+                .arg("--cache-dir")
+                .arg(sh::target().join("mypy"))
+                .args(what)
+                // The installed package is looked at, not the sources.
+                .current_dir(sh::target()),
+        )?;
+    }
+    lap("mypy");
+    sh::run(
+        sh::command(&installed)
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"])
+            .arg("--basetemp")
+            .arg(sh::target().join("pytest"))
+            .arg(folder.join("tests"))
+            .args(filters)
+            .current_dir(sh::target()),
+    )?;
+    lap("pytest");
+    for (name, time) in times {
+        println!("  {name:<8} {:>6.1} s", time.as_secs_f64());
+    }
+    Ok(())
+}
+
+/// Builds the wheel and returns its path. A wheel for tests is built as the tests of the workspace are, so that the crates of other
+/// people are compiled once.
+fn build(tools: &Path, release: bool) -> Outcome<PathBuf> {
+    let out = sh::target().join(if release { "wheels" } else { "wheels-dev" });
+    if out.exists() {
+        std::fs::remove_dir_all(&out)?;
+    }
+    let mut command = sh::independent(tools);
+    command
+        .args(["-m", "maturin", "build", "--locked", "--quiet"])
+        .arg("--manifest-path")
+        .arg(sh::root().join("python").join("Cargo.toml"))
+        .arg("--target-dir")
+        .arg(sh::target())
+        .arg("--out")
+        .arg(&out);
+    if release {
+        command.arg("--release");
+    } else {
+        // Neither packed nor made fit for other systems: it is installed once, here.
+        command.args(["--profile", "dev", "--features", "as-tested"]);
+        command.args(["--compression-method", "stored", "--auditwheel", "skip"]);
+    }
+    sh::run(&mut command)?;
+    let mut wheels = std::fs::read_dir(&out)?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<Vec<_>, _>>()?;
+    wheels.retain(|path| path.extension().is_some_and(|ending| ending == "whl"));
+    match wheels.as_slice() {
+        [wheel] => Ok(wheel.clone()),
+        found => Err(format!("found {} wheels, expected one", found.len()).into()),
+    }
+}
+
+/// Installs the wheel into a new environment that sees the packages of the tools, and returns its interpreter.
+fn install(tools: &Path, wheel: &Path) -> Outcome<PathBuf> {
+    let folder = sh::target().join("pyenv-fresh");
+    sh::run(
+        sh::command(tools)
+            .args(["-m", "venv", "--clear", "--without-pip"])
+            .arg(&folder),
+    )?;
+    let programs = folder.join(if cfg!(windows) { "Scripts" } else { "bin" });
+    let python = programs.join(format!("python{}", std::env::consts::EXE_SUFFIX));
+    let place = "import sysconfig; print(sysconfig.get_path('purelib'))";
+    let packages = |python: &Path| sh::capture(sh::command(python).args(["-c", place]));
+    let (theirs, ours) = (packages(tools)?, packages(&python)?);
+    std::fs::write(Path::new(ours.trim()).join("tools.pth"), theirs)?;
+    sh::run(
+        sh::command(tools)
+            .args(["-m", "pip", "--python"])
+            .arg(&python)
+            .args(["install", "--quiet", "--disable-pip-version-check"])
+            .args(["--no-deps", "--no-index"])
+            .arg(wheel),
+    )?;
+    Ok(python)
+}
+
+/// Prints how long an import takes, the median of five; the extension of tests is larger than that of users.
+fn import_time(python: &Path) -> Outcome {
+    let code = "import time; start = time.perf_counter(); import zvf; print(1000 * (time.perf_counter() - start))";
+    let mut times = Vec::new();
+    for _ in 0..5 {
+        let mut command = sh::command(python);
+        command.args(["-c", code]).current_dir(sh::target());
+        times.push(sh::capture(&mut command)?.trim().parse::<f64>()?);
+    }
+    times.sort_by(f64::total_cmp);
+    println!("import zvf: {:.0} ms", times[2]);
+    Ok(())
+}
+
+/// What clippy and rustfmt say of the extension.
+fn lint() -> Outcome {
+    let manifest = sh::root().join("python").join("Cargo.toml");
+    sh::run(
+        sh::cargo()
+            .args(["fmt", "--check", "--manifest-path"])
+            .arg(&manifest),
+    )?;
+    sh::run(
+        sh::cargo()
+            .args(["clippy", "--quiet", "--features", "as-tested"])
+            .arg("--manifest-path")
+            .arg(&manifest)
+            .args(["--", "-D", "warnings"]),
+    )
+}
+
+/// Compares what both workspaces have: without it nothing that the tests compiled would be taken, and nobody would notice.
+fn check_shared() -> Outcome {
+    let read = |name: &str| std::fs::read_to_string(sh::root().join(name));
+    let profiles = |text: &str| {
+        let mut kept = String::new();
+        let mut inside = false;
+        for line in text.lines() {
+            if line.starts_with('[') {
+                // No task builds the package in the profile of the demo.
+                inside = line.starts_with("[profile.") && !line.starts_with("[profile.lean");
+            }
+            if inside && !line.trim().is_empty() && !line.starts_with('#') {
+                kept.push_str(line);
+                kept.push('\n');
+            }
+        }
+        kept
+    };
+    if profiles(&read("Cargo.toml")?) != profiles(&read("python/Cargo.toml")?) {
+        return Err("python/Cargo.toml: found other profiles than in Cargo.toml".into());
+    }
+    let (main, ours) = (
+        versions(&read("Cargo.lock")?),
+        versions(&read("python/Cargo.lock")?),
+    );
+    for (name, found) in ours {
+        let wrong = main
+            .get(&name)
+            .and_then(|known| found.iter().find(|one| !known.contains(one)));
+        if let Some(version) = wrong {
+            return Err(format!(
+                "python/Cargo.lock: found {name} {version}, expected a version of Cargo.lock: cargo update --manifest-path python/Cargo.toml \
+                 --precise VERSION {name}"
+            )
+            .into());
+        }
+    }
+    Ok(())
+}
+
+/// Versions of each package of a lock file.
+fn versions(lock: &str) -> BTreeMap<String, Vec<String>> {
+    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut name = String::new();
+    let text = |line: &str| line.trim_matches('"').to_owned();
+    for line in lock.lines() {
+        if let Some(rest) = line.strip_prefix("name = ") {
+            name = text(rest);
+        } else if let Some(rest) = line.strip_prefix("version = ")
+            && !name.is_empty()
+        {
+            found
+                .entry(std::mem::take(&mut name))
+                .or_default()
+                .push(text(rest));
+        }
+    }
+    found
+}
