@@ -6,9 +6,10 @@ use anyhow::Result;
 
 use crate::run::zvf_in;
 
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 21] = [
     "info",
     "query",
+    "splits",
     "get",
     "objects",
     "links",

@@ -232,3 +232,29 @@ fn quiet_and_verbose() -> Result<()> {
     assert_eq!(home.zvf(&["query", STORE, "-q", "-v"])?.code, 2);
     Ok(())
 }
+
+#[test]
+fn pieces_together_are_the_answer() -> Result<()> {
+    let home = Home::new("streamlines")?;
+    let all = home.json(&["query", STORE, "--json"])?;
+    for select in ["vertices", "objects"] {
+        let arguments = [
+            "splits", STORE, "--select", select, "--count", "3", "--json",
+        ];
+        let listed = home.json(&arguments)?;
+        assert_eq!(listed["splits"].as_array().map(Vec::len), Some(3));
+        let mut sum = 0;
+        for piece in ["1/3", "2/3", "3/3"] {
+            let found = home.json(&[
+                "query", STORE, "--select", select, "--split", piece, "--json",
+            ])?;
+            sum += found["vertices"].as_u64().context("a number")?;
+        }
+        assert_eq!(Some(sum), all["vertices"].as_u64(), "{select}");
+    }
+    for wrong in ["0/3", "4/3", "3", "a/b"] {
+        let ran = home.zvf(&["query", STORE, "--split", wrong])?;
+        assert_eq!(ran.code, 2, "{wrong}");
+    }
+    Ok(())
+}

@@ -118,6 +118,54 @@ pub enum QueryError {
         /// How many are allowed.
         limit: u64,
     },
+    /// A temporary file could not be written or read.
+    #[error("temporary file in {folder}: {source}")]
+    Temporary {
+        /// The folder for temporary files, as the system names it.
+        folder: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// This library broke a rule of its own: please report it.
+    #[error("internal error at {at}: {what}")]
+    Bug {
+        /// The rule, and what was found instead.
+        what: String,
+        /// File and line.
+        at: &'static std::panic::Location<'static>,
+    },
+}
+
+/// Returns an error of the class bug unless a rule holds.
+macro_rules! internal {
+    ($holds:expr, $($what:tt)+) => {
+        if !$holds {
+            return Err($crate::QueryError::bug(format!($($what)+)));
+        }
+    };
+}
+
+pub(crate) use internal;
+
+/// What must be there is there, or it is a bug: never a default.
+pub(crate) trait OrBug<T> {
+    /// The value, or an error of the class bug with file and line of the caller.
+    ///
+    /// # Errors
+    ///
+    /// Bug.
+    #[track_caller]
+    fn or_bug(self, what: impl fmt::Display) -> Result<T, QueryError>;
+}
+
+impl<T> OrBug<T> for Option<T> {
+    #[track_caller]
+    fn or_bug(self, what: impl fmt::Display) -> Result<T, QueryError> {
+        match self {
+            Some(value) => Ok(value),
+            None => Err(QueryError::bug(what.to_string())),
+        }
+    }
 }
 
 impl QueryError {
@@ -131,6 +179,8 @@ impl QueryError {
             }
             Self::Misuse { .. } => Class::Misuse,
             Self::Limit { .. } => Class::Limit,
+            Self::Temporary { .. } => Class::Io,
+            Self::Bug { .. } => Class::Bug,
         }
     }
 
@@ -141,13 +191,32 @@ impl QueryError {
             | Self::Malformed { place, .. }
             | Self::Unsupported { place, .. }
             | Self::Limit { place, .. } => Some(place),
-            Self::Store(_) | Self::Misuse { .. } => None,
+            Self::Store(_) | Self::Misuse { .. } | Self::Temporary { .. } | Self::Bug { .. } => {
+                None
+            }
         }
     }
 
     #[cold]
     pub(crate) fn misuse(what: impl Into<String>) -> Self {
         Self::Misuse { what: what.into() }
+    }
+
+    #[cold]
+    pub(crate) fn temporary(source: std::io::Error) -> Self {
+        Self::Temporary {
+            folder: std::env::temp_dir().display().to_string(),
+            source,
+        }
+    }
+
+    #[cold]
+    #[track_caller]
+    pub(crate) fn bug(what: impl Into<String>) -> Self {
+        Self::Bug {
+            what: what.into(),
+            at: std::panic::Location::caller(),
+        }
     }
 
     #[cold]

@@ -75,6 +75,10 @@
 //! eight bytes a fragment, four bytes a kept row of partly kept chunks, and the manifests of the chunks concerned. Levels of
 //! a chain share the budget; each keeps this until its links are out.
 //!
+//! Objects are gathered one after another. Where that would read many chunks again, each is read once, in chunk order, and the rows
+//! lie in a temporary file until their object is sent. By object, 20 bytes are kept for each fragment asked for, and 48 more where
+//! links are stored or have attributes, or under a limit.
+//!
 //! At the end of every answer, before its last batch, the store is asked once whether it is still the one that was read
 //! (`Store::verify`); a store that changed is an error of the answer.
 //!
@@ -102,6 +106,9 @@ mod prepare;
 mod query;
 mod reader;
 mod resolve;
+mod splits;
+mod spool;
+mod stored_rows;
 mod vertex_table;
 mod walk;
 
@@ -110,7 +117,8 @@ pub use error::{Place, QueryError};
 pub use filter::Filter;
 pub use list::{list_links, list_objects};
 pub use plan::bbox::BBox;
-pub use query::{Column, Outputs, Query, Select};
+pub use query::{ChunkRange, Column, Outputs, Query, Select};
+pub use splits::{Split, Target};
 pub use zvf_store::{Class, Names};
 
 /// Runs a query.
@@ -120,9 +128,10 @@ pub use zvf_store::{Class, Names};
 ///
 /// # Cost
 ///
-/// One round of requests for documents that are not loaded yet; one for a box, two for objects. No cell is asked for
-/// twice, except under a memory budget that is smaller than what one object's chunks need, and where the first cells show
-/// that chunk keys are worthless, so that all chunks are read (trap T12).
+/// One round of requests for documents that are not loaded yet; one for a box, two for objects. Few cells are asked for
+/// twice: where objects need more chunks at one time than the memory budget holds, at most half of them before all that is
+/// left is read in one pass; and where the first cells show that chunk keys are worthless, so that all chunks are read (trap T12).
+/// More only where objects share most of their rows and are larger than the budget.
 ///
 /// # Errors
 ///
@@ -139,6 +148,12 @@ pub fn query<'a>(
     Box::pin(async move {
         let by_object =
             query.objects.is_some() || query.groups.is_some() || query.select == Select::Objects;
+        let alone = !query.outputs.links && !query.outputs.objects;
+        if query.chunks.is_some() && (by_object || !alone) {
+            return Err(QueryError::misuse(
+                "a range of chunks has the vertex table alone, and no whole objects",
+            ));
+        }
         let prepared = Box::pin(prepare::prepare(store, query)).await;
         // The documents of a level are the second round of requests.
         let mut levels = answer::or_changed(prepared, store, 2).await?;

@@ -30,6 +30,9 @@ use crate::{QueryError, int};
 /// Rows of one batch.
 const BATCH: usize = 1 << 14;
 
+/// Parts of manifests that may stay in memory.
+const FEW: u64 = 2;
+
 /// Lists the objects of a level, in the order of the object index, as table [`Table::Objects`] of an answer:
 /// `object_id`, `vertices`, `chunks`, `fragments`, then object attributes. Objects without vertices are listed too, deleted
 /// ones are not.
@@ -116,6 +119,10 @@ async fn objects(levels: Vec<Level>, emit: &mut Emit) -> Result<Summary, QueryEr
                     let done = std::mem::take(&mut sums);
                     summary.objects += table.send(&done.rows, round, BATCH, 0, emit).await?;
                 }
+            }
+            drop(part);
+            if index.manifest_chunks() > FEW {
+                index.forget_manifests();
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
 use zvf_store::Names;
 
 use crate::{BBox, Filter, QueryError};
@@ -45,11 +46,13 @@ pub struct Query {
     pub ignore_missing: bool,
     /// Tables of the answer.
     pub outputs: Outputs,
+    /// Only rows of these chunks, of every level that is read. For [`splits`](Self::splits): the vertex table alone, and no whole objects.
+    pub chunks: Option<ChunkRange>,
     /// Largest number of rows of one record batch. Default 65 536.
     pub batch_rows: usize,
     /// Decoded bytes that may be on their way or waiting at one time. Default 64 MiB. What is kept
     /// besides is small against the answer: a row number a kept vertex of partly kept chunks,
-    /// fragment indexes, and manifests.
+    /// fragment indexes, and manifests. Rows that whole objects need later go to a temporary file.
     pub memory_budget: u64,
 }
 
@@ -69,6 +72,7 @@ impl Default for Query {
             own_level_only: false,
             ignore_missing: false,
             outputs: Outputs::default(),
+            chunks: None,
             batch_rows: 1 << 16,
             memory_budget: 64 << 20,
         }
@@ -85,6 +89,23 @@ pub enum Select {
     Objects,
     /// Whole chunks that meet the box; with a filter, those of which at least one row satisfies it.
     Chunks,
+}
+
+/// Consecutive chunks: those whose coordinates are not before `from` and before `until`, in lexicographic order.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ChunkRange {
+    /// The first coordinate; `None`: no chunk is before the range.
+    pub from: Option<Vec<i64>>,
+    /// The coordinate after the last one; `None`: no chunk is after the range.
+    pub until: Option<Vec<i64>>,
+}
+
+impl ChunkRange {
+    /// Whether a chunk is in the range.
+    pub fn contains(&self, chunk: &[i64]) -> bool {
+        self.from.as_deref().is_none_or(|from| from <= chunk)
+            && self.until.as_deref().is_none_or(|until| chunk < until)
+    }
 }
 
 /// Tables of the answer. Default: all three.
@@ -166,5 +187,16 @@ mod tests {
             Column::Attribute("row".into())
         );
         assert!("".parse::<Column>().is_err());
+    }
+
+    #[test]
+    fn a_range_has_its_first_chunk_and_not_its_end() {
+        let range = ChunkRange {
+            from: Some(vec![0, 5]),
+            until: Some(vec![1, 0]),
+        };
+        assert!(range.contains(&[0, 5]) && range.contains(&[0, 9]));
+        assert!(!range.contains(&[0, 4]) && !range.contains(&[1, 0]));
+        assert!(ChunkRange::default().contains(&[-3]));
     }
 }

@@ -95,6 +95,19 @@ impl Decoded {
     }
 }
 
+impl Decoded {
+    /// Drops the values of the rows; what is known about the cells stays.
+    pub(crate) fn forget_values(&mut self) {
+        self.positions = Bytes::new();
+        self.kept = Kept::Rows(Vec::new());
+        for cell in &mut self.cells {
+            if let Cell::Rows { bytes, .. } | Cell::Short { bytes, .. } = cell {
+                *bytes = Bytes::new();
+            }
+        }
+    }
+}
+
 impl Reader {
     /// Takes the chunks of a query.
     pub(crate) fn set_table(&mut self, table: ChunkTable) {

@@ -119,12 +119,12 @@ fn fixed_list(item: DataType, width: usize) -> DataType {
 #[derive(Debug, Default)]
 pub(crate) struct Gathered {
     pub(crate) rows: usize,
-    position: MutableBuffer,
+    pub(crate) position: MutableBuffer,
     /// One for each column of the reader; empty where the table does not have it.
     pub(crate) columns: Vec<Column>,
-    chunk: Vec<i64>,
-    row: Vec<u64>,
-    fragment: Vec<Option<u64>>,
+    pub(crate) chunk: Vec<i64>,
+    pub(crate) row: Vec<u64>,
+    pub(crate) fragment: Vec<Option<u64>>,
 }
 
 /// Owners of the rows of a batch, where the table has such columns.
@@ -144,7 +144,7 @@ impl Gathered {
         }
         for (index, column) in reader.columns.iter().enumerate() {
             found.columns.push(if plan.has(Out::Attribute(index)) {
-                Column::with_capacity(bytes(column.row_bytes()))
+                Column::with_capacity(bytes(column.row_bytes()).min(16 << 20))
             } else {
                 Column::default()
             });
@@ -214,6 +214,13 @@ impl Gathered {
                 .filter(|fragment| **fragment != u32::MAX)
                 .map(|fragment| u64::from(*fragment))
         }));
+    }
+
+    /// Bytes of the rows, about.
+    pub(crate) fn bytes(&self) -> usize {
+        let columns: usize = self.columns.iter().map(Column::bytes).sum();
+        let numbers = self.chunk.len() + self.row.len() + 2 * self.fragment.len();
+        self.position.len() + columns + 8 * numbers
     }
 
     /// Widths that the gathered cells told.

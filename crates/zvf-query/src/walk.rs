@@ -1,5 +1,6 @@
 //! Manifests, walked once: which fragments of the query's chunks belong to which object, in object order.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -245,102 +246,182 @@ pub(crate) struct Chosen {
     pub(crate) entries: Vec<Entry>,
 }
 
-/// Reads chosen manifests and numbers their chunks. `visible` says which chunks the query sees; the others become
-/// gaps.
-///
-/// # Errors
-///
-/// Malformed manifests.
-pub(crate) fn choose(
-    blobs: &[bytes::Bytes],
-    ids: &[i64],
-    level: u32,
+/// Numbers of chunks in the order in which manifests first name them.
+#[derive(Debug)]
+struct Numbers {
     rank: usize,
-    visible: impl Fn(&[i64]) -> bool,
-) -> Result<Chosen, QueryError> {
-    let mut coords: Vec<i64> = Vec::new();
-    let mut blocks: Vec<Vec<Entry>> = Vec::with_capacity(blobs.len());
-    let mut coord = vec![0_i64; rank];
-    for (at, blob) in blobs.iter().enumerate() {
-        let manifest = Manifest::parse(blob, rank).map_err(|source| {
-            QueryError::decode(
-                Place::array(level, "object_index/manifests").of(ids.get(at).copied()),
-                source,
-            )
-        })?;
-        let mut entries = Vec::new();
-        for block in manifest.blocks() {
-            coord
-                .iter_mut()
-                .zip(block.chunk)
-                .for_each(|(into, part)| *into = part.get());
-            if visible(&coord) {
-                let number = u32::try_from(coords.len().checked_div(rank).unwrap_or(0))
-                    .unwrap_or(Entry::GAP);
-                let known = entries.last().is_some_and(|last: &Entry| {
-                    let start = int::at(last.slot).saturating_mul(rank);
-                    coords.get(start..start.saturating_add(rank)) == Some(coord.as_slice())
-                });
-                let number = if known {
-                    number.saturating_sub(1)
-                } else {
-                    number
-                };
-                if !known {
-                    coords.extend_from_slice(&coord);
+    /// Chunks that are looked up fast, and their numbers; [`Entry::GAP`] of those without.
+    listed: Option<(ChunkTable, Vec<Slot>)>,
+    others: HashMap<Box<[i64]>, Slot>,
+    coords: Vec<i64>,
+    count: Slot,
+}
+
+impl Numbers {
+    fn coord(&self, number: Slot) -> Option<&[i64]> {
+        let start = int::at(number).saturating_mul(self.rank);
+        self.coords.get(start..start.saturating_add(self.rank))
+    }
+
+    /// The number of a chunk; `None`: more chunks than there are numbers.
+    fn of(&mut self, coord: &[i64]) -> Option<Slot> {
+        let place = match &mut self.listed {
+            Some((table, numbers)) => match table.slot(coord) {
+                Some(slot) => numbers.get_mut(int::at(slot)),
+                None => None,
+            },
+            None => None,
+        };
+        let place = match place {
+            Some(place) => place,
+            None => match self.others.get_mut(coord) {
+                Some(place) => place,
+                None => self.others.entry(coord.into()).or_insert(Entry::GAP),
+            },
+        };
+        if *place == Entry::GAP {
+            *place = self.count;
+            self.coords.extend_from_slice(coord);
+            self.count = self
+                .count
+                .checked_add(1)
+                .filter(|count| *count < Entry::GAP)?;
+        }
+        Some(*place)
+    }
+}
+
+/// Reads chosen manifests, some after others, and numbers their chunks.
+#[derive(Debug)]
+pub(crate) struct Chooser<V> {
+    level: u32,
+    /// Which chunks the query sees; the others become gaps.
+    visible: V,
+    numbers: Numbers,
+    starts: Vec<usize>,
+    entries: Vec<Entry>,
+}
+
+impl<V: Fn(&[i64]) -> bool> Chooser<V> {
+    /// Nothing read yet. Chunks that are `listed` are looked up faster; that pays where there are many manifests.
+    pub(crate) fn new(level: u32, rank: usize, visible: V, listed: Option<ChunkTable>) -> Self {
+        Self {
+            level,
+            visible,
+            numbers: Numbers {
+                rank,
+                listed: listed.map(|table| {
+                    let numbers = vec![Entry::GAP; table.len()];
+                    (table, numbers)
+                }),
+                others: HashMap::new(),
+                coords: Vec::new(),
+                count: 0,
+            },
+            starts: Vec::new(),
+            entries: Vec::new(),
+        }
+    }
+
+    /// Reads the manifests of the next choices.
+    ///
+    /// # Errors
+    ///
+    /// Malformed manifests. Limit: more chunks than there are numbers.
+    pub(crate) fn push(&mut self, blobs: &[bytes::Bytes], ids: &[i64]) -> Result<(), QueryError> {
+        let rank = self.numbers.rank;
+        let mut coord = vec![0_i64; rank];
+        for (at, blob) in blobs.iter().enumerate() {
+            let manifest = Manifest::parse(blob, rank).map_err(|source| {
+                QueryError::decode(
+                    Place::array(self.level, "object_index/manifests").of(ids.get(at).copied()),
+                    source,
+                )
+            })?;
+            let start = self.entries.len();
+            self.starts.push(start);
+            for block in manifest.blocks() {
+                coord
+                    .iter_mut()
+                    .zip(block.chunk)
+                    .for_each(|(into, part)| *into = part.get());
+                let last = self.entries.get(start..).and_then(<[Entry]>::last).copied();
+                let same = last.filter(|last| self.numbers.coord(last.slot) == Some(&coord));
+                if let Some(last) = same {
+                    push_block(last.slot, block.fragments, &mut self.entries);
+                } else if (self.visible)(&coord) {
+                    let number = self.numbers.of(&coord).ok_or_else(|| self.too_many())?;
+                    push_block(number, block.fragments, &mut self.entries);
+                } else if last.is_some_and(|entry| entry.slot != Entry::GAP) {
+                    self.entries.push(Entry {
+                        slot: Entry::GAP,
+                        first: 0,
+                        count: 0,
+                    });
                 }
-                push_block(number, block.fragments, &mut entries);
-            } else if entries.last().is_some_and(|entry| entry.slot != Entry::GAP) {
-                entries.push(Entry {
-                    slot: Entry::GAP,
-                    first: 0,
-                    count: 0,
-                });
             }
         }
-        blocks.push(entries);
+        Ok(())
     }
-    let table = ChunkTable::from_unsorted(rank, coords.chunks_exact(rank.max(1)).collect());
-    let table = table.ok_or_else(|| {
-        let place = Place::array(level, "object_index/manifests");
-        QueryError::limit(
-            place,
-            "chunks",
-            int::wide(coords.len()),
-            u64::from(u32::MAX - 1),
-        )
-    })?;
-    let numbers: Vec<Slot> = coords
-        .chunks_exact(rank.max(1))
-        .map(|coord| table.slot(coord).unwrap_or(Entry::GAP))
-        .collect();
-    let mut chosen = Chosen {
-        table,
-        starts: Vec::with_capacity(blobs.len() + 1),
-        entries: Vec::new(),
-    };
-    for entries in blocks {
-        chosen.starts.push(chosen.entries.len());
-        chosen.entries.extend(entries.into_iter().map(|entry| {
-            let slot = if entry.slot == Entry::GAP {
-                None
-            } else {
-                numbers.get(int::at(entry.slot)).copied()
-            };
-            Entry {
-                slot: slot.unwrap_or(Entry::GAP),
-                ..entry
-            }
-        }));
+
+    /// Makes room for `more` manifests like the `first` ones that were read.
+    pub(crate) fn reserve(&mut self, more: usize, first: usize) {
+        let entries = int::wide(self.entries.len()).saturating_mul(int::wide(more));
+        let room = entries.checked_div(int::wide(first)).unwrap_or(0);
+        // A guess never asks for much more than what was read would grow to.
+        let room = room.saturating_add(room / 16).min(1 << 26);
+        self.entries.reserve(int::index(room).unwrap_or(0));
     }
-    chosen.starts.push(chosen.entries.len());
-    Ok(chosen)
+
+    fn too_many(&self) -> QueryError {
+        let place = Place::array(self.level, "object_index/manifests");
+        let found = u64::from(self.numbers.count);
+        QueryError::limit(place, "chunks", found, u64::from(u32::MAX - 1))
+    }
+
+    /// All that was read.
+    ///
+    /// # Errors
+    ///
+    /// Limit: more chunks than there are numbers.
+    pub(crate) fn finish(mut self) -> Result<Chosen, QueryError> {
+        let rank = self.numbers.rank;
+        let coords = std::mem::take(&mut self.numbers.coords);
+        let chunks = || coords.chunks_exact(rank.max(1));
+        let table = ChunkTable::from_unsorted(rank, chunks().collect());
+        let table = table.ok_or_else(|| self.too_many())?;
+        let slots: Vec<Slot> = chunks()
+            .map(|coord| table.slot(coord).unwrap_or(Entry::GAP))
+            .collect();
+        for entry in &mut self.entries {
+            let slot = slots.get(int::at(entry.slot)).copied();
+            entry.slot = slot.unwrap_or(Entry::GAP);
+        }
+        self.starts.push(self.entries.len());
+        Ok(Chosen {
+            table,
+            starts: self.starts,
+            entries: self.entries,
+        })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use zvf_store::format::manifest::ManifestBuilder;
+
+    fn choose(
+        blobs: &[bytes::Bytes],
+        ids: &[i64],
+        level: u32,
+        rank: usize,
+        visible: impl Fn(&[i64]) -> bool,
+    ) -> Result<Chosen, QueryError> {
+        let mut chooser = Chooser::new(level, rank, visible, None);
+        chooser.push(blobs, ids)?;
+        chooser.finish()
+    }
 
     #[test]
     fn chosen_manifests_share_one_table() {

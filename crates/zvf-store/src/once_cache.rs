@@ -74,6 +74,16 @@ impl<T: Send + Sync + 'static> OnceCache<T> {
         .await
     }
 
+    /// Forgets what is loaded; what others still hold lives on.
+    pub(crate) fn clear(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = std::mem::take(&mut state.order);
+        for (number, weight) in known {
+            state.weight = state.weight.saturating_sub(weight);
+            state.cells.remove(&number);
+        }
+    }
+
     fn account(&self, number: u64, weight: u64) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.weight = state.weight.saturating_add(weight);

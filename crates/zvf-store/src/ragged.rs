@@ -231,6 +231,11 @@ impl RaggedArray {
         self.cache.get(number, RaggedChunk::weight, load).await
     }
 
+    /// Forgets the chunks that are loaded.
+    pub(crate) fn forget(&self) {
+        self.cache.clear();
+    }
+
     async fn load(&self, kv: &Kv, round: u32, number: u64) -> Result<Arc<RaggedChunk>, StoreError> {
         let first = number.saturating_mul(self.per_chunk);
         let rows = self.rows;

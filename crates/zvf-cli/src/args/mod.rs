@@ -37,7 +37,9 @@ pub(crate) use import::{ImportArgs, TargetArg};
 pub(crate) use info::{InfoArgs, LinksArgs, ObjectsArgs};
 pub(crate) use inspect::{BlobArg, InspectArgs};
 pub(crate) use pyramid::{CrossArg, MethodArg, PyramidArgs, Scale};
-pub(crate) use query::{FormatArg, GetArgs, QueryArgs, ResultArgs, SelectArg, TermArgs};
+pub(crate) use query::{
+    FormatArg, GetArgs, QueryArgs, ResultArgs, SelectArg, SplitArg, SplitsArgs, TermArgs,
+};
 pub(crate) use repair::{PlanFormat, RepairArgs};
 #[cfg(feature = "volumes")]
 pub(crate) use sample::{OrderArg, SampleArgs};
@@ -121,6 +123,8 @@ pub(crate) enum Command {
     Info(InfoArgs),
     /// Selects vertices, links and objects by box, object, group or attribute
     Query(QueryArgs),
+    /// Cuts a query into pieces for several programs, each vertex in exactly one of them
+    Splits(SplitsArgs),
     /// Reads whole objects by id, in the order asked
     Get(GetArgs),
     /// Lists the objects of a level with their sizes and attributes

@@ -45,9 +45,76 @@ pub(crate) struct QueryArgs {
     /// Ids that the store does not have are left out instead of being an error
     #[arg(long)]
     pub(crate) ignore_missing: bool,
+    /// Only piece I of the N pieces that `zvf splits --count N` lists, I from 1 to N
+    #[arg(long, value_name = "I/N", value_parser = split, conflicts_with = "limit")]
+    pub(crate) split: Option<SplitArg>,
     /// What is written and how
     #[command(flatten)]
     pub(crate) result: ResultArgs,
+}
+
+/// One of several pieces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SplitArg {
+    /// Which, from 1.
+    pub(crate) number: u32,
+    /// Of how many.
+    pub(crate) count: u32,
+}
+
+fn split(text: &str) -> Result<SplitArg, String> {
+    let parts = text.split_once('/');
+    let numbers = parts.and_then(|(number, count)| {
+        let (number, count) = (number.trim().parse().ok()?, count.trim().parse().ok()?);
+        Some(SplitArg { number, count })
+    });
+    numbers
+        .filter(|split| (1..=split.count).contains(&split.number))
+        .ok_or_else(|| format!("found {text:?}, expected I/N with I from 1 to N, e.g. 3/16"))
+}
+
+/// `zvf splits`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Every vertex of the answer is in exactly one piece. Without objects, groups and --select objects the pieces are cut by chunk and have the
+vertex table alone; whole objects are cut by id, with their vertices and, of lines, polylines, streamlines and skeletons, their links.
+Rows and bytes are estimates from the documents. With --json each piece is an object that the library runs elsewhere
+(zvf_query::Split); it holds the tags of the documents, and a store that changed since is an error.
+
+Examples:
+  zvf splits brain.zarrvectors --count 16
+  zvf splits tracts.zarrvectors --select objects --bytes 268435456 --json
+  zvf query brain.zarrvectors --split 3/16 -o part-3.arrow")]
+pub(crate) struct SplitsArgs {
+    /// Path or URL of the store
+    pub(crate) store: String,
+    /// Which rows are meant
+    #[command(flatten)]
+    pub(crate) terms: TermArgs,
+    /// What is kept: rows inside, whole objects with a vertex inside, or whole chunks that meet the box [default: vertices]
+    #[arg(long, value_enum)]
+    pub(crate) select: Option<SelectArg>,
+    /// Ids that the store does not have are left out instead of being an error
+    #[arg(long)]
+    pub(crate) ignore_missing: bool,
+    /// Resolution level; 0 is the finest
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) level: u32,
+    /// Of an additive level only its own content, not that of the coarser levels which complete it
+    #[arg(long)]
+    pub(crate) own_level_only: bool,
+    /// Attributes to read: all, none, or names
+    #[arg(long, value_name = "all|none|NAME,..", default_value = "all")]
+    pub(crate) attributes: String,
+    /// So many pieces
+    #[arg(long, value_name = "N", group = "size", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) count: Option<u32>,
+    /// Pieces of about so many rows
+    #[arg(long, value_name = "N", group = "size", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) rows: Option<u64>,
+    /// Pieces of about so many decoded bytes [default: 64 MiB]
+    #[arg(long, value_name = "N", group = "size", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) bytes: Option<u64>,
 }
 
 /// `zvf get`

@@ -18,6 +18,7 @@ mod repair;
 #[cfg(feature = "volumes")]
 mod sample;
 mod select;
+mod splits;
 mod summary;
 mod vacuum;
 mod validate;
@@ -128,6 +129,7 @@ fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
     match command {
         Command::Info(args) => info::run(args, context),
         Command::Query(args) => query::query(args, context),
+        Command::Splits(args) => splits::run(args, context),
         Command::Get(args) => query::get(args, context),
         Command::Objects(args) => objects::run(args, context),
         Command::Links(args) => links::run(args, context),

@@ -7,6 +7,7 @@ use zvf_query::{Query, Select, Table};
 
 use super::export::Job;
 use super::select;
+use super::splits;
 use super::summary::{Digest, Report};
 use crate::args::{GetArgs, QueryArgs, ResultArgs};
 use crate::context::Context;
@@ -23,7 +24,17 @@ use crate::output::{Sink, Target, print_json, print_text};
 pub(crate) fn query(args: &QueryArgs, context: &mut Context<'_>) -> Result<()> {
     let output = output(&args.store, &args.result, context)?;
     let target = target(&args.result, output.as_ref(), context)?;
-    let query = select::of_query(args, &target, context.common.memory_budget)?;
+    let mut query = select::of_query(args, &target, context.common.memory_budget)?;
+    if let Some(split) = args.split {
+        let tracts = matches!(
+            &target,
+            Target::Export(_, Format::Trk | Format::Tck | Format::Trx)
+        );
+        if tracts && args.select.is_none() {
+            query.select = Select::Objects;
+        }
+        query = splits::one(&args.store, &query, split, context)?;
+    }
     match (&target, output) {
         (Target::Export(_, format), Some(output)) => {
             let select = args.select.map(Select::from);

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
-use serde_json::Value;
+use serde::Serialize;
 use zvf_convert::Format;
 use zvf_convert::output::{ArrowWriter, CsvWriter, NpyWriter, Rows, SpooledNpy, TableWriter};
 use zvf_query::Table;
@@ -311,11 +311,13 @@ fn stdout_writer(format: FormatArg, schema: &Schema) -> Result<Box<dyn TableWrit
 /// # Errors
 ///
 /// I/O.
-pub(crate) fn print_json(document: &Value) -> Result<()> {
-    let mut text = serde_json::to_string_pretty(document)
-        .map_err(|e| CliError::stdout(&io::Error::other(e)))?;
-    text.push('\n');
-    print_text(&text)
+pub(crate) fn print_json(document: &impl Serialize) -> Result<()> {
+    let mut out = BufWriter::with_capacity(BUFFER, io::stdout().lock());
+    serde_json::to_writer_pretty(&mut out, document)
+        .map_err(io::Error::from)
+        .and_then(|()| out.write_all(b"\n"))
+        .and_then(|()| out.flush())
+        .map_err(|e| CliError::stdout(&e))
 }
 
 /// Prints text on stdout.

@@ -11,6 +11,7 @@ use arrow_array::{
 };
 use arrow_ipc::reader::FileReader;
 use arrow_schema::{DataType, Field, Schema};
+use serde_json::Value;
 
 use super::*;
 use zvf_convert::Format;

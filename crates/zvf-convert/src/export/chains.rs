@@ -109,14 +109,21 @@ pub(super) trait Visit: Send {
 impl Objects {
     /// Asks for the objects of the selection, and gives the query for their points.
     pub(super) async fn read(job: &mut Job<'_>) -> Result<(Self, Query), ConvertError> {
-        let Some(mut query) = job.by_object(false).await? else {
-            let found = "a level without objects";
-            return Err(ConvertError::usage(job.format.name(), found, "objects"));
-        };
-        query.outputs = OBJECTS;
-        let all = !job.selects() && query.limit.is_none();
         let mut table = ObjectTable::default();
-        if !all {
+        let mut query = job.whole_objects(false)?;
+        let selects = job.selects();
+        if !selects {
+            // The table of all objects, from which their ids are known.
+            job.list(&mut table).await?;
+            if !table.1 {
+                let found = "a level without objects";
+                return Err(ConvertError::usage(job.format.name(), found, "objects"));
+            }
+            query.objects = Some(table.0.ids.clone());
+        }
+        query.outputs = OBJECTS;
+        if selects || query.limit.is_some() {
+            table = ObjectTable::default();
             job.run(query.clone(), &mut table).await?;
         }
         // An object without points is in no answer, but it has attributes.
@@ -186,9 +193,9 @@ impl Objects {
     }
 }
 
-/// An object table as it comes.
+/// An object table as it comes; whether there is one.
 #[derive(Debug, Default)]
-struct ObjectTable(Objects);
+struct ObjectTable(Objects, bool);
 
 impl ObjectTable {
     /// The rows of these ids, in their order; ids without a row are left out.
@@ -208,18 +215,20 @@ impl ObjectTable {
             exact: one.exact,
         };
         let lengths = found.iter().filter_map(|(_, row)| self.0.lengths.get(*row));
-        Self(Objects {
+        let objects = Objects {
             ids: found.iter().map(|(id, _)| *id).collect(),
             lengths: lengths.copied().collect(),
             properties: self.0.properties.iter().map(property).collect(),
             others: self.0.others.clone(),
-        })
+        };
+        Self(objects, self.1)
     }
 }
 
 impl Batches for ObjectTable {
     fn schemas(&mut self, schemas: &Schemas) -> Result<(), ConvertError> {
         if let Some(schema) = &schemas.objects {
+            self.1 = true;
             let (properties, others) = Numbers::of(schema, own_columns(schema));
             (self.0.properties, self.0.others) = (properties, others);
         }

@@ -395,6 +395,18 @@ impl<'a> Job<'a> {
 
     /// The query of whole objects one after another; `None` where the level has no objects.
     async fn by_object(&mut self, object_id: bool) -> Result<Option<Query>, ConvertError> {
+        let mut query = self.whole_objects(object_id)?;
+        if !self.selects() {
+            let Some(ids) = self.ids().await? else {
+                return Ok(None);
+            };
+            query.objects = Some(ids);
+        }
+        Ok(Some(query))
+    }
+
+    /// The query of whole objects that the selection names or meets.
+    fn whole_objects(&self, object_id: bool) -> Result<Query, ConvertError> {
         if self
             .options
             .select
@@ -410,13 +422,7 @@ impl<'a> Job<'a> {
         }
         let mut query = self.flat(object_id);
         query.select = Select::Objects;
-        if !self.selects() {
-            let Some(ids) = self.ids().await? else {
-                return Ok(None);
-            };
-            query.objects = Some(ids);
-        }
-        Ok(Some(query))
+        Ok(query)
     }
 
     /// The ids of all objects of the level; `None` where it has no object index.

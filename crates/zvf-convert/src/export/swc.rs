@@ -1,6 +1,5 @@
 //! SWC: a node a line, `id type x y z radius parent`.
 
-use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
 
@@ -207,11 +206,8 @@ fn parents(count: usize, links: &[[usize; 2]]) -> Option<Vec<Option<usize>>> {
         return Some(parents);
     }
     // Edges without a direction: each part is walked from its first node.
-    let mut near: HashMap<usize, Vec<usize>> = HashMap::new();
-    for &[a, b] in links {
-        near.entry(a).or_default().push(b);
-        near.entry(b).or_default().push(a);
-    }
+    let pairs = links.iter().flat_map(|&[a, b]| [(a, b), (b, a)]);
+    let near = Grouped::new(count, pairs);
     let mut seen = vec![false; count];
     let (mut parents, mut used) = (vec![None; count], 0_usize);
     for root in 0..count {
@@ -223,7 +219,7 @@ fn parents(count: usize, links: &[[usize; 2]]) -> Option<Vec<Option<usize>>> {
             *seen = true;
         }
         while let Some(node) = open.pop() {
-            for &next in near.get(&node).into_iter().flatten() {
+            for &next in near.of(node) {
                 let Some(seen) = seen.get_mut(next).filter(|seen| !**seen) else {
                     continue;
                 };
@@ -240,21 +236,65 @@ fn parents(count: usize, links: &[[usize; 2]]) -> Option<Vec<Option<usize>>> {
     (used == links.len()).then_some(parents)
 }
 
+/// Nodes by another one, ascending: where those of each begin, and all of them.
+#[derive(Debug)]
+struct Grouped {
+    starts: Vec<usize>,
+    nodes: Vec<usize>,
+}
+
+impl Grouped {
+    /// Sorts pairs (node, other) by node, of `count` nodes.
+    fn new(count: usize, pairs: impl Iterator<Item = (usize, usize)> + Clone) -> Self {
+        let mut starts = vec![0_usize; count.saturating_add(1)];
+        for (node, _) in pairs.clone() {
+            if let Some(start) = starts.get_mut(node.saturating_add(1)) {
+                *start = start.saturating_add(1);
+            }
+        }
+        let mut sum = 0_usize;
+        for start in &mut starts {
+            sum = sum.saturating_add(*start);
+            *start = sum;
+        }
+        let mut next = starts.clone();
+        let mut nodes = vec![0; sum];
+        for (node, other) in pairs {
+            let place = next.get_mut(node).filter(|_| node < count);
+            if let Some(place) = place {
+                if let Some(slot) = nodes.get_mut(*place) {
+                    *slot = other;
+                }
+                *place = place.saturating_add(1);
+            }
+        }
+        Self { starts, nodes }
+    }
+
+    /// Those of one node.
+    fn of(&self, node: usize) -> &[usize] {
+        let bounds = self
+            .starts
+            .get(node)
+            .zip(self.starts.get(node.saturating_add(1)));
+        bounds
+            .and_then(|(start, end)| self.nodes.get(*start..*end))
+            .unwrap_or_default()
+    }
+}
+
 /// All nodes that come from a root, every parent before its children. Nodes of a ring are missing.
 fn downwards(parents: &[Option<usize>]) -> Vec<usize> {
-    let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
-    let mut open = Vec::new();
-    for (node, parent) in parents.iter().enumerate() {
-        match parent {
-            Some(parent) => children.entry(*parent).or_default().push(node),
-            None => open.push(node),
-        }
-    }
+    let pairs = parents.iter().enumerate();
+    let pairs = pairs.filter_map(|(node, parent)| Some(((*parent)?, node)));
+    let children = Grouped::new(parents.len(), pairs);
+    let roots = (0..parents.len()).filter(|node| parents.get(*node) == Some(&None));
+    let mut open: Vec<usize> = roots.collect();
     open.reverse();
     let mut order = Vec::with_capacity(parents.len());
     while let Some(node) = open.pop() {
         order.push(node);
-        open.extend(children.remove(&node).into_iter().flatten().rev());
+        open.extend(children.of(node).iter().rev());
     }
     order
 }

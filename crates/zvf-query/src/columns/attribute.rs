@@ -272,12 +272,13 @@ impl ColumnSpec {
 /// Gathered values of one attribute: the bytes of the rows that have some, and where rows have none.
 #[derive(Debug, Default)]
 pub(crate) struct Column {
-    bytes: MutableBuffer,
+    /// Values of the rows that have one.
+    pub(super) bytes: MutableBuffer,
     /// Values a row, once a cell has told.
     pub(crate) width: Option<usize>,
     /// Start and count of rows without value.
-    missing: Vec<(usize, usize)>,
-    rows: usize,
+    pub(super) missing: Vec<(usize, usize)>,
+    pub(super) rows: usize,
 }
 
 impl Column {
@@ -305,7 +306,10 @@ impl Column {
             return Ok(());
         }
         match cell {
-            Cell::Unread | Cell::Missing => self.missing.push((self.rows, count)),
+            Cell::Unread | Cell::Missing => {
+                self.push_missing(count);
+                return Ok(());
+            }
             Cell::Short { bytes, width, rows } => {
                 let known = Cell::Rows {
                     bytes: bytes.clone(),
@@ -326,14 +330,7 @@ impl Column {
                 }
             }
             Cell::Rows { bytes, width } => {
-                match self.width {
-                    Some(before) if before != *width => {
-                        return Err(format!(
-                            "found {width} values a row, expected {before} as in other chunks"
-                        ));
-                    }
-                    _ => self.width = Some(*width),
-                }
+                self.agree(*width)?;
                 gather(
                     bytes,
                     width.saturating_mul(spec.dtype.size()),
@@ -344,6 +341,53 @@ impl Column {
         }
         self.rows += count;
         Ok(())
+    }
+
+    /// Appends rows without a value.
+    pub(super) fn push_missing(&mut self, count: usize) {
+        if count == 0 {
+            return;
+        }
+        match self.missing.last_mut() {
+            Some((start, before)) if *start + *before == self.rows => *before += count,
+            _ => self.missing.push((self.rows, count)),
+        }
+        self.rows += count;
+    }
+
+    /// Appends the values of `count` rows.
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Self::push).
+    pub(super) fn push_values(
+        &mut self,
+        bytes: &[u8],
+        width: usize,
+        count: usize,
+    ) -> Result<(), String> {
+        self.agree(width)?;
+        self.bytes.extend_from_slice(bytes);
+        self.rows += count;
+        Ok(())
+    }
+
+    fn agree(&mut self, width: usize) -> Result<(), String> {
+        match self.width {
+            Some(before) if before != width => Err(format!(
+                "found {width} values a row, expected {before} as in other chunks"
+            )),
+            _ => {
+                self.width = Some(width);
+                Ok(())
+            }
+        }
+    }
+
+    /// Bytes of the values and of what is known about rows without one.
+    pub(crate) fn bytes(&self) -> usize {
+        let missing = self.missing.len().saturating_mul(16);
+        self.bytes.len().saturating_add(missing)
     }
 
     /// The bytes with zeros where rows have no value.

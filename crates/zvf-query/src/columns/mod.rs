@@ -5,3 +5,4 @@ pub(crate) mod attribute;
 pub(crate) mod gather;
 pub(crate) mod position;
 pub(crate) mod scalar;
+pub(crate) mod stored;

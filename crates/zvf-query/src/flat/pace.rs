@@ -36,6 +36,14 @@ pub(crate) struct Load {
     pub(crate) limit: Option<u64>,
 }
 
+impl Load {
+    /// Decoded bytes of a chunk.
+    pub(crate) fn chunk_bytes(self) -> u64 {
+        let rows = self.rows_per_chunk.saturating_mul(self.row_bytes);
+        rows.saturating_add(256)
+    }
+}
+
 impl Pace {
     /// Cuts chunks into groups: large enough to be worth a task, small enough that there are several, about a batch
     /// each. The cut depends on the store and the query alone, so that the same query gives the same batches.

@@ -37,7 +37,10 @@ pub(crate) fn plan_chunks(
         _ => None,
     };
     let keep = |chunk: &&[i64]| {
-        scope.as_ref().is_none_or(|scope| scope.contains(chunk)) && !p.reader.rules_out(chunk)
+        let asked = p.query.chunks.as_ref();
+        asked.is_none_or(|range| range.contains(chunk))
+            && scope.as_ref().is_none_or(|scope| scope.contains(chunk))
+            && !p.reader.rules_out(chunk)
     };
     let table = match &scope {
         None => ChunkTable::new(rank, presence.iter().filter(keep)),
@@ -71,8 +74,8 @@ pub(crate) fn check_count(p: &Prepared, reader: &Reader, what: &What) -> Result<
     Ok(())
 }
 
-/// How much is read at one time.
-pub(crate) fn pace(p: &Prepared, reader: &Reader, what: &What, limit: Option<u64>) -> Pace {
+/// What documents say about the size of the cells of a query.
+pub(crate) fn load(p: &Prepared, reader: &Reader, what: &What) -> Load {
     let chunks = int::wide(p.level.vertices().presence().len()).max(1);
     let rows_per_chunk = match p.level.doc().vertex_count {
         // Some writers leave the count at zero.
@@ -87,12 +90,20 @@ pub(crate) fn pace(p: &Prepared, reader: &Reader, what: &What, limit: Option<u64
     let attributes: usize = attributes
         .map(|(column, _)| column.row_bytes())
         .fold(0, usize::saturating_add);
-    let load = Load {
+    Load {
         rows_per_chunk,
         row_bytes: int::wide(reader.position.row_bytes().saturating_add(attributes)),
         batch_rows: int::wide(p.query.batch_rows.max(1)),
         budget: p.query.memory_budget,
+        limit: None,
+    }
+}
+
+/// How much is read at one time.
+pub(crate) fn pace(p: &Prepared, reader: &Reader, what: &What, limit: Option<u64>) -> Pace {
+    let load = Load {
         limit,
+        ..load(p, reader, what)
     };
     Pace::new(u32::try_from(reader.table.len()).unwrap_or(Slot::MAX), load)
 }

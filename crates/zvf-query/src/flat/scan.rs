@@ -8,13 +8,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 
+use futures::channel::mpsc;
 use futures::future::{BoxFuture, FutureExt};
-use futures::stream::{BoxStream, StreamExt, TryStreamExt};
+use futures::sink::SinkExt;
+use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use zvf_store::IdTable;
 
 use super::job::{GroupOut, VertexPlan};
 use super::plan::{check_count, pace, plan_chunks, witness};
 use super::requests::{Job, jobs, side};
+use crate::error::Place;
 use crate::kept::{KeptChunk, KeptTable};
 use crate::links::records::{RecordCell, Touch};
 use crate::objects::{ObjectTable, ObjectValues};
@@ -90,6 +93,12 @@ impl Scan {
         let (mut scan, placed) = Self::attempt(p, ask, true).await?;
         if placed {
             return Ok(scan);
+        }
+        if p.query.chunks.is_some() {
+            // Other pieces may not see it, and would leave the chunks out.
+            let place = Place::array(p.query.level, "vertices");
+            let what = "rows lie in other chunks than chunk_shape says: a box cannot be split";
+            return Err(QueryError::malformed(place, what));
         }
         let what = "rows lie in other chunks than chunk_shape says: all chunks are read";
         (scan, _) = Self::attempt(p, ask, false).await?;
@@ -406,6 +415,26 @@ pub(crate) fn offload<R: Send + 'static>(
         .store()
         .fetch_map(round, Vec::new(), move |_| work());
     async move { run.await? }.boxed()
+}
+
+/// Runs CPU work on one worker thread that hands over what it makes, one after another, and waits while nobody takes it. Dropping the
+/// stream ends the work.
+///
+/// One thread, since an allocator keeps for each thread what others free of it: many threads that make large buffers in turn
+/// hold several times what is in use.
+pub(crate) fn produce<T: Send + 'static>(
+    reader: &Reader,
+    round: u32,
+    work: impl FnOnce(&mut dyn FnMut(T) -> bool) -> Result<(), QueryError> + Send + 'static,
+) -> BoxStream<'static, Result<T, QueryError>> {
+    let (mut sender, receiver) = mpsc::channel(0);
+    let run = offload(reader, round, move || {
+        work(&mut |made| futures::executor::block_on(sender.send(made)).is_ok())
+    });
+    let end = run
+        .into_stream()
+        .filter_map(|end| async move { end.err().map(Err) });
+    stream::select(receiver.map(Ok), end).boxed()
 }
 
 /// Starts a future that is waited for later: what it hands to other threads runs meanwhile.

@@ -1,5 +1,6 @@
 //! Manifest entries cut into batches, and which chunks each batch is the first or last to use.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::int;
@@ -29,27 +30,51 @@ pub(crate) struct Batches {
     pub(crate) last_use: Vec<usize>,
 }
 
-/// Cuts entries into batches.
-pub(crate) fn cut(entries: &[Entry], chunks: usize) -> Batches {
+impl Batches {
+    /// How many chunks are read again where at most `keep` stay in memory from one batch to the next, as
+    /// `run::shrink` chooses them. Counting ends above `most`.
+    pub(crate) fn repeats(&self, keep: usize, most: usize) -> usize {
+        let mut held: BTreeSet<(usize, Slot)> = BTreeSet::new();
+        let mut repeats = 0;
+        for (number, batch) in self.list.iter().enumerate() {
+            for slot in &batch.slots {
+                let last = self.last_use.get(int::at(*slot)).copied().unwrap_or(0);
+                if held.insert((last, *slot)) && batch.new.binary_search(slot).is_err() {
+                    repeats += 1;
+                }
+            }
+            while held.first().is_some_and(|(last, _)| *last <= number) {
+                held.pop_first();
+            }
+            while held.len() > keep {
+                held.pop_last();
+            }
+            if repeats > most {
+                break;
+            }
+        }
+        repeats
+    }
+}
+
+/// Cuts entries, from one on, into batches that name at most `most` chunks each.
+pub(crate) fn cut(entries: &[Entry], from: usize, chunks: usize, most: usize) -> Batches {
     let mut batches = Batches {
         list: Vec::new(),
         last_use: vec![0; chunks],
     };
-    let mut seen = vec![false; chunks];
-    let mut start = 0;
+    // The batch that named a chunk last, counted from 1.
+    let mut named = vec![0_usize; chunks];
+    let mut start = from;
     let (mut slots, mut new) = (Vec::new(), Vec::new());
-    let mut close = |range: Range<usize>,
-                     slots: &mut Vec<Slot>,
-                     new: &mut Vec<Slot>,
-                     last_use: &mut [usize]| {
+    let mut close = |range: Range<usize>, slots: &mut Vec<Slot>, new: &mut Vec<Slot>| {
         if range.is_empty() {
             return;
         }
         slots.sort_unstable();
-        slots.dedup();
         new.sort_unstable();
         for slot in slots.iter() {
-            if let Some(last) = last_use.get_mut(int::at(*slot)) {
+            if let Some(last) = batches.last_use.get_mut(int::at(*slot)) {
                 *last = batches.list.len();
             }
         }
@@ -59,28 +84,29 @@ pub(crate) fn cut(entries: &[Entry], chunks: usize) -> Batches {
             new: std::mem::take(new),
         });
     };
-    let mut last_use = std::mem::take(&mut batches.last_use);
-    for (at, entry) in entries.iter().enumerate() {
-        let unseen = entry.slot != Entry::GAP && seen.get(int::at(entry.slot)) == Some(&false);
-        if (unseen && new.len() >= CHUNKS) || at - start >= ENTRIES {
-            close(start..at, &mut slots, &mut new, &mut last_use);
+    let mut number = 1;
+    for (at, entry) in entries.iter().enumerate().skip(from) {
+        let before = named.get(int::at(entry.slot)).copied();
+        let unseen = before == Some(0);
+        let unnamed = before.is_some_and(|before| before != number);
+        let full = unseen && new.len() >= CHUNKS || unnamed && slots.len() >= most.max(1);
+        if full || at - start >= ENTRIES {
+            close(start..at, &mut slots, &mut new);
             start = at;
+            number += 1;
         }
-        if entry.slot == Entry::GAP {
+        let Some(named) = named.get_mut(int::at(entry.slot)) else {
             continue;
-        }
-        if slots.last() != Some(&entry.slot) {
-            slots.push(entry.slot);
-        }
+        };
         if unseen {
             new.push(entry.slot);
-            if let Some(seen) = seen.get_mut(int::at(entry.slot)) {
-                *seen = true;
-            }
+        }
+        if *named != number {
+            *named = number;
+            slots.push(entry.slot);
         }
     }
-    close(start..entries.len(), &mut slots, &mut new, &mut last_use);
-    batches.last_use = last_use;
+    close(start..entries.len(), &mut slots, &mut new);
     batches
 }
 
@@ -101,7 +127,7 @@ mod tests {
                 count: 1,
             })
             .collect();
-        let batches = cut(&entries, 200);
+        let batches = cut(&entries, 0, 200, usize::MAX);
         let mut next = 0;
         let mut new: Vec<Slot> = Vec::new();
         for (number, batch) in batches.list.iter().enumerate() {
@@ -119,6 +145,25 @@ mod tests {
         assert_eq!(next, entries.len());
         new.sort_unstable();
         assert_eq!(new, (0..200).collect::<Vec<_>>());
-        assert!(cut(&[], 3).list.is_empty());
+        assert!(cut(&[], 0, 3, 9).list.is_empty());
+        let some = cut(&entries, 9000, 200, 7);
+        assert!(some.list.iter().all(|batch| batch.slots.len() <= 7));
+        assert_eq!(some.list[0].entries.start, 9000);
+    }
+
+    #[test]
+    fn chunks_that_had_to_make_room_are_counted() {
+        let order = [0, 1, 2, 3, 0, 1, 2, 3].map(|slot| Entry {
+            slot,
+            first: 0,
+            count: 1,
+        });
+        let batches = cut(&order, 0, 4, 1);
+        assert_eq!(batches.list.len(), 8);
+        assert_eq!(batches.repeats(4, 100), 0);
+        assert_eq!(batches.repeats(0, 100), 4);
+        assert_eq!(batches.repeats(0, 1), 2);
+        // The chunk that is used again first stays.
+        assert_eq!(batches.repeats(1, 100), 3);
     }
 }

@@ -11,16 +11,16 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use super::fetch::Job;
 use super::index::RowIndex;
 use super::links::{Lines, Placed, Trees, stored};
-use super::outlet::{INLINE, Sent};
+use super::outlet::{INLINE, Keep, Sent};
 use super::run::{Run, WORKERS};
 use super::select::Pick;
 use crate::answer::{Emit, Table};
 use crate::flat::run::send;
-use crate::flat::scan::{offload, started};
+use crate::flat::scan::{offload, produce, started};
 use crate::links::Rule;
 use crate::links::branches::Parents;
 use crate::links::records::RecordCell;
-use crate::links::table::LinkTable;
+use crate::links::table::{LinkSink, LinkTable};
 use crate::objects::{Form, ObjectRow, ObjectTable, ObjectValues};
 use crate::plan::chunks::Slot;
 use crate::prepare::Prepared;
@@ -47,6 +47,10 @@ impl Run {
         table: LinkTable,
         answer: &mut Sent,
     ) -> Result<u64, QueryError> {
+        if answer.keep == Keep::Chains {
+            let chains = std::mem::take(&mut answer.chains);
+            return self.chains(p, emit, table, chains).await;
+        }
         let placed = Arc::new(Placed {
             pieces: std::mem::take(&mut answer.pieces),
             fragments: std::mem::take(&mut answer.fragments),
@@ -127,6 +131,34 @@ impl Run {
         Ok(sent)
     }
 
+    /// Links of rows that follow each other.
+    async fn chains(
+        &mut self,
+        p: &Prepared,
+        emit: &mut Emit,
+        table: LinkTable,
+        chains: Vec<Range<u64>>,
+    ) -> Result<u64, QueryError> {
+        let rows = p.query.batch_rows.max(1);
+        let mut batches = produce(&self.reader, self.round, move |hand_over| {
+            for part in parts(chains, int::wide(rows)) {
+                let mut sink = LinkSink::new(&table, rows);
+                for rows in part {
+                    sink.push_run(rows.start, rows.end.saturating_sub(1));
+                }
+                if !hand_over(sink.finish()?) {
+                    break;
+                }
+            }
+            Ok(())
+        });
+        let mut sent = 0;
+        while let Some(batch) = batches.try_next().await? {
+            sent += send(emit, Table::Links, &batch, rows).await;
+        }
+        Ok(sent)
+    }
+
     pub(super) async fn objects(
         &mut self,
         p: &Prepared,
@@ -135,8 +167,9 @@ impl Run {
         values: ObjectValues,
         answer: &Sent,
     ) -> Result<u64, QueryError> {
-        let mut rows = Vec::with_capacity(answer.picks);
-        let mut start = 0;
+        let most = p.query.batch_rows.max(1);
+        let mut rows = Vec::new();
+        let (mut start, mut sent) = (0, 0);
         let drop_empty = p.query.select == Select::Objects;
         for (number, pick) in self.picks.iter().enumerate().take(answer.picks) {
             let length = answer.lengths.get(number).copied().unwrap_or(0);
@@ -149,14 +182,45 @@ impl Run {
                 });
             }
             start += length;
+            if rows.len() == most {
+                let batch = table.batch(Form::Grouped, &rows, &values)?;
+                sent += send(emit, Table::Objects, &batch, most).await;
+                rows.clear();
+            }
         }
-        let mut sent = 0;
-        for rows in rows.chunks(p.query.batch_rows.max(1)) {
-            let batch = table.batch(Form::Grouped, rows, &values)?;
-            sent += send(emit, Table::Objects, &batch, p.query.batch_rows).await;
+        if !rows.is_empty() {
+            let batch = table.batch(Form::Grouped, &rows, &values)?;
+            sent += send(emit, Table::Objects, &batch, most).await;
         }
         Ok(sent)
     }
+}
+
+/// Ranges of linked rows, cut into parts of `most` links each.
+fn parts(chains: Vec<Range<u64>>, most: u64) -> impl Iterator<Item = Vec<Range<u64>>> {
+    let mut chains = chains.into_iter();
+    let mut rest: Option<Range<u64>> = None;
+    std::iter::from_fn(move || {
+        let mut part = Vec::new();
+        let mut room = most;
+        while room > 0 {
+            let Some(rows) = rest.take().or_else(|| chains.next()) else {
+                break;
+            };
+            let links = rows.end.saturating_sub(rows.start).saturating_sub(1);
+            let taken = links.min(room);
+            if taken == 0 {
+                continue;
+            }
+            let end = rows.start.saturating_add(taken);
+            part.push(rows.start..end.saturating_add(1));
+            if taken < links {
+                rest = Some(end..rows.end);
+            }
+            room -= taken;
+        }
+        (!part.is_empty()).then_some(part)
+    })
 }
 
 /// Attribute values of the objects of an answer.
@@ -173,4 +237,29 @@ pub(super) async fn read_values(
         .max()
         .unwrap_or(0);
     table.read(first..last, round).await.map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(chains: &[(u64, u64)], most: u64) -> Vec<Vec<(u64, u64)>> {
+        let chains = chains.iter().map(|(start, end)| *start..*end).collect();
+        let found = parts(chains, most);
+        let pairs = |part: Vec<Range<u64>>| {
+            part.into_iter()
+                .map(|rows| (rows.start, rows.end))
+                .collect()
+        };
+        found.map(pairs).collect()
+    }
+
+    #[test]
+    fn chains_are_cut_into_equal_parts() {
+        let chains = [(0, 4), (4, 5), (5, 7), (9, 10), (10, 17)];
+        let expected = [vec![(0, 4), (5, 7)], vec![(10, 15)], vec![(14, 17)]];
+        assert_eq!(cut(&chains, 4), expected);
+        assert!(cut(&[(3, 4)], 1).is_empty());
+        assert!(cut(&[], 1).is_empty());
+    }
 }

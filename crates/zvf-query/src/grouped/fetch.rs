@@ -9,6 +9,7 @@ use zvf_store::CellWant;
 
 use super::batches::Batch;
 use crate::columns::attribute::Cell;
+use crate::columns::gather::Kept;
 use crate::flat::job::{link_records, link_wants};
 use crate::links::records::{LinkCellRef, RecordCell};
 use crate::plan::chunks::Slot;
@@ -88,30 +89,34 @@ impl Fetch {
     }
 }
 
+/// Chunks that were read before, by the numbers of this reader.
+pub(crate) fn renumber(
+    held: HashMap<Vec<i64>, Decoded>,
+    reader: &Reader,
+) -> HashMap<Slot, Decoded> {
+    let renumbered = held.into_iter().filter_map(|(chunk, decoded)| {
+        let slot = reader.table.slot(&chunk)?;
+        let kept = Kept::All(decoded.rows);
+        let decoded = Decoded {
+            slot,
+            kept,
+            ..decoded
+        };
+        Some((slot, decoded))
+    });
+    renumbered.collect()
+}
+
 /// Batches of chunks, then link cells, as many at a time as the budget allows, in order.
 pub(crate) fn jobs(
     p: &Prepared,
     fetch: &Arc<Fetch>,
     batches: Vec<Batch>,
-    held: HashMap<Vec<i64>, Decoded>,
+    held: HashMap<Slot, Decoded>,
     links: Vec<LinkCellRef>,
 ) -> BoxStream<'static, Result<Job, QueryError>> {
     let window = window(p, fetch);
-    let reader = Arc::clone(&fetch.reader);
-    let mut known: HashMap<Slot, Decoded> = held
-        .into_iter()
-        .filter_map(|(chunk, decoded)| {
-            let slot = reader.table.slot(&chunk)?;
-            Some((
-                slot,
-                Decoded {
-                    slot,
-                    kept: crate::columns::gather::Kept::All(decoded.rows),
-                    ..decoded
-                },
-            ))
-        })
-        .collect();
+    let mut known = held;
     let fetch = Arc::clone(fetch);
     let chunks = {
         let fetch = Arc::clone(&fetch);

@@ -15,7 +15,7 @@ use crate::vertex_table::{Gathered, TablePlan};
 use crate::walk::Entry;
 
 /// Pieces after which a step ends.
-const MOST_PIECES: usize = 1 << 18;
+pub(super) const MOST_PIECES: usize = 1 << 18;
 
 /// What came out of one fragment of one object.
 #[derive(Debug, Clone)]
@@ -55,6 +55,19 @@ pub(crate) struct Step {
     pub(crate) misplaced: Option<Slot>,
 }
 
+impl Step {
+    /// A step without rows.
+    pub(super) fn empty(plan: &GatherPlan) -> Self {
+        Self {
+            gathered: Gathered::with_capacity(&plan.table, &plan.reader, 0),
+            pieces: Vec::new(),
+            rest: None,
+            absent: 0,
+            misplaced: None,
+        }
+    }
+}
+
 /// Everything the steps of a query share.
 #[derive(Debug)]
 pub(crate) struct GatherPlan {
@@ -81,15 +94,12 @@ impl GatherPlan {
         chunks: &HashMap<Slot, Arc<Decoded>>,
     ) -> Result<Step, QueryError> {
         let mut step = Step {
-            gathered: Gathered::with_capacity(&self.table, &self.reader, 0),
-            pieces: Vec::new(),
-            rest: None,
-            absent: 0,
             misplaced: chunks
                 .values()
                 .filter(|chunk| !chunk.in_place)
                 .map(|chunk| chunk.slot)
                 .min(),
+            ..Step::empty(self)
         };
         let mut rows = Vec::new();
         for at in from.entry..end {
@@ -131,7 +141,7 @@ impl GatherPlan {
     }
 
     /// Gathers one fragment.
-    fn piece(
+    pub(super) fn piece(
         &self,
         chunk: &Decoded,
         pick: u32,
@@ -202,7 +212,7 @@ impl GatherPlan {
     }
 
     /// A chunk without vertices is forgiven where the level lists it, and only there.
-    fn check_listed(&self, chunk: &Decoded, pick: u32) -> Result<(), QueryError> {
+    pub(super) fn check_listed(&self, chunk: &Decoded, pick: u32) -> Result<(), QueryError> {
         let coord = self.reader.table.get(chunk.slot);
         if self.reader.level.vertices().presence().contains(coord) {
             return Ok(());
@@ -217,7 +227,7 @@ impl GatherPlan {
 }
 
 /// Rows of the object that the query does not see.
-fn gap(pick: u32) -> Piece {
+pub(super) fn gap(pick: u32) -> Piece {
     Piece {
         pick,
         slot: Entry::GAP,

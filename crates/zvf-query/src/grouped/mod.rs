@@ -1,5 +1,6 @@
 //! Results by object: each object whole or cut by the conditions, one after another.
 
+pub(crate) mod assemble;
 pub(crate) mod batches;
 pub(crate) mod deliver;
 pub(crate) mod fetch;
@@ -10,4 +11,5 @@ pub(crate) mod links;
 pub(crate) mod outlet;
 pub(crate) mod plan;
 pub(crate) mod run;
+pub(crate) mod scatter;
 pub(crate) mod select;

@@ -19,6 +19,8 @@ use crate::flat::owners::Owners;
 use crate::flat::run::send;
 use crate::flat::scan::{offload, started};
 use crate::fragments::Fragments;
+use crate::links::Rule;
+use crate::links::table::LinkTable;
 use crate::objects::{ObjectTable, ObjectValues};
 use crate::plan::chunks::Slot;
 use crate::prepare::Prepared;
@@ -33,9 +35,45 @@ pub(crate) const INLINE: u64 = 20_000;
 /// Most fragments of one answer: each is remembered for the links.
 const MOST_PIECES: usize = 1 << 26;
 
+/// What is remembered of the rows that went out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keep {
+    /// Nothing: there are no links.
+    Nothing,
+    /// Which rows follow each other: links are nothing else.
+    Chains,
+    /// Every fragment.
+    Pieces,
+}
+
+impl Keep {
+    /// What the links of a query need. A limit cuts at fragments.
+    pub(crate) fn of(p: &Prepared, links: Option<&LinkTable>) -> Self {
+        let Some(links) = links.filter(|_| p.query.limit.is_none()) else {
+            return if p.query.limit.is_some() {
+                Self::Pieces
+            } else {
+                Self::Nothing
+            };
+        };
+        let plain = links
+            .family
+            .as_ref()
+            .is_none_or(|family| family.columns.is_empty());
+        if p.rule == Rule::Sequential && plain {
+            Self::Chains
+        } else {
+            Self::Pieces
+        }
+    }
+}
+
 /// The vertex table as it went out.
 #[derive(Debug)]
 pub(crate) struct Sent {
+    pub(crate) keep: Keep,
+    /// Ranges of rows, each linked to the next one of its range; ascending.
+    pub(crate) chains: Vec<Range<u64>>,
     pub(crate) pieces: Vec<Piece>,
     /// By chunk.
     pub(crate) fragments: Vec<Option<Arc<Fragments>>>,
@@ -49,6 +87,61 @@ pub(crate) struct Sent {
     pub(crate) picks: usize,
     pub(crate) absent: u64,
     pub(crate) objects: Option<(ObjectTable, ObjectValues)>,
+}
+
+impl Sent {
+    /// Takes the pieces of a batch.
+    fn remember(&mut self, pieces: &mut Vec<Piece>) {
+        if self.keep == Keep::Pieces {
+            self.pieces.append(pieces);
+            return;
+        }
+        add_lengths(&mut self.lengths, pieces.iter());
+        if self.keep == Keep::Chains {
+            for piece in pieces.iter().filter(|piece| piece.taken > 0) {
+                self.chain(piece);
+            }
+        }
+    }
+
+    fn chain(&mut self, piece: &Piece) {
+        let end = piece.out.saturating_add(u64::from(piece.taken));
+        let Some(positions) = &piece.positions else {
+            self.link(piece.out..end, piece.joined);
+            return;
+        };
+        let mut start = piece.out;
+        let mut joined = piece.joined;
+        for part in positions.chunk_by(|a, b| a.checked_add(1) == Some(*b)) {
+            let end = start.saturating_add(int::wide(part.len()));
+            self.link(start..end, joined);
+            (start, joined) = (end, false);
+        }
+    }
+
+    /// Appends rows that follow each other, and the row before them where they are joined to it.
+    fn link(&mut self, rows: Range<u64>, joined: bool) {
+        if let Some(last) = self.chains.last_mut() {
+            if joined && last.end == rows.start {
+                last.end = rows.end;
+                return;
+            }
+            // A row without links.
+            if last.end.saturating_sub(last.start) < 2 {
+                *last = rows;
+                return;
+            }
+        }
+        self.chains.push(rows);
+    }
+}
+
+fn add_lengths<'a>(lengths: &mut [u64], pieces: impl Iterator<Item = &'a Piece>) {
+    for piece in pieces {
+        if let Some(length) = lengths.get_mut(int::at(piece.pick)) {
+            *length += u64::from(piece.taken);
+        }
+    }
 }
 
 /// A step under way.
@@ -164,6 +257,13 @@ impl Outlet {
         }
     }
 
+    /// Takes the widths of columns that cells told.
+    pub(crate) fn widths(&mut self, told: &[Option<usize>]) {
+        for (width, told) in self.widths.iter_mut().zip(told) {
+            *width = width.or(*told);
+        }
+    }
+
     /// Whether something went out.
     pub(crate) fn sent(&self) -> bool {
         self.schema.is_some()
@@ -207,10 +307,9 @@ impl Outlet {
     ) -> Result<(), QueryError> {
         self.drain(plan, emit, sent).await?;
         self.release(sent.rows, emit).await;
-        for piece in &sent.pieces {
-            if let Some(length) = sent.lengths.get_mut(int::at(piece.pick)) {
-                *length += u64::from(piece.taken);
-            }
+        if sent.keep == Keep::Pieces {
+            let pieces = sent.pieces.iter();
+            add_lengths(&mut sent.lengths, pieces);
         }
         Ok(())
     }
@@ -281,8 +380,8 @@ impl Outlet {
         } else {
             None
         };
-        sent.pieces.append(&mut step.pieces);
-        if sent.pieces.len() > MOST_PIECES {
+        sent.remember(&mut step.pieces);
+        if sent.pieces.len() > MOST_PIECES || sent.chains.len() > MOST_PIECES {
             let place = Place::array(self.reader.number, "object_index/manifests");
             let found = int::wide(sent.pieces.len());
             return Err(QueryError::limit(

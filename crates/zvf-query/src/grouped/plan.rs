@@ -3,22 +3,37 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use futures::stream::{self, StreamExt};
 use zvf_store::IdTable;
 
-use super::batches::cut;
-use super::fetch::{Fetch, jobs};
+use super::batches::{Batches, cut};
+use super::fetch::{Fetch, jobs, renumber};
 use super::gather::GatherPlan;
+use super::outlet::Keep;
 use super::run::Run;
 use super::select::{self, Pick};
 use crate::error::Place;
+use crate::flat::plan::load;
 use crate::links::Rule;
 use crate::links::records::Touch;
 use crate::links::table::LinkTable;
+use crate::plan::chunks::ChunkTable;
 use crate::prepare::Prepared;
 use crate::reader::{Decoded, Reader, RowTest, What};
 use crate::vertex_table::Out;
-use crate::walk::{Chosen, Entry, choose};
+use crate::walk::{Chooser, Chosen, Entry};
 use crate::{QueryError, Select, int};
+
+/// Manifests that are asked for together.
+const MANIFESTS: usize = 1 << 14;
+
+/// Manifests that are worth a table of the listed chunks.
+const MANY: usize = 1 << 10;
+
+/// Chunks that a batch may name in any case: a few, so that their requests go out together. Budgets below a MiB mean what they say.
+fn least(budget: u64) -> usize {
+    if budget < 1 << 20 { 1 } else { 8 }
+}
 
 impl Run {
     /// Reads the manifests and plans the rest.
@@ -32,7 +47,6 @@ impl Run {
     ) -> Result<Self, QueryError> {
         let index = select::index(p)?;
         let rows: Vec<u64> = picks.iter().map(|pick| pick.row).collect();
-        let blobs = index.manifests_in(p.round, &rows).await?;
         let whole = p.query.select == Select::Objects;
         let scope = match &p.query.bbox {
             Some(bbox) if prune && !whole => {
@@ -54,11 +68,37 @@ impl Run {
                 format!("sid_ndim is {}, expected {rank}", index.key_rank()),
             ));
         }
+        let many = rows.len() > MANY;
+        let rising = rows.is_sorted();
+        let listed = many
+            .then(|| {
+                ChunkTable::from_unsorted(rank, p.level.vertices().presence().iter().collect())
+            })
+            .flatten();
+        let mut chooser = Chooser::new(p.query.level, rank, visible, listed);
+        let mut empty = Vec::with_capacity(rows.len());
+        for part in rows.chunks(MANIFESTS) {
+            // Rows that rise ask for no part of the manifests a second time.
+            if many && rising {
+                index.forget_manifests();
+            }
+            let blobs = index.manifests_in(p.round, part).await?;
+            let ids = names.get(empty.len()..).unwrap_or(&[]);
+            chooser.push(&blobs, ids)?;
+            empty.extend(blobs.iter().map(|blob| blob.len() <= 4));
+            if empty.len() == part.len() {
+                chooser.reserve(rows.len() - empty.len(), part.len());
+            }
+        }
+        if many {
+            index.forget_manifests();
+        }
+        drop(rows);
         let Chosen {
             table,
             starts,
             entries,
-        } = choose(&blobs, &names, p.query.level, rank, visible)?;
+        } = chooser.finish()?;
         let mut reader = p.reader.clone();
         reader.test.placed = scope.is_some();
         reader.test.worthless_keys = scope.is_none() && p.query.bbox.is_some();
@@ -87,7 +127,6 @@ impl Run {
                 .map(|(index, column)| p.table.has(Out::Attribute(index)) || filtered(&column.name))
                 .collect(),
         };
-        let batches = cut(&entries, reader.table.len());
         let cells = match (&p.family, links.and_then(|table| table.family.as_ref())) {
             (Some(family), Some(_)) if p.rule != Rule::Sequential || !family.columns.is_empty() => {
                 let touch = if p.rule == Rule::Branches {
@@ -107,7 +146,7 @@ impl Run {
             what,
             round,
         });
-        let jobs = jobs(p, &fetch, batches.list, held, cells);
+        let held = renumber(held, &reader);
         let plan = GatherPlan {
             reader: Arc::clone(&reader),
             table: p.table.clone(),
@@ -116,36 +155,79 @@ impl Run {
             ids: names,
             most_rows: p.query.batch_rows.max(1).saturating_mul(4),
         };
-        Ok(Self {
+        let load = load(p, &reader, &fetch.what);
+        let all = p.table.has(Out::ObjectIds);
+        let mut run = Self {
             ids,
-            empty: blobs.iter().map(|blob| blob.len() <= 4).collect(),
+            empty,
             picks,
             missing: vec![0; reader.columns.len()],
             short: vec![0; reader.columns.len()],
+            keep: Keep::of(p, links),
+            fragments: false,
+            noted: vec![false; chunk_count],
             reader,
             plan: Arc::new(plan),
             fetch,
-            jobs,
+            load,
+            cells,
+            held,
+            jobs: stream::empty().boxed(),
             ready_links: None,
-            last_use: batches.last_use,
+            last_use: Vec::new(),
+            sorted: false,
             pruned: scope.is_some(),
             chunks_read: int::wide(chunk_count),
             cells_read: 0,
             round,
-        })
+        };
+        run.fragments = all || run.keep == Keep::Pieces && links.is_some();
+        run.plan_batches(p);
+        Ok(run)
+    }
+
+    /// Plans to gather object after object, or where that would read many chunks again, in one pass over the chunks.
+    fn plan_batches(&mut self, p: &Prepared) {
+        let batches = self.batches(0);
+        let chunks = self.reader.table.len();
+        let keep = int::bytes(self.load.budget / 8 / self.load.chunk_bytes());
+        // Under a limit it is not known how far the objects are read.
+        if p.query.limit.is_none() && batches.repeats(keep, chunks / 2) > chunks / 2 {
+            self.sorted = true;
+            return;
+        }
+        self.start(p, batches);
+    }
+
+    /// The entries from one on, cut so that the chunks of a batch take a part of the budget.
+    pub(super) fn batches(&self, from: usize) -> Batches {
+        let most = int::bytes(self.load.budget / 8 / self.load.chunk_bytes());
+        let chunks = self.reader.table.len();
+        cut(
+            &self.plan.entries,
+            from,
+            chunks,
+            most.max(least(self.load.budget)),
+        )
+    }
+
+    /// Starts to read batches.
+    pub(super) fn start(&mut self, p: &Prepared, batches: Batches) {
+        let held = std::mem::take(&mut self.held);
+        self.last_use = batches.last_use;
+        self.jobs = jobs(p, &self.fetch, batches.list, held, self.cells.clone());
     }
 }
 
 /// Number of the object of each entry.
 fn owners(starts: &[usize]) -> Vec<u32> {
-    let spans = starts.windows(2).map(|pair| match pair {
-        [start, end] => end.saturating_sub(*start),
-        _ => 0,
-    });
-    (0_u32..)
-        .zip(spans)
-        .flat_map(|(pick, count)| std::iter::repeat_n(pick, count))
-        .collect()
+    let mut owners = Vec::with_capacity(starts.last().copied().unwrap_or(0));
+    for (pick, pair) in (0_u32..).zip(starts.windows(2)) {
+        if let [_, end] = pair {
+            owners.resize(*end, pick);
+        }
+    }
+    owners
 }
 
 /// Manifests may only name chunks that the grid can hold.

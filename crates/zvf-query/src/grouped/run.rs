@@ -3,27 +3,32 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use futures::future::FutureExt;
 use futures::stream::{BoxStream, StreamExt, TryStreamExt};
 use zvf_store::IdTable;
 
+use super::assemble::Assembly;
 use super::deliver::read_values;
-use super::fetch::{Fetch, Job};
+use super::fetch::{Fetch, Job, jobs};
 use super::gather::GatherPlan;
 use super::hits::hits;
-use super::outlet::{Outlet, Sent, Waiting};
+use super::outlet::{Keep, Outlet, Sent, Waiting};
+use super::scatter::{EntriesBySlot, Scatter};
 use super::select::{self, Pick};
 use crate::answer::{Emit, Item, Schemas, Summary, VerticesEnd};
 use crate::columns::attribute::Cell;
 use crate::error::Place;
 use crate::flat::owners::Owners;
+use crate::flat::pace::{Load, Pace};
 use crate::flat::run::link_table;
-use crate::flat::scan::gaps;
-use crate::links::records::RecordCell;
+use crate::flat::scan::{gaps, offload, produce};
+use crate::links::records::{LinkCellRef, RecordCell};
 use crate::links::table::LinkTable;
 use crate::objects::{Form, ObjectTable};
 use crate::plan::chunks::Slot;
 use crate::prepare::Prepared;
 use crate::reader::{Decoded, Reader};
+use crate::spool::Spool;
 use crate::vertex_table::Out;
 use crate::walk::{Scope, walk_all};
 use crate::{QueryError, Select, int};
@@ -163,15 +168,40 @@ pub(super) struct Run {
     pub(super) reader: Arc<Reader>,
     pub(super) plan: Arc<GatherPlan>,
     pub(super) fetch: Arc<Fetch>,
+    pub(super) load: Load,
+    /// The link cells of the answer.
+    pub(super) cells: Vec<LinkCellRef>,
+    /// Chunks that were read before.
+    pub(super) held: HashMap<Slot, Decoded>,
     pub(super) jobs: BoxStream<'static, Result<Job, QueryError>>,
     pub(super) ready_links: Option<Vec<RecordCell>>,
     pub(super) last_use: Vec<usize>,
+    /// Begins with a pass over the chunks.
+    pub(super) sorted: bool,
     pub(super) pruned: bool,
+    /// What of the vertex table the links need.
+    pub(super) keep: Keep,
+    /// Fragment indexes are needed after their chunks.
+    pub(super) fragments: bool,
+    /// Chunks that are counted.
+    pub(super) noted: Vec<bool>,
     pub(super) chunks_read: u64,
     pub(super) cells_read: u64,
     pub(super) missing: Vec<u64>,
     pub(super) short: Vec<u64>,
     pub(super) round: u32,
+}
+
+/// How a part of the gathering ended.
+enum Ended {
+    /// Everything is out that is wanted.
+    Done,
+    /// Rows lie outside their chunks.
+    Misplaced,
+    /// Too many chunks are read again: the entries from this one on are better sorted.
+    Sort(usize),
+    /// The objects share so many rows that entries from this one on are not worth to be sorted.
+    Batches(usize),
 }
 
 impl Run {
@@ -187,12 +217,16 @@ impl Run {
         let objects = (p.query.outputs.objects && p.part.is_none())
             .then(|| ObjectTable::new(&p.level, Form::Grouped, p.table.metadata.clone(), warnings));
         let values = read_values(objects.as_ref(), &self.picks, self.round);
+        // A sorting run has no jobs yet.
         let (first, values) = futures::join!(self.jobs.next(), values);
         let values = values?;
+        let mut first = first.transpose()?;
         let owners = self.all_owners(p).await?;
         let chunks = self.reader.table.len();
         let mut sent = Sent {
+            keep: self.keep,
             pieces: Vec::new(),
+            chains: Vec::new(),
             fragments: vec![None; chunks],
             buffers: vec![None; chunks],
             lengths: vec![0; self.picks.len()],
@@ -210,16 +244,60 @@ impl Run {
         };
         sent.objects = objects.zip(values);
         let mut out = Outlet::new(p, schemas, Arc::clone(&self.reader), owners);
+        let mut ended = if self.sorted {
+            Ended::Sort(0)
+        } else {
+            let most = chunks / 2;
+            self.gather(p, emit, &mut sent, &mut out, first.take(), most)
+                .await?
+        };
+        loop {
+            ended = match ended {
+                Ended::Done => break,
+                Ended::Misplaced if !out.sent() => return Ok(None),
+                Ended::Misplaced => {
+                    let place = Place::array(p.query.level, "vertices");
+                    return Err(QueryError::malformed(
+                        place,
+                        "rows lie outside their chunks, so that a box cannot be found",
+                    ));
+                }
+                Ended::Sort(from) => self.sort(p, emit, &mut sent, &mut out, from).await?,
+                Ended::Batches(from) => {
+                    let batches = self.batches(from);
+                    self.start(p, batches);
+                    let first = self.jobs.try_next().await?;
+                    self.gather(p, emit, &mut sent, &mut out, first, usize::MAX)
+                        .await?
+                }
+            };
+        }
+        out.finish(&self.plan, emit, &mut sent).await?;
+        Ok(Some(sent))
+    }
+
+    /// Gathers batch after batch. More than `most` chunks that are read again end it.
+    async fn gather(
+        &mut self,
+        p: &Prepared,
+        emit: &mut Emit,
+        sent: &mut Sent,
+        out: &mut Outlet,
+        first: Option<Job>,
+        most: usize,
+    ) -> Result<Ended, QueryError> {
         let mut cache: HashMap<Slot, Arc<Decoded>> = HashMap::new();
         let mut waiting: VecDeque<Waiting> = VecDeque::new();
         let mut number = 0;
-        let mut next = first.transpose()?;
+        let mut again = 0_usize;
+        let mut next = first;
         let mut done = false;
+        let mut ended = Ended::Done;
         while !done {
             match next.take() {
                 Some(Job::Chunks(batch, new)) => {
                     for chunk in new {
-                        self.note(&chunk, &mut sent);
+                        self.note(&chunk, sent);
                         cache.insert(chunk.slot, Arc::new(chunk));
                     }
                     // Chunks that had to make room are read again.
@@ -229,24 +307,26 @@ impl Run {
                         .copied()
                         .filter(|slot| !cache.contains_key(slot))
                         .collect();
-                    for chunk in self.fetch.chunks(gone, HashMap::new()).await? {
-                        cache.insert(chunk.slot, Arc::new(chunk));
+                    again = again.saturating_add(gone.len());
+                    if again > most {
+                        ended = Ended::Sort(batch.entries.start);
+                        done = true;
+                    } else {
+                        for chunk in self.fetch.chunks(gone, HashMap::new()).await? {
+                            cache.insert(chunk.slot, Arc::new(chunk));
+                        }
+                        let data: HashMap<Slot, Arc<Decoded>> = batch
+                            .slots
+                            .iter()
+                            .filter_map(|slot| Some((*slot, Arc::clone(cache.get(slot)?))))
+                            .collect();
+                        let entries = batch.entries.clone();
+                        waiting
+                            .push_back(Waiting::start(&self.plan, self.round, entries, data).await);
+                        let budget = p.query.memory_budget / 2;
+                        shrink(&mut cache, &self.last_use, number, budget);
+                        number += 1;
                     }
-                    let data: HashMap<Slot, Arc<Decoded>> = batch
-                        .slots
-                        .iter()
-                        .filter_map(|slot| Some((*slot, Arc::clone(cache.get(slot)?))))
-                        .collect();
-                    waiting.push_back(
-                        Waiting::start(&self.plan, self.round, batch.entries.clone(), data).await,
-                    );
-                    shrink(
-                        &mut cache,
-                        &self.last_use,
-                        number,
-                        p.query.memory_budget / 2,
-                    );
-                    number += 1;
                 }
                 Some(Job::Links(cells, count)) => {
                     self.cells_read += count;
@@ -262,36 +342,118 @@ impl Run {
                 loop {
                     let (made, rest) = step.finish(&self.plan, self.round).await?;
                     if made.misplaced.is_some() && self.pruned {
-                        if out.sent() {
-                            let place = Place::array(p.query.level, "vertices");
-                            return Err(QueryError::malformed(
-                                place,
-                                "rows lie outside their chunks, so that a box cannot be found",
-                            ));
-                        }
-                        return Ok(None);
+                        return Ok(Ended::Misplaced);
                     }
                     sent.absent += made.absent;
-                    out.take(made, &self.plan, emit, &mut sent).await?;
+                    out.take(made, &self.plan, emit, sent).await?;
                     match rest {
                         Some(rest) if !out.full() => step = rest,
                         _ => break,
                     }
                 }
                 if out.full() {
-                    waiting.clear();
-                    break;
+                    return Ok(Ended::Done);
                 }
-            }
-            if out.full() {
-                break;
             }
             if !done {
                 next = self.jobs.try_next().await?;
             }
         }
-        out.finish(&self.plan, emit, &mut sent).await?;
-        Ok(Some(sent))
+        Ok(ended)
+    }
+
+    /// Reads all chunks of the entries from one on once, in their order, and sends the rows in the order of the entries.
+    /// The rows lie in a temporary file between. Nothing was sent of entries from this one on.
+    async fn sort(
+        &mut self,
+        p: &Prepared,
+        emit: &mut Emit,
+        sent: &mut Sent,
+        out: &mut Outlet,
+        from: usize,
+    ) -> Result<Ended, QueryError> {
+        let chunks = self.reader.table.len();
+        // Whatever was on its way is not needed.
+        self.jobs = futures::stream::empty().boxed();
+        let all = from..self.plan.entries.len();
+        let Some(entries) = EntriesBySlot::new(&self.plan.entries, all, chunks) else {
+            return Ok(Ended::Batches(from));
+        };
+        let (plan, spool) = (Arc::clone(&self.plan), Arc::new(Spool::default()));
+        let mut assembly = Assembly::new(Arc::clone(&plan), Arc::clone(&spool));
+        let scatter = Arc::new(Scatter {
+            plan,
+            entries,
+            spool,
+        });
+        let (budget, row) = (self.load.budget, self.load.row_bytes.max(1));
+        let pace = Pace::new(
+            u32::try_from(chunks).unwrap_or(Slot::MAX),
+            Load {
+                batch_rows: (budget / 64 / row).max(1),
+                budget: budget / 8,
+                ..self.load
+            },
+        );
+        let mut held = std::mem::take(&mut self.held);
+        let (fetch, reader, round) = (
+            Arc::clone(&self.fetch),
+            Arc::clone(&self.reader),
+            self.round,
+        );
+        let runs = pace.groups.into_iter().map(move |slots| {
+            let slots: Vec<Slot> = slots
+                .filter(|slot| !scatter.entries.of(*slot).is_empty())
+                .collect();
+            let known = slots
+                .iter()
+                .filter_map(|slot| Some((*slot, held.remove(slot)?)))
+                .collect();
+            let read = fetch.chunks(slots, known);
+            let (scatter, reader) = (Arc::clone(&scatter), Arc::clone(&reader));
+            async move {
+                let chunks = read.await?;
+                offload(&reader, round, move || scatter.group(chunks)).await
+            }
+            .boxed()
+        });
+        let mut runs = futures::stream::iter(runs).buffered(pace.window);
+        while let Some(mut run) = runs.try_next().await? {
+            if self.pruned && run.chunks.iter().any(|chunk| !chunk.in_place) {
+                return Ok(Ended::Misplaced);
+            }
+            if run.shared {
+                return Ok(Ended::Batches(from));
+            }
+            out.widths(&run.widths);
+            for chunk in run.chunks.drain(..) {
+                self.note(&chunk, sent);
+            }
+            assembly.add(&mut run);
+        }
+        drop(runs);
+        let ranges = assembly.ranges(from, budget / 64);
+        let mut steps = produce(&self.reader, self.round, move |hand_over| {
+            for range in ranges {
+                for step in assembly.steps(range)? {
+                    if !hand_over(step) {
+                        return Ok(());
+                    }
+                }
+            }
+            Ok(())
+        });
+        while let Some(step) = steps.try_next().await? {
+            sent.absent += step.absent;
+            out.take(step, &self.plan, emit, sent).await?;
+            if out.full() {
+                break;
+            }
+        }
+        drop(steps);
+        let none = HashMap::new();
+        self.jobs = jobs(p, &self.fetch, Vec::new(), none, self.cells.clone());
+        Ok(Ended::Done)
     }
 
     /// Owners of every row, where all of them are asked for.
@@ -308,7 +470,13 @@ impl Run {
     }
 
     fn note(&mut self, chunk: &Decoded, sent: &mut Sent) {
-        if let Some(into) = sent.fragments.get_mut(int::at(chunk.slot)) {
+        match self.noted.get_mut(int::at(chunk.slot)) {
+            Some(noted) if !*noted => *noted = true,
+            _ => return,
+        }
+        if let Some(into) = sent.fragments.get_mut(int::at(chunk.slot))
+            && self.fragments
+        {
             into.clone_from(&chunk.fragments);
         }
         if let Some(into) = sent.buffers.get_mut(int::at(chunk.slot)) {

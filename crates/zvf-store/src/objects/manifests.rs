@@ -52,6 +52,15 @@ impl Manifests {
         .max(1)
     }
 
+    /// Forgets the parts that are loaded, where they are kept as such.
+    pub(super) fn forget(&self) {
+        match self {
+            Self::Vlen(array) => array.forget(),
+            // One part, or integers in pieces that may serve other rows.
+            Self::Split(_) | Self::Dense(_) => {}
+        }
+    }
+
     /// The manifests of part `i` of the first `rows` rows.
     pub(super) async fn part(
         &self,

@@ -193,6 +193,13 @@ impl ObjectIndex {
         })
     }
 
+    /// Frees the memory of the manifests that are loaded; they are read again when they are asked for again.
+    pub fn forget_manifests(&self) {
+        if let Some(manifests) = &self.manifests {
+            manifests.forget();
+        }
+    }
+
     /// The manifests of the given rows, in that order; a row past the end has none.
     ///
     /// # Cost

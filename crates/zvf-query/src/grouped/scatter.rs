@@ -1,0 +1,422 @@
+//! One pass over the chunks in their order: the rows of the objects asked for go to a temporary file, sorted by manifest
+//! entry within each group of chunks.
+//!
+//! The file holds the pages of one run for each group. A page has records of pieces, by entry, then their rows, column by column:
+//!
+//! | field | type | rule |
+//! |---|---|---|
+//! | bytes of records | u64 | |
+//! | records | see [`Record`] | entries rise; the records of one entry are in one page |
+//! | rows | see [`stored_rows`] | those of the records, in order |
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::gather::{GatherPlan, Piece};
+use crate::error::{OrBug, internal};
+use crate::plan::chunks::Slot;
+use crate::reader::Decoded;
+use crate::spool::{Extent, Spool, put_bytes};
+use crate::stored_rows;
+use crate::vertex_table::Gathered;
+use crate::walk::Entry;
+use crate::{QueryError, int};
+
+/// Bytes after which a page ends.
+const PAGE: usize = 16 << 10;
+
+/// Bytes of one write.
+const WRITE: usize = 512 << 10;
+
+/// Entries whose sizes are added up.
+pub(super) const BUCKET: usize = 8;
+
+/// How many times the rows of a group may be asked for, beside a constant number, before the file would become much larger than
+/// what was read.
+const COPIES: u64 = 4;
+
+/// The entries of each chunk, ascending.
+#[derive(Debug)]
+pub(crate) struct EntriesBySlot {
+    starts: Vec<u32>,
+    entries: Vec<u32>,
+}
+
+impl EntriesBySlot {
+    /// Sorts a range of entries by chunk. `None`: more entries than 32 bits count.
+    pub(crate) fn new(entries: &[Entry], range: Range<usize>, chunks: usize) -> Option<Self> {
+        u32::try_from(entries.len()).ok()?;
+        let some = entries.get(range.clone())?;
+        let mut starts = vec![0_u32; chunks.checked_add(1)?];
+        for entry in some {
+            if let Some(count) = starts.get_mut(int::at(entry.slot).saturating_add(1)) {
+                *count += 1;
+            }
+        }
+        let mut sum = 0;
+        for start in &mut starts {
+            sum += *start;
+            *start = sum;
+        }
+        let mut next = starts.clone();
+        let mut sorted = vec![0_u32; int::at(sum)];
+        for (number, entry) in (u32::try_from(range.start).ok()?..).zip(some) {
+            let Some(place) = next
+                .get_mut(int::at(entry.slot))
+                .filter(|_| entry.slot != Entry::GAP)
+            else {
+                continue;
+            };
+            *sorted.get_mut(int::at(*place))? = number;
+            *place += 1;
+        }
+        Some(Self {
+            starts,
+            entries: sorted,
+        })
+    }
+
+    /// The entries of one chunk.
+    pub(crate) fn of(&self, slot: Slot) -> &[u32] {
+        let at = int::at(slot);
+        let bounds = self
+            .starts
+            .get(at)
+            .zip(self.starts.get(at.saturating_add(1)));
+        bounds
+            .and_then(|(start, end)| self.entries.get(int::at(*start)..int::at(*end)))
+            .unwrap_or(&[])
+    }
+}
+
+/// One piece of an entry, as a page has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Record<'a> {
+    pub(super) entry: u32,
+    pub(super) fragment: u32,
+    /// Kept rows.
+    pub(super) taken: u32,
+    /// The chunk is listed, and its vertices are not there.
+    pub(super) absent: bool,
+    pub(super) ends: Option<(bool, bool)>,
+    /// Positions of the kept rows in the fragment, four bytes each; `None`: all.
+    pub(super) positions: Option<&'a [u8]>,
+}
+
+const ABSENT: u32 = 1;
+const ENDS: u32 = 2;
+const FIRST: u32 = 4;
+const LAST: u32 = 8;
+const POSITIONS: u32 = 16;
+
+impl<'a> Record<'a> {
+    /// Takes the next record.
+    ///
+    /// # Errors
+    ///
+    /// Bug: bytes that are no record.
+    pub(super) fn read(rest: &mut &'a [u8]) -> Result<Self, QueryError> {
+        let (head, after) = rest
+            .split_first_chunk::<16>()
+            .or_bug("a page ends inside a record")?;
+        *rest = after;
+        let (numbers, _) = head.as_chunks::<4>();
+        let [entry, fragment, taken, flags] = match numbers {
+            [a, b, c, d] => [a, b, c, d].map(|number| u32::from_le_bytes(*number)),
+            _ => [0; 4],
+        };
+        let mut found = Self {
+            entry,
+            fragment,
+            taken,
+            absent: flags & ABSENT != 0,
+            ends: (flags & ENDS != 0).then_some((flags & FIRST != 0, flags & LAST != 0)),
+            positions: None,
+        };
+        if flags & POSITIONS != 0 {
+            let (positions, after) = rest
+                .split_at_checked(int::at(taken).saturating_mul(4))
+                .or_bug("a page ends inside positions")?;
+            *rest = after;
+            found.positions = Some(positions);
+        }
+        Ok(found)
+    }
+
+    fn write(entry: u32, piece: &Piece, out: &mut Vec<u8>) {
+        let mut flags = 0;
+        if let Some((first, last)) = piece.ends {
+            flags |= ENDS | if first { FIRST } else { 0 } | if last { LAST } else { 0 };
+        }
+        if piece.positions.is_some() {
+            flags |= POSITIONS;
+        }
+        for number in [entry, piece.fragment, piece.taken, flags] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        for position in piece.positions.iter().flatten() {
+            out.extend_from_slice(&position.to_le_bytes());
+        }
+    }
+
+    fn write_absent(entry: u32, out: &mut Vec<u8>) {
+        for number in [entry, 0, 0, ABSENT] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+    }
+}
+
+/// Where a page is, and which entries it has.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Page {
+    pub(super) first: u32,
+    pub(super) last: u32,
+    pub(super) extent: Extent,
+}
+
+/// What the tasks of the pass share.
+#[derive(Debug)]
+pub(crate) struct Scatter {
+    pub(crate) plan: Arc<GatherPlan>,
+    pub(crate) entries: EntriesBySlot,
+    pub(crate) spool: Arc<Spool>,
+}
+
+/// What became of a group of chunks.
+#[derive(Debug)]
+pub(crate) struct Run {
+    /// The chunks without their values.
+    pub(crate) chunks: Vec<Decoded>,
+    pub(super) pages: Vec<Page>,
+    /// Bytes by bucket of entries, ascending.
+    pub(super) sizes: Vec<(u32, u64)>,
+    pub(crate) widths: Vec<Option<usize>>,
+    /// The objects share so many rows that a sorted copy is not worth it; there are no pages.
+    pub(crate) shared: bool,
+}
+
+impl Scatter {
+    /// Sorts the rows of a group of chunks and writes them.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: a manifest that names a chunk or fragment that is not there. I/O of the temporary file.
+    pub(crate) fn group(&self, mut chunks: Vec<Decoded>) -> Result<Run, QueryError> {
+        let count = |chunk: &Decoded| self.entries.of(chunk.slot).len();
+        let mut keys: Vec<(u32, u32)> = Vec::with_capacity(chunks.iter().map(count).sum());
+        for (at, chunk) in (0_u32..).zip(&chunks) {
+            let entries = self.entries.of(chunk.slot).iter();
+            keys.extend(entries.map(|entry| (*entry, at)));
+        }
+        keys.sort_unstable();
+        let mut run = Run {
+            chunks: Vec::new(),
+            pages: Vec::new(),
+            sizes: Vec::new(),
+            widths: vec![None; self.plan.reader.columns.len()],
+            shared: self.shares(&keys, &chunks),
+        };
+        if !run.shared {
+            self.write(&keys, &chunks, &mut run)?;
+        }
+        chunks.iter_mut().for_each(Decoded::forget_values);
+        run.chunks = chunks;
+        Ok(run)
+    }
+
+    /// Whether the entries ask for the rows of the chunks many times.
+    fn shares(&self, keys: &[(u32, u32)], chunks: &[Decoded]) -> bool {
+        let rows: u64 = chunks.iter().map(|chunk| u64::from(chunk.rows)).sum();
+        let most = rows.saturating_mul(COPIES).saturating_add(1 << 16);
+        let mut asked = 0_u64;
+        for (number, at) in keys {
+            let entry = self.plan.entries.get(int::at(*number));
+            let fragments = chunks.get(int::at(*at));
+            let fragments = fragments.and_then(|chunk| chunk.fragments.as_ref());
+            let (Some(entry), Some(fragments)) = (entry, fragments) else {
+                continue;
+            };
+            // One that is not there is an error of the gathering.
+            for found in entry.fragments().map_while(|number| fragments.get(number)) {
+                asked = asked.saturating_add(int::wide(found.len()));
+                if asked > most {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    fn write(
+        &self,
+        keys: &[(u32, u32)],
+        chunks: &[Decoded],
+        run: &mut Run,
+    ) -> Result<(), QueryError> {
+        let plan = &self.plan;
+        let mut file = Vec::with_capacity(WRITE + 4 * PAGE);
+        let mut written = 0;
+        let mut page = PageBuilder::new(plan);
+        let mut rows = Vec::new();
+        for (number, at) in keys {
+            let index = int::at(*number);
+            let entry = *plan
+                .entries
+                .get(index)
+                .or_bug("an entry that is not there")?;
+            let pick = *plan.picks.get(index).or_bug("an entry without object")?;
+            let chunk = chunks
+                .get(int::at(*at))
+                .or_bug("a chunk that is not there")?;
+            internal!(
+                entry.slot == chunk.slot,
+                "entry {number} is of another chunk"
+            );
+            let before = page.bytes();
+            if chunk.absent {
+                plan.check_listed(chunk, pick)?;
+                Record::write_absent(*number, &mut page.records);
+            } else {
+                for fragment in entry.fragments() {
+                    let piece = plan.piece(chunk, pick, fragment, &mut rows, &mut page.gathered)?;
+                    Record::write(*number, &piece, &mut page.records);
+                }
+            }
+            page.first.get_or_insert(*number);
+            page.last = *number;
+            let bytes = int::wide(page.bytes().saturating_sub(before));
+            let bucket = *number / u32::try_from(BUCKET).unwrap_or(1);
+            match run.sizes.last_mut() {
+                Some((last, sum)) if *last == bucket => *sum += bytes,
+                _ => run.sizes.push((bucket, bytes)),
+            }
+            if page.bytes() >= PAGE {
+                page.close(plan, &mut file, run);
+            }
+            if file.len() >= WRITE {
+                self.append(&mut file, run, &mut written)?;
+            }
+        }
+        page.close(plan, &mut file, run);
+        self.append(&mut file, run, &mut written)
+    }
+
+    /// Writes pages; those after the first `written` have places within `file`.
+    fn append(
+        &self,
+        file: &mut Vec<u8>,
+        run: &mut Run,
+        written: &mut usize,
+    ) -> Result<(), QueryError> {
+        if file.is_empty() {
+            return Ok(());
+        }
+        let start = self.spool.append(file)?.at;
+        for page in run.pages.iter_mut().skip(*written) {
+            page.extent.at += start;
+        }
+        *written = run.pages.len();
+        file.clear();
+        Ok(())
+    }
+}
+
+/// A page being filled.
+#[derive(Debug)]
+struct PageBuilder {
+    records: Vec<u8>,
+    gathered: Gathered,
+    first: Option<u32>,
+    last: u32,
+}
+
+impl PageBuilder {
+    fn new(plan: &GatherPlan) -> Self {
+        Self {
+            records: Vec::new(),
+            gathered: Gathered::with_capacity(&plan.table, &plan.reader, 0),
+            first: None,
+            last: 0,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.records.len().saturating_add(self.gathered.bytes())
+    }
+
+    fn close(&mut self, plan: &GatherPlan, file: &mut Vec<u8>, run: &mut Run) {
+        let page = std::mem::replace(self, Self::new(plan));
+        let Some(first) = page.first else { return };
+        let at = int::wide(file.len());
+        page.gathered.widths(&mut run.widths);
+        put_bytes(&page.records, file);
+        stored_rows::write(&page.gathered, file);
+        run.pages.push(Page {
+            first,
+            last: page.last,
+            extent: Extent {
+                at,
+                len: int::wide(file.len()).saturating_sub(at),
+            },
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_sorted_by_chunk() {
+        let slots = [2, 0, Entry::GAP, 2, 1, 0, 2];
+        let entries = slots.map(|slot| Entry {
+            slot,
+            first: 0,
+            count: 1,
+        });
+        let sorted = EntriesBySlot::new(&entries, 0..7, 4).unwrap();
+        assert_eq!(sorted.of(0), [1, 5]);
+        assert_eq!(sorted.of(1), [4]);
+        assert_eq!(sorted.of(2), [0, 3, 6]);
+        assert!(sorted.of(3).is_empty() && sorted.of(4).is_empty());
+        assert!(sorted.of(Entry::GAP).is_empty());
+        let rest = EntriesBySlot::new(&entries, 3..7, 4).unwrap();
+        assert_eq!((rest.of(0), rest.of(2)), (&[5][..], &[3, 6][..]));
+        assert!(EntriesBySlot::new(&entries, 3..8, 4).is_none());
+    }
+
+    #[test]
+    fn records_come_back() {
+        let piece = |positions: Option<Box<[u32]>>, ends| Piece {
+            pick: 0,
+            slot: 0,
+            fragment: 5,
+            out: 0,
+            taken: 2,
+            positions,
+            joined: false,
+            ends,
+        };
+        let mut bytes = Vec::new();
+        Record::write(7, &piece(None, Some((true, true))), &mut bytes);
+        Record::write(
+            8,
+            &piece(Some(Box::new([1, 300])), Some((false, true))),
+            &mut bytes,
+        );
+        Record::write(9, &piece(None, None), &mut bytes);
+        Record::write_absent(10, &mut bytes);
+        let mut rest = bytes.as_slice();
+        let first = Record::read(&mut rest).unwrap();
+        assert_eq!((first.entry, first.fragment, first.taken), (7, 5, 2));
+        assert_eq!((first.ends, first.positions), (Some((true, true)), None));
+        let second = Record::read(&mut rest).unwrap();
+        assert_eq!(second.ends, Some((false, true)));
+        assert_eq!(second.positions, Some(&[1, 0, 0, 0, 44, 1, 0, 0][..]));
+        assert_eq!(Record::read(&mut rest).unwrap().ends, None);
+        let last = Record::read(&mut rest).unwrap();
+        assert!(last.absent && last.taken == 0 && rest.is_empty());
+        assert!(Record::read(&mut &bytes[..15]).is_err());
+        assert!(Record::read(&mut &bytes[16..36]).is_err());
+    }
+}

@@ -1,0 +1,455 @@
+//! A query cut into pieces that run anywhere, each row in exactly one of them.
+
+use std::collections::{BTreeMap, HashSet};
+
+use futures::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+use zvf_store::{Level, Names, Need, Store, StoreError};
+
+use crate::plan::chunks::ChunkTable;
+use crate::prepare::chain;
+use crate::{Answer, BBox, ChunkRange, Column, Filter, Outputs, Query, QueryError, Select, int};
+
+/// How large the pieces of a query are to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// So many pieces; some are empty where there are fewer chunks or objects.
+    Count(u32),
+    /// About so many rows each, as far as documents tell.
+    Rows(u64),
+    /// About so many decoded bytes each, as far as documents tell.
+    Bytes(u64),
+}
+
+/// One piece of a query. It can be serialised, and run by any program that reaches the store.
+///
+/// Rows of a query in chunk order are cut by chunk; its pieces have the vertex table alone, since objects and links reach from
+/// piece to piece. Whole objects are cut by id; a piece has the objects with their vertices, and the links of kinds whose links
+/// lie inside of objects: lines, polylines, streamlines and skeletons. `start` of an object, and the ends of a link, are rows of the
+/// vertex table of the piece.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Split {
+    /// Address of the store.
+    pub url: String,
+    /// Which piece it is, from 1.
+    pub number: u32,
+    /// How many pieces there are.
+    pub count: u32,
+    /// Rows of the vertex table, as far as documents tell; a condition may leave fewer.
+    pub rows: u64,
+    /// Decoded bytes of these rows.
+    pub bytes: u64,
+    /// The documents that the plan is made from, with the tags that they had; without a tag where the backend has none.
+    pub documents: BTreeMap<String, Option<String>>,
+    query: Asked,
+}
+
+/// A query in a form that can be serialised.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Asked {
+    level: u32,
+    bbox: Option<String>,
+    filter: Option<String>,
+    groups: Option<Vec<u64>>,
+    /// First id and how many follow it by one each.
+    objects: Option<Vec<(i64, u64)>>,
+    chunks: Option<ChunkRange>,
+    select: String,
+    attributes: Option<Vec<String>>,
+    columns: Vec<String>,
+    outputs: (bool, bool, bool),
+    owners: bool,
+    own_level_only: bool,
+    ignore_missing: bool,
+    batch_rows: u64,
+    memory_budget: u64,
+}
+
+impl Query {
+    /// Cuts the query into pieces so that every row of its answer is in exactly one of them.
+    ///
+    /// # Cost
+    ///
+    /// The documents of the level; for objects also the table of ids.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: a limit, since which rows come first is not known before they are read; no pieces. As [`query`](crate::query) for
+    /// levels and objects that are not there.
+    pub fn splits<'a>(
+        &'a self,
+        store: &'a Store,
+        target: Target,
+    ) -> BoxFuture<'a, Result<Vec<Split>, QueryError>> {
+        Box::pin(async move {
+            if self.limit.is_some() {
+                return Err(QueryError::misuse(
+                    "a query with a limit has no splits: which rows come first is known when they are read",
+                ));
+            }
+            if matches!(
+                target,
+                Target::Count(0) | Target::Rows(0) | Target::Bytes(0)
+            ) {
+                return Err(QueryError::misuse(
+                    "found splits of size 0, expected at least 1",
+                ));
+            }
+            let need = Need {
+                vertex_attributes: self.attributes.clone(),
+                objects: true,
+                ..Need::default()
+            };
+            let levels = chain(store, self.level, self.own_level_only, &need).await?;
+            let by_object =
+                self.objects.is_some() || self.groups.is_some() || self.select == Select::Objects;
+            let pieces = if by_object {
+                self.by_object(&levels, target).await?
+            } else {
+                self.by_chunk(&levels, target)
+            };
+            let documents = tags(store, &levels);
+            let count = u32::try_from(pieces.len()).unwrap_or(u32::MAX);
+            let split = |(number, (asked, rows)): (u32, (Asked, u64))| Split {
+                url: store.url().to_owned(),
+                number,
+                count,
+                rows,
+                bytes: rows.saturating_mul(row_bytes(&levels)),
+                documents: documents.clone(),
+                query: asked,
+            };
+            Ok((1..).zip(pieces).map(split).collect())
+        })
+    }
+
+    fn asked(&self) -> Asked {
+        let corner = |corner: &[f64]| {
+            let numbers: Vec<String> = corner.iter().map(f64::to_string).collect();
+            numbers.join(",")
+        };
+        let select = match self.select {
+            Select::Vertices => "vertices",
+            Select::Objects => "objects",
+            Select::Chunks => "chunks",
+        };
+        Asked {
+            level: self.level,
+            bbox: (self.bbox.as_ref())
+                .map(|bbox| format!("{}:{}", corner(bbox.lo()), corner(bbox.hi()))),
+            filter: self.filter.as_ref().map(ToString::to_string),
+            groups: self.groups.clone(),
+            objects: None,
+            chunks: None,
+            select: select.to_owned(),
+            attributes: match &self.attributes {
+                Names::All => None,
+                Names::None => Some(Vec::new()),
+                Names::List(names) => Some(names.clone()),
+            },
+            columns: self.columns.iter().map(word).collect(),
+            outputs: (
+                self.outputs.vertices,
+                self.outputs.links,
+                self.outputs.objects,
+            ),
+            owners: self.owners,
+            own_level_only: self.own_level_only,
+            ignore_missing: self.ignore_missing,
+            batch_rows: int::wide(self.batch_rows),
+            memory_budget: self.memory_budget,
+        }
+    }
+
+    fn by_chunk(&self, levels: &[Level], target: Target) -> Vec<(Asked, u64)> {
+        // The chunks that the query reads, of all levels, by coordinate.
+        let mut chunks: Vec<(Vec<i64>, u64)> = Vec::new();
+        for level in levels {
+            let presence = level.vertices().presence();
+            let per = rows_of(level) / int::wide(presence.len()).max(1);
+            let table = ChunkTable::new(level.key_rank(), presence.iter());
+            for chunk in table.iter().flat_map(ChunkTable::iter) {
+                chunks.push((chunk.to_vec(), per));
+            }
+        }
+        chunks.sort();
+        // Levels of a chain may have chunks of one coordinate.
+        chunks.dedup_by(|next, first| {
+            let same = next.0 == first.0;
+            first.1 += if same { next.1 } else { 0 };
+            same
+        });
+        let rows = chunks.iter().map(|(_, rows)| *rows).sum();
+        let count = pieces(target, rows, row_bytes(levels));
+        let bound = |number: usize| chunks.len().saturating_mul(number) / count.max(1);
+        let coord = |number: usize| {
+            let chunk = chunks.get(bound(number));
+            chunk.map_or_else(Vec::new, |(chunk, _)| chunk.clone())
+        };
+        let piece = |number: usize| {
+            let next = number.saturating_add(1);
+            let own = chunks.get(bound(number)..bound(next)).unwrap_or(&[]);
+            let mut asked = self.asked();
+            // The first and the last piece reach beyond what is listed, so that no chunk is in none.
+            asked.chunks = Some(ChunkRange {
+                from: (number > 0).then(|| coord(number)),
+                until: (next < count).then(|| coord(next)),
+            });
+            asked.outputs = (true, false, false);
+            (asked, own.iter().map(|(_, rows)| *rows).sum())
+        };
+        (0..count).map(piece).collect()
+    }
+
+    async fn by_object(
+        &self,
+        levels: &[Level],
+        target: Target,
+    ) -> Result<Vec<(Asked, u64)>, QueryError> {
+        let mut all: Vec<i64> = Vec::new();
+        let mut known: HashSet<i64> = HashSet::new();
+        let mut any = false;
+        for level in levels {
+            let Some(index) = level.object_index() else {
+                continue;
+            };
+            any = true;
+            let ids = index.ids_in(level.next_round()).await?;
+            let more = levels.len() > 1;
+            all.extend(
+                ids.objects()
+                    .map(|(_, id)| id)
+                    .filter(|id| !more || known.insert(*id)),
+            );
+        }
+        if !any {
+            return Err(QueryError::misuse(format!(
+                "level {} has no object index: objects and groups cannot be asked for",
+                self.level
+            )));
+        }
+        let rows: u64 = levels.iter().map(rows_of).sum();
+        let per = rows.div_ceil(int::wide(all.len()).max(1));
+        if let Some(asked) = &self.objects {
+            all.clone_from(asked);
+        } else if self.groups.is_some() {
+            all.sort_unstable();
+        }
+        let rows = per.saturating_mul(int::wide(all.len()));
+        let count = pieces(target, rows, row_bytes(levels));
+        let inside = matches!(
+            levels.first().map(|level| level.store().kind()),
+            Some(
+                zvf_store::meta::Kind::Line
+                    | zvf_store::meta::Kind::Polyline
+                    | zvf_store::meta::Kind::Streamline
+                    | zvf_store::meta::Kind::Skeleton
+            )
+        );
+        let bound = |number: usize| all.len().saturating_mul(number) / count.max(1);
+        let piece = |number: usize| {
+            let ids = all.get(bound(number)..bound(number.saturating_add(1)));
+            let ids = ids.unwrap_or(&[]);
+            let mut asked = self.asked();
+            asked.objects = Some(runs(ids));
+            asked.outputs.1 &= inside;
+            (asked, per.saturating_mul(int::wide(ids.len())))
+        };
+        Ok((0..count).map(piece).collect())
+    }
+}
+
+impl Split {
+    /// The query that the piece is.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: a piece that was changed so that it is no query any more. Limit: more ids than memory should hold.
+    pub fn query(&self) -> Result<Query, QueryError> {
+        let asked = &self.query;
+        let columns = asked.columns.iter().map(|column| column.parse());
+        let (vertices, links, objects) = asked.outputs;
+        Ok(Query {
+            level: asked.level,
+            bbox: asked.bbox.as_deref().map(BBox::parse).transpose()?,
+            objects: asked.objects.as_deref().map(ids).transpose()?,
+            groups: asked.groups.clone(),
+            filter: asked.filter.as_deref().map(Filter::parse).transpose()?,
+            limit: None,
+            select: match asked.select.as_str() {
+                "vertices" => Select::Vertices,
+                "objects" => Select::Objects,
+                "chunks" => Select::Chunks,
+                other => {
+                    return Err(QueryError::misuse(format!(
+                        "split: found select {other:?}, expected vertices, objects or chunks"
+                    )));
+                }
+            },
+            attributes: match &asked.attributes {
+                None => Names::All,
+                Some(names) if names.is_empty() => Names::None,
+                Some(names) => Names::List(names.clone()),
+            },
+            columns: columns.collect::<Result<_, _>>()?,
+            owners: asked.owners,
+            own_level_only: asked.own_level_only,
+            ignore_missing: asked.ignore_missing,
+            outputs: Outputs {
+                vertices,
+                links,
+                objects,
+            },
+            batch_rows: int::bytes(asked.batch_rows),
+            memory_budget: asked.memory_budget,
+            chunks: asked.chunks.clone(),
+        })
+    }
+
+    /// Runs the piece.
+    ///
+    /// # Errors
+    ///
+    /// The store is not the one that was cut: [`StoreError::SourceChanged`]. As [`query`](crate::query).
+    pub fn run<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Answer, QueryError>> {
+        Box::pin(async move {
+            let query = self.query()?;
+            let need = Need {
+                objects: true,
+                ..Need::default()
+            };
+            let levels = chain(store, query.level, query.own_level_only, &need).await?;
+            let now = tags(store, &levels);
+            for (key, tag) in &self.documents {
+                let same = match now.get(key) {
+                    Some(now) => now.is_none() || tag.is_none() || now == tag,
+                    None => false,
+                };
+                if !same {
+                    let text = |tag: Option<&Option<String>>| match tag {
+                        Some(Some(tag)) => format!("tag {tag}"),
+                        Some(None) => "no tag".to_owned(),
+                        None => "not there".to_owned(),
+                    };
+                    return Err(QueryError::Store(StoreError::SourceChanged {
+                        key: key.clone(),
+                        first: text(Some(tag)),
+                        now: text(now.get(key)),
+                    }));
+                }
+            }
+            crate::query(store, query).await
+        })
+    }
+}
+
+/// The documents of the root and of levels with their tags.
+fn tags(store: &Store, levels: &[Level]) -> BTreeMap<String, Option<String>> {
+    let mut wanted: Vec<String> = vec!["zarr.json".to_owned(), ".zattrs".to_owned()];
+    for level in levels {
+        wanted.push(format!("{}/zarr.json", level.number()));
+        wanted.push(format!("{}/.zattrs", level.number()));
+    }
+    let documents = store.documents().into_iter();
+    documents.filter(|(key, _)| wanted.contains(key)).collect()
+}
+
+fn rows_of(level: &Level) -> u64 {
+    match level.doc().vertex_count {
+        // Some writers leave the count at zero.
+        0 => int::wide(level.vertices().presence().len()).saturating_mul(4096),
+        count => count,
+    }
+}
+
+/// Bytes of a row of the vertex table.
+fn row_bytes(levels: &[Level]) -> u64 {
+    let Some(level) = levels.first() else {
+        return 1;
+    };
+    let position = level.vertices().dtype().size().saturating_mul(level.dims());
+    let attributes = level.vertex_attributes().iter().map(|attribute| {
+        let width = attribute.declared_width.unwrap_or(1);
+        width.saturating_mul(int::wide(attribute.dtype.size()))
+    });
+    int::wide(position).saturating_add(attributes.fold(0, u64::saturating_add))
+}
+
+/// Most pieces of one query.
+const MOST: u64 = 1 << 20;
+
+fn pieces(target: Target, rows: u64, row_bytes: u64) -> usize {
+    let count = match target {
+        Target::Count(count) => u64::from(count),
+        Target::Rows(most) => rows.div_ceil(most.max(1)),
+        Target::Bytes(most) => rows.saturating_mul(row_bytes).div_ceil(most.max(1)),
+    };
+    int::bytes(count.clamp(1, MOST))
+}
+
+/// Ids as runs that rise by one.
+fn runs(ids: &[i64]) -> Vec<(i64, u64)> {
+    let follows = |a: &i64, b: &i64| a.checked_add(1) == Some(*b);
+    let runs = ids.chunk_by(follows);
+    runs.filter_map(|run| Some((*run.first()?, int::wide(run.len()))))
+        .collect()
+}
+
+fn ids(runs: &[(i64, u64)]) -> Result<Vec<i64>, QueryError> {
+    const MOST: u64 = 1 << 27;
+    let count = runs
+        .iter()
+        .fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
+    if count > MOST {
+        return Err(QueryError::limit(
+            crate::Place::default(),
+            "ids of a split",
+            count,
+            MOST,
+        ));
+    }
+    let mut ids = Vec::new();
+    for (first, count) in runs {
+        let end = i64::try_from(*count)
+            .ok()
+            .and_then(|count| first.checked_add(count));
+        let end = end.ok_or_else(|| QueryError::misuse("split: ids beyond 64 bits"))?;
+        ids.extend(*first..end);
+    }
+    Ok(ids)
+}
+
+/// The word that stands for a column.
+fn word(column: &Column) -> String {
+    match column {
+        Column::Position => "position".to_owned(),
+        Column::Chunk => "chunk".to_owned(),
+        Column::Row => "row".to_owned(),
+        Column::Fragment => "fragment".to_owned(),
+        Column::ObjectId => "object_id".to_owned(),
+        Column::ObjectIds => "object_ids".to_owned(),
+        Column::Attributes => "attributes".to_owned(),
+        Column::Attribute(name) => format!("attribute:{name}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_come_back_from_runs() {
+        for list in [
+            vec![],
+            vec![5],
+            vec![1, 2, 3, 7, 8, -4, 5, 5],
+            vec![i64::MAX - 1, i64::MIN],
+        ] {
+            assert_eq!(ids(&runs(&list)).unwrap(), list);
+        }
+        assert_eq!(runs(&[1, 2, 3, 9]), [(1, 3), (9, 1)]);
+        assert!(ids(&[(0, u64::MAX)]).is_err());
+        assert!(ids(&[(i64::MAX, 2)]).is_err());
+    }
+}
