@@ -165,16 +165,20 @@ fn copies_and_edits_keep_to_the_memory_budget() -> Result<()> {
 
 #[test]
 fn a_pyramid_that_may_hold_more_than_the_budget_says_so_before() -> Result<()> {
-    let home = Home::made(&[])?;
-    table(&home, 20_000)?;
-    home.text(&IMPORT)?;
-    let pyramid = |budget: &str| home.zvf(&["pyramid", "line", "--memory-budget", budget]);
-    // 20,000 rows of 16 bytes, four times, beside twice the budget and 64 MB.
+    let rows: String = (0..20_000)
+        .map(|at| format!("{},{},{},{}\n", at % 97, at % 89, at % 83, at % 5000))
+        .collect();
+    let home = Home::made(&[("../points.csv", format!("x,y,z,o\n{rows}").into_bytes())])?;
+    let import = ["import", "points.csv", "points", "--kind", "point_cloud"];
+    let objects = ["--object-column", "o", "--chunk-shape", "20,20,20"];
+    home.text(&[&import[..], &objects].concat())?;
+    let pyramid = |budget: &str| home.zvf(&["pyramid", "points", "--memory-budget", budget]);
+    // 20,000 fragments at the most, of 48 bytes, beside twice the budget and 64 MB.
     let ran = pyramid("512K")?;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let wanted = "up to 66 MB of memory may be needed";
     assert!(ran.stderr.contains(wanted), "{}", ran.stderr);
-    home.text(&["pyramid", "line", "--remove"])?;
+    home.text(&["pyramid", "points", "--remove"])?;
     let ran = pyramid("4M")?;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(!ran.stderr.contains("may be needed"), "{}", ran.stderr);

@@ -78,14 +78,11 @@ fn say_memory(
     // What cannot be read is an error of the work itself.
     let held = context.wait(pyramid_memory(store, write))?.unwrap_or(0);
     let budget = u64::try_from(write.memory_budget).unwrap_or(u64::MAX);
-    // What is held counts four times: objects that are read together may hold a chunk each, and buffers of other sizes come
-    // and go between them.
-    let held = held.saturating_mul(4);
     if held > budget {
         let most = budget.saturating_mul(2).saturating_add(BESIDE);
         context.warn(&[format!(
-            "up to {} MB of memory may be needed, of which the memory budget of {} MB bounds {} MB: chunks that objects cross \
-             stay decoded until the last of these objects was read",
+            "up to {} MB of memory may be needed, of which the memory budget of {} MB bounds {} MB: the manifests of all objects are \
+             held, and those of scattered points are long",
             most.saturating_add(held) / 1_000_000,
             budget / 1_000_000,
             most / 1_000_000
