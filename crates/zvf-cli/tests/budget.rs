@@ -174,7 +174,7 @@ fn a_pyramid_that_may_hold_more_than_the_budget_says_so_before() -> Result<()> {
     home.text(&[&import[..], &objects].concat())?;
     let pyramid = |budget: &str| home.zvf(&["pyramid", "points", "--memory-budget", budget]);
     // 20,000 fragments at the most, of 48 bytes, beside twice the budget and 64 MB.
-    let ran = pyramid("512K")?;
+    let ran = pyramid("800K")?;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let wanted = "up to 66 MB of memory may be needed";
     assert!(ran.stderr.contains(wanted), "{}", ran.stderr);
