@@ -164,7 +164,8 @@ fn lint() -> Outcome {
     )
 }
 
-/// Compares what both workspaces have: without it nothing that the tests compiled would be taken, and nobody would notice.
+/// Fails if the profiles or the locked versions of both workspaces differ: cargo would then compile all dependencies again for the
+/// package, without saying so.
 fn check_shared() -> Outcome {
     let read = |name: &str| std::fs::read_to_string(sh::root().join(name));
     let profiles = |text: &str| {

@@ -63,7 +63,7 @@ fn failed(error: &CliError) -> u8 {
     error.class().code()
 }
 
-/// Says one line on stderr; nobody can be told that stderr is closed.
+/// Says one line on stderr. If stderr is closed, the exit code alone tells.
 fn complain(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "zvf: {line}");
 }

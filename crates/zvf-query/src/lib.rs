@@ -151,7 +151,7 @@ pub fn query<'a>(
         let alone = !query.outputs.links && !query.outputs.objects;
         if query.chunks.is_some() && (by_object || !alone) {
             return Err(QueryError::misuse(
-                "a range of chunks has the vertex table alone, and no whole objects",
+                "a range of chunks (a split) has the vertex table alone, and no whole objects: with --select objects splits are cut by object",
             ));
         }
         let prepared = Box::pin(prepare::prepare(store, query)).await;

@@ -6,6 +6,7 @@ use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use zvf_store::{Level, Names, Need, Store, StoreError};
 
+use crate::error::OrBug;
 use crate::plan::chunks::ChunkTable;
 use crate::prepare::chain;
 use crate::{Answer, BBox, ChunkRange, Column, Filter, Outputs, Query, QueryError, Select, int};
@@ -75,8 +76,8 @@ impl Query {
     ///
     /// # Errors
     ///
-    /// Misuse: a limit, since which rows come first is not known before they are read; no pieces. As [`query`](crate::query) for
-    /// levels and objects that are not there.
+    /// Misuse: a limit, since which rows come first is not known before they are read; no pieces. Limit: more than 2^20 pieces by
+    /// count; by rows and bytes pieces are larger then. As [`query`](crate::query) for levels and objects that are not there.
     pub fn splits<'a>(
         &'a self,
         store: &'a Store,
@@ -96,6 +97,12 @@ impl Query {
                     "found splits of size 0, expected at least 1",
                 ));
             }
+            if let Target::Count(count) = target
+                && u64::from(count) > MOST
+            {
+                let place = crate::Place::default();
+                return Err(QueryError::limit(place, "splits", u64::from(count), MOST));
+            }
             let need = Need {
                 vertex_attributes: self.attributes.clone(),
                 objects: true,
@@ -110,7 +117,7 @@ impl Query {
                 self.by_chunk(&levels, target)
             };
             let documents = tags(store, &levels);
-            let count = u32::try_from(pieces.len()).unwrap_or(u32::MAX);
+            let count = u32::try_from(pieces.len()).ok().or_bug("too many pieces")?;
             let split = |(number, (asked, rows)): (u32, (Asked, u64))| Split {
                 url: store.url().to_owned(),
                 number,

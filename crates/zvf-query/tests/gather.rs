@@ -116,7 +116,7 @@ async fn a_cell_is_read_twice_at_most() {
         }
         let cells = reads.iter().filter(|(key, _)| key.contains("/c/"));
         let most = cells.map(|(_, count)| *count).max();
-        assert!(most <= Some(2), "{budget}: {most:?}");
+        assert!(matches!(most, Some(1 | 2)), "{budget}: {most:?}");
     }
 }
 

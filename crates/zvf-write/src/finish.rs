@@ -74,7 +74,7 @@ fn fill(mut parts: Parts) -> Result<(String, Summary), WriteError> {
         coarsening_method: Some("none".to_owned()),
         ..LevelDoc::default()
     };
-    // Before the root there is no store, and so nobody who reads a cell.
+    // The root is written last, so no reader finds these cells before they are complete.
     let summary = write_level(parts, &bounds, &target.below("0").unseen(), doc)?;
     side::write(&spec, &target)?;
     let name = spec

@@ -65,8 +65,8 @@ pub(crate) fn one(
     context: &mut Context<'_>,
 ) -> Result<Query> {
     let splits = cut(url, query, Target::Count(split.count), context)?;
-    let number = usize::try_from(split.number.saturating_sub(1)).unwrap_or(usize::MAX);
-    let found = splits.get(number).map(Split::query);
+    let found = splits.iter().find(|one| one.number == split.number);
+    let found = found.map(Split::query);
     let found = found.ok_or_else(|| {
         CliError::usage(format!(
             "--split: found {} of {}",

@@ -417,11 +417,11 @@ pub(crate) fn offload<R: Send + 'static>(
     async move { run.await? }.boxed()
 }
 
-/// Runs CPU work on one worker thread that hands over what it makes, one after another, and waits while nobody takes it. Dropping the
-/// stream ends the work.
+/// Runs CPU work on one worker thread. `work` passes its results one by one to the function that it is given, which waits until the
+/// stream is read and returns false once the stream was dropped.
 ///
-/// One thread, since an allocator keeps for each thread what others free of it: many threads that make large buffers in turn
-/// hold several times what is in use.
+/// One thread and not a pool: the allocator keeps, for each thread that allocated them, buffers that other threads freed. With many
+/// threads that allocate large buffers in turn this is several times what is in use.
 pub(crate) fn produce<T: Send + 'static>(
     reader: &Reader,
     round: u32,

@@ -40,7 +40,7 @@ struct Found {
 impl Assembly {
     /// No runs yet.
     pub(crate) fn new(plan: Arc<GatherPlan>, spool: Arc<Spool>) -> Self {
-        let buckets = plan.entries.len().div_ceil(BUCKET);
+        let buckets = plan.entries.len().div_ceil(int::at(BUCKET));
         Self {
             plan,
             spool,
@@ -51,13 +51,17 @@ impl Assembly {
     }
 
     /// Adds a run.
-    pub(crate) fn add(&mut self, run: &mut Run) {
+    ///
+    /// # Errors
+    ///
+    /// Bug: entries that the plan does not have.
+    pub(crate) fn add(&mut self, run: &mut Run) -> Result<(), QueryError> {
         for (bucket, bytes) in run.sizes.drain(..) {
-            if let Some(sum) = self.sizes.get_mut(int::at(bucket)) {
-                *sum = sum.saturating_add(bytes);
-            }
+            let sum = self.sizes.get_mut(int::at(bucket));
+            *sum.or_bug("a run has entries that the plan does not have")? += bytes;
         }
         self.runs.push(std::mem::take(&mut run.pages));
+        Ok(())
     }
 
     /// Ranges of entries, from one on, of about so many bytes each.
@@ -66,7 +70,7 @@ impl Assembly {
         let mut ranges = Vec::new();
         let (mut start, mut sum) = (from, 0_u64);
         for (bucket, size) in self.sizes.iter().enumerate() {
-            let first = bucket.saturating_mul(BUCKET);
+            let first = bucket.saturating_mul(int::at(BUCKET));
             let full = sum > 0 && sum.saturating_add(*size) > bytes;
             if first > start && (full || first - start >= ENTRIES) {
                 ranges.push(start..first);

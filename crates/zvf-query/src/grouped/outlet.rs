@@ -381,9 +381,10 @@ impl Outlet {
             None
         };
         sent.remember(&mut step.pieces);
-        if sent.pieces.len() > MOST_PIECES || sent.chains.len() > MOST_PIECES {
+        let remembered = sent.pieces.len().max(sent.chains.len());
+        if remembered > MOST_PIECES {
             let place = Place::array(self.reader.number, "object_index/manifests");
-            let found = int::wide(sent.pieces.len());
+            let found = int::wide(remembered);
             return Err(QueryError::limit(
                 place,
                 "fragments of one answer",

@@ -429,7 +429,7 @@ impl Run {
             for chunk in run.chunks.drain(..) {
                 self.note(&chunk, sent);
             }
-            assembly.add(&mut run);
+            assembly.add(&mut run)?;
         }
         drop(runs);
         let ranges = assembly.ranges(from, budget / 64);

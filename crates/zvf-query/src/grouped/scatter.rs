@@ -29,7 +29,7 @@ const PAGE: usize = 16 << 10;
 const WRITE: usize = 512 << 10;
 
 /// Entries whose sizes are added up.
-pub(super) const BUCKET: usize = 8;
+pub(super) const BUCKET: u32 = 8;
 
 /// How many times the rows of a group may be asked for, beside a constant number, before the file would become much larger than
 /// what was read.
@@ -120,10 +120,9 @@ impl<'a> Record<'a> {
             .split_first_chunk::<16>()
             .or_bug("a page ends inside a record")?;
         *rest = after;
-        let (numbers, _) = head.as_chunks::<4>();
-        let [entry, fragment, taken, flags] = match numbers {
+        let [entry, fragment, taken, flags] = match head.as_chunks::<4>().0 {
             [a, b, c, d] => [a, b, c, d].map(|number| u32::from_le_bytes(*number)),
-            _ => [0; 4],
+            _ => return Err(QueryError::bug("a record's head has four numbers")),
         };
         let mut found = Self {
             entry,
@@ -285,7 +284,7 @@ impl Scatter {
             page.first.get_or_insert(*number);
             page.last = *number;
             let bytes = int::wide(page.bytes().saturating_sub(before));
-            let bucket = *number / u32::try_from(BUCKET).unwrap_or(1);
+            let bucket = *number / BUCKET;
             match run.sizes.last_mut() {
                 Some((last, sum)) if *last == bucket => *sum += bytes,
                 _ => run.sizes.push((bucket, bytes)),

@@ -258,7 +258,7 @@ sso_start_url = https://example.org
             .to_string();
         assert!(error.contains("sso_session"), "{error}");
         assert!(fill(AmazonS3Builder::new(), &office, false).is_ok());
-        // No file, and nobody who asked for a profile.
+        // No profile was asked for, and there are no files.
         assert!(read([None, None], None).unwrap().is_empty());
     }
 
