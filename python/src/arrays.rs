@@ -20,7 +20,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::border::Bytes;
-use crate::errors::misuse;
+use crate::errors::{bug, misuse};
 use crate::table::Table;
 
 /// What a column is made of: `name`, and
@@ -46,24 +46,24 @@ pub(crate) fn column<'py>(
     match column.data_type() {
         DataType::FixedSizeList(_, width) => {
             let list = column.as_fixed_size_list();
-            let width = usize::try_from(*width).unwrap_or(0);
-            // The values of a slice are those of the whole array.
-            let start = list.offset().saturating_mul(width);
-            let values = list.values().slice(start, list.len().saturating_mul(width));
+            let width = size(*width)?;
+            // The values of a slice are those of the whole array, which Arrow has checked to hold `len` lists.
+            let values = list
+                .values()
+                .slice(list.offset() * width, list.len() * width);
             elements(&parts, name, &values)?;
             parts.set_item("width", width)?;
         }
         DataType::List(_) => {
             let list = column.as_list::<i32>();
-            let first = list.value_offsets().first().copied().unwrap_or(0);
-            let last = list.value_offsets().last().copied().unwrap_or(0);
-            let place = |offset: i32| usize::try_from(offset).unwrap_or(0);
-            let values = list
-                .values()
-                .slice(place(first), place(last).saturating_sub(place(first)));
+            let offsets = list.value_offsets();
+            let (Some(&first), Some(&last)) = (offsets.first(), offsets.last()) else {
+                return Err(bug("a list column without offsets"));
+            };
+            let start = size(first)?;
+            let values = list.values().slice(start, size(last)? - start);
             elements(&parts, name, &values)?;
-            let offsets: Vec<i64> = list
-                .value_offsets()
+            let offsets: Vec<i64> = offsets
                 .iter()
                 .map(|offset| i64::from(*offset) - i64::from(first))
                 .collect();
@@ -77,14 +77,14 @@ pub(crate) fn column<'py>(
                 true => vec![0; coded.len()],
                 false => coded.normalized_keys(),
             };
-            let codes: Vec<i64> = keys
+            let codes = keys
                 .into_iter()
                 .enumerate()
                 .map(|(row, key)| match coded.keys().is_null(row) {
-                    true => -1,
-                    false => i64::try_from(key).unwrap_or(-1),
+                    true => Ok(-1),
+                    false => i64::try_from(key).map_err(|_| bug("a dictionary key past 2^63")),
                 })
-                .collect();
+                .collect::<PyResult<Vec<i64>>>()?;
             parts.set_item("codes", buffer(py, Buffer::from_vec(codes))?)?;
         }
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
@@ -93,6 +93,11 @@ pub(crate) fn column<'py>(
         _ => numbers(&parts, name, column)?,
     }
     Ok(parts)
+}
+
+/// A size or offset of an Arrow array, which checks that there is none below 0.
+fn size(stored: i32) -> PyResult<usize> {
+    usize::try_from(stored).map_err(|_| bug("an Arrow array with an offset below 0"))
 }
 
 /// A buffer that NumPy can look at without a copy, as long as it likes.

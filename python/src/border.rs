@@ -79,8 +79,8 @@ pub(crate) fn take_stream(capsule: &Bound<'_, PyCapsule>) -> PyResult<ArrowArray
             ))
         })?
         .cast::<FFI_ArrowArrayStream>();
-    // SAFETY: a capsule of this name holds the address of a stream that lives as long as the capsule, which the caller holds; nobody
-    // else reads or writes it meanwhile, since this thread is attached to the interpreter. `from_raw` moves the stream out and puts an
+    // SAFETY: a capsule of this name holds the address of a stream that lives as long as the capsule, which the caller holds, and no
+    // other thread accesses it meanwhile, since this thread is attached to the interpreter. `from_raw` moves the stream out and puts an
     // empty one in its place, so that it is released once. What the stream's own functions do is the producer's promise.
     let stream = unsafe { FFI_ArrowArrayStream::from_raw(place.as_ptr()) };
     ArrowArrayStreamReader::try_new(stream)

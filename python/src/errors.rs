@@ -57,7 +57,7 @@ impl Failure {
     pub(crate) fn of(class: Class, error: &dyn StdError) -> Self {
         Self {
             class,
-            message: fold(error),
+            message: zvf_cli::fold(error),
         }
     }
 
@@ -130,18 +130,3 @@ failures!(
     RepairError,
     ValidateError
 );
-
-/// An error and its causes in one line; a cause that the line quotes already is not repeated.
-pub(crate) fn fold(error: &dyn StdError) -> String {
-    let mut line = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        let text = inner.to_string();
-        if !line.contains(&text) {
-            line.push_str(": ");
-            line.push_str(&text);
-        }
-        cause = inner.source();
-    }
-    line
-}

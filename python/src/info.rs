@@ -1,11 +1,12 @@
 //! What a store holds, in one document.
 
 use serde_json::{Value, json};
+use zvf_cli::fold;
 use zvf_convert::Frame;
 use zvf_meta::Refinement;
 use zvf_store::{Class, Level, Need, Store};
 
-use crate::errors::{Failure, fold};
+use crate::errors::Failure;
 
 /// The document: the root's facts, and those of each level.
 ///

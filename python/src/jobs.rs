@@ -4,13 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 use zvf_convert::export::{ExportOptions, LinksFile};
 use zvf_convert::{Format, Import, Options, Sink, Space};
 use zvf_migrate::MigrateOptions;
-use zvf_pyramid::{
-    BaseBins, CrossLevel, Existing, LevelStep, Method, PyramidReport, PyramidSpec, build_pyramid,
-};
+use zvf_pyramid::{BaseBins, CrossLevel, Existing, LevelStep, Method, PyramidSpec, build_pyramid};
 use zvf_query::{BBox, Filter, Query, Select};
 use zvf_repair::RepairOptions;
 use zvf_store::writing::{is_store, store_around};
@@ -23,14 +21,14 @@ use crate::run::{OnInterrupt, wait};
 use crate::store::Access;
 use crate::writer::{Writing, kind_of, version_of};
 
-/// A function of Python that is told how much is done.
-type Told = Option<Py<PyAny>>;
+/// A callback for progress, called with the number of vertices done.
+type Progress = Option<Py<PyAny>>;
 
-/// Tells how much is done; what the function raises is shown and does not end the work.
-fn tell(told: &Py<PyAny>, done: u64) {
+/// Calls the callback; an exception in it is printed and does not end the work.
+fn report_progress(callback: &Py<PyAny>, done: u64) {
     Python::attach(|py| {
-        if let Err(error) = told.call1(py, (done,)) {
-            error.write_unraisable(py, Some(told.bind(py)));
+        if let Err(error) = callback.call1(py, (done,)) {
+            error.write_unraisable(py, Some(callback.bind(py)));
         }
     });
 }
@@ -347,7 +345,7 @@ pub(crate) fn validate(
     levels: Option<Vec<u32>>,
     most: usize,
     access: Access,
-    progress: Told,
+    progress: Progress,
 ) -> PyResult<String> {
     let mut options = ValidateOptions::new(depth_of(depth)?)
         .with_most(most)
@@ -355,8 +353,8 @@ pub(crate) fn validate(
     if let Some(levels) = levels {
         options = options.with_levels(levels);
     }
-    if let Some(told) = progress {
-        options = options.with_progress(move |step| tell(&told, step.done));
+    if let Some(callback) = progress {
+        options = options.with_progress(move |step| report_progress(&callback, step.done));
     }
     let job = async {
         let report = zvf_validate::validate(&url, &options).await;
@@ -470,7 +468,7 @@ impl Coarse {
         };
         let reference = method == Some(Method::Reference);
         let mut spec = match self.factors.is_empty() {
-            true => PyramidSpec::automatic(self.until.unwrap_or(LEFT)),
+            true => PyramidSpec::automatic(self.until.unwrap_or(PyramidSpec::VERTICES_LEFT)),
             false => {
                 let step = |factor: &f64| {
                     let step = LevelStep::new(*factor);
@@ -506,9 +504,6 @@ impl Coarse {
     }
 }
 
-/// About how many vertices the last level has that is chosen by the data, as `zvf pyramid` has it.
-const LEFT: u64 = 10_000;
-
 /// Adds coarse levels to a store.
 #[pyfunction]
 pub(crate) fn pyramid(
@@ -516,22 +511,22 @@ pub(crate) fn pyramid(
     url: String,
     coarse: Coarse,
     writing: Writing,
-    progress: Told,
+    progress: Progress,
 ) -> PyResult<String> {
     let stop = Stop::default();
     let write = writing.options(&stop)?;
     let spec = coarse.spec()?;
-    let told = Arc::new(move |done| {
-        if let Some(told) = &progress {
-            tell(told, done);
+    let progress = Arc::new(move |done| {
+        if let Some(callback) = &progress {
+            report_progress(callback, done);
         }
     });
     let job = async {
-        let done = build_pyramid(&url, &spec, &write, told).await;
+        let done = build_pyramid(&url, &spec, &write, progress).await;
         done.map_err(at(&url))
     };
     let done = wait(py, OnInterrupt::Ask(&stop), job)?;
-    Ok(levels(&url, &done).to_string())
+    Ok(done.to_json(&url).to_string())
 }
 
 /// Removes the coarse levels of a store.
@@ -544,29 +539,7 @@ pub(crate) fn remove_pyramid(py: Python<'_>, url: String, writing: Writing) -> P
         done.map_err(at(&url))
     };
     let done = wait(py, OnInterrupt::Ask(&stop), job)?;
-    Ok(levels(&url, &done).to_string())
-}
-
-fn levels(url: &str, report: &PyramidReport) -> Value {
-    let levels = report.levels.iter().map(|one| {
-        json!({
-            "level": one.level,
-            "vertices": one.vertices,
-            "chunks": one.chunks,
-            "objects": one.objects,
-            "links": one.links,
-            "bin_shape": one.bin_shape,
-            "chunk_shape": one.chunk_shape,
-            "error_bound": one.error_bound,
-            "left_out": one.left_out,
-        })
-    });
-    json!({
-        "store": url,
-        "method": report.method.map(Method::name),
-        "levels_before": report.before,
-        "levels": levels.collect::<Vec<_>>(),
-    })
+    Ok(done.to_json(&url).to_string())
 }
 
 /// How a copy is stored.
@@ -590,7 +563,7 @@ pub(crate) fn copy(
     copying: Copying,
     writing: Writing,
     access: Access,
-    progress: Told,
+    progress: Progress,
 ) -> PyResult<String> {
     let stop = Stop::default();
     let mut options = MigrateOptions::new()
@@ -610,8 +583,8 @@ pub(crate) fn copy(
     if let Some(shape) = copying.bin_shape {
         options = options.with_bin_shape(shape);
     }
-    if let Some(told) = progress {
-        options = options.with_progress(Arc::new(move |done| tell(&told, done)));
+    if let Some(callback) = progress {
+        options = options.with_progress(Arc::new(move |done| report_progress(&callback, done)));
     }
     let open = reading(&access, &stop)?;
     let job = async {
@@ -621,40 +594,7 @@ pub(crate) fn copy(
         done.map_err(at(&url))
     };
     let report = wait(py, OnInterrupt::Ask(&stop), job)?;
-    let levels = report.levels.iter().map(|level| {
-        json!({
-            "level": level.level,
-            "vertices": level.vertices,
-            "chunks": level.chunks,
-            "fragments": level.fragments,
-            "objects": level.objects,
-            "links": level.links,
-            "groups": level.groups,
-        })
-    });
-    let repairs = report.repairs.iter();
-    let losses = report.losses.iter();
-    Ok(json!({
-        "source": source,
-        "store": url,
-        "from": report.from,
-        "to": report.to,
-        "levels": levels.collect::<Vec<_>>(),
-        "repairs": repairs
-            .map(|one| json!({"place": one.place, "what": one.what, "count": one.count}))
-            .collect::<Vec<_>>(),
-        "losses": losses
-            .map(|one| json!({"place": one.place, "what": one.what}))
-            .collect::<Vec<_>>(),
-        "notes": report.notes,
-        "verified": report.verified.map(|verified| json!({
-            "vertices": verified.vertices,
-            "objects": verified.objects,
-            "links": verified.links,
-            "values": verified.values,
-        })),
-    })
-    .to_string())
+    Ok(report.to_json(&source, &url).to_string())
 }
 
 /// Options that read a whole store for a job that `stop` ends.

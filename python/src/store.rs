@@ -10,10 +10,11 @@ use arrow_schema::{ArrowError, SchemaRef};
 use futures::future::{Either, select};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
+use zvf_cli::fold;
 use zvf_query::{BBox, Column, Filter, Outputs, Query, Select, Summary};
 use zvf_store::{Limits, Names, Need, OpenOptions, Retry};
 
-use crate::errors::{Failure, fold, misuse};
+use crate::errors::{Failure, misuse};
 use crate::info;
 use crate::run::{OnInterrupt, runtime, wait};
 use crate::table::{Table, stream_capsule};
@@ -294,7 +295,7 @@ pub(crate) struct Answer {
 #[derive(Debug)]
 struct State {
     answer: Option<zvf_query::Answer>,
-    /// The answer was taken out by a call that goes on.
+    /// Whether a call that has not returned yet holds the answer.
     busy: bool,
     summary: Option<Summary>,
 }
@@ -313,7 +314,7 @@ impl Answer {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the answer out, so that whoever waits does not hold the lock; `None` where it has ended.
+    /// Takes the answer out, so that a call that waits for a batch does not hold the lock; `None` where it has ended.
     ///
     /// # Errors
     /// Misuse: another thread waits for a batch. It must not look like the end.

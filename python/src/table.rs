@@ -256,7 +256,7 @@ pub(crate) fn stream_of(source: &Bound<'_, PyAny>) -> PyResult<Reader> {
     Ok(Box::new(take_stream(&capsule)?))
 }
 
-/// An error of somebody else's stream.
+/// An error of the stream of another package.
 pub(crate) fn foreign(error: &arrow_schema::ArrowError) -> PyErr {
     misuse(format!("the Arrow stream failed: {error}"))
 }

@@ -175,7 +175,7 @@ fn class_of(class: zvf_store::Class) -> Class {
 }
 
 /// An error and its causes in one line; a cause that the line quotes already is not repeated.
-pub(crate) fn fold(error: &dyn Error) -> String {
+pub fn fold(error: &dyn Error) -> String {
     let mut line = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {

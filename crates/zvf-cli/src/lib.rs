@@ -17,6 +17,7 @@ use std::io::Write;
 
 use args::Cli;
 use context::Context;
+pub use error::fold;
 use error::{Class, CliError, Result};
 
 /// Runs the program with a command line, whose first word is the program's own name, and returns its exit code.

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use serde_json::{Value, json};
+
 /// What was copied of one level.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -78,6 +80,46 @@ pub struct Report {
     pub notes: Vec<String>,
     /// What was compared afterwards; `None` if nothing was.
     pub verified: Option<Verified>,
+}
+
+impl Report {
+    /// The report of a copy from `source` to `target` as JSON: what `zvf migrate --json` prints.
+    #[must_use]
+    pub fn to_json(&self, source: &str, target: &str) -> Value {
+        let levels = self.levels.iter().map(|level| {
+            json!({
+                "level": level.level,
+                "vertices": level.vertices,
+                "chunks": level.chunks,
+                "fragments": level.fragments,
+                "objects": level.objects,
+                "links": level.links,
+                "groups": level.groups,
+            })
+        });
+        let repairs = self.repairs.iter();
+        let losses = self.losses.iter();
+        json!({
+            "source": source,
+            "store": target,
+            "from": self.from,
+            "to": self.to,
+            "levels": levels.collect::<Vec<_>>(),
+            "repairs": repairs
+                .map(|one| json!({"place": one.place, "what": one.what, "count": one.count}))
+                .collect::<Vec<_>>(),
+            "losses": losses
+                .map(|one| json!({"place": one.place, "what": one.what}))
+                .collect::<Vec<_>>(),
+            "notes": self.notes,
+            "verified": self.verified.map(|verified| json!({
+                "vertices": verified.vertices,
+                "objects": verified.objects,
+                "links": verified.links,
+                "values": verified.values,
+            })),
+        })
+    }
 }
 
 /// Losses of one kind that are told one by one; more are counted.

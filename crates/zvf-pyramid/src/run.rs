@@ -65,6 +65,51 @@ pub struct PyramidReport {
     pub held: u64,
 }
 
+impl PyramidReport {
+    /// The report of the levels of `store` as JSON: what `zvf pyramid --json` prints.
+    #[must_use]
+    pub fn to_json(&self, store: &str) -> Value {
+        let levels = self.levels.iter().map(|one| {
+            json!({
+                "level": one.level,
+                "vertices": one.vertices,
+                "chunks": one.chunks,
+                "objects": one.objects,
+                "links_stored": one.links,
+                "bin_shape": one.bin_shape,
+                "chunk_shape": one.chunk_shape,
+                "error_bound": one.error_bound,
+            })
+        });
+        let chosen = self.chosen.as_ref();
+        json!({
+            "store": store,
+            "method": self.method.map(Method::name),
+            "left_out": self.left_out(),
+            "warnings": self.remarks(),
+            "chosen_bins": chosen.map(|bins| json!({"bin_shape": bins.shape, "reason": bins.reason.to_string()})),
+            "levels_before": self.before,
+            "stale_chunks": self.stale,
+            "objects_put": self.put,
+            "objects_removed": self.removed,
+            "levels": levels.collect::<Vec<_>>(),
+        })
+    }
+
+    /// What is odd about the sizes of the levels.
+    #[must_use]
+    pub fn remarks(&self) -> Vec<String> {
+        let levels = self.levels.iter();
+        levels.filter_map(LevelReport::remark).collect()
+    }
+
+    /// Attributes of level 0 whose type is not carried to coarse levels.
+    #[must_use]
+    pub fn left_out(&self) -> &[String] {
+        self.levels.first().map_or(&[], |one| &one.left_out)
+    }
+}
+
 /// Adds coarse levels to a store.
 ///
 /// All levels appear at once, or none: see `docs/pyramids.md`. What is done with levels that are there says

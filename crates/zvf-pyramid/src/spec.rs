@@ -177,6 +177,9 @@ impl PyramidSpec {
         }
     }
 
+    /// About how many vertices the last of the levels has that are chosen by the data, unless another number is given.
+    pub const VERTICES_LEFT: u64 = 10_000;
+
     /// Levels that are chosen by the data, of [`Method::Density`]: each 4 to 8 times smaller than the one before, until about
     /// `vertices` are left. None where level 0 has no more. Chunks grow.
     #[must_use]

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
 use zvf_migrate::{MigrateOptions, Report, migrate};
 use zvf_store::Need;
 
@@ -57,45 +56,9 @@ pub(super) fn copy(
         context.warn(&[format!("not carried: {}: {}", loss.place, loss.what)]);
     }
     if context.common.json {
-        return print_json(&document(from, to, &report));
+        return print_json(&report.to_json(from, to));
     }
     print_text(&text(from, to, &report))
-}
-
-fn document(from: &str, to: &str, report: &Report) -> Value {
-    let levels = report.levels.iter().map(|level| {
-        json!({
-            "level": level.level,
-            "vertices": level.vertices,
-            "chunks": level.chunks,
-            "fragments": level.fragments,
-            "objects": level.objects,
-            "links": level.links,
-            "groups": level.groups,
-        })
-    });
-    let repairs = report.repairs.iter();
-    let losses = report.losses.iter();
-    json!({
-        "source": from,
-        "store": to,
-        "from": report.from,
-        "to": report.to,
-        "levels": levels.collect::<Vec<_>>(),
-        "repairs": repairs
-            .map(|one| json!({"place": one.place, "what": one.what, "count": one.count}))
-            .collect::<Vec<_>>(),
-        "losses": losses
-            .map(|one| json!({"place": one.place, "what": one.what}))
-            .collect::<Vec<_>>(),
-        "notes": report.notes,
-        "verified": report.verified.map(|verified| json!({
-            "vertices": verified.vertices,
-            "objects": verified.objects,
-            "links": verified.links,
-            "values": verified.values,
-        })),
-    })
 }
 
 fn text(from: &str, to: &str, report: &Report) -> String {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use zvf_pyramid::{
     BaseBins, CrossLevel, Existing, LevelStep, Method, PyramidReport, PyramidSpec, build_pyramid,
     pyramid_memory, refresh_pyramid, remove_pyramid,
@@ -46,25 +46,26 @@ pub(crate) fn run(args: &PyramidArgs, context: &mut Context<'_>) -> Result<()> {
         }
         Err(error) => return Err(error.into()),
     };
-    let left_out = left_out(&report);
+    let left_out = report.left_out();
     if !left_out.is_empty() {
         let names = left_out.join(", ");
         context.warn(&[format!(
             "attributes of a type that is not carried to coarse levels: {names}"
         )]);
     }
-    let remarks = remarks(&report);
+    let remarks = report.remarks();
     if !remarks.is_empty() {
         context.warn(&remarks);
     }
     if context.common.json {
-        return print_json(&document(args, &report));
+        let mut document = report.to_json(&args.store);
+        if let (false, Some(members)) = (args.refresh || args.remove, document.as_object_mut()) {
+            members.insert("seed".to_owned(), json!(args.seed));
+        }
+        return print_json(&document);
     }
     print_text(&text(args, &report))
 }
-
-/// About how many vertices the last level has that is chosen by the data.
-const LEFT: u64 = 10_000;
 
 /// What a command may take beside twice its budget.
 const BESIDE: u64 = 64_000_000;
@@ -89,18 +90,6 @@ fn say_memory(
         )]);
     }
     Ok(())
-}
-
-/// What is odd about levels.
-fn remarks(report: &PyramidReport) -> Vec<String> {
-    let levels = report.levels.iter();
-    levels
-        .filter_map(zvf_pyramid::LevelReport::remark)
-        .collect()
-}
-
-fn left_out(report: &PyramidReport) -> &[String] {
-    report.levels.first().map_or(&[], |one| &one.left_out)
 }
 
 /// How many axes the store has.
@@ -149,7 +138,7 @@ fn spec(args: &PyramidArgs, dims: usize) -> Result<PyramidSpec> {
         None => reference.then_some(CrossLevel::Explicit),
     };
     let mut spec = match levels {
-        0 => PyramidSpec::automatic(args.levels_until.unwrap_or(LEFT)),
+        0 => PyramidSpec::automatic(args.levels_until.unwrap_or(PyramidSpec::VERTICES_LEFT)),
         _ => PyramidSpec::new(steps.collect::<Vec<_>>()),
     };
     spec.seed = args.seed;
@@ -169,35 +158,6 @@ fn spec(args: &PyramidArgs, dims: usize) -> Result<PyramidSpec> {
         _ => Existing::Refuse,
     };
     Ok(spec)
-}
-
-fn document(args: &PyramidArgs, report: &PyramidReport) -> Value {
-    let levels = report.levels.iter().map(|one| {
-        json!({
-            "level": one.level,
-            "vertices": one.vertices,
-            "chunks": one.chunks,
-            "objects": one.objects,
-            "links_stored": one.links,
-            "bin_shape": one.bin_shape,
-            "chunk_shape": one.chunk_shape,
-            "error_bound": one.error_bound,
-        })
-    });
-    let chosen = report.chosen.as_ref();
-    json!({
-        "store": args.store,
-        "method": report.method.map(Method::name),
-        "seed": (!args.refresh && !args.remove).then_some(args.seed),
-        "left_out": left_out(report),
-        "warnings": remarks(report),
-        "chosen_bins": chosen.map(|bins| json!({"bin_shape": bins.shape, "reason": bins.reason.to_string()})),
-        "levels_before": report.before,
-        "stale_chunks": report.stale,
-        "objects_put": report.put,
-        "objects_removed": report.removed,
-        "levels": levels.collect::<Vec<_>>(),
-    })
 }
 
 fn sizes(sizes: &[f64]) -> String {
