@@ -279,13 +279,9 @@ pub(super) fn report_missing(one: &LinkColumn, missing: usize, links: usize, not
     if missing == links {
         return;
     }
-    if one.absent.is_some() {
-        let what = "links without a value got the one that means absence";
-        notes.repaired(&path, what, wide(missing));
-    } else {
-        let what = "some links have no value, and the type has none for absence: they got zeros";
-        notes.lost(path, what);
-    }
+    // The encoder refuses them where the type has no value for absence.
+    let what = "links without a value got the one that means absence";
+    notes.repaired(&path, what, wide(missing));
 }
 
 /// Notes that the parent of an old row is stored: one bit a vertex, where rows move.

@@ -88,8 +88,11 @@ impl Family {
             records: wide(builder.len()),
             rows: builder.finish(),
             values: columns
-                .map(|(one, column)| one.payload(&column, missing))
-                .collect(),
+                .map(|(one, column)| {
+                    let path = || self.path(array, Some(&one.name));
+                    one.payload(&column, missing, path)
+                })
+                .collect::<Result<_, _>>()?,
             key,
         })
     }
@@ -170,17 +173,35 @@ impl Family {
 impl LinkColumn {
     /// The values of one cell. Where no link has one there is no cell; where some have, the others get the value that means
     /// absence.
-    fn payload(&self, column: &[Option<&[u8]>], report: Missing<'_>) -> Option<Vec<u8>> {
+    ///
+    /// # Errors
+    /// Malformed data: some links have no value, and the type has none for absence.
+    fn payload(
+        &self,
+        column: &[Option<&[u8]>],
+        report: Missing<'_>,
+        path: impl FnOnce() -> String,
+    ) -> Result<Option<Vec<u8>>, WriteError> {
         let missing = column.iter().filter(|value| value.is_none()).count();
         if missing > 0 {
             report(self, missing, column.len());
         }
         if missing == column.len() {
-            return None;
+            return Ok(None);
         }
-        let zeros = vec![0; self.size];
-        let absent = self.absent.as_deref().unwrap_or(&zeros);
-        let values = column.iter().flat_map(|value| value.unwrap_or(absent));
-        Some(values.copied().collect())
+        let mut values = Vec::with_capacity(column.len() * self.size);
+        for value in column {
+            match value.or(self.absent.as_deref()) {
+                Some(value) => values.extend_from_slice(value),
+                None => {
+                    let found = format!(
+                        "{missing} links without a value, in one chunk with others that have one"
+                    );
+                    let expected = "a value for each: the type has none for absence";
+                    return Err(WriteError::data(path(), found, expected));
+                }
+            }
+        }
+        Ok(Some(values))
     }
 }
