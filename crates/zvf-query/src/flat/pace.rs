@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use crate::int;
 use crate::plan::chunks::Slot;
 
 /// Most chunks of one group.
@@ -46,17 +45,25 @@ impl Load {
 
 impl Pace {
     /// Cuts chunks into groups: large enough to be worth a task, small enough that there are several, about a batch
-    /// each. The cut depends on the store and the query alone, so that the same query gives the same batches.
+    /// each. Where few rows are wanted, the first group has about as many, and each of the next is twice as large: a filter may
+    /// leave rows out. The cut depends on the store and the query alone, so that the same query gives the same batches.
     pub(crate) fn new(chunks: Slot, load: Load) -> Self {
         let rows = load.rows_per_chunk.max(1);
         let by_rows = u32::try_from(load.batch_rows.div_ceil(rows)).unwrap_or(GROUP);
         // Waking a thread costs as much as some ten small cells.
         let parts = if chunks <= FEW { 2 } else { 4 };
         let size = by_rows.clamp(1, GROUP).min(chunks.div_ceil(parts).max(2));
-        let groups: Vec<Range<Slot>> = (0..chunks)
-            .step_by(int::at(size))
-            .map(|start| start..start.saturating_add(size).min(chunks))
-            .collect();
+        let mut next = load.limit.map_or(size, |limit| {
+            u32::try_from(limit.div_ceil(rows)).map_or(size, |few| few.clamp(1, size))
+        });
+        let mut groups: Vec<Range<Slot>> = Vec::new();
+        let mut start = 0;
+        while start < chunks {
+            let end = start.saturating_add(next).min(chunks);
+            groups.push(start..end);
+            start = end;
+            next = next.saturating_mul(2).min(size);
+        }
         let rows = rows.saturating_mul(u64::from(size));
         let bytes = rows.saturating_mul(load.row_bytes).max(1);
         // Decoded cells and gathered columns exist side by side.
@@ -102,5 +109,18 @@ mod tests {
         let large = pace(1000, 10_000_000, None);
         assert_eq!((large.groups.len(), large.window), (1000, 2));
         assert_eq!(pace(1000, 1000, Some(10)).window, 2);
+    }
+
+    #[test]
+    fn groups_grow_where_few_rows_are_wanted() {
+        let lengths = |limit| {
+            let groups = pace(1000, 1000, limit).groups;
+            let lengths = groups.iter().map(ExactSizeIterator::len);
+            lengths.collect::<Vec<usize>>()
+        };
+        assert_eq!(lengths(Some(1))[..7], [1, 2, 4, 8, 16, 32, 64]);
+        assert_eq!(lengths(Some(3000))[..4], [3, 6, 12, 24]);
+        assert_eq!(lengths(Some(1 << 40)), lengths(None));
+        assert_eq!(lengths(Some(1)).iter().sum::<usize>(), 1000);
     }
 }
