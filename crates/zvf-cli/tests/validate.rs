@@ -89,6 +89,42 @@ fn usage_and_absence_have_their_codes() -> Result<()> {
 }
 
 #[test]
+fn the_viewer_profile_says_what_viewers_cannot_show() -> Result<()> {
+    let home = Home::to_damage("0.9/points_ids")?;
+    let viewer = ["validate", STORE, "--profile", "viewer"];
+    let strict = [&viewer[..], &["--fail-on", "warning"]].concat();
+    let ran = home.zvf(&strict)?;
+    let text = String::from_utf8(ran.stdout)?;
+    assert_eq!(ran.code, 1, "{text}");
+    assert!(
+        text.contains("viewer-unit") || text.contains("ZVF-L2-0903"),
+        "{text}"
+    );
+    assert_eq!(text.matches("found no unit").count(), 3, "{text}");
+    let path = home.file(STORE).join("zarr.json");
+    let mut root: Value = serde_json::from_slice(&std::fs::read(&path)?)?;
+    for axis in 0..3 {
+        root["attributes"]["multiscales"][0]["axes"][axis]["unit"] = json!("nanometer");
+    }
+    std::fs::write(&path, serde_json::to_vec(&root)?)?;
+    home.text(&strict)?;
+    Ok(())
+}
+
+#[test]
+fn a_check_is_explained_by_its_code_or_name() -> Result<()> {
+    let home = Home::new("points_ids")?;
+    let text = home.text(&["validate", "--explain", "zvf-l3-0040"])?;
+    assert!(text.contains("ZVF-L3-0040 link-cell"), "{text}");
+    let found = home.json(&["validate", "--explain", "link-cell", "--json"])?;
+    assert_eq!(found["code"], json!("ZVF-L3-0040"));
+    let ran = home.zvf(&["validate", "--explain", "ZVF-L9-0001"])?;
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("--list-checks"), "{}", ran.stderr);
+    Ok(())
+}
+
+#[test]
 fn a_quick_look_says_what_it_left_out() -> Result<()> {
     let home = Home::new("points_ids")?;
     let report = home.json(&["validate", STORE, "--quick", "3", "--seed", "5", "--json"])?;

@@ -468,6 +468,34 @@ checks! {
     LevelStale Multiscale 8 Warning "level-stale" "0.9" "all" "0.9 §17"
         "Coarse levels were made of level 0 as it is now."
         "Run `zvf pyramid STORE --refresh`.";
+
+    ViewerVersion Metadata 901 Warning "viewer-version" "0.6 to 0.9" "all" "upstream viewer, README"
+        "The store is of a version that viewers read."
+        "Copy it with `zvf migrate STORE NEW`.";
+    ViewerAxes Metadata 902 Warning "viewer-axes" "0.6 to 0.9" "all" "upstream viewer, README"
+        "A store for viewers has three axes."
+        "Import the positions again with a third column of zeros, or export the axes that matter.";
+    ViewerUnit Metadata 903 Warning "viewer-unit" "0.6 to 0.9" "all" "Neuroglancer, coordinate spaces"
+        "Every axis has a unit of length, so that stores and images appear at the same scale."
+        "Set `unit` of the axes in the root document, or import with `--unit`.";
+    ViewerCodec Metadata 904 Warning "viewer-codec" "0.6 to 0.9" "all" "upstream viewer, README"
+        "Cells are stored by codecs that viewers decode."
+        "Copy the store with `zvf rechunk STORE NEW --codec zstd`.";
+    ViewerCount Metadata 905 Warning "viewer-count" "0.6 to 0.9" "all" "upstream viewer, README"
+        "Every level states how many vertices it has: viewers choose levels by it."
+        "Copy the store with `zvf migrate STORE NEW`, which counts.";
+    ViewerLevels Metadata 906 Warning "viewer-levels" "0.6 to 0.9" "all" "docs/pyramids.md"
+        "A store of more than 5,000,000 vertices has coarse levels: viewers load a whole level when they are zoomed out."
+        "Run `zvf pyramid STORE`.";
+    ViewerMeshChunks Metadata 907 Warning "viewer-mesh-chunks" "0.6 to 0.9" "mesh" "upstream viewer, README"
+        "Chunks of a coarse level of a mesh are twice as long as those of the finer one."
+        "Make the levels again: `zvf pyramid STORE --replace --factors 2,2 --chunk-scale 2`.";
+    ViewerColumns Metadata 908 Note "viewer-columns" "0.6 to 0.9" "all" "upstream tools, visualise"
+        "A vertex attribute has one value a row: viewers colour by single numbers."
+        "Store each column as an attribute of its own.";
+    ViewerNumbers Metadata 909 Note "viewer-numbers" "0.6 to 0.9" "all" "Neuroglancer, precomputed annotations"
+        "Vertex attributes have numbers of at most 32 bits: viewers show others rounded or not at all."
+        "Nothing, where that is precise enough; else store a narrower type.";
 }
 
 #[cfg(test)]

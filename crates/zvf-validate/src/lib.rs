@@ -30,6 +30,9 @@
 //! The number of requests of levels 1 and 2 does not grow with the number of chunks. [`Check::all`] is the table of all checks; the
 //! list in `docs/checks.md` is made from it. The rules about documents are those of [`zvf_meta::rules`], which readers ask as well.
 //!
+//! [`Profile::Viewer`] asks in addition, from the documents alone, whether viewers can show the store; the names of its checks begin
+//! with `viewer-`.
+//!
 //! # What is believed
 //!
 //! Nothing. A cell that cannot be read is a finding, and what depends on it is left out: one damaged cell gives one finding and not
@@ -70,13 +73,14 @@ mod rule;
 mod run;
 mod tables;
 mod trees;
+mod viewer;
 
 pub use check::{Check, CheckInfo, Code, Depth};
 pub use error::ValidateError;
 pub use finding::{Finding, Place};
 pub use measured::{Measured, MeasuredFamily, MeasuredLevel};
 pub use mend::Mend;
-pub use options::{Progress, Sample, Step, ValidateOptions};
+pub use options::{Profile, Progress, Sample, Step, ValidateOptions};
 pub use output::{json, junit, markdown, sarif};
 pub use report::{Report, Seen};
 pub use run::validate;

@@ -39,6 +39,9 @@ const OBJECTS: Mend = Mend::Never("objects would have to be removed or restored"
 const STORED: Mend = Mend::Never("the document says how the bytes are to be read");
 /// What was made of a level has to be made again.
 const LEVELS: Mend = Mend::Never("coarse levels have to be made again");
+/// The store is right as it is.
+const VIEWED: Mend =
+    Mend::Never("the store breaks no rule of the format; a copy or new levels suit viewers better");
 /// Known to be so, or nothing to do.
 const FINE: Mend = Mend::Never("readers do not mind");
 
@@ -125,6 +128,15 @@ impl Check {
             | Self::PointLinks
             | Self::DeletedEmpty => EITHER,
             Self::CategoryCode => MEANING,
+            Self::ViewerVersion
+            | Self::ViewerAxes
+            | Self::ViewerUnit
+            | Self::ViewerCodec
+            | Self::ViewerCount
+            | Self::ViewerLevels
+            | Self::ViewerMeshChunks
+            | Self::ViewerColumns
+            | Self::ViewerNumbers => VIEWED,
             Self::CountsFall
             | Self::IdsKept
             | Self::InheritedCount

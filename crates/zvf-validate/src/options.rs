@@ -24,6 +24,8 @@ pub struct ValidateOptions {
     pub most: usize,
     /// Whether [`ParentThere`](crate::Check::ParentThere) is asked. Default no.
     pub coverage: bool,
+    /// Further checks for one use of a store. Default none.
+    pub profile: Option<Profile>,
     /// Whether the report says what was [measured](crate::Measured). Default no: it holds every document.
     pub measure: bool,
     /// A local file that keeps what is done, so that the same validation, begun again after it was cut off, reads only the
@@ -45,6 +47,7 @@ impl Default for ValidateOptions {
             sample: None,
             most: 20,
             coverage: false,
+            profile: None,
             measure: false,
             journal: None,
             progress: Progress::default(),
@@ -98,6 +101,13 @@ impl ValidateOptions {
         self
     }
 
+    /// Sets [`profile`](Self::profile).
+    #[must_use]
+    pub fn with_profile(mut self, profile: Profile) -> Self {
+        self.profile = Some(profile);
+        self
+    }
+
     /// Sets [`measure`](Self::measure).
     #[must_use]
     pub fn with_measure(mut self, measure: bool) -> Self {
@@ -144,6 +154,14 @@ impl ValidateOptions {
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         })
     }
+}
+
+/// A use of a store that asks more than the format does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Profile {
+    /// The known viewers show all of it well: the checks whose names begin with `viewer-`.
+    Viewer,
 }
 
 /// How many cells of an array are read, and which.

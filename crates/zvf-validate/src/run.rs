@@ -13,9 +13,9 @@ use crate::finding::{Findings, Place};
 use crate::journal::Journal;
 use crate::level::LevelState;
 use crate::measured::{Measured, MeasuredLevel};
-use crate::options::ValidateOptions;
+use crate::options::{Profile, ValidateOptions};
 use crate::report::{Report, Seen};
-use crate::{chunks, links, multiscale, objects, presence, tables};
+use crate::{chunks, links, multiscale, objects, presence, tables, viewer};
 
 /// What a writer of this project leaves beside the root while it changes a store.
 const MARKER: &str = "zvf-unfinished.json";
@@ -127,7 +127,7 @@ pub fn validate<'a>(
             let opened = Store::open_with(url, open).await;
             if let Some(store) = run.keep(Check::StoreOpens, || Place::at("zarr.json"), opened)? {
                 kind = Some(store.kind().name().to_owned());
-                run.store(&store).await?;
+                run.store(&store, &tree).await?;
             }
         }
         if let Some(why) = run.journal.as_ref().and_then(Journal::end) {
@@ -153,7 +153,7 @@ pub fn validate<'a>(
 }
 
 impl Run<'_> {
-    async fn store(&mut self, store: &Store) -> Result<(), ValidateError> {
+    async fn store(&mut self, store: &Store, tree: &Tree) -> Result<(), ValidateError> {
         if let Some(wanted) = &self.options.levels
             && let Some(missing) = wanted.iter().find(|one| !store.levels().contains(one))
         {
@@ -211,6 +211,9 @@ impl Run<'_> {
             }
             told = self.warnings(store, told);
             states.push(LevelState::new(level));
+        }
+        if self.options.profile == Some(Profile::Viewer) && self.options.depth >= Depth::Metadata {
+            viewer::check(self, tree, store, &states);
         }
         if self.options.depth < Depth::Consistency {
             return Ok(());

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 
-use zvf_badstores::Break;
+use zvf_badstores::{Break, Files};
 use zvf_store::Limits;
 use zvf_validate::{Check, Report};
 
-use crate::support::{checked, covered};
+use crate::support::{checked, covered, viewed};
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
@@ -16,6 +16,8 @@ async fn report(one: &Break) -> Outcome<Report> {
     let files = one.files()?.objects;
     if one.check == Check::ParentThere.info().title {
         covered(&files).await
+    } else if one.check.starts_with("viewer-") {
+        viewed(&files).await
     } else {
         checked(&files, Limits::default()).await
     }
@@ -64,6 +66,46 @@ async fn every_break_is_found() -> Outcome {
         }
     }
     assert!(missed.is_empty(), "{}", missed.join("\n"));
+    Ok(())
+}
+
+/// A bundled store as viewers like it: with units.
+fn with_units(case: &str) -> Outcome<Files> {
+    let mut files = Files::of(case)?;
+    for axis in 0..3 {
+        let unit = format!("/attributes/multiscales/0/axes/{axis}/unit");
+        files.set("zarr.json", &unit, serde_json::json!("micrometer"))?;
+    }
+    Ok(files)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_viewer_profile_finds_only_what_was_broken() -> Outcome {
+    let viewer = |report: &Report| -> BTreeSet<&'static str> {
+        let titles = report.counts.keys().map(|check| check.info().title);
+        titles.filter(|one| one.starts_with("viewer-")).collect()
+    };
+    let mut seen = 0;
+    for one in zvf_badstores::breaks().filter(|one| one.check.starts_with("viewer-")) {
+        if one.check == Check::ViewerAxes.info().title {
+            continue;
+        }
+        let mut files = with_units(one.case)?;
+        let before = viewed(&files.objects).await?;
+        assert!(
+            viewer(&before).is_empty(),
+            "{}: {:?}",
+            one.case,
+            before.findings
+        );
+        one.apply(&mut files)?;
+        let after = viewed(&files.objects).await?;
+        assert!(viewer(&after).contains(one.check), "{}", one.name);
+        // Without the profile there is none of them.
+        assert!(viewer(&checked(&files.objects, Limits::default()).await?).is_empty());
+        seen += 1;
+    }
+    assert_eq!(seen, 8);
     Ok(())
 }
 

@@ -7,33 +7,39 @@ use std::sync::Arc;
 use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt};
 use zvf_store::{Limits, OpenOptions};
-use zvf_validate::{Depth, Report, ValidateOptions, validate};
+use zvf_validate::{Depth, Profile, Report, ValidateOptions, validate};
 
 /// Validates the store of these objects.
 pub(crate) async fn checked(
     files: &BTreeMap<String, Vec<u8>>,
     limits: Limits,
 ) -> Result<Report, Box<dyn Error>> {
-    run(files, limits, false).await
+    run(files, limits, everything()).await
 }
 
 /// Validates it and asks, too, whether every vertex has a parent.
 pub(crate) async fn covered(files: &BTreeMap<String, Vec<u8>>) -> Result<Report, Box<dyn Error>> {
-    run(files, Limits::default(), true).await
+    run(files, Limits::default(), everything().with_coverage(true)).await
+}
+
+/// Validates it and asks, too, whether viewers can show it.
+pub(crate) async fn viewed(files: &BTreeMap<String, Vec<u8>>) -> Result<Report, Box<dyn Error>> {
+    let options = everything().with_profile(Profile::Viewer);
+    run(files, Limits::default(), options).await
+}
+
+fn everything() -> ValidateOptions {
+    // So that a finding more is seen among many.
+    ValidateOptions::new(Depth::Multiscale).with_most(1 << 16)
 }
 
 async fn run(
     files: &BTreeMap<String, Vec<u8>>,
     limits: Limits,
-    coverage: bool,
+    options: ValidateOptions,
 ) -> Result<Report, Box<dyn Error>> {
     let open = opened(files).await?.with_limits(limits);
-    let options = ValidateOptions::new(Depth::Multiscale)
-        .with_coverage(coverage)
-        // So that a finding more is seen among many.
-        .with_most(1 << 16)
-        .with_open(open);
-    Ok(validate("memory:///", &options).await?)
+    Ok(validate("memory:///", &options.with_open(open)).await?)
 }
 
 /// A store in memory.

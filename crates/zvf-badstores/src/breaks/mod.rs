@@ -9,6 +9,7 @@ mod meaning;
 mod metadata;
 mod objects;
 mod structure;
+mod viewer;
 
 use crate::files::{Files, Outcome};
 
@@ -112,6 +113,7 @@ pub fn breaks() -> impl Iterator<Item = &'static Break> {
         objects::OBJECTS,
         meaning::MEANING,
         levels::LEVELS,
+        viewer::VIEWER,
     ]
     .into_iter()
     .flatten()

@@ -43,7 +43,7 @@ pub(crate) use query::{
 pub(crate) use repair::{PlanFormat, RepairArgs};
 #[cfg(feature = "volumes")]
 pub(crate) use sample::{OrderArg, SampleArgs};
-pub(crate) use validate::{ReportFormat, ValidateArgs};
+pub(crate) use validate::{ProfileArg, ReportFormat, ValidateArgs};
 #[cfg(feature = "volumes")]
 pub(crate) use volume::VolumeArgs;
 

@@ -18,10 +18,12 @@ Examples:
   zvf validate brain.zarrvectors --level 5 --fail-on warning --format junit -o report.xml
   zvf validate brain.zarrvectors --quick --seed 7
   zvf validate s3://bucket/brain.zarrvectors --resume brain.journal   # cut off? The same line again goes on
+  zvf validate brain.zarrvectors --level 2 --profile viewer --fail-on warning
+  zvf validate --explain ZVF-L3-0040
   zvf validate --list-checks")]
 pub(crate) struct ValidateArgs {
     /// Path or URL of the store
-    #[arg(required_unless_present = "list_checks")]
+    #[arg(required_unless_present_any = ["list_checks", "explain"])]
     pub(crate) store: Option<String>,
     /// The deepest level of checks
     #[arg(long, value_name = "1..5", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=5))]
@@ -44,6 +46,12 @@ pub(crate) struct ValidateArgs {
     /// Asks whether every vertex has a parent where there are links to a coarser level
     #[arg(long)]
     pub(crate) coverage: bool,
+    /// Further checks for one use of the store, from its documents
+    #[arg(long, value_enum, value_name = "PROFILE")]
+    pub(crate) profile: Option<ProfileArg>,
+    /// Explains one check, by its code or name, and looks at no store
+    #[arg(long, value_name = "CODE", conflicts_with_all = ["store", "list_checks"])]
+    pub(crate) explain: Option<String>,
     /// Findings that are shown of one check; all are counted
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) most: usize,
@@ -60,6 +68,13 @@ pub(crate) struct ValidateArgs {
     /// Prints the table of all checks, and looks at no store
     #[arg(long)]
     pub(crate) list_checks: bool,
+}
+
+/// A use of a store that asks more than the format does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProfileArg {
+    /// What viewers cannot show, or show badly: axes, units, codecs, levels, attributes
+    Viewer,
 }
 
 /// What makes a validation fail.

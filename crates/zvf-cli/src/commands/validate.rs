@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use zvf_validate::{
-    Check, CheckInfo, Depth, Report, Sample, Severity, Step, ValidateOptions, validate,
+    Check, CheckInfo, Depth, Profile, Report, Sample, Severity, Step, ValidateOptions, validate,
 };
 
-use crate::args::{ReportFormat, ValidateArgs};
+use crate::args::{ProfileArg, ReportFormat, ValidateArgs};
 use crate::context::Context;
 use crate::error::{Class, CliError, Result};
 use crate::output::place::{Staged, is_special};
@@ -26,6 +26,9 @@ pub(crate) fn run(args: &ValidateArgs, context: &mut Context<'_>) -> Result<()> 
     } else {
         ReportFormat::Text
     });
+    if let Some(code) = &args.explain {
+        return explain(code, format);
+    }
     let Some(store) = args.store.as_deref().filter(|_| !args.list_checks) else {
         return list(format);
     };
@@ -71,6 +74,9 @@ fn options(args: &ValidateArgs, context: &Context<'_>) -> ValidateOptions {
         .with_most(args.most)
         .with_coverage(args.coverage)
         .with_open(context.options());
+    if let Some(ProfileArg::Viewer) = args.profile {
+        options = options.with_profile(Profile::Viewer);
+    }
     if let Some(levels) = &args.levels {
         options = options.with_levels(levels.clone());
     }
@@ -166,27 +172,58 @@ fn text(report: &Report) -> String {
     text
 }
 
+/// A check as JSON.
+fn document(info: &CheckInfo) -> serde_json::Value {
+    serde_json::json!({
+        "code": info.code.to_string(),
+        "level": info.code.depth().number(),
+        "title": info.title,
+        "severity": info.severity.to_string(),
+        "rule": info.rule,
+        "source": info.source,
+        "versions": info.versions,
+        "kinds": info.kinds,
+        "hint": info.hint,
+        "repair": info.check.mend().to_string(),
+    })
+}
+
+/// Explains the check with a code, such as `ZVF-L3-0040`, or name, such as `link-cell`.
+fn explain(code: &str, format: ReportFormat) -> Result<()> {
+    let wanted = |info: &CheckInfo| {
+        info.code.to_string().eq_ignore_ascii_case(code) || info.title.eq_ignore_ascii_case(code)
+    };
+    let Some(info) = Check::all().into_iter().find(wanted) else {
+        return Err(CliError::usage(format!(
+            "--explain: found {code:?}, expected a code or name that `zvf validate --list-checks` prints"
+        )));
+    };
+    if format != ReportFormat::Text {
+        return print_json(&document(&info));
+    }
+    let CheckInfo {
+        code,
+        severity,
+        title,
+        rule,
+        hint,
+        source,
+        versions,
+        kinds,
+        ..
+    } = info;
+    print_text(&format!(
+        "{code} {title}\n  rule      {rule}\n  severity  {severity}\n  applies   to {versions}, {kinds}\n  source    {source}\n  \
+         help      {hint}\n  zvf repair settles it: {}\n",
+        info.check.mend()
+    ))
+}
+
 /// The table of checks.
 fn list(format: ReportFormat) -> Result<()> {
     let all = Check::all();
     if format != ReportFormat::Text {
-        let rows: Vec<serde_json::Value> = all
-            .iter()
-            .map(|info| {
-                serde_json::json!({
-                    "code": info.code.to_string(),
-                    "level": info.code.depth().number(),
-                    "title": info.title,
-                    "severity": info.severity.to_string(),
-                    "rule": info.rule,
-                    "source": info.source,
-                    "versions": info.versions,
-                    "kinds": info.kinds,
-                    "hint": info.hint,
-                    "repair": info.check.mend().to_string(),
-                })
-            })
-            .collect();
+        let rows: Vec<serde_json::Value> = all.iter().map(document).collect();
         return print_json(&serde_json::Value::from(rows));
     }
     let mut text = String::new();

@@ -1,0 +1,149 @@
+//! The profile *viewer*: what the known viewers of a store cannot show, or show badly.
+//!
+//! The rules are what upstream's viewer and its instructions ask of a store, and what Neuroglancer's own formats can hold, to which
+//! `zvf serve` converts. They are about documents alone: nothing is read for them. Missing presence lists, which viewers need, too, are
+//! found by the rule `presence-there`.
+
+use zvf_format::dtype::DTypeKind;
+use zvf_meta::{ArrayDoc, Kind, units};
+use zvf_store::{Store, VertexAttribute};
+
+use crate::check::Check;
+use crate::documents::Tree;
+use crate::finding::Place;
+use crate::level::LevelState;
+use crate::run::Run;
+
+/// Codecs that the viewers decode; the first three say how cells are laid out, not how they are compressed.
+const CODECS: [&str; 9] = [
+    "bytes",
+    "vlen-bytes",
+    "sharding_indexed",
+    "zstd",
+    "blosc",
+    "gzip",
+    "zlib",
+    "numcodecs.zlib",
+    "crc32c",
+];
+
+/// Versions that upstream's viewer reads without a warning.
+const VERSIONS: [&str; 5] = ["0.9.0", "0.9.1", "0.9.2", "0.9.3", "0.9.4"];
+
+/// Vertices of level 0 above which a viewer needs coarse levels: it loads a level whole where it is zoomed out.
+const WHOLE: u64 = 5_000_000;
+
+/// Asks all rules of the profile.
+pub(crate) fn check(run: &mut Run<'_>, tree: &Tree, store: &Store, states: &[LevelState]) {
+    root(run, store);
+    codecs(run, tree);
+    for state in states {
+        level(run, state);
+    }
+    if let [only] = states
+        && only.level.doc().vertex_count > WHOLE
+    {
+        let place = Place::at("0/zarr.json");
+        let found = format!("{} vertices in one level", only.level.doc().vertex_count);
+        let expected = format!("coarse levels above {WHOLE} vertices");
+        run.findings
+            .add(Check::ViewerLevels, place, found, expected);
+    }
+    if store.kind() == Kind::Mesh {
+        mesh_chunks(run, states);
+    }
+}
+
+fn root(run: &mut Run<'_>, store: &Store) {
+    let root = store.root();
+    let version = root.zarr_vectors.zv_version.as_str();
+    if !VERSIONS.contains(&version) {
+        let place = Place::at("zarr.json").pointer("/attributes/zarr_vectors/zv_version");
+        let findings = &mut run.findings;
+        findings.add(Check::ViewerVersion, place, version, "0.9.0 to 0.9.4");
+    }
+    let axes = "/attributes/multiscales/0/axes";
+    if root.dims() != 3 {
+        let place = Place::at("zarr.json").pointer(axes);
+        let found = format!("{} axes", root.dims());
+        run.findings.add(Check::ViewerAxes, place, found, "3");
+    }
+    for (number, axis) in root.axes().iter().enumerate() {
+        let unit = axis.unit.as_deref();
+        if unit.and_then(units::name).is_none() {
+            let place = Place::at("zarr.json").pointer(format!("{axes}/{number}/unit"));
+            let found = unit.map_or("no unit".to_owned(), |unit| format!("{unit:?}"));
+            let expected = "a unit of length, such as \"micrometer\"";
+            run.findings.add(Check::ViewerUnit, place, found, expected);
+        }
+    }
+}
+
+/// The codecs of all arrays. They are taken from the documents: an array whose codecs this program does not have is refused.
+fn codecs(run: &mut Run<'_>, tree: &Tree) {
+    for (key, bytes) in &tree.documents {
+        // What is no document of an array has a finding of its own where it should be one.
+        let Ok(doc) = ArrayDoc::parse(bytes) else {
+            continue;
+        };
+        for (number, codec) in doc.codecs.iter().enumerate() {
+            if !CODECS.contains(&codec.name.as_str()) {
+                let place = Place::at(key.as_str()).pointer(format!("/codecs/{number}"));
+                let expected = "no compression, zstd, blosc, gzip or zlib";
+                let findings = &mut run.findings;
+                findings.add(Check::ViewerCodec, place, &codec.name, expected);
+            }
+        }
+    }
+}
+
+fn level(run: &mut Run<'_>, state: &LevelState) {
+    let level = &state.level;
+    if level.doc().vertex_count == 0 && !state.chunks.is_empty() {
+        let place = Place::at(state.path("zarr.json"))
+            .pointer("/attributes/zarr_vectors_level/vertex_count");
+        let found = format!("0, in {} chunks", state.chunks.len());
+        let expected = "the number of vertices";
+        run.findings.add(Check::ViewerCount, place, found, expected);
+    }
+    for attribute in level.vertex_attributes() {
+        columns(run, attribute);
+    }
+}
+
+fn columns(run: &mut Run<'_>, attribute: &VertexAttribute) {
+    let place = || Place::at(attribute.array.path());
+    if let Some(width) = attribute.declared_width.filter(|&width| width > 1) {
+        let found = format!("{width} values a row");
+        let expected = "one; the first is shown, or none";
+        run.findings
+            .add(Check::ViewerColumns, place(), found, expected);
+    }
+    let wide = [DTypeKind::F64, DTypeKind::I64, DTypeKind::U64];
+    if wide.contains(&attribute.dtype.kind) {
+        let expected = "at most 32 bits";
+        run.findings
+            .add(Check::ViewerNumbers, place(), attribute.dtype, expected);
+    }
+}
+
+/// Levels of detail of a mesh: each chunk is cut into two along every axis by the next finer level.
+fn mesh_chunks(run: &mut Run<'_>, states: &[LevelState]) {
+    for pair in states.windows(2) {
+        let [fine, coarse] = pair else { continue };
+        let (fine, shape) = (fine.level.chunk_shape(), coarse.level.chunk_shape());
+        let twice = |(fine, coarse): (&f64, &f64)| (coarse / fine - 2.0).abs() < 1e-6;
+        if !fine.iter().zip(shape).all(twice) {
+            let place = Place::at(coarse.path("zarr.json"))
+                .pointer("/attributes/zarr_vectors_level/chunk_shape");
+            let doubled: Vec<f64> = fine.iter().map(|one| one * 2.0).collect();
+            let expected = format!("{doubled:?}, twice that of the finer level");
+            run.findings.add(
+                Check::ViewerMeshChunks,
+                place,
+                format!("{shape:?}"),
+                expected,
+            );
+        }
+    }
+}
