@@ -14,6 +14,7 @@ package.
 
 from __future__ import annotations
 
+from ._accelerate import accelerate
 from ._jobs import (
     Finding,
     Report,
@@ -56,6 +57,7 @@ __all__ = [
     "Store",
     "Table",
     "Writer",
+    "accelerate",
     "edit",
     "export",
     "import_",

@@ -8,6 +8,7 @@
     reason = "tasks talk to the person at the terminal"
 )]
 
+mod accelerate;
 mod against;
 mod badstores;
 mod bench;
@@ -127,6 +128,11 @@ const TASKS: &[Task] = &[
         name: "timings",
         help: "what building costs from an empty target folder [demo|tests|install|CRATE …]",
         run: timings::run,
+    },
+    Task {
+        name: "accelerate",
+        help: "the tests of the released Python package, without and with its hot functions answered by ours [--release] [-- PYTEST]",
+        run: accelerate::run,
     },
     Task {
         name: "python",

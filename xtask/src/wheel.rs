@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     if sh::flag(arguments, "--build") {
         return Ok(());
     }
-    let installed = install(&tools, &wheel)?;
+    let installed = install(&tools, &wheel, "pyenv-fresh")?;
     lap("install");
     import_time(&installed)?;
     lint()?;
@@ -108,9 +108,15 @@ fn build(tools: &Path, release: bool) -> Outcome<PathBuf> {
     }
 }
 
-/// Installs the wheel into a new environment that sees the packages of the tools, and returns its interpreter.
-fn install(tools: &Path, wheel: &Path) -> Outcome<PathBuf> {
-    let folder = sh::target().join("pyenv-fresh");
+/// Builds the wheel for another task, and returns its path.
+pub(crate) fn wheel(release: bool) -> Outcome<PathBuf> {
+    build(&python::interpreter(TOOLS)?, release)
+}
+
+/// Installs the wheel into a new environment, in a folder below the target folder, that sees the packages of another one, and returns
+/// its interpreter.
+pub(crate) fn install(tools: &Path, wheel: &Path, folder: &str) -> Outcome<PathBuf> {
+    let folder = sh::target().join(folder);
     sh::run(
         sh::command(tools)
             .args(["-m", "venv", "--clear", "--without-pip"])
