@@ -14,6 +14,7 @@ package.
 
 from __future__ import annotations
 
+from ._accelerate import accelerate
 from ._jobs import (
     Finding,
     Report,
@@ -26,6 +27,7 @@ from ._jobs import (
     repair,
     validate,
 )
+from ._sample import sample
 from ._store import Level, Query, Store, open
 from ._table import Answer, ObjectArrays, Scan, Table
 from ._write import Edit, Writer, edit, write
@@ -56,6 +58,7 @@ __all__ = [
     "Store",
     "Table",
     "Writer",
+    "accelerate",
     "edit",
     "export",
     "import_",
@@ -65,6 +68,7 @@ __all__ = [
     "rechunk",
     "remove_pyramid",
     "repair",
+    "sample",
     "validate",
     "write",
 ]

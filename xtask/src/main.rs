@@ -8,6 +8,7 @@
     reason = "tasks talk to the person at the terminal"
 )]
 
+mod accelerate;
 mod against;
 mod badstores;
 mod bench;
@@ -26,6 +27,7 @@ mod latency;
 mod levels;
 mod memory;
 mod no_std;
+mod peers;
 mod python;
 mod sh;
 mod targets;
@@ -99,6 +101,11 @@ const TASKS: &[Task] = &[
         run: against::run,
     },
     Task {
+        name: "peers",
+        help: "points, streamlines, meshes and skeletons by the Python package and by what users would pick instead [--scale S] [--rounds N] [--only points|lines|precomputed] [--without PEER] [--wheel FILE] [--debug]",
+        run: peers::run,
+    },
+    Task {
         name: "memory",
         help: "the most memory that full scans, coarse levels, copies and edits of large stores take [--small] [--debug]",
         run: memory::run,
@@ -129,8 +136,13 @@ const TASKS: &[Task] = &[
         run: timings::run,
     },
     Task {
+        name: "accelerate",
+        help: "the tests of the released Python package, without and with its hot functions answered by ours [--release] [-- PYTEST]",
+        run: accelerate::run,
+    },
+    Task {
         name: "python",
-        help: "builds the Python package, installs it into a fresh environment and runs its tests [--release] [--build] [-- PYTEST ARGUMENTS]",
+        help: "builds the Python package, installs it into a fresh environment and runs its tests [--release] [--build] [--all] [-- PYTEST ARGUMENTS]",
         run: wheel::run,
     },
     Task {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Instant;
 
 use crate::python::{self, Environment};
@@ -14,8 +15,16 @@ const TOOLS: Environment = Environment::new(
     include_str!("../python/requirements-wheel.txt"),
 );
 
-/// Builds, installs, tests. `--release` builds the wheel that users get; `--build` does no more than build. Arguments after `--` go to
-/// pytest.
+/// What the tests of `python/tests/large` compare with: more than two gigabytes, which take minutes to install. An environment of its own,
+/// since some of it needs older versions of what the other tests use.
+const LARGE: Environment = Environment::new(
+    "pyenv-large",
+    "requirements-wheel-large.txt",
+    include_str!("../python/requirements-wheel-large.txt"),
+);
+
+/// Builds, installs, tests. `--release` builds the wheel that users get; `--build` does no more than build; `--all` runs the tests that
+/// need large packages, too. Arguments after `--` go to pytest.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     let (arguments, filters) = match arguments.iter().position(|one| one == "--") {
         Some(at) => (&arguments[..at], &arguments[at + 1..]),
@@ -36,7 +45,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     if sh::flag(arguments, "--build") {
         return Ok(());
     }
-    let installed = install(&tools, &wheel)?;
+    let installed = install(&tools, &wheel, "pyenv-fresh")?;
     lap("install");
     import_time(&installed)?;
     lint()?;
@@ -57,21 +66,34 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         )?;
     }
     lap("mypy");
-    sh::run(
-        sh::command(&installed)
-            .env("PYTHONDONTWRITEBYTECODE", "1")
-            .args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"])
-            .arg("--basetemp")
-            .arg(sh::target().join("pytest"))
-            .arg(folder.join("tests"))
-            .args(filters)
-            .current_dir(sh::target()),
-    )?;
+    let large = folder.join("tests").join("large");
+    let mut tests = pytest(&installed);
+    tests.arg(folder.join("tests")).arg("--ignore").arg(&large);
+    sh::run(tests.args(filters))?;
     lap("pytest");
+    if sh::flag(arguments, "--all") {
+        let tools = python::interpreter(LARGE)?;
+        let installed = install(&tools, &wheel, "pyenv-large-fresh")?;
+        lap("large tools");
+        sh::run(pytest(&installed).arg(&large).args(filters))?;
+        lap("large pytest");
+    }
     for (name, time) in times {
-        println!("  {name:<8} {:>6.1} s", time.as_secs_f64());
+        println!("  {name:<12} {:>6.1} s", time.as_secs_f64());
     }
     Ok(())
+}
+
+/// Pytest in an environment.
+fn pytest(python: &Path) -> Command {
+    let mut command = sh::command(python);
+    command
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"])
+        .arg("--basetemp")
+        .arg(sh::target().join("pytest"))
+        .current_dir(sh::target());
+    command
 }
 
 /// Builds the wheel and returns its path. A wheel for tests is built as the tests of the workspace are, so that the crates of other
@@ -108,9 +130,15 @@ fn build(tools: &Path, release: bool) -> Outcome<PathBuf> {
     }
 }
 
-/// Installs the wheel into a new environment that sees the packages of the tools, and returns its interpreter.
-fn install(tools: &Path, wheel: &Path) -> Outcome<PathBuf> {
-    let folder = sh::target().join("pyenv-fresh");
+/// Builds the wheel for another task, and returns its path.
+pub(crate) fn wheel(release: bool) -> Outcome<PathBuf> {
+    build(&python::interpreter(TOOLS)?, release)
+}
+
+/// Installs the wheel into a new environment, in a folder below the target folder, that sees the packages of another one, and returns
+/// its interpreter.
+pub(crate) fn install(tools: &Path, wheel: &Path, folder: &str) -> Outcome<PathBuf> {
+    let folder = sh::target().join(folder);
     sh::run(
         sh::command(tools)
             .args(["-m", "venv", "--clear", "--without-pip"])

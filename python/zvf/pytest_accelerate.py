@@ -1,0 +1,44 @@
+"""A plugin of pytest: tests of `zarr-vectors` run with `zvf.accelerate()`, and what it served is counted.
+
+Use it by `-p zvf.pytest_accelerate`. `--zvf-counts FILE` writes the counts as JSON.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ._accelerate import accelerate
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the option of the file."""
+    parser.addoption("--zvf-counts", metavar="FILE", default=None, help="write the calls that zvf served as JSON")
+
+
+def pytest_configure() -> None:
+    """Replaces the functions, before tests import them."""
+    accelerate()
+
+
+def pytest_unconfigure() -> None:
+    """Puts the functions back."""
+    accelerate.undo()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Prints what was served."""
+    stats = accelerate.stats()
+    terminalreporter.section("calls served by zvf")
+    for name, calls in stats.items():
+        terminalreporter.write_line(f"{name:<16}{calls.served:>7} served{sum(calls.left.values()):>7} left to zarr-vectors")
+        for reason, count in sorted(calls.left.items()):
+            terminalreporter.write_line(f"{'':<16}{count:>7} {reason}")
+    file = config.getoption("--zvf-counts")
+    if file is not None:
+        import json
+        from pathlib import Path
+
+        Path(file).write_text(json.dumps({name: calls._asdict() for name, calls in stats.items()}, indent=1))

@@ -1,0 +1,31 @@
+//! `cargo xtask accelerate`: the tests of the released Python package, without and with its hot functions answered by ours.
+
+use crate::python::{self, Environment};
+use crate::{Outcome, sh, wheel};
+
+/// The released package and what its tests need.
+const RELEASED: Environment = Environment::new(
+    "pyenv-accelerate",
+    "requirements-accelerate.txt",
+    include_str!("../python/requirements-accelerate.txt"),
+);
+
+/// Runs both, and fails where they differ. `--release` takes the wheel that users get; arguments after `--` go to pytest.
+pub(crate) fn run(arguments: &[String]) -> Outcome {
+    let (arguments, filters) = match arguments.iter().position(|one| one == "--") {
+        Some(at) => (&arguments[..at], &arguments[at + 1..]),
+        None => (arguments, &[][..]),
+    };
+    let wheel = wheel::wheel(sh::flag(arguments, "--release"))?;
+    let released = python::interpreter(RELEASED)?;
+    let installed = wheel::install(&released, &wheel, "pyenv-accelerate-fresh")?;
+    sh::run(
+        sh::command(&installed)
+            .env("OMP_NUM_THREADS", "1")
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .arg(python::script("accelerate.py"))
+            .arg(sh::target().join("accelerate"))
+            .args(filters)
+            .current_dir(sh::target()),
+    )
+}
