@@ -277,7 +277,10 @@ pub(crate) fn of_id(id: i64) -> Rgb {
         let level = (2.0 - off).clamp(0.0, 1.0) - 0.5;
         ((light + 2.0 * strength * level) * 255.0).clamp(0.0, 255.0) as u8
     };
-    Rgb(channel(0.0), channel(2.0), channel(4.0))
+    let color = Rgb(channel(0.0), channel(2.0), channel(4.0));
+    // Blue is dark to the eye.
+    let lack = (0.4 - color.luminance()).max(0.0);
+    color.mix(Rgb::WHITE, lack)
 }
 
 /// The colour of a direction: the shares of x, y and z are red, green and blue.

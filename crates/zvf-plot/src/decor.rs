@@ -131,11 +131,13 @@ impl Layout {
     fn axes(self, legend: &Legend, camera: &Camera, ink: Rgb, items: &mut Vec<Item>) {
         let unit = self.unit();
         let reach = 30.0 * unit;
-        let origin = [
-            22.0 * unit + reach * 0.4,
-            self.height - 22.0 * unit - reach * 0.4,
-        ];
         let view = camera.view();
+        // Room for the arrows and letters that point left or down.
+        let below = |direction: [f64; 3]| {
+            let lowest = direction.into_iter().fold(0.0, f64::min) as f32;
+            -lowest * (reach + 16.0 * unit) + 22.0 * unit
+        };
+        let origin = [below(view.right()), self.height - below(view.up())];
         let mut arrows: Vec<(f64, Item, Item)> = Vec::new();
         for (axis, name) in legend.axes.iter().enumerate() {
             let of = |direction: [f64; 3]| direction.get(axis).copied().unwrap_or(0.0);

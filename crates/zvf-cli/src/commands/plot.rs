@@ -99,7 +99,8 @@ fn options(args: &PlotArgs) -> Result<PlotOptions> {
         size: args.size,
         view: View::parse(&args.view, args.up.unwrap_or_default())?,
         background: args.background.0,
-        decorated: !args.bare,
+        // Letters of the terminal are too large for them.
+        decorated: !args.bare && (args.output.is_some() || !terminal::is_coarse(args.show)),
         fading: args.fading,
         vertices: args.vertices,
         ..PlotOptions::default()

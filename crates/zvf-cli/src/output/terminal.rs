@@ -24,16 +24,25 @@ const INK: &[u8] = b" .:-=+*#%@";
 ///
 /// As the encoder of PNG says.
 pub(crate) fn shown(picture: &Picture, how: ShowArg) -> Result<String> {
-    let how = match how {
-        ShowArg::Auto => detected(|name| std::env::var(name).ok()),
-        given => given,
-    };
-    Ok(match how {
+    Ok(match chosen(how) {
         ShowArg::Kitty => kitty(&picture.to_png()?),
         ShowArg::Iterm2 => iterm2(&picture.to_png()?),
         ShowArg::Blocks => blocks(&small(picture, 2)),
         ShowArg::Auto | ShowArg::Text => letters(&small(picture, 1)),
     })
+}
+
+/// Whether pictures are shown in letters or blocks.
+pub(crate) fn is_coarse(how: Option<ShowArg>) -> bool {
+    let how = how.map(chosen);
+    matches!(how, Some(ShowArg::Blocks | ShowArg::Text))
+}
+
+fn chosen(how: ShowArg) -> ShowArg {
+    match how {
+        ShowArg::Auto => detected(|name| std::env::var(name).ok()),
+        given => given,
+    }
 }
 
 /// What the terminal can draw, by what it says of itself.
